@@ -1,0 +1,79 @@
+# Each target sets up what it needs in .venv: only Python >= 3.11 and make are
+# assumed. Set-up is repeated when pyproject.toml changes, and otherwise reused.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+# Tests and benchmarks read data sets from the folder STEELYARD_DATA, if there is one.
+ifndef STEELYARD_DATA
+ifneq ($(wildcard ../shared/datasets/MANIFEST.csv),)
+export STEELYARD_DATA := $(abspath ../shared/datasets)
+endif
+endif
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint ruff types layers spelling format bench dist clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(VENV)/.installed-cli ## Fit real data, show accuracy and log-loss, explain one prediction
+	@$(BIN)/steelyard demo
+
+test: lint ## Run everything that must pass: lint, types, layers, all tests
+	$(BIN)/python -m pytest -n 2
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 -m plain tests
+
+lint: ruff types layers spelling ## Check style, format, types, import layers and spelling
+
+ruff: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.installed-dev
+	$(BIN)/mypy
+
+layers: $(VENV)/.installed-dev
+	$(BIN)/lint-imports
+
+spelling: $(VENV)/.installed-dev
+	$(BIN)/codespell .
+
+format: $(VENV)/.installed-dev ## Rewrite the code in the house format
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.installed-bench ## Time the engine against scikit-learn, side by side
+	$(BIN)/python -m benchmarks
+
+dist: $(VENV)/.installed-dist ## Build wheel and sdist, install each in a fresh environment and try it
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python tools/check_dist.py dist
+
+clean: ## Remove the environment, builds and caches
+	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find src tests tools benchmarks docs -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+
+# One stamp per set of extras, so that `make demo` waits for no test tools.
+EXTRAS_cli := cli
+EXTRAS_dev := test,lint
+EXTRAS_bench := bench
+EXTRAS_dist := dist
+
+$(VENV)/.installed-%: pyproject.toml | $(VENV)/.created
+	@echo "Installing steelyard[$(EXTRAS_$*)] into $(VENV); the first time takes a minute or more."
+	@$(PIP_INSTALL) --editable ".[$(EXTRAS_$*)]"
+	@touch $@
+
+# Removed and made anew where the existing one lacks a working Python >= 3.11.
+$(VENV)/.created:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "steelyard needs Python 3.11 or newer; '$(PYTHON)' is not." >&2; \
+	  echo "Name another one: make PYTHON=/path/to/python3.12 ..." >&2; exit 1; }
+	@$(BIN)/python -c 'import pip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "Making a virtual environment in $(VENV)."; \
+	  rm -rf $(VENV) && $(PYTHON) -m venv $(VENV); }
+	@touch $@

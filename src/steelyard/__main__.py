@@ -1,0 +1,7 @@
+"""Run the command line as ``python -m steelyard``."""
+
+import sys
+
+from steelyard.cli import main
+
+sys.exit(main())

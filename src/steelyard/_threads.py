@@ -1,0 +1,45 @@
+"""Row blocks and the threads that work on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from joblib import effective_n_jobs
+
+__all__ = ["row_blocks", "run", "thread_count"]
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+_MIN_ROWS = 1 << 14
+_MAX_BLOCKS = 16
+
+
+def thread_count(n_jobs: int | None) -> int:
+    """Resolve ``n_jobs`` as scikit-learn does: None is one, -1 is all cores."""
+    return int(effective_n_jobs(n_jobs))
+
+
+def row_blocks(n_rows: int) -> list[slice]:
+    """Cut ``n_rows`` into at most 16 contiguous blocks.
+
+    The cuts depend on ``n_rows`` alone, never on the number of threads: sums over
+    blocks are added up in block order, so results do not depend on ``n_jobs``.
+    """
+    size = max(_MIN_ROWS, -(-n_rows // _MAX_BLOCKS))
+    size = -(-size // 64) * 64
+    return [slice(lo, min(lo + size, n_rows)) for lo in range(0, n_rows, size)]
+
+
+def run(
+    function: Callable[[Item], Result], items: Iterable[Item], n_threads: int
+) -> Iterator[Result]:
+    """Yield ``function(item)`` in the order of the items, on ``n_threads`` threads."""
+    items = list(items)
+    if n_threads <= 1 or len(items) <= 1:
+        yield from map(function, items)
+        return
+    with ThreadPoolExecutor(min(n_threads, len(items))) as pool:
+        yield from pool.map(function, items)

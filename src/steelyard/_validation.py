@@ -1,0 +1,61 @@
+"""Checks of settings, weights and priors, with messages that say what is allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.exceptions import ParameterError, TableError
+
+__all__ = ["check_choice", "check_weights"]
+
+
+def check_choice(owner: object, name: str, allowed: Sequence[str]) -> str:
+    """Return a setting of ``owner`` if it is one of the allowed words."""
+    value = getattr(owner, name)
+    if isinstance(value, str) and value in allowed:
+        return value
+    words = ", ".join(repr(word) for word in allowed)
+    raise ParameterError(
+        f"The {name!r} parameter of {type(owner).__name__} must be one of {words}. "
+        f"Got {value!r} instead."
+    )
+
+
+def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:
+    """Return row weights as float64, or None where all are one."""
+    if sample_weight is None:
+        return None
+    try:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TableError(f"sample_weight must hold numbers: {error}.") from None
+    if weights.ndim == 0:
+        weights = np.full(n_rows, float(weights))
+    if weights.ndim != 1:
+        raise TableError(
+            f"Sample weights must be 1D array or scalar, got {weights.ndim}D array."
+        )
+    if weights.shape[0] != n_rows:
+        raise TableError(
+            f"sample_weight.shape == {weights.shape}, expected {(n_rows,)}: one weight "
+            "for each row."
+        )
+    if not np.isfinite(weights).all():
+        row = int(np.flatnonzero(~np.isfinite(weights))[0])
+        raise TableError(
+            f"sample_weight contains NaN or infinity (row {row}). Weights must be "
+            "finite; use 0 to leave a row out."
+        )
+    if (weights < 0).any():
+        row = int(np.flatnonzero(weights < 0)[0])
+        raise TableError(
+            f"Negative values in data passed to `sample_weight` (row {row}: "
+            f"{weights[row]:g}). Weights must be 0 or more."
+        )
+    if not weights.any():
+        raise TableError("All sample weights are zero: no row is left to learn from.")
+    return weights

@@ -1,0 +1,467 @@
+"""The classifiers: what all of them share, and plain naive Bayes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags, _safe_indexing
+from sklearn.utils.validation import check_is_fitted
+
+from steelyard._validation import check_weights
+from steelyard.counts import Counts, count
+from steelyard.exceptions import ParameterError, TableError
+from steelyard.model import NBModel
+from steelyard.proba import estimate_gaussian, estimate_prior, resolve_smoothing
+from steelyard.table.codes import Codes
+from steelyard.table.columns import Table, as_table
+from steelyard.table.encoder import TableEncoder
+from steelyard.table.labels import as_label_column, encode_labels, known_labels
+
+__all__ = ["BaseNB", "NaiveBayes"]
+
+
+class BaseNB(ClassifierMixin, BaseEstimator):
+    """What every classifier of the package does alike: encode, predict, save.
+
+    A subclass learns an ``NBModel`` and stores it as ``model_`` together with
+    ``encoder_`` and ``classes_``; everything here reads only those.
+    """
+
+    encoder_: TableEncoder
+    model_: NBModel
+    classes_: NDArray[Any]
+
+    # Settings shared by all, declared for the type checker; subclasses' __init__ store
+    # them.
+    categorical_features: Any
+    numeric: Any
+    missing: str
+    cardinality: str
+    class_weight: Any
+    n_jobs: int | None
+
+    # ------------------------------------------------------------------- predicting
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict the most probable class of every row.
+
+        Parameters
+        ----------
+        X : table of shape (n, d)
+            A table with the columns of the training table, in any order if named.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Classes. A tie goes to the class with the larger prior, then to the first.
+        """
+        codes = self._encode(X)
+        return self.model_.predict(codes, self.n_jobs)
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Posterior probability of every class for every row.
+
+        Parameters
+        ----------
+        X : table of shape (n, d)
+            A table with the columns of the training table, in any order if named.
+
+        Returns
+        -------
+        ndarray of shape (n, K)
+            Probabilities in the order of ``classes_``.
+        """
+        codes = self._encode(X)
+        return self.model_.proba(codes, self.n_jobs)
+
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """Logarithm of the posterior probability of every class for every row.
+
+        Parameters
+        ----------
+        X : table of shape (n, d)
+            A table with the columns of the training table, in any order if named.
+
+        Returns
+        -------
+        ndarray of shape (n, K)
+            Log-probabilities, exact where probabilities would underflow.
+        """
+        codes = self._encode(X)
+        return self.model_.log_proba(codes, self.n_jobs)
+
+    def predict_joint_log_proba(self, X: Any) -> NDArray[np.float64]:
+        r"""Joint log-probability of every row with every class.
+
+        .. math:: z_c(x) = \log \pi_c + \sum_j \log \theta_{j,x_j|c}
+
+        Parameters
+        ----------
+        X : table of shape (n, d)
+            A table with the columns of the training table, in any order if named.
+
+        Returns
+        -------
+        ndarray of shape (n, K)
+            Scores before they are normalised to probabilities.
+        """
+        codes = self._encode(X)
+        return self.model_.scores(codes, self.n_jobs)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the fitted model to one JSON file, whole or not at all.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to write. An existing file is replaced in one step, so that an
+            interruption leaves either the old file or the new one.
+        """
+        # Imported here: the file format knows the classifiers, not the other way round.
+        from steelyard.persistence import save
+
+        save(self, path)
+
+    def _encode(self, X: Any) -> Codes:
+        check_is_fitted(self)
+        return self.encoder_.encode(as_table(X, self))
+
+    # --------------------------------------------------------------------- training
+
+    def _encode_training(
+        self, X: Any, y: Any, sample_weight: Any
+    ) -> tuple[Codes, NDArray[np.uint32], NDArray[np.float64] | None]:
+        """Check the training data, learn the schema, return codes, labels, weights.
+
+        The weights returned are the user's; those of ``class_weight`` are applied to
+        the counts, of which they are a factor.
+        """
+        table, y, weights = _training_rows(X, y, sample_weight, self)
+        self.classes_, labels = encode_labels(y)
+        _check_two_classes(self.classes_)
+        return self._learn_schema(table, labels, weights), labels, weights
+
+    def _learn_schema(
+        self,
+        table: Table,
+        labels: NDArray[np.uint32],
+        weights: NDArray[np.float64] | None,
+    ) -> Codes:
+        n_classes = len(self.classes_)
+        row_weights = weights
+        if self.class_weight is not None:
+            totals = np.bincount(labels, weights, minlength=n_classes).astype(float)
+            factors = class_factors(self.class_weight, self.classes_, totals)
+            row_weights = factors[labels]
+            row_weights = row_weights if weights is None else row_weights * weights
+        self.encoder_ = TableEncoder(
+            self.categorical_features,
+            self.numeric,
+            self.missing,
+            self.cardinality,
+            self.n_jobs,
+        )
+        codes = self.encoder_.learn(table, labels, n_classes, row_weights)
+        self.n_features_in_ = self.encoder_.n_features_in_
+        if hasattr(self.encoder_, "feature_names_in_"):
+            self.feature_names_in_ = self.encoder_.feature_names_in_
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        return codes
+
+    def __sklearn_tags__(self) -> Tags:
+        """Say what kinds of input the classifier takes."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
+
+
+class NaiveBayes(BaseNB):
+    r"""Naive Bayes for any table: categories, numbers and missing cells.
+
+    .. math:: P(c \mid x) \propto \pi_c \prod_j \theta_{j,x_j|c}
+
+    Fitting is one pass of counting; a prediction adds up one number per cell and class.
+    Missing cells and values never seen at fit are left out of the sum.
+
+    Parameters
+    ----------
+    categorical_features : {"auto", "all"} or list of str or int, default="auto"
+        Which columns hold categories. "auto" takes text, category, enum and boolean
+        columns.
+    numeric : str, discretizer or mapping, default="mdl"
+        Treatment of numeric columns: bins by "mdl", "mdl-better", "kononenko",
+        "equal-width", "equal-width-merged", "equal-frequency" or a discretizer;
+        densities by "gaussian" or "gaussian-weka"; or a mapping from column to one of
+        these.
+    missing : {"skip", "impute", "value"}, default="skip"
+        Leave missing cells out, replace them by the mean or most frequent value, or
+        treat them as a value of their own.
+    smoothing : {"m-estimate", "laplace", "kohavi"}, float or Smoothing
+        How counts become probabilities, default="m-estimate"; a float f adds f to every
+        count.
+    cardinality : {"observed", "declared"}, default="observed"
+        Whether values declared by category and enum types count as values when no row
+        holds them.
+    prior : {"smoothed", "frequency"} or array-like of shape (K,), default="smoothed"
+        Class priors: smoothed like the values, relative frequencies, or given.
+    variance_floor : float, default=1e-9
+        Smallest variance of a Gaussian attribute within a class, as a share of the
+        largest variance of any numeric attribute.
+    class_weight : dict or "balanced", default=None
+        Factor on the weight of the rows of each class.
+    n_jobs : int, default=None
+        Threads. Results do not depend on it.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (K,)
+        Classes in sorted order.
+    class_log_prior_ : ndarray of shape (K,)
+        Logarithms of the class priors.
+    class_count_ : ndarray of shape (K,)
+        Total weight of the training rows of each class, ``class_weight`` included.
+    model_ : NBModel
+        Everything needed to predict, as plain data.
+    counts_ : Counts
+        Frequencies behind the model, weighted by ``sample_weight`` alone.
+    encoder_ : TableEncoder
+        How tables become codes.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of str
+        Names of the columns, where the training table had any.
+
+    See Also
+    --------
+    TableEncoder : The way from a table to codes.
+
+    References
+    ----------
+    P. Langley, W. Iba, K. Thompson (1992), "An analysis of Bayesian classifiers",
+    AAAI-92, 223-228.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from steelyard import NaiveBayes
+    >>> X = np.array(
+    ...     [["sunny", 30.0], ["rain", 12.0], ["rain", None], ["sunny", 25.0]],
+    ...     dtype=object,
+    ... )
+    >>> clf = NaiveBayes().fit(X, ["out", "in", "in", "out"])
+    >>> clf.predict(X)
+    array(['out', 'in', 'in', 'out'], dtype='<U3')
+
+    A value that was never seen, or is missing, says nothing; the prior decides:
+
+    >>> clf.predict_proba(np.array([["hail", None]], dtype=object))
+    array([[0.5, 0.5]])
+    """
+
+    counts_: Counts
+    class_log_prior_: NDArray[np.float64]
+    class_count_: NDArray[np.float64]
+
+    def __init__(
+        self,
+        *,
+        categorical_features: Any = "auto",
+        numeric: Any = "mdl",
+        missing: str = "skip",
+        smoothing: Any = "m-estimate",
+        cardinality: str = "observed",
+        prior: Any = "smoothed",
+        variance_floor: float = 1e-9,
+        class_weight: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.categorical_features = categorical_features
+        self.numeric = numeric
+        self.missing = missing
+        self.smoothing = smoothing
+        self.cardinality = cardinality
+        self.prior = prior
+        self.variance_floor = variance_floor
+        self.class_weight = class_weight
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> NaiveBayes:
+        """Learn the model from a table and its labels.
+
+        Parameters
+        ----------
+        X : table of shape (n, d)
+            NumPy array, pandas, polars or pyarrow table.
+        y : array-like of shape (n,)
+            Labels, none of them missing.
+        sample_weight : array-like of shape (n,), default=None
+            Row weights; a weight of 2 equals the row twice, of 0 its absence.
+
+        Returns
+        -------
+        NaiveBayes
+            The fitted classifier.
+        """
+        codes, labels, weights = self._encode_training(X, y, sample_weight)
+        counts = count(codes, labels, weights, len(self.classes_), self.n_jobs)
+        self._estimate(counts)
+        return self
+
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
+    ) -> NaiveBayes:
+        """Learn from one more chunk of rows.
+
+        Chunks add up to the same model as one ``fit`` on all rows: bit for bit for
+        categorical columns and fixed edges. Cut points and imputed values are learned
+        from the first chunk and kept; new categories are taken in as they come.
+
+        Parameters
+        ----------
+        X : table of shape (n, d)
+            The chunk.
+        y : array-like of shape (n,)
+            Its labels.
+        classes : array-like of shape (K,), default=None
+            All classes that will ever come; needed at the first call.
+        sample_weight : array-like of shape (n,), default=None
+            Row weights.
+
+        Returns
+        -------
+        NaiveBayes
+            The classifier, updated.
+        """
+        first = not hasattr(self, "counts_")
+        announced = _announced(classes)
+        if first and announced is None:
+            raise TableError("classes must be passed on the first call to partial_fit.")
+        if not first and announced is not None:
+            if not np.array_equal(announced, self.classes_):
+                raise TableError(
+                    f"`classes={classes}` is not the same as on last call to "
+                    f"partial_fit, was: {self.classes_}."
+                )
+        table, y, weights = _training_rows(X, y, sample_weight, self)
+        target = announced if announced is not None else self.classes_
+        labels = known_labels(y, target)
+        self.classes_ = target
+        if first:
+            codes = self._learn_schema(table, labels, weights)
+        else:
+            self.encoder_.grow(table)
+            codes = self.encoder_.encode(table)
+        counts = count(codes, labels, weights, len(target), self.n_jobs)
+        if not first:
+            counts = self.counts_.in_schema(codes.schema) + counts
+        self._estimate(counts)
+        return self
+
+    def _estimate(self, counts: Counts) -> None:
+        """Turn counts into the model."""
+        smoothing = resolve_smoothing(self.smoothing)
+        if not (np.isreal(self.variance_floor) and 0 <= self.variance_floor < np.inf):
+            raise ParameterError(
+                "The 'variance_floor' parameter must be a float in the range [0, inf). "
+                f"Got {self.variance_floor!r} instead."
+            )
+        self.counts_ = counts
+        if self.class_weight is not None:
+            counts = counts.scaled(
+                class_factors(self.class_weight, self.classes_, counts.by_class)
+            )
+        log_prior = estimate_prior(self.prior, counts, smoothing)
+        self.class_count_ = counts.by_class
+        self.class_log_prior_ = log_prior
+        self.model_ = NBModel(
+            counts.schema,
+            self.classes_,
+            log_prior,
+            smoothing.log_prob(counts).values,
+            estimate_gaussian(counts, float(self.variance_floor)),
+        )
+
+
+def _announced(classes: Any) -> NDArray[Any] | None:
+    if classes is None:
+        return None
+    found, _ = encode_labels(classes)
+    _check_two_classes(found)
+    return found
+
+
+def _check_two_classes(classes: NDArray[Any]) -> None:
+    if len(classes) < 2:
+        raise TableError(
+            "Classifier can't train when only one class is present: every label is "
+            f"{classes.tolist()[0]!r}. At least two classes are needed."
+        )
+
+
+def _training_rows(
+    X: Any, y: Any, sample_weight: Any, estimator: object
+) -> tuple[Table, Any, NDArray[np.float64] | None]:
+    """Check lengths and weights, and leave out the rows of weight zero."""
+    if isinstance(X, (list, tuple)):
+        X = np.asarray(X, dtype=_list_dtype(X))
+    table = as_table(X, estimator)
+    y = as_label_column(y)
+    if len(y) != table.n_rows:
+        raise TableError(
+            "Found input variables with inconsistent numbers of samples: the table has "
+            f"{table.n_rows} rows, but there are {len(y)} labels."
+        )
+    weights = check_weights(sample_weight, table.n_rows)
+    if weights is not None and not weights.all():
+        kept = np.flatnonzero(weights)
+        table = as_table(_safe_indexing(X, kept), estimator)
+        return table, _safe_indexing(y, kept), weights[kept]
+    return table, y, weights
+
+
+def class_factors(
+    setting: Any, classes: NDArray[Any], totals: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    r"""Return the factor on each class that ``class_weight`` asks for, shape (K,).
+
+    "balanced" is :math:`U / (q N_c)` over the classes that have rows.
+    """
+    if isinstance(setting, Mapping):
+        known = classes.tolist()
+        unknown = [c for c in setting if c not in known]
+        if unknown:
+            raise ParameterError(
+                f"`class_weight` names {unknown}, which are not among the classes "
+                f"{known}."
+            )
+        factors = np.array([float(setting.get(c, 1.0)) for c in known])
+        if not (np.isfinite(factors) & (factors > 0)).all():
+            raise ParameterError(
+                f"`class_weight` must hold numbers greater than 0, got {setting!r}."
+            )
+        return factors
+    if not (isinstance(setting, str) and setting == "balanced"):
+        raise ParameterError(
+            "The 'class_weight' parameter must be None, 'balanced' or a mapping from "
+            f"class to weight. Got {setting!r} instead."
+        )
+    present = totals > 0
+    balanced = totals.sum() / (present.sum() * np.where(present, totals, 1.0))
+    return np.where(present, balanced, 1.0)
+
+
+def _list_dtype(rows: Any) -> Any:
+    """Keep cells of mixed types as they are instead of turning all into text."""
+    kinds = {
+        type(cell) for row in rows if isinstance(row, (list, tuple)) for cell in row
+    }
+    has_text = any(issubclass(kind, str) for kind in kinds)
+    return object if has_text or type(None) in kinds else None

@@ -1,0 +1,208 @@
+"""Counts: everything naive Bayes learns from rows. They add up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard._threads import row_blocks, run, thread_count
+from steelyard.kernels import counting
+from steelyard.table.codes import CodeBlock, Codes
+from steelyard.table.schema import TableSchema
+
+__all__ = ["Counts", "Moments", "count"]
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Weight, mean and squared deviations of numbers, by attribute and class.
+
+    Two of them merge by the update of Chan, Golub and LeVeque (1983), which keeps the
+    digits that sums of squares lose.
+    """
+
+    weight: NDArray[np.float64]
+    """Total weight of the known cells, shape (g, K)."""
+
+    mean: NDArray[np.float64]
+    """Weighted mean, shape (g, K); 0 where the weight is 0."""
+
+    squares: NDArray[np.float64]
+    """Weighted sum of squared deviations from the mean, shape (g, K)."""
+
+    @classmethod
+    def zeros(cls, n_numbers: int, n_classes: int) -> Moments:
+        """Return the moments of no rows."""
+        shape = (n_numbers, n_classes)
+        return cls(np.zeros(shape), np.zeros(shape), np.zeros(shape))
+
+    def __add__(self, other: Moments) -> Moments:
+        """Merge with the moments of other rows."""
+        weight = self.weight + other.weight
+        share = np.divide(
+            other.weight, weight, out=np.zeros_like(weight), where=weight > 0
+        )
+        delta = other.mean - self.mean
+        # An empty side carries mean 0, which must not be mistaken for a value.
+        delta[(self.weight == 0) | (other.weight == 0)] = 0.0
+        mean = np.where(self.weight == 0, other.mean, self.mean + share * delta)
+        squares = self.squares + other.squares + delta**2 * share * self.weight
+        return Moments(weight, mean, squares)
+
+    def pooled(self) -> Moments:
+        """Merge all classes into one, shape (g, 1)."""
+        total = Moments.zeros(len(self.weight), 1)
+        for c in range(self.weight.shape[1]):
+            part = slice(c, c + 1)
+            total += Moments(
+                self.weight[:, part], self.mean[:, part], self.squares[:, part]
+            )
+        return total
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Weighted frequencies of classes, and of codes and numbers within classes.
+
+    Counts of the same schema and classes add up: ``a + b`` counts the rows of both,
+    exactly for whole-number weights.
+    """
+
+    schema: TableSchema
+    by_class: NDArray[np.float64]
+    """Total weight of each class, shape (K,)."""
+
+    by_code: NDArray[np.float64]
+    """Weight of each code within each class, shape (V, K); code 0 is missing."""
+
+    moments: Moments
+    """Moments of the Gaussian attributes."""
+
+    @classmethod
+    def zeros(cls, schema: TableSchema, n_classes: int) -> Counts:
+        """Return the counts of no rows."""
+        return cls(
+            schema,
+            np.zeros(n_classes),
+            np.zeros((schema.n_codes, n_classes)),
+            Moments.zeros(len(schema.gaussian), n_classes),
+        )
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.by_class)
+
+    @property
+    def total(self) -> float:
+        """Total weight of all rows."""
+        return float(self.by_class.sum())
+
+    def __add__(self, other: Counts) -> Counts:
+        """Count the rows of both."""
+        if self.schema is not other.schema and self.schema != other.schema:
+            raise ValueError("Only counts made with the same schema can be added.")
+        return Counts(
+            self.schema,
+            self.by_class + other.by_class,
+            self.by_code + other.by_code,
+            self.moments + other.moments,
+        )
+
+    def scaled(self, factors: NDArray[np.float64]) -> Counts:
+        """Multiply the weight of all rows of each class by a factor, shape (K,)."""
+        moments = Moments(
+            self.moments.weight * factors,
+            self.moments.mean,
+            self.moments.squares * factors,
+        )
+        by_code = self.by_code * factors
+        return Counts(self.schema, self.by_class * factors, by_code, moments)
+
+    def in_schema(self, grown: TableSchema) -> Counts:
+        """Move the counts to a schema that has grown out of theirs."""
+        if grown == self.schema:
+            return self
+        by_code = np.zeros((grown.n_codes, self.n_classes))
+        by_code[self.schema.rows_in(grown)] = self.by_code
+        return Counts(grown, self.by_class, by_code, self.moments)
+
+
+def count(
+    codes: Codes,
+    y: NDArray[np.uint32],
+    weights: NDArray[np.float64] | None,
+    n_classes: int,
+    n_jobs: int | None = None,
+) -> Counts:
+    """Count an encoded table in one pass over its rows.
+
+    Parameters
+    ----------
+    codes : Codes
+        Encoded table of n rows.
+    y : ndarray of shape (n,)
+        Class of every row, 0 to ``n_classes - 1``.
+    weights : ndarray of shape (n,) or None
+        Row weights; None counts every row once.
+    n_classes : int
+        Number of classes.
+    n_jobs : int, default=None
+        Threads. Each works on a block of rows with tables of its own; the blocks
+        depend on n alone and are added in order.
+
+    Returns
+    -------
+    Counts
+        Weighted frequencies.
+    """
+
+    def count_block(rows: slice) -> Counts:
+        u = None if weights is None else weights[rows]
+        labels = y[rows]
+        by_class = np.bincount(labels, u, minlength=n_classes).astype(np.float64)
+        by_code = np.zeros((codes.schema.n_codes, n_classes))
+        for block in codes.blocks:
+            _count_codes(block, codes, rows, labels, u, by_code)
+        moments = Moments.zeros(codes.n_numbers, n_classes)
+        if codes.n_numbers:
+            every = np.empty(0) if u is None else u
+            numbers = codes.number_rows(rows)
+            parts = counting.moments(numbers, labels, every, n_classes)
+            moments = Moments(*(np.ascontiguousarray(part.T) for part in parts))
+        return Counts(codes.schema, by_class, by_code, moments)
+
+    total = Counts.zeros(codes.schema, n_classes)
+    for part in run(count_block, row_blocks(codes.n_rows), thread_count(n_jobs)):
+        total += part
+    return total
+
+
+def _count_codes(
+    block: CodeBlock,
+    codes: Codes,
+    rows: slice,
+    y: NDArray[np.uint32],
+    weights: NDArray[np.float64] | None,
+    by_code: NDArray[np.float64],
+) -> None:
+    """Add the counts of one block of columns and rows to ``by_code`` (V, K)."""
+    offsets = codes.offsets
+    spread_rows = block.table_rows(offsets)
+    n_spread = len(by_code) if spread_rows is None else len(spread_rows)
+    n_classes = by_code.shape[1]
+    values, starts = block.values[rows], block.starts(offsets)
+    if weights is None:
+        hist = np.zeros((n_classes, n_spread), dtype=np.int64)
+        kernel = counting.count_rows if block.is_row_major else counting.count_columns
+        kernel(values, starts, y, hist)
+    else:
+        hist = np.zeros((n_classes, n_spread), dtype=np.float64)
+        weigh = counting.weigh_rows if block.is_row_major else counting.weigh_columns
+        weigh(values, starts, y, weights, hist)
+    if spread_rows is None:
+        by_code += hist.T
+    else:
+        np.add.at(by_code, spread_rows, hist.T)

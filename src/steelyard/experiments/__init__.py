@@ -1,0 +1,1 @@
+"""Experiments: reading data sets, and later running and reporting comparisons."""

@@ -1,0 +1,316 @@
+"""Kernels that find cut points in one sorted column and apply them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+__all__ = ["bin_codes", "mdl_cuts", "midpoint", "split_columns", "xlog2_table"]
+
+_LOG2 = math.log(2.0)
+_WINDOW = 64
+
+
+@njit(cache=True, nogil=True)
+def split_columns(block: NDArray, out: NDArray) -> None:
+    """Copy the columns of a row-major block to the rows of ``out``.
+
+    block (n, d) any float, out (d, n) float64, overwritten
+    """
+    # Row by row, with d streams of writes: 8.5 ms for 1e6 x 8 out of 1e6 x 20, against
+    # 46 ms for the same assignment in NumPy and 44 ms for eight strided copies.
+    for i in range(block.shape[0]):
+        for j in range(block.shape[1]):
+            out[j, i] = block[i, j]
+
+
+@njit(cache=True, nogil=True)
+def bin_codes(values: NDArray, edges: NDArray, out: NDArray, first: int) -> None:
+    """Write ``first`` plus the number of edges below each value; 0 where it is NaN.
+
+    values (n,), edges (e,) increasing, out (n,) uint, overwritten, first ()
+    """
+    # Counting the edges below x is free of branches and vectorised; bisection is not.
+    # 1e6 normal values, ms, counting / bisection / np.searchsorted: 1.9 / 17 / 18 for
+    # 9 edges, 5 / 32 / 35 for 64, 18 / 44 / 49 for 255. Hence: bisect only down to a
+    # window that is quick to count.
+    for i in range(values.size):
+        x = values[i]
+        low = 0
+        width = edges.size
+        while width > _WINDOW:
+            half = width >> 1
+            if edges[low + half - 1] < x:
+                low += half
+            width -= half
+
+        below = 0
+        for e in range(low, low + width):
+            below += x > edges[e]
+        out[i] = first + low + below if x == x else 0
+
+
+@njit(cache=True, nogil=True)
+def midpoint(low: float, high: float) -> float:
+    """Return a cut between two numbers: at least ``low``, and below ``high``.
+
+    low (), high () finite, low <= high -> (); the number itself if both are equal
+    """
+    middle = 0.5 * low + 0.5 * high
+    if abs(low) < 1e300 and abs(high) < 1e300:
+        middle = 0.5 * (low + high)
+
+    # Between neighbouring doubles the mean rounds to one of them: it has to be the
+    # lower one, because a value equal to the cut goes left.
+    if middle >= high:
+        middle = low
+    return middle
+
+
+@njit(cache=True, nogil=True)
+def xlog2_table(size: int, scale: float) -> NDArray[np.int64]:
+    """Return i log2(i) for i = 0 .. size - 1, in units of 1 / scale.
+
+    size (), scale () -> (size,)
+    """
+    table = np.zeros(size, dtype=np.int64)
+    for i in range(2, size):
+        table[i] = int(np.rint(i * math.log2(i) * scale))
+    return table
+
+
+@njit(cache=True, nogil=True)
+def _term(count: float, table: NDArray, scale: float) -> int:
+    """Return count * log2(count) in units of 1 / scale.
+
+    count () int or float, table (t,), scale () -> () int
+    """
+    # What should be zero can be slightly negative when weights are not whole.
+    if count <= 0:
+        return 0
+    if count < table.size:
+        i = int(count)
+        if i == count:
+            return table[i]
+    return int(np.rint(count * math.log2(count) * scale))
+
+
+@njit(cache=True, nogil=True)
+def _class_counts(
+    labels: NDArray, weights: NDArray, start: int, stop: int, counts: NDArray
+) -> float:
+    """Count the classes among the rows start .. stop - 1 and return the total.
+
+    labels (n,), weights (n,) or (0,), counts (K,) overwritten -> ()
+    """
+    counts[:] = 0
+    for i in range(start, stop):
+        counts[labels[i]] += weights[i] if weights.size > 0 else 1
+    total = 0
+    for c in range(counts.size):
+        total += counts[c]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _best_cut(
+    values: NDArray,
+    labels: NDArray,
+    weights: NDArray,
+    start: int,
+    stop: int,
+    counts: NDArray,
+    total: float,
+    table: NDArray,
+    scale: float,
+) -> tuple[int, int]:
+    """Find the cut of least class entropy among the rows start .. stop - 1.
+
+    values (n,) sorted, labels (n,), weights (n,) or (0,), counts (K,) and total () of
+    these rows, table (t,), scale () -> position of the first row on the right, or -1 if
+    no cut lowers the entropy, and the number of candidate cuts
+    """
+    # N times the entropy is N log2 N - sum n_c log2 n_c. The terms are whole numbers
+    # (fixed point), which add up exactly in any order: cuts that are equal by symmetry
+    # compare equal, classes may be renamed, a weight of two is a repeated row, and the
+    # sum over both sides can be updated in O(1) per row without drift. 1e6 rows take
+    # 5 ms with 2 or 10 classes, and 34 ms with weights that are not whole.
+    left = np.zeros(counts.size, dtype=counts.dtype)
+    class_terms = 0
+    for c in range(counts.size):
+        class_terms += _term(counts[c], table, scale)
+
+    best = -1
+    best_cost = _term(total, table, scale) - class_terms
+    n_candidates = 0
+    n_left = 0
+    for i in range(start, stop - 1):
+        c = labels[i]
+        weight = weights[i] if weights.size > 0 else 1
+
+        n_left += weight
+        before = left[c]
+        after = before + weight
+        left[c] = after
+        class_terms += _term(after, table, scale) - _term(before, table, scale)
+        class_terms += _term(counts[c] - after, table, scale)
+        class_terms -= _term(counts[c] - before, table, scale)
+
+        # Every pair of distinct neighbours is a candidate. Looking at class boundaries
+        # alone (Fayyad's theorem) would save two look-ups and give the same cut.
+        if values[i] < values[i + 1]:
+            n_candidates += 1
+            sides = _term(n_left, table, scale) + _term(total - n_left, table, scale)
+            if sides - class_terms < best_cost:
+                best_cost = sides - class_terms
+                best = i + 1
+    return best, n_candidates
+
+
+@njit(cache=True, nogil=True)
+def _entropy(counts: NDArray, total: float) -> float:
+    """Return the entropy in bits.
+
+    counts (K,), total () -> ()
+    """
+    entropy = 0.0
+    for c in range(counts.size):
+        if counts[c] > 0:
+            entropy -= counts[c] / total * math.log2(counts[c] / total)
+    return entropy
+
+
+@njit(cache=True, nogil=True)
+def _n_present(counts: NDArray) -> int:
+    """Return the number of classes present.
+
+    counts (K,) -> ()
+    """
+    present = 0
+    for c in range(counts.size):
+        present += counts[c] > 0
+    return present
+
+
+@njit(cache=True, nogil=True)
+def _fayyad_irani_accepts(
+    counts: NDArray, left: NDArray, right: NDArray, n_cuts: float
+) -> bool:
+    """Tell whether the gain of a cut pays for its description.
+
+    counts (K,), left (K,), right (K,), n_cuts () -> ()
+    """
+    total, n_left, n_right = counts.sum(), left.sum(), right.sum()
+    entropy = _entropy(counts, total)
+    left_entropy = _entropy(left, n_left)
+    right_entropy = _entropy(right, n_right)
+    gain = entropy - (n_left * left_entropy + n_right * right_entropy) / total
+
+    # log2(3^k - 2) in the form that does not overflow for many classes.
+    k = _n_present(counts)
+    choices = k * math.log2(3.0) + math.log1p(-2.0 * 3.0 ** (-k)) / _LOG2
+    spread = k * entropy
+    spread -= _n_present(left) * left_entropy + _n_present(right) * right_entropy
+    return gain > 0.0 and gain > (math.log2(n_cuts) + choices - spread) / total
+
+
+@njit(cache=True, nogil=True)
+def _labelling_bits(counts: NDArray, k: int) -> float:
+    """Return the bits needed to send the class counts and then the labels.
+
+    counts (K,), k () number of classes that may occur -> ()
+    """
+    # log C(N + k - 1, k - 1) + log (N! / prod n_c!); the two N! cancel.
+    nats = math.lgamma(counts.sum() + k) - math.lgamma(k)
+    for c in range(counts.size):
+        nats -= math.lgamma(counts[c] + 1.0)
+    return nats / _LOG2
+
+
+@njit(cache=True, nogil=True)
+def _kononenko_accepts(
+    counts: NDArray, left: NDArray, right: NDArray, n_cuts: float
+) -> bool:
+    """Tell whether the labels are shorter to send with the cut than without.
+
+    counts (K,), left (K,), right (K,), n_cuts () -> ()
+    """
+    k = _n_present(counts)
+    before = _labelling_bits(counts, k)
+    after = math.log2(n_cuts) + (_labelling_bits(left, k) + _labelling_bits(right, k))
+
+    # Both are logarithms of products of whole numbers and can be equal, as for classes
+    # 0, 0, 1: a difference within the rounding of lgamma is none.
+    return before - after > 1e-13 * math.lgamma(counts.sum() + k)
+
+
+@njit(cache=True, nogil=True)
+def mdl_cuts(
+    values: NDArray,
+    labels: NDArray,
+    weights: NDArray,
+    n_classes: int,
+    kononenko: bool,
+    better_encoding: bool,
+    table: NDArray,
+    scale: float,
+) -> NDArray[np.float64]:
+    """Cut a sorted column in two, recursively, while the cut pays for itself.
+
+    values (n,) sorted, labels (n,), weights (n,) or (0,) int or float, table (t,) of
+    `xlog2_table`, scale () -> (c,) increasing
+    """
+    counts = np.zeros(n_classes, dtype=weights.dtype)
+    left = np.zeros(n_classes, dtype=weights.dtype)
+    right = np.zeros(n_classes, dtype=weights.dtype)
+    cuts = np.empty(16)
+    n_found = 0
+
+    # Ranges still to be looked at. The shorter part of a cut range is taken first, so
+    # that at most log2(n) wait at any time.
+    starts = np.zeros(66, dtype=np.int64)
+    stops = np.zeros(66, dtype=np.int64)
+    stops[0] = values.size
+    waiting = 1
+    while waiting > 0:
+        waiting -= 1
+        start = starts[waiting]
+        stop = stops[waiting]
+
+        total = _class_counts(labels, weights, start, stop, counts)
+        if total < 2 or _n_present(counts) < 2:
+            continue
+        cut, n_candidates = _best_cut(
+            values, labels, weights, start, stop, counts, total, table, scale
+        )
+        if cut < 0:
+            continue
+
+        _class_counts(labels, weights, start, cut, left)
+        _class_counts(labels, weights, cut, stop, right)
+        n_cuts = float(n_candidates) if better_encoding else float(total - 1)
+        if kononenko:
+            accepted = _kononenko_accepts(counts, left, right, n_cuts)
+        else:
+            accepted = _fayyad_irani_accepts(counts, left, right, n_cuts)
+        if not accepted:
+            continue
+
+        if n_found == cuts.size:
+            longer = np.empty(2 * n_found)
+            longer[:n_found] = cuts
+            cuts = longer
+        cuts[n_found] = midpoint(values[cut - 1], values[cut])
+        n_found += 1
+
+        if cut - start > stop - cut:
+            starts[waiting], stops[waiting] = start, cut
+            starts[waiting + 1], stops[waiting + 1] = cut, stop
+        else:
+            starts[waiting], stops[waiting] = cut, stop
+            starts[waiting + 1], stops[waiting + 1] = start, cut
+        waiting += 2
+    return np.sort(cuts[:n_found])

@@ -1,0 +1,195 @@
+"""Gather: tables into scores and posterior probabilities of rows.
+
+Shapes: ``values (n, b)`` unsigned codes in either memory order, ``starts (b,)`` uint64,
+``table (V, K)`` float64, ``scores (n, K)`` float64, updated in place.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+__all__ = [
+    "add_densities",
+    "add_intervals",
+    "gather",
+    "gather_difference",
+    "log_softmax",
+    "logistic",
+    "softmax",
+]
+
+# Adding and subtracting 1.5 * 2**52 rounds a double to an integer and leaves that
+# integer in the low bits of the sum.
+_ROUNDER = 6755399441055744.0
+_LOG2_E = 1.4426950408889634
+_LN2_HIGH = 0.6931471803691238
+_LN2_LOW = 1.9082149292705877e-10
+_LOWEST = -700.0
+
+# Far beyond anything a density can tell apart; its square still leaves room to add up
+# thousands of attributes without overflow.
+_FARTHEST = 1e100
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _exp(x):
+    """Exponential of x <= 0, exact to 2 ulp, zero below -700.
+
+    Free of branches and calls, so that the loops around it are vectorised: measured at
+    a third of the time of ``math.exp`` per value.
+    """
+    clipped = max(x, _LOWEST)
+    shifted = clipped * _LOG2_E + _ROUNDER
+    k = shifted - _ROUNDER
+    r = (clipped - k * _LN2_HIGH) - k * _LN2_LOW
+    # Taylor polynomial on |r| <= ln(2) / 2: the first term left out is below 5e-18.
+    p = 1.0 / 6227020800.0
+    p = p * r + 1.0 / 479001600.0
+    p = p * r + 1.0 / 39916800.0
+    p = p * r + 1.0 / 3628800.0
+    p = p * r + 1.0 / 362880.0
+    p = p * r + 1.0 / 40320.0
+    p = p * r + 1.0 / 5040.0
+    p = p * r + 1.0 / 720.0
+    p = p * r + 1.0 / 120.0
+    p = p * r + 1.0 / 24.0
+    p = p * r + 1.0 / 6.0
+    p = p * r + 0.5
+    p = p * r + 1.0
+    p = p * r + 1.0
+    exponent = (np.float64(shifted).view(np.int64) + np.int64(1023)) << np.int64(52)
+    scale = np.int64(exponent).view(np.float64)
+    return p * scale if x >= _LOWEST else 0.0
+
+
+@njit(cache=True, nogil=True)
+def gather(values, starts, table, scores):
+    """Score every row: add up one table row per cell, four columns at a time."""
+    n, b = values.shape
+    n_classes = scores.shape[1]
+    fours = b - b % 4
+    for i in range(n):
+        s = scores[i]
+        for j in range(0, fours, 4):
+            t0 = table[starts[j] + values[i, j]]
+            t1 = table[starts[j + 1] + values[i, j + 1]]
+            t2 = table[starts[j + 2] + values[i, j + 2]]
+            t3 = table[starts[j + 3] + values[i, j + 3]]
+            for c in range(n_classes):
+                s[c] += (t0[c] + t1[c]) + (t2[c] + t3[c])
+        for j in range(fours, b):
+            t0 = table[starts[j] + values[i, j]]
+            for c in range(n_classes):
+                s[c] += t0[c]
+
+
+@njit(cache=True, nogil=True)
+def gather_difference(values, starts, differences, odds):
+    """Add up one number per cell: differences (V,) -> odds (n,), for two classes."""
+    n, b = values.shape
+    fours = b - b % 4
+    for i in range(n):
+        total = 0.0
+        for j in range(0, fours, 4):
+            d0 = differences[starts[j] + values[i, j]]
+            d1 = differences[starts[j + 1] + values[i, j + 1]]
+            d2 = differences[starts[j + 2] + values[i, j + 2]]
+            d3 = differences[starts[j + 3] + values[i, j + 3]]
+            total += (d0 + d1) + (d2 + d3)
+        for j in range(fours, b):
+            total += differences[starts[j] + values[i, j]]
+        odds[i] += total
+
+
+@njit(cache=True, nogil=True)
+def logistic(odds, proba):
+    """Turn log-odds of the second class into probabilities: (n,) -> (n, 2)."""
+    for i in range(odds.shape[0]):
+        small = _exp(-abs(odds[i]))
+        large = 1.0 / (1.0 + small)
+        small = small * large
+        positive = odds[i] > 0.0
+        proba[i, 0] = small if positive else large
+        proba[i, 1] = large if positive else small
+
+
+@njit(cache=True, nogil=True)
+def softmax(scores):
+    """Turn scores (n, K) into posterior probabilities, in place."""
+    n, n_classes = scores.shape
+    for i in range(n):
+        s = scores[i]
+        top = s[0]
+        for c in range(1, n_classes):
+            top = max(top, s[c])
+        for c in range(n_classes):
+            s[c] = _exp(s[c] - top)
+        total = 0.0
+        for c in range(n_classes):
+            total += s[c]
+        for c in range(n_classes):
+            s[c] /= total
+
+
+@njit(cache=True, nogil=True)
+def log_softmax(scores):
+    """Turn scores (n, K) into log posterior probabilities, in place."""
+    n, n_classes = scores.shape
+    for i in range(n):
+        s = scores[i]
+        top = s[0]
+        for c in range(1, n_classes):
+            top = max(top, s[c])
+        total = 0.0
+        for c in range(n_classes):
+            total += math.exp(s[c] - top)
+        log_total = top + math.log(total)
+        for c in range(n_classes):
+            s[c] -= log_total
+
+
+@njit(cache=True, nogil=True)
+def add_densities(numbers, mean, scale, constant, scores):
+    """Add Gaussian log-densities of the known cells to the scores.
+
+    numbers (n, g); mean, scale (one over the standard deviation) and constant (the log
+    of the density at the mean), each (g, K).
+    """
+    n, g = numbers.shape
+    n_classes = scores.shape[1]
+    for i in range(n):
+        s = scores[i]
+        for j in range(g):
+            x = numbers[i, j]
+            if x != x:
+                continue
+            for c in range(n_classes):
+                t = min(abs(x - mean[j, c]) * scale[j, c], _FARTHEST)
+                s[c] += constant[j, c] - 0.5 * t * t
+
+
+@njit(cache=True, nogil=True)
+def add_intervals(numbers, mean, scale, half_width, floor, scores):
+    """Add log-probabilities of an interval around each known cell to the scores.
+
+    numbers (n, g) already rounded to the grid; mean and scale (g, K); half_width (g,)
+    half the grid's step; floor the smallest probability. Differences of the normal
+    distribution function are taken in the tail where they keep their digits.
+    """
+    root_half = math.sqrt(0.5)
+    n, g = numbers.shape
+    n_classes = scores.shape[1]
+    for i in range(n):
+        for j in range(g):
+            x = numbers[i, j]
+            if x != x:
+                continue
+            for c in range(n_classes):
+                distance = abs(x - mean[j, c])
+                a = (distance - half_width[j]) * scale[j, c] * root_half
+                b = (distance + half_width[j]) * scale[j, c] * root_half
+                p = 0.5 * (math.erfc(a) - math.erfc(b))
+                scores[i, c] += math.log(max(p, floor))

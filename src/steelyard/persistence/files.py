@@ -1,0 +1,180 @@
+"""Write a model to a file in one step; read one without trusting it."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import secrets
+from os import PathLike
+from pathlib import Path
+from typing import Any, NoReturn
+
+from sklearn.utils.validation import check_is_fitted
+
+from steelyard.classifier import BaseNB
+from steelyard.exceptions import ModelFileError
+from steelyard.persistence.content import content_of, estimator_from
+from steelyard.persistence.reader import InvalidContentError
+
+__all__ = ["FORMAT", "VERSION", "load", "save"]
+
+FORMAT = "steelyard model"
+VERSION = 1
+
+
+def save(estimator: BaseNB, path: str | PathLike[str]) -> None:
+    """Write a fitted classifier to one JSON file, whole or not at all.
+
+    The document is written to a temporary file in the same folder, flushed to the disk
+    and renamed: whenever the process is stopped, ``path`` is the old file or the new
+    one. See ``docs/model_file.md`` for the format.
+
+    Parameters
+    ----------
+    estimator : classifier
+        A fitted classifier of this package.
+    path : str or path-like
+        Where to write; an existing file is replaced.
+    """
+    check_is_fitted(estimator)
+    content = content_of(estimator)
+    document = {
+        "format": FORMAT,
+        "version": VERSION,
+        "checksum": _checksum(content),
+        "content": content,
+    }
+    text = json.dumps(document, allow_nan=False, ensure_ascii=True)
+    _replace_file(Path(path), text.encode("ascii") + b"\n")
+
+
+def load(path: str | PathLike[str]) -> BaseNB:
+    """Read a classifier written by ``save``.
+
+    Nothing in the file is executed: it is parsed as JSON, compared with its checksum
+    and checked piece by piece, and only classes of this package are created.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A model file.
+
+    Returns
+    -------
+    classifier
+        Fitted, with the predictions of the saved one to the last bit.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is damaged, was edited, is of a newer version, or is no model file.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import steelyard as sy
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = sy.NaiveBayes().fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "iris.json")
+    ...     clf.save(path)
+    ...     again = sy.load(path)
+    >>> bool((again.predict_proba(X) == clf.predict_proba(X)).all())
+    True
+    """
+    path = Path(path)
+    data = path.read_bytes()
+    try:
+        document = json.loads(
+            data.decode("utf-8"),
+            object_pairs_hook=_distinct_keys,
+            parse_constant=_no_constant,
+        )
+    except UnicodeDecodeError as error:
+        raise ModelFileError(
+            f"{path} is not a model file: it is not UTF-8 text (byte {error.start})."
+        ) from None
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(
+            f"{path} is not a model file, or was cut short: {_one_line(error)}."
+        ) from None
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise ModelFileError(f"{path} is not a steelyard model file.")
+    version = document.get("version")
+    if type(version) is not int or version < 1:
+        raise ModelFileError(f"{path} has no valid version number.")
+    if version > VERSION:
+        raise ModelFileError(
+            f"{path} is of format version {version}, but this release reads versions "
+            f"up to {VERSION}. Upgrade steelyard to load it."
+        )
+    content = document.get("content")
+    try:
+        checksum = _checksum(content)
+    except (ValueError, RecursionError):
+        raise ModelFileError(f"{path} holds values no model has.") from None
+    if document.get("checksum") != checksum:
+        raise ModelFileError(
+            f"{path} does not match its checksum: it is damaged or was edited. Save "
+            "the model again from its source."
+        )
+    try:
+        return estimator_from(content)
+    except InvalidContentError as error:
+        raise ModelFileError(f"{path} is not a valid model: {error}.") from None
+
+
+def _checksum(content: Any) -> str:
+    """Hash the content in one canonical spelling, so that white space is free."""
+    text = json.dumps(
+        content,
+        allow_nan=False,
+        ensure_ascii=True,
+        sort_keys=True,
+        separators=(",", ":"),
+    )
+    return "sha256:" + hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def _distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key occurs twice")
+    return found
+
+
+def _no_constant(word: str) -> NoReturn:
+    raise ValueError(f"{word} is not a number that JSON knows")
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _replace_file(path: Path, data: bytes) -> None:
+    """Write next to the target, flush, and rename over it."""
+    partial = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
+    # Mode 0o666 less the user's mask, as for any new file.
+    handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        with contextlib.suppress(FileNotFoundError):
+            os.chmod(partial, path.stat().st_mode & 0o7777)
+        os.replace(partial, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(partial)
+        raise
+    # The rename itself has to reach the disk; not every system opens folders.
+    with contextlib.suppress(OSError):
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)

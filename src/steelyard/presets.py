@@ -1,0 +1,176 @@
+"""MethodTable by their acronyms: which exist, and how to get one."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from steelyard.classifier import BaseNB, NaiveBayes
+from steelyard.exceptions import ParameterError
+
+__all__ = ["Method", "MethodTable", "method", "methods"]
+
+
+@dataclass(frozen=True)
+class Method:
+    """One published method: a class with some of its settings fixed."""
+
+    acronym: str
+    estimator: type[BaseNB]
+    family: str
+    learns: str
+    paper: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    aliases: tuple[str, ...] = ()
+
+    def create(self, **settings: Any) -> BaseNB:
+        """Return an unfitted classifier, with further settings or other ones."""
+        chosen = {**self.settings, **settings}
+        allowed = self.estimator._get_param_names()
+        unknown = [name for name in chosen if name not in allowed]
+        if unknown:
+            close = difflib.get_close_matches(unknown[0], allowed, 1)
+            hint = f" Did you mean {close[0]!r}?" if close else ""
+            raise ParameterError(
+                f"{self.acronym} has no setting {unknown[0]!r}.{hint} "
+                f"Settings: {', '.join(allowed)}."
+            )
+        return self.estimator(**chosen)
+
+
+_LANGLEY = "Langley, Iba & Thompson, AAAI 1992"
+_JOHN = "John & Langley, UAI 1995"
+
+_METHODS = (
+    Method("NB", NaiveBayes, "plain", "nothing beyond counts", _LANGLEY),
+    Method(
+        "NB-Laplace",
+        NaiveBayes,
+        "plain",
+        "nothing beyond counts",
+        _LANGLEY,
+        {"smoothing": "laplace"},
+    ),
+    Method(
+        "GNB",
+        NaiveBayes,
+        "plain",
+        "Gaussian densities",
+        _JOHN,
+        {"numeric": "gaussian", "smoothing": "laplace"},
+    ),
+    Method(
+        "GNB-Weka",
+        NaiveBayes,
+        "plain",
+        "Gaussian intervals as in Weka",
+        _JOHN,
+        {"numeric": "gaussian-weka", "smoothing": "laplace"},
+    ),
+)
+
+
+class MethodTable(Sequence[Method]):
+    """The table of methods: a sequence that prints as a table.
+
+    Examples
+    --------
+    >>> import steelyard as sy
+    >>> [entry.acronym for entry in sy.methods()]
+    ['NB', 'NB-Laplace', 'GNB', 'GNB-Weka']
+    """
+
+    _columns = ("acronym", "class", "family", "learns", "settings", "paper")
+
+    def __init__(self, entries: Sequence[Method]) -> None:
+        self._entries = tuple(entries)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._entries[index]
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __iter__(self) -> Iterator[Method]:
+        return iter(self._entries)
+
+    def rows(self) -> list[dict[str, str]]:
+        """Return the table as one mapping of texts per method."""
+        return [
+            {
+                "acronym": entry.acronym,
+                "class": entry.estimator.__name__,
+                "family": entry.family,
+                "learns": entry.learns,
+                "settings": ", ".join(f"{k}={v!r}" for k, v in entry.settings.items()),
+                "paper": entry.paper,
+            }
+            for entry in self
+        ]
+
+    def __repr__(self) -> str:
+        rows = self.rows()
+        widths = {c: max(len(c), *(len(r[c]) for r in rows)) for c in self._columns}
+        header = {column: column for column in self._columns}
+        lines = [
+            "  ".join(row[c].ljust(widths[c]) for c in self._columns).rstrip()
+            for row in [header, *rows]
+        ]
+        return "\n".join(lines)
+
+
+def methods() -> MethodTable:
+    """List every method: acronym, class, family, what it learns, settings, paper.
+
+    Returns
+    -------
+    MethodTable
+    -------
+        A sequence of ``Method`` entries that prints as a table.
+    """
+    return MethodTable(_METHODS)
+
+
+def method(name: str, **settings: Any) -> BaseNB:
+    """Return an unfitted classifier for a method's acronym.
+
+    Parameters
+    ----------
+    name : str
+        An acronym; case, ``-``, ``_`` and blanks do not matter.
+    **settings
+        Settings that differ from the method's own.
+
+    Returns
+    -------
+    estimator
+        A scikit-learn classifier.
+
+    Examples
+    --------
+    >>> import steelyard as sy
+    >>> sy.method("nb laplace")
+    NaiveBayes(smoothing='laplace')
+    >>> sy.method("GNB", n_jobs=2).numeric
+    'gaussian'
+    """
+    by_name = {
+        _plain(word): entry
+        for entry in _METHODS
+        for word in (entry.acronym, *entry.aliases)
+    }
+    entry = by_name.get(_plain(name)) if isinstance(name, str) else None
+    if entry is None:
+        close = difflib.get_close_matches(_plain(str(name)), list(by_name), 1, 0.0)
+        nearest = by_name[close[0]].acronym
+        known = ", ".join(entry.acronym for entry in _METHODS)
+        raise ParameterError(
+            f"There is no method {name!r}. The nearest is {nearest!r}. Known: {known}."
+        )
+    return entry.create(**settings)
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("-", "").replace("_", "").replace(" ", "")

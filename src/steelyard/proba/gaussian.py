@@ -1,0 +1,113 @@
+"""Numeric attributes as Gaussian densities, or as Weka's intervals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.counts import Counts
+from steelyard.kernels import scoring
+
+__all__ = ["GaussianTable", "estimate_gaussian"]
+
+_LOG_2_PI = float(np.log(2.0 * np.pi))
+
+# Weka never lets a factor fall below this.
+_WEKA_FLOOR = 1e-75
+
+# Below every variance that float64 data can show, but not so small that its inverse
+# overflows: used when all numeric attributes are constant.
+_TINY_VARIANCE = 1e-18
+
+
+@dataclass(frozen=True)
+class GaussianTable:
+    """Means and standard deviations by attribute and class.
+
+    An attribute with a ``step`` is scored as the probability of an interval of that
+    width around its rounded value, the others by their density.
+    """
+
+    mean: NDArray[np.float64]
+    """Shape (g, K)."""
+
+    deviation: NDArray[np.float64]
+    """Shape (g, K), greater than 0."""
+
+    step: NDArray[np.float64]
+    """Shape (g,), 0 for densities."""
+
+    @classmethod
+    def empty(cls, n_classes: int) -> GaussianTable:
+        """Return the table of no attributes."""
+        none = np.zeros((0, n_classes))
+        return cls(none, none, np.zeros(0))
+
+    def add_scores(
+        self, numbers: NDArray[np.float64], scores: NDArray[np.float64]
+    ) -> None:
+        """Add the log-densities of numbers (n, g) to scores (n, K)."""
+        densities = np.flatnonzero(self.step == 0)
+        intervals = np.flatnonzero(self.step)
+        if densities.size:
+            deviation = self.deviation[densities]
+            scoring.add_densities(
+                _columns(numbers, densities),
+                self.mean[densities],
+                1.0 / deviation,
+                -0.5 * _LOG_2_PI - np.log(deviation),
+                scores,
+            )
+        if intervals.size:
+            scoring.add_intervals(
+                _columns(numbers, intervals),
+                self.mean[intervals],
+                1.0 / self.deviation[intervals],
+                0.5 * self.step[intervals],
+                _WEKA_FLOOR,
+                scores,
+            )
+
+
+def estimate_gaussian(counts: Counts, floor: float) -> GaussianTable:
+    r"""Estimate means and standard deviations from moments.
+
+    Densities: the variance divides by the weight and is at least ``floor`` times the
+    largest variance of any numeric attribute over all rows,
+
+    .. math:: \sigma_{jc}^2 = \max(s_{jc}^2,\ \text{floor} \cdot \max_k s_k^2).
+
+    Intervals: the deviation is at least a sixth of the grid's step (John and Langley,
+    1995, as programmed in Weka). A class without a known cell takes the attribute's
+    overall mean and variance.
+    """
+    moments = counts.moments
+    if not len(moments.weight):
+        return GaussianTable.empty(counts.n_classes)
+    features = [counts.schema.features[j] for j in counts.schema.gaussian]
+    step = np.array([feature.step for feature in features])
+    overall = moments.pooled()
+    variance_of_all = overall.squares / np.maximum(overall.weight, 1e-300)
+    known = moments.weight > 0
+    mean = np.where(known, moments.mean, overall.mean)
+    variance = np.where(
+        known,
+        moments.squares / np.where(known, moments.weight, 1.0),
+        variance_of_all,
+    )
+    lowest = max(floor * float(variance_of_all.max()), _TINY_VARIANCE)
+    deviation = np.sqrt(np.maximum(variance, lowest))
+    on_grid = step > 0
+    exact = np.sqrt(variance[on_grid])
+    sixth = step[on_grid, None] / 6.0
+    deviation[on_grid] = np.where(exact > 1e-10, np.maximum(sixth, exact), sixth)
+    return GaussianTable(mean, deviation, step)
+
+
+def _columns(
+    numbers: NDArray[np.float64], chosen: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Take columns, without a copy when all are taken."""
+    return numbers if len(chosen) == numbers.shape[1] else numbers[:, chosen]

@@ -1,0 +1,192 @@
+"""Smoothed estimates of class priors and value probabilities."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from steelyard.counts import Counts
+from steelyard.exceptions import ParameterError
+from steelyard.table.codes import FeatureTable
+
+__all__ = [
+    "SMOOTHINGS",
+    "Lidstone",
+    "MEstimate",
+    "Smoothing",
+    "estimate_prior",
+    "resolve_smoothing",
+]
+
+
+class Smoothing(BaseEstimator):
+    """How counts become probabilities that are never zero."""
+
+    def prior_counts(self, counts: Counts) -> NDArray[np.float64]:
+        """Pseudo-counts added to each class, shape (K,)."""
+        raise NotImplementedError
+
+    def value_counts(self, counts: Counts) -> NDArray[np.float64]:
+        """Pseudo-counts added to each value of each attribute, shape (d,)."""
+        raise NotImplementedError
+
+    def log_prior(self, counts: Counts) -> NDArray[np.float64]:
+        """Logarithms of the smoothed class priors, shape (K,)."""
+        smoothed = counts.by_class + self.prior_counts(counts)
+        return np.log(smoothed / smoothed.sum())
+
+    def log_prob(self, counts: Counts) -> FeatureTable:
+        r"""Logarithms of the smoothed value probabilities, shape (V, K).
+
+        .. math:: \theta_{j,v|c} = \frac{N_{jvc} + f_j}{N_c^{(j)} + n_j f_j}
+
+        with :math:`N_c^{(j)}` the class total over rows whose cell is known, so that
+        the probabilities of an attribute add up to one with missing cells too. The row
+        of code 0 is zero: a missing or unseen cell says nothing.
+        """
+        table = FeatureTable(counts.by_code, counts.schema.offsets)
+        first = _first_codes(table)
+        known = counts.by_code.copy()
+        known[first] = 0.0
+        added = self.value_counts(counts)
+        totals = table.collect(known) + (added * counts.schema.n_values)[:, None]
+        smoothed = known + table.spread(added)[:, None]
+        smoothed[first] = 1.0
+        totals_by_code = table.spread(totals)
+        totals_by_code[first] = 1.0
+        return FeatureTable(np.log(smoothed / totals_by_code), table.offsets)
+
+
+class MEstimate(Smoothing):
+    r"""m-estimate with a uniform prior, the smoothing of most weighted methods.
+
+    .. math::
+        \pi_c = \frac{N_c + m/q}{U + m}, \qquad
+        \theta_{j,v|c} = \frac{N_{jvc} + m/n_j}{N_c^{(j)} + m}
+
+    Parameters
+    ----------
+    m : float, default=1.0
+        Weight of the uniform prior, in rows; greater than 0.
+
+    Examples
+    --------
+    >>> from steelyard import NaiveBayes
+    >>> from steelyard.proba import MEstimate
+    >>> clf = NaiveBayes(smoothing=MEstimate(m=2.0))
+    """
+
+    def __init__(self, m: float = 1.0) -> None:
+        self.m = m
+
+    def prior_counts(self, counts: Counts) -> NDArray[np.float64]:
+        """Pseudo-counts added to each class, shape (K,)."""
+        return np.full(counts.n_classes, _positive(self, "m") / counts.n_classes)
+
+    def value_counts(self, counts: Counts) -> NDArray[np.float64]:
+        """Pseudo-counts added to each value of each attribute, shape (d,)."""
+        return _positive(self, "m") / np.maximum(counts.schema.n_values, 1)
+
+
+class Lidstone(Smoothing):
+    r"""The same constant for every class and value.
+
+    .. math::
+        \pi_c = \frac{N_c + f}{U + q f}, \qquad
+        \theta_{j,v|c} = \frac{N_{jvc} + f}{N_c^{(j)} + n_j f}
+
+    Parameters
+    ----------
+    f : float or None, default=1.0
+        The constant, greater than 0; 1 is Laplace's rule. None takes one over the
+        total weight of the rows (Kohavi, Becker and Sommerfield, 1997).
+    """
+
+    def __init__(self, f: float | None = 1.0) -> None:
+        self.f = f
+
+    def _constant(self, counts: Counts) -> float:
+        if self.f is None:
+            return 1.0 / max(counts.total, 1e-300)
+        return _positive(self, "f")
+
+    def prior_counts(self, counts: Counts) -> NDArray[np.float64]:
+        """Pseudo-counts added to each class, shape (K,)."""
+        return np.full(counts.n_classes, self._constant(counts))
+
+    def value_counts(self, counts: Counts) -> NDArray[np.float64]:
+        """Pseudo-counts added to each value of each attribute, shape (d,)."""
+        return np.full(len(counts.schema), self._constant(counts))
+
+
+SMOOTHINGS: dict[str, Smoothing] = {
+    "m-estimate": MEstimate(),
+    "laplace": Lidstone(1.0),
+    "kohavi": Lidstone(None),
+}
+
+
+def resolve_smoothing(setting: Any) -> Smoothing:
+    """Return the smoothing that a setting names."""
+    if isinstance(setting, Smoothing):
+        return setting
+    if isinstance(setting, str) and setting in SMOOTHINGS:
+        return SMOOTHINGS[setting]
+    if isinstance(setting, Real) and not isinstance(setting, (bool, np.bool_)):
+        f = float(setting)
+        if f > 0 and np.isfinite(f):
+            return Lidstone(f)
+    words = ", ".join(repr(name) for name in SMOOTHINGS)
+    raise ParameterError(
+        f"The 'smoothing' parameter must be one of {words}, a number greater than 0, "
+        f"or a Smoothing object. Got {setting!r} instead."
+    )
+
+
+def estimate_prior(
+    setting: Any, counts: Counts, smoothing: Smoothing
+) -> NDArray[np.float64]:
+    """Return log class priors as ``prior`` asks: smoothed, frequency, or given."""
+    if isinstance(setting, str):
+        if setting == "smoothed":
+            return smoothing.log_prior(counts)
+        if setting == "frequency":
+            with np.errstate(divide="ignore"):
+                return np.log(counts.by_class / counts.by_class.sum())
+    else:
+        prior = np.asarray(setting, dtype=np.float64)
+        if prior.shape != (counts.n_classes,):
+            raise ParameterError(
+                f"Number of priors must match number of classes: `prior` has "
+                f"{prior.size} entries for {counts.n_classes} classes."
+            )
+        if (prior < 0).any() or not np.isclose(prior.sum(), 1.0):
+            raise ParameterError(
+                f"`prior` must hold probabilities that add up to 1, got "
+                f"{prior.tolist()} with sum {prior.sum():g}."
+            )
+        with np.errstate(divide="ignore"):
+            return np.log(prior)
+    raise ParameterError(
+        "The 'prior' parameter must be 'smoothed', 'frequency' or one probability per "
+        f"class. Got {setting!r} instead."
+    )
+
+
+def _first_codes(table: FeatureTable) -> NDArray[np.int64]:
+    """Rows of code 0, one for each attribute that has codes."""
+    return table.offsets[:-1][np.diff(table.offsets) > 0]
+
+
+def _positive(part: Smoothing, name: str) -> float:
+    value = getattr(part, name)
+    if isinstance(value, Real) and float(value) > 0 and np.isfinite(float(value)):
+        return float(value)
+    raise ParameterError(
+        f"The {name!r} parameter of {type(part).__name__} must be a float in the range "
+        f"(0, inf). Got {value!r} instead."
+    )

@@ -1,0 +1,1 @@
+"""From a user's table to codes: columns, schema, encoder, discretizers."""

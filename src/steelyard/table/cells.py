@@ -1,0 +1,141 @@
+"""From the cells of one column to its codes or numbers, by its schema."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.exceptions import ColumnError
+from steelyard.kernels.cuts import bin_codes
+from steelyard.table.codes import code_dtype
+from steelyard.table.columns import Column, Factor
+from steelyard.table.schema import FeatureSchema, sort_values
+
+__all__ = [
+    "bins_of",
+    "check_cells",
+    "codes_of",
+    "encode_column",
+    "factor_of",
+    "grid_step",
+    "grown",
+    "numbers_of",
+    "on_grid",
+]
+
+
+def factor_of(column: Column) -> Factor:
+    """Distinct values of a column, all of them finite."""
+    factor = column.factor()
+    if column.cells == "numbers" and not np.isfinite(factor.values).all():
+        raise _infinite(column, column.numbers())
+    return factor
+
+
+def numbers_of(column: Column) -> NDArray[np.float64]:
+    """Cells of a numeric column as float64, all of them finite or NaN."""
+    numbers = column.numbers()
+    if np.isinf(numbers).any():
+        raise _infinite(column, numbers)
+    return numbers
+
+
+def _infinite(column: Column, numbers: NDArray[np.float64]) -> ColumnError:
+    row = int(np.flatnonzero(np.isinf(numbers))[0])
+    return ColumnError(
+        f"{column.label} holds an infinite number (inf) in row {row}. Replace it by a "
+        "finite number, or by NaN if it is unknown."
+    )
+
+
+def codes_of(feature: FeatureSchema, factor: Factor) -> NDArray[Any]:
+    """Codes of a categorical column; index -1 picks the last entry, for missing."""
+    by_index = [feature.code_of.get(value, 0) for value in factor.values]
+    by_index.append(feature.missing_code)
+    return np.array(by_index, dtype=code_dtype(feature.n_codes))[factor.indices]
+
+
+def bins_of(feature: FeatureSchema, numbers: NDArray[np.float64]) -> NDArray[Any]:
+    """Codes of a binned column."""
+    codes = np.empty(numbers.size, dtype=code_dtype(feature.n_codes))
+    bin_codes(numbers, np.array(feature.edges, dtype=np.float64), codes, 1)
+    if feature.missing_code:
+        codes[codes == 0] = feature.missing_code
+    return codes
+
+
+def encode_column(feature: FeatureSchema, column: Column) -> NDArray[Any]:
+    """Codes of a column, or its numbers where the attribute is Gaussian."""
+    check_cells(feature, column)
+    if feature.kind == "categorical":
+        return codes_of(feature, factor_of(column))
+    numbers = numbers_of(column)
+    if feature.kind == "binned":
+        return bins_of(feature, numbers)
+    if feature.fill is not None:
+        numbers = np.where(np.isnan(numbers), feature.fill, numbers)
+    return on_grid(numbers, feature.step)
+
+
+def check_cells(feature: FeatureSchema, column: Column) -> None:
+    """Refuse a column whose cells are of another kind than at fit."""
+    if column.cells == "nothing" or feature.cells == "nothing":
+        return
+    if (feature.cells == "text") == (column.cells == "text"):
+        return
+    was = "text" if feature.cells == "text" else "numbers or booleans"
+    if feature.kind != "categorical":
+        was = "continuous"
+    example = next(v for v in column.objects() if v is not None and v == v)
+    hint = (
+        "Encode it as a number or a missing value."
+        if column.cells == "text"
+        else "Turn it into text, or refit."
+    )
+    verb = "was" if was == "continuous" else "held"
+    raise ColumnError(
+        f"{column.label} {verb} {was} when the model was fitted and now holds "
+        f"{column.cells} ({example!r}). {hint}"
+    )
+
+
+def grown(feature: FeatureSchema, column: Column, missing: str) -> FeatureSchema:
+    """Return the schema of a column with the new values of more rows taken in."""
+    check_cells(feature, column)
+    if feature.kind == "binned" and missing == "value" and not feature.missing_is_value:
+        if np.isnan(numbers_of(column)).any():
+            return replace(feature, missing_is_value=True)
+    if feature.kind != "categorical":
+        return feature
+    factor = factor_of(column)
+    held = np.bincount(factor.indices + 1, minlength=len(factor.values) + 1)
+    found = [v for v, count in zip(factor.values, held[1:], strict=True) if count]
+    values = sort_values([*feature.values, *found])
+    fill = feature.fill
+    if fill is not None:
+        fill = 1 + values.index(feature.values[int(fill) - 1])
+    return replace(
+        feature,
+        values=values,
+        cells=column.cells if feature.cells == "nothing" else feature.cells,
+        missing_is_value=feature.missing_is_value
+        or (missing == "value" and bool(held[0])),
+        fill=fill,
+    )
+
+
+def grid_step(numbers: NDArray[np.float64]) -> float:
+    """Mean gap between distinct values, Weka's precision of an attribute."""
+    distinct = np.unique(numbers)
+    if distinct.size < 2:
+        return 0.01
+    step = float((distinct[-1] - distinct[0]) / (distinct.size - 1))
+    return step if step > 0 and np.isfinite(step) else 0.01
+
+
+def on_grid(numbers: NDArray[np.float64], step: float) -> NDArray[np.float64]:
+    """Round numbers to multiples of a step, halves to even; step 0 leaves them."""
+    return np.round(numbers / step) * step if step else numbers

@@ -1,0 +1,19 @@
+"""Discretizers: numbers to bins, as scikit-learn transformers."""
+
+from __future__ import annotations
+
+from steelyard.table.discretizers.base import Discretizer, find_edges, float_columns
+from steelyard.table.discretizers.equal_frequency import EqualFrequencyDiscretizer
+from steelyard.table.discretizers.equal_width import EqualWidthDiscretizer
+from steelyard.table.discretizers.fixed import FixedEdgesDiscretizer
+from steelyard.table.discretizers.mdl import MDLDiscretizer
+
+__all__ = [
+    "Discretizer",
+    "EqualFrequencyDiscretizer",
+    "EqualWidthDiscretizer",
+    "FixedEdgesDiscretizer",
+    "MDLDiscretizer",
+    "find_edges",
+    "float_columns",
+]

@@ -1,0 +1,132 @@
+"""Bins of equal width."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import OneToOneFeatureMixin
+
+from steelyard.kernels.cuts import bin_codes, midpoint
+from steelyard.table.discretizers.base import ColumnId, Discretizer
+
+__all__ = ["EqualWidthDiscretizer"]
+
+
+class EqualWidthDiscretizer(OneToOneFeatureMixin, Discretizer):
+    r"""Divide the range of a column into bins of equal width.
+
+    With :math:`B` bins the edges are
+
+    .. math:: e_k = \min x + \frac{k (\max x - \min x)}{B}, \qquad k = 1, \dots, B - 1.
+
+    With `empty="merge"` each longest run of empty bins is removed, as the SPSS
+    procedure NAIVEBAYES does: of all edges between two neighbouring occupied bins one
+    remains, half-way between the right edge of the left bin and the left edge of the
+    right bin.
+
+    Parameters
+    ----------
+    n_bins : int, default=10
+        Number of bins, at least 1.
+    empty : {"keep", "merge"}, default="keep"
+        What happens to bins without a value.
+    n_jobs : int or None, default=None
+        Number of threads that work on the columns, as in scikit-learn. The result
+        does not depend on it.
+
+    Attributes
+    ----------
+    edges_ : list of ndarray of shape (n_bins - 1,)
+        Increasing edges of every column; empty for a constant column. Edges that
+        coincide, because the range is only a few floating-point numbers wide, are
+        given once.
+    n_bins_ : ndarray of shape (n_features,)
+        Number of bins of every column.
+    n_features_in_ : int
+        Number of columns seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the columns, where `fit` was given names.
+
+    References
+    ----------
+    IBM Corporation. IBM SPSS Statistics Algorithms, chapter NAIVEBAYES.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from steelyard.table.discretizers import EqualWidthDiscretizer
+    >>> X = np.array([[0.0], [1.0], [np.nan], [10.0]])
+    >>> discretizer = EqualWidthDiscretizer(n_bins=5).fit(X)
+    >>> discretizer.edges_
+    [array([2., 4., 6., 8.])]
+    >>> discretizer.transform(X).ravel()
+    array([ 0.,  0., nan,  4.])
+
+    Three bins between 2 and 8 are empty:
+
+    >>> EqualWidthDiscretizer(n_bins=5, empty="merge").fit(X).edges_
+    [array([5.])]
+
+    A constant column has one bin:
+
+    >>> EqualWidthDiscretizer().fit([[3.0], [3.0]]).n_bins_
+    array([1])
+    """
+
+    def __init__(
+        self, n_bins: int = 10, empty: str = "keep", *, n_jobs: int | None = None
+    ) -> None:
+        self.n_bins = n_bins
+        self.empty = empty
+        self.n_jobs = n_jobs
+
+    def check_parameters(self) -> None:
+        """Raise a `ParameterError` if a parameter has a value that is not allowed."""
+        self._check_n_bins()
+        if self.empty not in ("keep", "merge"):
+            raise self._complain("empty", "'keep' or 'merge'", self.empty)
+
+    def column_edges(
+        self,
+        values: NDArray[np.float64],
+        y: NDArray[np.integer[Any]] | None,
+        n_classes: int,
+        weights: NDArray[np.float64] | None,
+        *,
+        column: ColumnId | None = None,
+    ) -> NDArray[np.float64]:
+        """Find the edges of one column; see `Discretizer.column_edges`."""
+        if len(values) == 0 or values.min() == values.max():
+            return np.empty(0)
+        edges = _equal_steps(float(values.min()), float(values.max()), self.n_bins)
+        if self.empty == "merge":
+            edges = _merge_empty(values, edges)
+        return edges
+
+
+def _equal_steps(low: float, high: float, n_bins: int) -> NDArray[np.float64]:
+    """Return the inner edges of `n_bins` bins between two different numbers."""
+    k = np.arange(1, n_bins)
+    if max(-low, high) < np.finfo(float).max / (2 * n_bins):
+        edges = low + k * (high - low) / n_bins
+    else:
+        # k (high - low) would overflow.
+        edges = low * (1 - k / n_bins) + high * (k / n_bins)
+
+    # In a range of a few floating-point numbers edges coincide, or round up to the
+    # highest value, which would leave nothing on their right.
+    edges = np.unique(edges)
+    return edges[edges < high]
+
+
+def _merge_empty(
+    values: NDArray[np.float64], edges: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Leave one edge between every two neighbouring bins that hold a value."""
+    codes = np.empty(len(values), dtype=np.uint32)
+    bin_codes(values, edges, codes, 0)
+    occupied = np.flatnonzero(np.bincount(codes))
+    return np.array([midpoint(edges[a], edges[b - 1]) for a, b in pairwise(occupied)])

@@ -1,0 +1,138 @@
+"""Edges given by the user."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import OneToOneFeatureMixin
+
+from steelyard.exceptions import ParameterError
+from steelyard.table.discretizers.base import ColumnId, Discretizer
+
+__all__ = ["FixedEdgesDiscretizer"]
+
+Edges = Sequence[float]
+
+
+class FixedEdgesDiscretizer(OneToOneFeatureMixin, Discretizer):
+    r"""Use edges that are known beforehand.
+
+    The bin of :math:`x` is the number of edges below it,
+
+    .. math:: b(x) = |\{k : e_k < x\}|.
+
+    Parameters
+    ----------
+    edges : sequence of float, sequence of sequences, or mapping
+        Increasing finite numbers, used for all columns; or one such sequence per
+        column; or a mapping from column names to such sequences. An empty sequence
+        puts all values into one bin.
+    n_jobs : int or None, default=None
+        Number of threads that work on the columns, as in scikit-learn. The result
+        does not depend on it.
+
+    Attributes
+    ----------
+    edges_ : list of ndarray of shape (n_bins - 1,)
+        The edges of every column.
+    n_bins_ : ndarray of shape (n_features,)
+        Number of bins of every column.
+    n_features_in_ : int
+        Number of columns seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the columns, where `fit` was given names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from steelyard.table.discretizers import FixedEdgesDiscretizer
+    >>> X = np.array([[17.0, 1.0], [18.0, 2.0], [np.nan, 3.0]])
+    >>> FixedEdgesDiscretizer([[17.5, 65.0], [2.0]]).fit_transform(X)
+    array([[ 0.,  0.],
+           [ 1.,  0.],
+           [nan,  1.]])
+    """
+
+    def __init__(
+        self,
+        edges: Edges | Sequence[Edges] | Mapping[str, Edges],
+        *,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.edges = edges
+        self.n_jobs = n_jobs
+
+    def check_parameters(self) -> None:
+        """Raise a `ParameterError` if the edges are not increasing numbers."""
+        if self._one_for_all():
+            self._checked(self.edges, "")
+            return
+        pairs: Iterable[tuple[object, object]] = (
+            self.edges.items()
+            if isinstance(self.edges, Mapping)
+            else enumerate(self.edges)
+        )
+        for key, edges in pairs:
+            self._checked(edges, f" for column {key!r}")
+
+    def check_columns(self, columns: Sequence[ColumnId]) -> None:
+        """Raise a `ParameterError` unless every column has edges and the reverse."""
+        if isinstance(self.edges, Mapping):
+            unknown = set(self.edges).difference(name for _, name in columns)
+            if unknown:
+                raise ParameterError(
+                    "The 'edges' parameter of FixedEdgesDiscretizer names columns that "
+                    f"the table does not have: {sorted(unknown, key=str)}."
+                )
+        elif not self._one_for_all() and len(self.edges) != len(columns):
+            raise ParameterError(
+                "The 'edges' parameter of FixedEdgesDiscretizer must hold one sequence "
+                f"per column. Got {len(self.edges)} for {len(columns)} columns."
+            )
+
+    def column_edges(
+        self,
+        values: NDArray[np.float64],
+        y: NDArray[np.integer[Any]] | None,
+        n_classes: int,
+        weights: NDArray[np.float64] | None,
+        *,
+        column: ColumnId | None = None,
+    ) -> NDArray[np.float64]:
+        """Return the edges of one column; see `Discretizer.column_edges`."""
+        if self._one_for_all():
+            return self._checked(self.edges, "")
+        position, name = (None, None) if column is None else column
+        key = name if isinstance(self.edges, Mapping) else position
+        try:
+            edges: Any = self.edges[key]  # type: ignore[index]
+        except (KeyError, IndexError, TypeError):
+            raise ParameterError(
+                "The 'edges' parameter of FixedEdgesDiscretizer has no edges for "
+                f"column {key!r}. Add them; an empty list makes one bin."
+            ) from None
+        return self._checked(edges, f" for column {key!r}")
+
+    def _one_for_all(self) -> bool:
+        """Tell whether the edges are a single sequence of numbers."""
+        if isinstance(self.edges, Mapping):
+            return False
+        try:
+            return all(isinstance(edge, Real) for edge in self.edges)
+        except TypeError:
+            return True
+
+    def _checked(self, edges: Any, where: str) -> NDArray[np.float64]:
+        """Return the edges as an array of its own, or raise."""
+        try:
+            array = np.array(edges, dtype=np.float64)
+        except (TypeError, ValueError):
+            array = np.empty((0, 0))
+        increasing = array.ndim == 1 and np.isfinite(array).all()
+        if not increasing or not (array[1:] > array[:-1]).all():
+            raise self._complain("edges", f"increasing finite numbers{where}", edges)
+        return array

@@ -1,0 +1,178 @@
+"""Cut points by minimum description length."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import OneToOneFeatureMixin
+
+from steelyard.kernels.cuts import mdl_cuts, xlog2_table
+from steelyard.table.discretizers.base import ColumnId, Discretizer
+
+__all__ = ["MDLDiscretizer"]
+
+_CRITERIA = ("fayyad-irani", "kononenko")
+_NO_WEIGHTS = np.empty(0, dtype=np.int64)
+_TABLE_BITS = 20
+
+
+class MDLDiscretizer(OneToOneFeatureMixin, Discretizer):
+    r"""Cut where it tells the classes apart, and only if the cut pays for itself.
+
+    A range of :math:`N` values is cut half-way between two neighbouring distinct
+    values such that the class entropy of the two parts :math:`S_1, S_2`,
+
+    .. math:: E = \frac{N_1 H(S_1) + N_2 H(S_2)}{N},
+
+    is least (in bits; the first of equals). With `criterion="fayyad-irani"` the cut is
+    accepted if
+
+    .. math::
+        H(S) - E > \frac{\log_2 (N - 1) + \Delta}{N}, \qquad
+        \Delta = \log_2 (3^k - 2) - [k H(S) - k_1 H(S_1) - k_2 H(S_2)],
+
+    where :math:`k, k_1, k_2` are the numbers of classes present in the range and in its
+    parts. With `criterion="kononenko"` it is accepted if
+
+    .. math::
+        D(S) > \log_2 (N - 1) + D(S_1) + D(S_2), \qquad
+        D(S) = \log_2 \binom{N + k - 1}{k - 1} + \log_2 \frac{N!}{n_1! \cdots n_k!}.
+
+    Both parts of an accepted cut are treated in the same way. :math:`N` and the class
+    counts :math:`n_c` are sums of the sample weights; a range of total weight below
+    two is not cut, so weights should be frequencies rather than shares.
+
+    Parameters
+    ----------
+    criterion : {"fayyad-irani", "kononenko"}, default="fayyad-irani"
+        When a cut is accepted.
+    better_encoding : bool, default=False
+        Replace :math:`N - 1` by the number of pairs of neighbouring distinct values in
+        the range. More cuts are accepted.
+    n_jobs : int or None, default=None
+        Number of threads that work on the columns, as in scikit-learn. The result
+        does not depend on it.
+
+    Attributes
+    ----------
+    edges_ : list of ndarray of shape (n_bins - 1,)
+        Increasing cut points of every column; empty where no cut was accepted.
+    n_bins_ : ndarray of shape (n_features,)
+        Number of bins of every column.
+    n_features_in_ : int
+        Number of columns seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the columns, where `fit` was given names.
+
+    References
+    ----------
+    U. M. Fayyad, K. B. Irani (1993). Multi-interval discretization of continuous-valued
+    attributes for classification learning. Proceedings of the 13th International Joint
+    Conference on Artificial Intelligence, 1022-1027.
+
+    I. Kononenko (1995). On biases in estimating multi-valued attributes. Proceedings of
+    the 14th International Joint Conference on Artificial Intelligence, 1034-1040.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from steelyard.table.discretizers import MDLDiscretizer
+    >>> X, y = load_iris(return_X_y=True)
+    >>> discretizer = MDLDiscretizer().fit(X, y)
+    >>> [edges.round(2).tolist() for edges in discretizer.edges_]
+    [[5.55, 6.15], [2.95, 3.35], [2.45, 4.75], [0.8, 1.75]]
+
+    A value equal to an edge goes left, a missing value stays missing:
+
+    >>> discretizer.transform([[5.0, 2.95, np.nan, 9.0]])
+    array([[ 0.,  0., nan,  2.]])
+
+    A constant column is not cut, nor is one with missing values only:
+
+    >>> X = [[1.0, np.nan], [1.0, np.nan], [1.0, np.nan]]
+    >>> MDLDiscretizer().fit(X, ["a", "b", "b"]).n_bins_
+    array([1, 1])
+    """
+
+    supervised: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        criterion: str = "fayyad-irani",
+        better_encoding: bool = False,
+        *,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.criterion = criterion
+        self.better_encoding = better_encoding
+        self.n_jobs = n_jobs
+
+    def check_parameters(self) -> None:
+        """Raise a `ParameterError` if a parameter has a value that is not allowed."""
+        if self.criterion not in _CRITERIA:
+            raise self._complain(
+                "criterion", "'fayyad-irani' or 'kononenko'", self.criterion
+            )
+        if not isinstance(self.better_encoding, bool | np.bool_):
+            raise self._complain("better_encoding", "a bool", self.better_encoding)
+
+    def column_edges(
+        self,
+        values: NDArray[np.float64],
+        y: NDArray[np.integer[Any]] | None,
+        n_classes: int,
+        weights: NDArray[np.float64] | None,
+        *,
+        column: ColumnId | None = None,
+    ) -> NDArray[np.float64]:
+        """Find the cut points of one column; see `Discretizer.column_edges`."""
+        if y is None:
+            raise ValueError("MDLDiscretizer needs the classes of the rows.")
+
+        # The order, then gathers: 31 ms for 1e6 values, 27 of them in argsort, which
+        # NumPy vectorises; a plain np.sort takes 9 ms. Sorting each class by itself
+        # takes 18 ms before any merging, and leaves no place for weights. The search
+        # adds about 6 ms for each level of cuts.
+        order = np.argsort(values)
+        total = float(len(values) if weights is None else weights.sum())
+        return mdl_cuts(
+            values[order],
+            y[order],
+            _counts(weights)[order] if weights is not None else _NO_WEIGHTS,
+            n_classes,
+            self.criterion == "kononenko",
+            bool(self.better_encoding),
+            *_xlog2(total, n_classes),
+        )
+
+
+def _counts(weights: NDArray[np.float64]) -> NDArray[Any]:
+    """Return whole weights as integers: the search then takes half the time."""
+    if weights.sum() < 2**53 and (weights == np.rint(weights)).all():
+        return weights.astype(np.int64)
+    return weights
+
+
+def _xlog2(total: float, n_classes: int) -> tuple[NDArray[np.int64], float]:
+    """Return a table of i log2(i) as integers, and the size of their unit.
+
+    The unit is as small as 64 bits allow. The sums of a search lie within
+    2 (N log2 N + K), also when a count is below one and its term negative.
+    """
+    n_bits = max(math.frexp(total)[1], 1)
+    exponent = 60 - math.frexp(math.ldexp(n_bits, n_bits) + n_classes)[1]
+    return _shared_table(min(n_bits, _TABLE_BITS), exponent), math.ldexp(1.0, exponent)
+
+
+# Two tables of at most 8 MB are kept: all columns of a fit use the same one, or one of
+# two if many values are missing. Filling one takes 4 ms. Counts beyond its end are
+# computed when they are met.
+@lru_cache(maxsize=2)
+def _shared_table(n_bits: int, exponent: int) -> NDArray[np.int64]:
+    """Return i log2(i) for i below 2^n_bits in units of 2^-exponent."""
+    return xlog2_table(1 << n_bits, math.ldexp(1.0, exponent))

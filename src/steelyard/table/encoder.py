@@ -1,0 +1,470 @@
+"""TableEncoder: learn a schema from a table, then turn tables into codes."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from steelyard._threads import run, thread_count
+from steelyard._validation import check_choice
+from steelyard.exceptions import ColumnError, IdentifierWarning, ParameterError
+from steelyard.table.bytes import as_byte_matrix, look_up_of, observed_values
+from steelyard.table.cells import (
+    bins_of,
+    check_cells,
+    codes_of,
+    encode_column,
+    factor_of,
+    grid_step,
+    grown,
+    numbers_of,
+    on_grid,
+)
+from steelyard.table.codes import CodeBlock, Codes, code_dtype
+from steelyard.table.columns import Column, Table, as_table
+from steelyard.table.discretizers import Discretizer
+from steelyard.table.labels import encode_labels
+from steelyard.table.schema import FeatureSchema, TableSchema, sort_values
+from steelyard.table.settings import categorical_positions
+from steelyard.table.settings import treatments as resolve_treatments
+
+__all__ = ["TableEncoder"]
+
+MISSING = ("skip", "impute", "value")
+CARDINALITIES = ("observed", "declared")
+
+# A column looks like an identifier when nearly all its values differ; below this many
+# rows that is what an ordinary column may look like.
+_IDENTIFIER_ROWS = 20
+_IDENTIFIER_SHARE = 0.95
+
+
+class TableEncoder(TransformerMixin, BaseEstimator):
+    """Turn any table into codes, by a schema learned once.
+
+    Code 0 stands for a cell that is missing or holds a value never seen at fit; the
+    values of a column follow from 1 on in sorted order, whatever library the table came
+    from. Numeric columns are cut into bins, or kept as numbers for a density.
+
+    Parameters
+    ----------
+    categorical_features : {"auto", "all"} or list of str or int, default="auto"
+        Which columns hold categories: text, category, enum and boolean columns, all
+        columns, or the ones named (by name or position).
+    numeric : str, discretizer or mapping, default="mdl"
+        What to do with numeric columns: "mdl", "mdl-better", "kononenko",
+        "equal-width", "equal-width-merged", "equal-frequency", "gaussian",
+        "gaussian-weka", a discretizer, or a mapping from column to one of these
+        (columns that it leaves out are treated with "mdl").
+    missing : {"skip", "impute", "value"}, default="skip"
+        Leave missing cells out, replace them by the mean or the most frequent value, or
+        treat them as a value of their own (Gaussian columns skip them then).
+    cardinality : {"observed", "declared"}, default="observed"
+        Whether category and enum types add values that no training row holds.
+    n_jobs : int, default=None
+        Threads; the result does not depend on it.
+
+    Attributes
+    ----------
+    schema_ : TableSchema
+        Names, kinds, values and cut points of the columns.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of str
+        Names of the columns, where the table had any.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from steelyard import TableEncoder
+    >>> X = np.array([["sunny", "hot"], ["rain", "mild"], ["rain", None]], dtype=object)
+    >>> encoder = TableEncoder().fit(X)
+    >>> encoder.transform(X)
+    array([[2, 1],
+           [1, 2],
+           [1, 0]], dtype=uint8)
+    >>> encoder.transform(np.array([["hail", "mild"]], dtype=object))
+    array([[0, 2]], dtype=uint8)
+    """
+
+    schema_: TableSchema
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+
+    def __init__(
+        self,
+        categorical_features: Any = "auto",
+        numeric: Any = "mdl",
+        missing: str = "skip",
+        cardinality: str = "observed",
+        n_jobs: int | None = None,
+    ) -> None:
+        self.categorical_features = categorical_features
+        self.numeric = numeric
+        self.missing = missing
+        self.cardinality = cardinality
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> TableEncoder:
+        """Learn the schema of a table.
+
+        Parameters
+        ----------
+        X : table of shape (n, d)
+            NumPy array, pandas, polars or pyarrow table.
+        y : array-like of shape (n,), default=None
+            Labels; supervised discretizers need them.
+        sample_weight : array-like of shape (n,), default=None
+            Row weights.
+
+        Returns
+        -------
+        TableEncoder
+            The encoder itself.
+        """
+        labels, n_classes = None, 0
+        if y is not None:
+            classes, labels = encode_labels(y)
+            n_classes = len(classes)
+        weights = None if sample_weight is None else np.asarray(sample_weight, float)
+        self.learn(as_table(X, self), labels, n_classes, weights)
+        return self
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """Encode a table as an array of codes.
+
+        Parameters
+        ----------
+        X : table of shape (n, d)
+            A table with the columns of the one fitted.
+
+        Returns
+        -------
+        ndarray of shape (n, d)
+            Unsigned codes; with Gaussian columns a float array that holds their
+            numbers as they are.
+        """
+        check_is_fitted(self)
+        codes = self.encode(as_table(X, self))
+        array = codes.to_array()
+        if not codes.n_numbers:
+            return array
+        mixed = np.empty((codes.n_rows, len(self.schema_)))
+        mixed[:, self.schema_.coded] = array
+        mixed[:, self.schema_.gaussian] = codes.number_rows(slice(None))
+        return mixed
+
+    # ------------------------------------------------------------------ the engine's
+
+    def learn(
+        self,
+        table: Table,
+        y: NDArray[np.uint32] | None,
+        n_classes: int,
+        weights: NDArray[np.float64] | None,
+    ) -> Codes:
+        """Learn the schema and return the codes of the training table."""
+        check_choice(self, "missing", MISSING)
+        check_choice(self, "cardinality", CARDINALITIES)
+        names = table.names
+        categorical = categorical_positions(
+            self.categorical_features, table.columns, names
+        )
+        treatments = resolve_treatments(self.numeric, table.columns, names, categorical)
+        supervised = [
+            t
+            for j, t in enumerate(treatments)
+            if j not in categorical and isinstance(t, Discretizer) and t.supervised
+        ]
+        if supervised and y is None:
+            raise ParameterError(
+                f"{type(supervised[0]).__name__} needs labels: call fit(X, y), or set "
+                "`numeric` to 'equal-width' or 'equal-frequency'."
+            )
+        self.n_features_in_ = table.n_columns
+        if names is not None:
+            self.feature_names_in_ = np.asarray(names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+        if len(categorical) == table.n_columns and table.matrix is not None:
+            codes = self._learn_bytes(table, weights)
+            if codes is not None:
+                return codes
+
+        def learn_column(j: int) -> tuple[FeatureSchema, NDArray[Any]]:
+            column = table.columns[j]
+            name = names[j] if names is not None else None
+            if j in categorical:
+                return self._learn_categories(column, name, weights)
+            return self._learn_numbers(
+                column, name, treatments[j], y, n_classes, weights
+            )
+
+        positions = range(table.n_columns)
+        learned = run(learn_column, positions, thread_count(self.n_jobs))
+        features, assembly = [], _Assembly(table)
+        for j, (feature, cells) in enumerate(learned):
+            features.append(feature)
+            assembly.add(j, feature, cells)
+        self.schema_ = TableSchema(tuple(features))
+        _warn_identifiers(table, self.schema_, weights)
+        return assembly.finish(self.schema_)
+
+    def encode(self, table: Table) -> Codes:
+        """Encode a table by the schema."""
+        schema = self.schema_
+        columns = self.match(table)
+        plain = all(feature.kind == "categorical" for feature in schema.features)
+        if table.matrix is not None and plain:
+            found = as_byte_matrix(table.matrix, self.n_jobs)
+            if found is not None:
+                for feature, column in zip(schema.features, columns, strict=True):
+                    check_cells(feature, column)
+                return _byte_codes(schema, *found)
+        assembly = _Assembly(table, schema)
+
+        def encode_one(j: int) -> NDArray[Any]:
+            return encode_column(schema.features[j], columns[j])
+
+        encoded = run(encode_one, range(len(schema)), thread_count(self.n_jobs))
+        for j, cells in enumerate(encoded):
+            assembly.add(j, schema.features[j], cells)
+        return assembly.finish(schema)
+
+    def grow(self, table: Table) -> TableSchema:
+        """Add the new categories of a table to the schema; return the old schema."""
+        old = self.schema_
+        features = [
+            grown(feature, column, self.missing)
+            for feature, column in zip(old.features, self.match(table), strict=True)
+        ]
+        self.schema_ = TableSchema(tuple(features))
+        return old
+
+    def match(self, table: Table) -> list[Column]:
+        """Put the columns of a table into the order of the schema."""
+        expected = self.schema_.names
+        names = table.names
+        if expected is None or names is None:
+            self._warn_names(expected, names)
+            if table.n_columns != self.n_features_in_:
+                raise ColumnError(
+                    f"X has {table.n_columns} features, but {type(self).__name__} is "
+                    f"expecting {self.n_features_in_} features as input."
+                )
+            return table.columns
+        if names == expected:
+            return table.columns
+        extra = sorted(set(names) - set(expected))
+        lacking = sorted(set(expected) - set(names))
+        if extra or lacking:
+            raise ColumnError(_names_message(extra, lacking))
+        by_name = dict(zip(names, table.columns, strict=True))
+        return [by_name[name] for name in expected]
+
+    def _warn_names(self, expected: list[str] | None, names: list[str] | None) -> None:
+        if expected is not None and names is None:
+            warnings.warn(
+                "X does not have valid feature names, but the model was fitted with "
+                "feature names; columns are matched by position.",
+                UserWarning,
+                stacklevel=5,
+            )
+        elif expected is None and names is not None:
+            warnings.warn(
+                "X has feature names, but the model was fitted without feature names; "
+                "columns are matched by position.",
+                UserWarning,
+                stacklevel=5,
+            )
+
+    # ------------------------------------------------------------- learning a column
+
+    def _learn_bytes(
+        self, table: Table, weights: NDArray[np.float64] | None
+    ) -> Codes | None:
+        """Take an all-categorical matrix of small whole numbers without copying it."""
+        if table.matrix is None or (weights is not None and not weights.all()):
+            return None
+        found = as_byte_matrix(table.matrix, self.n_jobs)
+        if found is None:
+            return None
+        cells = table.columns[0].cells
+        values = observed_values(*found, as_bool=cells == "booleans")
+        features = [
+            FeatureSchema(None, "categorical", cells, values=column)
+            for column in values
+        ]
+        self.schema_ = TableSchema(tuple(features))
+        _warn_identifiers(table, self.schema_, weights)
+        return _byte_codes(self.schema_, *found)
+
+    def _learn_categories(
+        self, column: Column, name: str | None, weights: NDArray[np.float64] | None
+    ) -> tuple[FeatureSchema, NDArray[Any]]:
+        factor = factor_of(column)
+        indices, n_found = factor.indices, len(factor.values)
+        held = np.bincount(indices + 1, minlength=n_found + 1)
+        values = [v for v, count in zip(factor.values, held[1:], strict=True) if count]
+        if self.cardinality == "declared":
+            values.extend(column.declared or ())
+        feature = FeatureSchema(
+            name,
+            "categorical",
+            column.cells,
+            values=sort_values(values),
+            missing_is_value=self.missing == "value" and bool(held[0]),
+        )
+        codes = codes_of(feature, factor)
+        if self.missing == "impute" and held[0] and len(feature.values):
+            totals = np.bincount(codes, weights, minlength=feature.n_codes)
+            feature = replace(feature, fill=1 + int(np.argmax(totals[1:])))
+            codes = np.where(indices < 0, feature.missing_code, codes)
+            codes = codes.astype(code_dtype(feature.n_codes))
+        return feature, codes
+
+    def _learn_numbers(
+        self,
+        column: Column,
+        name: str | None,
+        treatment: Discretizer | str,
+        y: NDArray[np.uint32] | None,
+        n_classes: int,
+        weights: NDArray[np.float64] | None,
+    ) -> tuple[FeatureSchema, NDArray[Any]]:
+        numbers = numbers_of(column)
+        known = ~np.isnan(numbers)
+        complete = bool(known.all())
+        fill = None
+        if self.missing == "impute" and known.any():
+            u = None if weights is None else weights[known]
+            fill = float(np.average(numbers[known], weights=u))
+            if not complete:
+                numbers = np.where(known, numbers, fill)
+                known[:] = complete = True
+        if not complete:
+            y = None if y is None else y[known]
+            weights = None if weights is None else weights[known]
+        observed = numbers if complete else numbers[known]
+        if isinstance(treatment, str):
+            step = grid_step(observed) if treatment == "gaussian-weka" else 0.0
+            kind: Any = treatment
+            feature = FeatureSchema(name, kind, column.cells, fill=fill, step=step)
+            return feature, on_grid(numbers, step)
+        edges = treatment.column_edges(
+            observed, y, n_classes, weights, column=(column.position, name)
+        )
+        feature = FeatureSchema(
+            name,
+            "binned",
+            column.cells,
+            edges=tuple(edges.tolist()),
+            missing_is_value=self.missing == "value" and not complete,
+        )
+        codes = bins_of(feature, numbers)
+        if fill is not None:
+            code = int(np.searchsorted(edges, fill, side="left")) + 1
+            feature = replace(feature, fill=code)
+        return feature, codes
+
+
+class _Assembly:
+    """Collects the columns of a table into as few blocks as their types allow.
+
+    All one-byte columns share one array in Fortran order; memory that is set aside but
+    never written is never handed out by the system.
+    """
+
+    def __init__(self, table: Table, schema: TableSchema | None = None) -> None:
+        self._table = table
+        most = table.n_columns if schema is None else len(schema.coded)
+        self._bytes = np.empty((table.n_rows, most), dtype=np.uint8, order="F")
+        self._byte_features: list[int] = []
+        self._wide: list[CodeBlock] = []
+        self._numbers: list[NDArray[np.float64]] = []
+
+    def add(self, position: int, feature: FeatureSchema, cells: NDArray[Any]) -> None:
+        if not feature.is_coded:
+            self._numbers.append(cells)
+        elif cells.dtype == np.uint8:
+            self._bytes[:, len(self._byte_features)] = cells
+            self._byte_features.append(position)
+        else:
+            block = np.array([position], dtype=np.int64)
+            self._wide.append(CodeBlock(cells[:, None], block))
+
+    def finish(self, schema: TableSchema) -> Codes:
+        blocks = list(self._wide)
+        if self._byte_features:
+            values = self._bytes[:, : len(self._byte_features)]
+            features = np.array(self._byte_features, dtype=np.int64)
+            blocks.insert(0, CodeBlock(values, features))
+        numbers: Any = tuple(self._numbers)
+        matrix = self._table.matrix
+        plain = all(f.kind == "gaussian" and f.fill is None for f in schema.features)
+        if plain and matrix is not None and matrix.dtype == np.float64:
+            numbers = matrix
+        return Codes(schema, self._table.n_rows, tuple(blocks), numbers)
+
+
+def _byte_codes(
+    schema: TableSchema, matrix: NDArray[Any], lows: NDArray[np.int64]
+) -> Codes:
+    look_up = look_up_of(schema, matrix.dtype, lows)
+    features = np.arange(len(schema), dtype=np.int64)
+    block = CodeBlock(matrix.view(np.uint8), features, look_up)
+    return Codes(schema, matrix.shape[0], (block,))
+
+
+def _names_message(extra: list[str], lacking: list[str]) -> str:
+    def listed(names: list[str]) -> str:
+        shown = "".join(f"- {name}\n" for name in names[:5])
+        return shown + ("- ...\n" if len(names) > 5 else "")
+
+    message = "The feature names should match those that were passed during fit.\n"
+    if extra:
+        message += "Feature names unseen at fit time:\n" + listed(extra)
+    if lacking:
+        message += "Feature names seen at fit time, yet now missing:\n"
+        message += listed(lacking)
+    if len(extra) == len(lacking) == 1:
+        message += f"Was {lacking[0]!r} renamed to {extra[0]!r}?\n"
+    return message
+
+
+def _warn_identifiers(
+    table: Table, schema: TableSchema, weights: NDArray[np.float64] | None
+) -> None:
+    if table.n_rows < _IDENTIFIER_ROWS:
+        return
+    for feature, column in zip(schema.features, table.columns, strict=True):
+        if feature.kind == "categorical":
+            if feature.cells != "text":
+                continue
+            suspect = len(feature.values) >= _IDENTIFIER_SHARE * table.n_rows
+            what = f"{len(feature.values)} different values"
+        else:
+            suspect = column.is_integer and _is_running_number(column.numbers())
+            what = "a running number"
+        if suspect:
+            warnings.warn(
+                f"{column.label} looks like an identifier: {what} in {table.n_rows} "
+                "rows. It tells nothing about new rows; consider leaving it out.",
+                IdentifierWarning,
+                stacklevel=4,
+            )
+
+
+def _is_running_number(numbers: NDArray[np.float64]) -> bool:
+    """Whether the numbers are a, a + 1, a + 2, … in some order."""
+    low, high = numbers.min(), numbers.max()
+    if not high - low == numbers.size - 1:
+        return False
+    return np.unique(numbers).size == numbers.size

@@ -1,0 +1,98 @@
+"""Labels: any column of classes becomes sorted classes and a number per row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import column_or_1d
+
+from steelyard.exceptions import TableError
+from steelyard.table.columns import Column, ObjectColumn, as_series
+
+__all__ = ["as_label_column", "encode_labels", "known_labels"]
+
+
+def as_label_column(y: Any) -> Any:
+    """Return labels as a NumPy array or a series of some frame library, 1D."""
+    if y is None:
+        raise TableError(
+            "The classifier requires y to be passed, but the target y is None. Pass "
+            "the labels as fit(X, y)."
+        )
+    if hasattr(y, "toarray") and hasattr(y, "nnz"):
+        raise TypeError("Labels in a sparse matrix are not supported; use .toarray().")
+    if not isinstance(y, np.ndarray):
+        found = nw.from_native(y, allow_series=True, pass_through=True)
+        if isinstance(found, nw.Series):
+            return y
+        if isinstance(found, nw.DataFrame) and len(found.columns) == 1:
+            return found[found.columns[0]].to_native()
+    return column_or_1d(np.asarray(y), warn=True)
+
+
+def encode_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.uint32]]:
+    """Return the sorted classes and the position of every label among them."""
+    values = as_label_column(y)
+    if isinstance(values, np.ndarray) and values.dtype.kind == "f":
+        _check_whole(values)
+    column = as_series(values)
+    factor = column.factor()
+    missing = np.flatnonzero(factor.indices < 0)
+    if missing.size:
+        raise TableError(
+            f"Input y contains NaN or another missing value in {missing.size} of "
+            f"{len(factor.indices)} rows (first in row {missing[0]}). Drop those rows: "
+            "a row without a label cannot be learned from."
+        )
+    if column.cells == "numbers" and any(isinstance(v, float) for v in factor.values):
+        _check_whole(np.array(factor.values, dtype=np.float64))
+    held = np.bincount(factor.indices, minlength=len(factor.values))
+    used = [value for value, n in zip(factor.values, held, strict=True) if n]
+    ordered = sorted(used)
+    position = {value: code for code, value in enumerate(ordered)}
+    table = np.array(
+        [position.get(value, 0) for value in factor.values], dtype=np.uint32
+    )
+    return _as_classes(ordered, values, column), table[factor.indices]
+
+
+def known_labels(y: Any, classes: NDArray[Any]) -> NDArray[np.uint32]:
+    """Return the position of every label among given classes."""
+    found, codes = encode_labels(y)
+    where = {value: k for k, value in enumerate(classes.tolist())}
+    unknown = [value for value in found.tolist() if value not in where]
+    if unknown:
+        raise TableError(
+            f"The target label(s) {unknown} in y do not exist in the initial classes "
+            f"{classes.tolist()}. Announce all classes at the first call."
+        )
+    table = np.array([where[value] for value in found.tolist()], dtype=np.uint32)
+    return table[codes]
+
+
+def _as_classes(ordered: list[Any], values: Any, column: Column) -> NDArray[Any]:
+    if isinstance(values, np.ndarray) and not isinstance(column, ObjectColumn):
+        return np.array(ordered, dtype=values.dtype)
+    if column.cells == "text" or isinstance(column, ObjectColumn):
+        return np.array(ordered, dtype=object)
+    return np.array(ordered)
+
+
+def _check_whole(values: NDArray[np.float64]) -> None:
+    if np.isnan(values).any():
+        row = int(np.flatnonzero(np.isnan(values))[0])
+        raise TableError(
+            f"Input y contains NaN (first in row {row}). Drop rows without a label."
+        )
+    if np.isinf(values).any():
+        raise TableError(
+            "Input y contains infinity or a value too large for dtype('float64')."
+        )
+    if (values != np.floor(values)).any():
+        raise TableError(
+            "Unknown label type: continuous. A classifier needs classes, but y holds "
+            "numbers with fractions; bin them, or use a regressor."
+        )

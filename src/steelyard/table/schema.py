@@ -1,0 +1,177 @@
+"""What a model knows of its table: names, kinds, values and cut points."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["FeatureSchema", "Kind", "TableSchema", "sort_values"]
+
+Kind = Literal["categorical", "binned", "gaussian", "gaussian-weka"]
+
+
+def sort_values(values: Sequence[Any]) -> tuple[Any, ...]:
+    """Sort distinct values: text by code point, numbers and booleans by size."""
+    return tuple(sorted(set(values)))
+
+
+@dataclass(frozen=True)
+class FeatureSchema:
+    """One attribute: how its cells become codes, or numbers for a density.
+
+    Codes of a categorical or binned attribute are 0 for missing or unseen, then one
+    for each value or bin in order, then, where missing cells are a value of their own,
+    one for those. A Gaussian attribute has no codes.
+    """
+
+    name: str | None
+    kind: Kind
+    cells: str
+    """What the cells held at fit: numbers, text, booleans or nothing."""
+
+    values: tuple[Any, ...] = ()
+    """Sorted values of a categorical attribute."""
+
+    edges: tuple[float, ...] = ()
+    """Increasing cut points of a binned attribute; bins are closed on the right."""
+
+    missing_is_value: bool = False
+    """Whether missing cells have a code of their own, the last one."""
+
+    fill: float | int | None = None
+    """What replaces a missing cell: a code, or a number for a Gaussian attribute."""
+
+    step: float = 0.0
+    """Width of the grid of a ``gaussian-weka`` attribute."""
+
+    @property
+    def is_coded(self) -> bool:
+        """Whether the attribute has codes rather than a density."""
+        return self.kind in ("categorical", "binned")
+
+    @cached_property
+    def n_values(self) -> int:
+        """How many values the attribute has, code 0 not counted."""
+        if not self.is_coded:
+            return 1
+        plain = len(self.values) if self.kind == "categorical" else len(self.edges) + 1
+        return plain + self.missing_is_value
+
+    @property
+    def n_codes(self) -> int:
+        """How many rows the attribute takes in a table by code."""
+        return self.n_values + 1 if self.is_coded else 0
+
+    @property
+    def missing_code(self) -> int:
+        """The code of a missing cell: its own, the imputed one, or 0."""
+        if self.missing_is_value:
+            return self.n_values
+        return int(self.fill) if self.fill is not None else 0
+
+    @cached_property
+    def code_of(self) -> dict[Any, int]:
+        """Code of every value of a categorical attribute."""
+        return {value: code for code, value in enumerate(self.values, start=1)}
+
+    def describe(self, code: int) -> str:
+        """Name a code for a reader: a value, an interval, or missing."""
+        if code == 0:
+            return "(missing or unseen)"
+        if self.missing_is_value and code == self.n_values:
+            return "(missing)"
+        if self.kind == "categorical":
+            return str(self.values[code - 1])
+        if not self.edges:
+            return "(any)"
+        low = self.edges[code - 2] if code > 1 else -math.inf
+        high = self.edges[code - 1] if code <= len(self.edges) else math.inf
+        if low == -math.inf:
+            return f"≤ {high:.6g}"
+        if high == math.inf:
+            return f"> {low:.6g}"
+        return f"({low:.6g}, {high:.6g}]"
+
+
+@dataclass(frozen=True)
+class TableSchema:
+    """The attributes of a table in order, decided once at fit."""
+
+    features: tuple[FeatureSchema, ...]
+
+    def __len__(self) -> int:
+        """Count the attributes."""
+        return len(self.features)
+
+    @cached_property
+    def names(self) -> list[str] | None:
+        """Column names, None for a table without them."""
+        names = [feature.name for feature in self.features]
+        return None if any(name is None for name in names) else list(map(str, names))
+
+    @cached_property
+    def offsets(self) -> NDArray[np.int64]:
+        """First table row of every attribute, and their total: shape (d + 1,)."""
+        sizes = [feature.n_codes for feature in self.features]
+        return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).astype(np.int64)
+
+    @property
+    def n_codes(self) -> int:
+        """How many rows a table by code has."""
+        return int(self.offsets[-1])
+
+    @cached_property
+    def n_values(self) -> NDArray[np.int64]:
+        """How many values each attribute has, shape (d,)."""
+        return np.array([feature.n_values for feature in self.features], dtype=np.int64)
+
+    @cached_property
+    def coded(self) -> NDArray[np.int64]:
+        """Positions of the attributes with codes."""
+        return self._positions(True)
+
+    @cached_property
+    def gaussian(self) -> NDArray[np.int64]:
+        """Positions of the attributes with densities."""
+        return self._positions(False)
+
+    def _positions(self, coded: bool) -> NDArray[np.int64]:
+        return np.array(
+            [j for j, f in enumerate(self.features) if f.is_coded == coded],
+            dtype=np.int64,
+        )
+
+    def labels(self) -> list[str]:
+        """Name every attribute, by position where the table has no names."""
+        return [
+            feature.name if feature.name is not None else f"x{j}"
+            for j, feature in enumerate(self.features)
+        ]
+
+    def with_feature(self, position: int, **changes: Any) -> TableSchema:
+        """Return a schema in which one attribute differs."""
+        features = list(self.features)
+        features[position] = replace(features[position], **changes)
+        return TableSchema(tuple(features))
+
+    def rows_in(self, grown: TableSchema) -> NDArray[np.int64]:
+        """Say where each table row of this schema is in a schema grown from it."""
+        rows = np.empty(self.n_codes, dtype=np.int64)
+        for j, (old, new) in enumerate(zip(self.features, grown.features, strict=True)):
+            if not old.is_coded:
+                continue
+            codes = [0, *(new.code_of[value] for value in old.values)]
+            if old.kind == "binned":
+                codes = list(range(len(old.edges) + 2))
+            if old.missing_is_value:
+                codes.append(new.n_values)
+            rows[self.offsets[j] : self.offsets[j + 1]] = (
+                np.array(codes, dtype=np.int64) + grown.offsets[j]
+            )
+        return rows
