@@ -11,24 +11,44 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOME = {
+    "AttributeWeightedNB": "steelyard.learned",
+    "ClassAttributeWeightedNB": "steelyard.learned",
+    "DevianceNB": "steelyard.learned",
     "EqualFrequencyDiscretizer": "steelyard.table.discretizers",
     "EqualWidthDiscretizer": "steelyard.table.discretizers",
+    "ExponentialNB": "steelyard.learned",
     "FixedEdgesDiscretizer": "steelyard.table.discretizers",
+    "GeneralizedDevianceNB": "steelyard.learned",
+    "LogisticNB": "steelyard.learned",
     "MDLDiscretizer": "steelyard.table.discretizers",
     "NaiveBayes": "steelyard.classifier",
+    "RegularizedNB": "steelyard.learned",
+    "SquaredErrorNB": "steelyard.learned",
     "TableEncoder": "steelyard.table.encoder",
+    "ValueWeightedNB": "steelyard.learned",
+    "WeightedNB": "steelyard.weighted",
     "load": "steelyard.persistence",
     "method": "steelyard.presets",
     "methods": "steelyard.presets",
 }
 
 __all__ = [
+    "AttributeWeightedNB",
+    "ClassAttributeWeightedNB",
+    "DevianceNB",
     "EqualFrequencyDiscretizer",
     "EqualWidthDiscretizer",
+    "ExponentialNB",
     "FixedEdgesDiscretizer",
+    "GeneralizedDevianceNB",
+    "LogisticNB",
     "MDLDiscretizer",
     "NaiveBayes",
+    "RegularizedNB",
+    "SquaredErrorNB",
     "TableEncoder",
+    "ValueWeightedNB",
+    "WeightedNB",
     "__version__",
     "load",
     "method",
@@ -37,6 +57,17 @@ __all__ = [
 
 if TYPE_CHECKING:
     from steelyard.classifier import NaiveBayes
+    from steelyard.learned import (
+        AttributeWeightedNB,
+        ClassAttributeWeightedNB,
+        DevianceNB,
+        ExponentialNB,
+        GeneralizedDevianceNB,
+        LogisticNB,
+        RegularizedNB,
+        SquaredErrorNB,
+        ValueWeightedNB,
+    )
     from steelyard.persistence import load
     from steelyard.presets import method, methods
     from steelyard.table.discretizers import (
@@ -46,6 +77,7 @@ if TYPE_CHECKING:
         MDLDiscretizer,
     )
     from steelyard.table.encoder import TableEncoder
+    from steelyard.weighted import WeightedNB
 
 
 def __getattr__(name: str) -> Any:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from functools import cache
 from typing import TypeVar
 
 from joblib import effective_n_jobs
+from threadpoolctl import ThreadpoolController
 
-__all__ = ["row_blocks", "run", "thread_count"]
+__all__ = ["one_blas_thread", "row_blocks", "run", "thread_count"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -20,6 +23,21 @@ _MAX_BLOCKS = 16
 def thread_count(n_jobs: int | None) -> int:
     """Resolve ``n_jobs`` as scikit-learn does: None is one, -1 is all cores."""
     return int(effective_n_jobs(n_jobs))
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    """Libraries with threads of their own, looked up once."""
+    return ThreadpoolController()
+
+
+def one_blas_thread() -> AbstractContextManager[object]:
+    """Keep matrix products to one thread inside a ``with`` block.
+
+    The matrices here are small, and on a busy machine the threads of OpenBLAS wait for
+    each other: a fit with 500 weights took 8.9 s with them and 1.4 s without.
+    """
+    return _blas().limit(limits=1, user_api="blas")
 
 
 def row_blocks(n_rows: int) -> list[slice]:
@@ -39,7 +57,9 @@ def run(
     """Yield ``function(item)`` in the order of the items, on ``n_threads`` threads."""
     items = list(items)
     if n_threads <= 1 or len(items) <= 1:
-        yield from map(function, items)
+        # Not `map`: a StopIteration raised by the function would end it quietly.
+        for item in items:
+            yield function(item)
         return
     with ThreadPoolExecutor(min(n_threads, len(items))) as pool:
         yield from pool.map(function, items)

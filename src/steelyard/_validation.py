@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -10,7 +13,10 @@ from numpy.typing import NDArray
 
 from steelyard.exceptions import ParameterError, TableError
 
-__all__ = ["check_choice", "check_weights"]
+__all__ = ["check_choice", "check_n_jobs", "check_weights", "warn_user"]
+
+# Frames of these packages are between the user's line and a warning.
+_OWN = ("steelyard", "sklearn")
 
 
 def check_choice(owner: object, name: str, allowed: Sequence[str]) -> str:
@@ -23,6 +29,29 @@ def check_choice(owner: object, name: str, allowed: Sequence[str]) -> str:
         f"The {name!r} parameter of {type(owner).__name__} must be one of {words}. "
         f"Got {value!r} instead."
     )
+
+
+def check_n_jobs(owner: object, n_jobs: Any) -> None:
+    """Refuse a number of threads that means nothing."""
+    if n_jobs is None:
+        return
+    if isinstance(n_jobs, Integral) and not isinstance(n_jobs, bool) and n_jobs != 0:
+        return
+    raise ParameterError(
+        f"The 'n_jobs' parameter of {type(owner).__name__} must be None, a number of "
+        f"threads, or -1 for all cores. Got {n_jobs!r} instead."
+    )
+
+
+def warn_user(message: str, category: type[Warning]) -> None:
+    """Warn at the line that called the package, however deep the call."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None:
+        module = frame.f_globals.get("__name__", "")
+        if module.partition(".")[0] not in _OWN:
+            break
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
 
 
 def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
+from dataclasses import dataclass, field
+from numbers import Real
 from os import PathLike
 from typing import Any
 
@@ -22,7 +25,7 @@ from steelyard.table.columns import Table, as_table
 from steelyard.table.encoder import TableEncoder
 from steelyard.table.labels import as_label_column, encode_labels, known_labels
 
-__all__ = ["BaseNB", "NaiveBayes"]
+__all__ = ["BaseNB", "NaiveBayes", "Training", "class_factors"]
 
 
 class BaseNB(ClassifierMixin, BaseEstimator):
@@ -33,7 +36,7 @@ class BaseNB(ClassifierMixin, BaseEstimator):
     """
 
     encoder_: TableEncoder
-    model_: NBModel
+    model_: Any
     classes_: NDArray[Any]
 
     # Settings shared by all, declared for the type checker; subclasses' __init__ store
@@ -133,46 +136,46 @@ class BaseNB(ClassifierMixin, BaseEstimator):
 
     # --------------------------------------------------------------------- training
 
-    def _encode_training(
-        self, X: Any, y: Any, sample_weight: Any
-    ) -> tuple[Codes, NDArray[np.uint32], NDArray[np.float64] | None]:
-        """Check the training data, learn the schema, return codes, labels, weights.
+    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> Training:
+        """Check the training data and learn the schema, without touching the model.
 
-        The weights returned are the user's; those of ``class_weight`` are applied to
-        the counts, of which they are a factor.
+        A fit assigns its attributes at the end, so that one that is refused or
+        interrupted leaves an earlier model as it was.
         """
         table, y, weights = _training_rows(X, y, sample_weight, self)
-        self.classes_, labels = encode_labels(y)
-        _check_two_classes(self.classes_)
-        return self._learn_schema(table, labels, weights), labels, weights
+        classes, labels = encode_labels(y)
+        _check_two_classes(classes)
+        return self._learn_schema(table, classes, labels, weights)
 
     def _learn_schema(
         self,
         table: Table,
+        classes: NDArray[Any],
         labels: NDArray[np.uint32],
         weights: NDArray[np.float64] | None,
-    ) -> Codes:
-        n_classes = len(self.classes_)
-        row_weights = weights
-        if self.class_weight is not None:
-            totals = np.bincount(labels, weights, minlength=n_classes).astype(float)
-            factors = class_factors(self.class_weight, self.classes_, totals)
-            row_weights = factors[labels]
-            row_weights = row_weights if weights is None else row_weights * weights
-        self.encoder_ = TableEncoder(
+    ) -> Training:
+        encoder = TableEncoder(
             self.categorical_features,
             self.numeric,
             self.missing,
             self.cardinality,
             self.n_jobs,
         )
-        codes = self.encoder_.learn(table, labels, n_classes, row_weights)
-        self.n_features_in_ = self.encoder_.n_features_in_
+        training = Training(encoder, classes, labels, weights)
+        training.codes = encoder.learn(
+            table, labels, len(classes), training.row_weights(self.class_weight)
+        )
+        return training
+
+    def _adopt(self, training: Training) -> None:
+        """Take over what was learned about the table."""
+        self.classes_ = training.classes
+        self.encoder_ = training.encoder
+        self.n_features_in_ = training.encoder.n_features_in_
         if hasattr(self.encoder_, "feature_names_in_"):
             self.feature_names_in_ = self.encoder_.feature_names_in_
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-        return codes
 
     def __sklearn_tags__(self) -> Tags:
         """Say what kinds of input the classifier takes."""
@@ -310,9 +313,12 @@ class NaiveBayes(BaseNB):
         NaiveBayes
             The fitted classifier.
         """
-        codes, labels, weights = self._encode_training(X, y, sample_weight)
-        counts = count(codes, labels, weights, len(self.classes_), self.n_jobs)
-        self._estimate(counts)
+        self._check_settings()
+        training = self._prepare(X, y, sample_weight)
+        counts = training.count(self.n_jobs)
+        model = self._estimate(counts, training.classes)
+        self._adopt(training)
+        self._keep(counts, model)
         return self
 
     def partial_fit(
@@ -350,44 +356,89 @@ class NaiveBayes(BaseNB):
                     f"`classes={classes}` is not the same as on last call to "
                     f"partial_fit, was: {self.classes_}."
                 )
+        self._check_settings()
         table, y, weights = _training_rows(X, y, sample_weight, self)
         target = announced if announced is not None else self.classes_
         labels = known_labels(y, target)
-        self.classes_ = target
         if first:
-            codes = self._learn_schema(table, labels, weights)
+            training = self._learn_schema(table, target, labels, weights)
+            counts = training.count(self.n_jobs)
         else:
-            self.encoder_.grow(table)
-            codes = self.encoder_.encode(table)
-        counts = count(codes, labels, weights, len(target), self.n_jobs)
-        if not first:
-            counts = self.counts_.in_schema(codes.schema) + counts
-        self._estimate(counts)
+            encoder = copy(self.encoder_)
+            encoder.grow(table)
+            training = Training(encoder, target, labels, weights)
+            training.codes = encoder.encode(table)
+            counts = self.counts_.in_schema(encoder.schema_)
+            counts = counts + training.count(self.n_jobs)
+        model = self._estimate(counts, target)
+        self._adopt(training)
+        self._keep(counts, model)
         return self
 
-    def _estimate(self, counts: Counts) -> None:
-        """Turn counts into the model."""
-        smoothing = resolve_smoothing(self.smoothing)
-        if not (np.isreal(self.variance_floor) and 0 <= self.variance_floor < np.inf):
+    def _check_settings(self) -> None:
+        """Refuse wrong settings before any work is done."""
+        resolve_smoothing(self.smoothing)
+        floor = self.variance_floor
+        if (
+            not isinstance(floor, Real)
+            or isinstance(floor, bool)
+            or not 0 <= float(floor) < np.inf
+        ):
             raise ParameterError(
                 "The 'variance_floor' parameter must be a float in the range [0, inf). "
-                f"Got {self.variance_floor!r} instead."
+                f"Got {floor!r} instead."
             )
-        self.counts_ = counts
+
+    def _estimate(self, counts: Counts, classes: NDArray[Any]) -> NBModel:
+        """Turn counts into a model."""
+        smoothing = resolve_smoothing(self.smoothing)
         if self.class_weight is not None:
             counts = counts.scaled(
-                class_factors(self.class_weight, self.classes_, counts.by_class)
+                class_factors(self.class_weight, classes, counts.by_class)
             )
-        log_prior = estimate_prior(self.prior, counts, smoothing)
-        self.class_count_ = counts.by_class
-        self.class_log_prior_ = log_prior
-        self.model_ = NBModel(
+        return NBModel(
             counts.schema,
-            self.classes_,
-            log_prior,
+            classes,
+            estimate_prior(self.prior, counts, smoothing),
             smoothing.log_prob(counts).values,
             estimate_gaussian(counts, float(self.variance_floor)),
         )
+
+    def _keep(self, counts: Counts, model: NBModel) -> None:
+        self.counts_ = counts
+        self.model_ = model
+        self.class_log_prior_ = model.log_prior
+        self.class_count_ = counts.by_class
+        if self.class_weight is not None:
+            self.class_count_ = counts.by_class * class_factors(
+                self.class_weight, model.classes, counts.by_class
+            )
+
+
+@dataclass
+class Training:
+    """Training data after encoding, and the encoder that did it."""
+
+    encoder: TableEncoder
+    classes: NDArray[Any]
+    labels: NDArray[np.uint32]
+    weights: NDArray[np.float64] | None
+    """Weights the user gave, without those of ``class_weight``."""
+
+    codes: Codes = field(init=False)
+
+    def count(self, n_jobs: int | None) -> Counts:
+        """Count the rows by the user's weights."""
+        return count(self.codes, self.labels, self.weights, len(self.classes), n_jobs)
+
+    def row_weights(self, class_weight: Any) -> NDArray[np.float64] | None:
+        """Weights of the rows with those of their classes."""
+        if class_weight is None:
+            return self.weights
+        totals = np.bincount(self.labels, self.weights, minlength=len(self.classes))
+        factors = class_factors(class_weight, self.classes, totals.astype(float))
+        mine = factors[self.labels]
+        return mine if self.weights is None else mine * self.weights
 
 
 def _announced(classes: Any) -> NDArray[Any] | None:

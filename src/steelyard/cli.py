@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
-from typing import Any
+from itertools import groupby
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from steelyard.experiments.demo import Evidence, Score
 
 __all__ = ["main"]
+
+# Width of the bars of evidence: with names and values they fill 80 columns.
+_BARS = 24
+_TEXT = ("data", "method")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -25,13 +36,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     arguments = _parser().parse_args(argv)
     try:
-        # Heavy imports wait until a command needs them: --help stays quick.
-        import steelyard  # noqa: F401
-
         arguments.run(arguments)
+        sys.stdout.flush()
     except KeyboardInterrupt:
         print("Interrupted.", file=sys.stderr)
         return 130
+    except BrokenPipeError:
+        # The reader, such as `head`, has seen enough. Python would complain again when
+        # it closes the stream at exit.
+        sys.stdout = open(os.devnull, "w")
+        return 0
     except ModuleNotFoundError as error:
         print(
             f"steelyard: this command needs the package {error.name!r}. Install the "
@@ -45,10 +59,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong in one line."""
+        self.exit(2, f"{self.prog}: {message}. Try '{self.prog} --help'.\n")
+
+
 def _parser() -> argparse.ArgumentParser:
     from steelyard import __version__
 
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="steelyard",
         description="Weighted naive Bayes classification for ordinary tables.",
     )
@@ -63,6 +83,9 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+# Each command imports what it needs when it runs: --help stays quick.
+
+
 def _methods(arguments: argparse.Namespace) -> None:
     import steelyard
 
@@ -71,58 +94,83 @@ def _methods(arguments: argparse.Namespace) -> None:
 
 def _demo(arguments: argparse.Namespace) -> None:
     from rich.console import Console
-    from rich.table import Table
 
-    from steelyard.experiments.demo import DEMO_METHODS, explain_one, run_demo
+    from steelyard.experiments.demo import explain_one, run_demo
 
-    console = Console()
+    console = Console(highlight=False)
     with console.status("Cross-validating naive Bayes on four real data sets …"):
         scores = run_demo()
         evidence = explain_one()
 
-    table = Table(title="Accuracy and log-loss, five-fold cross-validation")
-    table.add_column("data")
-    table.add_column("rows x columns")
-    table.add_column("classes", justify="right")
-    for name in DEMO_METHODS:
-        table.add_column(name, justify="right")
-    by_data: dict[str, list[Any]] = {}
-    for score in scores:
-        by_data.setdefault(score.data, []).append(score)
-    for name, entries in by_data.items():
-        first = entries[0]
-        best = max(entry.accuracy for entry in entries)
-        cells = [name, f"{first.rows} x {first.columns}", str(first.classes)]
-        for entry in entries:
-            accuracy = f"{100 * entry.accuracy:.1f} %"
-            bold = f"[bold]{accuracy}[/bold]" if entry.accuracy == best else accuracy
-            cells.append(f"{bold}  {entry.log_loss:.3f}")
-        table.add_row(*cells)
-    console.print(table)
+    console.print(_score_table(scores))
     seconds = sum(score.seconds for score in scores)
-    console.print(f"{len(scores) * 5} fits and predictions in {seconds:.2f} s.")
+    console.print(f"{5 * len(scores)} fits and predictions in {seconds:.2f} s.\n")
 
     right = "right" if evidence.predicted == evidence.truth else "wrong"
     console.print(
-        f"\nOne prediction, opened ({evidence.title}): "
-        f"[bold]{evidence.predicted}[/bold] with probability "
-        f"{evidence.probability:.4f}, which is {right}."
+        f"One prediction, opened ({evidence.title}): "
+        f"[bold]{evidence.predicted}[/bold],\n"
+        f"with probability {evidence.probability:.4f}, which is {right}. "
+        f"Evidence for [green]{evidence.predicted}[/green] (+)\n"
+        f"and for [red]{evidence.against}[/red] (-) in log-odds; "
+        "the lines add up to the prediction.\n"
     )
-    console.print(
-        f"Evidence for {evidence.predicted} (+) and for {evidence.against} (-), in "
-        "log-odds; the rows add up to the prediction:\n"
+    console.print(_evidence_table(evidence))
+
+
+def _score_table(scores: list[Score]) -> Table:
+    """Lay out results as one line per data set and method, best ones in bold."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(
+        title="Accuracy and log-loss, five-fold cross-validation", box=box.SIMPLE_HEAD
     )
-    bars = Table(box=None, pad_edge=False)
-    for column, justify in (("", "left"), ("value", "left"), ("evidence", "right")):
-        bars.add_column(column, justify=justify)  # type: ignore[arg-type]
-    bars.add_column("")
-    longest = max(abs(item[2]) for item in evidence.items) or 1.0
-    for name, value, amount in [("prior", "", evidence.prior), *evidence.items]:
-        colour = "green" if amount >= 0 else "red"
-        width = round(24 * abs(amount) / longest)
-        bars.add_row(name, value, f"{amount:+.2f}", f"[{colour}]{'█' * width}[/]")
-    bars.add_row("[bold]sum[/bold]", "", f"[bold]{evidence.total:+.2f}[/bold]", "")
-    console.print(bars)
+    for column in ("data", "rows", "columns", "classes", "method"):
+        table.add_column(column, justify="left" if column in _TEXT else "right")
+    table.add_column("accuracy", justify="right")
+    table.add_column("log-loss", justify="right")
+    for _, group in groupby(scores, key=lambda score: score.data):
+        entries = list(group)
+        highest = max(entry.accuracy for entry in entries)
+        lowest = min(entry.log_loss for entry in entries)
+        for k, entry in enumerate(entries):
+            shape = [entry.data, *map(str, (entry.rows, entry.columns, entry.classes))]
+            table.add_row(
+                *(shape if k == 0 else [""] * 4),
+                entry.method,
+                _bold(f"{100 * entry.accuracy:.1f} %", entry.accuracy == highest),
+                _bold(f"{entry.log_loss:.3f}", entry.log_loss == lowest),
+                end_section=k == len(entries) - 1,
+            )
+    return table
+
+
+def _evidence_table(evidence: Evidence) -> Table:
+    """Draw evidence as bars: to the left against, to the right in favour."""
+    from rich.table import Table
+
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    table.add_column("attribute")
+    table.add_column("value")
+    table.add_column("evidence", justify="right")
+    table.add_column("")
+    lines = [("prior", "", evidence.prior), *evidence.items]
+    amounts = [amount for *_, amount in lines]
+    scale = _BARS / ((max(*amounts, 0.0) - min(*amounts, 0.0)) or 1.0)
+    left = round(-scale * min(*amounts, 0.0))
+    for name, value, amount in lines:
+        bar = "█" * round(scale * abs(amount))
+        drawn = (
+            f"{'':{left}}[green]{bar}[/]" if amount >= 0 else f"[red]{bar:>{left}}[/]"
+        )
+        table.add_row(name, value, f"{amount:+.2f}", drawn)
+    table.add_row(_bold("sum"), "", _bold(f"{evidence.total:+.2f}"), "")
+    return table
+
+
+def _bold(text: str, condition: bool = True) -> str:
+    return f"[bold]{text}[/bold]" if condition else text
 
 
 if __name__ == "__main__":

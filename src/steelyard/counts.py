@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -159,50 +160,71 @@ def count(
         Weighted frequencies.
     """
 
-    def count_block(rows: slice) -> Counts:
+    def count_block(rows: slice) -> _Part:
         u = None if weights is None else weights[rows]
         labels = y[rows]
         by_class = np.bincount(labels, u, minlength=n_classes).astype(np.float64)
-        by_code = np.zeros((codes.schema.n_codes, n_classes))
-        for block in codes.blocks:
-            _count_codes(block, codes, rows, labels, u, by_code)
+        hists = [
+            _histogram(block, codes, rows, labels, u, n_classes)
+            for block in codes.blocks
+        ]
         moments = Moments.zeros(codes.n_numbers, n_classes)
         if codes.n_numbers:
             every = np.empty(0) if u is None else u
             numbers = codes.number_rows(rows)
             parts = counting.moments(numbers, labels, every, n_classes)
             moments = Moments(*(np.ascontiguousarray(part.T) for part in parts))
-        return Counts(codes.schema, by_class, by_code, moments)
+        return _Part(by_class, hists, moments)
 
-    total = Counts.zeros(codes.schema, n_classes)
+    total: _Part | None = None
     for part in run(count_block, row_blocks(codes.n_rows), thread_count(n_jobs)):
-        total += part
-    return total
+        total = part if total is None else total.add(part)
+    if total is None:
+        return Counts.zeros(codes.schema, n_classes)
+    by_code = np.zeros((codes.schema.n_codes, n_classes))
+    for block, hist in zip(codes.blocks, total.hists, strict=True):
+        spread_rows = block.table_rows(codes.offsets)
+        for c in range(n_classes):
+            if spread_rows is None:
+                by_code[:, c] += hist[c]
+            else:
+                by_code[:, c] += np.bincount(spread_rows, hist[c], len(by_code))
+    return Counts(codes.schema, total.by_class, by_code, total.moments)
 
 
-def _count_codes(
+@dataclass(frozen=True)
+class _Part:
+    """Counts of a block of rows; histograms by byte are folded once, at the end."""
+
+    by_class: NDArray[np.float64]
+    hists: list[NDArray[Any]]
+    moments: Moments
+
+    def add(self, other: _Part) -> _Part:
+        for mine, others in zip(self.hists, other.hists, strict=True):
+            mine += others
+        by_class = self.by_class + other.by_class
+        return _Part(by_class, self.hists, self.moments + other.moments)
+
+
+def _histogram(
     block: CodeBlock,
     codes: Codes,
     rows: slice,
     y: NDArray[np.uint32],
     weights: NDArray[np.float64] | None,
-    by_code: NDArray[np.float64],
-) -> None:
-    """Add the counts of one block of columns and rows to ``by_code`` (V, K)."""
-    offsets = codes.offsets
-    spread_rows = block.table_rows(offsets)
-    n_spread = len(by_code) if spread_rows is None else len(spread_rows)
-    n_classes = by_code.shape[1]
-    values, starts = block.values[rows], block.starts(offsets)
+    n_classes: int,
+) -> NDArray[Any]:
+    """Count one block of columns and rows, shape (K, V) or (K, bytes)."""
+    spread_rows = block.table_rows(codes.offsets)
+    n_spread = codes.schema.n_codes if spread_rows is None else len(spread_rows)
+    values, starts = block.values[rows], block.starts(codes.offsets)
     if weights is None:
         hist = np.zeros((n_classes, n_spread), dtype=np.int64)
         kernel = counting.count_rows if block.is_row_major else counting.count_columns
         kernel(values, starts, y, hist)
-    else:
-        hist = np.zeros((n_classes, n_spread), dtype=np.float64)
-        weigh = counting.weigh_rows if block.is_row_major else counting.weigh_columns
-        weigh(values, starts, y, weights, hist)
-    if spread_rows is None:
-        by_code += hist.T
-    else:
-        np.add.at(by_code, spread_rows, hist.T)
+        return hist
+    by_weight = np.zeros((n_classes, n_spread), dtype=np.float64)
+    weigh = counting.weigh_rows if block.is_row_major else counting.weigh_columns
+    weigh(values, starts, y, weights, by_weight)
+    return by_weight

@@ -39,6 +39,9 @@ class NBModel:
     gaussian: GaussianTable
     """Densities of the attributes that have no codes."""
 
+    link_scale: float = 1.0
+    """Factor on the scores before they are turned into probabilities."""
+
     @property
     def n_classes(self) -> int:
         """Number of classes."""
@@ -58,6 +61,7 @@ class NBModel:
 
         def work(codes: Codes, tables: Any, rows: slice, out: Any) -> None:
             self._score_block(codes, tables, rows, out)
+            out *= self.link_scale
             scoring.log_softmax(out)
 
         return self._by_block(codes, n_jobs, work)
@@ -67,12 +71,14 @@ class NBModel:
 
         def work(codes: Codes, tables: Any, rows: slice, out: Any) -> None:
             self._score_block(codes, tables, rows, out)
+            out *= self.link_scale
             scoring.softmax(out)
 
         def work_two(codes: Codes, tables: Any, rows: slice, out: Any) -> None:
             odds = np.full(len(out), self.log_prior[1] - self.log_prior[0])
             for block, (starts, table) in zip(codes.blocks, tables, strict=True):
                 scoring.gather_difference(block.values[rows], starts, table, odds)
+            odds *= self.link_scale
             scoring.logistic(odds, out)
 
         # Two classes need one number per code instead of two, and one exponential.
@@ -100,11 +106,7 @@ class NBModel:
             out[:, j] = self.table[offsets[j] + codes.column(j).astype(np.int64)]
         numbers = codes.number_rows(slice(None)) if codes.n_numbers else None
         for g, j in enumerate(self.schema.gaussian.tolist()):
-            one = GaussianTable(
-                self.gaussian.mean[g : g + 1],
-                self.gaussian.deviation[g : g + 1],
-                self.gaussian.step[g : g + 1],
-            )
+            one = self.gaussian.only(g)
             assert numbers is not None
             part = np.zeros((codes.n_rows, self.n_classes))
             one.add_scores(np.ascontiguousarray(numbers[:, g : g + 1]), part)
@@ -119,6 +121,8 @@ class NBModel:
         table: NDArray[np.float64] | None = None,
     ) -> NDArray[np.float64]:
         """Run ``work`` over blocks of rows, each writing its part of the result."""
+        if codes.schema is not self.schema and codes.schema != self.schema:
+            raise ValueError("The codes were made with another schema than the model.")
         table = self.table if table is None else table
         tables = [_spread(block, codes, table) for block in codes.blocks]
         out = np.empty((codes.n_rows, self.n_classes))

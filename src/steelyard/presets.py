@@ -1,4 +1,4 @@
-"""MethodTable by their acronyms: which exist, and how to get one."""
+"""Published methods by their acronyms: which exist, and how to get one."""
 
 from __future__ import annotations
 
@@ -9,6 +9,17 @@ from typing import Any
 
 from steelyard.classifier import BaseNB, NaiveBayes
 from steelyard.exceptions import ParameterError
+from steelyard.learned import (
+    AttributeWeightedNB,
+    ClassAttributeWeightedNB,
+    DevianceNB,
+    ExponentialNB,
+    GeneralizedDevianceNB,
+    LogisticNB,
+    RegularizedNB,
+    SquaredErrorNB,
+    ValueWeightedNB,
+)
 
 __all__ = ["Method", "MethodTable", "method", "methods"]
 
@@ -42,6 +53,11 @@ class Method:
 
 _LANGLEY = "Langley, Iba & Thompson, AAAI 1992"
 _JOHN = "John & Langley, UAI 1995"
+_ZAIDI = "Zaidi, Cerquides, Carman & Webb, JMLR 2013"
+_JIANG = "Jiang, Zhang, Yu & Wang, Pattern Recognition 2019"
+_ZHANG = "Zhang, Jiang & Yu, Information Sciences 2020"
+_WANG = "Wang, Ren & Bai, IEEE Access 2020"
+_KIM = "Kim & Lee, IEEE Access 2022"
 
 _METHODS = (
     Method("NB", NaiveBayes, "plain", "nothing beyond counts", _LANGLEY),
@@ -69,6 +85,52 @@ _METHODS = (
         _JOHN,
         {"numeric": "gaussian-weka", "smoothing": "laplace"},
     ),
+    *(
+        Method(
+            f"{name}-{word}",
+            estimator,
+            "learned attribute weights",
+            learns,
+            paper,
+            {"loss": loss},
+            (name,) if word == default else (),
+        )
+        for name, estimator, learns, paper, default in (
+            ("WANBIA", AttributeWeightedNB, "a weight per attribute", _ZAIDI, "MSE"),
+            (
+                "CAWNB",
+                ClassAttributeWeightedNB,
+                "a weight per class and attribute",
+                _JIANG,
+                "MSE",
+            ),
+            (
+                "CAVWNB",
+                ValueWeightedNB,
+                "a weight per class, attribute and value",
+                _ZHANG,
+                "CLL",
+            ),
+        )
+        for word, loss in (("CLL", "log"), ("MSE", "brier"))
+    ),
+    Method(
+        "RNB",
+        RegularizedNB,
+        "learned attribute weights",
+        "class-specific and shared weights, and their mixture",
+        _WANG,
+    ),
+    *(
+        Method(acronym, estimator, "learned attribute weights", learns, _KIM)
+        for acronym, estimator, learns in (
+            ("ENB", ExponentialNB, "a weight per attribute, exponential loss"),
+            ("DNB", DevianceNB, "a weight per attribute, deviance"),
+            ("LNB", LogisticNB, "a weight per attribute, log-loss"),
+            ("GDNB", GeneralizedDevianceNB, "weights of attributes and prior"),
+            ("MSE", SquaredErrorNB, "a weight per attribute, squared error"),
+        )
+    ),
 )
 
 
@@ -78,7 +140,7 @@ class MethodTable(Sequence[Method]):
     Examples
     --------
     >>> import steelyard as sy
-    >>> [entry.acronym for entry in sy.methods()]
+    >>> [entry.acronym for entry in sy.methods()][:4]
     ['NB', 'NB-Laplace', 'GNB', 'GNB-Weka']
     """
 
@@ -127,7 +189,6 @@ def methods() -> MethodTable:
     Returns
     -------
     MethodTable
-    -------
         A sequence of ``Method`` entries that prints as a table.
     """
     return MethodTable(_METHODS)

@@ -9,7 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard.kernels.cuts import bin_codes, midpoint, split_columns, xlog2_table
+from steelyard.kernels.cuts import (
+    _best_cut,
+    bin_codes,
+    midpoint,
+    split_columns,
+    xlog2_table,
+)
 
 pytestmark = pytest.mark.plain
 
@@ -17,7 +23,7 @@ finite = st.floats(allow_nan=False, allow_infinity=False)
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32])
-@pytest.mark.parametrize("n_edges", [0, 1, 2, 24, 63, 64, 65, 150, 200])
+@pytest.mark.parametrize("n_edges", [0, 1, 2, 24, 100, 200])
 @pytest.mark.parametrize("first", [0, 1])
 def test_bin_codes_equal_searchsorted(dtype, n_edges, first):
     rng = np.random.default_rng(n_edges)
@@ -35,7 +41,19 @@ def test_bin_code_of_nan_is_zero(n_edges):
     assert out.tolist() == [0, n_edges + 1]
 
 
-def test_bin_codes_reach_beyond_one_byte():
+@pytest.mark.parametrize("n_edges", [255, 256, 257, 1000])
+def test_many_edges_are_bisected(n_edges):
+    rng = np.random.default_rng(n_edges)
+    edges = np.sort(rng.normal(size=n_edges))
+    values = np.concatenate([rng.normal(size=100), edges, [1e308, -1e308, np.nan]])
+    out = np.empty(len(values), dtype=np.uint16)
+    bin_codes(values, edges, out, 1)
+    expected = 1 + np.searchsorted(edges, values)
+    expected[-1] = 0
+    np.testing.assert_array_equal(out, expected)
+
+
+def test_bin_codes_reach_beyond_two_bytes():
     edges = np.arange(70000.0)
     out = np.empty(1, dtype=np.uint32)
     bin_codes(np.array([69999.5]), edges, out, 1)
@@ -77,3 +95,50 @@ def test_table_of_logarithms():
     i = np.arange(1, 100)
     assert table[0] == 0
     np.testing.assert_allclose(table[1:] / 2.0**20, i * np.log2(i), atol=2.0**-20)
+
+
+@pytest.mark.parametrize(
+    ("classes", "lengths", "expected"),
+    [
+        ([0, 1, 0], [20, 20, 20], 20),
+        ([1, 0, 1], [7, 9, 7], 7),
+        ([0, 1, 2, 1, 0], [9, 3, 5, 3, 9], 9),
+        ([2, 1, 0, 3, 0, 1, 2], [5, 2, 1, 4, 1, 2, 5], 5),
+    ],
+)
+@pytest.mark.parametrize("weight", [1, 3, 0.5])
+def test_first_of_two_mirrored_cuts_wins(classes, lengths, expected, weight):
+    labels = np.repeat(classes, lengths).astype(np.uint8)
+    weights = np.full(len(labels), weight)
+    counts = np.bincount(labels) * weight
+    scale = 2.0**40
+    table = xlog2_table(8, scale)
+    cut, n_candidates = _best_cut(
+        np.arange(float(len(labels))),
+        labels,
+        weights,
+        0,
+        len(labels),
+        counts,
+        counts.sum(),
+        table,
+        scale,
+    )
+    assert (cut, n_candidates) == (expected, len(labels) - 1)
+
+
+def test_no_cut_if_no_cut_lowers_the_entropy():
+    labels = np.array([0, 1, 0, 1], dtype=np.uint8)
+    table = xlog2_table(8, 2.0**40)
+    cut, n_candidates = _best_cut(
+        np.array([0.0, 0.0, 1.0, 1.0]),
+        labels,
+        np.empty(0, dtype=np.int64),
+        0,
+        4,
+        np.array([2, 2]),
+        4,
+        table,
+        2.0**40,
+    )
+    assert (cut, n_candidates) == (-1, 1)

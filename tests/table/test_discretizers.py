@@ -222,17 +222,6 @@ def test_mdl_gives_the_published_cuts_of_iris(settings_, expected):
         np.testing.assert_allclose(found, wanted, rtol=1e-12)
 
 
-def test_first_of_two_symmetric_cuts_wins():
-    values = np.arange(60.0)
-    y = np.repeat([0, 1, 0], 20)
-    # The mirror images 19.5 and 39.5 have equal entropy. Both end up as cuts; with the
-    # middle too short to be cut off again, only the first one does.
-    cuts = MDLDiscretizer().column_edges(values, y, 2, None)
-    assert cuts.tolist() == [19.5, 39.5]
-    y = np.repeat([0, 1, 2, 1, 0], [40, 1, 40, 1, 40])
-    assert MDLDiscretizer().column_edges(np.arange(122.0), y, 3, None)[0] == 39.5
-
-
 def test_mdl_with_hundreds_of_classes_does_not_overflow():
     n = 2000 if JIT else 700
     cuts = MDLDiscretizer(better_encoding=True).column_edges(

@@ -67,13 +67,17 @@ def moments(numbers, y, weights, n_classes):
     """Weight, mean and sum of squared deviations by class, missing cells left out.
 
     numbers (n, g) float64, y (n,), weights (n,) or empty for ones -> three (K, g).
-    One pass in the manner of Welford (1962); the inner loop runs over columns, which
-    are independent of each other, so that the divisions overlap.
+    One pass in the manner of Welford (1962), on the distances from the first number of
+    each class: far from zero the running mean itself would lose the digits (relative
+    error of the squares 1e-7 for unit variance around 1e9, now 1e-14). The inner loop
+    runs over columns, which are independent of each other, so that the divisions
+    overlap.
     """
     n, g = numbers.shape
     weight = np.zeros((n_classes, g))
     mean = np.zeros((n_classes, g))
     squares = np.zeros((n_classes, g))
+    first = np.zeros((n_classes, g))
     buffer = np.empty((_MOMENT_ROWS, g))
     for lo in range(0, n, _MOMENT_ROWS):
         rows = min(_MOMENT_ROWS, n - lo)
@@ -84,15 +88,17 @@ def moments(numbers, y, weights, n_classes):
             i = lo + r
             u = weights[i] if weights.size else 1.0
             c = y[i]
-            w, m, s = weight[c], mean[c], squares[c]
+            w, m, s, f = weight[c], mean[c], squares[c], first[c]
             for j in range(g):
                 x = buffer[r, j]
                 known = x == x
+                f_j = x if known and w[j] == 0.0 else f[j]
+                f[j] = f_j
                 u_j = u if known else 0.0
                 total = w[j] + u_j
-                delta = (x if known else m[j]) - m[j]
+                delta = (x - f_j if known else m[j]) - m[j]
                 step = delta * (u_j / total) if total > 0.0 else 0.0
                 s[j] += w[j] * delta * step
                 m[j] += step
                 w[j] = total
-    return weight, mean, squares
+    return weight, first + mean, squares

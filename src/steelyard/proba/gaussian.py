@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.counts import Counts
-from steelyard.kernels import scoring
+from steelyard.kernels import fitting, scoring
 
 __all__ = ["GaussianTable", "estimate_gaussian"]
 
 _LOG_2_PI = float(np.log(2.0 * np.pi))
+
+# Log-densities of so many rows, attributes and classes are held at a time.
+_DENSITY_CELLS = 1 << 16
 
 # Weka never lets a factor fall below this.
 _WEKA_FLOOR = 1e-75
@@ -39,23 +43,38 @@ class GaussianTable:
     step: NDArray[np.float64]
     """Shape (g,), 0 for densities."""
 
+    weight: NDArray[np.float64] | None = None
+    """Factors on the log-densities, shape (g, K); None where all are one."""
+
     @classmethod
     def empty(cls, n_classes: int) -> GaussianTable:
         """Return the table of no attributes."""
         none = np.zeros((0, n_classes))
         return cls(none, none, np.zeros(0))
 
+    def only(self, g: int) -> GaussianTable:
+        """Return the table of a single attribute."""
+        own = slice(g, g + 1)
+        weight = None if self.weight is None else self.weight[own]
+        return GaussianTable(
+            self.mean[own], self.deviation[own], self.step[own], weight
+        )
+
     def add_scores(
         self, numbers: NDArray[np.float64], scores: NDArray[np.float64]
     ) -> None:
-        """Add the log-densities of numbers (n, g) to scores (n, K)."""
-        densities = np.flatnonzero(self.step == 0)
+        """Add the weighted log-densities of numbers (n, g) to scores (n, K)."""
+        if self.weight is not None:
+            for rows, densities in self.log_densities(numbers):
+                scores[rows] += np.einsum("igc,gc->ic", densities, self.weight)
+            return
+        plain = np.flatnonzero(self.step == 0)
         intervals = np.flatnonzero(self.step)
-        if densities.size:
-            deviation = self.deviation[densities]
+        if plain.size:
+            deviation = self.deviation[plain]
             scoring.add_densities(
-                _columns(numbers, densities),
-                self.mean[densities],
+                _columns(numbers, plain),
+                self.mean[plain],
                 1.0 / deviation,
                 -0.5 * _LOG_2_PI - np.log(deviation),
                 scores,
@@ -70,11 +89,38 @@ class GaussianTable:
                 scores,
             )
 
+    def log_densities(
+        self, numbers: NDArray[np.float64]
+    ) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+        """Yield log-densities (rows, g, K) of numbers (n, g), a few rows at a time.
 
-def estimate_gaussian(counts: Counts, floor: float) -> GaussianTable:
+        Missing cells have log-density 0: they say nothing.
+        """
+        g, k = self.mean.shape
+        size = max(1, _DENSITY_CELLS // max(1, g * k))
+        for lo in range(0, len(numbers), size):
+            rows = slice(lo, min(lo + size, len(numbers)))
+            part = np.ascontiguousarray(numbers[rows])
+            out = np.empty((len(part), g, k))
+            fitting.density_block(
+                part,
+                self.mean,
+                1.0 / self.deviation,
+                -0.5 * _LOG_2_PI - np.log(self.deviation),
+                0.5 * self.step,
+                _WEKA_FLOOR,
+                out,
+            )
+            yield rows, out
+
+
+def estimate_gaussian(
+    counts: Counts, floor: float, unbiased: bool = False
+) -> GaussianTable:
     r"""Estimate means and standard deviations from moments.
 
-    Densities: the variance divides by the weight and is at least ``floor`` times the
+    Densities: the variance divides by the weight (less one, if ``unbiased``) and is at
+    least ``floor`` times the
     largest variance of any numeric attribute over all rows,
 
     .. math:: \sigma_{jc}^2 = \max(s_{jc}^2,\ \text{floor} \cdot \max_k s_k^2).
@@ -92,11 +138,9 @@ def estimate_gaussian(counts: Counts, floor: float) -> GaussianTable:
     variance_of_all = overall.squares / np.maximum(overall.weight, 1e-300)
     known = moments.weight > 0
     mean = np.where(known, moments.mean, overall.mean)
-    variance = np.where(
-        known,
-        moments.squares / np.where(known, moments.weight, 1.0),
-        variance_of_all,
-    )
+    divisor = moments.weight - 1.0 if unbiased else moments.weight
+    divisor = np.where(divisor > 0, divisor, np.where(known, moments.weight, 1.0))
+    variance = np.where(known, moments.squares / divisor, variance_of_all)
     lowest = max(floor * float(variance_of_all.max()), _TINY_VARIANCE)
     deviation = np.sqrt(np.maximum(variance, lowest))
     on_grid = step > 0

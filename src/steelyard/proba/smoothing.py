@@ -37,7 +37,8 @@ class Smoothing(BaseEstimator):
     def log_prior(self, counts: Counts) -> NDArray[np.float64]:
         """Logarithms of the smoothed class priors, shape (K,)."""
         smoothed = counts.by_class + self.prior_counts(counts)
-        return np.log(smoothed / smoothed.sum())
+        prior = smoothed / smoothed.sum()
+        return np.log(np.maximum(prior, np.finfo(np.float64).tiny))
 
     def log_prob(self, counts: Counts) -> FeatureTable:
         r"""Logarithms of the smoothed value probabilities, shape (V, K).
@@ -58,7 +59,9 @@ class Smoothing(BaseEstimator):
         smoothed[first] = 1.0
         totals_by_code = table.spread(totals)
         totals_by_code[first] = 1.0
-        return FeatureTable(np.log(smoothed / totals_by_code), table.offsets)
+        # The smallest constants vanish in the division; no probability is zero.
+        prob = np.maximum(smoothed / totals_by_code, np.finfo(np.float64).tiny)
+        return FeatureTable(np.log(prob), table.offsets)
 
 
 class MEstimate(Smoothing):
@@ -136,10 +139,8 @@ def resolve_smoothing(setting: Any) -> Smoothing:
         return setting
     if isinstance(setting, str) and setting in SMOOTHINGS:
         return SMOOTHINGS[setting]
-    if isinstance(setting, Real) and not isinstance(setting, (bool, np.bool_)):
-        f = float(setting)
-        if f > 0 and np.isfinite(f):
-            return Lidstone(f)
+    if not isinstance(setting, (bool, np.bool_)) and _is_positive(setting):
+        return Lidstone(float(setting))
     words = ", ".join(repr(name) for name in SMOOTHINGS)
     raise ParameterError(
         f"The 'smoothing' parameter must be one of {words}, a number greater than 0, "
@@ -182,9 +183,17 @@ def _first_codes(table: FeatureTable) -> NDArray[np.int64]:
     return table.offsets[:-1][np.diff(table.offsets) > 0]
 
 
+def _is_positive(value: Any) -> bool:
+    """Whether a value is a number that float64 holds as one greater than 0."""
+    try:
+        return isinstance(value, Real) and 0.0 < float(value) < np.inf
+    except OverflowError:
+        return False
+
+
 def _positive(part: Smoothing, name: str) -> float:
     value = getattr(part, name)
-    if isinstance(value, Real) and float(value) > 0 and np.isfinite(float(value)):
+    if _is_positive(value):
         return float(value)
     raise ParameterError(
         f"The {name!r} parameter of {type(part).__name__} must be a float in the range "

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +14,7 @@ from steelyard.exceptions import ColumnError
 from steelyard.kernels.cuts import bin_codes
 from steelyard.table.codes import code_dtype
 from steelyard.table.columns import Column, Factor
+from steelyard.table.factors import is_missing
 from steelyard.table.schema import FeatureSchema, sort_values
 
 __all__ = [
@@ -30,23 +33,26 @@ __all__ = [
 def factor_of(column: Column) -> Factor:
     """Distinct values of a column, all of them finite."""
     factor = column.factor()
-    if column.cells == "numbers" and not np.isfinite(factor.values).all():
-        raise _infinite(column, column.numbers())
+    for k, value in enumerate(factor.values):
+        if isinstance(value, float) and math.isinf(value):
+            raise _infinite(column, np.flatnonzero(factor.indices == k))
     return factor
 
 
 def numbers_of(column: Column) -> NDArray[np.float64]:
     """Cells of a numeric column as float64, all of them finite or NaN."""
     numbers = column.numbers()
-    if np.isinf(numbers).any():
-        raise _infinite(column, numbers)
+    infinite = np.isinf(numbers)
+    if infinite.any():
+        raise _infinite(column, np.flatnonzero(infinite))
     return numbers
 
 
-def _infinite(column: Column, numbers: NDArray[np.float64]) -> ColumnError:
-    row = int(np.flatnonzero(np.isinf(numbers))[0])
+def _infinite(column: Column, rows: NDArray[np.int64]) -> ColumnError:
+    # A category type may declare a value that is in no row.
+    where = f"in row {rows[0]}" if rows.size else "among its categories"
     return ColumnError(
-        f"{column.label} holds an infinite number (inf) in row {row}. Replace it by a "
+        f"{column.label} holds an infinite number (inf) {where}. Replace it by a "
         "finite number, or by NaN if it is unknown."
     )
 
@@ -72,6 +78,14 @@ def encode_column(feature: FeatureSchema, column: Column) -> NDArray[Any]:
     check_cells(feature, column)
     if feature.kind == "categorical":
         return codes_of(feature, factor_of(column))
+    if column.cells == "text":
+        # All cells were missing at fit, so these are values never seen.
+        unseen = factor_of(column).indices >= 0
+        if not feature.is_coded:
+            return np.full(unseen.size, math.nan)
+        return np.where(unseen, 0, feature.missing_code).astype(
+            code_dtype(feature.n_codes)
+        )
     numbers = numbers_of(column)
     if feature.kind == "binned":
         return bins_of(feature, numbers)
@@ -89,7 +103,7 @@ def check_cells(feature: FeatureSchema, column: Column) -> None:
     was = "text" if feature.cells == "text" else "numbers or booleans"
     if feature.kind != "categorical":
         was = "continuous"
-    example = next(v for v in column.objects() if v is not None and v == v)
+    example = next(value for value in column.objects() if not is_missing(value))
     hint = (
         "Encode it as a number or a missing value."
         if column.cells == "text"
@@ -102,13 +116,33 @@ def check_cells(feature: FeatureSchema, column: Column) -> None:
     )
 
 
-def grown(feature: FeatureSchema, column: Column, missing: str) -> FeatureSchema:
-    """Return the schema of a column with the new values of more rows taken in."""
+def grown(
+    feature: FeatureSchema,
+    column: Column,
+    missing: str,
+    edges: Callable[[], tuple[float, ...]],
+) -> FeatureSchema:
+    """Return the schema of a column with the new values of more rows taken in.
+
+    ``edges`` gives the cut points of a binned column that was empty so far.
+    """
     check_cells(feature, column)
-    if feature.kind == "binned" and missing == "value" and not feature.missing_is_value:
-        if np.isnan(numbers_of(column)).any():
-            return replace(feature, missing_is_value=True)
+    if feature.kind != "categorical" and column.cells == "text":
+        # So far all cells were missing, and now it turns out what the column holds.
+        if feature.kind != "binned":
+            raise ColumnError(
+                f"{column.label} was empty in the rows so far and was taken as numbers "
+                "(`numeric`), and now holds text. Name it in `categorical_features`."
+            )
+        feature = replace(feature, kind="categorical")
+    if feature.cells == "nothing" and column.cells != "nothing":
+        cuts = edges() if feature.kind == "binned" else ()
+        feature = replace(feature, cells=column.cells, edges=cuts)
     if feature.kind != "categorical":
+        # Read here in any case: an infinite number is refused before anything grows.
+        numbers = numbers_of(column)
+        if feature.kind == "binned" and missing == "value" and np.isnan(numbers).any():
+            feature = replace(feature, missing_is_value=True)
         return feature
     factor = factor_of(column)
     held = np.bincount(factor.indices + 1, minlength=len(factor.values) + 1)
@@ -120,7 +154,6 @@ def grown(feature: FeatureSchema, column: Column, missing: str) -> FeatureSchema
     return replace(
         feature,
         values=values,
-        cells=column.cells if feature.cells == "nothing" else feature.cells,
         missing_is_value=feature.missing_is_value
         or (missing == "value" and bool(held[0])),
         fill=fill,

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
-from fractions import Fraction
-from numbers import Integral, Real
-from typing import Any, Literal
+from numbers import Integral
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -22,42 +20,42 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_array
 
 from steelyard.exceptions import ColumnError, TableError
+from steelyard.table.factors import (
+    EXACT,
+    Cells,
+    Factor,
+    categories_of,
+    classify_objects,
+    factor_arrow,
+    factor_floats,
+    factor_integers,
+    factor_objects,
+    factor_pandas,
+    factor_polars,
+    group_objects,
+    is_missing,
+    plain_values,
+)
 
 __all__ = ["Cells", "Column", "Factor", "Table", "as_series", "as_table"]
-
-Cells = Literal["numbers", "text", "booleans", "nothing"]
-
-
-@dataclass(frozen=True)
-class Factor:
-    """Distinct values of a column and, for every row, which one it holds."""
-
-    indices: NDArray[Any]
-    """Position in ``values`` of every cell, -1 where missing, shape (n,)."""
-
-    values: list[Any]
-    """Distinct values, in any order: all str, all bool, or all int and float.
-
-    Category types list values here that no row holds.
-    """
 
 
 class Column:
     """One named column of a table; the base class of the ways to store one."""
 
-    def __init__(self, position: int, name: str | None, cells: Cells) -> None:
+    def __init__(self, position: int, name: str | None, storage: Cells) -> None:
         self.position = position
         self.name = name
-        self.cells = cells
+        self.storage = storage
+        """What the type of the column can hold, "nothing" if it does not say."""
+        self.cells = storage
+        """What the cells hold, "nothing" if all are missing, whatever the type."""
 
     @property
     def label(self) -> str:
         """How messages call this column: by name, or by position without names."""
-        return f"Column {self.name!r}" if self.name is not None else self._numbered
-
-    @property
-    def _numbered(self) -> str:
-        return f"Column {self.position}"
+        name = self.position if self.name is None else repr(self.name)
+        return f"Column {name}"
 
     @property
     def declared(self) -> list[Any] | None:
@@ -66,20 +64,20 @@ class Column:
 
     @property
     def is_integer(self) -> bool:
-        """Whether the storage type holds whole numbers only."""
+        """Whether the column holds whole numbers only, by its type."""
         return False
 
     def numbers(self) -> NDArray[np.float64]:
         """Cells as float64, missing ones as NaN, shape (n,)."""
-        raise TypeError(f"{self.label} holds {self.cells}, not numbers.")
+        raise NotImplementedError
 
     def factor(self) -> Factor:
         """Distinct values and where they are."""
-        return _factor_objects(self.objects(), self.label)
+        return factor_objects(self.objects())
 
     def objects(self) -> Sequence[Any]:
         """Cells as Python objects."""
-        return self.numbers().tolist()
+        raise NotImplementedError
 
 
 class ArrayColumn(Column):
@@ -89,55 +87,82 @@ class ArrayColumn(Column):
         kinds: dict[str, Cells] = {"b": "booleans", "U": "text"}
         super().__init__(position, name, kinds.get(values.dtype.kind, "numbers"))
         self._values = values
+        # The first cell tells of nearly all columns that something is known.
+        if values.dtype.kind == "f" and np.isnan(values[:1]).all():
+            self.cells = "nothing" if np.isnan(values).all() else "numbers"
 
     @property
     def is_integer(self) -> bool:
         return self._values.dtype.kind in "iu"
 
     def numbers(self) -> NDArray[np.float64]:
-        if self.cells == "text":
-            return super().numbers()
         return np.ascontiguousarray(self._values, dtype=np.float64)
 
     def factor(self) -> Factor:
         values = self._values
         if values.dtype.kind in "biu":
-            return _factor_integers(values)
+            return factor_integers(values)
         if values.dtype.kind == "U":
             unique, indices = np.unique(values, return_inverse=True)
             return Factor(indices, unique.tolist())
-        return _factor_floats(np.asarray(values, dtype=np.float64))
+        return factor_floats(np.asarray(values, dtype=np.float64))
+
+    def objects(self) -> Sequence[Any]:
+        return self._values.tolist()
 
 
 class ObjectColumn(Column):
     """A column of Python objects: each cell may have a type of its own."""
 
-    def __init__(self, position: int, name: str | None, values: Any) -> None:
+    def __init__(self, position: int, name: str | None, values: NDArray[Any]) -> None:
         super().__init__(position, name, "nothing")
         self._values = values
-        self.cells = _classify_objects(values, self.label)
+        # Where cells share few objects, all questions are asked of those alone.
+        groups = group_objects(values)
+        self._groups = None if groups is None else groups[0]
+        self._distinct = values if groups is None else groups[1]
+        self.cells = self.storage = classify_objects(self._distinct, self.label)
 
     @property
     def is_integer(self) -> bool:
         return self.cells == "numbers" and all(
-            isinstance(value, Integral) or _is_missing(value) for value in self._values
+            isinstance(value, Integral) or is_missing(value) for value in self._distinct
         )
 
     def objects(self) -> Sequence[Any]:
-        return self._values
+        return self._values.tolist()
 
     def numbers(self) -> NDArray[np.float64]:
-        if self.cells == "text":
-            return super().numbers()
-        return np.array(
-            [math.nan if _is_missing(v) else float(v) for v in self._values],
-            dtype=np.float64,
-        )
+        numbers = self._distinct_numbers()
+        return numbers if self._groups is None else numbers[self._groups]
 
     def factor(self) -> Factor:
-        if self.cells == "numbers":
-            return _factor_floats(self.numbers())
-        return super().factor()
+        factor = self._distinct_factor()
+        if self._groups is None:
+            return factor
+        return Factor(factor.indices[self._groups], factor.values)
+
+    def _distinct_numbers(self) -> NDArray[np.float64]:
+        try:
+            return np.array(
+                [math.nan if is_missing(v) else float(v) for v in self._distinct],
+                dtype=np.float64,
+            )
+        except OverflowError:
+            raise ColumnError(
+                f"{self.label} holds a whole number that is too large for float64. "
+                "Divide the column by a power of ten, or turn it into text."
+            ) from None
+
+    def _distinct_factor(self) -> Factor:
+        if self.cells != "numbers":
+            return factor_objects(self._distinct)
+        numbers = self._distinct_numbers()
+        # Whole numbers that float64 cannot tell apart are compared as they are.
+        large = np.fmax.reduce(np.abs(numbers)) >= EXACT
+        if large and self.is_integer:
+            return factor_objects(self._distinct)
+        return factor_floats(numbers)
 
 
 class FrameColumn(Column):
@@ -146,19 +171,64 @@ class FrameColumn(Column):
     def __init__(self, position: int, name: str | None, series: Any) -> None:
         super().__init__(position, name, "nothing")
         self._series = series
-        self.cells = _classify_dtype(series, self.label)
+        self._is_category = isinstance(series.dtype, (nw.Categorical, nw.Enum))
+        self.cells = self.storage = self._classify()
+        # The first cell tells of nearly all columns that something is known.
+        if len(series) and is_missing(series[0]) and self._is_empty():
+            self.cells = "nothing"
 
-    @property
-    def _is_category(self) -> bool:
-        return isinstance(self._series.dtype, (nw.Categorical, nw.Enum))
+    def _classify(self) -> Cells:
+        series, label = self._series, self.label
+        dtype = series.dtype
+        if self._is_category:
+            categories = categories_of(series.to_native())
+            return "text" if categories is None else classify_objects(categories, label)
+        if dtype == nw.String:
+            return "text"
+        if dtype == nw.Boolean:
+            return "booleans"
+        if dtype.is_numeric():
+            return "numbers"
+        if dtype.is_temporal():
+            raise ColumnError(
+                f"{label} holds dates or times ({dtype}). Turn it into numbers (for "
+                "example days since a date) or text before fitting."
+            )
+        if dtype.is_nested():
+            raise ColumnError(
+                f"{label} holds nested values ({dtype}). Split it into one column per "
+                "element first."
+            )
+        if dtype == nw.Binary:
+            raise ColumnError(
+                f"{label} holds bytes, not text. Decode it first, for example by a "
+                "cast to the string type."
+            )
+        if dtype == nw.Unknown and series.null_count() == len(series):
+            return "nothing"
+        native = getattr(series.to_native(), "dtype", dtype)
+        if str(native).startswith("Sparse"):
+            raise ColumnError(
+                f"{label} is sparse ({native}). Make it dense, for example with "
+                "df.sparse.to_dense()."
+            )
+        raise ColumnError(
+            f"{label} has a type that is not supported ({native}). Use numbers, text, "
+            "booleans or categories."
+        )
+
+    def _is_empty(self) -> bool:
+        """Whether all cells are missing: null, or NaN among numbers."""
+        if self.storage == "numbers" and not self._is_category:
+            return bool(np.isnan(_float64(self._series)).all())
+        return bool(self._series.null_count() == len(self._series))
 
     @property
     def declared(self) -> list[Any] | None:
         if not self._is_category:
             return None
-        if isinstance(self._series.dtype, nw.Enum):
-            return list(self._series.dtype.categories)
-        return _plain_values(self._series.cat.get_categories().to_list())
+        categories = categories_of(self._series.to_native())
+        return None if categories is None else plain_values(categories)
 
     @property
     def is_integer(self) -> bool:
@@ -167,30 +237,68 @@ class FrameColumn(Column):
     def numbers(self) -> NDArray[np.float64]:
         if self.cells == "nothing":
             return np.full(len(self._series), math.nan)
-        if self.cells == "text" or self._is_category:
-            return super().numbers()
-        series = self._series
-        if series.dtype != nw.Float64:
-            series = series.cast(nw.Float64)
-        return np.ascontiguousarray(series.to_numpy(), dtype=np.float64)
+        if self._is_category:
+            factor = self.factor()
+            # The entry added last is the one that index -1 picks.
+            return np.array([*factor.values, math.nan], dtype=float)[factor.indices]
+        return _float64(self._series)
 
     def objects(self) -> Sequence[Any]:
         return self._series.to_list()
 
     def factor(self) -> Factor:
         series = self._series
-        if self.cells == "nothing":
+        if self.storage == "nothing":
             return Factor(np.full(len(series), -1, dtype=np.int8), [])
-        if self.cells == "numbers" and not self._is_category:
-            return _factor_floats(self.numbers())
+        if self.storage == "numbers" and not self._is_category:
+            if series.dtype in _INTEGERS and series.null_count() == 0:
+                return factor_integers(series.to_numpy())
+            return self._factor_numbers()
         native = series.to_native()
         if series.implementation.is_pandas():
-            return _factor_pandas(native)
+            return factor_pandas(native)
         if series.implementation.is_polars():
-            return _factor_polars(native)
+            return factor_polars(native)
         if series.implementation.is_pyarrow():
-            return _factor_arrow(native)
+            return factor_arrow(native)
         return super().factor()
+
+    def _factor_numbers(self) -> Factor:
+        series = self._series
+        if series.dtype not in _INTEGERS:
+            return factor_floats(_float64(series))
+        # A detour through float64 would merge neighbours above 2^53.
+        known = ~series.is_null().to_numpy().astype(bool)
+        found = factor_integers(series.drop_nulls().to_numpy())
+        indices = np.full(len(series), -1, dtype=np.int64)
+        indices[known] = found.indices
+        return Factor(indices, found.values)
+
+
+_INTEGERS = (
+    nw.Int8,
+    nw.Int16,
+    nw.Int32,
+    nw.Int64,
+    nw.UInt8,
+    nw.UInt16,
+    nw.UInt32,
+    nw.UInt64,
+)
+
+
+def _float64(series: Any) -> NDArray[np.float64]:
+    if series.dtype in _INTEGERS:
+        # pyarrow refuses to cast whole numbers that float64 rounds.
+        if not series.null_count():
+            return series.to_numpy().astype(np.float64)
+        numbers = np.full(len(series), math.nan)
+        known = ~series.is_null().to_numpy().astype(bool)
+        numbers[known] = series.drop_nulls().to_numpy()
+        return numbers
+    if series.dtype != nw.Float64:
+        series = series.cast(nw.Float64)
+    return np.ascontiguousarray(series.to_numpy(), dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -220,11 +328,7 @@ def as_table(X: Any, estimator: object = None) -> Table:
     _check_size(frame.shape, estimator)
     columns: list[Column] = []
     for position, series in enumerate(frame.iter_columns()):
-        if series.dtype == nw.Object:
-            values = np.asarray(series.to_numpy(), dtype=object)
-            columns.append(ObjectColumn(position, names[position], values))
-        else:
-            columns.append(FrameColumn(position, names[position], series))
+        columns.append(_frame_column(position, names[position], series))
     return Table(columns, frame.shape[0], names if named else None)
 
 
@@ -242,24 +346,36 @@ def as_series(y: Any) -> Column:
                 "numbers or booleans."
             ) from None
         return ArrayColumn(0, "y", values)
-    if series.dtype == nw.Object:
-        return ObjectColumn(0, "y", np.asarray(series.to_numpy(), dtype=object))
-    return FrameColumn(0, "y", series)
+    return _frame_column(0, "y", series)
+
+
+def _frame_column(position: int, name: str, series: Any) -> Column:
+    # Of a pandas column of objects narwhals reads the first hundred cells only.
+    native = getattr(series.to_native(), "dtype", None)
+    if series.dtype == nw.Object or native == np.dtype(object):
+        values = np.asarray(series.to_numpy(), dtype=object)
+        return ObjectColumn(position, name, values)
+    return FrameColumn(position, name, series)
 
 
 def _as_frame(X: Any) -> nw.DataFrame[Any] | None:
     """Return an eager narwhals frame, or None when ``X`` is no frame."""
     if isinstance(X, (np.ndarray, list, tuple)):
         return None
+    pyarrow = sys.modules.get("pyarrow")
+    if pyarrow is not None and isinstance(X, pyarrow.RecordBatch):
+        X = pyarrow.Table.from_batches([X])
     try:
         frame = nw.from_native(X, allow_series=True, pass_through=True)
     except ValueError as error:
-        # pandas allows two columns of one name, narwhals does not.
-        _check_unique([_column_name(name) for name in X.columns])
+        # pandas and pyarrow allow two columns of one name, narwhals does not.
+        names: Any = getattr(X, "column_names", None) or getattr(X, "columns", ())
+        _check_unique([_column_name(name) for name in names])
         raise TableError(f"This table cannot be read: {error}") from error
     if isinstance(frame, nw.LazyFrame):
         raise TableError(
-            "The table is lazy: its rows are not loaded. Call .collect() on it first."
+            "The table is lazy: its rows are not loaded. Call .collect() (or "
+            ".compute()) on it first."
         )
     if isinstance(frame, nw.Series):
         raise TableError(
@@ -276,9 +392,27 @@ def _table_from_array(X: Any, estimator: object) -> Table:
             "Sparse data was passed, but a dense table is required. "
             "Use .toarray() to convert it."
         )
+    if isinstance(X, Mapping):
+        raise TableError(
+            "A mapping is no table. Make a frame of it, for example with "
+            "pandas.DataFrame(X)."
+        )
+    if isinstance(X, (list, tuple)):
+        X = _array_from_rows(X)
+    if isinstance(X, np.ma.MaskedArray):
+        mask = np.ma.getmaskarray(X)
+        X = np.array(X, dtype=object)
+        X[mask] = None
     array: NDArray[Any] = check_array(
         X, dtype=None, ensure_all_finite=False, estimator=estimator
     )
+    if array.dtype.kind == "T":
+        array = array.astype(object)
+    if array.dtype.kind == "S":
+        raise TableError(
+            f"A table of bytes ({array.dtype}) is not supported. Turn it into text "
+            "with numpy.char.decode(X)."
+        )
     if array.dtype.kind not in "biufUO":
         raise TableError(
             f"A table of type {array.dtype} is not supported. Use numbers, text, "
@@ -293,6 +427,21 @@ def _table_from_array(X: Any, estimator: object) -> Table:
     columns = [ArrayColumn(j, None, array[:, j]) for j in range(d)]
     matrix = array if array.dtype.kind != "U" else None
     return Table(columns, n, None, matrix)
+
+
+def _array_from_rows(rows: Sequence[Any]) -> NDArray[Any]:
+    """Make an array of a list of rows, each cell keeping its type where they differ."""
+    kinds = {
+        type(cell) for row in rows if isinstance(row, (list, tuple)) for cell in row
+    }
+    mixed = any(issubclass(kind, (str, type(None))) for kind in kinds)
+    try:
+        return np.asarray(rows, dtype=object if mixed and len(kinds) > 1 else None)
+    except ValueError:
+        raise TableError(
+            "The rows of the table differ in length, or their cells hold lists. Every "
+            "row needs one plain value for each column."
+        ) from None
 
 
 def _column_name(name: Any) -> str:
@@ -341,197 +490,3 @@ def _quoted(names: Iterable[str], most: int = 5) -> str:
     names = list(names)
     shown = ", ".join(repr(name) for name in names[:most])
     return shown + (f" and {len(names) - most} more" if len(names) > most else "")
-
-
-# --------------------------------------------------------------------- what cells hold
-
-
-def _classify_dtype(series: nw.Series[Any], label: str) -> Cells:
-    dtype = series.dtype
-    if isinstance(dtype, nw.Enum) or dtype == nw.String:
-        return "text"
-    if dtype == nw.Boolean:
-        return "booleans"
-    if dtype == nw.Categorical:
-        categories = series.cat.get_categories().to_list()
-        return _classify_objects(categories, label)
-    if dtype.is_numeric():
-        return "numbers"
-    if dtype.is_temporal():
-        raise ColumnError(
-            f"{label} holds dates or times ({dtype}). Turn it into numbers (for "
-            "example days since a date) or text before fitting."
-        )
-    if dtype.is_nested():
-        raise ColumnError(
-            f"{label} holds nested values ({dtype}). Split it into one column per "
-            "element first."
-        )
-    if series.null_count() == len(series):
-        return "nothing"
-    raise ColumnError(
-        f"{label} has a type that is not supported ({dtype}). Use numbers, text, "
-        "booleans or categories."
-    )
-
-
-def _is_missing(value: Any) -> bool:
-    if value is None:
-        return True
-    if isinstance(value, float):
-        return math.isnan(value)
-    if isinstance(value, Decimal):
-        return value.is_nan()
-    return type(value).__name__ in ("NAType", "NaTType") or (
-        isinstance(value, np.floating) and bool(np.isnan(value))
-    )
-
-
-def _classify_objects(values: Iterable[Any], label: str) -> Cells:
-    """Decide from the Python types of the cells what a column holds."""
-    found: dict[Cells, type] = {}
-    for kind in set(map(type, values)):
-        if kind is type(None) or kind.__name__ in ("NAType", "NaTType"):
-            continue
-        if issubclass(kind, str):
-            found["text"] = kind
-        elif issubclass(kind, (bool, np.bool_)):
-            found["booleans"] = kind
-        elif issubclass(kind, (float, np.floating)) and "text" not in found:
-            found.setdefault("numbers", kind)
-        elif issubclass(kind, (Real, Decimal, Fraction)):
-            found["numbers"] = kind
-        else:
-            raise _unsupported_cell(kind, label)
-    if not found:
-        return "nothing"
-    if len(found) == 1:
-        cells = next(iter(found))
-        if cells == "numbers" and all(map(_is_missing, values)):
-            return "nothing"
-        return cells
-    if "numbers" in found and all(
-        _is_missing(v) for v in values if not isinstance(v, (str, bool, np.bool_))
-    ):
-        # NaN is a float, and the usual missing value among text and booleans.
-        del found["numbers"]
-        if len(found) == 1:
-            return next(iter(found))
-    if set(found) == {"numbers", "booleans"}:
-        return "numbers"
-    kinds = " and ".join(sorted(kind.__name__ for kind in found.values()))
-    raise ColumnError(
-        f"{label} mixes {kinds} values. Give all its cells one type, for example "
-        "with .astype(str), and mark missing ones as None or NaN."
-    )
-
-
-def _unsupported_cell(kind: type, label: str) -> Exception:
-    module = kind.__module__.split(".")[0]
-    if module in ("datetime", "pandas") or "date" in kind.__name__.lower():
-        return ColumnError(
-            f"{label} holds dates or times ({kind.__name__}). Turn it into numbers "
-            "(for example days since a date) or text before fitting."
-        )
-    return TypeError(
-        f"{label} holds a {kind.__name__}: the argument must be a table whose cells "
-        "are a string, a boolean, a number or missing."
-    )
-
-
-# ----------------------------------------------------------- distinct values and where
-
-
-def _plain_values(values: Iterable[Any]) -> list[Any]:
-    """Turn NumPy scalars, decimals and the like into str, bool, int or float."""
-    plain: list[Any] = []
-    for value in values:
-        if isinstance(value, str):
-            plain.append(str(value))
-        elif isinstance(value, (bool, np.bool_)):
-            plain.append(bool(value))
-        elif isinstance(value, Integral):
-            plain.append(int(value))
-        else:
-            plain.append(float(value))
-    return plain
-
-
-def _factor_objects(values: Sequence[Any], label: str) -> Factor:
-    positions: dict[Any, int] = {}
-    indices = np.empty(len(values), dtype=np.int64)
-    for i, value in enumerate(values):
-        if _is_missing(value):
-            indices[i] = -1
-        else:
-            indices[i] = positions.setdefault(value, len(positions))
-    return Factor(indices, _plain_values(positions))
-
-
-def _factor_integers(values: NDArray[Any]) -> Factor:
-    """Whole numbers and booleans: by a look-up table where their range is small."""
-    low, high = int(values.min()), int(values.max())
-    is_bool = values.dtype.kind == "b"
-    if high - low >= max(1 << 16, 2 * values.size):
-        unique, indices = np.unique(values, return_inverse=True)
-        return Factor(indices, unique.tolist())
-    # Differences fit, whatever the type: they are taken in its unsigned twin.
-    if is_bool:
-        shifted = values.view(np.uint8)
-        low = 0
-    else:
-        unsigned = np.dtype(f"u{values.dtype.itemsize}")
-        shifted = (values - values.dtype.type(low)).view(unsigned)
-    present = np.zeros(high - low + 1, dtype=bool)
-    present[shifted] = True
-    where = np.cumsum(present, dtype=np.int64) - 1
-    found: list[Any] = [int(value) + low for value in np.flatnonzero(present)]
-    return Factor(where[shifted], [bool(v) for v in found] if is_bool else found)
-
-
-def _factor_floats(values: NDArray[np.float64]) -> Factor:
-    known = ~np.isnan(values)
-    indices = np.full(values.size, -1, dtype=np.int64)
-    unique, indices[known] = np.unique(values[known], return_inverse=True)
-    whole = unique == np.floor(unique)
-    if whole.all() and (np.abs(unique) < 2.0**53).all():
-        return Factor(indices, unique.astype(np.int64).tolist())
-    return Factor(indices, unique.tolist())
-
-
-def _factor_pandas(series: Any) -> Factor:
-    pandas = sys.modules["pandas"]
-    if isinstance(series.dtype, pandas.CategoricalDtype):
-        codes = series.cat.codes.to_numpy()
-        return Factor(codes, _plain_values(series.cat.categories))
-    indices, unique = pandas.factorize(series, use_na_sentinel=True)
-    return Factor(indices, _plain_values(unique))
-
-
-def _factor_polars(series: Any) -> Factor:
-    polars = sys.modules["polars"]
-    if series.dtype == polars.Boolean:
-        codes = series.cast(polars.Int8).fill_null(-1).to_numpy()
-        return Factor(codes, [False, True])
-    if series.dtype != polars.String:
-        series = series.cast(polars.String)
-    values = series.drop_nulls().unique().to_list()
-    codes = series.cast(polars.Enum(values)).to_physical()
-    return Factor(codes.cast(polars.Int64).fill_null(-1).to_numpy(), values)
-
-
-def _factor_arrow(array: Any) -> Factor:
-    pyarrow = sys.modules["pyarrow"]
-    array = array.combine_chunks()
-    if isinstance(array, pyarrow.ChunkedArray):  # an empty one stays chunked
-        array = pyarrow.array([], type=array.type)
-    if not pyarrow.types.is_dictionary(array.type):
-        array = array.dictionary_encode()
-    values = array.dictionary.to_pylist()
-    indices = array.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)
-    if None in values:
-        known = np.array([value is not None for value in values])
-        moved = np.where(known, np.cumsum(known) - 1, -1)
-        indices = np.where(indices < 0, -1, moved[indices])
-        values = [value for value in values if value is not None]
-    return Factor(indices, _plain_values(values))

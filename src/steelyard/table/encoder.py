@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from steelyard._threads import run, thread_count
-from steelyard._validation import check_choice
-from steelyard.exceptions import ColumnError, IdentifierWarning, ParameterError
+from steelyard._validation import check_choice, check_n_jobs, warn_user
+from steelyard.exceptions import ColumnError, ParameterError
 from steelyard.table.bytes import as_byte_matrix, look_up_of, observed_values
 from steelyard.table.cells import (
     bins_of,
@@ -26,23 +26,19 @@ from steelyard.table.cells import (
     numbers_of,
     on_grid,
 )
-from steelyard.table.codes import CodeBlock, Codes, code_dtype
+from steelyard.table.codes import CodeBlock, Codes
 from steelyard.table.columns import Column, Table, as_table
 from steelyard.table.discretizers import Discretizer
-from steelyard.table.labels import encode_labels
+from steelyard.table.identifiers import suspicion, warn_identifiers
+from steelyard.table.labels import encode_labels, training_rows
 from steelyard.table.schema import FeatureSchema, TableSchema, sort_values
-from steelyard.table.settings import categorical_positions
+from steelyard.table.settings import categorical_positions, treatment_of
 from steelyard.table.settings import treatments as resolve_treatments
 
 __all__ = ["TableEncoder"]
 
 MISSING = ("skip", "impute", "value")
 CARDINALITIES = ("observed", "declared")
-
-# A column looks like an identifier when nearly all its values differ; below this many
-# rows that is what an ordinary column may look like.
-_IDENTIFIER_ROWS = 20
-_IDENTIFIER_SHARE = 0.95
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
@@ -128,12 +124,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         TableEncoder
             The encoder itself.
         """
+        table, y, weights = training_rows(X, y, sample_weight, self)
         labels, n_classes = None, 0
         if y is not None:
             classes, labels = encode_labels(y)
             n_classes = len(classes)
-        weights = None if sample_weight is None else np.asarray(sample_weight, float)
-        self.learn(as_table(X, self), labels, n_classes, weights)
+        self.learn(table, labels, n_classes, weights)
         return self
 
     def transform(self, X: Any) -> NDArray[Any]:
@@ -172,6 +168,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """Learn the schema and return the codes of the training table."""
         check_choice(self, "missing", MISSING)
         check_choice(self, "cardinality", CARDINALITIES)
+        check_n_jobs(self, self.n_jobs)
         names = table.names
         categorical = categorical_positions(
             self.categorical_features, table.columns, names
@@ -194,11 +191,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             del self.feature_names_in_
 
         if len(categorical) == table.n_columns and table.matrix is not None:
-            codes = self._learn_bytes(table, weights)
+            codes = self._learn_bytes(table)
             if codes is not None:
                 return codes
 
-        def learn_column(j: int) -> tuple[FeatureSchema, NDArray[Any]]:
+        def learn_column(j: int) -> tuple[FeatureSchema, NDArray[Any], str | None]:
             column = table.columns[j]
             name = names[j] if names is not None else None
             if j in categorical:
@@ -210,11 +207,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         positions = range(table.n_columns)
         learned = run(learn_column, positions, thread_count(self.n_jobs))
         features, assembly = [], _Assembly(table)
-        for j, (feature, cells) in enumerate(learned):
+        suspects = []
+        for j, (feature, cells, suspect) in enumerate(learned):
             features.append(feature)
             assembly.add(j, feature, cells)
+            suspects.append(suspect)
         self.schema_ = TableSchema(tuple(features))
-        _warn_identifiers(table, self.schema_, weights)
+        warn_identifiers(table, suspects)
         return assembly.finish(self.schema_)
 
     def encode(self, table: Table) -> Codes:
@@ -241,12 +240,25 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def grow(self, table: Table) -> TableSchema:
         """Add the new categories of a table to the schema; return the old schema."""
         old = self.schema_
+        columns = self.match(table)
         features = [
-            grown(feature, column, self.missing)
-            for feature, column in zip(old.features, self.match(table), strict=True)
+            grown(feature, columns[j], self.missing, partial(self._first_edges, j))
+            for j, feature in enumerate(old.features)
         ]
         self.schema_ = TableSchema(tuple(features))
         return old
+
+    def _first_edges(self, position: int) -> tuple[float, ...]:
+        """Cut points of a column that was empty when cut points were learned."""
+        feature, n_columns = self.schema_.features[position], len(self.schema_)
+        treatment = treatment_of(
+            self.numeric, position, self.schema_.names, n_columns=n_columns
+        )
+        if isinstance(treatment, str) or treatment.supervised:
+            return ()
+        none = np.empty(0)
+        name = (position, feature.name)
+        return tuple(treatment.column_edges(none, None, 0, None, column=name).tolist())
 
     def match(self, table: Table) -> list[Column]:
         """Put the columns of a table into the order of the schema."""
@@ -271,27 +283,24 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _warn_names(self, expected: list[str] | None, names: list[str] | None) -> None:
         if expected is not None and names is None:
-            warnings.warn(
+            warn_user(
                 "X does not have valid feature names, but the model was fitted with "
                 "feature names; columns are matched by position.",
                 UserWarning,
-                stacklevel=5,
             )
         elif expected is None and names is not None:
-            warnings.warn(
+            warn_user(
                 "X has feature names, but the model was fitted without feature names; "
                 "columns are matched by position.",
                 UserWarning,
-                stacklevel=5,
             )
 
     # ------------------------------------------------------------- learning a column
 
-    def _learn_bytes(
-        self, table: Table, weights: NDArray[np.float64] | None
-    ) -> Codes | None:
+    def _learn_bytes(self, table: Table) -> Codes | None:
         """Take an all-categorical matrix of small whole numbers without copying it."""
-        if table.matrix is None or (weights is not None and not weights.all()):
+        # The most frequent value, to impute later, is found column by column.
+        if table.matrix is None or self.missing == "impute":
             return None
         found = as_byte_matrix(table.matrix, self.n_jobs)
         if found is None:
@@ -303,16 +312,23 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             for column in values
         ]
         self.schema_ = TableSchema(tuple(features))
-        _warn_identifiers(table, self.schema_, weights)
+        warn_identifiers(
+            table,
+            [
+                suspicion(column, table.n_rows, len(feature.values))
+                for column, feature in zip(table.columns, features, strict=True)
+            ],
+        )
         return _byte_codes(self.schema_, *found)
 
     def _learn_categories(
         self, column: Column, name: str | None, weights: NDArray[np.float64] | None
-    ) -> tuple[FeatureSchema, NDArray[Any]]:
+    ) -> tuple[FeatureSchema, NDArray[Any], str | None]:
         factor = factor_of(column)
         indices, n_found = factor.indices, len(factor.values)
         held = np.bincount(indices + 1, minlength=n_found + 1)
         values = [v for v, count in zip(factor.values, held[1:], strict=True) if count]
+        suspect = suspicion(column, indices.size, len(values))
         if self.cardinality == "declared":
             values.extend(column.declared or ())
         feature = FeatureSchema(
@@ -323,12 +339,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             missing_is_value=self.missing == "value" and bool(held[0]),
         )
         codes = codes_of(feature, factor)
-        if self.missing == "impute" and held[0] and len(feature.values):
+        if self.missing == "impute" and held[1:].any():
             totals = np.bincount(codes, weights, minlength=feature.n_codes)
             feature = replace(feature, fill=1 + int(np.argmax(totals[1:])))
-            codes = np.where(indices < 0, feature.missing_code, codes)
-            codes = codes.astype(code_dtype(feature.n_codes))
-        return feature, codes
+            if held[0]:
+                codes[indices < 0] = feature.missing_code
+        return feature, codes, suspect
 
     def _learn_numbers(
         self,
@@ -338,8 +354,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         y: NDArray[np.uint32] | None,
         n_classes: int,
         weights: NDArray[np.float64] | None,
-    ) -> tuple[FeatureSchema, NDArray[Any]]:
+    ) -> tuple[FeatureSchema, NDArray[Any], str | None]:
         numbers = numbers_of(column)
+        suspect = suspicion(column, numbers.size, None)
         known = ~np.isnan(numbers)
         complete = bool(known.all())
         fill = None
@@ -357,10 +374,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             step = grid_step(observed) if treatment == "gaussian-weka" else 0.0
             kind: Any = treatment
             feature = FeatureSchema(name, kind, column.cells, fill=fill, step=step)
-            return feature, on_grid(numbers, step)
-        edges = treatment.column_edges(
-            observed, y, n_classes, weights, column=(column.position, name)
-        )
+            return feature, on_grid(numbers, step), suspect
+        # Of an empty column it is not known yet whether it will hold numbers.
+        edges = np.empty(0)
+        if observed.size:
+            edges = treatment.column_edges(
+                observed, y, n_classes, weights, column=(column.position, name)
+            )
         feature = FeatureSchema(
             name,
             "binned",
@@ -372,7 +392,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if fill is not None:
             code = int(np.searchsorted(edges, fill, side="left")) + 1
             feature = replace(feature, fill=code)
-        return feature, codes
+        return feature, codes, suspect
 
 
 class _Assembly:
@@ -437,34 +457,3 @@ def _names_message(extra: list[str], lacking: list[str]) -> str:
     if len(extra) == len(lacking) == 1:
         message += f"Was {lacking[0]!r} renamed to {extra[0]!r}?\n"
     return message
-
-
-def _warn_identifiers(
-    table: Table, schema: TableSchema, weights: NDArray[np.float64] | None
-) -> None:
-    if table.n_rows < _IDENTIFIER_ROWS:
-        return
-    for feature, column in zip(schema.features, table.columns, strict=True):
-        if feature.kind == "categorical":
-            if feature.cells != "text":
-                continue
-            suspect = len(feature.values) >= _IDENTIFIER_SHARE * table.n_rows
-            what = f"{len(feature.values)} different values"
-        else:
-            suspect = column.is_integer and _is_running_number(column.numbers())
-            what = "a running number"
-        if suspect:
-            warnings.warn(
-                f"{column.label} looks like an identifier: {what} in {table.n_rows} "
-                "rows. It tells nothing about new rows; consider leaving it out.",
-                IdentifierWarning,
-                stacklevel=4,
-            )
-
-
-def _is_running_number(numbers: NDArray[np.float64]) -> bool:
-    """Whether the numbers are a, a + 1, a + 2, … in some order."""
-    low, high = numbers.min(), numbers.max()
-    if not high - low == numbers.size - 1:
-        return False
-    return np.unique(numbers).size == numbers.size

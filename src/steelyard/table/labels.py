@@ -7,12 +7,14 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import column_or_1d
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils import _safe_indexing, column_or_1d
 
+from steelyard._validation import check_weights, warn_user
 from steelyard.exceptions import TableError
-from steelyard.table.columns import Column, ObjectColumn, as_series
+from steelyard.table.columns import Column, ObjectColumn, Table, as_series, as_table
 
-__all__ = ["as_label_column", "encode_labels", "known_labels"]
+__all__ = ["as_label_column", "encode_labels", "known_labels", "training_rows"]
 
 
 def as_label_column(y: Any) -> Any:
@@ -30,7 +32,28 @@ def as_label_column(y: Any) -> Any:
             return y
         if isinstance(found, nw.DataFrame) and len(found.columns) == 1:
             return found[found.columns[0]].to_native()
-    return column_or_1d(np.asarray(y), warn=True)
+        if isinstance(y, (list, tuple)):
+            y = _array_from_list(y)
+    values = np.asarray(y)
+    if values.ndim == 2 and values.shape[1] == 1:
+        # The wording is scikit-learn's, whose own warning would point here.
+        warn_user(
+            "A column-vector y was passed when a 1d array was expected. Please change "
+            "the shape of y to (n_samples, ), for example using ravel().",
+            DataConversionWarning,
+        )
+    return column_or_1d(values)
+
+
+def _array_from_list(y: Any) -> NDArray[Any]:
+    """Make an array of a list without turning None, NaN or numbers into text."""
+    kinds = {issubclass(kind, str) for kind in set(map(type, y))}
+    try:
+        return np.asarray(y, dtype=object if len(kinds) > 1 else None)
+    except ValueError:
+        raise TableError(
+            "y should be a 1d array of labels, got lists of different lengths."
+        ) from None
 
 
 def encode_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.uint32]]:
@@ -51,7 +74,7 @@ def encode_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.uint32]]:
         _check_whole(np.array(factor.values, dtype=np.float64))
     held = np.bincount(factor.indices, minlength=len(factor.values))
     used = [value for value, n in zip(factor.values, held, strict=True) if n]
-    ordered = sorted(used)
+    ordered = sorted(set(used))
     position = {value: code for code, value in enumerate(ordered)}
     table = np.array(
         [position.get(value, 0) for value in factor.values], dtype=np.uint32
@@ -71,6 +94,30 @@ def known_labels(y: Any, classes: NDArray[Any]) -> NDArray[np.uint32]:
         )
     table = np.array([where[value] for value in found.tolist()], dtype=np.uint32)
     return table[codes]
+
+
+def training_rows(
+    X: Any, y: Any, sample_weight: Any, estimator: object
+) -> tuple[Table, Any, NDArray[np.float64] | None]:
+    """Check lengths and weights, and leave out the rows of weight zero.
+
+    Labels may be None; otherwise they come back as ``as_label_column`` makes them.
+    """
+    table = as_table(X, estimator)
+    if y is not None:
+        y = as_label_column(y)
+        if len(y) != table.n_rows:
+            raise TableError(
+                "Found input variables with inconsistent numbers of samples: the table "
+                f"has {table.n_rows} rows, but there are {len(y)} labels."
+            )
+    weights = check_weights(sample_weight, table.n_rows)
+    if weights is None or weights.all():
+        return table, y, weights
+    kept = np.flatnonzero(weights)
+    table = as_table(_safe_indexing(X, kept), estimator)
+    y = None if y is None else _safe_indexing(y, kept)
+    return table, y, weights[kept]
 
 
 def _as_classes(ordered: list[Any], values: Any, column: Column) -> NDArray[Any]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from steelyard.table.discretizers import (
     MDLDiscretizer,
 )
 
-__all__ = ["NUMERIC", "categorical_positions", "treatments"]
+__all__ = ["NUMERIC", "categorical_positions", "treatment_of", "treatments"]
 
 NUMERIC: dict[str, Discretizer | str] = {
     "mdl": MDLDiscretizer(),
@@ -31,7 +32,7 @@ NUMERIC: dict[str, Discretizer | str] = {
 
 
 def _positions(
-    chosen: Any, columns: Sequence[Column], names: list[str] | None, setting: str
+    chosen: Any, n_columns: int, names: list[str] | None, setting: str
 ) -> Iterator[int]:
     """Resolve names or positions to positions."""
     for item in chosen:
@@ -48,13 +49,18 @@ def _positions(
                 )
             yield names.index(item)
         else:
+            if not isinstance(item, Integral) or isinstance(item, (bool, np.bool_)):
+                raise ParameterError(
+                    f"`{setting}` must name columns by name (str) or position (int). "
+                    f"Got {item!r} instead."
+                )
             position = int(item)
-            if not -len(columns) <= position < len(columns):
+            if not -n_columns <= position < n_columns:
                 raise ParameterError(
                     f"`{setting}` names column {position}, but there are "
-                    f"{len(columns)} columns (0 to {len(columns) - 1})."
+                    f"{n_columns} columns (0 to {n_columns - 1})."
                 )
-            yield position % len(columns)
+            yield position % n_columns
 
 
 def categorical_positions(
@@ -63,29 +69,31 @@ def categorical_positions(
     """Say which columns hold categories."""
     if isinstance(setting, str) and setting == "all":
         return set(range(len(columns)))
-    if setting is None or (isinstance(setting, str) and setting == "auto"):
+    automatic = setting is None or (isinstance(setting, str) and setting == "auto")
+    if automatic:
         chosen: set[int] = set()
-    elif isinstance(setting, str):
+    elif isinstance(setting, (str, bytes)) or not isinstance(setting, Iterable):
         raise ParameterError(
             "The 'categorical_features' parameter must be 'auto', 'all' or a list of "
             f"names or positions. Got {setting!r} instead."
         )
     else:
-        items = np.asarray(setting)
-        if items.dtype == bool:
-            if items.shape != (len(columns),):
+        items = list(setting)
+        if items and all(isinstance(item, (bool, np.bool_)) for item in items):
+            if len(items) != len(columns):
                 raise ParameterError(
-                    f"The mask in `categorical_features` has {items.size} entries for "
+                    f"The mask in `categorical_features` has {len(items)} entries for "
                     f"{len(columns)} columns."
                 )
-            items = np.flatnonzero(items)
-        chosen = set(_positions(items.tolist(), columns, names, "categorical_features"))
-    # Text cannot be anything else, and neither can a column with nothing in it.
+            items = np.flatnonzero(items).tolist()
+        chosen = set(_positions(items, len(columns), names, "categorical_features"))
+    # Text cannot be anything else. A column of unknown type with nothing in it is taken
+    # as `numeric` says, until text turns up.
     chosen.update(
         column.position
         for column in columns
-        if column.cells in ("text", "nothing")
-        or (column.cells == "booleans" and not isinstance(setting, (list, tuple)))
+        if column.storage == "text"
+        or (column.storage == "booleans" and automatic)
         or column.declared is not None
     )
     return chosen
@@ -98,12 +106,27 @@ def treatments(
     categorical: set[int],
 ) -> list[Discretizer | str]:
     """Decide for every column how it would be treated as a numeric one."""
+    resolved = _resolve(setting, columns, names, categorical)
+    ids = [(j, names[j] if names is not None else None) for j in range(len(columns))]
+    used = [t for j, t in enumerate(resolved) if j not in categorical]
+    for treatment in {id(t): t for t in used if isinstance(t, Discretizer)}.values():
+        treatment.check_parameters()
+        treatment.check_columns(ids)
+    return resolved
+
+
+def _resolve(
+    setting: Any,
+    columns: Sequence[Column],
+    names: list[str] | None,
+    categorical: set[int],
+) -> list[Discretizer | str]:
     if not isinstance(setting, Mapping):
         return [_treatment(setting)] * len(columns)
     treatments: list[Discretizer | str] = [NUMERIC["mdl"]] * len(columns)
     for key, value in setting.items():
-        (position,) = _positions([key], columns, names, "numeric")
-        if columns[position].cells == "text":
+        (position,) = _positions([key], len(columns), names, "numeric")
+        if columns[position].storage == "text":
             raise ParameterError(
                 f"`numeric` names {key!r}, but that column holds text."
             )
@@ -111,6 +134,17 @@ def treatments(
         # Named here, it is numeric: a column of booleans or one with nothing in it.
         categorical.discard(position)
     return treatments
+
+
+def treatment_of(
+    setting: Any, position: int, names: list[str] | None, n_columns: int
+) -> Discretizer | str:
+    """Decide how one column would be treated as a numeric one."""
+    if not isinstance(setting, Mapping):
+        return _treatment(setting)
+    places = _positions(setting, n_columns, names, "numeric")
+    by_place = dict(zip(places, setting.values(), strict=True))
+    return _treatment(by_place.get(position, "mdl"))
 
 
 def _treatment(setting: Any) -> Discretizer | str:

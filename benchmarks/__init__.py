@@ -1,0 +1,1 @@
+"""Speed and memory of steelyard beside its peers; see docs/benchmarks.md."""

@@ -1,0 +1,177 @@
+"""Print the table of benchmarks: ``python -m benchmarks --help``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from benchmarks.measure import measure, summary, touch_memory
+from benchmarks.registry import Row, Skip, all_rows, select
+
+QUICK = 0.1
+TOUCHED_BYTES = 2e9
+PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "pandas", "pyarrow")
+HEADER = ("ours ms", "peer ms", "ratio", "target", "verdict", "ours MB", "peer MB")
+WIDTHS = (10, 10, 8, 9, 8, 8, 8)
+
+
+def main(argv: list[str] | None = None) -> int:
+    options = _parser().parse_args(argv)
+    rows = select(all_rows(), options.rows)
+    if options.list:
+        print("\n".join(row.name for row in rows))
+        return 0
+    if not rows:
+        print(f"No row is called {options.rows!r}; --list shows them.", file=sys.stderr)
+        return 2
+    scale = options.scale or (QUICK if options.quick else 1.0)
+    rounds = options.rounds or (1 if scale < 1.0 else None)
+    machine = machine_facts()
+    print(machine_line(machine))
+    if scale != 1.0:
+        print(f"Not the full benchmark: data at {scale:g} of their size.")
+    print()
+    name_width = max(len(row.name) for row in rows)
+    print(table_line("", HEADER, name_width) + "  peer", flush=True)
+
+    touch_memory(TOUCHED_BYTES * min(scale, 1.0))
+    results = []
+    for row in rows:
+        start = perf_counter()
+        result = run_row(row, scale, rounds)
+        result["took"] = perf_counter() - start
+        results.append(result)
+        print(result_line(result, name_width).rstrip(), flush=True)
+    if options.json:
+        report = {"machine": machine, "scale": scale, "rows": results}
+        Path(options.json).write_text(json.dumps(report, indent=1), encoding="utf-8")
+    failed = [result for result in results if "failed" in result]
+    for result in failed:
+        print(f"\n{result['name']}\n{result['failed']}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument(
+        "--quick", action="store_true", help="a tenth of the data, one round"
+    )
+    parser.add_argument("--rows", metavar="PATTERN", help="part of a name, or a glob")
+    parser.add_argument("--json", metavar="FILE", help="write every figure here")
+    parser.add_argument("--list", action="store_true", help="name the rows and stop")
+    parser.add_argument("--scale", type=float, help="share of the data to take")
+    parser.add_argument("--rounds", type=int, help="turns of every candidate")
+    return parser
+
+
+# -------------------------------------------------------------------------------- rows
+
+
+def run_row(row: Row, scale: float, rounds: int | None) -> dict[str, Any]:
+    """Measure a row and judge it; a row that fails says so and stops no other."""
+    result: dict[str, Any] = {"name": row.name, "target": row.target.text(None)}
+    try:
+        found = measure(row, scale, rounds)
+    except Skip as reason:
+        return result | {"verdict": "skipped", "skipped": str(reason)}
+    except Exception as error:
+        return result | {"verdict": "FAILED", "failed": str(error)}
+    seconds = {name: summary(times) for name, times in found["times"].items()}
+    medians = {name: summarised["median"] for name, summarised in seconds.items()}
+    ours = medians.pop("ours")
+    peer = min(medians, key=medians.__getitem__, default=None)
+    ratio = row.target.ratio(ours, None if peer is None else medians[peer])
+    memory, allowed = found["memory_mb"], found["allowed_mb"]
+    met = row.target.met(ours, ratio, memory.get("ours"), allowed)
+    verdict = {None: "-", True: "ok", False: "MISSED"}[met]
+    return result | {
+        "target": row.target.text(allowed),
+        "verdict": verdict if scale == 1.0 or met is None else "quick",
+        "ratio": ratio,
+        "peer": peer,
+        "seconds": seconds,
+        "memory_mb": memory,
+        "allowed_mb": allowed,
+    }
+
+
+def result_line(result: dict[str, Any], name_width: int) -> str:
+    if "seconds" not in result:
+        cells = ("", "", "", result["target"], result["verdict"], "", "")
+        note = result.get("skipped", "")
+        return table_line(result["name"], cells, name_width) + f"  {note}"
+    seconds, memory, peer = result["seconds"], result["memory_mb"], result["peer"]
+    cells = (
+        _figure(seconds["ours"]["median"] * 1e3),
+        _figure(seconds[peer]["median"] * 1e3) if peer else "",
+        _figure(result["ratio"]),
+        result["target"],
+        result["verdict"],
+        _megabytes(memory.get("ours")),
+        _megabytes(memory.get(peer)),
+    )
+    return table_line(result["name"], cells, name_width) + f"  {peer or ''}"
+
+
+def table_line(name: str, cells: tuple[str, ...], name_width: int) -> str:
+    padded = (f"{cell:>{width}}" for cell, width in zip(cells, WIDTHS, strict=True))
+    return f"{name:<{name_width}} " + " ".join(padded)
+
+
+def _figure(value: float | None) -> str:
+    """Three digits: more would be noise."""
+    if value is None:
+        return ""
+    if value >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def _megabytes(value: float | None) -> str:
+    return "" if value is None else f"{value:.1f}"
+
+
+# ----------------------------------------------------------------------------- machine
+
+
+def machine_facts() -> dict[str, Any]:
+    facts: dict[str, Any] = {
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+    }
+    for package in PACKAGES:
+        try:
+            facts[package] = version(package)
+        except PackageNotFoundError:
+            facts[package] = "absent"
+    if hasattr(os, "getloadavg"):
+        facts["load before"] = round(os.getloadavg()[0], 2)
+    return facts
+
+
+def machine_line(facts: dict[str, Any]) -> str:
+    first = f"{facts['processor']}, {facts['cores']} cores"
+    rest = [f"{k} {v}" for k, v in facts.items() if k not in ("processor", "cores")]
+    return ", ".join([first, *rest])
+
+
+def _processor() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

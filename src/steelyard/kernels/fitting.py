@@ -1,0 +1,359 @@
+"""One pass over the rows for a loss and its gradient.
+
+Each kernel gathers the scores of a few rows, turns them into the gradient with respect
+to the scores, and scatters that gradient into a table of soft counts, while the rows
+are still in the cache. The soft counts contracted with log-probabilities give the
+gradient of any kind of weight.
+
+Shapes: ``values (n, b)`` unsigned codes in C order, ``starts (b,)`` uint64, ``y (n,)``
+uint32, ``weights (n,)`` or empty for ones. ``kind`` chooses the loss: 0 deviance with
+multiplier ``a``, 1 squared error (``a`` = 1 for the printed gradient), 2 exponential.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from steelyard.kernels.scoring import _exp
+
+__all__ = [
+    "density_block",
+    "evaluate_many",
+    "evaluate_mixture",
+    "evaluate_mixture_two",
+    "evaluate_two",
+    "pack",
+    "scatter",
+    "scatter_one",
+]
+
+_ROWS = 64
+_HIGHEST = 60.0
+_TINY = 1e-6
+
+
+@njit(cache=True, nogil=True)
+def pack(values, parts, groups, out):
+    """Join small codes: out[i, groups[j]] += parts[j, values[i, j]].
+
+    values (n, b) uint8, parts (b, 256) uint8, groups (b,) uint64, out (n, g) uint8,
+    zero at the start.
+    """
+    n, b = values.shape
+    for i in range(n):
+        row = out[i]
+        for j in range(b):
+            row[groups[j]] += parts[j, values[i, j]]
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _odds_loss(f, positive, kind, a):
+    """Loss and slope of the log-odds f of the second class: two numbers.
+
+    Not used for kind 0, whose logarithms are taken for many rows at once.
+    """
+    s = 1.0 if positive else -1.0
+    if kind == 1:
+        small = _exp(-abs(f))
+        p = 1.0 / (1.0 + small)
+        p = p if f > 0.0 else small * p
+        r = p - (1.0 if positive else 0.0)
+        slope = r * p * (1.0 - p)
+        return r * r, slope if a > 0.5 else 2.0 * slope
+    t = -s * f
+    over = max(t - _HIGHEST, 0.0)
+    e = math.exp(min(t, _HIGHEST))
+    return e * (1.0 + over + 0.5 * over * over), -s * e * (1.0 + over)
+
+
+@njit(cache=True, nogil=True)
+def evaluate_two(values, starts, table, odds, y, weights, kind, a, slope, counts):
+    """Loss of two classes: table (V,), odds (n,) -> slope (n,), counts (V,) +=.
+
+    ``odds`` holds what does not come from codes. Returns the loss.
+    """
+    n, b = values.shape
+    fours = b - b % 4
+    every = weights.size == 0
+    f = np.empty(_ROWS)
+    rest = np.empty(_ROWS)
+    total = 0.0
+    for lo in range(0, n, _ROWS):
+        rows = min(_ROWS, n - lo)
+        for r in range(rows):
+            row = values[lo + r]
+            x = odds[lo + r]
+            for j in range(0, fours, 4):
+                x += (table[starts[j] + row[j]] + table[starts[j + 1] + row[j + 1]]) + (
+                    table[starts[j + 2] + row[j + 2]]
+                    + table[starts[j + 3] + row[j + 3]]
+                )
+            for j in range(fours, b):
+                x += table[starts[j] + row[j]]
+            f[r] = x
+        if kind == 0:
+            # log(1 + e^t) = max(t, 0) + log(1 + e^-|t|); the second logarithms of a
+            # block are one logarithm of a product below 2**64.
+            for r in range(rows):
+                rest[r] = _exp(-abs(a * f[r]))
+            product = 1.0
+            for r in range(rows):
+                positive = y[lo + r] == 1
+                t = -a * f[r] if positive else a * f[r]
+                e = rest[r]
+                q = (1.0 if t > 0.0 else e) / (1.0 + e)
+                d = -a * q if positive else a * q
+                if every:
+                    total += max(t, 0.0)
+                    if e < _TINY:
+                        # 1 + e would drop digits that matter when all losses are tiny.
+                        total += e - 0.5 * e * e
+                    else:
+                        product *= 1.0 + e
+                else:
+                    u = weights[lo + r]
+                    total += u * (max(t, 0.0) + math.log1p(e))
+                    d *= u
+                slope[lo + r] = d
+            total += math.log(product)
+        else:
+            for r in range(rows):
+                u = 1.0 if every else weights[lo + r]
+                value, d = _odds_loss(f[r], y[lo + r] == 1, kind, a)
+                total += u * value
+                slope[lo + r] = u * d
+        for r in range(rows):
+            row = values[lo + r]
+            d = slope[lo + r]
+            for j in range(b):
+                counts[starts[j] + row[j]] += d
+    return total
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _gather_row(row, starts, table, s):
+    """Add up the table rows of one row of codes: s (C,) +=."""
+    b = row.shape[0]
+    width = s.shape[0]
+    fours = b - b % 4
+    for j in range(0, fours, 4):
+        t0 = table[starts[j] + row[j]]
+        t1 = table[starts[j + 1] + row[j + 1]]
+        t2 = table[starts[j + 2] + row[j + 2]]
+        t3 = table[starts[j + 3] + row[j + 3]]
+        for c in range(width):
+            s[c] += (t0[c] + t1[c]) + (t2[c] + t3[c])
+    for j in range(fours, b):
+        t0 = table[starts[j] + row[j]]
+        for c in range(width):
+            s[c] += t0[c]
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _scatter_row(row, starts, s, counts):
+    """Add a row's gradient to the rows of its codes: counts (V, C) +=."""
+    width = s.shape[0]
+    for j in range(row.shape[0]):
+        h = counts[starts[j] + row[j]]
+        for c in range(width):
+            h[c] += s[c]
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _posterior(s, a):
+    """Turn scores into probabilities of softmax(a s), in place; return the log-sum."""
+    width = s.shape[0]
+    top = s[0]
+    for c in range(1, width):
+        top = max(top, s[c])
+    for c in range(width):
+        s[c] = _exp(a * (s[c] - top))
+    total = 0.0
+    for c in range(width):
+        total += s[c]
+    scale = 1.0 / total
+    for c in range(width):
+        s[c] *= scale
+    return a * top + math.log(total)
+
+
+@njit(cache=True, nogil=True)
+def evaluate_many(values, starts, table, scores, y, weights, kind, a, counts):
+    """Loss of many classes: table (V, K), counts (V, K) +=; returns the loss.
+
+    ``scores (n, K)`` holds what does not come from codes, and at the end the gradient
+    with respect to the scores.
+    """
+    n = values.shape[0]
+    width = scores.shape[1]
+    total = 0.0
+    for i in range(n):
+        s = scores[i]
+        c_true = y[i]
+        u = 1.0 if weights.size == 0 else weights[i]
+        _gather_row(values[i], starts, table, s)
+        if kind == 0:
+            z = a * s[c_true]
+            log_sum = _posterior(s, a)
+            # What the other classes have, added up: keeps its digits where the true
+            # class has nearly everything.
+            others = 0.0
+            for c in range(width):
+                others += s[c] if c != c_true else 0.0
+            if others < 0.5:
+                total -= u * math.log1p(-others)
+            else:
+                total += u * (log_sum - z)
+            for c in range(width):
+                s[c] *= u * a
+            s[c_true] = -u * a * others
+        elif kind == 1:
+            _posterior(s, 1.0)
+            inner = -s[c_true]
+            loss = 1.0 - 2.0 * s[c_true]
+            for c in range(width):
+                inner += s[c] * s[c]
+                loss += s[c] * s[c]
+            total += 0.5 * u * loss
+            for c in range(width):
+                p = s[c]
+                r = p - (1.0 if c == c_true else 0.0)
+                s[c] = u * p * (r * (1.0 - p) if a > 0.5 else r - inner)
+        else:
+            z = s[c_true]
+            slopes = 0.0
+            for c in range(width):
+                if c == c_true:
+                    continue
+                t = s[c] - z
+                over = max(t - _HIGHEST, 0.0)
+                e = math.exp(min(t, _HIGHEST))
+                total += u * e * (1.0 + over + 0.5 * over * over)
+                s[c] = u * e * (1.0 + over)
+                slopes += s[c]
+            s[c_true] = -slopes
+        _scatter_row(values[i], starts, s, counts)
+    return total
+
+
+@njit(cache=True, nogil=True)
+def evaluate_mixture(values, starts, table, scores, y, weights, alpha, printed, counts):
+    """Squared error of a mixture of two posteriors, for many classes.
+
+    table, scores and counts have 2 K columns, those of the class-specific half first.
+    Returns the loss and its derivative with respect to alpha.
+    """
+    n = values.shape[0]
+    k = scores.shape[1] // 2
+    total = 0.0
+    d_alpha = 0.0
+    for i in range(n):
+        s = scores[i]
+        c_true = y[i]
+        u = 1.0 if weights.size == 0 else weights[i]
+        _gather_row(values[i], starts, table, s)
+        specific = s[:k]
+        shared = s[k:]
+        _posterior(specific, 1.0)
+        _posterior(shared, 1.0)
+        inner_d = 0.0
+        inner_i = 0.0
+        for c in range(k):
+            r = alpha * specific[c] + (1.0 - alpha) * shared[c]
+            r -= 1.0 if c == c_true else 0.0
+            total += 0.5 * u * r * r
+            d_alpha += u * r * (specific[c] - shared[c])
+            inner_d += r * specific[c]
+            inner_i += r * shared[c]
+        for c in range(k):
+            r = alpha * specific[c] + (1.0 - alpha) * shared[c]
+            r -= 1.0 if c == c_true else 0.0
+            p = specific[c]
+            specific[c] = u * alpha * p * (r * (1.0 - p) if printed else r - inner_d)
+            shared[c] = u * (1.0 - alpha) * shared[c] * (r - inner_i)
+        _scatter_row(values[i], starts, s, counts)
+    return total, d_alpha
+
+
+@njit(cache=True, nogil=True)
+def evaluate_mixture_two(
+    values, starts, table, odds, y, weights, alpha, printed, counts
+):
+    """Squared error of a mixture for two classes, in log-odds.
+
+    table (V, 2), odds (n, 2) and counts (V, 2) hold the class-specific half and the
+    shared one; ``odds`` ends as the gradient. Returns loss and slope of alpha.
+    """
+    n, b = values.shape
+    total = 0.0
+    d_alpha = 0.0
+    for i in range(n):
+        row = values[i]
+        x = odds[i, 0]
+        z = odds[i, 1]
+        for j in range(b):
+            t = table[starts[j] + row[j]]
+            x += t[0]
+            z += t[1]
+        e = _exp(-abs(x))
+        p = (1.0 if x > 0.0 else e) / (1.0 + e)
+        e = _exp(-abs(z))
+        q = (1.0 if z > 0.0 else e) / (1.0 + e)
+        u = 1.0 if weights.size == 0 else weights[i]
+        r = alpha * p + (1.0 - alpha) * q - (1.0 if y[i] == 1 else 0.0)
+        total += u * r * r
+        d_alpha += 2.0 * u * r * (p - q)
+        x = (1.0 if printed else 2.0) * u * alpha * r * p * (1.0 - p)
+        z = 2.0 * u * (1.0 - alpha) * r * q * (1.0 - q)
+        odds[i, 0] = x
+        odds[i, 1] = z
+        for j in range(b):
+            h = counts[starts[j] + row[j]]
+            h[0] += x
+            h[1] += z
+    return total, d_alpha
+
+
+@njit(cache=True, nogil=True)
+def scatter(values, starts, gradient, counts):
+    """Add rows to the tables of their codes: gradient (n, C), counts (V, C) +=."""
+    for i in range(values.shape[0]):
+        _scatter_row(values[i], starts, gradient[i], counts)
+
+
+@njit(cache=True, nogil=True)
+def scatter_one(values, starts, gradient, counts):
+    """Add one number per row to the codes of the row: gradient (n,), counts (V,) +=."""
+    n, b = values.shape
+    for i in range(n):
+        for j in range(b):
+            counts[starts[j] + values[i, j]] += gradient[i]
+
+
+@njit(cache=True, nogil=True)
+def density_block(numbers, mean, scale, constant, half_width, floor, out):
+    """Log-densities of numbers (n, g) in every class, out (n, g, K); 0 where missing.
+
+    half_width (g,) is 0 for densities, half the grid's step for intervals.
+    """
+    root_half = math.sqrt(0.5)
+    n, g = numbers.shape
+    n_classes = mean.shape[1]
+    for i in range(n):
+        for j in range(g):
+            x = numbers[i, j]
+            for c in range(n_classes):
+                if x != x:
+                    out[i, j, c] = 0.0
+                elif half_width[j] > 0.0:
+                    distance = abs(x - mean[j, c])
+                    near = (distance - half_width[j]) * scale[j, c] * root_half
+                    far = (distance + half_width[j]) * scale[j, c] * root_half
+                    p = 0.5 * (math.erfc(near) - math.erfc(far))
+                    out[i, j, c] = math.log(max(p, floor))
+                else:
+                    t = min(abs(x - mean[j, c]) * scale[j, c], 1e100)
+                    out[i, j, c] = constant[j, c] - 0.5 * t * t

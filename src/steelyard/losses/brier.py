@@ -1,0 +1,102 @@
+"""Squared error of the posterior."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.losses.base import (
+    Curvature,
+    Loss,
+    one_hot,
+    softmax,
+    softmax_jacobian,
+    weighted,
+)
+
+__all__ = ["BrierLoss", "residual_term"]
+
+
+class BrierLoss(Loss):
+    r"""Half the squared distance between posterior and indicator of the class.
+
+    .. math:: \ell(z, y) = \tfrac12 \sum_c (Y_c - P_c)^2, \qquad
+       \frac{\partial \ell}{\partial z_c} = P_c \bigl(r_c - \sum_d r_d P_d\bigr),
+       \quad r = P - Y
+
+    Not convex. The formula printed for CAWNB and RNB keeps only
+    :math:`r_c P_c (1 - P_c)` and so drops the terms between classes; for two classes
+    that is half the gradient, for more it is not a gradient at all.
+
+    Parameters
+    ----------
+    published_gradient : bool, default=False
+        Use the printed formula, to reproduce published runs.
+    """
+
+    convex: ClassVar[bool] = False
+    kernel: ClassVar[int | None] = 1
+
+    def __init__(self, published_gradient: bool = False) -> None:
+        self.published_gradient = published_gradient
+
+    @property
+    def has_true_gradient(self) -> bool:  # type: ignore[override]
+        """Whether the gradient is that of the value."""
+        return not self.published_gradient
+
+    @property
+    def parameter(self) -> float:
+        """1 for the printed gradient, else 0."""
+        return 1.0 if self.published_gradient else 0.0
+
+    def value_and_gradient(
+        self,
+        scores: NDArray[np.float64],
+        y: NDArray[np.uint32],
+        weights: NDArray[np.float64] | None,
+    ) -> tuple[float, NDArray[np.float64]]:
+        """Return the weighted sum over rows and its gradient, shapes () and (n, K)."""
+        p = softmax(scores)
+        r = p - one_hot(y, p.shape[1])
+        values = 0.5 * (r * r).sum(axis=1)
+        if self.published_gradient:
+            gradient = r * p * (1.0 - p)
+        else:
+            gradient = p * (r - (r * p).sum(axis=1, keepdims=True))
+        return float(weighted(values, weights).sum()), weighted(gradient, weights)
+
+    def hessian(
+        self,
+        scores: NDArray[np.float64],
+        y: NDArray[np.uint32],
+        weights: NDArray[np.float64] | None,
+        exact: bool = True,
+    ) -> Curvature:
+        r"""Second derivatives by row.
+
+        .. math:: S^2 + \sum_c r_c P_c \bigl((e_c - P)(e_c - P)^\top - S\bigr)
+
+        and :math:`S^2`, the Gauss-Newton matrix, with ``exact=False``.
+        """
+        p = softmax(scores)
+        s = softmax_jacobian(p)
+        out = s @ s
+        if exact:
+            out += residual_term(p - one_hot(y, p.shape[1]), p, s)
+        return Curvature(full=weighted(out, weights))
+
+
+def residual_term(
+    r: NDArray[np.float64], p: NDArray[np.float64], s: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    r"""Return :math:`\sum_c r_c P_c ((e_c - P)(e_c - P)^\top - S)`, shape (n, K, K)."""
+    g = r * p
+    total = g.sum(axis=1)[:, None, None]
+    cross = -g[:, :, None] * p[:, None, :]
+    out = cross + cross.transpose(0, 2, 1) + total * p[:, :, None] * p[:, None, :]
+    k = np.arange(p.shape[1])
+    out[:, k, k] += g
+    return np.asarray(out - total * s)

@@ -1,0 +1,107 @@
+"""Conditional log-likelihood, and the deviance with any multiplier."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+from steelyard.losses.base import Curvature, Loss, softmax, weighted
+
+__all__ = ["DevianceLoss", "LogLoss"]
+
+
+class DevianceLoss(Loss):
+    r"""Deviance of the scores multiplied by a constant.
+
+    .. math:: \ell(z, y) = \log \sum_c e^{a z_c} - a z_y
+                         = \log\Bigl(1 + \sum_{c \ne y} e^{a (z_c - z_y)}\Bigr)
+
+    For two classes and :math:`f = z_1 - z_0` this is :math:`\log(1 + e^{-a s f})`. With
+    a = 2 it is the loss of DNB, with a = 1 the conditional log-likelihood.
+
+    Parameters
+    ----------
+    multiplier : float, default=2.0
+        The constant a, greater than 0.
+
+    References
+    ----------
+    T. Kim, J.-S. Lee (2022), "Exponential Loss Minimization for Learning Weighted Naive
+    Bayes Classifiers", IEEE Access 10.
+    """
+
+    kernel: ClassVar[int | None] = 0
+
+    def __init__(self, multiplier: float = 2.0) -> None:
+        self.multiplier = multiplier
+
+    @property
+    def link_scale(self) -> float:  # type: ignore[override]
+        """The multiplier: the scores estimate log-probabilities divided by it."""
+        return self.parameter
+
+    @property
+    def parameter(self) -> float:
+        """The multiplier, checked."""
+        from steelyard.losses import check_multiplier
+
+        return check_multiplier(self, "multiplier")
+
+    def value_and_gradient(
+        self,
+        scores: NDArray[np.float64],
+        y: NDArray[np.uint32],
+        weights: NDArray[np.float64] | None,
+    ) -> tuple[float, NDArray[np.float64]]:
+        """Return the weighted sum over rows and its gradient, shapes () and (n, K)."""
+        a = self.parameter
+        z = a * scores
+        true = (np.arange(len(y)), y)
+        p = softmax(z)
+        p[true] = 0.0
+        others = p.sum(axis=1)
+        # Where the true class has nearly everything, the rest keeps its digits.
+        values = np.where(
+            others < 0.5,
+            -np.log1p(-np.minimum(others, 0.5)),
+            logsumexp(z, axis=1) - z[true],
+        )
+        p[true] = -others
+        gradient = a * p
+        return float(weighted(values, weights).sum()), weighted(gradient, weights)
+
+    def hessian(
+        self,
+        scores: NDArray[np.float64],
+        y: NDArray[np.uint32],
+        weights: NDArray[np.float64] | None,
+        exact: bool = True,
+    ) -> Curvature:
+        """Second derivatives by row: a² (diag(p) - p pᵀ)."""
+        a = self.parameter
+        p = softmax(a * scores)
+        root = a if weights is None else a * np.sqrt(weights)[:, None]
+        return Curvature(diagonal=root * root * p, vector=root * p)
+
+
+class LogLoss(DevianceLoss):
+    r"""Negative log posterior of the true class: conditional log-likelihood.
+
+    .. math:: \ell(z, y) = \log \sum_c e^{z_c} - z_y
+
+    The gradient with respect to the scores is the posterior minus the indicator of the
+    true class.
+    """
+
+    link_scale: ClassVar[float] = 1.0  # type: ignore[misc]
+
+    def __init__(self) -> None:
+        pass
+
+    @property
+    def parameter(self) -> float:
+        """One."""
+        return 1.0

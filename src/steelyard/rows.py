@@ -1,0 +1,334 @@
+"""Training rows, prepared for many passes: small codes joined, numbers at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard._threads import row_blocks, run, thread_count
+from steelyard.kernels import fitting, scoring
+from steelyard.proba.gaussian import GaussianTable
+from steelyard.table.codes import CodeBlock, Codes
+from steelyard.table.schema import TableSchema
+from steelyard.weighting.base import Effect
+
+__all__ = ["Packing", "Rows", "prepare_rows"]
+
+# Joint codes have to fit one byte.
+_MOST = 256
+
+
+@dataclass(frozen=True)
+class Packing:
+    """Attributes joined into groups whose joint code fits one byte.
+
+    The joint code of attributes a, b, … is ``a + b * size_a + …``; a row of the packed
+    table is the sum of the rows of its members. Two attributes of ten values take one
+    look-up instead of two.
+    """
+
+    groups: tuple[tuple[int, ...], ...]
+    """Attributes in each group."""
+
+    lows: dict[int, int]
+    """First code of each attribute that occurs: 1 where no cell is missing."""
+
+    sizes: dict[int, int]
+    """Number of codes of each attribute from there on."""
+
+    offsets: NDArray[np.int64]
+    """Offsets of the attributes in the plain table."""
+
+    @cached_property
+    def starts(self) -> NDArray[np.uint64]:
+        """First packed row of each group."""
+        products = [self._product(group) for group in self.groups]
+        return np.concatenate([[0], np.cumsum(products)[:-1]]).astype(np.uint64)
+
+    @cached_property
+    def members(self) -> NDArray[np.int64]:
+        """Plain rows of each packed row, shape (V', depth).
+
+        Groups with fewer attributes are filled up with the row after the last, which is
+        taken to be zero.
+        """
+        depth = max(map(len, self.groups))
+        nothing = int(self.offsets[-1])
+        parts = []
+        for group in self.groups:
+            joint = np.arange(self._product(group))
+            rows = np.full((len(joint), depth), nothing, dtype=np.int64)
+            for k, j in enumerate(group):
+                rows[:, k] = self.offsets[j] + self.digits(joint, group, j)
+            parts.append(rows)
+        return np.concatenate(parts)
+
+    def digits(
+        self, joint: NDArray[Any], group: tuple[int, ...], feature: int
+    ) -> NDArray[np.int64]:
+        """Codes of one attribute in joint codes of its group."""
+        multiplier = self._product(group[: group.index(feature)])
+        digit = joint.astype(np.int64) // multiplier % self.sizes[feature]
+        return digit + self.lows[feature]
+
+    def expand(self, table: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Turn a plain table (V, C) into a packed one (V', C)."""
+        padded = np.concatenate([table, np.zeros((1, table.shape[1]))])
+        out = padded[self.members[:, 0]]
+        for k in range(1, self.members.shape[1]):
+            out += padded[self.members[:, k]]
+        return np.ascontiguousarray(out)
+
+    def collapse(self, packed: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Turn packed counts (V', C) into plain ones (V, C): transpose of expand."""
+        n_rows = int(self.offsets[-1]) + 1
+        out = np.zeros((n_rows, packed.shape[1]))
+        for c in range(packed.shape[1]):
+            column = np.ascontiguousarray(packed[:, c])
+            for k in range(self.members.shape[1]):
+                out[:, c] += np.bincount(self.members[:, k], column, n_rows)
+        return out[:-1]
+
+    def _product(self, group: tuple[int, ...]) -> int:
+        return int(np.prod([self.sizes[j] for j in group], dtype=np.int64))
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Everything a pass over the training rows reads."""
+
+    schema: TableSchema
+    y: NDArray[np.uint32]
+    weights: NDArray[np.float64]
+    """Row weights, empty where all are one."""
+
+    packing: Packing | None
+    packed: NDArray[np.uint8]
+    """Joint codes, shape (n, g), C order."""
+
+    wide: tuple[CodeBlock, ...]
+    """Columns whose codes need more than a byte."""
+
+    codes: Codes | None
+    """Where numbers of Gaussian attributes are read from, None without any."""
+
+    gaussian: GaussianTable
+    n_classes: int
+    picked: NDArray[np.int64] | None = None
+    """Rows of ``codes`` that these are, None for all."""
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.y)
+
+    @cached_property
+    def total_weight(self) -> float:
+        """Sum of the row weights."""
+        return float(self.weights.sum()) if self.weights.size else float(self.n_rows)
+
+    def expand(self, table: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Packed form of a plain table."""
+        if self.packing is None:
+            return np.zeros((0, table.shape[1]))
+        return self.packing.expand(table)
+
+    @cached_property
+    def starts(self) -> NDArray[np.uint64]:
+        """First packed row of each group."""
+        if self.packing is None:
+            return np.zeros(0, dtype=np.uint64)
+        return self.packing.starts
+
+    def densities(self, rows: slice) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+        """Yield log-densities (rows, g, K) of the Gaussian attributes, piece by piece.
+
+        The pieces' slices count from the beginning of ``rows``.
+        """
+        if self.codes is None:
+            return
+        start, stop, _ = rows.indices(self.n_rows)
+        # A thousand rows at a time, so that numbers kept by column are copied in parts.
+        for lo in range(start, stop, 1024):
+            hi = min(lo + 1024, stop)
+            numbers = self._numbers(slice(lo, hi))
+            for piece, densities in self.gaussian.log_densities(numbers):
+                shift = lo - start
+                yield slice(piece.start + shift, piece.stop + shift), densities
+
+    def _numbers(self, rows: slice) -> NDArray[np.float64]:
+        assert self.codes is not None
+        if self.picked is None:
+            return np.ascontiguousarray(self.codes.number_rows(rows))
+        numbers = self.codes.numbers
+        picked = self.picked[rows]
+        if isinstance(numbers, np.ndarray):
+            return np.ascontiguousarray(numbers[picked])
+        return np.stack([column[picked] for column in numbers], axis=1)
+
+    def take(self, picked: NDArray[np.int64]) -> Rows:
+        """Return some of the rows."""
+        return Rows(
+            self.schema,
+            self.y[picked],
+            self.weights[picked] if self.weights.size else self.weights,
+            self.packing,
+            self.packed[picked],
+            tuple(CodeBlock(b.values[picked], b.features) for b in self.wide),
+            self.codes,
+            self.gaussian,
+            self.n_classes,
+            picked if self.picked is None else self.picked[picked],
+        )
+
+    # ----------------------------------------------------- plain gather and scatter
+
+    def scores(self, effect: Effect) -> NDArray[np.float64]:
+        """Scores of all rows, shape (n, K)."""
+        out = np.tile(effect.base, (self.n_rows, 1))
+        if self.packing is not None:
+            scoring.gather(self.packed, self.starts, self.expand(effect.table), out)
+        offsets = self.schema.offsets
+        for block in self.wide:
+            scoring.gather(block.values, block.starts(offsets), effect.table, out)
+        for piece, dens in self.densities(slice(None)):
+            out[piece] += np.einsum("igc,gc->ic", dens, effect.multipliers)
+        return out
+
+    def scatter(self, d_scores: NDArray[np.float64]) -> Effect:
+        """Transpose of ``scores``: gradient with respect to the effect."""
+        n_classes = d_scores.shape[1]
+        table = np.zeros((self.schema.n_codes, n_classes))
+        offsets = self.schema.offsets
+        for block in self.wide:
+            fitting.scatter(block.values, block.starts(offsets), d_scores, table)
+        if self.packing is not None:
+            counts = np.zeros((len(self.packing.members), n_classes))
+            fitting.scatter(self.packed, self.starts, d_scores, counts)
+            table += self.packing.collapse(counts)
+        multipliers = np.zeros((len(self.gaussian.mean), n_classes))
+        for piece, dens in self.densities(slice(None)):
+            multipliers += np.einsum("igc,ic->gc", dens, d_scores[piece])
+        return Effect(d_scores.sum(axis=0), table, multipliers)
+
+    def likelihoods(self, table: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Log-likelihood entries of all rows, shape (K, d, n): for samples only."""
+        out = np.zeros((self.n_classes, len(self.schema), self.n_rows))
+        offsets = self.schema.offsets
+        for g, group in enumerate(self.packing.groups if self.packing else ()):
+            assert self.packing is not None
+            for j in group:
+                codes = self.packing.digits(self.packed[:, g], group, j)
+                out[:, j] = table[offsets[j] + codes].T
+        for block in self.wide:
+            for k, j in enumerate(block.features):
+                out[:, j] = table[offsets[j] + block.values[:, k].astype(np.int64)].T
+        for piece, dens in self.densities(slice(None)):
+            out[:, self.schema.gaussian, piece] = dens.transpose(2, 1, 0)
+        return out
+
+
+def prepare_rows(
+    codes: Codes,
+    y: NDArray[np.uint32],
+    weights: NDArray[np.float64] | None,
+    missing: NDArray[np.bool_],
+    gaussian: GaussianTable,
+    n_classes: int,
+    n_jobs: int | None = None,
+) -> Rows:
+    """Join the small codes of an encoded table.
+
+    Parameters
+    ----------
+    codes : Codes
+        Encoded training table.
+    y : ndarray of shape (n,)
+        Classes.
+    weights : ndarray of shape (n,) or None
+        Row weights.
+    missing : ndarray of shape (d,)
+        Whether code 0 occurs in each attribute.
+    gaussian : GaussianTable
+        Densities of the attributes without codes.
+    n_classes : int
+        Number of classes.
+    n_jobs : int, default=None
+        Threads.
+
+    Returns
+    -------
+    Rows
+        What a pass reads.
+    """
+    narrow = [block for block in codes.blocks if block.values.dtype == np.uint8]
+    wide = [block for block in codes.blocks if block.values.dtype != np.uint8]
+    features = [int(j) for block in narrow for j in block.features]
+    lows = {j: 0 if missing[j] else 1 for j in features}
+    sizes = {j: max(1, codes.schema.features[j].n_codes - lows[j]) for j in features}
+    groups = _groups(features, sizes)
+    packing = Packing(groups, lows, sizes, codes.offsets) if groups else None
+    packed = np.zeros((codes.n_rows, len(groups)), dtype=np.uint8)
+    for block in narrow:
+        _pack_block(block, groups, lows, sizes, packed, n_jobs)
+    return Rows(
+        codes.schema,
+        y,
+        np.empty(0) if weights is None else weights,
+        packing,
+        packed,
+        tuple(CodeBlock(np.ascontiguousarray(b.values), b.features) for b in wide),
+        codes if codes.n_numbers else None,
+        gaussian,
+        n_classes,
+    )
+
+
+def _groups(features: list[int], sizes: dict[int, int]) -> tuple[tuple[int, ...], ...]:
+    """First fit, largest first: groups whose joint codes fit one byte."""
+    groups: list[list[int]] = []
+    products: list[int] = []
+    for j in sorted(features, key=lambda j: -sizes[j]):
+        for g, product in enumerate(products):
+            if product * sizes[j] <= _MOST:
+                groups[g].append(j)
+                products[g] *= sizes[j]
+                break
+        else:
+            groups.append([j])
+            products.append(sizes[j])
+    return tuple(map(tuple, groups))
+
+
+def _pack_block(
+    block: CodeBlock,
+    groups: tuple[tuple[int, ...], ...],
+    lows: dict[int, int],
+    sizes: dict[int, int],
+    packed: NDArray[np.uint8],
+    n_jobs: int | None,
+) -> None:
+    """Add the joint codes of one block's columns to ``packed``."""
+    parts = np.zeros((len(block.features), _MOST), dtype=np.uint8)
+    target = np.zeros(len(block.features), dtype=np.uint64)
+    where = {j: (g, group) for g, group in enumerate(groups) for j in group}
+    for k, j in enumerate(block.features.tolist()):
+        g, group = where[j]
+        multiplier = 1
+        for other in group[: group.index(j)]:
+            multiplier *= sizes[other]
+        code = np.arange(_MOST) if block.look_up is None else block.look_up[k]
+        digit = np.clip(code - lows[j], 0, sizes[j] - 1)
+        parts[k] = digit * multiplier
+        target[k] = g
+
+    def work(rows: slice) -> None:
+        fitting.pack(block.values[rows], parts, target, packed[rows])
+
+    for _ in run(work, row_blocks(len(packed)), thread_count(n_jobs)):
+        pass

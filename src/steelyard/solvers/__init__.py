@@ -1,0 +1,84 @@
+"""Solvers: from an objective and bounds to weights and a record of the way there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from steelyard.exceptions import ParameterError
+from steelyard.objective import Objective
+from steelyard.solvers.base import Solution, Solver
+from steelyard.solvers.fixed import Fixed
+from steelyard.solvers.lbfgs import LBFGS, published_lbfgs
+from steelyard.solvers.newton import Newton
+
+__all__ = [
+    "LBFGS",
+    "SOLVERS",
+    "Fixed",
+    "Newton",
+    "Solution",
+    "Solver",
+    "resolve_solver",
+]
+
+SOLVERS = ("auto", "newton", "lbfgs", "published", "fixed")
+
+# Above this many weights the Hessian is not assembled: solving with it would cost more
+# than the passes over the rows that it saves.
+_MOST_NEWTON = 1_500
+
+
+def resolve_solver(
+    setting: Any, objective: Objective, tol: float, max_iter: int
+) -> Solver:
+    """Return the solver that a setting names, after checking that it can do the job.
+
+    Parameters
+    ----------
+    setting : str or Solver
+        "auto", "newton", "lbfgs", "published", "fixed", or a solver object.
+    objective : Objective
+        What is to be minimised.
+    tol : float
+        Relative accuracy of the objective.
+    max_iter : int
+        Largest number of iterations.
+
+    Returns
+    -------
+    Solver
+        The solver.
+    """
+    if isinstance(setting, Solver):
+        solver = setting
+    elif not isinstance(setting, str) or setting not in SOLVERS:
+        words = ", ".join(repr(name) for name in SOLVERS)
+        raise ParameterError(
+            f"The 'solver' parameter must be one of {words}, or a Solver object. Got "
+            f"{setting!r} instead."
+        )
+    elif setting == "fixed":
+        solver = Fixed()
+    elif setting == "published":
+        solver = published_lbfgs()
+    elif setting == "lbfgs":
+        solver = LBFGS(tol=tol, max_iter=max_iter)
+    elif setting == "newton" or _newton_pays(objective):
+        solver = Newton(tol=tol, max_iter=max_iter)
+    else:
+        solver = LBFGS(tol=tol, max_iter=max_iter)
+    reason = solver.refuses(objective)
+    if reason:
+        raise ParameterError(
+            f"solver={setting!r} cannot be used here: {reason} Use solver='lbfgs' or "
+            "solver='auto'."
+        )
+    return solver
+
+
+def _newton_pays(objective: Objective) -> bool:
+    return (
+        objective.weighting.has_hessian
+        and objective.size <= _MOST_NEWTON
+        and not Newton().refuses(objective)
+    )

@@ -1,0 +1,27 @@
+"""The solver that does not move."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.objective import Objective
+from steelyard.solvers.base import Solution, Solver
+
+__all__ = ["Fixed"]
+
+
+class Fixed(Solver):
+    """Keep the start: for weights that are computed, not optimised."""
+
+    def minimize(
+        self,
+        objective: Objective,
+        start: NDArray[np.float64],
+        lower: NDArray[np.float64],
+        upper: NDArray[np.float64],
+    ) -> Solution:
+        """Return the start, with the objective there."""
+        weights = np.clip(start, lower, upper)
+        value, _ = objective(weights)
+        return Solution(weights, value, "converged", 0)

@@ -1,0 +1,138 @@
+"""Limited-memory quasi-Newton within bounds, by SciPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.objective import Objective
+from steelyard.solvers.base import (
+    Solution,
+    Solver,
+    Status,
+    projected_gradient,
+    runaway,
+)
+
+__all__ = ["LBFGS", "published_lbfgs"]
+
+
+class LBFGS(Solver):
+    """L-BFGS-B (Byrd, Lu, Nocedal & Zhu, 1995), SciPy's.
+
+    Parameters
+    ----------
+    tol : float, default=1e-10
+        Stop when an iteration lowers the objective by less than this share of it.
+    max_iter : int, default=1000
+        Largest number of iterations.
+    memory : int, default=20
+        Correction pairs.
+    gradient_tol : float or None, default=None
+        Stop when no projected gradient entry exceeds this; None takes the objective at
+        the start times a ten-thousandth of the square root of ``tol``.
+    """
+
+    def __init__(
+        self,
+        tol: float = 1e-10,
+        max_iter: int = 1000,
+        memory: int = 20,
+        gradient_tol: float | None = None,
+    ) -> None:
+        self.tol = tol
+        self.max_iter = max_iter
+        self.memory = memory
+        self.gradient_tol = gradient_tol
+
+    def minimize(
+        self,
+        objective: Objective,
+        start: NDArray[np.float64],
+        lower: NDArray[np.float64],
+        upper: NDArray[np.float64],
+    ) -> Solution:
+        """Minimise from a start, within bounds."""
+        from scipy.optimize import Bounds, minimize
+
+        records: list[dict[str, Any]] = []
+        best: dict[str, Any] = {}
+        scale = 1.0
+
+        def function(x: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+            value, gradient = objective(x)
+            best.update(gradient=gradient)
+            return scale * value, scale * gradient
+
+        def callback(intermediate_result: Any) -> None:
+            x = np.asarray(intermediate_result.x)
+            value = float(intermediate_result.fun) / scale
+            gradient = best["gradient"]
+            step = projected_gradient(x, gradient, lower, upper)
+            records.append(
+                {
+                    "iteration": len(records) + 1,
+                    "objective": value,
+                    "gradient": float(np.abs(step).max(initial=0.0)),
+                    "step": None,
+                    "evaluations": objective.n_evaluations,
+                }
+            )
+            stopped = runaway(objective, x, value, lower, upper)
+            if stopped and self.gradient_tol is None:
+                best["status"] = stopped
+                raise StopIteration
+
+        inside = np.clip(start, lower, upper)
+        ftol, gtol = self.tol, self.gradient_tol
+        if gtol is None:
+            # The decrease of one iteration says little about what is left: go on until
+            # the gradient agrees. SciPy measures decreases against 1 at least, so an
+            # objective below that is scaled up.
+            first = objective(inside)[0]
+            stopped = runaway(objective, inside, first, lower, upper)
+            if stopped:
+                return Solution(inside, first, stopped, 1, records)
+            first = max(first, 1e-300)
+            scale = max(1.0, 1.0 / first)
+            ftol, gtol = 1e-5 * self.tol, 1e-4 * np.sqrt(self.tol) * first * scale
+        result = minimize(
+            function,
+            inside,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=Bounds(lower, upper),
+            callback=callback,
+            options={
+                "maxcor": self.memory,
+                "maxiter": self.max_iter,
+                "maxfun": 20 * self.max_iter,
+                "ftol": ftol,
+                "gtol": gtol,
+            },
+        )
+        status: Status = "converged"
+        if "status" in best:
+            status = best["status"]
+        elif result.status == 1:
+            status = "iterations"
+        elif result.status != 0:
+            status = "stalled"
+        return Solution(
+            np.asarray(result.x),
+            float(result.fun) / scale,
+            status,
+            int(result.nit),
+            records,
+        )
+
+
+def published_lbfgs() -> LBFGS:
+    """Return L-BFGS-B with the settings found in published implementations.
+
+    Five correction pairs, factr = 1e7, no gradient test, at most 100 iterations.
+    """
+    machine = float(np.finfo(np.float64).eps)
+    return LBFGS(tol=1e7 * machine, max_iter=100, memory=5, gradient_tol=1e-33)

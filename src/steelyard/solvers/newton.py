@@ -1,0 +1,262 @@
+"""Newton's method within bounds, with a Hessian from a sample of the rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard._threads import one_blas_thread
+from steelyard.objective import Objective, Sample
+from steelyard.solvers.base import (
+    Solution,
+    Solver,
+    Status,
+    projected_gradient,
+    runaway,
+)
+from steelyard.solvers.quadratic import box_minimum, conjugate_gradients
+
+__all__ = ["Newton"]
+
+_ARMIJO = 1e-4
+_SMALLEST_STEP = 1e-10
+
+# A step that achieves less than this share of what the quadratic model promised shows
+# that the Hessian is out of date.
+_FRESH = 0.7
+
+
+class Newton(Solver):
+    r"""Projected Newton: each step minimises a quadratic model within the bounds.
+
+    .. math:: \min_d\; g^\top d + \tfrac12 d^\top H d
+       \quad\text{subject to}\quad l \le w + d \le u
+
+    followed by a line search towards that point. H comes from about fifty rows per
+    attribute, drawn once: it only has to be roughly right, since value and gradient are
+    exact. It is made anew, and from more rows, when a step achieves less than promised.
+    Where the Hessian would be large the model is minimised by conjugate gradients with
+    Hessian-vector products. A loss that is not convex uses the exact Hessian while that
+    is positive definite and the Gauss-Newton matrix otherwise.
+
+    Parameters
+    ----------
+    tol : float, default=1e-10
+        Stop when the quadratic model promises to lower the objective by less than this
+        share of it.
+    max_iter : int, default=1000
+        Largest number of iterations.
+    """
+
+    def __init__(self, tol: float = 1e-10, max_iter: int = 1000) -> None:
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def refuses(self, objective: Objective) -> str:
+        """Say why an objective cannot be minimised by this solver; '' if it can."""
+        if not objective.loss.has_true_gradient:
+            return (
+                "the published gradient is not the derivative of the loss, which "
+                "second-order steps rely on."
+            )
+        return ""
+
+    def minimize(
+        self,
+        objective: Objective,
+        start: NDArray[np.float64],
+        lower: NDArray[np.float64],
+        upper: NDArray[np.float64],
+    ) -> Solution:
+        """Minimise from a start, within bounds."""
+        with one_blas_thread():
+            return self._minimize(objective, start, lower, upper)
+
+    def _minimize(
+        self,
+        objective: Objective,
+        start: NDArray[np.float64],
+        lower: NDArray[np.float64],
+        upper: NDArray[np.float64],
+    ) -> Solution:
+        state = _State(objective, start, lower, upper)
+        status: Status = "iterations"
+        n_iter = 0
+        while n_iter < self.max_iter:
+            n_iter += 1
+            stopped = runaway(objective, state.weights, state.value, lower, upper)
+            if stopped:
+                status = stopped
+                break
+            direction, promised = state.direction()
+            last = promised <= state.enough(self.tol)
+            moved = state.move(direction, promised)
+            if last and (moved or state.is_current):
+                status = "converged"
+                break
+            if not moved and not state.sharpen():
+                status = "converged" if state.is_flat(self.tol) else "stalled"
+                break
+        return Solution(state.weights, state.value, status, n_iter, state.records)
+
+
+class _State:
+    """Where the iteration is, and the Hessian that it uses."""
+
+    def __init__(
+        self,
+        objective: Objective,
+        start: NDArray[np.float64],
+        lower: NDArray[np.float64],
+        upper: NDArray[np.float64],
+    ) -> None:
+        self._objective = objective
+        self._lower, self._upper = lower, upper
+        self.weights = np.clip(start, lower, upper)
+        self.value, self.gradient = objective(self.weights)
+        self._sample: Sample = objective.sample(objective.default_sample())
+        self._matrix: NDArray[np.float64] | None = None
+        self._damping = 0.0
+        self._model: Any = None
+        self.is_current = False
+        self.records: list[dict[str, Any]] = []
+
+    def direction(self) -> tuple[NDArray[np.float64], float]:
+        """Minimise the quadratic model; return the step and what it promises."""
+        low, high = self._lower - self.weights, self._upper - self.weights
+        if not self._objective.weighting.has_hessian:
+            return self._direction_by_products(low, high)
+        if self._matrix is None:
+            self._refresh()
+        assert self._matrix is not None
+        step = box_minimum(self._matrix, self.gradient, low, high)
+        curved = float(step @ self._matrix @ step)
+        return step, -(float(self.gradient @ step) + 0.5 * curved)
+
+    def _direction_by_products(
+        self, low: NDArray[np.float64], high: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], float]:
+        if self._model is None:
+            exact = self._objective.loss.convex
+            self._model = self._sample.curvature(self.weights, exact=exact)
+            self.is_current = True
+        bent = self._model
+
+        def product(v: NDArray[np.float64]) -> NDArray[np.float64]:
+            return self._sample.product(bent, v)
+
+        step = conjugate_gradients(product, self.gradient, low, high, self._damping)
+        curved = float(step @ product(step))
+        return step, -(float(self.gradient @ step) + 0.5 * curved)
+
+    def _refresh(self) -> None:
+        """Make the Hessian at the current weights, positive definite in any case."""
+        matrix = self._sample.hessian(self.weights)
+        # A value that no sampled row holds leaves a flat direction behind that the full
+        # data do not have; a little damping keeps such steps short.
+        share = 1e-12 if self._sample.is_all else 1e-6
+        if not self._objective.is_convex and not _is_positive(self._free(matrix)):
+            matrix = self._sample.hessian(self.weights, exact=False)
+            share = 1e-6
+        diagonal = np.diag(matrix)
+        level = max(float(diagonal.mean()), 1e-300)
+        matrix = matrix + np.diag(np.full(len(matrix), share * level))
+        if self._damping:
+            matrix = matrix + self._damping * np.diag(
+                np.maximum(diagonal, level * 1e-3)
+            )
+        self._matrix = matrix
+        self.is_current = True
+
+    def _free(self, matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Part of a matrix that belongs to weights not held at a bound."""
+        held = (self.weights <= self._lower) & (self.gradient > 0)
+        held |= (self.weights >= self._upper) & (self.gradient < 0)
+        free = np.flatnonzero(~held)
+        return np.asarray(matrix[np.ix_(free, free)])
+
+    def move(self, direction: NDArray[np.float64], promised: float) -> bool:
+        """Search along a direction; return whether the objective went down."""
+        slope = float(self.gradient @ direction)
+        t, before = 1.0, self.value
+        while t >= _SMALLEST_STEP:
+            weights = np.clip(self.weights + t * direction, self._lower, self._upper)
+            value, gradient = self._objective(weights)
+            if value <= before + _ARMIJO * t * min(slope, 0.0) and value < before:
+                break
+            if promised <= 1e-15 * max(1.0, abs(before)):
+                return False
+            # A cubic would need more; halving twice as long steps costs one pass each.
+            t *= 0.5 if t > 0.1 else 0.1
+        else:
+            return False
+        achieved = before - value
+        self.weights, self.value, self.gradient = weights, value, gradient
+        self._note(t)
+        self.is_current = False
+        wanted = promised if t == 1.0 else -t * slope * (1 - 0.5 * t)
+        if t < 1.0 or abs(achieved - wanted) > (1.0 - _FRESH) * wanted:
+            self._matrix = self._model = None
+        elif self._sample.is_all and len(self.weights) <= 200:
+            # Cheap enough to keep exact, which makes the convergence quadratic.
+            self._matrix = self._model = None
+        elif not self._objective.weighting.has_hessian:
+            self._model = None
+        self._damping = 0.0 if t == 1.0 else self._damping
+        return True
+
+    def sharpen(self) -> bool:
+        """After a failed step: fresher Hessian, more rows, or more damping."""
+        if not self.is_current:
+            self._matrix = self._model = None
+            return True
+        if not self._sample.is_all:
+            rows = min(4 * self._sample.n_rows, self._objective.rows.n_rows)
+            cells = rows * len(self.weights)
+            if cells <= 4e8:
+                self._sample = self._objective.sample(rows)
+                self._matrix = self._model = None
+                self.is_current = False
+                return True
+        if self._damping < 1e3 and not self.is_flat(1e-13):
+            self._damping = max(1e-3, 10.0 * self._damping)
+            self._matrix = self._model = None
+            return True
+        return False
+
+    def enough(self, tol: float) -> float:
+        """Promised decrease at which to stop.
+
+        With the exact Hessian one more step squares the error, and costs little; so
+        small problems are solved to the last digits.
+        """
+        relative = max(tol * tol, 1e-16) if self._sample.is_all else tol
+        return relative * max(abs(self.value), tol)
+
+    def is_flat(self, tol: float) -> bool:
+        """Whether the first-order conditions hold as far as rounding lets them."""
+        step = projected_gradient(self.weights, self.gradient, self._lower, self._upper)
+        size = float(np.abs(step).max(initial=0.0))
+        return size <= max(np.sqrt(tol), 1e-7) * max(1.0, abs(self.value))
+
+    def _note(self, step: float) -> None:
+        move = projected_gradient(self.weights, self.gradient, self._lower, self._upper)
+        self.records.append(
+            {
+                "iteration": len(self.records) + 1,
+                "objective": self.value,
+                "gradient": float(np.abs(move).max(initial=0.0)),
+                "step": step,
+                "evaluations": self._objective.n_evaluations,
+            }
+        )
+
+
+def _is_positive(matrix: NDArray[np.float64]) -> bool:
+    try:
+        np.linalg.cholesky(matrix + 1e-12 * np.eye(len(matrix)) * np.trace(matrix))
+    except np.linalg.LinAlgError:
+        return False
+    return True

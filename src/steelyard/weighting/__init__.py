@@ -1,0 +1,56 @@
+"""Weightings: from a vector of weights to a table, and back for gradients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from steelyard.exceptions import ParameterError
+from steelyard.weighting.attribute import AttributeWeighting, ClassAttributeWeighting
+from steelyard.weighting.base import Effect, Evidence, Weighting
+from steelyard.weighting.mixture import MixtureWeighting
+from steelyard.weighting.value import ValueWeighting
+
+__all__ = [
+    "WEIGHTINGS",
+    "AttributeWeighting",
+    "ClassAttributeWeighting",
+    "Effect",
+    "Evidence",
+    "MixtureWeighting",
+    "ValueWeighting",
+    "Weighting",
+    "resolve_weighting",
+]
+
+WEIGHTINGS: dict[str, type[Weighting]] = {
+    "attribute": AttributeWeighting,
+    "class-attribute": ClassAttributeWeighting,
+    "value": ValueWeighting,
+    "mixture": MixtureWeighting,
+}
+
+
+def resolve_weighting(setting: Any, prior_weight: bool) -> Weighting:
+    """Return the weighting that a setting names.
+
+    Parameters
+    ----------
+    setting : str or Weighting
+        "attribute", "class-attribute", "value", "mixture", or a weighting object.
+    prior_weight : bool
+        Whether the log prior has a weight of its own.
+
+    Returns
+    -------
+    Weighting
+        The weighting.
+    """
+    if isinstance(setting, Weighting):
+        return setting
+    if not isinstance(setting, str) or setting not in WEIGHTINGS:
+        words = ", ".join(repr(name) for name in WEIGHTINGS)
+        raise ParameterError(
+            f"The 'weighting' parameter must be one of {words}, or a Weighting object. "
+            f"Got {setting!r} instead."
+        )
+    return WEIGHTINGS[setting](prior_weight=bool(prior_weight))

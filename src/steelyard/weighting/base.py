@@ -1,0 +1,185 @@
+"""What every weighting answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from steelyard.exceptions import ParameterError
+from steelyard.losses.base import Curvature
+from steelyard.table.codes import FeatureTable
+from steelyard.table.schema import TableSchema
+
+__all__ = ["Effect", "Evidence", "Weighting"]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Log-probabilities before weighting: what there is to be weighted."""
+
+    schema: TableSchema
+    log_prior: NDArray[np.float64]
+    """Shape (K,)."""
+
+    table: FeatureTable
+    """Log-probabilities of codes, shape (V, K)."""
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.log_prior)
+
+    @property
+    def n_features(self) -> int:
+        """Number of attributes."""
+        return len(self.schema)
+
+    @property
+    def gaussian(self) -> NDArray[np.int64]:
+        """Positions of the Gaussian attributes."""
+        return self.schema.gaussian
+
+    @cached_property
+    def value_rows(self) -> NDArray[np.int64]:
+        """Table rows of values: all but those of code 0."""
+        rows = np.ones(self.schema.n_codes, dtype=bool)
+        offsets = self.schema.offsets
+        rows[offsets[:-1][np.diff(offsets) > 0]] = False
+        return np.flatnonzero(rows)
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What weights do to the scores, or a gradient with respect to that.
+
+    Scores are ``base`` plus table rows plus ``multipliers`` times log-densities.
+    """
+
+    base: NDArray[np.float64]
+    """Shape (K,)."""
+
+    table: NDArray[np.float64]
+    """Shape (V, K)."""
+
+    multipliers: NDArray[np.float64]
+    """Shape (g, K)."""
+
+
+class Weighting(BaseEstimator):
+    """A linear map from weights to an ``Effect``, and its transpose.
+
+    Parameters
+    ----------
+    prior_weight : bool, default=False
+        Whether the log prior has a weight of its own, the first of the vector.
+    """
+
+    has_hessian: ClassVar[bool] = False
+    """Whether ``hessian`` assembles second derivatives."""
+
+    is_mixture: ClassVar[bool] = False
+    """Whether the posterior is a mixture of two, each with an effect of its own."""
+
+    def __init__(self, prior_weight: bool = False) -> None:
+        self.prior_weight = prior_weight
+
+    def size(self, evidence: Evidence) -> int:
+        """Count the weights."""
+        return int(self.prior_weight) + self._size(evidence)
+
+    def start(self, evidence: Evidence) -> NDArray[np.float64]:
+        """Return the weights of plain naive Bayes: all ones."""
+        return np.ones(self.size(evidence))
+
+    def bounds(
+        self, evidence: Evidence, low: NDArray[np.float64], high: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Spread bounds per attribute (d,) over the weights; the prior's is [0, inf).
+
+        A single pair of bounds holds for the prior weight too.
+        """
+        owner = self._owner(evidence)
+        lower, upper = low[owner], high[owner]
+        if self.prior_weight:
+            same = len(set(low.tolist())) == 1 and len(set(high.tolist())) == 1
+            lower = np.concatenate([[low[0] if same else 0.0], lower])
+            upper = np.concatenate([[high[0] if same else np.inf], upper])
+        return lower, upper
+
+    def apply(self, weights: NDArray[np.float64], evidence: Evidence) -> Effect:
+        """Turn weights into their effect on the scores."""
+        base = evidence.log_prior
+        if self.prior_weight:
+            base, weights = weights[0] * base, weights[1:]
+        table, multipliers = self._apply(weights, evidence)
+        return Effect(base, table, multipliers)
+
+    def direction(self, weights: NDArray[np.float64], evidence: Evidence) -> Effect:
+        """Turn a change of weights into the change of their effect."""
+        effect = self.apply(weights, evidence)
+        if self.prior_weight:
+            return effect
+        return Effect(np.zeros_like(effect.base), effect.table, effect.multipliers)
+
+    def pullback(self, gradient: Effect, evidence: Evidence) -> NDArray[np.float64]:
+        """Turn a gradient with respect to the effect into one for the weights."""
+        inner = self._pullback(gradient, evidence)
+        if not self.prior_weight:
+            return inner
+        first = float(_dot(gradient.base, evidence.log_prior))
+        return np.concatenate([[first], inner])
+
+    def fitted(
+        self, weights: NDArray[np.float64], evidence: Evidence
+    ) -> dict[str, Any]:
+        """Name the weights as fitted attributes of a classifier."""
+        named: dict[str, Any] = {}
+        if self.prior_weight:
+            named["prior_weight_"] = float(weights[0])
+            weights = weights[1:]
+        return {**named, **self._fitted(weights, evidence)}
+
+    def hessian(
+        self, likelihoods: NDArray[np.float64], curvature: Curvature
+    ) -> NDArray[np.float64]:
+        """Assemble second derivatives from rows.
+
+        likelihoods (K, d', s) log-likelihoods of s rows, with the log prior as first
+        attribute if that is weighted; curvature of the loss in their scores.
+        """
+        raise ParameterError(
+            f"{type(self).__name__} has no Hessian of its own; use Hessian-vector "
+            "products."
+        )
+
+    # ----------------------------------------------------------- what subclasses say
+
+    def _size(self, evidence: Evidence) -> int:
+        raise NotImplementedError
+
+    def _owner(self, evidence: Evidence) -> NDArray[np.int64]:
+        """Attribute that each weight belongs to."""
+        raise NotImplementedError
+
+    def _apply(
+        self, weights: NDArray[np.float64], evidence: Evidence
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        raise NotImplementedError
+
+    def _pullback(self, gradient: Effect, evidence: Evidence) -> NDArray[np.float64]:
+        raise NotImplementedError
+
+    def _fitted(
+        self, weights: NDArray[np.float64], evidence: Evidence
+    ) -> dict[str, Any]:
+        raise NotImplementedError
+
+
+def _dot(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
+    """Inner product in which a zero gradient cancels an infinite log prior."""
+    return float(np.where(a == 0.0, 0.0, a * b).sum())

@@ -1,0 +1,28 @@
+"""scikit-learn's own estimator checks, with no excuses."""
+
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import steelyard
+from steelyard import MDLDiscretizer, NaiveBayes
+
+COMBINATIONS = [
+    NaiveBayes(),
+    NaiveBayes(numeric="gaussian"),
+    NaiveBayes(numeric="gaussian-weka", missing="impute"),
+    NaiveBayes(numeric="equal-width", missing="value", smoothing="laplace"),
+    NaiveBayes(categorical_features="all"),
+    NaiveBayes(class_weight="balanced", prior="frequency", n_jobs=2),
+    NaiveBayes(numeric=MDLDiscretizer(better_encoding=True), smoothing="kohavi"),
+    NaiveBayes(numeric="equal-frequency", smoothing=0.5, cardinality="declared"),
+]
+PRESETS = [entry.create() for entry in steelyard.methods()]
+
+# Check name to reason; empty, and meant to stay so.
+EXCUSES: dict[str, str] = {}
+
+
+@parametrize_with_checks(
+    [*COMBINATIONS, *PRESETS], expected_failed_checks=lambda estimator: EXCUSES
+)
+def test_estimator_keeps_the_contract(estimator, check):
+    check(estimator)

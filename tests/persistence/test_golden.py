@@ -1,0 +1,123 @@
+"""Files written by released versions load, and predict what they predicted then.
+
+Run as a script to write the file of this release anew; only a new format version is a
+reason to.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import steelyard as sy
+from steelyard.persistence.content import _ESTIMATORS, _PARTS, content_of
+from steelyard.proba import MEstimate
+
+DATA = Path(__file__).parent / "data"
+
+COLUMNS = ["weather", "windy", "level", "cut", "heat", "grid"]
+ROWS = [
+    ["sun", True, 1, 0.5, 20.25, 1.0],
+    ["sun", False, 2, None, 21.5, 2.0],
+    ["rain", True, 1, 2.5, 11.125, 2.0],
+    ["rain", True, 3, -1.0, 9.0, None],
+    ["snow ❄", False, 2, 0.0, None, 5.0],
+    [None, False, 3, 1.75, -3.5, 8.0],
+    ["", True, 1, 3.0, 0.1, 8.5],
+    ["sun", False, 1, 0.75, 18.0, 3.0],
+]
+NEW_ROWS = [
+    ["hail", None, 9, None, None, None],
+    ["sun", True, 2, 1e6, 15.0, 4.0],
+    ["", False, 3, -7.0, 1e3, -4.0],
+]
+LABELS = ["out", "out", "in", "in", "in", "in", "maybe", "out"]
+
+
+def frame(rows):
+    table = pd.DataFrame(rows, columns=COLUMNS).astype({"windy": "boolean"})
+    numbers = ["level", "cut", "heat", "grid"]
+    return table.astype(dict.fromkeys(numbers, "float64"))
+
+
+def golden_model():
+    return sy.NaiveBayes(
+        categorical_features=["weather", "windy", "level"],
+        numeric={
+            "cut": sy.FixedEdgesDiscretizer({"cut": [0.25, 1.5]}),
+            "heat": "gaussian",
+            "grid": "gaussian-weka",
+        },
+        missing="value",
+        smoothing=MEstimate(m=1.5),
+        class_weight={"maybe": 0.5},
+    ).fit(frame(ROWS), LABELS, sample_weight=np.arange(1, 9) / 4)
+
+
+@pytest.mark.plain
+@pytest.mark.parametrize("name", ["v1_mixed"])
+def test_models_saved_by_releases_load_and_predict_the_same(name):
+    clf = sy.load(DATA / f"{name}.json")
+    expected = json.loads((DATA / f"{name}_expected.json").read_text("utf-8"))
+    table = frame(expected["rows"])
+    np.testing.assert_allclose(
+        clf.predict_proba(table), expected["proba"], rtol=1e-12, atol=1e-300
+    )
+    np.testing.assert_allclose(
+        clf.predict_joint_log_proba(table), expected["joint"], rtol=1e-12
+    )
+    assert clf.predict(table).tolist() == expected["labels"]
+
+
+@pytest.mark.plain
+def test_this_release_fits_the_model_that_it_saved():
+    stored, fitted = sy.load(DATA / "v1_mixed.json"), golden_model()
+    assert stored.model_.schema == fitted.model_.schema
+    np.testing.assert_allclose(stored.model_.table, fitted.model_.table, rtol=1e-12)
+    np.testing.assert_array_equal(stored.counts_.by_code, fitted.counts_.by_code)
+    assert stored.get_params()["class_weight"] == {"maybe": 0.5}
+    assert stored.smoothing.m == 1.5
+
+
+@pytest.mark.plain
+def test_the_example_in_the_documentation_is_a_model(tmp_path):
+    page = Path(__file__).parents[2] / "docs" / "model_file.md"
+    (example,) = re.findall(r"```json\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
+    (tmp_path / "model.json").write_text(example, "utf-8")
+    clf = sy.load(tmp_path / "model.json")
+    table = pd.DataFrame({"sky": ["rain"], "heat": [11.0]})
+    assert clf.predict(table).tolist() == ["in"]
+
+
+@pytest.mark.plain
+def test_the_documentation_names_every_key_and_part(model, tmp_path):
+    page = Path(__file__).parents[2] / "docs" / "model_file.md"
+    named = set(re.findall(r"`\"?([\w.]+)\"?`", page.read_text("utf-8")))
+    content = content_of(model)
+    keys = set(content) | set(content["features"][0]) | set(_PARTS) | set(_ESTIMATORS)
+    keys |= {f"{top}.{key}" for top in ("gaussian", "counts") for key in content[top]}
+    assert keys - {"gaussian", "counts"} <= named
+
+
+def main():
+    """Write the file of this release and what it predicts."""
+    clf = golden_model()
+    clf.save(DATA / "v1_mixed.json")
+    table = frame(ROWS + NEW_ROWS)
+    expected = {
+        "rows": ROWS + NEW_ROWS,
+        "proba": clf.predict_proba(table).tolist(),
+        "joint": clf.predict_joint_log_proba(table).tolist(),
+        "labels": clf.predict(table).tolist(),
+    }
+    text = json.dumps(expected, indent=1, ensure_ascii=False)
+    (DATA / "v1_mixed_expected.json").write_text(text + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

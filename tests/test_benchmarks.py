@@ -1,0 +1,63 @@
+"""The benchmarks run; how fast is for `make bench` to say, on a quiet machine."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def bench(*arguments):
+    command = [sys.executable, "-m", "benchmarks", *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+
+
+@pytest.fixture(scope="module")
+def registry():
+    sys.path.insert(0, str(ROOT))
+    try:
+        from benchmarks import registry
+    finally:
+        sys.path.remove(str(ROOT))
+    return registry
+
+
+def test_rows_run_on_little_data(tmp_path):
+    pytest.importorskip("pandas")
+    report = tmp_path / "report.json"
+    options = ["--scale", "0.001", "--rounds", "1", "--json", str(report)]
+    done = bench("--rows", "fit 1*00,000 x 50*", *options)
+    assert done.returncode == 0, done.stderr
+    written = json.loads(report.read_text(encoding="utf-8"))
+    assert written["machine"]["cores"] >= 1
+    assert len(written["rows"]) == 2
+    for row in written["rows"]:
+        assert row["name"] in done.stdout
+        assert row["peer"].startswith("CategoricalNB")
+        assert row["verdict"] == "quick"
+        assert row["ratio"] > 0
+        assert set(row["memory_mb"]) == set(row["seconds"]) >= {"ours", row["peer"]}
+
+
+def test_an_unknown_row_is_refused():
+    done = bench("--rows", "no such row")
+    assert done.returncode == 2
+    assert "--list" in done.stderr
+
+
+def test_targets_judge_in_the_right_direction(registry):
+    faster = registry.at_least(4)
+    assert faster.ratio(ours=1.0, peer=5.0) == 5.0
+    assert faster.met(1.0, 5.0, None, None) is True
+    assert faster.met(1.0, 3.0, None, None) is False
+    slower = registry.at_most(4)
+    assert slower.ratio(ours=5.0, peer=1.0) == 5.0
+    assert slower.met(5.0, 5.0, None, None) is False
+    assert slower.met(5.0, 3.0, None, None) is True
+    assert registry.within_seconds(1).met(2.0, None, None, None) is False
+    assert registry.within_memory.met(1.0, None, 3.0, 2.0) is False
+    assert registry.within_memory.met(1.0, None, 3.0, 4.0) is True
+    assert registry.no_target.met(1.0, 5.0, None, None) is None

@@ -1,0 +1,74 @@
+"""Every Python block of the documentation runs, and prints what the page says."""
+
+import doctest
+import re
+from pathlib import Path
+
+import pytest
+
+import steelyard
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = sorted(page for page in (ROOT / "docs").rglob("*.md"))
+BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def blocks(page):
+    return BLOCK.findall(page.read_text(encoding="utf-8"))
+
+
+def test_every_block_of_the_user_guide_can_be_checked():
+    guide = blocks(ROOT / "docs/user_guide.md")
+    assert len(guide) > 8
+    assert all(">>>" in block for block in guide)
+
+
+@pytest.mark.parametrize(
+    "page",
+    [page for page in PAGES if ">>>" in "".join(blocks(page))],
+    ids=lambda page: page.relative_to(ROOT).as_posix(),
+)
+def test_code_blocks_of_a_page_run_one_after_the_other(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    parser, names = doctest.DocTestParser(), {}
+    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    for number, block in enumerate(blocks(page), 1):
+        test = parser.get_doctest(block, names, f"{page.name}[{number}]", None, 0)
+        report: list[str] = []
+        result = doctest.DocTestRunner(optionflags=flags, verbose=False).run(
+            test, out=report.append, clear_globs=False
+        )
+        assert result.failed == 0, "".join(report)
+        names = test.globs
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_links_between_pages_lead_somewhere(page):
+    links = re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8"))
+    local = [link for link in links if "://" not in link]
+    assert [link for link in local if not (page.parent / link).exists()] == []
+
+
+def test_how_it_works_opens_with_the_sentence_everything_follows_from():
+    text = (ROOT / "docs/how_it_works.md").read_text(encoding="utf-8")
+    first = next(line for line in text.splitlines()[1:] if line.strip())
+    assert first == (
+        "A fitted model is a table of one row per code and one column per class; a "
+        "prediction adds up one row per cell."
+    )
+
+
+def test_api_page_lists_every_parameter_with_its_default():
+    text = (ROOT / "docs/api.md").read_text(encoding="utf-8")
+    for name, default in steelyard.NaiveBayes().get_params(deep=False).items():
+        assert re.search(rf"^\| `{name}` \| `{re.escape(repr(default))}`", text, re.M)
+
+
+def test_decisions_are_numbered_without_gaps():
+    notes = sorted((ROOT / "docs/decisions").glob("*.md"))
+    numbers = [int(note.name[:4]) for note in notes]
+    assert numbers == list(range(1, len(notes) + 1))
+
+
+def test_picture_in_the_readme_is_small():
+    assert (ROOT / "docs/images/evidence.svg").stat().st_size < 60_000

@@ -1,0 +1,28 @@
+"""Every example runs, in a folder of its own."""
+
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = sorted((Path(__file__).resolve().parents[1] / "examples").glob("*.py"))
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_example_runs(path, tmp_path):
+    if "matplotlib" in path.read_text(encoding="utf-8") and not find_spec("matplotlib"):
+        pytest.skip("matplotlib is not installed")
+    done = subprocess.run(
+        [sys.executable, "-W", "error", path],
+        cwd=tmp_path,
+        env={**os.environ, "MPLBACKEND": "Agg", "PYTHONIOENCODING": "utf-8"},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+    )
+    assert done.returncode == 0, done.stderr
+    drawn = list(tmp_path.glob("*.svg"))
+    assert bool(drawn) == path.stem.startswith("plot_")

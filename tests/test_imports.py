@@ -1,0 +1,87 @@
+"""Importing is quick: each part is loaded when it is first used."""
+
+import subprocess
+import sys
+
+import pytest
+
+import steelyard
+
+FRAMES = ["pandas", "polars", "pyarrow", "matplotlib"]
+HEAVY = [*FRAMES, "numba", "rich", "scipy.optimize", "sklearn"]
+
+
+def loaded_after(code, modules):
+    """Run code in a new interpreter and return which of the modules it loaded."""
+    report = f"\nimport sys\nprint([m for m in {modules!r} if m in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-c", code + report],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.splitlines()[-1]
+
+
+def test_importing_the_package_loads_nothing_heavy():
+    assert loaded_after("import steelyard", HEAVY) == "[]"
+
+
+def test_version_and_names_are_known_without_loading_anything():
+    code = "import steelyard; steelyard.__version__; dir(steelyard)"
+    assert loaded_after(code, HEAVY) == "[]"
+
+
+def test_the_classifier_loads_no_frame_library_that_scikit_learn_does_not():
+    # Some releases of scikit-learn load pandas by themselves.
+    by_sklearn = loaded_after("import sklearn.base", FRAMES)
+    assert loaded_after("from steelyard import NaiveBayes", FRAMES) == by_sklearn
+
+
+def test_arrays_are_enough_where_no_frame_library_is_installed():
+    code = (
+        "import sys\n"
+        f"for name in {FRAMES!r}: sys.modules[name] = None\n"
+        "from steelyard import NaiveBayes\n"
+        "X = [['a', 1.0], ['b', None], ['b', 3.0]]\n"
+        "assert NaiveBayes().fit(X, [0, 1, 1]).predict(X).tolist() == [0, 1, 1]"
+    )
+    loaded_after(code, FRAMES)
+
+
+def test_help_of_the_command_line_loads_nothing_heavy():
+    code = (
+        "from steelyard.cli import main\n"
+        "try:\n    main(['--help'])\nexcept SystemExit:\n    pass"
+    )
+    assert loaded_after(code, HEAVY) == "[]"
+
+
+def test_public_names_are_sorted_and_listed_by_dir():
+    assert steelyard.__all__ == sorted(steelyard.__all__)
+    assert len(set(steelyard.__all__)) == len(steelyard.__all__)
+    assert set(steelyard.__all__) <= set(dir(steelyard))
+    hidden = {"__version__"}
+    for name in dir(steelyard):
+        if not name.startswith("_") and name not in steelyard.__all__:
+            hidden.add(name)
+    # What is left over are modules and helpers of the import itself.
+    assert hidden.isdisjoint({"BaseNB", "NBModel", "Counts"})
+
+
+@pytest.mark.parametrize("name", steelyard.__all__)
+def test_every_public_name_can_be_imported(name):
+    assert getattr(steelyard, name) is not None
+
+
+def test_star_import_brings_the_public_names():
+    found = {}
+    exec("from steelyard import *", found)
+    assert set(steelyard.__all__) <= set(found)
+
+
+def test_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'NaiveBaies'"):
+        _ = steelyard.NaiveBaies
+    with pytest.raises(ImportError, match="NaiveBaies"):
+        exec("from steelyard import NaiveBaies")
