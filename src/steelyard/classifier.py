@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import Tags, _safe_indexing
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from steelyard._validation import check_weights
 from steelyard.counts import Counts, count
 from steelyard.exceptions import ParameterError, TableError
 from steelyard.model import NBModel
@@ -23,7 +22,7 @@ from steelyard.proba import estimate_gaussian, estimate_prior, resolve_smoothing
 from steelyard.table.codes import Codes
 from steelyard.table.columns import Table, as_table
 from steelyard.table.encoder import TableEncoder
-from steelyard.table.labels import as_label_column, encode_labels, known_labels
+from steelyard.table.labels import encode_labels, known_labels, training_rows
 
 __all__ = ["BaseNB", "NaiveBayes", "Training", "class_factors"]
 
@@ -142,7 +141,7 @@ class BaseNB(ClassifierMixin, BaseEstimator):
         A fit assigns its attributes at the end, so that one that is refused or
         interrupted leaves an earlier model as it was.
         """
-        table, y, weights = _training_rows(X, y, sample_weight, self)
+        table, y, weights = training_rows(X, _given(y, self), sample_weight, self)
         classes, labels = encode_labels(y)
         _check_two_classes(classes)
         return self._learn_schema(table, classes, labels, weights)
@@ -357,7 +356,7 @@ class NaiveBayes(BaseNB):
                     f"partial_fit, was: {self.classes_}."
                 )
         self._check_settings()
-        table, y, weights = _training_rows(X, y, sample_weight, self)
+        table, y, weights = training_rows(X, _given(y, self), sample_weight, self)
         target = announced if announced is not None else self.classes_
         labels = known_labels(y, target)
         if first:
@@ -441,6 +440,15 @@ class Training:
         return mine if self.weights is None else mine * self.weights
 
 
+def _given(y: Any, estimator: object) -> Any:
+    if y is None:
+        raise TableError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is "
+            "None. Pass the labels as fit(X, y)."
+        )
+    return y
+
+
 def _announced(classes: Any) -> NDArray[Any] | None:
     if classes is None:
         return None
@@ -455,27 +463,6 @@ def _check_two_classes(classes: NDArray[Any]) -> None:
             "Classifier can't train when only one class is present: every label is "
             f"{classes.tolist()[0]!r}. At least two classes are needed."
         )
-
-
-def _training_rows(
-    X: Any, y: Any, sample_weight: Any, estimator: object
-) -> tuple[Table, Any, NDArray[np.float64] | None]:
-    """Check lengths and weights, and leave out the rows of weight zero."""
-    if isinstance(X, (list, tuple)):
-        X = np.asarray(X, dtype=_list_dtype(X))
-    table = as_table(X, estimator)
-    y = as_label_column(y)
-    if len(y) != table.n_rows:
-        raise TableError(
-            "Found input variables with inconsistent numbers of samples: the table has "
-            f"{table.n_rows} rows, but there are {len(y)} labels."
-        )
-    weights = check_weights(sample_weight, table.n_rows)
-    if weights is not None and not weights.all():
-        kept = np.flatnonzero(weights)
-        table = as_table(_safe_indexing(X, kept), estimator)
-        return table, _safe_indexing(y, kept), weights[kept]
-    return table, y, weights
 
 
 def class_factors(
@@ -507,12 +494,3 @@ def class_factors(
     present = totals > 0
     balanced = totals.sum() / (present.sum() * np.where(present, totals, 1.0))
     return np.where(present, balanced, 1.0)
-
-
-def _list_dtype(rows: Any) -> Any:
-    """Keep cells of mixed types as they are instead of turning all into text."""
-    kinds = {
-        type(cell) for row in rows if isinstance(row, (list, tuple)) for cell in row
-    }
-    has_text = any(issubclass(kind, str) for kind in kinds)
-    return object if has_text or type(None) in kinds else None

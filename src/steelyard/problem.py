@@ -124,7 +124,7 @@ def attribute_bounds(
         for key, pair in setting.items():
             if isinstance(key, str) and key in names:
                 pairs[names.index(key)] = _pair(pair)
-            elif isinstance(key, Integral) and -d <= key < d:
+            elif isinstance(key, Integral) and -d <= int(key) < d:
                 pairs[int(key)] = _pair(pair)
             else:
                 raise ParameterError(

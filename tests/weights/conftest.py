@@ -84,15 +84,21 @@ def make_table():
 def problem_of():
     """Return a function: settings, table -> objective, start, lower, upper bounds."""
 
-    def problem(settings, X, y, sample_weight=None):
+    def build(settings, X, y, sample_weight=None):
         clf = WeightedNB(**settings)
-        codes, labels, weights = clf._encode_training(X, y, sample_weight)
-        fit = clf._problem(codes, labels, weights, len(clf.classes_), clf.prior)
-        objective = fit.objective
+        training = clf._prepare(X, y, sample_weight)
+        problem = clf._problem(
+            training.codes,
+            training.labels,
+            training.row_weights(clf.class_weight),
+            len(training.classes),
+            clf.prior,
+        )
+        objective = problem.objective
         start = objective.weighting.start(objective.evidence)
-        return objective, start, fit.lower, fit.upper
+        return objective, start, problem.lower, problem.upper
 
-    return problem
+    return build
 
 
 @pytest.fixture(scope="session")

@@ -104,9 +104,7 @@ def test_gradient_over_more_than_one_block_of_rows_matches_finite_differences(
     one, start, _, _ = problem_of(
         {"weighting": weighting, "loss": loss, "n_jobs": 1}, X, y
     )
-    two, _, _, _ = problem_of(
-        {"weighting": weighting, "loss": loss, "n_jobs": 2}, X, y
-    )
+    two, _, _, _ = problem_of({"weighting": weighting, "loss": loss, "n_jobs": 2}, X, y)
     weights = somewhere(start)
     value, gradient = one(weights)
     other_value, other_gradient = two(weights)

@@ -35,9 +35,7 @@ def test_hessian_matches_differences_of_the_gradient(
     weighting, loss, kind, n_classes, prior_weight, make_table, problem_of, differences
 ):
     settings, X, y = make_table(kind, n_classes, n=24)
-    settings.update(
-        weighting=weighting, loss=loss, prior_weight=prior_weight, lam=0.3
-    )
+    settings.update(weighting=weighting, loss=loss, prior_weight=prior_weight, lam=0.3)
     objective, sample, weights = problem_with(settings, X, y, problem_of)
     assert sample.is_all
     expected = differences(lambda w: objective(w)[1], weights)
@@ -124,7 +122,7 @@ def test_sampled_rows_are_always_the_same_and_stand_for_all(
         return
     matrix, whole = sample.hessian(weights), everything.hessian(weights)
     np.testing.assert_array_equal(matrix, objective.sample(1500).hessian(weights))
-    assert np.trace(matrix) == pytest.approx(np.trace(whole), rel=0.2)
+    assert np.trace(matrix) == pytest.approx(np.trace(whole), rel=0.5)
 
 
 @pytest.mark.parametrize("multiplier", [0.5, 1.0, 3.0])

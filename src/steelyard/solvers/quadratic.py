@@ -40,22 +40,33 @@ def box_minimum(
     if np.isinf(low).all() and np.isinf(high).all():
         return -_solve(matrix, gradient)
     d = np.zeros(len(gradient))
-    for _ in range(100):
+    blocked = np.zeros(len(gradient), dtype=bool)
+    for _ in range(200):
         slope = gradient + matrix @ d
         held = ((d <= low) & (slope >= 0)) | ((d >= high) & (slope <= 0))
+        if not held.all() and (held | blocked).all():
+            blocked[:] = False
+        held |= blocked
         free = np.flatnonzero(~held)
         if not free.size:
             break
         step = np.zeros_like(d)
         step[free] = -_solve(matrix[np.ix_(free, free)], slope[free])
         t, value = 1.0, _value(matrix, gradient, d)
-        while True:
+        while t > 0.1:
             aim = d + t * step
             new = np.clip(aim, low, high)
             gained = value - _value(matrix, gradient, new)
-            if gained >= -1e-4 * float(slope @ (new - d)) or t < 1e-12:
+            if gained >= -1e-4 * float(slope @ (new - d)):
                 break
             t *= 0.5
+        else:
+            # In a nearly flat model most of the step is cut off, and what is left may
+            # go up: walk straight to the nearest bounds instead, and stay there until
+            # the others are at their minimum.
+            d, hit = _to_bounds(d, step, low, high)
+            blocked |= hit
+            continue
         d = new
         if t == 1.0 and np.array_equal(new, aim):
             # The free variables are at their minimum; done if no held one wants away.
@@ -64,9 +75,28 @@ def box_minimum(
             small = 1e-12 * (1.0 + np.abs(gradient).max())
             if (np.abs(slope[held & away]) <= small).all():
                 break
-        if gained <= 1e-16 * max(1.0, abs(value)):
+            blocked[:] = False
+        elif gained <= 1e-12 * abs(value):
             break
     return d
+
+
+def _to_bounds(
+    d: NDArray[np.float64],
+    step: NDArray[np.float64],
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Go along a step up to the first bound; return the place and who is held there."""
+    wall = np.where(step > 0, high, low)
+    ratio = np.full(len(d), np.inf)
+    moving = step != 0
+    ratio[moving] = np.maximum((wall[moving] - d[moving]) / step[moving], 0.0)
+    t = min(1.0, float(ratio.min()))
+    hit = ratio <= t
+    new = np.clip(d + t * step, low, high)
+    new[hit] = wall[hit]
+    return new, hit
 
 
 def conjugate_gradients(
@@ -118,9 +148,23 @@ def conjugate_gradients(
         new = float(r @ r)
         p = r + (new / rr) * p
         rr = new
+    downhill = np.where(free, -gradient, 0.0)
     if not d.any():
-        d = np.where(free, -gradient, 0.0)
-    return np.clip(d, low, high)
+        d = downhill
+    if ((low <= d) & (d <= high)).all() and d is not downhill:
+        return d
+    # What the bounds cut off may have been what made the step go down: shorten it, and
+    # fall back on the gradient, until the model agrees.
+    for path in (d, downhill):
+        t = 1.0
+        for _ in range(15 if path is d else 60):
+            step = np.clip(t * path, low, high)
+            slope = float(gradient @ step)
+            curved = float(step @ (product(step) + damping * step))
+            if slope + 0.5 * curved <= 1e-4 * slope < 0.0:
+                return step
+            t *= 0.5
+    return np.zeros_like(gradient)
 
 
 def _solve(

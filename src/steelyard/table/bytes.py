@@ -73,12 +73,15 @@ def look_up_of(
     schema: TableSchema, dtype: np.dtype[Any], lows: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Code of every byte in every column, 0 for values that the schema lacks."""
-    raw = np.arange(256, dtype=np.uint8)
-    stored = (raw != 0) if dtype.kind == "b" else raw.view(dtype)
     look_up = np.zeros((len(schema), 256), dtype=np.int64)
+    least = -128 if dtype.kind == "i" else 0
     for j, feature in enumerate(schema.features):
-        for byte, value in enumerate(stored.tolist()):
-            look_up[j, byte] = feature.code_of.get(value + int(lows[j]), 0)
+        for value, code in feature.code_of.items():
+            stored = value - int(lows[j]) if not isinstance(value, str) else least - 1
+            if least <= stored < least + 256 and stored == int(stored):
+                look_up[j, int(stored) % 256] = code
+        if dtype.kind == "b":
+            look_up[j, 2:] = look_up[j, 1]
     return look_up
 
 

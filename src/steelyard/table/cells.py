@@ -137,11 +137,14 @@ def grown(
         feature = replace(feature, kind="categorical")
     if feature.cells == "nothing" and column.cells != "nothing":
         cuts = edges() if feature.kind == "binned" else ()
-        feature = replace(feature, cells=column.cells, edges=cuts)
+        # All cells so far were missing: from now on that is a value among others.
+        own = missing == "value" and feature.is_coded
+        feature = replace(feature, cells=column.cells, edges=cuts, missing_is_value=own)
     if feature.kind != "categorical":
         # Read here in any case: an infinite number is refused before anything grows.
         numbers = numbers_of(column)
-        if feature.kind == "binned" and missing == "value" and np.isnan(numbers).any():
+        holes = feature.cells != "nothing" and np.isnan(numbers).any()
+        if feature.kind == "binned" and missing == "value" and holes:
             feature = replace(feature, missing_is_value=True)
         return feature
     factor = factor_of(column)

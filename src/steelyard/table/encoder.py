@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from steelyard._threads import run, thread_count
+from steelyard._threads import row_blocks, run, thread_count
 from steelyard._validation import check_choice, check_n_jobs, warn_user
 from steelyard.exceptions import ColumnError, ParameterError
 from steelyard.table.bytes import as_byte_matrix, look_up_of, observed_values
@@ -194,6 +194,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             codes = self._learn_bytes(table)
             if codes is not None:
                 return codes
+        plain = not categorical and all(t == "gaussian" for t in treatments)
+        if plain and self.missing != "impute" and _is_plain_matrix(table):
+            words = [column.cells for column in table.columns]
+            self.schema_ = TableSchema(
+                tuple(FeatureSchema(None, "gaussian", word) for word in words)
+            )
+            return _matrix_codes(self.schema_, table)
 
         def learn_column(j: int) -> tuple[FeatureSchema, NDArray[Any], str | None]:
             column = table.columns[j]
@@ -227,6 +234,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 for feature, column in zip(schema.features, columns, strict=True):
                     check_cells(feature, column)
                 return _byte_codes(schema, *found)
+        plain = all(f.kind == "gaussian" and f.fill is None for f in schema.features)
+        if plain and _is_plain_matrix(table):
+            return _matrix_codes(schema, table)
         assembly = _Assembly(table, schema)
 
         def encode_one(j: int) -> NDArray[Any]:
@@ -386,7 +396,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             "binned",
             column.cells,
             edges=tuple(edges.tolist()),
-            missing_is_value=self.missing == "value" and not complete,
+            # A column with nothing in it stays without influence.
+            missing_is_value=self.missing == "value"
+            and not complete
+            and bool(known.any()),
         )
         codes = bins_of(feature, numbers)
         if fill is not None:
@@ -426,12 +439,24 @@ class _Assembly:
             values = self._bytes[:, : len(self._byte_features)]
             features = np.array(self._byte_features, dtype=np.int64)
             blocks.insert(0, CodeBlock(values, features))
-        numbers: Any = tuple(self._numbers)
-        matrix = self._table.matrix
-        plain = all(f.kind == "gaussian" and f.fill is None for f in schema.features)
-        if plain and matrix is not None and matrix.dtype == np.float64:
-            numbers = matrix
+        numbers = tuple(self._numbers)
         return Codes(schema, self._table.n_rows, tuple(blocks), numbers)
+
+
+def _is_plain_matrix(table: Table) -> bool:
+    """Whether a table is one float64 array, which densities can read as it is."""
+    return table.matrix is not None and table.matrix.dtype == np.float64
+
+
+def _matrix_codes(schema: TableSchema, table: Table) -> Codes:
+    """Take a table of Gaussian attributes without copying it."""
+    assert table.matrix is not None
+    for rows in row_blocks(table.n_rows):
+        infinite = np.isinf(table.matrix[rows])
+        if infinite.any():
+            column = table.columns[int(np.flatnonzero(infinite.any(axis=0))[0])]
+            numbers_of(column)  # raises, and says where
+    return Codes(schema, table.n_rows, (), table.matrix)
 
 
 def _byte_codes(

@@ -59,6 +59,10 @@ def _array_from_list(y: Any) -> NDArray[Any]:
 def encode_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.uint32]]:
     """Return the sorted classes and the position of every label among them."""
     values = as_label_column(y)
+    if isinstance(values, np.ndarray) and values.dtype.kind in "iu" and values.size:
+        found = _small_integers(values)
+        if found is not None:
+            return found
     if isinstance(values, np.ndarray) and values.dtype.kind == "f":
         _check_whole(values)
     column = as_series(values)
@@ -80,6 +84,23 @@ def encode_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.uint32]]:
         [position.get(value, 0) for value in factor.values], dtype=np.uint32
     )
     return _as_classes(ordered, values, column), table[factor.indices]
+
+
+def _small_integers(
+    values: NDArray[Any],
+) -> tuple[NDArray[Any], NDArray[np.uint32]] | None:
+    """Encode whole numbers from 0 to 255 by a table: the labels of most large sets."""
+    low, high = int(values.min()), int(values.max())
+    if low < 0 or high > 255:
+        return None
+    small = values.astype(np.uint8, copy=False)
+    present = np.zeros(256, dtype=bool)
+    present[small[:4096]] = True
+    if present.sum() != high - low + 1:
+        present = np.bincount(small, minlength=256) > 0
+    classes = np.flatnonzero(present)
+    codes = (np.cumsum(present) - 1).astype(np.uint32)
+    return classes.astype(values.dtype), codes[small]
 
 
 def known_labels(y: Any, classes: NDArray[Any]) -> NDArray[np.uint32]:

@@ -166,9 +166,12 @@ class TableSchema:
         for j, (old, new) in enumerate(zip(self.features, grown.features, strict=True)):
             if not old.is_coded:
                 continue
-            codes = [0, *(new.code_of[value] for value in old.values)]
+            # Cells counted as missing move along where missing becomes a value.
+            becomes = new.missing_is_value and not old.missing_is_value
+            first = new.n_values if becomes else 0
+            codes = [first, *(new.code_of[value] for value in old.values)]
             if old.kind == "binned":
-                codes = list(range(len(old.edges) + 2))
+                codes = [first, *range(1, len(old.edges) + 2)]
             if old.missing_is_value:
                 codes.append(new.n_values)
             rows[self.offsets[j] : self.offsets[j + 1]] = (

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from sklearn.base import clone
+
 from steelyard.exceptions import ParameterError
 from steelyard.weighting.attribute import AttributeWeighting, ClassAttributeWeighting
 from steelyard.weighting.base import Effect, Evidence, Weighting
@@ -38,7 +40,7 @@ def resolve_weighting(setting: Any, prior_weight: bool) -> Weighting:
     setting : str or Weighting
         "attribute", "class-attribute", "value", "mixture", or a weighting object.
     prior_weight : bool
-        Whether the log prior has a weight of its own.
+        Whether the log prior has a weight of its own; an object may ask for one too.
 
     Returns
     -------
@@ -46,6 +48,8 @@ def resolve_weighting(setting: Any, prior_weight: bool) -> Weighting:
         The weighting.
     """
     if isinstance(setting, Weighting):
+        if prior_weight and not setting.prior_weight:
+            return clone(setting).set_params(prior_weight=True)
         return setting
     if not isinstance(setting, str) or setting not in WEIGHTINGS:
         words = ", ".join(repr(name) for name in WEIGHTINGS)
