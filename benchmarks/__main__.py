@@ -99,6 +99,7 @@ def run_row(row: Row, scale: float, rounds: int | None) -> dict[str, Any]:
         "seconds": seconds,
         "memory_mb": memory,
         "allowed_mb": allowed,
+        "ns_per": {unit: ours * 1e9 / n for unit, n in found["units"].items()},
     }
 
 
@@ -117,7 +118,9 @@ def result_line(result: dict[str, Any], name_width: int) -> str:
         _megabytes(memory.get("ours")),
         _megabytes(memory.get(peer)),
     )
-    return table_line(result["name"], cells, name_width) + f"  {peer or ''}"
+    per = result["ns_per"].items()
+    note = peer or ", ".join(f"{_figure(ns)} ns per {unit}" for unit, ns in per)
+    return table_line(result["name"], cells, name_width) + f"  {note}"
 
 
 def table_line(name: str, cells: tuple[str, ...], name_width: int) -> str:

@@ -75,14 +75,23 @@ def _measure_here(row: Row, scale: float, rounds: int | None) -> dict[str, Any]:
     elif row.measures_memory:
         for run in trial.candidates.values():
             run()
+    if trial.confirm is not None:
+        trial.confirm()
     del trial
 
     case = row.build(scale)
+    if case.confirm is not None:
+        case.confirm()
     memory = {}
     if row.measures_memory:
         memory = {name: _peak_mb(run) for name, run in case.candidates.items()}
     times = _interleaved(case.candidates, rounds or row.rounds, row.warm_up)
-    return {"times": times, "memory_mb": memory, "allowed_mb": case.allowed_mb}
+    return {
+        "times": times,
+        "memory_mb": memory,
+        "allowed_mb": case.allowed_mb,
+        "units": dict(case.units),
+    }
 
 
 # ------------------------------------------------------------------------------- time

@@ -56,6 +56,12 @@ class Case:
     allowed_mb: float | None = None
     """Memory that the row may take, for the target ``within_memory``."""
 
+    confirm: Callable[[], None] | None = None
+    """Called once on the data that are timed, raises where ours did not do its job."""
+
+    units: Mapping[str, float] = field(default_factory=dict)
+    """What the time of ours is divided by, for the note "… ns per cell"."""
+
     @property
     def candidates(self) -> dict[str, Callable[[], Any]]:
         return {"ours": self.ours, **self.peers}

@@ -75,24 +75,32 @@ class NBModel:
             scoring.softmax(out)
 
         def work_two(codes: Codes, tables: Any, rows: slice, out: Any) -> None:
-            odds = np.full(len(out), self.log_prior[1] - self.log_prior[0])
-            for block, (starts, table) in zip(codes.blocks, tables, strict=True):
-                scoring.gather_difference(block.values[rows], starts, table, odds)
+            odds = self._odds(codes, tables, rows)
             odds *= self.link_scale
             scoring.logistic(odds, out)
 
-        # Two classes need one number per code instead of two, and one exponential.
-        two = self.n_classes == 2 and not codes.n_numbers
-        if two and np.isfinite(self.log_prior).all():
-            difference = np.ascontiguousarray(self.table[:, 1] - self.table[:, 0])
-            return self._by_block(codes, n_jobs, work_two, difference)
+        if self._has_odds(codes):
+            return self._by_block(codes, n_jobs, work_two, self._differences)
         return self._by_block(codes, n_jobs, work)
 
     def predict(self, codes: Codes, n_jobs: int | None = None) -> NDArray[Any]:
         """Most probable class of every row; ties go to the larger prior."""
-        scores = self.scores(codes, n_jobs)
-        order = self.tie_order
-        return self.classes[order[np.argmax(scores[:, order], axis=1)]]
+        order = self.tie_order.astype(np.uint64)
+        chosen = np.empty(codes.n_rows, dtype=np.int64)
+
+        def work(codes: Codes, tables: Any, rows: slice, out: Any) -> None:
+            self._score_block(codes, tables, rows, out)
+            scoring.best(out, order, chosen[rows])
+
+        def work_two(codes: Codes, tables: Any, rows: slice, out: Any) -> None:
+            odds = self._odds(codes, tables, rows)
+            chosen[rows] = np.where(odds == 0.0, order[0], odds > 0.0)
+
+        if self._has_odds(codes):
+            self._by_block(codes, n_jobs, work_two, self._differences, width=0)
+        else:
+            self._by_block(codes, n_jobs, work)
+        return self.classes[chosen]
 
     def contributions(self, codes: Codes) -> NDArray[np.float64]:
         """Say what each attribute adds to each class score, shape (n, d, K).
@@ -113,19 +121,38 @@ class NBModel:
             out[:, j] = part
         return out
 
+    # Two classes need one number per code instead of two, and one exponential.
+
+    def _has_odds(self, codes: Codes) -> bool:
+        two = self.n_classes == 2 and not codes.n_numbers
+        return two and bool(np.isfinite(self.log_prior).all())
+
+    @cached_property
+    def _differences(self) -> NDArray[np.float64]:
+        return np.ascontiguousarray(self.table[:, 1] - self.table[:, 0])
+
+    def _odds(self, codes: Codes, tables: Any, rows: slice) -> NDArray[np.float64]:
+        """Log-odds of the second class in a block of rows."""
+        n = len(range(*rows.indices(codes.n_rows)))
+        odds = np.full(n, self.log_prior[1] - self.log_prior[0])
+        for block, (starts, table) in zip(codes.blocks, tables, strict=True):
+            scoring.gather_difference(block.values[rows], starts, table, odds)
+        return odds
+
     def _by_block(
         self,
         codes: Codes,
         n_jobs: int | None,
         work: Any,
         table: NDArray[np.float64] | None = None,
+        width: int | None = None,
     ) -> NDArray[np.float64]:
         """Run ``work`` over blocks of rows, each writing its part of the result."""
         if codes.schema is not self.schema and codes.schema != self.schema:
             raise ValueError("The codes were made with another schema than the model.")
         table = self.table if table is None else table
         tables = [_spread(block, codes, table) for block in codes.blocks]
-        out = np.empty((codes.n_rows, self.n_classes))
+        out = np.empty((codes.n_rows, self.n_classes if width is None else width))
 
         def one(rows: slice) -> None:
             work(codes, tables, rows, out[rows])

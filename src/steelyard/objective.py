@@ -19,7 +19,7 @@ __all__ = ["Objective", "Penalty"]
 
 # Rows from which a sampled Hessian is made: about fifty per attribute.
 _SAMPLE_PER_FEATURE = 50
-_SAMPLE_LEAST = 2_000
+_SAMPLE_LEAST = 1_000
 _SAMPLE_MOST = 10_000
 _SAMPLE_CELLS = 8_000_000
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
 
@@ -17,7 +17,7 @@ from steelyard.losses import DevianceLoss, ExponentialLoss
 from steelyard.model import NBModel
 from steelyard.objective import Objective, Penalty
 from steelyard.proba import GaussianTable
-from steelyard.solvers import Solution, resolve_solver
+from steelyard.solvers import Solution, keeps_growing, resolve_solver
 from steelyard.table.codes import CodeBlock, Codes
 from steelyard.table.schema import TableSchema
 from steelyard.weighting import Effect, Evidence, MixtureWeighting, Weighting
@@ -59,7 +59,12 @@ class Problem:
             )
             quick = resolve_solver(setting, near, max(tol, 1e-5), max_iter)
             start = quick.minimize(near, start, self.lower, self.upper).weights
-        return solver.minimize(objective, start, self.lower, self.upper)
+        solution = solver.minimize(objective, start, self.lower, self.upper)
+        if solution.status == "converged" and keeps_growing(
+            objective, solution.weights, solution.value, self.lower, self.upper
+        ):
+            return replace(solution, status="separable")
+        return solution
 
     def named(self, weights: NDArray[np.float64]) -> dict[str, Any]:
         """Name weights as fitted attributes of a classifier."""

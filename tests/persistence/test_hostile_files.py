@@ -22,7 +22,7 @@ from steelyard.persistence.reader import InvalidContentError
 pytestmark = pytest.mark.plain
 
 FUZZ = settings(
-    max_examples=250,
+    max_examples=100,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
@@ -140,7 +140,7 @@ def test_further_entries_of_the_document_are_refused(small_model, tmp_path):
 def test_an_edited_number_is_refused(small_model, tmp_path):
     path = tmp_path / "model.json"
     document = json.loads(saved(small_model, path))
-    document["content"]["table"][1][0] += 1e-15
+    document["content"]["model"]["table"][1][0] += 1e-15
     path.write_text(json.dumps(document))
     with pytest.raises(ModelFileError, match="checksum"):
         sy.load(path)
@@ -206,6 +206,11 @@ ODD = [
     "gaussian-weka",
     "binned",
     "\ud800",
+    "sum",
+    "mixture",
+    "pairs",
+    "WeightedNB",
+    "RegularizedNB",
     [],
     [[]],
     [None],
@@ -225,8 +230,25 @@ ODD = [
     {"part": "MDLDiscretizer", "settings": {"criterion": 1, "x": 2}},
     {"part": "FixedEdgesDiscretizer", "settings": {"edges": 3, "n_jobs": None}},
     {"part": "NaiveBayes", "settings": {}},
+    {"part": "LBFGS", "settings": {}},
+    {"part": "DevianceLoss", "settings": {"multiplier": 0}},
+    {"part": "DevianceLoss", "settings": {"multiplier": 2}},
+    {"part": "AttributeWeighting", "settings": {"prior_weight": 1}},
+    {"part": "Newton", "settings": {"tol": 1e-3, "max_iter": 10**400}},
+    {"tuple": []},
+    {"tuple": [0, {"number": "inf"}]},
+    {"tuple": 3},
+    {"tuple": [], "mapping": []},
+    {"number": "inf"},
+    {"number": "-inf"},
+    {"number": "nan"},
+    {"number": "1"},
+    {"number": 1},
+    {"number": "inf", "tuple": []},
+    {"columns": [], "rows": [[]]},
     {"__class__": "os.system"},
 ]
+KINDS = ["plain", "attribute", "value", "mixture", "pairs", "pairs of mixtures"]
 
 
 def nested(depth):
@@ -248,11 +270,25 @@ def places(value, path=()):
 
 
 @st.composite
+def descents(draw, value):
+    """Draw the way to a node, so that small sections are found as often as tables."""
+    path = ()
+    while isinstance(value, (dict, list)) and value:
+        if path and draw(st.integers(0, 3)) == 0:
+            break
+        keys = sorted(value) if isinstance(value, dict) else range(len(value))
+        path = (*path, draw(st.sampled_from(keys)))
+        value = value[path[-1]]
+    return path
+
+
+@st.composite
 def mutations(draw, content):
     """Change a document in one to three places."""
     changed = copy.deepcopy(content)
     for _ in range(draw(st.integers(1, 3))):
-        where = draw(st.sampled_from(list(places(changed))))
+        anywhere = st.sampled_from(list(places(changed)))
+        where = draw(anywhere | descents(changed) | descents(changed))
         if not where:
             continue
         parent = changed
@@ -277,10 +313,13 @@ def mutations(draw, content):
     return changed
 
 
-@given(st.data())
+@pytest.mark.parametrize("kind", KINDS)
+@given(data=st.data())
 @FUZZ
-def test_a_changed_structure_is_refused_or_predicts(model, frame, write_content, data):
-    content = data.draw(mutations(content_of(model)))
+def test_a_changed_structure_is_refused_or_predicts(
+    kind, learned_models, frame, write_content, data
+):
+    content = data.draw(mutations(content_of(learned_models(kind))))
     try:
         clf = sy.load(write_content(content))
     except ModelFileError as error:
@@ -289,11 +328,12 @@ def test_a_changed_structure_is_refused_or_predicts(model, frame, write_content,
     predicts(clf, frame)
 
 
-@given(st.data())
+@pytest.mark.parametrize("kind", KINDS)
+@given(data=st.data())
 @FUZZ
-def test_the_reader_itself_finds_what_is_wrong(model, frame, data):
+def test_the_reader_itself_finds_what_is_wrong(kind, learned_models, frame, data):
     """Without the net that ``load`` spreads under it."""
-    content = data.draw(mutations(content_of(model)))
+    content = data.draw(mutations(content_of(learned_models(kind))))
     try:
         clf = estimator_from(content)
     except InvalidContentError as error:
@@ -340,7 +380,7 @@ def test_odd_settings_are_refused_at_once_or_when_learning_goes_on(
 
 
 @pytest.mark.parametrize("depth", [10, 400, 5000])
-@pytest.mark.parametrize("where", ["settings", "features", "table", "counts"])
+@pytest.mark.parametrize("where", ["settings", "features", "model", "fitted"])
 def test_deep_nesting_is_refused(where, depth, model, tmp_path):
     path = tmp_path / "model.json"
     content = content_of(model)
@@ -437,25 +477,39 @@ def test_an_attribute_that_makes_no_sense_is_refused(feature, changes, small_mod
 @pytest.mark.parametrize(
     ("where", "value"),
     [
-        (("log_prior",), ["-inf", "-inf"]),
-        (("log_prior",), [1e101, 0.0]),
-        (("log_prior",), ["inf", 0.0]),
-        (("log_prior",), [0.0]),
-        (("table",), []),
-        (("table", 1, 0), "-inf"),
-        (("table", 1, 0), -1e200),
-        (("table", 1, 0), True),
-        (("gaussian", "deviation"), [[0.0, 1.0]]),
-        (("gaussian", "deviation"), [[-1.0, 1.0]]),
-        (("gaussian", "deviation"), [[5e-324, 1.0]]),
-        (("gaussian", "mean"), [[0.0]]),
-        (("gaussian", "mean"), [0.0, 0.0]),
-        (("counts", "by_class"), [-1.0, 1.0]),
-        (("counts", "by_code", 0), [0.0]),
-        (("counts", "squares"), [[-1.0, 1.0]]),
-        (("counts", "weight"), [["1", 1.0]]),
-        (("class_count",), [[1.0], [1.0]]),
-        (("class_count",), {"0": 1.0, "1": 1.0}),
+        (("model", "log_prior"), ["-inf", "-inf"]),
+        (("model", "log_prior"), [1e101, 0.0]),
+        (("model", "log_prior"), ["inf", 0.0]),
+        (("model", "log_prior"), [0.0]),
+        (("model", "table"), []),
+        (("model", "table", 1, 0), "-inf"),
+        (("model", "table", 1, 0), -1e200),
+        (("model", "table", 1, 0), True),
+        (("model", "gaussian", "deviation"), [[0.0, 1.0]]),
+        (("model", "gaussian", "deviation"), [[-1.0, 1.0]]),
+        (("model", "gaussian", "deviation"), [[5e-324, 1.0]]),
+        (("model", "gaussian", "mean"), [[0.0]]),
+        (("model", "gaussian", "mean"), [0.0, 0.0]),
+        (("fitted", "counts_", "by_class"), [-1.0, 1.0]),
+        (("fitted", "counts_", "by_code", 0), [0.0]),
+        (("fitted", "counts_", "squares"), [[-1.0, 1.0]]),
+        (("fitted", "counts_", "weight"), [["1", 1.0]]),
+        (("fitted", "class_count_"), [[1.0], [1.0]]),
+        (("fitted", "class_count_"), {"0": 1.0, "1": 1.0}),
+        (("fitted", "class_log_prior_"), ["-inf", "-inf"]),
+        (("fitted", "class_log_prior_"), [0.0, None]),
+        (("fitted", "attribute_weights_"), [1.0, 1.0]),  # not of this class
+        (("fitted", "objective_"), 1.0),
+        (("model", "link_scale"), 0.0),
+        (("model", "link_scale"), -1.0),
+        (("model", "link_scale"), 1e51),
+        (("model", "link_scale"), "inf"),
+        (("model", "kind"), "pairs"),
+        (("model", "kind"), "mixture"),
+        (("model", "kind"), None),
+        (("model", "gaussian", "weight"), []),
+        (("model", "gaussian", "weight"), [[1.0, 1e51]]),
+        (("model", "gaussian", "weight"), [[1.0, True]]),
     ],
     ids=repr,
 )
@@ -465,7 +519,7 @@ def test_numbers_of_a_wrong_shape_or_range_are_refused(where, value, small_model
     for key in where[:-1]:
         parent = parent[key]
     parent[where[-1]] = value
-    with pytest.raises(InvalidContentError, match=f"content.{where[0]}"):
+    with pytest.raises(InvalidContentError, match=rf"content\.{where[0]}"):
         estimator_from(content)
 
 

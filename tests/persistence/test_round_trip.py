@@ -307,7 +307,7 @@ def test_settings_by_name_come_back(frame, assert_same_models):
     ).fit(frame.drop(columns="flag"), y)
     again = in_memory(clf)
     assert again.categorical_features == ["level"]
-    assert again.numeric["cut"].edges == {"cut": [0.0, 1.0]}
+    assert again.numeric["cut"].edges == {"cut": (0.0, 1.0)}
     assert_same_models(clf, clone(again).fit(frame.drop(columns="flag"), y))
 
 

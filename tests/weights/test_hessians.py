@@ -68,7 +68,7 @@ def test_gauss_newton_equals_the_exact_hessian_where_residuals_vanish(problem_of
     X = np.repeat([["a"], ["b"]], 2000, axis=0)
     y = np.repeat([0, 1], 2000)
     settings = {"loss": "brier", "bounds": None}
-    objective, sample, _ = problem_with(settings, X, y, problem_of, weighted=False)
+    _, sample, _ = problem_with(settings, X, y, problem_of, weighted=False)
     weights = np.array([8.0])
     exact, stand_in = sample.hessian(weights), sample.hessian(weights, exact=False)
     np.testing.assert_allclose(exact, stand_in, atol=1e-12)

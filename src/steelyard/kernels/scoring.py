@@ -14,6 +14,7 @@ from numba import njit
 __all__ = [
     "add_densities",
     "add_intervals",
+    "best",
     "gather",
     "gather_difference",
     "log_softmax",
@@ -102,6 +103,22 @@ def gather_difference(values, starts, differences, odds):
         for j in range(fours, b):
             total += differences[starts[j] + values[i, j]]
         odds[i] += total
+
+
+@njit(cache=True, nogil=True)
+def best(scores, order, out):
+    """Position of the largest score of each row; of equal ones the first in order.
+
+    scores (n, K), order (K,) uint64 -> out (n,) int64.
+    """
+    n, n_classes = scores.shape
+    for i in range(n):
+        top = order[0]
+        for k in range(1, n_classes):
+            c = order[k]
+            if scores[i, c] > scores[i, top]:
+                top = c
+        out[i] = top
 
 
 @njit(cache=True, nogil=True)

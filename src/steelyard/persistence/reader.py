@@ -10,7 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["InvalidContentError", "Reader", "float_list"]
+__all__ = [
+    "InvalidContentError",
+    "Reader",
+    "float_list",
+    "log_list",
+    "read_tagged",
+    "tagged_number",
+]
 
 # Whole numbers up to here are float64 numbers too.
 _EXACT = 1 << 53
@@ -36,6 +43,10 @@ class Reader:
             raise self.complaint(key, "is missing")
         self._left.discard(key)
         return self._value[key]
+
+    def has(self, key: str) -> bool:
+        """Whether there is a value of that name."""
+        return key in self._value
 
     def complaint(self, key: str, what: str) -> InvalidContentError:
         """Return the error that says what is wrong with a value."""
@@ -68,7 +79,7 @@ class Reader:
 
     def number(self, key: str) -> float:
         """Return a finite number."""
-        return float(self._floats([self.get(key)], key)[0])
+        return float(self.floats(key, ()))
 
     def items(self, key: str) -> list[Any]:
         """Return a list."""
@@ -88,6 +99,21 @@ class Reader:
             raise self.complaint(key, "must be sorted, without repetition")
         return found
 
+    def whole(self, key: str, *, low: int = 0) -> int:
+        """Return a whole number that float64 could hold too."""
+        value = self.get(key)
+        if type(value) is not int or not low <= value <= _EXACT:
+            raise self.complaint(key, f"must be a whole number from {low}")
+        return value
+
+    def numbered(self, key: str, n: int) -> Reader:
+        """Return a list of n items as an object with the keys "0" to "n - 1"."""
+        found = self.items(key)
+        if len(found) != n:
+            raise self.complaint(key, f"must hold {n} items")
+        entries = {str(i): item for i, item in enumerate(found)}
+        return Reader(entries, f"{self._where}.{key}")
+
     def floats(
         self,
         key: str,
@@ -96,18 +122,16 @@ class Reader:
         low: float = -math.inf,
         high: float = math.inf,
     ) -> NDArray[np.float64]:
-        """Return an array of finite numbers of a known shape, one or two dimensions.
+        """Return an array of finite numbers of a known shape; () is one number.
 
         The lists are compared with the shape before anything is set aside for it.
         """
-        rows = self.items(key)
-        if len(rows) != shape[0]:
-            raise self.complaint(key, f"must have shape {shape}")
-        if len(shape) == 2:
-            if not all(type(row) is list and len(row) == shape[1] for row in rows):
+        cells = [self.get(key)]
+        for size in shape:
+            if not all(type(row) is list and len(row) == size for row in cells):
                 raise self.complaint(key, f"must have shape {shape}")
-            rows = list(chain.from_iterable(rows))
-        array = self._floats(rows, key)
+            cells = list(chain.from_iterable(cells))
+        array = self._floats(cells, key)
         if array.size and not (low <= array.min() and array.max() <= high):
             raise self.complaint(key, f"must hold numbers from {low:g} to {high:g}")
         return array.reshape(shape)
@@ -138,6 +162,24 @@ class Reader:
         return array
 
 
-def float_list(array: NDArray[np.float64]) -> Any:
-    """Return nested lists of the numbers of an array."""
+def float_list(array: Any) -> Any:
+    """Return nested lists of the numbers of an array, or one number."""
     return np.asarray(array, dtype=np.float64).tolist()
+
+
+def log_list(array: NDArray[np.float64]) -> list[Any]:
+    """Return logarithms, with "-inf" for that of zero."""
+    return ["-inf" if x == -math.inf else x for x in float_list(array)]
+
+
+def tagged_number(value: float) -> Any:
+    """Return a number as it is, or an object for one that JSON does not know."""
+    return value if math.isfinite(value) else {"number": repr(value)}
+
+
+def read_tagged(value: Any, where: str, words: Sequence[str]) -> float:
+    """Return the number that an object of ``tagged_number`` stands for."""
+    reader = Reader(value, where)
+    number = float(reader.text("number", words))
+    reader.finish()
+    return number

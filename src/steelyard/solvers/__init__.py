@@ -6,7 +6,7 @@ from typing import Any
 
 from steelyard.exceptions import ParameterError
 from steelyard.objective import Objective
-from steelyard.solvers.base import Solution, Solver
+from steelyard.solvers.base import Solution, Solver, keeps_growing
 from steelyard.solvers.fixed import Fixed
 from steelyard.solvers.lbfgs import LBFGS, published_lbfgs
 from steelyard.solvers.newton import Newton
@@ -18,6 +18,7 @@ __all__ = [
     "Newton",
     "Solution",
     "Solver",
+    "keeps_growing",
     "resolve_solver",
 ]
 

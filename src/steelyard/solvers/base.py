@@ -11,7 +11,15 @@ from sklearn.base import BaseEstimator
 
 from steelyard.objective import Objective
 
-__all__ = ["Solution", "Solver", "Status", "projected_gradient", "runaway"]
+__all__ = [
+    "Solution",
+    "Solver",
+    "Status",
+    "is_flat",
+    "keeps_growing",
+    "projected_gradient",
+    "runaway",
+]
 
 Status = Literal["converged", "iterations", "separable", "stalled"]
 
@@ -64,9 +72,22 @@ def projected_gradient(
     return np.asarray(weights - np.clip(weights - gradient, lower, upper))
 
 
+def is_flat(
+    weights: NDArray[np.float64],
+    value: float,
+    gradient: NDArray[np.float64],
+    lower: NDArray[np.float64],
+    upper: NDArray[np.float64],
+    tol: float,
+) -> bool:
+    """Whether the first-order conditions hold as far as rounding lets them."""
+    step = projected_gradient(weights, gradient, lower, upper)
+    size = float(np.abs(step).max(initial=0.0))
+    return bool(size <= max(np.sqrt(tol), 1e-7) * max(1.0, abs(value)))
+
+
 def runaway(
     objective: Objective,
-    weights: NDArray[np.float64],
     value: float,
     lower: NDArray[np.float64],
     upper: NDArray[np.float64],
@@ -79,9 +100,27 @@ def runaway(
     """
     if objective.penalty is not None:
         return None
-    perfect = value < _SMALLEST_LOSS * objective.rows.total_weight
+    if value >= _SMALLEST_LOSS * objective.rows.total_weight:
+        return None
     unbounded = np.isinf(lower) | np.isinf(upper)
-    if not unbounded.any():
-        return "converged" if perfect else None
-    large = np.abs(weights[unbounded]).max() > _LARGEST_WEIGHT
-    return "separable" if perfect or large else None
+    return "separable" if unbounded.any() else "converged"
+
+
+def keeps_growing(
+    objective: Objective,
+    weights: NDArray[np.float64],
+    value: float,
+    lower: NDArray[np.float64],
+    upper: NDArray[np.float64],
+) -> bool:
+    """Whether some weights of a solution are large, and could as well be larger.
+
+    Some rows can then be separated, though not all. A weight of an attribute that says
+    little may be large too, but has an optimum.
+    """
+    unbounded = np.isinf(lower) | np.isinf(upper)
+    large = unbounded & (np.abs(weights) > _LARGEST_WEIGHT)
+    if not large.any() or objective.penalty is not None:
+        return False
+    further = np.where(large, 2.0 * weights, weights)
+    return bool(objective(further)[0] <= value * (1.0 + 1e-9))

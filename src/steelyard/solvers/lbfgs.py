@@ -12,6 +12,7 @@ from steelyard.solvers.base import (
     Solution,
     Solver,
     Status,
+    is_flat,
     projected_gradient,
     runaway,
 )
@@ -80,53 +81,62 @@ class LBFGS(Solver):
                     "evaluations": objective.n_evaluations,
                 }
             )
-            stopped = runaway(objective, x, value, lower, upper)
+            stopped = runaway(objective, value, lower, upper)
             if stopped and self.gradient_tol is None:
                 best["status"] = stopped
                 raise StopIteration
 
         inside = np.clip(start, lower, upper)
+        if (lower == upper).all():
+            return Solution(inside, objective(inside)[0], "converged", 0)
         ftol, gtol = self.tol, self.gradient_tol
         if gtol is None:
             # The decrease of one iteration says little about what is left: go on until
             # the gradient agrees. SciPy measures decreases against 1 at least, so an
             # objective below that is scaled up.
             first = objective(inside)[0]
-            stopped = runaway(objective, inside, first, lower, upper)
+            stopped = runaway(objective, first, lower, upper)
             if stopped:
                 return Solution(inside, first, stopped, 1, records)
             first = max(first, 1e-300)
             scale = max(1.0, 1.0 / first)
             ftol, gtol = 1e-5 * self.tol, 1e-4 * np.sqrt(self.tol) * first * scale
-        result = minimize(
-            function,
-            inside,
-            jac=True,
-            method="L-BFGS-B",
-            bounds=Bounds(lower, upper),
-            callback=callback,
-            options={
-                "maxcor": self.memory,
-                "maxiter": self.max_iter,
-                "maxfun": 20 * self.max_iter,
-                "ftol": ftol,
-                "gtol": gtol,
-            },
-        )
-        status: Status = "converged"
-        if "status" in best:
-            status = best["status"]
-        elif result.status == 1:
-            status = "iterations"
-        elif result.status != 0:
-            status = "stalled"
-        return Solution(
-            np.asarray(result.x),
-            float(result.fun) / scale,
-            status,
-            int(result.nit),
-            records,
-        )
+        x, n_iter, before = inside, 0, np.inf
+        while True:
+            result = minimize(
+                function,
+                x,
+                jac=True,
+                method="L-BFGS-B",
+                bounds=Bounds(lower, upper),
+                callback=callback,
+                options={
+                    "maxcor": self.memory,
+                    "maxiter": self.max_iter - n_iter,
+                    "maxfun": 20 * self.max_iter,
+                    "ftol": ftol,
+                    "gtol": gtol,
+                },
+            )
+            x, value = np.asarray(result.x), float(result.fun) / scale
+            n_iter += int(result.nit)
+            slope = np.asarray(result.jac) / scale
+            flat = is_flat(x, value, slope, lower, upper, self.tol)
+            status: Status = "converged"
+            if "status" in best:
+                status = best["status"]
+            elif result.status == 1 or n_iter >= self.max_iter:
+                status = "converged" if flat else "iterations"
+            elif self.gradient_tol is not None:
+                status = "converged" if result.status == 0 or flat else "stalled"
+            elif not flat:
+                # A step of next to nothing ends the search even on a slope: go on from
+                # there with an empty memory, as long as that helps.
+                if value < before - self.tol * abs(value):
+                    before = value
+                    continue
+                status = "stalled"
+            return Solution(x, value, status, n_iter, records)
 
 
 def published_lbfgs() -> LBFGS:

@@ -13,6 +13,7 @@ from steelyard.solvers.base import (
     Solution,
     Solver,
     Status,
+    is_flat,
     projected_gradient,
     runaway,
 )
@@ -25,7 +26,7 @@ _SMALLEST_STEP = 1e-10
 
 # A step that achieves less than this share of what the quadratic model promised shows
 # that the Hessian is out of date.
-_FRESH = 0.7
+_FRESH = 0.5
 
 
 class Newton(Solver):
@@ -86,7 +87,7 @@ class Newton(Solver):
         n_iter = 0
         while n_iter < self.max_iter:
             n_iter += 1
-            stopped = runaway(objective, state.weights, state.value, lower, upper)
+            stopped = runaway(objective, state.value, lower, upper)
             if stopped:
                 status = stopped
                 break
@@ -153,13 +154,16 @@ class _State:
 
     def _refresh(self) -> None:
         """Make the Hessian at the current weights, positive definite in any case."""
-        matrix = self._sample.hessian(self.weights)
+        # A sample's exact Hessian is hardly ever definite where the loss is not convex.
+        exact = self._objective.is_convex or self._sample.is_all
+        matrix = self._sample.hessian(self.weights, exact=exact)
         # A value that no sampled row holds leaves a flat direction behind that the full
         # data do not have; a little damping keeps such steps short.
         share = 1e-12 if self._sample.is_all else 1e-6
-        if not self._objective.is_convex and not _is_positive(self._free(matrix)):
-            matrix = self._sample.hessian(self.weights, exact=False)
+        if not self._objective.is_convex:
             share = 1e-6
+            if exact and not _is_positive(self._free(matrix)):
+                matrix = self._sample.hessian(self.weights, exact=False)
         diagonal = np.diag(matrix)
         level = max(float(diagonal.mean()), 1e-300)
         matrix = matrix + np.diag(np.full(len(matrix), share * level))
@@ -197,7 +201,7 @@ class _State:
         self._note(t)
         self.is_current = False
         wanted = promised if t == 1.0 else -t * slope * (1 - 0.5 * t)
-        if t < 1.0 or abs(achieved - wanted) > (1.0 - _FRESH) * wanted:
+        if t < 1.0 or achieved < _FRESH * wanted:
             self._matrix = self._model = None
         elif self._sample.is_all and len(self.weights) <= 200:
             # Cheap enough to keep exact, which makes the convergence quadratic.
@@ -237,9 +241,9 @@ class _State:
 
     def is_flat(self, tol: float) -> bool:
         """Whether the first-order conditions hold as far as rounding lets them."""
-        step = projected_gradient(self.weights, self.gradient, self._lower, self._upper)
-        size = float(np.abs(step).max(initial=0.0))
-        return size <= max(np.sqrt(tol), 1e-7) * max(1.0, abs(self.value))
+        return is_flat(
+            self.weights, self.value, self.gradient, self._lower, self._upper, tol
+        )
 
     def _note(self, step: float) -> None:
         move = projected_gradient(self.weights, self.gradient, self._lower, self._upper)

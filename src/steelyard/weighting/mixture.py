@@ -143,15 +143,10 @@ class MixtureWeighting(Weighting):
         out[1 : 1 + n_d, 1 : 1 + n_d] = d_size
         out[1 + n_d :, 1 + n_d :] = i_size
         k = len(likelihoods)
-        cross = []
-        for c in range(k):
-            bent = likelihoods[0] * m_di[:, c, 0]
-            for e in range(1, k):
-                bent += likelihoods[e] * m_di[:, c, e]
-            cross.append(likelihoods[c] @ bent.T)
+        bent = m_di @ likelihoods.transpose(2, 0, 1)
+        by_class = np.stack([likelihoods[c] @ bent[:, c] for c in range(k)])
         to_d = np.einsum("cjs,sc->cj", likelihoods, a_d)
         to_i = np.einsum("cjs,sc->j", likelihoods, a_i)
-        by_class = np.stack(cross)
         if self.prior_weight:
             # The prior's weight of the first half is shared by its classes.
             top = by_class[:, :1].sum(axis=0)

@@ -1,0 +1,153 @@
+"""Models in a file: one sum, a mixture of two, or one for each pair of classes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.composite import MixtureModel, PairwiseModel
+from steelyard.exceptions import ParameterError
+from steelyard.model import NBModel
+from steelyard.persistence.reader import Reader, float_list, log_list
+from steelyard.proba import GaussianTable
+from steelyard.table.schema import TableSchema
+
+__all__ = ["LARGEST_LOG", "LARGEST_WEIGHT", "MODELS", "describe_model", "read_model"]
+
+# Far more than any logarithm of a probability, yet any number of them adds up without
+# overflow; and the smallest deviation whose inverse does not overflow. A log-density is
+# 5e199 at most in size, so that with a weight and a link scale it stays finite too.
+LARGEST_LOG = 1e100
+LARGEST_WEIGHT = 1e50
+_SMALLEST_SCALE = 1e-50
+_SMALLEST_DEVIATION = 1e-307
+
+
+@dataclass(frozen=True)
+class ModelKind:
+    """A kind of model: how it is described, and how it is read."""
+
+    model: type
+    describe: Callable[[Any], dict[str, Any]]
+    read: Callable[[Reader, TableSchema, NDArray[Any]], Any]
+
+
+def describe_model(model: Any) -> dict[str, Any]:
+    """Describe a model, with the name of its kind."""
+    for name, kind in MODELS.items():
+        if type(model) is kind.model:
+            return {"kind": name, **kind.describe(model)}
+    raise ParameterError(
+        f"A {type(model).__module__}.{type(model).__name__} cannot be saved: a model "
+        "file cannot describe it. Use pickle."
+    )
+
+
+def read_model(
+    reader: Reader, schema: TableSchema, classes: NDArray[Any], kinds: Sequence[str]
+) -> Any:
+    """Return a model of one of some kinds, for attributes and classes."""
+    model = MODELS[reader.text("kind", kinds)].read(reader, schema, classes)
+    reader.finish()
+    return model
+
+
+# -------------------------------------------------------------------------------- kinds
+
+
+def _sum(model: NBModel) -> dict[str, Any]:
+    gaussian = model.gaussian
+    weight = gaussian.weight
+    return {
+        "log_prior": log_list(model.log_prior),
+        "table": float_list(model.table),
+        "gaussian": {
+            "mean": float_list(gaussian.mean),
+            "deviation": float_list(gaussian.deviation),
+            "weight": None if weight is None else float_list(weight),
+        },
+        "link_scale": float(model.link_scale),
+    }
+
+
+def _read_sum(reader: Reader, schema: TableSchema, classes: NDArray[Any]) -> NBModel:
+    k, v, g = len(classes), schema.n_codes, len(schema.gaussian)
+    log_prior = reader.logs("log_prior", k, LARGEST_LOG)
+    table = reader.floats("table", (v, k), low=-LARGEST_LOG, high=LARGEST_LOG)
+    density = reader.inner("gaussian")
+    weight = None
+    if density.get("weight") is not None:
+        weight = density.floats(
+            "weight", (g, k), low=-LARGEST_WEIGHT, high=LARGEST_WEIGHT
+        )
+    gaussian = GaussianTable(
+        density.floats("mean", (g, k)),
+        density.floats("deviation", (g, k), low=_SMALLEST_DEVIATION),
+        np.array([schema.features[j].step for j in schema.gaussian], dtype=np.float64),
+        weight,
+    )
+    density.finish()
+    scale = reader.floats("link_scale", (), low=_SMALLEST_SCALE, high=LARGEST_WEIGHT)
+    return NBModel(schema, classes, log_prior, table, gaussian, float(scale))
+
+
+def _mixture(model: MixtureModel) -> dict[str, Any]:
+    return {
+        "alpha": float(model.alpha),
+        "specific": describe_model(model.specific),
+        "shared": describe_model(model.shared),
+    }
+
+
+def _read_mixture(
+    reader: Reader, schema: TableSchema, classes: NDArray[Any]
+) -> MixtureModel:
+    return MixtureModel(
+        float(reader.floats("alpha", (), low=0.0, high=1.0)),
+        read_model(reader.inner("specific"), schema, classes, ["sum"]),
+        read_model(reader.inner("shared"), schema, classes, ["sum"]),
+    )
+
+
+def _pairs(model: PairwiseModel) -> dict[str, Any]:
+    return {
+        "pairs": [list(pair) for pair in model.pairs],
+        "models": [describe_model(one) for one in model.models],
+        "log_prior": log_list(model.log_prior),
+    }
+
+
+def _read_pairs(
+    reader: Reader, schema: TableSchema, classes: NDArray[Any]
+) -> PairwiseModel:
+    k = len(classes)
+    n = k * (k - 1) // 2
+    # Counted before the pairs are made: a file of many classes is still a small file.
+    found = reader.items("pairs")
+    if len(found) != n or found != [list(pair) for pair in combinations(range(k), 2)]:
+        raise reader.complaint("pairs", "must be all pairs of classes in order")
+    pairs = tuple(combinations(range(k), 2))
+    models = reader.numbered("models", n)
+    return PairwiseModel(
+        classes,
+        pairs,
+        tuple(
+            read_model(
+                models.inner(str(i)), schema, classes[list(pair)], ["sum", "mixture"]
+            )
+            for i, pair in enumerate(pairs)
+        ),
+        reader.logs("log_prior", k, LARGEST_LOG),
+    )
+
+
+MODELS: dict[str, ModelKind] = {
+    "sum": ModelKind(NBModel, _sum, _read_sum),
+    "mixture": ModelKind(MixtureModel, _mixture, _read_mixture),
+    "pairs": ModelKind(PairwiseModel, _pairs, _read_pairs),
+}

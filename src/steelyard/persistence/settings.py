@@ -1,0 +1,300 @@
+"""Settings in a model file: plain values as they are, everything else tagged."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence, Set
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from steelyard.exceptions import ParameterError
+from steelyard.losses import (
+    BrierLoss,
+    DevianceLoss,
+    ExponentialLoss,
+    LogLoss,
+    resolve_loss,
+)
+from steelyard.persistence.reader import (
+    InvalidContentError,
+    Reader,
+    read_tagged,
+    tagged_number,
+)
+from steelyard.proba import Lidstone, MEstimate, resolve_smoothing
+from steelyard.solvers import LBFGS, SOLVERS, Fixed, Newton, Solver
+from steelyard.table.discretizers import (
+    Discretizer,
+    EqualFrequencyDiscretizer,
+    EqualWidthDiscretizer,
+    FixedEdgesDiscretizer,
+    MDLDiscretizer,
+)
+from steelyard.table.encoder import CARDINALITIES, MISSING
+from steelyard.weighted import MULTICLASS, VARIANCES
+from steelyard.weighting import (
+    WEIGHTINGS,
+    AttributeWeighting,
+    ClassAttributeWeighting,
+    MixtureWeighting,
+    ValueWeighting,
+    Weighting,
+)
+
+__all__ = ["ALLOWED", "PARTS", "describe_settings", "read_settings"]
+
+# Only these parts are ever created from a file.
+PARTS: dict[str, type[BaseEstimator]] = {
+    part.__name__: part
+    for part in (
+        AttributeWeighting,
+        BrierLoss,
+        ClassAttributeWeighting,
+        DevianceLoss,
+        EqualFrequencyDiscretizer,
+        EqualWidthDiscretizer,
+        ExponentialLoss,
+        Fixed,
+        FixedEdgesDiscretizer,
+        LBFGS,
+        Lidstone,
+        LogLoss,
+        MDLDiscretizer,
+        MEstimate,
+        MixtureWeighting,
+        Newton,
+        ValueWeighting,
+    )
+}
+
+# A part inside a mapping inside a part is as deep as settings go.
+_DEEPEST = 8
+_INFINITIES = ("inf", "-inf")
+
+
+def describe_settings(owner: BaseEstimator) -> dict[str, Any]:
+    """Describe all settings of a classifier or part in JSON's own types."""
+    settings = owner.get_params(deep=False)
+    return {key: _describe(value, key) for key, value in settings.items()}
+
+
+def read_settings(
+    reader: Reader, owner: type[BaseEstimator], depth: int = 0
+) -> dict[str, Any]:
+    """Return the settings of a classifier or part, refusing those it cannot have.
+
+    They are compared by type. Whether names and numbers fit the table is left to
+    ``fit``, as for any classifier.
+    """
+    settings = {}
+    for name in owner._get_param_names():
+        value = _read(reader.get(name), depth + 1)
+        if not ALLOWED.get(name, _anything)(value):
+            raise reader.complaint(name, "is not a value of that setting")
+        settings[name] = value
+    reader.finish()
+    return settings
+
+
+def _describe(value: Any, key: str) -> Any:
+    if value is None:
+        return None
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Real):
+        return tagged_number(float(value))
+    if isinstance(value, Mapping):
+        pairs = [[_describe(k, key), _describe(v, key)] for k, v in value.items()]
+        return {"mapping": pairs}
+    if isinstance(value, Set):
+        # In one order, so that equal models make equal files.
+        return sorted((_describe(item, key) for item in value), key=repr)
+    if isinstance(value, tuple):
+        return {"tuple": [_describe(item, key) for item in value]}
+    if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):
+        return [_describe(item, key) for item in value]
+    if PARTS.get(type(value).__name__) is type(value):
+        return {"part": type(value).__name__, "settings": describe_settings(value)}
+    if hasattr(value, "__array__") and np.ndim(value) > 0:
+        return [_describe(item, key) for item in np.asarray(value)]
+    raise ParameterError(
+        f"The setting {key!r} holds a {type(value).__module__}.{type(value).__name__}, "
+        "which a model file cannot describe. Use one of the package's own parts, or "
+        "pickle."
+    )
+
+
+def _read(value: Any, depth: int) -> Any:
+    if depth > _DEEPEST:
+        raise InvalidContentError("content.settings is nested too deeply")
+    if isinstance(value, list):
+        return [_read(item, depth + 1) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InvalidContentError("content.settings holds a number that is not finite")
+    if not isinstance(value, dict):
+        return value
+    if "number" in value:
+        return read_tagged(value, "content.settings", _INFINITIES)
+    reader = Reader(value, "content.settings")
+    result: Any
+    if "tuple" in value:
+        result = tuple(_read(item, depth + 1) for item in reader.items("tuple"))
+    elif "mapping" in value:
+        result = _read_mapping(reader, depth)
+    else:
+        part = PARTS[reader.text("part", list(PARTS))]
+        result = part(**read_settings(reader.inner("settings"), part, depth + 1))
+    reader.finish()
+    return result
+
+
+def _read_mapping(reader: Reader, depth: int) -> dict[Any, Any]:
+    mapping: dict[Any, Any] = {}
+    for pair in reader.items("mapping"):
+        if not isinstance(pair, list) or len(pair) != 2:
+            raise reader.complaint("mapping", "must be a list of pairs")
+        key, item = pair
+        if isinstance(key, (list, dict)) or key in mapping:
+            raise reader.complaint("mapping", "must have different plain keys")
+        mapping[key] = _read(item, depth + 1)
+    return mapping
+
+
+# ------------------------------------------------------------------ what is allowed
+
+
+def _anything(value: Any) -> bool:
+    return True
+
+
+def _is_flag(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a value is a finite number that float64 can hold."""
+    if not isinstance(value, (bool, int, float)):
+        return False
+    return abs(value) < 1 << 1000 and math.isfinite(value)
+
+
+def _is_amount(value: Any) -> bool:
+    return _is_number(value) and value >= 0
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and 1 <= value < 1 << 63
+
+
+def _is_column(value: Any) -> bool:
+    return isinstance(value, str) or _is_number(value)
+
+
+def _one_of(*words: str | None) -> Callable[[Any], bool]:
+    return lambda value: value in words
+
+
+def _list_of(
+    is_item: Callable[[Any], bool], *words: str | None
+) -> Callable[[Any], bool]:
+    """Allow a list or tuple, or one of some words."""
+    return lambda value: (
+        all(map(is_item, value)) if isinstance(value, (list, tuple)) else value in words
+    )
+
+
+def _mapping_of(
+    is_key: Callable[[Any], bool], is_item: Callable[[Any], bool], *words: str | None
+) -> Callable[[Any], bool]:
+    """Allow a mapping, or one of some words."""
+    return lambda value: (
+        all(map(is_key, value)) and all(map(is_item, value.values()))
+        if isinstance(value, dict)
+        else value in words
+    )
+
+
+def _part_or(kind: type, words: Sequence[str]) -> Callable[[Any], bool]:
+    return lambda value: (
+        isinstance(value, kind) or (isinstance(value, str) and value in words)
+    )
+
+
+def _accepted_by(resolve: Callable[[Any], Any]) -> Callable[[Any], bool]:
+    """Allow what the package's own function for a setting does not refuse."""
+
+    def accepted(value: Any) -> bool:
+        try:
+            resolve(value)
+        except ParameterError:
+            return False
+        return True
+
+    return accepted
+
+
+def _is_bound(value: Any) -> bool:
+    infinite = isinstance(value, float) and math.isinf(value)
+    return value is None or infinite or _is_number(value)
+
+
+def _is_pair(value: Any) -> bool:
+    return _list_of(_is_bound)(value) and len(value) == 2
+
+
+def _is_bounds(value: Any) -> bool:
+    return (
+        _is_pair(value)
+        or _list_of(_is_pair, None)(value)
+        or _mapping_of(_is_column, _is_pair)(value)
+    )
+
+
+def _is_treatment(value: Any) -> bool:
+    return isinstance(value, (str, Discretizer))
+
+
+def _is_numeric(value: Any) -> bool:
+    return _is_treatment(value) or _mapping_of(_is_column, _is_treatment)(value)
+
+
+def _is_n_jobs(value: Any) -> bool:
+    return value is None or (isinstance(value, int) and value != 0)
+
+
+# Values of settings by name, of classifiers and of their parts alike. A setting of a
+# classifier has an entry; one of a part may go without, and is checked by ``fit``.
+ALLOWED: dict[str, Callable[[Any], bool]] = {
+    "bounds": _is_bounds,
+    "calibrated": _is_flag,
+    "cardinality": _one_of(*CARDINALITIES),
+    "categorical_features": _list_of(_is_column, None, "auto", "all"),
+    "center": _is_number,
+    "class_weight": _mapping_of(_anything, _is_number, None, "balanced"),
+    "gradient_tol": lambda value: value is None or _is_amount(value),
+    "lam": _is_amount,
+    "loss": _accepted_by(lambda value: resolve_loss(value).parameter),
+    "max_iter": _is_count,
+    "memory": _is_count,
+    "missing": _one_of(*MISSING),
+    "multiclass": _one_of(*MULTICLASS),
+    "n_jobs": _is_n_jobs,
+    "numeric": _is_numeric,
+    "penalty": _one_of(None, "ridge", "l1"),
+    "prior": _list_of(_is_number, "smoothed", "frequency"),
+    "prior_weight": _is_flag,
+    "published_gradient": _is_flag,
+    "smoothing": _accepted_by(resolve_smoothing),
+    "solver": _part_or(Solver, SOLVERS),
+    "tol": _is_amount,
+    "variance": _one_of(*VARIANCES),
+    "variance_floor": _is_amount,
+    "weighting": _part_or(Weighting, tuple(WEIGHTINGS)),
+}

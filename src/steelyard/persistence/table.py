@@ -1,0 +1,137 @@
+"""Classes and attributes in a model file."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.persistence.reader import InvalidContentError, Reader
+from steelyard.table.schema import FeatureSchema, TableSchema
+
+__all__ = ["describe_classes", "describe_schema", "read_classes", "read_schema"]
+
+_KINDS = ("categorical", "binned", "gaussian", "gaussian-weka")
+_CELLS = ("numbers", "text", "booleans", "nothing")
+_TEXT = (str,)
+_NUMBERS = (bool, int, float)
+
+# What the values of an array of classes may be, by the name of its type. A width of
+# text is not among the names: a file must not say how much memory to set aside.
+_CLASS_KINDS: dict[str, tuple[type, ...]] = {
+    "object": (str, bool, int, float),
+    "str": _TEXT,
+    "bool": (bool,),
+    **{f"{sign}int{bits}": (int,) for sign in ("", "u") for bits in (8, 16, 32, 64)},
+    **{f"float{bits}": (float,) for bits in (16, 32, 64)},
+}
+
+# Text of one width takes the room of the longest class for each: 64 MB at most.
+_MOST_CHARACTERS = 1 << 24
+
+
+def describe_classes(classes: NDArray[Any]) -> dict[str, Any]:
+    """Describe an array of classes: values, and what they are made of."""
+    name = "str" if classes.dtype.kind == "U" else classes.dtype.name
+    if name not in _CLASS_KINDS:  # a type of numbers that not every machine has
+        classes, name = classes.astype(np.float64), "float64"
+    return {"dtype": name, "values": classes.tolist()}
+
+
+def read_classes(reader: Reader) -> NDArray[Any]:
+    """Return an array of at least two classes."""
+    name = reader.text("dtype", list(_CLASS_KINDS))
+    kinds = _CLASS_KINDS[name]
+    if name == "object":
+        text = any(isinstance(value, str) for value in reader.items("values"))
+        kinds = _TEXT if text else _NUMBERS
+    values = reader.values("values", kinds)
+    reader.finish()
+    if len(values) < 2:
+        raise reader.complaint("values", "must hold at least two classes")
+    if name == "str" and len(values) * max(map(len, values)) > _MOST_CHARACTERS:
+        raise reader.complaint("values", "is too long for text of one width")
+    try:
+        with np.errstate(over="ignore"):
+            classes = np.array(values, dtype=name)
+    except (OverflowError, ValueError):
+        raise reader.complaint("dtype", "does not fit the classes") from None
+    # A type too narrow would turn two classes into one.
+    if classes.tolist() != values:
+        raise reader.complaint("dtype", "does not fit the classes")
+    return classes
+
+
+def describe_schema(schema: TableSchema) -> list[dict[str, Any]]:
+    """Describe the attributes of a table."""
+    return [_feature(feature) for feature in schema.features]
+
+
+def _feature(feature: FeatureSchema) -> dict[str, Any]:
+    return {
+        "name": feature.name,
+        "kind": feature.kind,
+        "cells": feature.cells,
+        "values": list(feature.values),
+        "edges": list(feature.edges),
+        "missing_is_value": feature.missing_is_value,
+        "fill": feature.fill,
+        "step": feature.step,
+    }
+
+
+def read_schema(items: list[Any]) -> TableSchema:
+    """Return the attributes of a table, at least one."""
+    if not items:
+        raise InvalidContentError("content.features must not be empty")
+    features = [
+        _read_feature(Reader(item, f"content.features[{j}]"))
+        for j, item in enumerate(items)
+    ]
+    names = [feature.name for feature in features]
+    named = [name for name in names if name is not None]
+    if named and (len(named) != len(names) or len(set(named)) != len(named)):
+        raise InvalidContentError(
+            "content.features must all have different names, or none"
+        )
+    return TableSchema(tuple(features))
+
+
+def _read_feature(reader: Reader) -> FeatureSchema:
+    name = reader.get("name")
+    if name is not None and not isinstance(name, str):
+        raise reader.complaint("name", "must be text or null")
+    kind: Any = reader.text("kind", _KINDS)
+    cells = reader.text("cells", _CELLS)
+    n_edges = len(reader.items("edges"))
+    edges = reader.floats("edges", (n_edges,))
+    # Numbers and booleans may have met in one column, over several chunks of rows.
+    feature = FeatureSchema(
+        name,
+        kind,
+        cells,
+        values=tuple(reader.values("values", _TEXT if cells == "text" else _NUMBERS)),
+        edges=tuple(edges.tolist()),
+        missing_is_value=reader.flag("missing_is_value"),
+        fill=None if reader.get("fill") is None else reader.number("fill"),
+        step=reader.number("step"),
+    )
+    reader.finish()
+    if not (edges[1:] > edges[:-1]).all() or (n_edges and kind != "binned"):
+        raise reader.complaint("edges", "must increase, and belong to bins")
+    if feature.values and (kind != "categorical" or cells == "nothing"):
+        raise reader.complaint("values", "must belong to categories")
+    if kind != "categorical" and cells == "text":
+        raise reader.complaint("cells", "must not be text in a numeric attribute")
+    if feature.missing_is_value and (feature.fill is not None or not feature.is_coded):
+        raise reader.complaint("missing_is_value", "does not fit the attribute")
+    if feature.step < 0 or (feature.step > 0) != (kind == "gaussian-weka"):
+        raise reader.complaint("step", "does not fit the kind of the attribute")
+    if feature.fill is not None and feature.is_coded:
+        code = feature.fill
+        if not 1 <= code <= feature.n_values or code != int(code):
+            raise reader.complaint("fill", "must be a code of the attribute")
+        feature = replace(feature, fill=int(code))
+    return feature
