@@ -42,6 +42,52 @@ def test_rows_run_on_little_data(tmp_path):
         assert set(row["memory_mb"]) == set(row["seconds"]) >= {"ours", row["peer"]}
 
 
+def test_rows_of_learned_weights_reach_the_optimum_they_are_timed_for(tmp_path):
+    report = tmp_path / "report.json"
+    options = ["--scale", "0.001", "--rounds", "1", "--json", str(report)]
+    done = bench("--rows", "WANBIA-CLL 20,000*", *options)
+    assert done.returncode == 0, done.stderr
+    (row,) = json.loads(report.read_text(encoding="utf-8"))["rows"]
+    assert row["peer"] == "LogisticRegression one-hot"
+    assert row["ratio"] > 0
+
+
+def test_a_pass_is_reported_per_cell(tmp_path):
+    report = tmp_path / "report.json"
+    options = ["--scale", "0.001", "--rounds", "1", "--json", str(report)]
+    done = bench("--rows", "one pass, 100,000 x 50, 3 classes", *options)
+    assert done.returncode == 0, done.stderr
+    (row,) = json.loads(report.read_text(encoding="utf-8"))["rows"]
+    per = row["ns_per"]
+    assert per["cell"] == pytest.approx(3 * per["cell and class"])
+    assert "ns per cell and class" in done.stdout
+
+
+def test_a_row_without_its_data_says_so(monkeypatch):
+    monkeypatch.delenv("STEELYARD_DATA", raising=False)
+    done = bench("--rows", "*MAGIC*raw*", "--scale", "0.001", "--rounds", "1")
+    assert done.returncode == 0, done.stderr
+    assert "STEELYARD_DATA is not set" in done.stdout
+
+
+def test_a_fit_that_stopped_early_is_not_timed(registry):
+    from benchmarks import measure
+
+    def stopped_early():
+        raise AssertionError("stopped early")
+
+    row = registry.Row(
+        "early",
+        registry.no_target,
+        lambda scale: registry.Case(lambda: None, confirm=stopped_early),
+        rounds=1,
+        measures_memory=False,
+        warm_up=False,
+    )
+    with pytest.raises(RuntimeError, match="stopped early"):
+        measure.measure(row, 1.0, None)
+
+
 def test_an_unknown_row_is_refused():
     done = bench("--rows", "no such row")
     assert done.returncode == 2

@@ -60,8 +60,39 @@ def test_how_it_works_opens_with_the_sentence_everything_follows_from():
 
 def test_api_page_lists_every_parameter_with_its_default():
     text = (ROOT / "docs/api.md").read_text(encoding="utf-8")
-    for name, default in steelyard.NaiveBayes().get_params(deep=False).items():
-        assert re.search(rf"^\| `{name}` \| `{re.escape(repr(default))}`", text, re.M)
+    for estimator in (steelyard.NaiveBayes(), steelyard.WeightedNB()):
+        for name, default in estimator.get_params(deep=False).items():
+            row = rf"^\| `{name}` \| `{re.escape(repr(default))}`"
+            assert re.search(row, text, re.M), name
+
+
+def test_every_method_is_in_the_reference_and_has_a_section_or_a_row_of_its_own():
+    reference = (ROOT / "docs/api.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/methods.md").read_text(encoding="utf-8")
+    headings = " ".join(re.findall(r"^## (.*)", page, re.M))
+    for entry in steelyard.methods():
+        for name in (entry.acronym, *entry.aliases):
+            assert re.search(rf"^\| [^|]*`{name}`[^|]*\|", reference, re.M), name
+        row = re.search(rf"^\| `{entry.acronym}`.*$", page, re.M)
+        assert row and f"`{entry.estimator.__name__}`" in row[0], entry.acronym
+        assert entry.acronym.removesuffix("-CLL").removesuffix("-MSE") in headings
+
+
+def test_methods_page_tells_the_bounds_and_losses_of_the_presets():
+    page = (ROOT / "docs/methods.md").read_text(encoding="utf-8")
+    words = {"log": "log", "brier": "squared", "exponential": "exponential"}
+    for entry in steelyard.methods():
+        clf = entry.create()
+        if not isinstance(clf, steelyard.WeightedNB):
+            continue
+        row = re.search(rf"^\| `{entry.acronym}`.*$", page, re.M)[0]
+        cells = [cell.strip() for cell in row.strip("|").split("|")]
+        assert cells[3] == words.get(clf.loss, "deviance, 2")
+        assert cells[4] == {1.0: "[0, 1]", None: "[0, ∞)"}[clf.bounds[1]]
+        assert ("frequency" in cells[5]) == (clf.prior == "frequency")
+        assert ("Laplace" in cells[5]) == (clf.smoothing == "laplace")
+        assert ("Gaussian" in cells[6]) == (clf.numeric == "gaussian")
+        assert (", n " in cells[6]) == (clf.variance == "sample")
 
 
 def test_decisions_are_numbered_without_gaps():

@@ -15,7 +15,7 @@ from steelyard.proba.gaussian import GaussianTable
 from steelyard.table.codes import CodeBlock, Codes
 from steelyard.table.schema import TableSchema
 
-__all__ = ["NBModel"]
+__all__ = ["NBModel", "spread_table"]
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ class NBModel:
         if codes.schema is not self.schema and codes.schema != self.schema:
             raise ValueError("The codes were made with another schema than the model.")
         table = self.table if table is None else table
-        tables = [_spread(block, codes, table) for block in codes.blocks]
+        tables = [spread_table(block, codes, table) for block in codes.blocks]
         out = np.empty((codes.n_rows, self.n_classes if width is None else width))
 
         def one(rows: slice) -> None:
@@ -171,7 +171,7 @@ class NBModel:
             self.gaussian.add_scores(codes.number_rows(rows), out)
 
 
-def _spread(
+def spread_table(
     block: CodeBlock, codes: Codes, table: NDArray[np.float64]
 ) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
     """Return starts and table of a block of columns, by byte where it holds bytes."""

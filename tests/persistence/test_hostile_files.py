@@ -298,7 +298,9 @@ def mutations(draw, content):
         kind = draw(st.sampled_from(["replace", "replace", "delete", "copy", "swap"]))
         if kind == "replace":
             odd = st.sampled_from(ODD) | st.builds(nested, st.integers(1, 60))
-            parent[key] = draw(odd | st.text(max_size=3) | st.integers() | st.floats())
+            odd = odd | st.text(max_size=3) | st.integers() | st.floats()
+            # A copy: the next change may be made inside of it.
+            parent[key] = copy.deepcopy(draw(odd))
         elif kind == "delete":
             del parent[key]
         elif kind == "copy" and isinstance(parent, list):

@@ -63,7 +63,7 @@ CHOICES = st.fixed_dictionaries(
 
 @pytest.mark.slow
 @settings(
-    max_examples=120,
+    max_examples=80,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow],

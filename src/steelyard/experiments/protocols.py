@@ -1,9 +1,9 @@
 """How papers prepared and split their data: whole-data or honest preprocessing.
 
-Under the ``published`` protocol missing cells are filled in and cut points learned once,
-on the whole data set, and only the classifier is cross-validated, as in the papers:
-cut points have then seen the test rows. Under the ``honest`` protocol everything is
-learned inside the training part of each fold.
+Under the ``published`` protocol missing cells are filled in and cut points learned
+once, on the whole data set, and only the classifier is cross-validated, as in the
+papers: cut points have then seen the test rows. Under the ``honest`` protocol
+everything is learned inside the training part of each fold.
 """
 
 from __future__ import annotations

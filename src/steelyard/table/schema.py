@@ -127,6 +127,11 @@ class TableSchema:
         return int(self.offsets[-1])
 
     @cached_property
+    def first_codes(self) -> NDArray[np.int64]:
+        """Table rows of code 0, one for each attribute that has codes."""
+        return self.offsets[:-1][np.diff(self.offsets) > 0]
+
+    @cached_property
     def n_values(self) -> NDArray[np.int64]:
         """How many values each attribute has, shape (d,)."""
         return np.array([feature.n_values for feature in self.features], dtype=np.int64)

@@ -1,0 +1,49 @@
+"""From counts to a plain model: the same step in every classifier."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.counts import Counts
+from steelyard.model import NBModel
+from steelyard.proba import (
+    GaussianTable,
+    Smoothing,
+    estimate_gaussian,
+    estimate_prior,
+)
+from steelyard.table.codes import FeatureTable
+
+__all__ = ["Estimation"]
+
+
+@dataclass(frozen=True)
+class Estimation:
+    """How counts become probabilities."""
+
+    smoothing: Smoothing
+    prior: Any
+    """"smoothed", "frequency", or one probability per class."""
+
+    variance_floor: float
+    unbiased: bool = False
+    """Whether variances divide by n - 1."""
+
+    def tables(
+        self, counts: Counts
+    ) -> tuple[NDArray[np.float64], FeatureTable, GaussianTable]:
+        """Return log priors, log-probabilities of codes, and densities."""
+        return (
+            estimate_prior(self.prior, counts, self.smoothing),
+            self.smoothing.log_prob(counts),
+            estimate_gaussian(counts, self.variance_floor, self.unbiased),
+        )
+
+    def model(self, counts: Counts, classes: NDArray[Any]) -> NBModel:
+        """Return the naive Bayes model of some counts."""
+        log_prior, table, gaussian = self.tables(counts)
+        return NBModel(counts.schema, classes, log_prior, table.values, gaussian)

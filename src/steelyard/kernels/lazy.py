@@ -1,0 +1,278 @@
+"""Models made for one query at a time, from the training rows near it.
+
+Training codes lie column by column, ``columns (d, n)``: comparing a query with one
+column is then a loop over neighbouring bytes, which the compiler vectorises. No array
+is larger than the training rows.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+__all__ = ["local_scores", "match_scores"]
+
+_LINEAR, _EPANECHNIKOV, _TRICUBE, _INVERSE, _GAUSS, _CONSTANT = range(6)
+
+
+@njit(cache=True, nogil=True)
+def _count_matches(query, columns, matches):
+    """Count equal known cells of a query and every row: matches (n,) uint16."""
+    d, n = columns.shape
+    for i in range(n):
+        matches[i] = 0
+    for j in range(d):
+        value = query[j]
+        if value == 0:
+            continue
+        column = columns[j]
+        for i in range(n):
+            matches[i] += np.uint16(column[i] == value)
+
+
+@njit(cache=True, nogil=True)
+def match_scores(
+    queries, columns, y, weights, base, added, sizes, exponents, prior_added, scores
+):
+    """Scores of queries when every row counts one plus its number of equal cells.
+
+    queries (m, d), columns (d, n), y (n,), weights (n,) or empty; ``added (d,)``
+    pseudo-counts of values, ``sizes (d,)`` numbers of values, ``exponents (d,)``
+    attribute weights, ``prior_added (K,)``, ``base (K,)`` replaces the prior where it is
+    finite; scores (m, K).
+    """
+    m, d = queries.shape
+    n = columns.shape[1]
+    n_classes = scores.shape[1]
+    matches = np.empty(n, dtype=np.uint16)
+    mass = np.empty(n)
+    total = np.empty(n_classes)
+    hit = np.empty(n_classes)
+    known = np.empty(n_classes)
+    for q in range(m):
+        query = queries[q]
+        _count_matches(query, columns, matches)
+        total[:] = 0.0
+        for i in range(n):
+            u = 1.0 + matches[i]
+            mass[i] = u if weights.size == 0 else u * weights[i]
+            total[y[i]] += mass[i]
+        _log_prior(total, base, prior_added, scores[q])
+        for j in range(d):
+            value = query[j]
+            if value == 0:
+                continue
+            column = columns[j]
+            hit[:] = 0.0
+            known[:] = total
+            for i in range(n):
+                if column[i] == value:
+                    hit[y[i]] += mass[i]
+                elif column[i] == 0:
+                    known[y[i]] -= mass[i]
+            for c in range(n_classes):
+                p = (hit[c] + added[j]) / (known[c] + sizes[j] * added[j])
+                scores[q, c] += exponents[j] * math.log(p)
+
+
+@njit(cache=True, nogil=True)
+def _log_prior(total, base, prior_added, out):
+    """Log priors from class weights, or the given ones where they are finite."""
+    mass = 0.0
+    for c in range(total.shape[0]):
+        mass += total[c] + prior_added[c]
+    for c in range(total.shape[0]):
+        given = base[c] > -np.inf
+        out[c] = base[c] if given else math.log((total[c] + prior_added[c]) / mass)
+
+
+@njit(cache=True, nogil=True)
+def _kernel(kind, s):
+    """Weight of a row at s times the distance of the k-th neighbour, as in Weka."""
+    if kind == _LINEAR:
+        return 1.0001 - s
+    if kind == _EPANECHNIKOV:
+        return 0.75 * (1.0001 - s * s)
+    if kind == _TRICUBE:
+        return (1.0001 - s**3) ** 3
+    if kind == _INVERSE:
+        return 1.0 / (1.0 + s)
+    if kind == _GAUSS:
+        return math.exp(-s * s)
+    return 1.0
+
+
+@njit(cache=True, nogil=True)
+def _gap(x, t):
+    """Difference of two numbers on [0, 1]; a missing one is as far as it can be."""
+    if x != x and t != t:
+        return 1.0
+    if x != x:
+        return max(t, 1.0 - t)
+    if t != t:
+        return max(x, 1.0 - x)
+    return abs(x - t)
+
+
+@njit(cache=True, nogil=True)
+def local_scores(
+    queries,
+    query_numbers,
+    columns,
+    numbers,
+    scaled_queries,
+    scaled,
+    y,
+    weights,
+    k,
+    kind,
+    base,
+    added,
+    sizes,
+    prior_added,
+    floors,
+    scores,
+):
+    """Scores of queries by naive Bayes on their k nearest rows, weighted by distance.
+
+    queries (m, d) codes and query_numbers (m, g) of Gaussian attributes; columns (d, n)
+    and numbers (g, n) of the training rows; scaled_queries and scaled the numbers on
+    [0, 1] for distances; floors (g,) smallest variances; the rest as ``match_scores``.
+    Rows tied with the k-th are kept.
+    """
+    m, d = queries.shape
+    g, n = numbers.shape
+    n_classes = scores.shape[1]
+    matches = np.empty(n, dtype=np.uint16)
+    distance = np.empty(n)
+    kept = np.empty(n, dtype=np.int64)
+    mass = np.empty(n)
+    total = np.empty(n_classes)
+    hit = np.empty(n_classes)
+    known = np.empty(n_classes)
+    mean = np.empty(n_classes)
+    square = np.empty(n_classes)
+    counts = np.empty(d + 1, dtype=np.int64)
+    for q in range(m):
+        query = queries[q]
+        _count_matches(query, columns, matches)
+        if g == 0:
+            # Distances are square roots of whole numbers: the k-th is found by counting.
+            counts[:] = 0
+            for i in range(n):
+                counts[d - matches[i]] += 1
+            reached = 0
+            limit = 0
+            for e in range(d + 1):
+                reached += counts[e]
+                limit = e
+                if reached >= k:
+                    break
+            radius = float(limit)
+            for i in range(n):
+                distance[i] = float(d - matches[i])
+        else:
+            for i in range(n):
+                distance[i] = float(d - matches[i])
+            for j in range(g):
+                x = scaled_queries[q, j]
+                column_of_numbers = scaled[j]
+                for i in range(n):
+                    gap = _gap(x, column_of_numbers[i])
+                    distance[i] += gap * gap
+            radius = np.partition(distance, k - 1)[k - 1]
+        n_kept = 0
+        rows_mass = 0.0
+        kernel_mass = 0.0
+        for i in range(n):
+            if distance[i] <= radius:
+                s = math.sqrt(distance[i] / radius) if radius > 0.0 else 1.0
+                a = _kernel(kind, s) if radius > 0.0 else 1.0
+                u = 1.0 if weights.size == 0 else weights[i]
+                kept[n_kept] = i
+                mass[n_kept] = a * u
+                rows_mass += u
+                kernel_mass += a * u
+                n_kept += 1
+        rescale = rows_mass / kernel_mass
+        total[:] = 0.0
+        for r in range(n_kept):
+            mass[r] *= rescale
+            total[y[kept[r]]] += mass[r]
+        _log_prior(total, base, prior_added, scores[q])
+        for j in range(d):
+            value = query[j]
+            if value == 0:
+                continue
+            column = columns[j]
+            hit[:] = 0.0
+            known[:] = 0.0
+            for r in range(n_kept):
+                code = column[kept[r]]
+                if code != 0:
+                    known[y[kept[r]]] += mass[r]
+                    if code == value:
+                        hit[y[kept[r]]] += mass[r]
+            for c in range(n_classes):
+                p = (hit[c] + added[j]) / (known[c] + sizes[j] * added[j])
+                scores[q, c] += math.log(p)
+        for j in range(g):
+            x = query_numbers[q, j]
+            if x != x:
+                continue
+            _local_density(
+                x,
+                numbers[j],
+                y,
+                kept,
+                mass,
+                n_kept,
+                floors[j],
+                known,
+                mean,
+                square,
+                scores[q],
+            )
+
+
+@njit(cache=True, nogil=True)
+def _local_density(
+    x, column, y, kept, mass, n_kept, floor, known, mean, square, scores
+):
+    """Add the log-density of x under each class of the kept rows.
+
+    A class without a known cell takes the mean and variance of all kept rows.
+    """
+    n_classes = scores.shape[0]
+    known[:] = 0.0
+    mean[:] = 0.0
+    square[:] = 0.0
+    all_known = 0.0
+    all_mean = 0.0
+    for r in range(n_kept):
+        t = column[kept[r]]
+        if t == t:
+            c = y[kept[r]]
+            known[c] += mass[r]
+            mean[c] += mass[r] * t
+            all_known += mass[r]
+            all_mean += mass[r] * t
+    if all_known <= 0.0:
+        return
+    all_mean /= all_known
+    for c in range(n_classes):
+        mean[c] = mean[c] / known[c] if known[c] > 0.0 else all_mean
+    all_square = 0.0
+    for r in range(n_kept):
+        t = column[kept[r]]
+        if t == t:
+            c = y[kept[r]]
+            square[c] += mass[r] * (t - mean[c]) ** 2
+            all_square += mass[r] * (t - all_mean) ** 2
+    for c in range(n_classes):
+        variance = square[c] / known[c] if known[c] > 0.0 else all_square / all_known
+        variance = max(variance, floor)
+        step = min(abs(x - mean[c]) / math.sqrt(variance), 1e100)
+        scores[c] -= 0.5 * (math.log(2.0 * math.pi * variance) + step * step)
