@@ -12,13 +12,19 @@ __version__ = "0.1.0"
 
 _HOME = {
     "AttributeWeightedNB": "steelyard.learned",
+    "BoostedNB": "steelyard.boosted",
     "ClassAttributeWeightedNB": "steelyard.learned",
+    "CollaborativeNB": "steelyard.collaborative",
     "DevianceNB": "steelyard.learned",
     "EqualFrequencyDiscretizer": "steelyard.table.discretizers",
     "EqualWidthDiscretizer": "steelyard.table.discretizers",
     "ExponentialNB": "steelyard.learned",
     "FixedEdgesDiscretizer": "steelyard.table.discretizers",
     "GeneralizedDevianceNB": "steelyard.learned",
+    "InstanceWeightedNB": "steelyard.instance_weighted",
+    "JointWeightedNB": "steelyard.joint",
+    "LazyAttributeInstanceNB": "steelyard.lazy",
+    "LocallyWeightedNB": "steelyard.lazy",
     "LogisticNB": "steelyard.learned",
     "MDLDiscretizer": "steelyard.table.discretizers",
     "NaiveBayes": "steelyard.classifier",
@@ -34,13 +40,19 @@ _HOME = {
 
 __all__ = [
     "AttributeWeightedNB",
+    "BoostedNB",
     "ClassAttributeWeightedNB",
+    "CollaborativeNB",
     "DevianceNB",
     "EqualFrequencyDiscretizer",
     "EqualWidthDiscretizer",
     "ExponentialNB",
     "FixedEdgesDiscretizer",
     "GeneralizedDevianceNB",
+    "InstanceWeightedNB",
+    "JointWeightedNB",
+    "LazyAttributeInstanceNB",
+    "LocallyWeightedNB",
     "LogisticNB",
     "MDLDiscretizer",
     "NaiveBayes",
@@ -56,7 +68,12 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from steelyard.boosted import BoostedNB
     from steelyard.classifier import NaiveBayes
+    from steelyard.collaborative import CollaborativeNB
+    from steelyard.instance_weighted import InstanceWeightedNB
+    from steelyard.joint import JointWeightedNB
+    from steelyard.lazy import LazyAttributeInstanceNB, LocallyWeightedNB
     from steelyard.learned import (
         AttributeWeightedNB,
         ClassAttributeWeightedNB,

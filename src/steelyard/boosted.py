@@ -222,14 +222,12 @@ def _boost_m1(task: Task, rounds: int) -> tuple[Any, Any, Any, Any]:
     records = []
     for number in range(1, rounds + 1):
         model = task.estimate(task.count(learned))
-        chosen = np.searchsorted(
-            model.classes, model.predict(task.codes, task.n_jobs)
-        )
+        chosen = np.searchsorted(model.classes, model.predict(task.codes, task.n_jobs))
         wrong = chosen != task.labels
         error = float((own * learned)[wrong].sum() / total)
         records.append({"round": number, "error": error})
         if error <= 0.0 or error >= 0.5:
-            # A perfect or useless model ends the boosting; kept only if it is the first.
+            # A perfect or useless model ends the boosting; kept only if it is first.
             if not models:
                 models, votes = [model], [1.0]
             break

@@ -16,9 +16,10 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from steelyard.counts import Counts, count
+from steelyard.estimation import Estimation
 from steelyard.exceptions import ParameterError, TableError
 from steelyard.model import NBModel
-from steelyard.proba import estimate_gaussian, estimate_prior, resolve_smoothing
+from steelyard.proba import resolve_smoothing
 from steelyard.table.codes import Codes
 from steelyard.table.columns import Table, as_table
 from steelyard.table.encoder import TableEncoder
@@ -44,6 +45,9 @@ class BaseNB(ClassifierMixin, BaseEstimator):
     numeric: Any
     missing: str
     cardinality: str
+    smoothing: Any
+    prior: Any
+    variance_floor: float
     class_weight: Any
     n_jobs: int | None
 
@@ -144,7 +148,11 @@ class BaseNB(ClassifierMixin, BaseEstimator):
         table, y, weights = training_rows(X, _given(y, self), sample_weight, self)
         classes, labels = encode_labels(y)
         _check_two_classes(classes)
-        return self._learn_schema(table, classes, labels, weights)
+        training = self._learn_schema(table, classes, labels, weights)
+        given = None if sample_weight is None else np.asarray(sample_weight, np.float64)
+        if given is not None and given.size > len(labels):
+            training.is_kept = given != 0
+        return training
 
     def _learn_schema(
         self,
@@ -165,6 +173,22 @@ class BaseNB(ClassifierMixin, BaseEstimator):
             table, labels, len(classes), training.row_weights(self.class_weight)
         )
         return training
+
+    def _estimation(self) -> Estimation:
+        """How counts become probabilities, by the settings; refuses wrong ones."""
+        floor = self.variance_floor
+        if (
+            not isinstance(floor, Real)
+            or isinstance(floor, bool)
+            or not 0 <= float(floor) < np.inf
+        ):
+            raise ParameterError(
+                "The 'variance_floor' parameter must be a float in the range [0, inf). "
+                f"Got {floor!r} instead."
+            )
+        smoothing = resolve_smoothing(self.smoothing)
+        unbiased = getattr(self, "variance", "population") == "sample"
+        return Estimation(smoothing, self.prior, float(floor), unbiased)
 
     def _adopt(self, training: Training) -> None:
         """Take over what was learned about the table."""
@@ -312,7 +336,7 @@ class NaiveBayes(BaseNB):
         NaiveBayes
             The fitted classifier.
         """
-        self._check_settings()
+        self._estimation()
         training = self._prepare(X, y, sample_weight)
         counts = training.count(self.n_jobs)
         model = self._estimate(counts, training.classes)
@@ -355,7 +379,7 @@ class NaiveBayes(BaseNB):
                     f"`classes={classes}` is not the same as on last call to "
                     f"partial_fit, was: {self.classes_}."
                 )
-        self._check_settings()
+        self._estimation()
         table, y, weights = training_rows(X, _given(y, self), sample_weight, self)
         target = announced if announced is not None else self.classes_
         labels = known_labels(y, target)
@@ -374,34 +398,13 @@ class NaiveBayes(BaseNB):
         self._keep(counts, model)
         return self
 
-    def _check_settings(self) -> None:
-        """Refuse wrong settings before any work is done."""
-        resolve_smoothing(self.smoothing)
-        floor = self.variance_floor
-        if (
-            not isinstance(floor, Real)
-            or isinstance(floor, bool)
-            or not 0 <= float(floor) < np.inf
-        ):
-            raise ParameterError(
-                "The 'variance_floor' parameter must be a float in the range [0, inf). "
-                f"Got {floor!r} instead."
-            )
-
     def _estimate(self, counts: Counts, classes: NDArray[Any]) -> NBModel:
         """Turn counts into a model."""
-        smoothing = resolve_smoothing(self.smoothing)
         if self.class_weight is not None:
             counts = counts.scaled(
                 class_factors(self.class_weight, classes, counts.by_class)
             )
-        return NBModel(
-            counts.schema,
-            classes,
-            estimate_prior(self.prior, counts, smoothing),
-            smoothing.log_prob(counts).values,
-            estimate_gaussian(counts, float(self.variance_floor)),
-        )
+        return self._estimation().model(counts, classes)
 
     def _keep(self, counts: Counts, model: NBModel) -> None:
         self.counts_ = counts
@@ -425,10 +428,21 @@ class Training:
     """Weights the user gave, without those of ``class_weight``."""
 
     codes: Codes = field(init=False)
+    is_kept: NDArray[np.bool_] | None = field(default=None, init=False)
+    """Which rows of the user's table these are; None for all."""
 
-    def count(self, n_jobs: int | None) -> Counts:
-        """Count the rows by the user's weights."""
-        return count(self.codes, self.labels, self.weights, len(self.classes), n_jobs)
+    def count(self, n_jobs: int | None, class_weight: Any = None) -> Counts:
+        """Count the rows by the user's weights, and those of classes if given."""
+        weights = self.row_weights(class_weight)
+        return count(self.codes, self.labels, weights, len(self.classes), n_jobs)
+
+    def all_rows(self, learned: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Spread what was learned of rows over the user's table, NaN where left out."""
+        if self.is_kept is None:
+            return learned
+        out = np.full(len(self.is_kept), np.nan)
+        out[self.is_kept] = learned
+        return out
 
     def row_weights(self, class_weight: Any) -> NDArray[np.float64] | None:
         """Weights of the rows with those of their classes."""

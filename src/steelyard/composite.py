@@ -13,10 +13,10 @@ from steelyard.model import NBModel
 from steelyard.table.codes import Codes
 from steelyard.table.schema import TableSchema
 
-__all__ = ["MixtureModel", "PairwiseModel"]
+__all__ = ["ByProbability", "MixtureModel", "PairwiseModel"]
 
 
-class _ByProbability:
+class ByProbability:
     """Predictions of a model that knows posterior probabilities only."""
 
     classes: NDArray[Any]
@@ -43,7 +43,7 @@ class _ByProbability:
 
 
 @dataclass(frozen=True)
-class MixtureModel(_ByProbability):
+class MixtureModel(ByProbability):
     r"""Two naive Bayes posteriors, mixed: :math:`\alpha P^D + (1 - \alpha) P^I`."""
 
     alpha: float
@@ -85,7 +85,7 @@ class MixtureModel(_ByProbability):
 
 
 @dataclass(frozen=True)
-class PairwiseModel(_ByProbability):
+class PairwiseModel(ByProbability):
     r"""One two-class model for each pair of classes.
 
     A class scores the sum of its probabilities against the others,

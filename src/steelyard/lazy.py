@@ -135,50 +135,39 @@ class LazyModel(ByProbability):
 class _LazyNB(BaseNB):
     """What both lazy classifiers share."""
 
-    smoothing: Any
-    prior: Any
-    variance_floor: float
     counts_: Any
     class_log_prior_: NDArray[np.float64]
     class_count_: NDArray[np.float64]
 
-    def _rows(self, training: Training) -> dict[str, Any]:
-        """Training rows and pseudo-counts, as fields of a model."""
+    def _keep(self, training: Training, **own: Any) -> None:
+        """Make the model of the training rows, and take it over."""
         estimation = self._estimation()
         codes, classes = training.codes, training.classes
-        weights = training.row_weights(self.class_weight)
-        counts = training.count(self.n_jobs)
-        if self.class_weight is not None:
-            counts = training.weighted_count(weights, self.n_jobs)
+        counts = training.count(self.n_jobs, self.class_weight)
         plain = estimation.model(counts, classes)
-        smoothing = estimation.smoothing
+        weights = training.row_weights(self.class_weight)
         fixed = not (isinstance(self.prior, str) and self.prior == "smoothed")
-        given = plain.log_prior if fixed else np.full(len(classes), -np.inf)
-        numbers = np.zeros((0, codes.n_rows))
-        floors = np.zeros(0)
+        numbers, floors = np.zeros((0, codes.n_rows)), np.zeros(0)
         if codes.n_numbers:
             numbers = np.ascontiguousarray(codes.number_rows(slice(None)).T)
             pooled = counts.moments.pooled()
             variance = pooled.squares[:, 0] / np.maximum(pooled.weight[:, 0], 1e-300)
             lowest = max(estimation.variance_floor * float(variance.max()), 1e-18)
             floors = np.full(len(numbers), lowest)
-        self.__dict__["_plain"] = (counts, plain)
-        return {
-            "schema": codes.schema,
-            "classes": classes,
-            "columns": np.ascontiguousarray(codes.to_array().T),
-            "numbers": numbers,
-            "y": training.labels,
-            "weights": np.empty(0) if weights is None else weights,
-            "log_prior": given,
-            "value_added": smoothing.value_counts(counts)[codes.schema.coded],
-            "prior_added": smoothing.prior_counts(counts),
-            "floors": floors,
-            "tie_order": plain.tie_order,
-        }
-
-    def _finish(self, training: Training, model: LazyModel) -> None:
-        counts, plain = self.__dict__.pop("_plain")
+        model = LazyModel(
+            schema=codes.schema,
+            classes=classes,
+            columns=np.ascontiguousarray(codes.to_array().T),
+            numbers=numbers,
+            y=training.labels,
+            weights=np.empty(0) if weights is None else weights,
+            log_prior=plain.log_prior if fixed else np.full(len(classes), -np.inf),
+            value_added=estimation.smoothing.value_counts(counts)[codes.schema.coded],
+            prior_added=estimation.smoothing.prior_counts(counts),
+            floors=floors,
+            tie_order=plain.tie_order,
+            **own,
+        )
         self._adopt(training)
         self.model_ = model
         self.counts_ = counts
@@ -189,10 +178,10 @@ class _LazyNB(BaseNB):
 class LocallyWeightedNB(_LazyNB):
     r"""LWNB: naive Bayes on the nearest training rows of every query.
 
-    The k rows nearest to a query, and those tied with the k-th, are weighted by a kernel
-    of their distance, and naive Bayes is fitted to them. Distances are Euclidean: 0 or 1
-    for categories and bins, the difference on [0, 1] for Gaussian attributes; a missing
-    cell is as far away as it can be.
+    The k rows nearest to a query, and those tied with the k-th, are weighted by a
+    kernel of their distance, and naive Bayes is fitted to them. Distances are
+    Euclidean: 0 or 1 for categories and bins, the difference on [0, 1] for Gaussian
+    attributes; a missing cell is as far away as it can be.
 
     Parameters
     ----------
@@ -279,14 +268,12 @@ class LocallyWeightedNB(_LazyNB):
         k = self.n_neighbors
         if k is not None and (not isinstance(k, Integral) or k < 1):
             raise ParameterError(
-                "The 'n_neighbors' parameter must be None or a whole number of at least "
-                f"1. Got {k!r} instead."
+                "The 'n_neighbors' parameter must be None or a whole number of at "
+                f"least 1. Got {k!r} instead."
             )
         training = self._prepare(X, y, sample_weight)
-        rows = self._rows(training)
         count = training.codes.n_rows if k is None else int(k)
-        model = LazyModel(**rows, neighbours=count, kernel=kind)
-        self._finish(training, model)
+        self._keep(training, neighbours=count, kernel=kind)
         return self
 
 
@@ -386,15 +373,14 @@ class LazyAttributeInstanceNB(_LazyNB):
                 "This classifier compares cells for equality and cannot use Gaussian "
                 "columns. Set `numeric` to a discretizer, for example 'mdl'."
             )
-        rows = self._rows(training)
         exponents = np.ones(len(schema))
         if self.attribute_weights:
-            weights = training.row_weights(self.class_weight)
-            counts = self.__dict__["_plain"][0]
             exponents = correlation_weights(
-                counts, training.codes, weights, self.n_jobs
+                training.count(self.n_jobs, self.class_weight),
+                training.codes,
+                training.row_weights(self.class_weight),
+                self.n_jobs,
             )
-        model = LazyModel(**rows, exponents=exponents)
-        self._finish(training, model)
+        self._keep(training, exponents=exponents)
         self.attribute_weights_ = exponents
         return self

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from steelyard.weighted import WeightedNB
@@ -23,13 +23,17 @@ __all__ = [
 Preset = TypeVar("Preset", bound=type[WeightedNB])
 
 
-def preset(**defaults: Any) -> Callable[[Preset], Preset]:
-    """Give a subclass of ``WeightedNB`` other defaults, and nothing else.
+def preset(
+    extra: Mapping[str, Any] | None = None, **defaults: Any
+) -> Callable[[Preset], Preset]:
+    """Give a subclass of ``WeightedNB`` other defaults, and settings of its own.
 
     Parameters
     ----------
+    extra : mapping, default=None
+        Further settings and their defaults; they come first.
     **defaults
-        Settings whose defaults differ.
+        Settings of ``WeightedNB`` whose defaults differ.
 
     Returns
     -------
@@ -40,12 +44,15 @@ def preset(**defaults: Any) -> Callable[[Preset], Preset]:
     unknown = set(defaults) - set(plain.parameters)
     if unknown:
         raise TypeError(f"WeightedNB has no settings {sorted(unknown)}.")
-    signature = plain.replace(
-        parameters=[
-            p.replace(default=defaults[p.name]) if p.name in defaults else p
-            for p in plain.parameters.values()
-        ]
+    first, *others = (
+        p.replace(default=defaults[p.name]) if p.name in defaults else p
+        for p in plain.parameters.values()
     )
+    own = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=value)
+        for name, value in (extra or {}).items()
+    ]
+    signature = plain.replace(parameters=[first, *own, *others])
     names = [name for name in signature.parameters if name != "self"]
 
     def decorate(cls: Preset) -> Preset:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from steelyard.kernels import fitting, scoring
 from steelyard.losses import BrierLoss, Loss
 from steelyard.losses.base import Curvature
 from steelyard.rows import Rows
+from steelyard.table.codes import FeatureTable
 from steelyard.weighting import Effect, Evidence, MixtureWeighting, Weighting
 
 __all__ = ["Objective", "Penalty"]
@@ -101,6 +102,36 @@ class Objective:
             extra, slope = self.penalty.value_and_gradient(weights)
             value, gradient = value + extra, gradient + slope
         return value, gradient
+
+    def with_tables(
+        self, weights: NDArray[np.float64]
+    ) -> tuple[float, NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """Return value, gradient, and the gradients of log-probabilities and prior.
+
+        The last two, of shapes (V, K) and (K,), are with respect to the evidence before
+        it is weighted: they lead on to whatever the evidence is made from.
+        """
+        effect = self.weighting.apply(weights, self.evidence)
+        value, by_effect = self._plain(effect)
+        gradient = self.weighting.pullback(by_effect, self.evidence)
+        if self.penalty is not None:
+            extra, slope = self.penalty.value_and_gradient(weights)
+            value, gradient = value + extra, gradient + slope
+        # The effect is the weights times the evidence, entry by entry.
+        ones = replace(
+            self.evidence,
+            log_prior=np.ones_like(self.evidence.log_prior),
+            table=FeatureTable(
+                np.ones_like(self.evidence.table.values), self.evidence.table.offsets
+            ),
+        )
+        factors = self.weighting.apply(weights, ones)
+        return (
+            value,
+            gradient,
+            factors.table * by_effect.table,
+            factors.base * by_effect.base,
+        )
 
     # ------------------------------------------------------------- one pass of rows
 

@@ -7,8 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from steelyard.boosted import BoostedNB
 from steelyard.classifier import BaseNB, NaiveBayes
+from steelyard.collaborative import CollaborativeNB
 from steelyard.exceptions import ParameterError
+from steelyard.instance_weighted import InstanceWeightedNB
+from steelyard.lazy import LazyAttributeInstanceNB, LocallyWeightedNB
 from steelyard.learned import (
     AttributeWeightedNB,
     ClassAttributeWeightedNB,
@@ -20,6 +24,7 @@ from steelyard.learned import (
     SquaredErrorNB,
     ValueWeightedNB,
 )
+from steelyard.weighted import WeightedNB
 
 __all__ = ["Method", "MethodTable", "method", "methods"]
 
@@ -58,6 +63,12 @@ _JIANG = "Jiang, Zhang, Yu & Wang, Pattern Recognition 2019"
 _ZHANG = "Zhang, Jiang & Yu, Information Sciences 2020"
 _WANG = "Wang, Ren & Bai, IEEE Access 2020"
 _KIM = "Kim & Lee, IEEE Access 2022"
+_DWNB = "Jiang, Wang & Cai, IJAIT 2012"
+_XU = "Xu, Jiang & Yu, JETAI 2019"
+_FRANK = "Frank, Hall & Pfahringer, UAI 2003"
+_ELKAN = "Elkan, UCSD CS97-557, 1997"
+_CWNB = "Zhang, Jiang & Li, KAIS 2021"
+_AIWNB = "Zhang, Jiang & Yu, Pattern Recognition 2021"
 
 _METHODS = (
     Method("NB", NaiveBayes, "plain", "nothing beyond counts", _LANGLEY),
@@ -130,6 +141,59 @@ _METHODS = (
             ("GDNB", GeneralizedDevianceNB, "weights of attributes and prior"),
             ("MSE", SquaredErrorNB, "a weight per attribute, squared error"),
         )
+    ),
+    Method("DWNB", InstanceWeightedNB, "instance weights", "a weight per row", _DWNB),
+    Method(
+        "AVFWNB",
+        InstanceWeightedNB,
+        "instance weights",
+        "a weight per row, from value frequencies",
+        _XU,
+        {"instances": "value-frequency"},
+    ),
+    Method(
+        "LWNB",
+        LocallyWeightedNB,
+        "instance weights",
+        "nothing; neighbours of each query",
+        _FRANK,
+    ),
+    Method("BNB", BoostedNB, "instance weights", "a vote of models", _ELKAN),
+    *(
+        Method(
+            f"CWNB{suffix}",
+            CollaborativeNB,
+            "both",
+            "a weight per row and per attribute",
+            _CWNB,
+            {"variant": variant} if suffix else {},
+        )
+        for suffix, variant in (
+            ("", "plain"),
+            ("-R", "reversed"),
+            ("-I", "interactive"),
+            ("-RI", "reversed-interactive"),
+        )
+    ),
+    Method(
+        "AIWNB-E",
+        WeightedNB,
+        "both",
+        "a weight per row and per attribute, both filters",
+        _AIWNB,
+        {
+            "weighting": "correlation",
+            "solver": "fixed",
+            "instances": "value-frequency",
+            "smoothing": "laplace",
+        },
+    ),
+    Method(
+        "AIWNB-L",
+        LazyAttributeInstanceNB,
+        "both",
+        "a weight per attribute; rows are weighted by each query",
+        _AIWNB,
     ),
 )
 

@@ -18,7 +18,7 @@ from steelyard.model import NBModel
 from steelyard.objective import Objective, Penalty
 from steelyard.proba import GaussianTable
 from steelyard.solvers import Solution, keeps_growing, resolve_solver
-from steelyard.table.codes import CodeBlock, Codes
+from steelyard.table.codes import CodeBlock, Codes, FeatureTable
 from steelyard.table.schema import TableSchema
 from steelyard.weighting import Effect, Evidence, MixtureWeighting, Weighting
 
@@ -35,12 +35,44 @@ class Problem:
     objective: Objective
     lower: NDArray[np.float64]
     upper: NDArray[np.float64]
+    start: NDArray[np.float64]
+    """Weights that a solver starts from."""
 
-    def solve(self, setting: Any, tol: float, max_iter: int) -> Solution:
+    def start_solution(self) -> Solution:
+        """Return the start as if it were a solution."""
+        weights = np.clip(self.start, self.lower, self.upper)
+        return Solution(weights, np.nan, "converged", 0)
+
+    def with_counts(
+        self,
+        counts: Counts,
+        log_prior: NDArray[np.float64],
+        table: FeatureTable,
+        gaussian: GaussianTable,
+    ) -> Problem:
+        """Return the same problem with other counts and the tables made from them."""
+        evidence = replace(self.evidence, log_prior=log_prior, table=table)
+        rows = replace(self.objective.rows, gaussian=gaussian)
+        objective = replace(self.objective, rows=rows, evidence=evidence)
+        return replace(
+            self,
+            counts=counts,
+            evidence=evidence,
+            gaussian=gaussian,
+            objective=objective,
+        )
+
+    def solve(
+        self,
+        setting: Any,
+        tol: float,
+        max_iter: int,
+        start: NDArray[np.float64] | None = None,
+    ) -> Solution:
         """Minimise by the solver that a setting names."""
         objective = self.objective
         solver = resolve_solver(setting, objective, tol, max_iter)
-        start = objective.weighting.start(self.evidence)
+        start = self.start if start is None else start
         if isinstance(objective.loss, ExponentialLoss) and setting in (
             "auto",
             "newton",
@@ -92,7 +124,7 @@ class Problem:
             self.gaussian.mean,
             self.gaussian.deviation,
             self.gaussian.step,
-            np.array(effect.multipliers),
+            np.ascontiguousarray(effect.multipliers),
         )
         return NBModel(
             self.evidence.schema,

@@ -13,8 +13,9 @@ from sklearn.exceptions import ConvergenceWarning
 from steelyard._validation import check_choice, warn_user
 from steelyard.classifier import BaseNB
 from steelyard.composite import PairwiseModel
-from steelyard.counts import Counts, count
+from steelyard.counts import Counts
 from steelyard.exceptions import ParameterError
+from steelyard.instances import Learned, Task, resolve_instances
 from steelyard.losses import BrierLoss, resolve_loss
 from steelyard.losses.base import softmax
 from steelyard.objective import Objective
@@ -22,7 +23,6 @@ from steelyard.proba import estimate_gaussian, estimate_prior, resolve_smoothing
 from steelyard.problem import Problem, attribute_bounds, make_penalty, take_rows
 from steelyard.rows import prepare_rows
 from steelyard.solvers import Solution
-from steelyard.table.codes import Codes
 from steelyard.weighting import Evidence, resolve_weighting
 
 __all__ = ["WeightedNB"]
@@ -37,6 +37,8 @@ _LEARNED = (
     "value_weights_",
     "alpha_",
     "prior_weight_",
+    "instance_weights_",
+    "n_rounds_",
 )
 
 
@@ -54,8 +56,8 @@ class WeightedNB(BaseNB):
     ----------
     weighting : str or Weighting, default="attribute"
         "attribute" (one weight per attribute), "class-attribute" (per class and
-        attribute), "value" (per class, attribute and value) or "mixture" (RNB's mixture
-        of the first two).
+        attribute), "value" (per class, attribute and value), "mixture" (RNB's mixture
+        of the first two) or "correlation" (per attribute, from the filter CFW).
     loss : str or Loss, default="log"
         "log" (conditional log-likelihood), "brier" (half the squared error),
         "exponential" (ENB) or "deviance" (multiplier 2, DNB).
@@ -79,10 +81,13 @@ class WeightedNB(BaseNB):
         multiplier).
     published_gradient : bool, default=False
         Use the truncated gradient of the squared error as printed for CAWNB and RNB.
+    instances : str, InstanceWeighting or None, default=None
+        Instance weights that the counts are made with, learned before attribute
+        weights: "discriminative", "value-frequency", or none.
     solver : str or Solver, default="auto"
         "auto", "newton", "lbfgs", "published" (L-BFGS-B with the settings of published
         implementations, at most 100 iterations) or "fixed" (weights stay one).
-    tol : float, default=1e-10
+    tol : float, default=1e-8
         Relative accuracy of the objective.
     max_iter : int, default=1000
         Largest number of iterations.
@@ -107,6 +112,8 @@ class WeightedNB(BaseNB):
         Weight of each value in each class ("value").
     alpha_ : float
         Share of the class-specific half ("mixture").
+    instance_weights_ : ndarray of shape (n,)
+        Learned weights of the training rows, with ``instances``.
     prior_weight_ : float
         Weight of the log prior, with ``prior_weight=True``.
     objective_ : float
@@ -148,8 +155,9 @@ class WeightedNB(BaseNB):
         multiclass: str = "native",
         calibrated: bool = False,
         published_gradient: bool = False,
+        instances: Any = None,
         solver: Any = "auto",
-        tol: float = 1e-10,
+        tol: float = 1e-8,
         max_iter: int = 1000,
         categorical_features: Any = "auto",
         numeric: Any = "mdl",
@@ -172,6 +180,7 @@ class WeightedNB(BaseNB):
         self.multiclass = multiclass
         self.calibrated = calibrated
         self.published_gradient = published_gradient
+        self.instances = instances
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
@@ -205,13 +214,26 @@ class WeightedNB(BaseNB):
             The fitted classifier.
         """
         self._check_settings()
+        estimation = self._estimation()
         training = self._prepare(X, y, sample_weight)
         codes, labels, classes = training.codes, training.labels, training.classes
         weights = training.row_weights(self.class_weight)
+        task = Task(
+            codes,
+            labels,
+            weights,
+            len(classes),
+            lambda counts: estimation.model(counts, classes),
+            self.n_jobs,
+        )
         if self.multiclass == "one-vs-one" and len(classes) > 2:
-            learned = self._fit_pairs(codes, labels, weights, classes)
+            learned = self._fit_pairs(task, classes)
         else:
-            learned = self._fit_all(codes, labels, weights, classes)
+            learned = self._fit_all(task, classes)
+        if "instance_weights_" in learned:
+            learned["instance_weights_"] = training.all_rows(
+                learned["instance_weights_"]
+            )
         for name in _LEARNED:
             self.__dict__.pop(name, None)
         self._adopt(training)
@@ -222,17 +244,28 @@ class WeightedNB(BaseNB):
 
     # ------------------------------------------------------------------------ pieces
 
-    def _fit_all(
-        self,
-        codes: Codes,
-        labels: NDArray[np.uint32],
-        weights: NDArray[np.float64] | None,
-        classes: NDArray[Any],
-    ) -> dict[str, Any]:
+    def _fit_all(self, task: Task, classes: NDArray[Any]) -> dict[str, Any]:
         """Fit one model of all classes; return what it learned by name."""
-        problem = self._problem(codes, labels, weights, len(classes), self.prior)
+        weighed = self._weigh(task)
+        learned = None if weighed is None else weighed.weights
+        problem = self._problem(task, learned, self.prior)
         solution = problem.solve(self.solver, float(self.tol), int(self.max_iter))
         self._warn(solution)
+        found = self._found(problem, solution, classes)
+        if weighed is not None:
+            found["instance_weights_"] = weighed.weights
+            found["diagnostics_"] = [*weighed.records, *solution.records]
+        return found
+
+    def _weigh(self, task: Task) -> Learned | None:
+        """Learn instance weights, where they are asked for."""
+        weighting = resolve_instances(self.instances)
+        return None if weighting is None else weighting.weigh(task)
+
+    def _found(
+        self, problem: Problem, solution: Solution, classes: NDArray[Any]
+    ) -> dict[str, Any]:
+        """Name what a solved problem has learned."""
         return {
             "counts_": problem.counts,
             "class_log_prior_": problem.evidence.log_prior,
@@ -243,27 +276,30 @@ class WeightedNB(BaseNB):
             **problem.named(solution.weights),
         }
 
-    def _fit_pairs(
-        self,
-        codes: Codes,
-        labels: NDArray[np.uint32],
-        weights: NDArray[np.float64] | None,
-        classes: NDArray[Any],
-    ) -> dict[str, Any]:
+    def _fit_pairs(self, task: Task, classes: NDArray[Any]) -> dict[str, Any]:
         """Fit one two-class model for each pair of classes, on its rows alone."""
+        weighed = self._weigh(task)
+        learned_rows = None if weighed is None else weighed.weights
         smoothing = resolve_smoothing(self.smoothing)
-        counts = count(codes, labels, weights, len(classes), self.n_jobs)
+        counts = task.count(learned_rows)
         log_prior = estimate_prior(self.prior, counts, smoothing)
         pairs = tuple(combinations(range(len(classes)), 2))
         models, solutions, named = [], [], []
         for a, b in pairs:
-            rows = np.flatnonzero((labels == a) | (labels == b))
-            u = None if weights is None else weights[rows]
-            own = (labels[rows] == b).astype(np.uint32)
+            rows = np.flatnonzero((task.labels == a) | (task.labels == b))
             prior = self.prior
             if not isinstance(prior, str):
                 prior = softmax(log_prior[None, [a, b]])[0]
-            problem = self._problem(take_rows(codes, rows), own, u, 2, prior)
+            own = Task(
+                take_rows(task.codes, rows),
+                (task.labels[rows] == b).astype(np.uint32),
+                None if task.weights is None else task.weights[rows],
+                2,
+                task.estimate,
+                task.n_jobs,
+            )
+            u = None if learned_rows is None else learned_rows[rows]
+            problem = self._problem(own, u, prior)
             solution = problem.solve(self.solver, float(self.tol), int(self.max_iter))
             own_classes = classes[[a, b]]
             models.append(
@@ -287,20 +323,21 @@ class WeightedNB(BaseNB):
                 for record in solution.records
             ],
         }
+        if weighed is not None:
+            learned["instance_weights_"] = weighed.weights
         for name in named[0]:
             values = [entry[name] for entry in named]
             learned[name] = values if name == "value_weights_" else np.array(values)
         return learned
 
     def _problem(
-        self,
-        codes: Codes,
-        labels: NDArray[np.uint32],
-        weights: NDArray[np.float64] | None,
-        n_classes: int,
-        prior: Any,
+        self, task: Task, learned: NDArray[np.float64] | None, prior: Any
     ) -> Problem:
-        """Estimate probabilities and set up the objective."""
+        """Estimate probabilities and set up the objective.
+
+        Learned instance weights enter the counts; the loss knows the user's alone.
+        """
+        codes, n_classes = task.codes, task.n_classes
         weighting = resolve_weighting(self.weighting, self.prior_weight)
         loss = resolve_loss(self.loss, self.published_gradient)
         if weighting.is_mixture and not isinstance(loss, BrierLoss):
@@ -316,7 +353,7 @@ class WeightedNB(BaseNB):
             )
         low, high = attribute_bounds(self.bounds, codes.schema)
         smoothing = resolve_smoothing(self.smoothing)
-        counts = count(codes, labels, weights, n_classes, self.n_jobs)
+        counts = task.count(learned)
         evidence = Evidence(
             codes.schema,
             estimate_prior(prior, counts, smoothing),
@@ -330,19 +367,26 @@ class WeightedNB(BaseNB):
         gaussian = estimate_gaussian(
             counts, float(self.variance_floor), self.variance == "sample"
         )
-        offsets = codes.offsets
-        first = offsets[:-1][np.diff(offsets) > 0]
         missing = np.zeros(len(codes.schema), dtype=bool)
+        first = codes.schema.first_codes
         missing[codes.schema.coded] = counts.by_code[first].any(axis=1)
         rows = prepare_rows(
-            codes, labels, weights, missing, gaussian, n_classes, self.n_jobs
+            codes,
+            task.labels,
+            task.weights,
+            missing,
+            gaussian,
+            n_classes,
+            self.n_jobs,
         )
         lower, upper = weighting.bounds(evidence, low, high)
         penalty = make_penalty(
             self.penalty, float(self.lam), float(self.center), weighting, lower, upper
         )
         objective = Objective(rows, evidence, weighting, loss, penalty, self.n_jobs)
-        return Problem(counts, evidence, gaussian, objective, lower, upper)
+        plain = counts if learned is None else task.count()
+        start = weighting.start_from(codes, plain, task.weights, evidence, self.n_jobs)
+        return Problem(counts, evidence, gaussian, objective, lower, upper, start)
 
     def _link_scale(self) -> float:
         if not self.calibrated:

@@ -339,9 +339,7 @@ def test_every_problem_with_several_classes_has_the_published_classes():
 @needs_data
 def test_deviance_methods_are_near_print_on_small_tasks():
     names = ("Wholesale", "Wholesale, 3 classes")
-    report = reproduce_exponential(
-        Path(FOLDER), published_figures(), names=names, solver="lbfgs"
-    )
+    report = reproduce_exponential(Path(FOLDER), published_figures(), names=names)
     for acronym in ("DNB", "LNB", "GDNB"):
         assert report.verdicts[acronym] == {"reached": 1, "of": 1, "close": 1}
     several = [e for e in report.measurements if e.data == names[1]]

@@ -1,9 +1,16 @@
 """Small tables of every kind, and the objective that a classifier would minimise."""
 
+from unittest import mock
+
 import numpy as np
 import pytest
 
 from steelyard import WeightedNB
+from steelyard.problem import Problem
+
+
+class _Built(Exception):
+    """The problem is set up; there is no need to solve it."""
 
 
 def _text(rng, n, n_values):
@@ -86,14 +93,15 @@ def problem_of():
 
     def build(settings, X, y, sample_weight=None):
         clf = WeightedNB(**settings)
-        training = clf._prepare(X, y, sample_weight)
-        problem = clf._problem(
-            training.codes,
-            training.labels,
-            training.row_weights(clf.class_weight),
-            len(training.classes),
-            clf.prior,
-        )
+        found = []
+
+        def stop(problem, *arguments, **named):
+            found.append(problem)
+            raise _Built
+
+        with mock.patch.object(Problem, "solve", stop), pytest.raises(_Built):
+            clf.fit(X, y, sample_weight)
+        (problem,) = found
         objective = problem.objective
         start = objective.weighting.start(objective.evidence)
         return objective, start, problem.lower, problem.upper

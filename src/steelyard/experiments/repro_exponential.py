@@ -252,7 +252,7 @@ def reproduce_exponential(
     published: Path,
     *,
     names: Sequence[str] | None = None,
-    solver: str = "auto",
+    solver: str = "lbfgs",
     n_jobs: int = 1,
     seed: int = 1,
 ) -> Report:
@@ -266,8 +266,8 @@ def reproduce_exponential(
         Folder of published tables.
     names : sequence of str, default=None
         Tasks; all 28, and the 7 with several classes, if None.
-    solver : str, default="auto"
-        Solver of the weights.
+    solver : str, default="lbfgs"
+        Solver of the weights; the default is the paper's, run to the optimum.
     n_jobs : int, default=1
         Processes. Figures do not depend on it.
     seed : int, default=1

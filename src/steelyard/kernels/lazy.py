@@ -40,8 +40,8 @@ def match_scores(
 
     queries (m, d), columns (d, n), y (n,), weights (n,) or empty; ``added (d,)``
     pseudo-counts of values, ``sizes (d,)`` numbers of values, ``exponents (d,)``
-    attribute weights, ``prior_added (K,)``, ``base (K,)`` replaces the prior where it is
-    finite; scores (m, K).
+    attribute weights, ``prior_added (K,)``, ``base (K,)`` replaces the prior where it
+    is finite; scores (m, K).
     """
     m, d = queries.shape
     n = columns.shape[1]
@@ -159,7 +159,7 @@ def local_scores(
         query = queries[q]
         _count_matches(query, columns, matches)
         if g == 0:
-            # Distances are square roots of whole numbers: the k-th is found by counting.
+            # Squared distances are whole numbers: the k-th is found by counting.
             counts[:] = 0
             for i in range(n):
                 counts[d - matches[i]] += 1

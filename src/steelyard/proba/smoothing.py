@@ -50,7 +50,7 @@ class Smoothing(BaseEstimator):
         of code 0 is zero: a missing or unseen cell says nothing.
         """
         table = FeatureTable(counts.by_code, counts.schema.offsets)
-        first = _first_codes(table)
+        first = counts.schema.first_codes
         known = counts.by_code.copy()
         known[first] = 0.0
         added = self.value_counts(counts)
@@ -176,11 +176,6 @@ def estimate_prior(
         "The 'prior' parameter must be 'smoothed', 'frequency' or one probability per "
         f"class. Got {setting!r} instead."
     )
-
-
-def _first_codes(table: FeatureTable) -> NDArray[np.int64]:
-    """Rows of code 0, one for each attribute that has codes."""
-    return table.offsets[:-1][np.diff(table.offsets) > 0]
 
 
 def _is_positive(value: Any) -> bool:

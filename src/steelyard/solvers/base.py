@@ -40,6 +40,16 @@ class Solution:
     records: list[dict[str, Any]] = field(default_factory=list)
     """One record per iteration: iteration, objective, gradient, step, evaluations."""
 
+    def moved(
+        self,
+        weights: NDArray[np.float64],
+        value: float,
+        status: Status = "converged",
+        records: list[dict[str, Any]] | None = None,
+    ) -> Solution:
+        """Return a solution elsewhere."""
+        return Solution(weights, value, status, self.n_iter, records or [])
+
 
 class Solver(BaseEstimator):
     """Minimises an objective within bounds."""

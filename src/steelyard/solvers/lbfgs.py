@@ -129,13 +129,13 @@ class LBFGS(Solver):
                 status = "converged" if flat else "iterations"
             elif self.gradient_tol is not None:
                 status = "converged" if result.status == 0 or flat else "stalled"
-            elif not flat:
+            elif not is_flat(x, value, slope, lower, upper, min(self.tol, 1e-10)):
                 # A step of next to nothing ends the search even on a slope: go on from
                 # there with an empty memory, as long as that helps.
                 if value < before - self.tol * abs(value):
                     before = value
                     continue
-                status = "stalled"
+                status = "converged" if flat else "stalled"
             return Solution(x, value, status, n_iter, records)
 
 

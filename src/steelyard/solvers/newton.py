@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._threads import one_blas_thread
+from steelyard.losses.base import Loss
 from steelyard.objective import Objective, Sample
 from steelyard.solvers.base import (
     Solution,
@@ -57,6 +58,8 @@ class Newton(Solver):
 
     def refuses(self, objective: Objective) -> str:
         """Say why an objective cannot be minimised by this solver; '' if it can."""
+        if type(objective.loss).hessian is Loss.hessian:
+            return f"{type(objective.loss).__name__} has no second derivatives."
         if not objective.loss.has_true_gradient:
             return (
                 "the published gradient is not the derivative of the loss, which "

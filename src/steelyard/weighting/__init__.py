@@ -9,6 +9,7 @@ from sklearn.base import clone
 from steelyard.exceptions import ParameterError
 from steelyard.weighting.attribute import AttributeWeighting, ClassAttributeWeighting
 from steelyard.weighting.base import Effect, Evidence, Weighting
+from steelyard.weighting.filters import CorrelationWeighting
 from steelyard.weighting.mixture import MixtureWeighting
 from steelyard.weighting.value import ValueWeighting
 
@@ -16,6 +17,7 @@ __all__ = [
     "WEIGHTINGS",
     "AttributeWeighting",
     "ClassAttributeWeighting",
+    "CorrelationWeighting",
     "Effect",
     "Evidence",
     "MixtureWeighting",
@@ -29,6 +31,7 @@ WEIGHTINGS: dict[str, type[Weighting]] = {
     "class-attribute": ClassAttributeWeighting,
     "value": ValueWeighting,
     "mixture": MixtureWeighting,
+    "correlation": CorrelationWeighting,
 }
 
 
@@ -38,7 +41,8 @@ def resolve_weighting(setting: Any, prior_weight: bool) -> Weighting:
     Parameters
     ----------
     setting : str or Weighting
-        "attribute", "class-attribute", "value", "mixture", or a weighting object.
+        "attribute", "class-attribute", "value", "mixture", "correlation", or a
+        weighting object.
     prior_weight : bool
         Whether the log prior has a weight of its own; an object may ask for one too.
 

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from steelyard.counts import Counts
 from steelyard.exceptions import ParameterError
 from steelyard.losses.base import Curvature
-from steelyard.table.codes import FeatureTable
+from steelyard.table.codes import Codes, FeatureTable
 from steelyard.table.schema import TableSchema
 
 __all__ = ["Effect", "Evidence", "Weighting"]
@@ -48,8 +49,7 @@ class Evidence:
     def value_rows(self) -> NDArray[np.int64]:
         """Table rows of values: all but those of code 0."""
         rows = np.ones(self.schema.n_codes, dtype=bool)
-        offsets = self.schema.offsets
-        rows[offsets[:-1][np.diff(offsets) > 0]] = False
+        rows[self.schema.first_codes] = False
         return np.flatnonzero(rows)
 
 
@@ -95,6 +95,20 @@ class Weighting(BaseEstimator):
     def start(self, evidence: Evidence) -> NDArray[np.float64]:
         """Return the weights of plain naive Bayes: all ones."""
         return np.ones(self.size(evidence))
+
+    def start_from(
+        self,
+        codes: Codes,
+        counts: Counts,
+        weights: NDArray[np.float64] | None,
+        evidence: Evidence,
+        n_jobs: int | None,
+    ) -> NDArray[np.float64]:
+        """Return the start for a training table; a filter computes it from that.
+
+        counts and weights are the user's, without learned instance weights.
+        """
+        return self.start(evidence)
 
     def bounds(
         self, evidence: Evidence, low: NDArray[np.float64], high: NDArray[np.float64]
