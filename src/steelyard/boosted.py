@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral
 from typing import Any
@@ -14,6 +14,7 @@ from steelyard._validation import check_choice
 from steelyard.classifier import BaseNB
 from steelyard.composite import ByProbability
 from steelyard.exceptions import ParameterError
+from steelyard.instance_weighted import HardRows
 from steelyard.instances import Task
 from steelyard.model import NBModel
 from steelyard.table.codes import Codes
@@ -69,14 +70,20 @@ class BoostedModel(ByProbability):
             return np.stack([1.0 - second, second], axis=1)
         scores = np.zeros((codes.n_rows, len(self.classes)))
         for vote, model in zip(self.votes, self.models, strict=True):
-            chosen = np.searchsorted(self.classes, model.predict(codes, n_jobs))
+            chosen = _predicted(model, codes, n_jobs)
             scores[np.arange(codes.n_rows), chosen] += vote
         scores -= scores.max(axis=1, keepdims=True)
         out = np.exp(scores)
         return np.asarray(out / out.sum(axis=1, keepdims=True))
 
 
-class BoostedNB(BaseNB):
+def _predicted(model: NBModel, codes: Codes, n_jobs: int | None) -> NDArray[np.int64]:
+    """Position of the most probable class of every row."""
+    numbered = replace(model, classes=np.arange(model.n_classes))
+    return numbered.predict(codes, n_jobs)
+
+
+class BoostedNB(HardRows, BaseNB):
     r"""BNB: naive Bayes boosted by AdaBoost.M1, or by Elkan's two-class form.
 
     Each round fits naive Bayes to weighted rows and raises the weight of those that it
@@ -195,12 +202,13 @@ class BoostedNB(BaseNB):
         )
         boost = _boost_elkan if self.form == "elkan" else _boost_m1
         models, votes, learned, records = boost(task, int(self.rounds))
+        counts = task.count()
         self._adopt(training)
         self.model_ = BoostedModel(tuple(models), np.array(votes), self.form)
         self.votes_ = self.model_.votes
         self.instance_weights_ = training.all_rows(learned)
         self.diagnostics_ = records
-        self.counts_ = task.count()
+        self.counts_ = counts
         self.class_count_ = self.counts_.by_class
         self.class_log_prior_ = models[0].log_prior
         return self
@@ -222,8 +230,7 @@ def _boost_m1(task: Task, rounds: int) -> tuple[Any, Any, Any, Any]:
     records = []
     for number in range(1, rounds + 1):
         model = task.estimate(task.count(learned))
-        chosen = np.searchsorted(model.classes, model.predict(task.codes, task.n_jobs))
-        wrong = chosen != task.labels
+        wrong = _predicted(model, task.codes, task.n_jobs) != task.labels
         error = float((own * learned)[wrong].sum() / total)
         records.append({"round": number, "error": error})
         if error <= 0.0 or error >= 0.5:

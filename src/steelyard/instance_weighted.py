@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from steelyard.classifier import BaseNB
 from steelyard.counts import Counts
+from steelyard.exceptions import ParameterError
 from steelyard.instances import Task, resolve_instances
 
 __all__ = ["HardRows", "InstanceWeightedNB"]
@@ -29,7 +31,7 @@ class HardRows:
         Parameters
         ----------
         n_rows : int, default=10
-            How many.
+            How many; fewer where there are no more. Rows of weight zero are left out.
 
         Returns
         -------
@@ -37,8 +39,15 @@ class HardRows:
             Positions of rows in the training table.
         """
         check_is_fitted(self)
-        known = np.nan_to_num(self.instance_weights_, nan=-np.inf)
-        return np.argsort(-known, kind="stable")[:n_rows]
+        if isinstance(n_rows, bool) or not isinstance(n_rows, Integral) or n_rows < 0:
+            raise ParameterError(
+                "'n_rows' must be a whole number of at least 0. Got "
+                f"{n_rows!r} instead."
+            )
+        # NaN, of rows that took no part, comes last.
+        order = np.argsort(-self.instance_weights_, kind="stable")
+        known = np.count_nonzero(~np.isnan(self.instance_weights_))
+        return order[: min(int(n_rows), known)]
 
 
 class InstanceWeightedNB(HardRows, BaseNB):

@@ -15,6 +15,8 @@ from steelyard.learned import preset
 from steelyard.model import spread_table
 from steelyard.proba import Lidstone, resolve_smoothing
 from steelyard.problem import Problem
+from steelyard.solvers import Solution
+from steelyard.solvers.base import projected_gradient
 from steelyard.table.codes import FeatureTable
 from steelyard.weighted import WeightedNB
 
@@ -78,6 +80,11 @@ class JointWeightedNB(HardRows, WeightedNB):
                     f"The {name!r} parameter of {type(self).__name__} must be a float "
                     f"in the range (0, inf). Got {getattr(self, name)!r} instead."
                 )
+        if self.solver not in ("auto", "lbfgs"):
+            raise ParameterError(
+                f"{type(self).__name__} learns all weights by one run of L-BFGS-B. "
+                f"Leave `solver` at 'auto'. Got {self.solver!r} instead."
+            )
         smoothing = resolve_smoothing(self.smoothing)
         if isinstance(smoothing, Lidstone) and smoothing.f is None:
             raise ParameterError(
@@ -116,6 +123,7 @@ class JointWeightedNB(HardRows, WeightedNB):
                 {
                     "iteration": len(records) + 1,
                     "objective": float(intermediate_result.fun),
+                    "gradient": joint.slope(lower, upper),
                 }
             )
 
@@ -142,8 +150,11 @@ class JointWeightedNB(HardRows, WeightedNB):
         found["diagnostics_"] = records
         found["n_iter_"] = max(1, int(result.nit))
         if result.status == 1:
-            status = solution.moved(weights, float(result.fun), "iterations", records)
-            self._warn(status)
+            self._warn(
+                Solution(
+                    weights, float(result.fun), "iterations", int(result.nit), records
+                )
+            )
         return found
 
 
@@ -157,6 +168,14 @@ class JointObjective:
         self._task = task
         self._estimation = owner._estimation()
         self._strength = strength
+        self._last: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
+
+    def slope(self, lower: NDArray[np.float64], upper: NDArray[np.float64]) -> float:
+        """Return the largest projected gradient where it was last asked for."""
+        if self._last is None:
+            return float("nan")
+        step = projected_gradient(*self._last, lower, upper)
+        return float(np.abs(step).max(initial=0.0))
 
     def at(self, learned: NDArray[np.float64]) -> Problem:
         """Return the problem of attribute weights under some instance weights."""
@@ -177,7 +196,9 @@ class JointObjective:
         away = learned - 1.0
         value += self._strength * float((own * away * away).sum())
         d_rows += 2.0 * self._strength * own * away
-        return value, np.concatenate([d_rows, d_weights])
+        gradient = np.concatenate([d_rows, d_weights])
+        self._last = vector.copy(), gradient
+        return value, gradient
 
     def _by_row(
         self,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
 from typing import Any
@@ -14,19 +15,30 @@ from steelyard._threads import run, thread_count
 from steelyard._validation import check_choice
 from steelyard.classifier import BaseNB, Training
 from steelyard.composite import ByProbability
+from steelyard.counts import Counts
 from steelyard.exceptions import ParameterError
 from steelyard.information import correlation_weights
 from steelyard.kernels import lazy as kernels
+from steelyard.kernels import scoring
 from steelyard.losses.base import softmax
 from steelyard.table.codes import Codes
 from steelyard.table.schema import TableSchema
 
-__all__ = ["LazyAttributeInstanceNB", "LazyModel", "LocallyWeightedNB"]
+__all__ = [
+    "LazyAttributeInstanceNB",
+    "LazyModel",
+    "LocalModel",
+    "LocallyWeightedNB",
+    "MatchingModel",
+]
 
 KERNELS = ("linear", "epanechnikov", "tricube", "inverse", "gauss", "constant")
 
 # Queries that one thread takes at a time.
 _QUERIES = 64
+
+# Matches of a query and a row are counted in 16 bits.
+_MOST_COLUMNS = (1 << 16) - 1
 
 
 @dataclass(frozen=True)
@@ -41,44 +53,116 @@ class LazyModel(ByProbability):
     columns: NDArray[Any]
     """Codes of the training rows, shape (d, n)."""
 
-    numbers: NDArray[np.float64]
-    """Numbers of the Gaussian attributes, shape (g, n)."""
-
     y: NDArray[np.uint32]
     weights: NDArray[np.float64]
     """Row weights, empty where all are one."""
 
     log_prior: NDArray[np.float64]
-    """Priors that were given; -inf where they come from the neighbours."""
+    """Priors that were given; empty where they come from the weighted rows."""
 
     value_added: NDArray[np.float64]
     prior_added: NDArray[np.float64]
-    floors: NDArray[np.float64]
-    """Smallest variances of the Gaussian attributes, shape (g,)."""
-
-    exponents: NDArray[np.float64] | None = None
-    """Attribute weights of the matching model; None for neighbours."""
-
-    neighbours: int = 0
-    kernel: int = 0
-    tie_order: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-
-    @cached_property
-    def _scale(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Smallest value and range of every Gaussian attribute."""
-        if not self.numbers.size:
-            return np.zeros(len(self.numbers)), np.ones(len(self.numbers))
-        known = np.where(np.isnan(self.numbers), np.inf, self.numbers).min(axis=1)
-        low = np.where(np.isfinite(known), known, 0.0)
-        high = np.where(np.isnan(self.numbers), -np.inf, self.numbers).max(axis=1)
-        span = np.where(np.isfinite(high) & (high > low), high - low, 1.0)
-        return low, span
+    tie_order: NDArray[np.int64]
 
     def scores(self, codes: Codes, n_jobs: int | None = None) -> NDArray[np.float64]:
         """Joint log-probabilities under the model of each query, shape (n, K)."""
         out = np.empty((codes.n_rows, len(self.classes)))
-        sizes = self.schema.n_values[self.schema.coded].astype(np.float64)
-        queries = codes.to_array().astype(self.columns.dtype)
+        work = self._worker(codes, codes.to_array(), out)
+        blocks = [
+            slice(lo, min(lo + _QUERIES, codes.n_rows))
+            for lo in range(0, codes.n_rows, _QUERIES)
+        ]
+        for _ in run(work, blocks, thread_count(n_jobs)):
+            pass
+        return out
+
+    def log_proba(self, codes: Codes, n_jobs: int | None = None) -> NDArray[np.float64]:
+        """Log posterior probabilities, exact where probabilities underflow."""
+        scores = self.scores(codes, n_jobs)
+        scoring.log_softmax(scores)
+        return scores
+
+    def proba(self, codes: Codes, n_jobs: int | None = None) -> NDArray[np.float64]:
+        """Posterior probabilities, shape (n, K)."""
+        return softmax(self.scores(codes, n_jobs))
+
+    def predict(self, codes: Codes, n_jobs: int | None = None) -> NDArray[Any]:
+        """Most probable class of every row; ties go to the larger prior."""
+        order = self.tie_order
+        best = np.argmax(self.scores(codes, n_jobs)[:, order], axis=1)
+        return self.classes[order[best]]
+
+    def _sizes(self) -> NDArray[np.float64]:
+        """Numbers of values of the attributes with codes."""
+        return self.schema.n_values[self.schema.coded].astype(np.float64)
+
+    def _worker(
+        self, codes: Codes, queries: NDArray[Any], out: NDArray[np.float64]
+    ) -> Callable[[slice], None]:
+        """Return what scores some of the queries."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class MatchingModel(LazyModel):
+    """Every row counts one plus the number of cells that it shares with a query."""
+
+    exponents: NDArray[np.float64]
+    """Attribute weights, shape (d,)."""
+
+    def _worker(
+        self, codes: Codes, queries: NDArray[Any], out: NDArray[np.float64]
+    ) -> Callable[[slice], None]:
+        sizes = self._sizes()
+
+        def work(rows: slice) -> None:
+            kernels.match_scores(
+                queries[rows],
+                self.columns,
+                self.y,
+                self.weights,
+                self.log_prior,
+                self.value_added,
+                sizes,
+                self.exponents,
+                self.prior_added,
+                out[rows],
+            )
+
+        return work
+
+
+@dataclass(frozen=True)
+class LocalModel(LazyModel):
+    """The nearest rows of a query count, by a kernel of their distance."""
+
+    numbers: NDArray[np.float64]
+    """Numbers of the Gaussian attributes, shape (g, n)."""
+
+    floors: NDArray[np.float64]
+    """Smallest variances of the Gaussian attributes, shape (g,)."""
+
+    neighbours: int
+    kernel: int
+    """Position in ``KERNELS``."""
+
+    @cached_property
+    def _scale(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Smallest value and range of every Gaussian attribute.
+
+        The range of a constant attribute is infinite: no number is far from another.
+        """
+        gap = np.isnan(self.numbers)
+        low = np.where(gap, np.inf, self.numbers).min(axis=1, initial=np.inf)
+        high = np.where(gap, -np.inf, self.numbers).max(axis=1, initial=-np.inf)
+        varies = high > low
+        span = np.where(varies, high, np.inf) - np.where(varies, low, 0.0)
+        return np.where(np.isfinite(low), low, 0.0), span
+
+    def _worker(
+        self, codes: Codes, queries: NDArray[Any], out: NDArray[np.float64]
+    ) -> Callable[[slice], None]:
+        sizes = self._sizes()
         numbers = np.empty((codes.n_rows, 0))
         if codes.n_numbers:
             numbers = np.ascontiguousarray(codes.number_rows(slice(None)))
@@ -86,20 +170,6 @@ class LazyModel(ByProbability):
         scaled = np.ascontiguousarray((self.numbers - low[:, None]) / span[:, None])
 
         def work(rows: slice) -> None:
-            if self.exponents is not None:
-                kernels.match_scores(
-                    queries[rows],
-                    self.columns,
-                    self.y,
-                    self.weights,
-                    self.log_prior,
-                    self.value_added,
-                    sizes,
-                    self.exponents,
-                    self.prior_added,
-                    out[rows],
-                )
-                return
             kernels.local_scores(
                 queries[rows],
                 numbers[rows],
@@ -119,17 +189,7 @@ class LazyModel(ByProbability):
                 out[rows],
             )
 
-        blocks = [
-            slice(lo, min(lo + _QUERIES, codes.n_rows))
-            for lo in range(0, codes.n_rows, _QUERIES)
-        ]
-        for _ in run(work, blocks, thread_count(n_jobs)):
-            pass
-        return out
-
-    def proba(self, codes: Codes, n_jobs: int | None = None) -> NDArray[np.float64]:
-        """Posterior probabilities, shape (n, K)."""
-        return softmax(self.scores(codes, n_jobs))
+        return work
 
 
 class _LazyNB(BaseNB):
@@ -139,40 +199,41 @@ class _LazyNB(BaseNB):
     class_log_prior_: NDArray[np.float64]
     class_count_: NDArray[np.float64]
 
-    def _keep(self, training: Training, **own: Any) -> None:
-        """Make the model of the training rows, and take it over."""
+    def _parts(self, training: Training, counts: Counts) -> dict[str, Any]:
+        """Return what the models of both have: the training rows, and how to smooth."""
         estimation = self._estimation()
         codes, classes = training.codes, training.classes
-        counts = training.count(self.n_jobs, self.class_weight)
-        plain = estimation.model(counts, classes)
+        if len(codes.schema.coded) > _MOST_COLUMNS:
+            raise ParameterError(
+                f"{type(self).__name__} compares rows cell by cell and takes at most "
+                f"{_MOST_COLUMNS} columns with codes. Got {len(codes.schema.coded)}."
+            )
+        log_prior = estimation.tables(counts)[0]
+        added = estimation.smoothing.prior_counts(counts)
         weights = training.row_weights(self.class_weight)
-        fixed = not (isinstance(self.prior, str) and self.prior == "smoothed")
-        numbers, floors = np.zeros((0, codes.n_rows)), np.zeros(0)
-        if codes.n_numbers:
-            numbers = np.ascontiguousarray(codes.number_rows(slice(None)).T)
-            pooled = counts.moments.pooled()
-            variance = pooled.squares[:, 0] / np.maximum(pooled.weight[:, 0], 1e-300)
-            lowest = max(estimation.variance_floor * float(variance.max()), 1e-18)
-            floors = np.full(len(numbers), lowest)
-        model = LazyModel(
-            schema=codes.schema,
-            classes=classes,
-            columns=np.ascontiguousarray(codes.to_array().T),
-            numbers=numbers,
-            y=training.labels,
-            weights=np.empty(0) if weights is None else weights,
-            log_prior=plain.log_prior if fixed else np.full(len(classes), -np.inf),
-            value_added=estimation.smoothing.value_counts(counts)[codes.schema.coded],
-            prior_added=estimation.smoothing.prior_counts(counts),
-            floors=floors,
-            tie_order=plain.tie_order,
-            **own,
-        )
+        given = not isinstance(self.prior, str)
+        smoothed = given or self.prior == "smoothed"
+        return {
+            "schema": codes.schema,
+            "classes": classes,
+            "columns": np.ascontiguousarray(codes.to_array().T),
+            "y": training.labels,
+            "weights": np.empty(0) if weights is None else weights,
+            "log_prior": log_prior if given else np.empty(0),
+            "value_added": estimation.smoothing.value_counts(counts)[
+                codes.schema.coded
+            ],
+            "prior_added": added if smoothed else np.zeros_like(added),
+            "tie_order": np.argsort(-log_prior, kind="stable"),
+        }
+
+    def _take(self, training: Training, counts: Counts, model: LazyModel) -> None:
+        """Take over a model and the counts of all rows."""
         self._adopt(training)
         self.model_ = model
         self.counts_ = counts
         self.class_count_ = counts.by_class
-        self.class_log_prior_ = plain.log_prior
+        self.class_log_prior_ = self._estimation().tables(counts)[0]
 
 
 class LocallyWeightedNB(_LazyNB):
@@ -201,7 +262,7 @@ class LocallyWeightedNB(_LazyNB):
 
     Attributes
     ----------
-    model_ : LazyModel
+    model_ : LocalModel
         The codes of the training rows, which predictions need.
     classes_, class_log_prior_, class_count_, counts_, encoder_
         As in ``NaiveBayes``, of all training rows.
@@ -271,9 +332,31 @@ class LocallyWeightedNB(_LazyNB):
                 "The 'n_neighbors' parameter must be None or a whole number of at "
                 f"least 1. Got {k!r} instead."
             )
+        estimation = self._estimation()
         training = self._prepare(X, y, sample_weight)
-        count = training.codes.n_rows if k is None else int(k)
-        self._keep(training, neighbours=count, kernel=kind)
+        codes = training.codes
+        features = codes.schema.features
+        if any(features[j].step > 0 for j in codes.schema.gaussian.tolist()):
+            raise ParameterError(
+                "numeric='gaussian-weka' is not available here: the grid of all rows "
+                "says little about a few neighbours. Use 'gaussian' or a discretizer."
+            )
+        counts = training.count(self.n_jobs, self.class_weight)
+        numbers, floors = np.zeros((0, codes.n_rows)), np.zeros(0)
+        if codes.n_numbers:
+            numbers = np.ascontiguousarray(codes.number_rows(slice(None)).T)
+            pooled = counts.moments.pooled()
+            variance = pooled.squares[:, 0] / np.maximum(pooled.weight[:, 0], 1e-300)
+            lowest = max(estimation.variance_floor * float(variance.max()), 1e-18)
+            floors = np.full(len(numbers), lowest)
+        model = LocalModel(
+            **self._parts(training, counts),
+            numbers=numbers,
+            floors=floors,
+            neighbours=codes.n_rows if k is None else int(k),
+            kernel=kind,
+        )
+        self._take(training, counts, model)
         return self
 
 
@@ -305,7 +388,7 @@ class LazyAttributeInstanceNB(_LazyNB):
     ----------
     attribute_weights_ : ndarray of shape (d,)
         Weights of CFW.
-    model_ : LazyModel
+    model_ : MatchingModel
         The codes of the training rows, which predictions need.
 
     References
@@ -366,6 +449,12 @@ class LazyAttributeInstanceNB(_LazyNB):
         LazyAttributeInstanceNB
             The fitted classifier.
         """
+        if not isinstance(self.attribute_weights, (bool, np.bool_)):
+            raise ParameterError(
+                "The 'attribute_weights' parameter must be True or False. Got "
+                f"{self.attribute_weights!r} instead."
+            )
+        self._estimation()
         training = self._prepare(X, y, sample_weight)
         schema = training.codes.schema
         if len(schema.gaussian):
@@ -373,14 +462,16 @@ class LazyAttributeInstanceNB(_LazyNB):
                 "This classifier compares cells for equality and cannot use Gaussian "
                 "columns. Set `numeric` to a discretizer, for example 'mdl'."
             )
+        counts = training.count(self.n_jobs, self.class_weight)
         exponents = np.ones(len(schema))
         if self.attribute_weights:
             exponents = correlation_weights(
-                training.count(self.n_jobs, self.class_weight),
+                counts,
                 training.codes,
                 training.row_weights(self.class_weight),
                 self.n_jobs,
             )
-        self._keep(training, exponents=exponents)
+        model = MatchingModel(**self._parts(training, counts), exponents=exponents)
+        self._take(training, counts, model)
         self.attribute_weights_ = exponents
         return self

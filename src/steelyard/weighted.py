@@ -434,6 +434,11 @@ class WeightedNB(BaseNB):
                 f"of {np.abs(solution.weights).max():.3g}. The weights depend on where "
                 "it stopped. Set bounds such as (0, 1), or a penalty with lam=1."
             )
+        elif solution.status == "iterations" and self.solver == "published":
+            message = (
+                f"The published settings stop after {solution.n_iter} iterations, "
+                "short of the optimum here. Use solver='auto' to run to the optimum."
+            )
         elif solution.status == "iterations":
             message = (
                 f"The weights did not converge in {solution.n_iter} iterations "

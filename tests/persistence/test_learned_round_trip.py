@@ -31,6 +31,7 @@ PAIRED = [
     name
     for name, entry in METHODS.items()
     if "multiclass" in entry.estimator._get_param_names()
+    and entry.estimator is not sy.CollaborativeNB  # refuses pairs
 ]
 
 

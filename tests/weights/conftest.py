@@ -9,7 +9,7 @@ from steelyard import WeightedNB
 from steelyard.problem import Problem
 
 
-class _Built(Exception):
+class _BuiltError(Exception):
     """The problem is set up; there is no need to solve it."""
 
 
@@ -97,14 +97,12 @@ def problem_of():
 
         def stop(problem, *arguments, **named):
             found.append(problem)
-            raise _Built
+            raise _BuiltError
 
-        with mock.patch.object(Problem, "solve", stop), pytest.raises(_Built):
+        with mock.patch.object(Problem, "solve", stop), pytest.raises(_BuiltError):
             clf.fit(X, y, sample_weight)
         (problem,) = found
-        objective = problem.objective
-        start = objective.weighting.start(objective.evidence)
-        return objective, start, problem.lower, problem.upper
+        return problem.objective, problem.start, problem.lower, problem.upper
 
     return build
 

@@ -14,7 +14,9 @@ from steelyard.solvers.base import projected_gradient
 from steelyard.weighting import WEIGHTINGS
 
 LOADERS = {"iris": load_iris, "wine": load_wine, "cancer": load_breast_cancer}
-PRESETS = [entry for entry in sy.methods() if issubclass(entry.estimator, WeightedNB)]
+PRESETS = [
+    entry for entry in sy.methods() if entry.family == "learned attribute weights"
+]
 CONVEX = [name for name, loss in LOSSES.items() if loss.convex]
 PAIRS = [
     (weighting, loss)

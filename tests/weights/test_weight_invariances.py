@@ -129,8 +129,13 @@ def test_number_of_threads_does_not_change_a_bit(weighting):
 
 @pytest.mark.plain
 @pytest.mark.parametrize("weighting, loss", PAIRS)
-def test_unit_weights_are_plain_naive_bayes(weighting, loss, make_table):
+def test_unit_weights_are_plain_naive_bayes(weighting, loss, make_table, problem_of):
     settings, X, y = make_table("mixed with gaps", 3, n=40)
+    _, start, _, _ = problem_of(
+        {"weighting": weighting, "loss": loss, **settings}, X, y
+    )
+    if (start[1:] != 1.0).any():
+        pytest.skip("this weighting starts from weights that it computes")
     plain = NaiveBayes(**settings).fit(X, y)
     fixed = WeightedNB(weighting=weighting, loss=loss, solver="fixed", **settings)
     np.testing.assert_allclose(

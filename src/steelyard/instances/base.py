@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from steelyard.counts import Counts, count
+from steelyard.exceptions import ParameterError
 from steelyard.model import NBModel
 from steelyard.table.codes import Codes
 
@@ -44,6 +45,11 @@ class Task:
         self, learned: NDArray[np.float64] | None
     ) -> NDArray[np.float64] | None:
         """Return the user's weights times learned ones."""
+        if learned is not None and learned.shape != (self.codes.n_rows,):
+            raise ParameterError(
+                "An instance weighting must return one weight for each of the "
+                f"{self.codes.n_rows} rows. Got {len(learned)}."
+            )
         if learned is None or self.weights is None:
             return self.weights if learned is None else learned
         return learned * self.weights
@@ -63,6 +69,20 @@ class Learned:
 
     records: list[dict[str, Any]] = field(default_factory=list)
     """One record per round."""
+
+    def __post_init__(self) -> None:
+        weights = self.weights
+        fine = isinstance(weights, np.ndarray) and weights.dtype == np.float64
+        if not fine or weights.ndim != 1:
+            raise ParameterError(
+                "An instance weighting must return a float64 array with one weight for "
+                f"each row. Got {type(weights).__name__} of shape {np.shape(weights)}."
+            )
+        if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):
+            raise ParameterError(
+                "An instance weighting must return finite weights of at least 0, not "
+                f"all of them 0. Got {weights.min():g} to {weights.max():g}."
+            )
 
 
 class InstanceWeighting(BaseEstimator):

@@ -40,8 +40,8 @@ def match_scores(
 
     queries (m, d), columns (d, n), y (n,), weights (n,) or empty; ``added (d,)``
     pseudo-counts of values, ``sizes (d,)`` numbers of values, ``exponents (d,)``
-    attribute weights, ``prior_added (K,)``, ``base (K,)`` replaces the prior where it
-    is finite; scores (m, K).
+    attribute weights, ``prior_added (K,)``; ``base (K,)`` are log priors that were
+    given, empty where they come from the rows; scores (m, K).
     """
     m, d = queries.shape
     n = columns.shape[1]
@@ -79,13 +79,16 @@ def match_scores(
 
 @njit(cache=True, nogil=True)
 def _log_prior(total, base, prior_added, out):
-    """Log priors from class weights, or the given ones where they are finite."""
+    """Log priors from class weights, or the given ones; a class may be impossible."""
+    if base.size > 0:
+        out[:] = base
+        return
     mass = 0.0
     for c in range(total.shape[0]):
         mass += total[c] + prior_added[c]
     for c in range(total.shape[0]):
-        given = base[c] > -np.inf
-        out[c] = base[c] if given else math.log((total[c] + prior_added[c]) / mass)
+        share = (total[c] + prior_added[c]) / mass
+        out[c] = math.log(share) if share > 0.0 else -np.inf
 
 
 @njit(cache=True, nogil=True)

@@ -8,8 +8,13 @@ from typing import Any
 import numpy as np
 
 import steelyard
+from steelyard.boosted import BoostedNB
 from steelyard.classifier import BaseNB, NaiveBayes
+from steelyard.collaborative import CollaborativeNB
 from steelyard.exceptions import ParameterError
+from steelyard.instance_weighted import InstanceWeightedNB
+from steelyard.joint import JointWeightedNB
+from steelyard.lazy import LazyAttributeInstanceNB, LocallyWeightedNB
 from steelyard.learned import (
     AttributeWeightedNB,
     ClassAttributeWeightedNB,
@@ -61,6 +66,8 @@ _WEIGHTS = (
     "prior_weight_",
     "alpha_",
 )
+_KINDS = ("sum", "mixture", "pairs")
+_ROWS = ("instance_weights_", "diagnostics_")
 
 # Only these are ever created from a file. For another class: an entry here, and what is
 # new about it in ALLOWED (settings), PARTS, ATTRIBUTES and MODELS.
@@ -69,7 +76,7 @@ ESTIMATORS: dict[str, Saved] = {
     for saved in (
         Saved(NaiveBayes, ("sum",), _COUNTED),
         *(
-            Saved(learned, ("sum", "mixture", "pairs"), _COUNTED + _SOLVED, _WEIGHTS)
+            Saved(learned, _KINDS, _COUNTED + _SOLVED, (*_WEIGHTS, "instance_weights_"))
             for learned in (
                 WeightedNB,
                 AttributeWeightedNB,
@@ -82,6 +89,22 @@ ESTIMATORS: dict[str, Saved] = {
                 SquaredErrorNB,
                 ValueWeightedNB,
             )
+        ),
+        Saved(InstanceWeightedNB, ("sum",), _COUNTED + _ROWS),
+        Saved(BoostedNB, ("votes",), (*_COUNTED, *_ROWS, "votes_")),
+        Saved(LocallyWeightedNB, ("neighbours",), _COUNTED),
+        Saved(LazyAttributeInstanceNB, ("matches",), (*_COUNTED, "attribute_weights_")),
+        Saved(
+            CollaborativeNB,
+            ("sum", "mixture"),
+            (*_COUNTED, *_SOLVED, "instance_weights_", "n_rounds_"),
+            _WEIGHTS,
+        ),
+        Saved(
+            JointWeightedNB,
+            ("sum",),
+            (*_COUNTED, *_SOLVED, "instance_weights_"),
+            _WEIGHTS,
         ),
     )
 }

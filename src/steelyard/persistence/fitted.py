@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.boosted import BoostedModel
 from steelyard.composite import PairwiseModel
 from steelyard.counts import Counts, Moments
 from steelyard.persistence.models import LARGEST_LOG, LARGEST_WEIGHT
 from steelyard.persistence.reader import (
     Reader,
     float_list,
+    gap_list,
     log_list,
     read_tagged,
     tagged_number,
@@ -34,11 +36,15 @@ class Sizes:
     n_pairs: int | None = None
     """How many pairs of classes have weights of their own; None where none has."""
 
+    n_votes: int = 1
+    """How many models vote."""
+
     @classmethod
     def of(cls, model: Any) -> Sizes:
         """Return the sizes of a model."""
         n_pairs = len(model.pairs) if isinstance(model, PairwiseModel) else None
-        return cls(model.schema, len(model.classes), n_pairs)
+        n_votes = len(model.models) if isinstance(model, BoostedModel) else 1
+        return cls(model.schema, len(model.classes), n_pairs, n_votes)
 
     @property
     def learners(self) -> tuple[int, ...]:
@@ -194,6 +200,21 @@ def _read_cell(cell: Any, reader: Reader, nested: bool = False) -> Any:
     return cell
 
 
+# ----------------------------------------------------------------------- rows' weights
+
+
+def _row_weights(weights: NDArray[np.float64]) -> list[Any]:
+    return gap_list(weights)
+
+
+def _read_row_weights(reader: Reader, key: str, sizes: Sizes) -> NDArray[np.float64]:
+    # One for each training row, whose number the model does not know.
+    weights = reader.gaps(key, (len(reader.items(key)),), low=0.0, high=LARGEST_WEIGHT)
+    if not weights.size:
+        raise reader.complaint(key, "must not be empty")
+    return weights
+
+
 # All fitted attributes that any classifier has, beside model and encoder.
 ATTRIBUTES: dict[str, Attribute] = {
     "counts_": Attribute(_counts, _read_counts),
@@ -212,4 +233,7 @@ ATTRIBUTES: dict[str, Attribute] = {
     "objective_": _array(lambda sizes: (), -np.inf, np.inf),
     "n_iter_": Attribute(int, lambda reader, key, sizes: reader.whole(key, low=1)),
     "diagnostics_": Attribute(_records, _read_records),
+    "instance_weights_": Attribute(_row_weights, _read_row_weights),
+    "n_rounds_": Attribute(int, lambda reader, key, sizes: reader.whole(key)),
+    "votes_": _array(lambda sizes: (sizes.n_votes,), 0.0, LARGEST_WEIGHT),
 }

@@ -1,4 +1,4 @@
-"""Models in a file: one sum, a mixture of two, or one for each pair of classes."""
+"""Models in a file: sums, mixtures, pairs of classes, votes, and training rows."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.boosted import FORMS, BoostedModel
 from steelyard.composite import MixtureModel, PairwiseModel
 from steelyard.exceptions import ParameterError
+from steelyard.lazy import KERNELS, LocalModel, MatchingModel
 from steelyard.model import NBModel
-from steelyard.persistence.reader import Reader, float_list, log_list
+from steelyard.persistence.reader import Reader, float_list, gap_list, log_list
 from steelyard.proba import GaussianTable
+from steelyard.table.codes import code_dtype
 from steelyard.table.schema import TableSchema
 
 __all__ = ["LARGEST_LOG", "LARGEST_WEIGHT", "MODELS", "describe_model", "read_model"]
@@ -26,6 +29,8 @@ LARGEST_LOG = 1e100
 LARGEST_WEIGHT = 1e50
 _SMALLEST_SCALE = 1e-50
 _SMALLEST_DEVIATION = 1e-307
+# Differences of such numbers can be squared.
+_LARGEST_NUMBER = 1e150
 
 
 @dataclass(frozen=True)
@@ -146,8 +151,129 @@ def _read_pairs(
     )
 
 
+def _votes(model: BoostedModel) -> dict[str, Any]:
+    return {
+        "form": model.form,
+        "votes": float_list(model.votes),
+        "models": [describe_model(one) for one in model.models],
+    }
+
+
+def _read_votes(
+    reader: Reader, schema: TableSchema, classes: NDArray[Any]
+) -> BoostedModel:
+    form = reader.text("form", FORMS)
+    if form == "elkan" and len(classes) != 2:
+        raise reader.complaint("form", "is for two classes")
+    n = len(reader.items("models"))
+    if n == 0:
+        raise reader.complaint("models", "must not be empty")
+    models = reader.numbered("models", n)
+    return BoostedModel(
+        tuple(
+            read_model(models.inner(str(t)), schema, classes, ["sum"]) for t in range(n)
+        ),
+        reader.floats("votes", (n,), low=0.0, high=LARGEST_WEIGHT),
+        form,
+    )
+
+
+def _training_rows(model: LocalModel | MatchingModel) -> dict[str, Any]:
+    """Describe what both models that keep their training rows have."""
+    return {
+        "columns": model.columns.tolist(),
+        "y": model.y.tolist(),
+        "weights": float_list(model.weights) if model.weights.size else None,
+        "log_prior": log_list(model.log_prior) if model.log_prior.size else None,
+        "value_added": float_list(model.value_added),
+        "prior_added": float_list(model.prior_added),
+        "tie_order": model.tie_order.tolist(),
+    }
+
+
+def _read_training_rows(
+    reader: Reader, schema: TableSchema, classes: NDArray[Any]
+) -> dict[str, Any]:
+    k, n = len(classes), len(reader.items("y"))
+    if n == 0:
+        raise reader.complaint("y", "must not be empty")
+    sizes = [schema.features[j].n_codes for j in schema.coded.tolist()]
+    columns = np.empty((len(sizes), n), dtype=code_dtype(max(sizes, default=1)))
+    given = reader.numbered("columns", len(sizes))
+    for j, size in enumerate(sizes):
+        columns[j] = given.wholes(str(j), (n,), size)
+    weights, log_prior = np.empty(0), np.empty(0)
+    if reader.get("weights") is not None:
+        weights = reader.floats(
+            "weights", (n,), low=_SMALLEST_SCALE, high=LARGEST_WEIGHT
+        )
+    if reader.get("log_prior") is not None:
+        log_prior = reader.logs("log_prior", k, LARGEST_LOG)
+    order = reader.wholes("tie_order", (k,), k)
+    if len(set(order.tolist())) != k:
+        raise reader.complaint("tie_order", "must hold every class once")
+    least = {"low": np.finfo(np.float64).tiny, "high": LARGEST_WEIGHT}
+    return {
+        "schema": schema,
+        "classes": classes,
+        "columns": columns,
+        "y": reader.wholes("y", (n,), k).astype(np.uint32),
+        "weights": weights,
+        "log_prior": log_prior,
+        "value_added": reader.floats("value_added", (len(sizes),), **least),
+        "prior_added": reader.floats("prior_added", (k,), high=LARGEST_WEIGHT, low=0.0),
+        "tie_order": order,
+    }
+
+
+def _neighbours(model: LocalModel) -> dict[str, Any]:
+    return {
+        **_training_rows(model),
+        "numbers": gap_list(model.numbers),
+        "floors": float_list(model.floors),
+        "neighbours": model.neighbours,
+        "kernel": KERNELS[model.kernel],
+    }
+
+
+def _read_neighbours(
+    reader: Reader, schema: TableSchema, classes: NDArray[Any]
+) -> LocalModel:
+    rows = _read_training_rows(reader, schema, classes)
+    g, n = len(schema.gaussian), len(rows["y"])
+    return LocalModel(
+        **rows,
+        numbers=reader.gaps(
+            "numbers", (g, n), low=-_LARGEST_NUMBER, high=_LARGEST_NUMBER
+        ),
+        floors=reader.floats("floors", (g,), low=_SMALLEST_DEVIATION),
+        neighbours=reader.whole("neighbours", low=1),
+        kernel=KERNELS.index(reader.text("kernel", KERNELS)),
+    )
+
+
+def _matches(model: MatchingModel) -> dict[str, Any]:
+    return {**_training_rows(model), "exponents": float_list(model.exponents)}
+
+
+def _read_matches(
+    reader: Reader, schema: TableSchema, classes: NDArray[Any]
+) -> MatchingModel:
+    if len(schema.gaussian):
+        raise reader.complaint("columns", "must hold the codes of all attributes")
+    return MatchingModel(
+        **_read_training_rows(reader, schema, classes),
+        exponents=reader.floats(
+            "exponents", (len(schema),), low=-LARGEST_WEIGHT, high=LARGEST_WEIGHT
+        ),
+    )
+
+
 MODELS: dict[str, ModelKind] = {
     "sum": ModelKind(NBModel, _sum, _read_sum),
     "mixture": ModelKind(MixtureModel, _mixture, _read_mixture),
     "pairs": ModelKind(PairwiseModel, _pairs, _read_pairs),
+    "votes": ModelKind(BoostedModel, _votes, _read_votes),
+    "neighbours": ModelKind(LocalModel, _neighbours, _read_neighbours),
+    "matches": ModelKind(MatchingModel, _matches, _read_matches),
 }

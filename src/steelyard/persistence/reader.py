@@ -14,6 +14,7 @@ __all__ = [
     "InvalidContentError",
     "Reader",
     "float_list",
+    "gap_list",
     "log_list",
     "read_tagged",
     "tagged_number",
@@ -126,15 +127,35 @@ class Reader:
 
         The lists are compared with the shape before anything is set aside for it.
         """
-        cells = [self.get(key)]
-        for size in shape:
-            if not all(type(row) is list and len(row) == size for row in cells):
-                raise self.complaint(key, f"must have shape {shape}")
-            cells = list(chain.from_iterable(cells))
-        array = self._floats(cells, key)
+        array = self._floats(self._cells(key, shape), key)
         if array.size and not (low <= array.min() and array.max() <= high):
             raise self.complaint(key, f"must hold numbers from {low:g} to {high:g}")
         return array.reshape(shape)
+
+    def gaps(
+        self,
+        key: str,
+        shape: tuple[int, ...],
+        *,
+        low: float = -math.inf,
+        high: float = math.inf,
+    ) -> NDArray[np.float64]:
+        """Return an array of finite numbers, with NaN where the file has null."""
+        cells = self._cells(key, shape)
+        gap = np.array([cell is None for cell in cells], dtype=bool)
+        array = self._floats([0.0 if cell is None else cell for cell in cells], key)
+        known = array[~gap]
+        if known.size and not (low <= known.min() and known.max() <= high):
+            raise self.complaint(key, f"must hold numbers from {low:g} to {high:g}")
+        array[gap] = math.nan
+        return array.reshape(shape)
+
+    def wholes(self, key: str, shape: tuple[int, ...], high: int) -> NDArray[np.int64]:
+        """Return an array of whole numbers from 0 to below ``high``."""
+        cells = self._cells(key, shape)
+        if not set(map(type, cells)) <= {int} or not all(0 <= c < high for c in cells):
+            raise self.complaint(key, f"must hold whole numbers from 0 to {high - 1}")
+        return np.array(cells, dtype=np.int64).reshape(shape)
 
     def logs(self, key: str, n: int, most: float) -> NDArray[np.float64]:
         """Return n logarithms up to ``most`` in size, "-inf" for that of zero."""
@@ -149,6 +170,15 @@ class Reader:
             raise self.complaint(key, "must hold logarithms of probabilities")
         logs[zero] = -math.inf
         return logs
+
+    def _cells(self, key: str, shape: tuple[int, ...]) -> list[Any]:
+        """Return the entries of nested lists that must have a shape, in one list."""
+        cells = [self.get(key)]
+        for size in shape:
+            if not all(type(row) is list and len(row) == size for row in cells):
+                raise self.complaint(key, f"must have shape {shape}")
+            cells = list(chain.from_iterable(cells))
+        return cells
 
     def _floats(self, found: list[Any], key: str) -> NDArray[np.float64]:
         # By type and not by trial: NumPy would turn text and booleans into numbers.
@@ -165,6 +195,13 @@ class Reader:
 def float_list(array: Any) -> Any:
     """Return nested lists of the numbers of an array, or one number."""
     return np.asarray(array, dtype=np.float64).tolist()
+
+
+def gap_list(array: NDArray[np.float64]) -> Any:
+    """Return nested lists of the numbers of an array, with None for NaN."""
+    if array.ndim > 1:
+        return [gap_list(row) for row in array]
+    return [None if x != x else x for x in float_list(array)]
 
 
 def log_list(array: NDArray[np.float64]) -> list[Any]:

@@ -10,7 +10,15 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from steelyard.boosted import FORMS
+from steelyard.collaborative import VARIANTS
 from steelyard.exceptions import ParameterError
+from steelyard.instances import (
+    DiscriminativeWeighting,
+    ValueFrequencyWeighting,
+    resolve_instances,
+)
+from steelyard.lazy import KERNELS
 from steelyard.losses import (
     BrierLoss,
     DevianceLoss,
@@ -39,6 +47,7 @@ from steelyard.weighting import (
     WEIGHTINGS,
     AttributeWeighting,
     ClassAttributeWeighting,
+    CorrelationWeighting,
     MixtureWeighting,
     ValueWeighting,
     Weighting,
@@ -53,7 +62,9 @@ PARTS: dict[str, type[BaseEstimator]] = {
         AttributeWeighting,
         BrierLoss,
         ClassAttributeWeighting,
+        CorrelationWeighting,
         DevianceLoss,
+        DiscriminativeWeighting,
         EqualFrequencyDiscretizer,
         EqualWidthDiscretizer,
         ExponentialLoss,
@@ -66,6 +77,7 @@ PARTS: dict[str, type[BaseEstimator]] = {
         MEstimate,
         MixtureWeighting,
         Newton,
+        ValueFrequencyWeighting,
         ValueWeighting,
     )
 }
@@ -193,6 +205,10 @@ def _is_count(value: Any) -> bool:
     return isinstance(value, int) and 1 <= value < 1 << 63
 
 
+def _is_rounds(value: Any) -> bool:
+    return isinstance(value, int) and 0 <= value < 1 << 63
+
+
 def _is_column(value: Any) -> bool:
     return isinstance(value, str) or _is_number(value)
 
@@ -272,29 +288,40 @@ def _is_n_jobs(value: Any) -> bool:
 # Values of settings by name, of classifiers and of their parts alike. A setting of a
 # classifier has an entry; one of a part may go without, and is checked by ``fit``.
 ALLOWED: dict[str, Callable[[Any], bool]] = {
+    "attribute_weights": _is_flag,
     "bounds": _is_bounds,
     "calibrated": _is_flag,
     "cardinality": _one_of(*CARDINALITIES),
     "categorical_features": _list_of(_is_column, None, "auto", "all"),
     "center": _is_number,
     "class_weight": _mapping_of(_anything, _is_number, None, "balanced"),
+    "form": _one_of(*FORMS),
     "gradient_tol": lambda value: value is None or _is_amount(value),
+    "instance_bound": _is_amount,
+    "instance_lam": _is_amount,
+    "instances": _accepted_by(resolve_instances),
+    "keep": _one_of("best", "last"),
+    "kernel": _one_of(*KERNELS),
     "lam": _is_amount,
     "loss": _accepted_by(lambda value: resolve_loss(value).parameter),
     "max_iter": _is_count,
+    "max_rounds": _is_count,
     "memory": _is_count,
     "missing": _one_of(*MISSING),
     "multiclass": _one_of(*MULTICLASS),
     "n_jobs": _is_n_jobs,
+    "n_neighbors": lambda value: value is None or _is_count(value),
     "numeric": _is_numeric,
     "penalty": _one_of(None, "ridge", "l1"),
     "prior": _list_of(_is_number, "smoothed", "frequency"),
     "prior_weight": _is_flag,
     "published_gradient": _is_flag,
+    "rounds": _is_rounds,
     "smoothing": _accepted_by(resolve_smoothing),
     "solver": _part_or(Solver, SOLVERS),
     "tol": _is_amount,
     "variance": _one_of(*VARIANCES),
     "variance_floor": _is_amount,
+    "variant": _one_of(*VARIANTS),
     "weighting": _part_or(Weighting, tuple(WEIGHTINGS)),
 }
