@@ -327,7 +327,8 @@ class LocallyWeightedNB(_LazyNB):
         """
         kind = KERNELS.index(check_choice(self, "kernel", KERNELS))
         k = self.n_neighbors
-        if k is not None and (not isinstance(k, Integral) or k < 1):
+        whole = isinstance(k, Integral) and not isinstance(k, bool)
+        if k is not None and (not whole or int(k) < 1):
             raise ParameterError(
                 "The 'n_neighbors' parameter must be None or a whole number of at "
                 f"least 1. Got {k!r} instead."

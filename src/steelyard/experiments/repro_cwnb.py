@@ -249,7 +249,8 @@ def _validate(
 ) -> tuple[float, float, list[Any]]:
     """Return the accuracy in percent, seconds, and what ``look`` found in each fold."""
     if name == "SVM":
-        X = X.astype(int)
+        # A cell stays missing where its whole column is.
+        X = X.apply(lambda column: column.cat.codes)
     found = [
         cross_validate(_classifier(name), X, y, seed=SEED + repeat, look=look)
         for repeat in range(setting.repeats)

@@ -82,6 +82,9 @@ PARTS: dict[str, type[BaseEstimator]] = {
     )
 }
 
+# Settings that files of earlier releases do not have, and what they were then.
+_ADDED = {"instances": None}
+
 # A part inside a mapping inside a part is as deep as settings go.
 _DEEPEST = 8
 _INFINITIES = ("inf", "-inf")
@@ -103,6 +106,9 @@ def read_settings(
     """
     settings = {}
     for name in owner._get_param_names():
+        if name in _ADDED and not reader.has(name):
+            settings[name] = _ADDED[name]
+            continue
         value = _read(reader.get(name), depth + 1)
         if not ALLOWED.get(name, _anything)(value):
             raise reader.complaint(name, "is not a value of that setting")

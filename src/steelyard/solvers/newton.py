@@ -20,7 +20,11 @@ from steelyard.solvers.base import (
 )
 from steelyard.solvers.quadratic import box_minimum, conjugate_gradients
 
-__all__ = ["Newton"]
+__all__ = ["MOST_ASSEMBLED", "Newton"]
+
+# Above this many weights the Hessian is not assembled: solving with it would cost more
+# than the passes over the rows that it saves.
+MOST_ASSEMBLED = 1_500
 
 _ARMIJO = 1e-4
 _SMALLEST_STEP = 1e-10
@@ -103,6 +107,7 @@ class Newton(Solver):
             if not moved and not state.sharpen():
                 status = "converged" if state.is_flat(self.tol) else "stalled"
                 break
+        n_iter = n_iter if status == "iterations" else len(state.records)
         return Solution(state.weights, state.value, status, n_iter, state.records)
 
 
@@ -121,6 +126,10 @@ class _State:
         self.weights = np.clip(start, lower, upper)
         self.value, self.gradient = objective(self.weights)
         self._sample: Sample = objective.sample(objective.default_sample())
+        weighting = objective.weighting
+        self._assembles = weighting.is_mixture or (
+            weighting.has_hessian and objective.size <= MOST_ASSEMBLED
+        )
         self._matrix: NDArray[np.float64] | None = None
         self._damping = 0.0
         self._model: Any = None
@@ -130,7 +139,7 @@ class _State:
     def direction(self) -> tuple[NDArray[np.float64], float]:
         """Minimise the quadratic model; return the step and what it promises."""
         low, high = self._lower - self.weights, self._upper - self.weights
-        if not self._objective.weighting.has_hessian:
+        if not self._assembles:
             return self._direction_by_products(low, high)
         if self._matrix is None:
             self._refresh()
@@ -209,7 +218,7 @@ class _State:
         elif self._sample.is_all and len(self.weights) <= 200:
             # Cheap enough to keep exact, which makes the convergence quadratic.
             self._matrix = self._model = None
-        elif not self._objective.weighting.has_hessian:
+        elif not self._assembles:
             self._model = None
         self._damping = 0.0 if t == 1.0 else self._damping
         return True
