@@ -16,6 +16,8 @@ from steelyard.composite import ByProbability
 from steelyard.exceptions import ParameterError
 from steelyard.instance_weighted import HardRows
 from steelyard.instances import Task
+from steelyard.kernels import scoring
+from steelyard.losses.base import softmax
 from steelyard.model import NBModel
 from steelyard.table.codes import Codes
 from steelyard.table.schema import TableSchema
@@ -68,13 +70,25 @@ class BoostedModel(ByProbability):
             power = -(2.0 * shares - self.votes.sum())
             second = 1.0 / (1.0 + np.exp(np.clip(power, -700.0, 700.0)))
             return np.stack([1.0 - second, second], axis=1)
+        return softmax(self._summed(codes, n_jobs))
+
+    def log_proba(self, codes: Codes, n_jobs: int | None = None) -> NDArray[np.float64]:
+        """Log posterior probabilities, exact where probabilities underflow."""
+        if len(self.models) == 1:
+            return self.models[0].log_proba(codes, n_jobs)
+        if self.form == "elkan":
+            return super().log_proba(codes, n_jobs)
+        scores = self._summed(codes, n_jobs)
+        scoring.log_softmax(scores)
+        return scores
+
+    def _summed(self, codes: Codes, n_jobs: int | None) -> NDArray[np.float64]:
+        """Sum of the votes for each class, shape (n, K)."""
         scores = np.zeros((codes.n_rows, len(self.classes)))
         for vote, model in zip(self.votes, self.models, strict=True):
             chosen = _predicted(model, codes, n_jobs)
             scores[np.arange(codes.n_rows), chosen] += vote
-        scores -= scores.max(axis=1, keepdims=True)
-        out = np.exp(scores)
-        return np.asarray(out / out.sum(axis=1, keepdims=True))
+        return scores
 
 
 def _predicted(model: NBModel, codes: Codes, n_jobs: int | None) -> NDArray[np.int64]:

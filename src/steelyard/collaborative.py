@@ -61,7 +61,7 @@ class CollaborativeNB(HardRows, WeightedNB):
     n_rounds_ : int
         Rounds that were made.
     diagnostics_ : list of dict
-        One record per round, and per iteration of the solver.
+        One record per round; "plain" and "reversed" have those of the solver too.
 
     References
     ----------

@@ -90,7 +90,7 @@ class InstanceWeightedNB(HardRows, BaseNB):
     >>> len(clf.diagnostics_)
     15
     >>> clf.hardest_rows(3)
-    array([106, 133,  77])
+    array([106,  70, 119])
     """
 
     counts_: Counts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -73,7 +74,7 @@ class JointWeightedNB(HardRows, WeightedNB):
         super()._check_settings()
         for name in ("instance_lam", "instance_bound"):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, (int, float)):
+            if isinstance(value, bool) or not isinstance(value, Real):
                 value = -1.0
             if not 0.0 < float(value) < np.inf:
                 raise ParameterError(
@@ -127,12 +128,22 @@ class JointWeightedNB(HardRows, WeightedNB):
                 }
             )
 
+        # In units of the root of its weight a row counts like so many copies of it.
+        unit = np.ones(len(start))
+        if task.weights is not None:
+            unit[:n] = np.sqrt(np.where(task.weights > 0, task.weights, 1.0))
+
+        def scaled(vector: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+            value, gradient = joint(vector / unit)
+            return value, gradient / unit
+
+        start = np.clip(start, lower, upper)
         result = minimize(
-            joint,
-            np.clip(start, lower, upper),
+            scaled,
+            start * unit,
             jac=True,
             method="L-BFGS-B",
-            bounds=Bounds(lower, upper),
+            bounds=Bounds(lower * unit, upper * unit),
             callback=note,
             options={
                 "maxcor": 20,
@@ -142,7 +153,8 @@ class JointWeightedNB(HardRows, WeightedNB):
                 "gtol": 1e-8 * max(1.0, joint(start)[0]),
             },
         )
-        learned, weights = result.x[:n], result.x[n:]
+        reached = np.clip(result.x / unit, lower, upper)
+        learned, weights = reached[:n], reached[n:]
         last = joint.at(learned)
         solution = problem.start_solution()
         found = self._found(last, solution.moved(weights, float(result.fun)), classes)

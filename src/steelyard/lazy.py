@@ -19,7 +19,7 @@ from steelyard.counts import Counts
 from steelyard.exceptions import ParameterError
 from steelyard.information import correlation_weights
 from steelyard.kernels import lazy as kernels
-from steelyard.kernels import scoring
+from steelyard.kernels import pairs, scoring
 from steelyard.losses.base import softmax
 from steelyard.table.codes import Codes
 from steelyard.table.schema import TableSchema
@@ -33,6 +33,9 @@ __all__ = [
 ]
 
 KERNELS = ("linear", "epanechnikov", "tricube", "inverse", "gauss", "constant")
+
+# Counts of pairs of codes by class that are kept at the most: 128 MB.
+_MOST_PAIRS = 1 << 24
 
 # Queries that one thread takes at a time.
 _QUERIES = 64
@@ -105,15 +108,65 @@ class LazyModel(ByProbability):
 
 @dataclass(frozen=True)
 class MatchingModel(LazyModel):
-    """Every row counts one plus the number of cells that it shares with a query."""
+    """Every row counts one plus the number of cells that it shares with a query.
+
+    All that a query asks of the rows is in the counts of pairs of codes; where those
+    are not too many, no row is touched again (20,000 queries on 20,000 x 16: 0.6 s
+    instead of 6 s).
+    """
 
     exponents: NDArray[np.float64]
     """Attribute weights, shape (d,)."""
+
+    @cached_property
+    def _pairs(self) -> tuple[NDArray[Any], ...] | None:
+        """Counts of pairs, of single codes and of classes; None if they are many."""
+        widths = [self.schema.features[j].n_codes for j in self.schema.coded]
+        offsets = np.concatenate([[0], np.cumsum(widths)]).astype(np.uint64)
+        v, k, d = int(offsets[-1]), len(self.classes), len(widths)
+        if v * v * k > _MOST_PAIRS:
+            return None
+        table = np.zeros((v, v, k))
+        pairs.count_all_pairs(self.columns, offsets[:-1], self.y, self.weights, table)
+        singles = table[np.arange(v), np.arange(v)]
+        bounds = offsets.astype(np.int64)
+        known = np.stack(
+            [table[bounds[j] + 1 : bounds[j + 1]].sum(0) for j in range(d)]
+        )
+        known_singles = np.stack(
+            [singles[bounds[j] + 1 : bounds[j + 1]].sum(0) for j in range(d)]
+        )
+        u = self.weights if self.weights.size else None
+        mass = np.bincount(self.y, u, minlength=k).astype(np.float64)
+        return offsets[:-1], table, known, singles, known_singles, mass
 
     def _worker(
         self, codes: Codes, queries: NDArray[Any], out: NDArray[np.float64]
     ) -> Callable[[slice], None]:
         sizes = self._sizes()
+        counted = self._pairs
+
+        def look_up(rows: slice) -> None:
+            assert counted is not None
+            offsets, table, known, singles, known_singles, mass = counted
+            kernels.pair_scores(
+                queries[rows],
+                offsets,
+                table,
+                known,
+                singles,
+                known_singles,
+                mass,
+                self.log_prior,
+                self.value_added,
+                sizes,
+                self.exponents,
+                self.prior_added,
+                out[rows],
+            )
+
+        if counted is not None:
+            return look_up
 
         def work(rows: slice) -> None:
             kernels.match_scores(
@@ -163,19 +216,20 @@ class LocalModel(LazyModel):
         self, codes: Codes, queries: NDArray[Any], out: NDArray[np.float64]
     ) -> Callable[[slice], None]:
         sizes = self._sizes()
-        numbers = np.empty((codes.n_rows, 0))
-        if codes.n_numbers:
-            numbers = np.ascontiguousarray(codes.number_rows(slice(None)))
         low, span = self._scale
         scaled = np.ascontiguousarray((self.numbers - low[:, None]) / span[:, None])
 
         def work(rows: slice) -> None:
+            # A copy: kernels are compiled for arrays of one kind.
+            own = np.zeros((len(out[rows]), 0))
+            if codes.n_numbers:
+                own = np.array(codes.number_rows(rows), order="C")
             kernels.local_scores(
                 queries[rows],
-                numbers[rows],
+                own,
                 self.columns,
                 self.numbers,
-                (numbers[rows] - low) / span,
+                (own - low) / span,
                 scaled,
                 self.y,
                 self.weights,
@@ -218,7 +272,7 @@ class _LazyNB(BaseNB):
             "classes": classes,
             "columns": np.ascontiguousarray(codes.to_array().T),
             "y": training.labels,
-            "weights": np.empty(0) if weights is None else weights,
+            "weights": np.empty(0) if weights is None else weights.copy(),
             "log_prior": log_prior if given else np.empty(0),
             "value_added": estimation.smoothing.value_counts(counts)[
                 codes.schema.coded
@@ -345,7 +399,8 @@ class LocallyWeightedNB(_LazyNB):
         counts = training.count(self.n_jobs, self.class_weight)
         numbers, floors = np.zeros((0, codes.n_rows)), np.zeros(0)
         if codes.n_numbers:
-            numbers = np.ascontiguousarray(codes.number_rows(slice(None)).T)
+            # A copy: the user's table may change, the model may not.
+            numbers = np.array(codes.number_rows(slice(None)).T, order="C")
             pooled = counts.moments.pooled()
             variance = pooled.squares[:, 0] / np.maximum(pooled.weight[:, 0], 1e-300)
             lowest = max(estimation.variance_floor * float(variance.max()), 1e-18)

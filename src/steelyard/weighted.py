@@ -325,6 +325,7 @@ class WeightedNB(BaseNB):
         }
         if weighed is not None:
             learned["instance_weights_"] = weighed.weights
+            learned["diagnostics_"] = [*weighed.records, *learned["diagnostics_"]]
         for name in named[0]:
             values = [entry[name] for entry in named]
             learned[name] = values if name == "value_weights_" else np.array(values)

@@ -74,6 +74,7 @@ def test_adaboost_equals_plain_loops(n_classes, weighted, random_table, plain_nb
     assert [r["error"] for r in clf.diagnostics_] == pytest.approx(errors)
     expected = plain_vote(models, votes, X)
     np.testing.assert_allclose(clf.predict_proba(X), expected, rtol=1e-9)
+    np.testing.assert_allclose(clf.predict_log_proba(X), np.log(expected), rtol=1e-9)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -100,6 +101,7 @@ def test_one_model_has_its_own_posterior(form, random_table):
     clf = BoostedNB(rounds=1, form=form).fit(X, y)
     plain = NaiveBayes(smoothing="laplace").fit(X, y)
     assert clf.predict_proba(X).tobytes() == plain.predict_proba(X).tobytes()
+    assert clf.predict_log_proba(X).tobytes() == plain.predict_log_proba(X).tobytes()
     assert clf.predict(X).tolist() == plain.predict(X).tolist()
 
 

@@ -1,5 +1,6 @@
 """Lazy models equal plain loops over the training rows of every query."""
 
+import copy
 import math
 import tracemalloc
 
@@ -8,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import steelyard
 from steelyard import LazyAttributeInstanceNB, LocallyWeightedNB, NaiveBayes
 from steelyard.exceptions import ParameterError
 from steelyard.lazy import KERNELS
@@ -276,7 +278,7 @@ def test_given_priors_hold_for_every_query_and_may_be_zero(random_table):
 
 
 @pytest.mark.plain
-@pytest.mark.parametrize("smooth", [1.0, 0.1])
+@pytest.mark.parametrize("smooth", [1.0, 0.1, 1e-12])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_matching_rows_equal_plain_loops(smooth, weighted, random_table, plain_nb):
     X, y = random_table(30, gaps=0.15, seed=3)
@@ -355,6 +357,19 @@ def test_memory_is_far_below_one_number_for_each_pair_of_rows(cls, random_table)
 
 
 @pytest.mark.plain
+def test_a_model_does_not_change_with_the_users_arrays():
+    rng = np.random.default_rng(0)
+    X = np.asfortranarray(rng.normal(size=(30, 2)))
+    y, u = np.arange(30) % 2, rng.uniform(0.5, 2.0, 30)
+    queries = X[:5].copy()
+    clf = LocallyWeightedNB(n_neighbors=8, numeric="gaussian").fit(X, y, u)
+    before = clf.predict_proba(queries)
+    X[:] = 0.0
+    u[:] = 7.0
+    assert clf.predict_proba(queries).tobytes() == before.tobytes()
+
+
+@pytest.mark.plain
 def test_probabilities_that_underflow_have_logarithms():
     X = np.random.default_rng(0).normal(0.0, 1e-3, (30, 4))
     y = np.arange(30) % 2
@@ -404,3 +419,19 @@ def test_more_columns_than_matches_can_count_are_refused(monkeypatch):
     for cls in (LocallyWeightedNB, LazyAttributeInstanceNB):
         with pytest.raises(ParameterError, match="at most 3 columns"):
             cls().fit(X, [0, 1] * 2)
+
+
+def test_counts_of_pairs_give_the_scores_that_scanning_rows_gives(monkeypatch):
+    rng = np.random.default_rng(5)
+    X = rng.integers(0, 4, (120, 5)).astype(object)
+    X[rng.random(X.shape) < 0.2] = None
+    y = rng.integers(0, 3, 120)
+    clf = steelyard.method("AIWNB-L").fit(X, y, sample_weight=rng.random(120))
+    by_pairs = clf.predict_log_proba(X)
+    assert clf.model_._pairs is not None
+    monkeypatch.setattr("steelyard.lazy._MOST_PAIRS", 0)
+    again = copy.deepcopy(clf)
+    again.model_.__dict__.pop("_pairs")
+    by_rows = again.predict_log_proba(X)
+    assert again.model_._pairs is None
+    np.testing.assert_allclose(by_pairs, by_rows, rtol=1e-12)

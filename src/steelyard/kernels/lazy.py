@@ -12,7 +12,10 @@ import math
 import numpy as np
 from numba import njit
 
-__all__ = ["local_scores", "match_scores"]
+__all__ = ["local_scores", "match_scores", "pair_scores"]
+
+# No probability is zero.
+_TINY = np.finfo(np.float64).tiny
 
 _LINEAR, _EPANECHNIKOV, _TRICUBE, _INVERSE, _GAUSS, _CONSTANT = range(6)
 
@@ -51,6 +54,12 @@ def match_scores(
     total = np.empty(n_classes)
     hit = np.empty(n_classes)
     known = np.empty(n_classes)
+    gaps = np.zeros(d, dtype=np.bool_)
+    for j in range(d):
+        for i in range(n):
+            if columns[j, i] == 0:
+                gaps[j] = True
+                break
     for q in range(m):
         query = queries[q]
         _count_matches(query, columns, matches)
@@ -66,15 +75,73 @@ def match_scores(
                 continue
             column = columns[j]
             hit[:] = 0.0
-            known[:] = total
             for i in range(n):
                 if column[i] == value:
                     hit[y[i]] += mass[i]
-                elif column[i] == 0:
-                    known[y[i]] -= mass[i]
+            if gaps[j]:
+                # Added up, not taken away from the total: that would leave rounding
+                # where nothing is known.
+                known[:] = 0.0
+                for i in range(n):
+                    if column[i] != 0:
+                        known[y[i]] += mass[i]
+            else:
+                known[:] = total
             for c in range(n_classes):
                 p = (hit[c] + added[j]) / (known[c] + sizes[j] * added[j])
-                scores[q, c] += exponents[j] * math.log(p)
+                scores[q, c] += exponents[j] * math.log(max(p, _TINY))
+
+
+@njit(cache=True, nogil=True)
+def pair_scores(
+    queries,
+    offsets,
+    pairs,
+    known_pairs,
+    singles,
+    known_singles,
+    class_mass,
+    base,
+    added,
+    sizes,
+    exponents,
+    prior_added,
+    scores,
+):
+    """Scores of queries as in ``match_scores``, from counts of pairs of codes.
+
+    A row that counts one plus its matches counts once for itself and once for each
+    shared cell, so that all sums over rows are sums of pair counts. pairs (V, V, K),
+    known_pairs (d, V, K) the same added up over the known values of the first column,
+    singles (V, K), known_singles (d, K), class_mass (K,), offsets (d,).
+    """
+    m, d = queries.shape
+    n_classes = scores.shape[1]
+    total = np.empty(n_classes)
+    hit = np.empty(n_classes)
+    known = np.empty(n_classes)
+    for q in range(m):
+        query = queries[q]
+        total[:] = class_mass
+        for k in range(d):
+            if query[k] != 0:
+                total += singles[offsets[k] + query[k]]
+        _log_prior(total, base, prior_added, scores[q])
+        for j in range(d):
+            if query[j] == 0:
+                continue
+            row = offsets[j] + query[j]
+            hit[:] = singles[row]
+            known[:] = known_singles[j]
+            for k in range(d):
+                if query[k] != 0:
+                    other = offsets[k] + query[k]
+                    for c in range(n_classes):
+                        hit[c] += pairs[row, other, c]
+                        known[c] += known_pairs[j, other, c]
+            for c in range(n_classes):
+                p = (hit[c] + added[j]) / (known[c] + sizes[j] * added[j])
+                scores[q, c] += exponents[j] * math.log(max(p, _TINY))
 
 
 @njit(cache=True, nogil=True)
@@ -220,7 +287,7 @@ def local_scores(
                         hit[y[kept[r]]] += mass[r]
             for c in range(n_classes):
                 p = (hit[c] + added[j]) / (known[c] + sizes[j] * added[j])
-                scores[q, c] += math.log(p)
+                scores[q, c] += math.log(max(p, _TINY))
         for j in range(g):
             x = query_numbers[q, j]
             if x != x:

@@ -104,7 +104,7 @@ def read_settings(
     They are compared by type. Whether names and numbers fit the table is left to
     ``fit``, as for any classifier.
     """
-    settings = {}
+    settings: dict[str, Any] = {}
     for name in owner._get_param_names():
         if name in _ADDED and not reader.has(name):
             settings[name] = _ADDED[name]
