@@ -83,6 +83,23 @@ class NBModel:
             return self._by_block(codes, n_jobs, work_two, self._differences)
         return self._by_block(codes, n_jobs, work)
 
+    def true_proba(
+        self, codes: Codes, y: NDArray[np.uint32], n_jobs: int | None = None
+    ) -> NDArray[np.float64]:
+        """Posterior probability of the true class of every row, shape (n,)."""
+        if not self._has_odds(codes):
+            proba = self.proba(codes, n_jobs)
+            return proba[np.arange(codes.n_rows), y]
+        chosen = np.empty(codes.n_rows)
+
+        def work(codes: Codes, tables: Any, rows: slice, out: Any) -> None:
+            odds = self._odds(codes, tables, rows)
+            odds *= self.link_scale
+            scoring.logistic_of(odds, y[rows], chosen[rows])
+
+        self._by_block(codes, n_jobs, work, self._differences, width=0)
+        return chosen
+
     def predict(self, codes: Codes, n_jobs: int | None = None) -> NDArray[Any]:
         """Most probable class of every row; ties go to the larger prior."""
         order = self.tie_order.astype(np.uint64)

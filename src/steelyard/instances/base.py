@@ -56,8 +56,10 @@ class Task:
 
     def true_posterior(self, model: NBModel) -> NDArray[np.float64]:
         """Posterior probability of the true class of every row, shape (n,)."""
+        if isinstance(model, NBModel):
+            return model.true_proba(self.codes, self.labels, self.n_jobs)
         proba = model.proba(self.codes, self.n_jobs)
-        return np.take_along_axis(proba, self.labels[:, None].astype(np.int64), 1)[:, 0]
+        return np.asarray(proba[np.arange(len(proba)), self.labels])
 
 
 @dataclass(frozen=True)

@@ -67,11 +67,22 @@ def add_losses(
 ) -> dict[str, float]:
     """Add a round's posterior losses to the weights, in place; return its record."""
     weights += 1.0 - posterior
-    with np.errstate(divide="ignore"):
-        loss = -np.log(posterior)
-    u = 1.0 if task.weights is None else task.weights
+    total = weights if task.weights is None else weights * task.weights
     return {
         "round": number,
-        "log_loss": float((u * loss).sum()),
-        "total_weight": float((u * weights).sum()),
+        "log_loss": _log_loss(posterior, task.weights),
+        "total_weight": float(total.sum()),
     }
+
+
+def _log_loss(
+    posterior: NDArray[np.float64], weights: NDArray[np.float64] | None
+) -> float:
+    """Add up negative logarithms; where it is safe, one of sixteen rows' product."""
+    if weights is None and posterior.min(initial=1.0) > 1e-18:
+        whole = len(posterior) - len(posterior) % 16
+        products = posterior[:whole].reshape(-1, 16).prod(axis=1)
+        return -float(np.log(products).sum() + np.log(posterior[whole:]).sum())
+    with np.errstate(divide="ignore"):
+        loss = -np.log(posterior)
+    return float(loss.sum() if weights is None else (weights * loss).sum())

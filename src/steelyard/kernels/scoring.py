@@ -19,6 +19,7 @@ __all__ = [
     "gather_difference",
     "log_softmax",
     "logistic",
+    "logistic_of",
     "softmax",
 ]
 
@@ -138,6 +139,20 @@ def logistic(odds, proba):
             positive = odds[lo + r] > 0.0
             proba[lo + r, 0] = small if positive else large
             proba[lo + r, 1] = large if positive else small
+
+
+@njit(cache=True, nogil=True)
+def logistic_of(odds, y, out):
+    """Probability of the true class from log-odds of the second: (n,) -> out (n,)."""
+    n = odds.shape[0]
+    buffer = np.empty(_BUFFER)
+    for lo in range(0, n, _BUFFER):
+        rows = min(_BUFFER, n - lo)
+        for r in range(rows):
+            buffer[r] = _exp(-abs(odds[lo + r]))
+        for r in range(rows):
+            agrees = (odds[lo + r] > 0.0) == (y[lo + r] == 1)
+            out[lo + r] = (1.0 if agrees else buffer[r]) / (1.0 + buffer[r])
 
 
 @njit(cache=True, nogil=True)

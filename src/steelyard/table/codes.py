@@ -42,21 +42,29 @@ class CodeBlock:
     look_up: NDArray[np.int64] | None = None
     """Shape (b, 256)."""
 
+    n_bytes: int = 256
+    """Bytes from this one on do not occur: spread tables end there."""
+
     def table_rows(self, offsets: NDArray[np.int64]) -> NDArray[np.int64] | None:
         """Say which table row each row of the spread table is, None without look-up."""
         if self.look_up is None:
             return None
-        rows = np.zeros((len(self.features), BYTE_STRIDE), dtype=np.int64)
-        rows[:, :256] = self.look_up + offsets[self.features][:, None]
+        rows = np.zeros((len(self.features), self._stride), dtype=np.int64)
+        used = self.look_up[:, : self.n_bytes]
+        rows[:, : self.n_bytes] = used + offsets[self.features][:, None]
         return rows.ravel()
 
     def starts(self, offsets: NDArray[np.int64]) -> NDArray[np.uint64]:
         """First row of every column in the (spread) table."""
         if self.look_up is not None:
-            return np.arange(len(self.features), dtype=np.uint64) * np.uint64(
-                BYTE_STRIDE
-            )
+            columns = np.arange(len(self.features), dtype=np.uint64)
+            return columns * np.uint64(self._stride)
         return offsets[self.features].astype(np.uint64)
+
+    @property
+    def _stride(self) -> int:
+        """Rows that a column takes in a spread table: odd, or far from a power of 2."""
+        return BYTE_STRIDE if self.n_bytes > 128 else self.n_bytes | 1
 
     @property
     def is_row_major(self) -> bool:

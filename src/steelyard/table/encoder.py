@@ -329,7 +329,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 for column, feature in zip(table.columns, features, strict=True)
             ],
         )
-        return _byte_codes(self.schema_, *found)
+        return _byte_codes(self.schema_, *found, all_known=True)
 
     def _learn_categories(
         self, column: Column, name: str | None, weights: NDArray[np.float64] | None
@@ -460,11 +460,17 @@ def _matrix_codes(schema: TableSchema, table: Table) -> Codes:
 
 
 def _byte_codes(
-    schema: TableSchema, matrix: NDArray[Any], lows: NDArray[np.int64]
+    schema: TableSchema,
+    matrix: NDArray[Any],
+    lows: NDArray[np.int64],
+    all_known: bool = False,
 ) -> Codes:
+    """Take a matrix of bytes as codes; ``all_known`` if it holds no other values."""
     look_up = look_up_of(schema, matrix.dtype, lows)
     features = np.arange(len(schema), dtype=np.int64)
-    block = CodeBlock(matrix.view(np.uint8), features, look_up)
+    last = int(np.flatnonzero(look_up.any(axis=0)).max(initial=-1))
+    n_bytes = last + 1 if all_known else 256
+    block = CodeBlock(matrix.view(np.uint8), features, look_up, n_bytes)
     return Codes(schema, matrix.shape[0], (block,))
 
 
