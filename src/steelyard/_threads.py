@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
@@ -16,7 +18,7 @@ __all__ = ["one_blas_thread", "row_blocks", "run", "thread_count"]
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-_MIN_ROWS = 1 << 14
+_MIN_ROWS = 1 << 13
 _MAX_BLOCKS = 16
 
 
@@ -56,10 +58,29 @@ def run(
 ) -> Iterator[Result]:
     """Yield ``function(item)`` in the order of the items, on ``n_threads`` threads."""
     items = list(items)
-    if n_threads <= 1 or len(items) <= 1:
+    if n_threads <= 1 or len(items) <= 1 or getattr(_inside, "pool", False):
         # Not `map`: a StopIteration raised by the function would end it quietly.
         for item in items:
             yield function(item)
         return
-    with ThreadPoolExecutor(min(n_threads, len(items))) as pool:
-        yield from pool.map(function, items)
+
+    def work(item: Item) -> Result:
+        # Work that is handed out must not hand out work itself: all threads might wait.
+        _inside.pool = True
+        return function(item)
+
+    yield from _pool(n_threads).map(work, items)
+
+
+_inside = threading.local()
+
+
+@cache
+def _pool(n_threads: int) -> ThreadPoolExecutor:
+    """Threads that stay: a fit asks for them dozens of times."""
+    return ThreadPoolExecutor(n_threads, thread_name_prefix="steelyard")
+
+
+# Threads do not survive a fork; the child makes new ones.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.cache_clear)

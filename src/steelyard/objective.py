@@ -20,6 +20,7 @@ __all__ = ["Objective", "Penalty"]
 
 # Rows from which a sampled Hessian is made: about fifty per attribute.
 _SAMPLE_PER_FEATURE = 50
+_SAMPLE_PER_FEATURE_MIXED = 40
 _SAMPLE_LEAST = 1_000
 _SAMPLE_MOST = 10_000
 _SAMPLE_CELLS = 8_000_000
@@ -281,7 +282,7 @@ class Objective:
         for piece, dens in self.rows.densities(part):
             d_multipliers += np.einsum("igc,ic->gc", dens, scores[piece])
         d_wide = self._scatter_wide(part, scores, scores.shape[1])
-        return [value, scores.sum(axis=0), counts, d_multipliers, d_wide]
+        return [value, _sums(scores), counts, d_multipliers, d_wide]
 
     def _mixture_block(
         self,
@@ -328,7 +329,7 @@ class Objective:
                         "igc,ic->gc", dens, scores[piece, own]
                     )
         d_wide = self._scatter_wide(part, scores, scores.shape[1])
-        return [value, scores.sum(axis=0), counts, d_multipliers, d_alpha, d_wide]
+        return [value, _sums(scores), counts, d_multipliers, d_alpha, d_wide]
 
     def _block_rows(self, part: slice) -> tuple[Any, Any, Any]:
         rows = self.rows
@@ -366,7 +367,11 @@ class Objective:
     def default_sample(self) -> int:
         """Rows that a sampled Hessian is made from."""
         d = self.evidence.n_features
-        size = int(np.clip(_SAMPLE_PER_FEATURE * d, _SAMPLE_LEAST, _SAMPLE_MOST))
+        per_feature = _SAMPLE_PER_FEATURE
+        if self.weighting.is_mixture:
+            # Gauss-Newton steps are rough anyway, and this Hessian costs most.
+            per_feature = _SAMPLE_PER_FEATURE_MIXED
+        size = int(np.clip(per_feature * d, _SAMPLE_LEAST, _SAMPLE_MOST))
         most = _SAMPLE_CELLS // max(1, d * self.evidence.n_classes)
         return min(size, max(most, 100), self.rows.n_rows)
 
@@ -379,6 +384,11 @@ class Objective:
         )
         rows = self.rows.take(np.sort(picked))
         return Sample(self, rows, self.rows.total_weight / rows.total_weight)
+
+
+def _sums(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Add up columns: as a product, which NumPy does faster than a sum of rows."""
+    return np.asarray(np.ones(len(scores)) @ scores)
 
 
 class Sample:

@@ -290,30 +290,44 @@ def evaluate_mixture_two(
     n, b = values.shape
     total = 0.0
     d_alpha = 0.0
-    for i in range(n):
-        row = values[i]
-        x = odds[i, 0]
-        z = odds[i, 1]
-        for j in range(b):
-            t = table[starts[j] + row[j]]
-            x += t[0]
-            z += t[1]
-        e = _exp(-abs(x))
-        p = (1.0 if x > 0.0 else e) / (1.0 + e)
-        e = _exp(-abs(z))
-        q = (1.0 if z > 0.0 else e) / (1.0 + e)
-        u = 1.0 if weights.size == 0 else weights[i]
-        r = alpha * p + (1.0 - alpha) * q - (1.0 if y[i] == 1 else 0.0)
-        total += u * r * r
-        d_alpha += 2.0 * u * r * (p - q)
-        x = (1.0 if printed else 2.0) * u * alpha * r * p * (1.0 - p)
-        z = 2.0 * u * (1.0 - alpha) * r * q * (1.0 - q)
-        odds[i, 0] = x
-        odds[i, 1] = z
-        for j in range(b):
-            h = counts[starts[j] + row[j]]
-            h[0] += x
-            h[1] += z
+    first = np.empty(_ROWS)
+    second = np.empty(_ROWS)
+    for lo in range(0, n, _ROWS):
+        rows = min(_ROWS, n - lo)
+        for r in range(rows):
+            row = values[lo + r]
+            x = odds[lo + r, 0]
+            z = odds[lo + r, 1]
+            for j in range(b):
+                t = table[starts[j] + row[j]]
+                x += t[0]
+                z += t[1]
+            odds[lo + r, 0] = x
+            odds[lo + r, 1] = z
+            first[r] = -abs(x)
+            second[r] = -abs(z)
+        for r in range(rows):
+            first[r] = _exp(first[r])
+        for r in range(rows):
+            second[r] = _exp(second[r])
+        for r in range(rows):
+            i = lo + r
+            p = (1.0 if odds[i, 0] > 0.0 else first[r]) / (1.0 + first[r])
+            q = (1.0 if odds[i, 1] > 0.0 else second[r]) / (1.0 + second[r])
+            u = 1.0 if weights.size == 0 else weights[i]
+            e = alpha * p + (1.0 - alpha) * q - (1.0 if y[i] == 1 else 0.0)
+            total += u * e * e
+            d_alpha += 2.0 * u * e * (p - q)
+            odds[i, 0] = (1.0 if printed else 2.0) * u * alpha * e * p * (1.0 - p)
+            odds[i, 1] = 2.0 * u * (1.0 - alpha) * e * q * (1.0 - q)
+        for r in range(rows):
+            row = values[lo + r]
+            x = odds[lo + r, 0]
+            z = odds[lo + r, 1]
+            for j in range(b):
+                h = counts[starts[j] + row[j]]
+                h[0] += x
+                h[1] += z
     return total, d_alpha
 
 

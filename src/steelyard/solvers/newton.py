@@ -100,6 +100,10 @@ class Newton(Solver):
                 break
             direction, promised = state.direction()
             last = promised <= state.enough(self.tol)
+            if last and state.is_rough:
+                # The sampled model is no guide to a step as small as this.
+                status = "converged"
+                break
             moved = state.move(direction, promised)
             if last and (moved or state.is_current):
                 status = "converged"
@@ -241,6 +245,11 @@ class _State:
             self._matrix = self._model = None
             return True
         return False
+
+    @property
+    def is_rough(self) -> bool:
+        """Whether the Hessian comes from a part of the rows."""
+        return not self._sample.is_all
 
     def enough(self, tol: float) -> float:
         """Promised decrease at which to stop.
