@@ -253,7 +253,7 @@ def test_command_refuses_an_unknown_paper(capsys):
 
 
 def test_command_prints_writes_and_records(tmp_path, monkeypatch, capsys):
-    keys = ("NB", "NB, honest", "WANBIA, published solver", "CAWNB, printed gradient")
+    keys = ("NB", "NB, honest", "WANBIA, published solver", "CAWNB, optimum")
     variants = {key: repro_rnb.VARIANTS[key] for key in keys}
     monkeypatch.setattr(repro_rnb, "VARIANTS", variants)
     monkeypatch.setattr(reproduction, "QUICK_SETS", ("iris", "labor"))

@@ -53,25 +53,14 @@ class Variant:
 
 def _variants() -> dict[str, Variant]:
     capped: dict[str, Any] = {"solver": "published"}
-    printed = {**capped, "published_gradient": True}
     found = [Variant("NB", "NB"), Variant("NB, honest", "NB", {}, "honest")]
     for column in ("WANBIA", "CAWNB", "RNB"):
         found += [
-            Variant(f"{column}, optimum", column),
             Variant(f"{column}, published solver", column, capped),
-            Variant(f"{column}, honest", column, capped, "honest"),
+            Variant(f"{column}, optimum", column),
         ]
-    for column in ("CAWNB", "RNB"):
-        found.append(Variant(f"{column}, printed gradient", column, printed))
-    better = "mdl-better"
-    found += [
-        Variant("RNB, better encoding, optimum", "RNB", {}, numeric=better),
-        Variant("RNB, better encoding", "RNB", capped, numeric=better),
-        Variant(
-            "RNB, better encoding, printed gradient", "RNB", printed, numeric=better
-        ),
-    ]
-    return {variant.key: variant for variant in found}
+    better = Variant("RNB, better encoding", "RNB", capped, numeric="mdl-better")
+    return {variant.key: variant for variant in [*found, better]}
 
 
 VARIANTS = _variants()
@@ -197,7 +186,6 @@ def report_rnb(
     for title, suffix in (
         ("Weights at the optimum", ", optimum"),
         ("The published solver", ", published solver"),
-        ("The printed gradient", ", printed gradient"),
     ):
         chosen = [
             (column, target[column], measured[f"{column}{suffix}"])
@@ -218,17 +206,10 @@ def _better(
     measured: dict[str, dict[str, float]],
 ) -> list[str]:
     """Show RNB with the finer cuts of Weka's better encoding."""
-    chosen = [
-        (title, target["RNB"], measured[key])
-        for title, key in (
-            ("optimum,", "RNB, better encoding, optimum"),
-            ("published solver,", "RNB, better encoding"),
-            ("printed gradient,", "RNB, better encoding, printed gradient"),
-        )
-        if key in measured
-    ]
-    if not chosen:
+    key = "RNB, better encoding"
+    if key not in measured:
         return []
+    chosen = [("published solver,", target["RNB"], measured[key])]
     return ["#### RNB with the better encoding", side_by_side(names, chosen)]
 
 
