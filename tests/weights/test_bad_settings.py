@@ -21,7 +21,7 @@ X, Y = load_iris(return_X_y=True)
 @pytest.mark.parametrize(
     "settings, message",
     [
-        ({"weighting": "atribute"}, "'attribute', 'class-attribute', 'value'"),
+        ({"weighting": "by-row"}, "'attribute', 'class-attribute', 'value'"),
         ({"weighting": 3}, "Weighting object. Got 3"),
         ({"loss": "hinge"}, "'log', 'brier', 'exponential', 'deviance'"),
         ({"loss": None}, "Loss object. Got None"),
