@@ -18,7 +18,7 @@ __all__ = ["one_blas_thread", "row_blocks", "run", "thread_count"]
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-_MIN_ROWS = 1 << 13
+_MIN_ROWS = 1 << 14
 _MAX_BLOCKS = 16
 
 

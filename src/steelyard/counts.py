@@ -159,16 +159,20 @@ def count(
     Counts
         Weighted frequencies.
     """
+    spread = [block.table_rows(codes.offsets) for block in codes.blocks]
+    starts = [block.starts(codes.offsets) for block in codes.blocks]
+    widths = [codes.schema.n_codes if found is None else len(found) for found in spread]
+    nothing = Moments.zeros(codes.n_numbers, n_classes)
 
     def count_block(rows: slice) -> _Part:
         u = None if weights is None else weights[rows]
         labels = y[rows]
         by_class = np.bincount(labels, u, minlength=n_classes).astype(np.float64)
         hists = [
-            _histogram(block, codes, rows, labels, u, n_classes)
-            for block in codes.blocks
+            _histogram(block, rows, first, labels, u, (n_classes, width))
+            for block, first, width in zip(codes.blocks, starts, widths, strict=True)
         ]
-        moments = Moments.zeros(codes.n_numbers, n_classes)
+        moments = nothing
         if codes.n_numbers:
             every = np.empty(0) if u is None else u
             numbers = codes.number_rows(rows)
@@ -182,8 +186,7 @@ def count(
     if total is None:
         return Counts.zeros(codes.schema, n_classes)
     by_code = np.zeros((codes.schema.n_codes, n_classes))
-    for block, hist in zip(codes.blocks, total.hists, strict=True):
-        spread_rows = block.table_rows(codes.offsets)
+    for spread_rows, hist in zip(spread, total.hists, strict=True):
         for c in range(n_classes):
             if spread_rows is None:
                 by_code[:, c] += hist[c]
@@ -204,27 +207,27 @@ class _Part:
         for mine, others in zip(self.hists, other.hists, strict=True):
             mine += others
         by_class = self.by_class + other.by_class
-        return _Part(by_class, self.hists, self.moments + other.moments)
+        some = len(self.moments.weight) > 0
+        moments = self.moments + other.moments if some else self.moments
+        return _Part(by_class, self.hists, moments)
 
 
 def _histogram(
     block: CodeBlock,
-    codes: Codes,
     rows: slice,
+    starts: NDArray[np.uint64],
     y: NDArray[np.uint32],
     weights: NDArray[np.float64] | None,
-    n_classes: int,
+    shape: tuple[int, int],
 ) -> NDArray[Any]:
     """Count one block of columns and rows, shape (K, V) or (K, bytes)."""
-    spread_rows = block.table_rows(codes.offsets)
-    n_spread = codes.schema.n_codes if spread_rows is None else len(spread_rows)
-    values, starts = block.values[rows], block.starts(codes.offsets)
+    values = block.values[rows]
     if weights is None:
-        hist = np.zeros((n_classes, n_spread), dtype=np.int64)
+        hist = np.zeros(shape, dtype=np.int64)
         kernel = counting.count_rows if block.is_row_major else counting.count_columns
         kernel(values, starts, y, hist)
         return hist
-    by_weight = np.zeros((n_classes, n_spread), dtype=np.float64)
+    by_weight = np.zeros(shape, dtype=np.float64)
     weigh = counting.weigh_rows if block.is_row_major else counting.weigh_columns
     weigh(values, starts, y, weights, by_weight)
     return by_weight

@@ -31,7 +31,7 @@ def as_byte_matrix(
     zeros = np.zeros(matrix.shape[1], dtype=np.int64)
     if matrix.dtype.itemsize == 1:
         return matrix, zeros
-    lows, highs = _extremes(matrix)
+    lows, highs = _extremes(matrix, n_jobs)
     # Python numbers: differences of extreme 64-bit values do not wrap around.
     if any(int(high) - int(low) > 255 for low, high in zip(lows, highs, strict=True)):
         return None
@@ -49,10 +49,13 @@ def as_byte_matrix(
 
 
 def observed_values(
-    matrix: NDArray[Any], lows: NDArray[np.int64], as_bool: bool
+    matrix: NDArray[Any],
+    lows: NDArray[np.int64],
+    as_bool: bool,
+    n_jobs: int | None = None,
 ) -> list[tuple[Any, ...]]:
     """List the distinct values of every column, sorted."""
-    minima, maxima = _extremes(matrix)
+    minima, maxima = _extremes(matrix, n_jobs)
     sample = matrix[:_SAMPLE_ROWS].view(np.uint8)
     held = np.zeros((matrix.shape[1], 256), dtype=bool)
     held[np.arange(matrix.shape[1]), sample] = True
@@ -79,6 +82,12 @@ def look_up_of(
     look_up = np.zeros((len(schema), 256), dtype=np.int64)
     least = -128 if dtype.kind == "i" else 0
     for j, feature in enumerate(schema.features):
+        if feature.cells == "numbers" and set(map(type, feature.values)) == {int}:
+            stored_values = np.array(feature.values) - int(lows[j])
+            fits = (stored_values >= least) & (stored_values < least + 256)
+            codes = np.arange(1, len(fits) + 1)
+            look_up[j, stored_values[fits] % 256] = codes[fits]
+            continue
         for value, code in feature.code_of.items():
             stored = value - int(lows[j]) if not isinstance(value, str) else least - 1
             if least <= stored < least + 256 and stored == int(stored):
@@ -88,15 +97,20 @@ def look_up_of(
     return look_up
 
 
-def _extremes(matrix: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+def _extremes(
+    matrix: NDArray[Any], n_jobs: int | None
+) -> tuple[NDArray[Any], NDArray[Any]]:
     """Smallest and largest value of every column."""
     n, d = matrix.shape
     if not matrix.flags.c_contiguous or n < 2 * _FOLD:
         return matrix.min(axis=0), matrix.max(axis=0)
     whole = n - n % _FOLD
     folded = matrix[:whole].reshape(whole // _FOLD, _FOLD * d)
-    low = folded.min(axis=0).reshape(_FOLD, d).min(axis=0)
-    high = folded.max(axis=0).reshape(_FOLD, d).max(axis=0)
+
+    def fold(extreme: Any) -> NDArray[Any]:
+        return np.asarray(extreme(extreme(folded, 0).reshape(_FOLD, d), 0))
+
+    low, high = run(fold, (np.min, np.max), thread_count(n_jobs))
     rest = matrix[whole:]
     if rest.shape[0]:
         low = np.minimum(low, rest.min(axis=0))

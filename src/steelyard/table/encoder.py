@@ -316,7 +316,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if found is None:
             return None
         cells = table.columns[0].cells
-        values = observed_values(*found, as_bool=cells == "booleans")
+        values = observed_values(
+            *found, as_bool=cells == "booleans", n_jobs=self.n_jobs
+        )
         features = [
             FeatureSchema(None, "categorical", cells, values=column)
             for column in values
