@@ -18,6 +18,7 @@ from steelyard.solvers.base import (
     projected_gradient,
     runaway,
 )
+from steelyard.solvers.lbfgs import LBFGS
 from steelyard.solvers.quadratic import box_minimum, conjugate_gradients
 
 __all__ = ["MOST_ASSEMBLED", "Newton"]
@@ -25,6 +26,9 @@ __all__ = ["MOST_ASSEMBLED", "Newton"]
 # Above this many weights the Hessian is not assembled: solving with it would cost more
 # than the passes over the rows that it saves.
 MOST_ASSEMBLED = 1_500
+
+# A projected gradient beyond the root of this share of the objective is no optimum.
+_STEEP = 1e-4
 
 _ARMIJO = 1e-4
 _SMALLEST_STEP = 1e-10
@@ -112,6 +116,11 @@ class Newton(Solver):
                 status = "converged" if state.is_flat(self.tol) else "stalled"
                 break
         n_iter = n_iter if status == "iterations" else len(state.records)
+        if status in ("converged", "stalled") and not state.is_flat(_STEEP):
+            # Far from an optimum after all: a first-order method goes on from here.
+            return LBFGS(self.tol, self.max_iter).minimize(
+                objective, state.weights, lower, upper
+            )
         return Solution(state.weights, state.value, status, n_iter, state.records)
 
 
@@ -148,7 +157,11 @@ class _State:
         if self._matrix is None:
             self._refresh()
         assert self._matrix is not None
-        step = box_minimum(self._matrix, self.gradient, low, high)
+        # In units of each weight's own curvature: attributes whose log-likelihoods
+        # differ by many orders of magnitude would swamp each other otherwise.
+        unit = np.sqrt(np.maximum(np.diag(self._matrix), 1e-300))
+        scaled = self._matrix / np.outer(unit, unit)
+        step = box_minimum(scaled, self.gradient / unit, low * unit, high * unit) / unit
         curved = float(step @ self._matrix @ step)
         return step, -(float(self.gradient @ step) + 0.5 * curved)
 
@@ -182,7 +195,7 @@ class _State:
                 matrix = self._sample.hessian(self.weights, exact=False)
         diagonal = np.diag(matrix)
         level = max(float(diagonal.mean()), 1e-300)
-        matrix = matrix + np.diag(np.full(len(matrix), share * level))
+        matrix = matrix + share * np.diag(np.where(diagonal > 0, diagonal, level))
         if self._damping:
             matrix = matrix + self._damping * np.diag(
                 np.maximum(diagonal, level * 1e-3)
