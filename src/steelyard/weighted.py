@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 from numbers import Integral, Real
 from typing import Any
@@ -19,7 +20,7 @@ from steelyard.instances import Learned, Task, resolve_instances
 from steelyard.losses import BrierLoss, resolve_loss
 from steelyard.losses.base import softmax
 from steelyard.objective import Objective
-from steelyard.proba import estimate_gaussian, estimate_prior, resolve_smoothing
+from steelyard.proba import estimate_prior, resolve_smoothing
 from steelyard.problem import Problem, attribute_bounds, make_penalty, take_rows
 from steelyard.rows import prepare_rows
 from steelyard.solvers import Solution
@@ -353,21 +354,15 @@ class WeightedNB(BaseNB):
                 f"{n_classes}. Use multiclass='one-vs-one', or another loss."
             )
         low, high = attribute_bounds(self.bounds, codes.schema)
-        smoothing = resolve_smoothing(self.smoothing)
         counts = task.count(learned)
-        evidence = Evidence(
-            codes.schema,
-            estimate_prior(prior, counts, smoothing),
-            smoothing.log_prob(counts),
-        )
+        estimation = replace(self._estimation(), prior=prior)
+        log_prior, table, gaussian = estimation.tables(counts)
+        evidence = Evidence(codes.schema, log_prior, table)
         if not np.isfinite(evidence.log_prior).all():
             raise ParameterError(
                 "`prior` gives a class probability 0, under which no weights can be "
                 "learned. Use positive priors, or prior='smoothed'."
             )
-        gaussian = estimate_gaussian(
-            counts, float(self.variance_floor), self.variance == "sample"
-        )
         missing = np.zeros(len(codes.schema), dtype=bool)
         first = codes.schema.first_codes
         missing[codes.schema.coded] = counts.by_code[first].any(axis=1)
