@@ -146,26 +146,42 @@ def summary(times: list[float]) -> dict[str, float]:
 def _peak_mb(run: Callable[[], Any]) -> float | None:
     """Peak resident memory of one call above what was there before it.
 
-    The call is made in a forked process. Its high-water mark starts at what it shares
-    with its parent, the input among it, whatever building the input once took.
+    The call is made in a forked process, a second time: pages of libraries, which a
+    forked process maps when it first needs them, are no part of the cost.
     """
-    try:
-        import resource
-    except ImportError:  # Windows
-        return None
     gc.collect()
     _return_free_memory()
 
-    def above_before() -> float:
+    def above_before() -> float | None:
+        run()
+        gc.collect()
+        _return_free_memory()
+        if not _reset_peak():
+            return None
+        before = _status_kb("VmRSS")
         # The result is kept until the peak is read: it is part of the cost.
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         result = run()
-        after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        after = _status_kb("VmHWM")
         del result
-        return float(after - before)
+        return (after - before) * 1024 / MB
 
-    unit = 1 if sys.platform == "darwin" else 1024
-    return float(in_child(above_before)) * unit / MB
+    found = in_child(above_before)
+    return None if found is None else float(found)
+
+
+def _reset_peak() -> bool:
+    """Start the high-water mark of this process anew, where the system has one."""
+    try:
+        with open("/proc/self/clear_refs", "w") as switch:
+            switch.write("5")
+    except OSError:
+        return False
+    return True
+
+
+def _status_kb(name: str) -> float:
+    with open("/proc/self/status") as lines:
+        return next(float(line.split()[1]) for line in lines if line.startswith(name))
 
 
 def _return_free_memory() -> None:

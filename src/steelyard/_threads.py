@@ -43,13 +43,14 @@ def one_blas_thread() -> AbstractContextManager[object]:
 
 
 def row_blocks(n_rows: int) -> list[slice]:
-    """Cut ``n_rows`` into at most 16 contiguous blocks.
+    """Cut ``n_rows`` into at most 16 contiguous blocks of nearly equal size.
 
-    The cuts depend on ``n_rows`` alone, never on the number of threads: sums over
+    Their number is even, so that two threads end together. The cuts depend on ``n_rows`` alone, never on the number of threads: sums over
     blocks are added up in block order, so results do not depend on ``n_jobs``.
     """
-    size = max(_MIN_ROWS, -(-n_rows // _MAX_BLOCKS))
-    size = -(-size // 64) * 64
+    n_blocks = min(_MAX_BLOCKS, -(-n_rows // _MIN_ROWS))
+    n_blocks += n_blocks % 2 if n_blocks > 1 else 0
+    size = max(64, -(-n_rows // (64 * max(n_blocks, 1))) * 64)
     return [slice(lo, min(lo + size, n_rows)) for lo in range(0, n_rows, size)]
 
 

@@ -24,7 +24,7 @@ _MOMENT_ROWS = 256
 
 @njit(cache=True, nogil=True)
 def count_rows(values, starts, y, hist):
-    """Count row-major codes, one per row and column: hist (K, V) int64 += 1."""
+    """Count row-major codes, one per row and column: hist (K, V) += 1."""
     n, b = values.shape
     for i in range(n):
         h = hist[y[i]]
@@ -34,7 +34,7 @@ def count_rows(values, starts, y, hist):
 
 @njit(cache=True, nogil=True)
 def count_columns(values, starts, y, hist):
-    """Count column-major codes: hist (K, V) int64 += 1."""
+    """Count column-major codes: hist (K, V) += 1."""
     n, b = values.shape
     for j in range(b):
         start = starts[j]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -70,7 +71,7 @@ def observed_values(
             present = np.zeros(spread + 1, dtype=bool)
             present[matrix[:, j].astype(np.int16) - int(minima[j])] = True
             found = np.flatnonzero(present) + int(minima[j])
-        values = [int(value) + low for value in found]
+        values = (found.astype(np.int64) + low).tolist()
         columns.append(tuple(map(bool, values)) if as_bool else tuple(values))
     return columns
 
@@ -81,13 +82,21 @@ def look_up_of(
     """Code of every byte in every column, 0 for values that the schema lacks."""
     look_up = np.zeros((len(schema), 256), dtype=np.int64)
     least = -128 if dtype.kind == "i" else 0
+    values = [feature.values for feature in schema.features]
+    if set(map(type, chain.from_iterable(values))) <= {int} and not any(
+        feature.missing_is_value or feature.cells != "numbers"
+        for feature in schema.features
+    ):
+        # All columns at once: one by one they took a tenth of a fit of 100,000 rows.
+        sizes = np.array(list(map(len, values)))
+        column = np.repeat(np.arange(len(sizes)), sizes)
+        stored_values = np.fromiter(chain.from_iterable(values), np.int64, sizes.sum())
+        stored_values -= lows[column]
+        codes = np.arange(1, column.size + 1) - (np.cumsum(sizes) - sizes)[column]
+        fits = (stored_values >= least) & (stored_values < least + 256)
+        look_up[column[fits], stored_values[fits] % 256] = codes[fits]
+        return look_up
     for j, feature in enumerate(schema.features):
-        if feature.cells == "numbers" and set(map(type, feature.values)) == {int}:
-            stored_values = np.array(feature.values) - int(lows[j])
-            fits = (stored_values >= least) & (stored_values < least + 256)
-            codes = np.arange(1, len(fits) + 1)
-            look_up[j, stored_values[fits] % 256] = codes[fits]
-            continue
         for value, code in feature.code_of.items():
             stored = value - int(lows[j]) if not isinstance(value, str) else least - 1
             if least <= stored < least + 256 and stored == int(stored):

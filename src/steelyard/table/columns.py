@@ -79,6 +79,9 @@ class Column:
         """Cells as Python objects."""
         raise NotImplementedError
 
+    def release(self) -> None:
+        """Give up what was found out about the cells and can be found out again."""
+
 
 class ArrayColumn(Column):
     """A column of a NumPy array that is not of object type."""
@@ -141,6 +144,9 @@ class ObjectColumn(Column):
         if self._groups is None:
             return factor
         return Factor(factor.indices[self._groups], factor.values)
+
+    def release(self) -> None:
+        self._groups, self._distinct = None, self._values
 
     def _distinct_numbers(self) -> NDArray[np.float64]:
         try:

@@ -219,6 +219,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             features.append(feature)
             assembly.add(j, feature, cells)
             suspects.append(suspect)
+            table.columns[j].release()
         self.schema_ = TableSchema(tuple(features))
         warn_identifiers(table, suspects)
         return assembly.finish(self.schema_)
@@ -245,6 +246,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         encoded = run(encode_one, range(len(schema)), thread_count(self.n_jobs))
         for j, cells in enumerate(encoded):
             assembly.add(j, schema.features[j], cells)
+            columns[j].release()
         return assembly.finish(schema)
 
     def grow(self, table: Table) -> TableSchema:

@@ -41,6 +41,7 @@ EXACT = 2.0**53
 
 # Cells looked at before the addresses of all are compared.
 _GROUP_SAMPLE = 1024
+_GROUP_ROWS = 1 << 14
 
 _MISSING_TYPES = ("NoneType", "NAType", "NaTType")
 
@@ -159,7 +160,9 @@ def _without_missing(indices: NDArray[Any], values: Sequence[Any]) -> Factor:
         # The entry added last is the one that index -1 picks.
         moved = np.append(np.where(known, np.cumsum(known) - 1, -1), -1)
         indices = moved[indices]
-    return Factor(indices, plain)
+    # As narrow as one more than the last position allows: they are picked row by row.
+    narrow = np.min_scalar_type(-len(plain) - 1)
+    return Factor(indices.astype(narrow, copy=False), plain)
 
 
 def group_objects(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]] | None:
@@ -178,12 +181,22 @@ def group_objects(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]] | N
     addresses = np.frombuffer(memoryview(raw), dtype=np.intp)
     if 4 * np.unique(addresses[:_GROUP_SAMPLE]).size > _GROUP_SAMPLE:
         return None
-    groups, unique = pandas.factorize(addresses)
-    if 4 * len(unique) > values.size:
-        return None
-    one_of_each = np.empty(len(unique), dtype=np.int64)
-    one_of_each[groups] = np.arange(values.size)
-    return groups.astype(np.min_scalar_type(len(unique))), values[one_of_each]
+    # In pieces: the hash table of a long column would take more than the column.
+    groups = np.empty(values.size, dtype=np.int32)
+    seen: dict[int, int] = {}
+    one_of_each: list[int] = []
+    for start in range(0, values.size, _GROUP_ROWS):
+        found, unique = pandas.factorize(addresses[start : start + _GROUP_ROWS])
+        last = np.empty(len(unique), dtype=np.int64)
+        last[found] = np.arange(start, start + found.size)
+        for address, row in zip(unique.tolist(), last.tolist(), strict=True):
+            if seen.setdefault(address, len(seen)) == len(one_of_each):
+                one_of_each.append(row)
+        if 4 * len(seen) > values.size:
+            return None
+        group_of = np.array([seen[address] for address in unique.tolist()], np.int32)
+        groups[start : start + found.size] = group_of[found]
+    return groups.astype(np.min_scalar_type(len(seen))), values[one_of_each]
 
 
 def factor_objects(values: Iterable[Any]) -> Factor:
