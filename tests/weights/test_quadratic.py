@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import lsq_linear
 
+from steelyard.solvers.newton import bfgs
 from steelyard.solvers.quadratic import box_minimum, conjugate_gradients
 
 
@@ -119,3 +120,18 @@ def test_repeated_conjugate_gradients_find_the_minimum_within_the_bounds(seed, s
         x = np.clip(x, low, high)
     expected = box_minimum(H, g, low, high)
     assert value(H, g, x) == pytest.approx(value(H, g, expected), rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.parametrize("bend", [1.0, -1.0])
+def test_a_mended_hessian_stays_definite_and_explains_the_step(bend):
+    rng = np.random.default_rng(3)
+    root = rng.standard_normal((5, 5))
+    hessian = root @ root.T + np.eye(5)
+    moved = rng.standard_normal(5)
+    turned = bend * (moved + 0.1 * rng.standard_normal(5))
+    mended = bfgs(hessian, moved, turned)
+    assert np.linalg.eigvalsh(mended).min() > 0
+    if bend > 0 and moved @ turned > 0.2 * moved @ hessian @ moved:
+        np.testing.assert_allclose(mended @ moved, turned, rtol=1e-9, atol=1e-12)
+    else:
+        assert moved @ mended @ moved < moved @ hessian @ moved

@@ -34,8 +34,18 @@ _ARMIJO = 1e-4
 _SMALLEST_STEP = 1e-10
 
 # A step that achieves less than this share of what the quadratic model promised shows
-# that the Hessian is out of date.
-_FRESH = 0.5
+# that the Hessian is out of date; where the loss is not convex it is so sooner.
+_FRESH = 0.1
+_FRESH_BENT = 0.75
+_SHORT = 0.2
+
+# How exactly a model that comes from some of the rows is minimised.
+_ROUGHLY = 1e-3
+
+# Damping of Levenberg and Marquardt, as a share of the diagonal.
+_FIRST_DAMPING = 1e-2
+_LEAST_DAMPING = 1e-8
+_MOST_DAMPING = 1e6
 
 
 class Newton(Solver):
@@ -46,10 +56,12 @@ class Newton(Solver):
 
     followed by a line search towards that point. H comes from about fifty rows per
     attribute, drawn once: it only has to be roughly right, since value and gradient are
-    exact. It is made anew, and from more rows, when a step achieves less than promised.
-    Where the Hessian would be large the model is minimised by conjugate gradients with
-    Hessian-vector products. A loss that is not convex uses the exact Hessian while that
-    is positive definite and the Gauss-Newton matrix otherwise.
+    exact, and the gradients of each step mend it (BFGS). It is made anew, and from more
+    rows, when a step achieves less than promised. Where the Hessian would be large the
+    model is minimised by conjugate gradients with Hessian-vector products. A loss that
+    is not convex uses the exact Hessian while that is positive definite and the
+    Gauss-Newton matrix otherwise, damped as by Levenberg and Marquardt instead of
+    searching along a line.
 
     Parameters
     ----------
@@ -103,7 +115,7 @@ class Newton(Solver):
                 status = stopped
                 break
             direction, promised = state.direction()
-            last = promised <= state.enough(self.tol)
+            last = promised <= state.enough(self.tol) and not state.is_damped
             if last and state.is_rough:
                 # The sampled model is no guide to a step as small as this.
                 status = "converged"
@@ -144,7 +156,8 @@ class _State:
             weighting.has_hessian and objective.size <= MOST_ASSEMBLED
         )
         self._matrix: NDArray[np.float64] | None = None
-        self._damping = 0.0
+        self._damps = self._assembles and not objective.is_convex
+        self._damping = _FIRST_DAMPING if self._damps else 0.0
         self._model: Any = None
         self.is_current = False
         self.records: list[dict[str, Any]] = []
@@ -157,12 +170,19 @@ class _State:
         if self._matrix is None:
             self._refresh()
         assert self._matrix is not None
+        matrix = self._matrix
+        if self._damping:
+            diagonal = np.diag(matrix)
+            least = 1e-6 * float(diagonal.mean())
+            matrix = matrix + np.diag(self._damping * np.maximum(diagonal, least))
         # In units of each weight's own curvature: attributes whose log-likelihoods
         # differ by many orders of magnitude would swamp each other otherwise.
-        unit = np.sqrt(np.maximum(np.diag(self._matrix), 1e-300))
-        scaled = self._matrix / np.outer(unit, unit)
-        step = box_minimum(scaled, self.gradient / unit, low * unit, high * unit) / unit
-        curved = float(step @ self._matrix @ step)
+        unit = np.sqrt(np.maximum(np.diag(matrix), 1e-300))
+        scaled = matrix / np.outer(unit, unit)
+        gradient = self.gradient / unit
+        accuracy = 1e-12 if self._sample.is_all else _ROUGHLY
+        step = box_minimum(scaled, gradient, low * unit, high * unit, accuracy) / unit
+        curved = float(step @ matrix @ step)
         return step, -(float(self.gradient @ step) + 0.5 * curved)
 
     def _direction_by_products(
@@ -195,12 +215,8 @@ class _State:
                 matrix = self._sample.hessian(self.weights, exact=False)
         diagonal = np.diag(matrix)
         level = max(float(diagonal.mean()), 1e-300)
-        matrix = matrix + share * np.diag(np.where(diagonal > 0, diagonal, level))
-        if self._damping:
-            matrix = matrix + self._damping * np.diag(
-                np.maximum(diagonal, level * 1e-3)
-            )
-        self._matrix = matrix
+        fill = np.where(diagonal > 0, diagonal, level)
+        self._matrix = matrix + share * np.diag(fill)
         self.is_current = True
 
     def _free(self, matrix: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -211,7 +227,7 @@ class _State:
         return np.asarray(matrix[np.ix_(free, free)])
 
     def move(self, direction: NDArray[np.float64], promised: float) -> bool:
-        """Search along a direction; return whether the objective went down."""
+        """Go along a direction; return whether the objective went down."""
         slope = float(self.gradient @ direction)
         t, before = 1.0, self.value
         while t >= _SMALLEST_STEP:
@@ -219,31 +235,51 @@ class _State:
             value, gradient = self._objective(weights)
             if value <= before + _ARMIJO * t * min(slope, 0.0) and value < before:
                 break
-            if promised <= 1e-15 * max(1.0, abs(before)):
+            if self._damps or promised <= 1e-15 * max(1.0, abs(before)):
                 return False
             # A cubic would need more; halving twice as long steps costs one pass each.
             t *= 0.5 if t > 0.1 else 0.1
         else:
             return False
-        achieved = before - value
+        moved, turned = weights - self.weights, gradient - self.gradient
         self.weights, self.value, self.gradient = weights, value, gradient
         self._note(t)
         self.is_current = False
         wanted = promised if t == 1.0 else -t * slope * (1 - 0.5 * t)
-        if t < 1.0 or achieved < _FRESH * wanted:
-            self._matrix = self._model = None
-        elif self._sample.is_all and len(self.weights) <= 200:
-            # Cheap enough to keep exact, which makes the convergence quadratic.
-            self._matrix = self._model = None
-        elif not self._assembles:
-            self._model = None
-        self._damping = 0.0 if t == 1.0 else self._damping
+        self._learn(moved, turned, t, (before - value) / wanted if wanted else 1.0)
         return True
+
+    def _learn(
+        self,
+        moved: NDArray[np.float64],
+        turned: NDArray[np.float64],
+        t: float,
+        quality: float,
+    ) -> None:
+        """Mend the Hessian by what a step has shown, or have it made anew."""
+        fresh = _FRESH_BENT if self._damps else _FRESH
+        # Small ones are cheap enough to keep exact: the convergence is quadratic then.
+        exact = self._sample.is_all and len(self.weights) <= 200
+        if t < _SHORT or quality < fresh or exact or not self._assembles:
+            self._matrix = self._model = None
+        elif self._matrix is not None:
+            self._matrix = bfgs(self._matrix, moved, turned)
+        if not self._damps:
+            self._damping = 0.0 if t == 1.0 else self._damping
+        elif quality > 0.75:
+            self._damping /= 3.0
+            if self._damping < _LEAST_DAMPING:
+                self._damping = 0.0
+        elif quality < 0.25:
+            self._damping = max(4.0 * self._damping, _LEAST_DAMPING)
 
     def sharpen(self) -> bool:
         """After a failed step: fresher Hessian, more rows, or more damping."""
         if not self.is_current:
             self._matrix = self._model = None
+            return True
+        if self._damps and self._damping < _MOST_DAMPING:
+            self._damping = max(4.0 * self._damping, _FIRST_DAMPING)
             return True
         if not self._sample.is_all:
             rows = min(4 * self._sample.n_rows, self._objective.rows.n_rows)
@@ -252,12 +288,18 @@ class _State:
                 self._sample = self._objective.sample(rows)
                 self._matrix = self._model = None
                 self.is_current = False
+                self._damping = _FIRST_DAMPING if self._damps else 0.0
                 return True
-        if self._damping < 1e3 and not self.is_flat(1e-13):
+        if not self._damps and self._damping < 1e3 and not self.is_flat(1e-13):
             self._damping = max(1e-3, 10.0 * self._damping)
             self._matrix = self._model = None
             return True
         return False
+
+    @property
+    def is_damped(self) -> bool:
+        """Whether steps are short because longer ones failed."""
+        return self._damps and self._damping > 1.0
 
     @property
     def is_rough(self) -> bool:
@@ -290,6 +332,43 @@ class _State:
                 "evaluations": self._objective.n_evaluations,
             }
         )
+
+
+def bfgs(
+    matrix: NDArray[np.float64], moved: NDArray[np.float64], turned: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    r"""Change a Hessian so that it explains how a step has turned the gradient.
+
+    .. math:: H + \frac{y y^\top}{y^\top s} - \frac{H s s^\top H}{s^\top H s}
+
+    with Powell's correction of y, which keeps the matrix positive definite.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (p, p)
+        H, positive definite.
+    moved, turned : ndarray of shape (p,)
+        Change s of the weights and y of the gradient.
+
+    Returns
+    -------
+    ndarray of shape (p, p)
+        A positive definite matrix.
+
+    References
+    ----------
+    M. J. D. Powell (1978), "A fast algorithm for nonlinearly constrained optimization
+    calculations", Numerical Analysis, Lecture Notes in Mathematics 630, 144-157.
+    """
+    bent = matrix @ moved
+    curved, seen = float(moved @ bent), float(moved @ turned)
+    if curved <= 0.0:
+        return matrix
+    if seen < 0.2 * curved:
+        share = 0.8 * curved / (curved - seen)
+        turned = share * turned + (1.0 - share) * bent
+        seen = float(moved @ turned)
+    return matrix + np.outer(turned, turned) / seen - np.outer(bent, bent) / curved
 
 
 def _is_positive(matrix: NDArray[np.float64]) -> bool:

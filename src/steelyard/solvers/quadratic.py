@@ -8,7 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from steelyard.kernels import quadratic
+
 __all__ = ["box_minimum", "conjugate_gradients"]
+
+# Rounds of coordinate descent between two factorisations, which for 500 variables take
+# as long as 30 rounds.
+_SWEEPS = 30
 
 
 def box_minimum(
@@ -16,12 +22,13 @@ def box_minimum(
     gradient: NDArray[np.float64],
     low: NDArray[np.float64],
     high: NDArray[np.float64],
+    accuracy: float = 1e-12,
 ) -> NDArray[np.float64]:
     r"""Minimise :math:`g^\top d + \tfrac12 d^\top H d` over :math:`l \le d \le u`.
 
-    Projected Newton on the quadratic (Bertsekas, 1982): solve for the variables that
-    are free, project, repeat until the set of free variables stays. No rows are
-    touched, so that a bounded fit takes as many passes as an unbounded one.
+    A few rounds of coordinate descent find out which variables end at a bound, the
+    others are solved for at once and projected, in turn until neither changes anything.
+    No rows are touched, so that a bounded fit takes as many passes as an unbounded one.
 
     Parameters
     ----------
@@ -31,6 +38,8 @@ def box_minimum(
         g.
     low, high : ndarray of shape (p,)
         Bounds with ``low <= 0 <= high``.
+    accuracy : float, default=1e-12
+        Stop when a round lowers the quadratic by less than this share of what all have.
 
     Returns
     -------
@@ -39,10 +48,14 @@ def box_minimum(
     """
     if np.isinf(low).all() and np.isinf(high).all():
         return -_solve(matrix, gradient)
-    d = np.zeros(len(gradient))
+    d, slope = np.zeros(len(gradient)), gradient.copy()
     blocked = np.zeros(len(gradient), dtype=bool)
+    small = 1e-12 * (1.0 + np.abs(gradient).max())
+    value = 0.0
     for _ in range(200):
-        slope = gradient + matrix @ d
+        before = value
+        quadratic.descend(matrix, low, high, d, slope, _SWEEPS)
+        value = _value(gradient, slope, d)
         held = ((d <= low) & (slope >= 0)) | ((d >= high) & (slope <= 0))
         if not held.all() and (held | blocked).all():
             blocked[:] = False
@@ -52,31 +65,30 @@ def box_minimum(
             break
         step = np.zeros_like(d)
         step[free] = -_solve(matrix[np.ix_(free, free)], slope[free])
-        t, value = 1.0, _value(matrix, gradient, d)
+        t, aim = 1.0, d + step
         while t > 0.1:
-            aim = d + t * step
-            new = np.clip(aim, low, high)
-            gained = value - _value(matrix, gradient, new)
-            if gained >= -1e-4 * float(slope @ (new - d)):
+            new = np.clip(d + t * step, low, high)
+            new_slope = gradient + matrix @ new
+            new_value = _value(gradient, new_slope, new)
+            if new_value <= value:
                 break
             t *= 0.5
         else:
             # In a nearly flat model most of the step is cut off, and what is left may
             # go up: walk straight to the nearest bounds instead, and stay there until
             # the others are at their minimum.
-            d, hit = _to_bounds(d, step, low, high)
+            new, hit = _to_bounds(d, step, low, high)
+            new_slope = gradient + matrix @ new
+            new_value = _value(gradient, new_slope, new)
             blocked |= hit
-            continue
-        d = new
-        if t == 1.0 and np.array_equal(new, aim):
+        d, slope, value = new, new_slope, new_value
+        if np.array_equal(new, aim):
             # The free variables are at their minimum; done if no held one wants away.
-            slope = gradient + matrix @ d
             away = ((d <= low) & (slope < 0)) | ((d >= high) & (slope > 0))
-            small = 1e-12 * (1.0 + np.abs(gradient).max())
-            if (np.abs(slope[held & away]) <= small).all():
+            if (np.abs(slope[held & (away | blocked)]) <= small).all():
                 break
             blocked[:] = False
-        elif gained <= 1e-12 * abs(value):
+        if before - value <= accuracy * abs(value):
             break
     return d
 
@@ -186,8 +198,7 @@ def _solve(
 
 
 def _value(
-    matrix: NDArray[np.float64],
-    gradient: NDArray[np.float64],
-    d: NDArray[np.float64],
+    gradient: NDArray[np.float64], slope: NDArray[np.float64], d: NDArray[np.float64]
 ) -> float:
-    return float(gradient @ d + 0.5 * d @ (matrix @ d))
+    """Value of the quadratic at d, where its slope is g + H d."""
+    return float(0.5 * d @ (gradient + slope))
