@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from numbers import Integral
 
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._threads import row_blocks, run, thread_count
+from steelyard.counts import Counts, Moments
 from steelyard.exceptions import ParameterError
 from steelyard.instances.base import InstanceWeighting, Learned, Task
+from steelyard.kernels import reweighing
+from steelyard.model import NBModel
+from steelyard.packing import Packing, pack_codes
 
 __all__ = ["DiscriminativeWeighting", "add_losses"]
 
@@ -51,12 +57,79 @@ class DiscriminativeWeighting(InstanceWeighting):
                 f"number of at least 0. Got {self.rounds!r} instead."
             )
         weights = np.ones(task.codes.n_rows)
+        counts = task.count()
+        rounds = _Rounds.of(task, counts)
         records = []
         for number in range(1, int(self.rounds) + 1):
-            model = task.estimate(task.count(weights))
+            model = task.estimate(counts)
+            if rounds is not None and model.link_scale == 1.0:
+                counts, loss = rounds.next(model, weights)
+                records.append(_record(number, loss, counts.total))
+                continue
             posterior = task.true_posterior(model)
             records.append(add_losses(weights, posterior, task, number))
+            if number < self.rounds:
+                counts = task.count(weights)
         return Learned(weights, records)
+
+
+@dataclass(frozen=True)
+class _Rounds:
+    """Rows with joint codes: a round is one pass that scores, weighs and counts."""
+
+    task: Task
+    packing: Packing
+    packed: NDArray[np.uint8]
+
+    @classmethod
+    def of(cls, task: Task, counts: Counts) -> _Rounds | None:
+        """Join the codes of a task; None where not all attributes have small ones."""
+        codes = task.codes
+        small = all(block.values.dtype == np.uint8 for block in codes.blocks)
+        if codes.n_numbers or not codes.blocks or not small:
+            return None
+        missing = counts.by_code[codes.schema.first_codes].any(axis=1)
+        packing, packed = pack_codes(codes, missing, task.n_jobs)
+        return None if packing is None else cls(task, packing, packed)
+
+    def next(
+        self, model: NBModel, weights: NDArray[np.float64]
+    ) -> tuple[Counts, float]:
+        """Change the weights by a model; return the counts by them and the log-loss."""
+        task, starts = self.task, self.packing.starts
+        given = np.empty(0) if task.weights is None else task.weights
+        table, prior = model.table, model.log_prior
+        kernel = reweighing.reweigh_many
+        if task.n_classes == 2:
+            table, prior = table[:, 1:] - table[:, :1], prior[1] - prior[0]
+            kernel = reweighing.reweigh_two
+        joint = self.packing.expand(table)
+        if task.n_classes == 2:
+            joint = joint[:, 0].copy()
+
+        def work(rows: slice) -> tuple[float, NDArray[np.float64]]:
+            hist = np.zeros((task.n_classes, len(joint)))
+            u = given[rows] if given.size else given
+            y = task.labels[rows]
+            loss = kernel(
+                self.packed[rows], starts, joint, prior, y, u, weights[rows], hist
+            )
+            return loss, hist
+
+        losses, hists = zip(
+            *run(work, row_blocks(len(weights)), thread_count(task.n_jobs)),
+            strict=True,
+        )
+        hist = sum(hists[1:], hists[0])
+        # Every row has one joint code in the first group.
+        stop = starts[1] if len(starts) > 1 else len(joint)
+        counts = Counts(
+            model.schema,
+            hist[:, : int(stop)].sum(axis=1),
+            self.packing.collapse(hist.T),
+            Moments.zeros(0, task.n_classes),
+        )
+        return counts, float(sum(losses))
 
 
 def add_losses(
@@ -68,11 +141,11 @@ def add_losses(
     """Add a round's posterior losses to the weights, in place; return its record."""
     weights += 1.0 - posterior
     total = weights if task.weights is None else weights * task.weights
-    return {
-        "round": number,
-        "log_loss": _log_loss(posterior, task.weights),
-        "total_weight": float(total.sum()),
-    }
+    return _record(number, _log_loss(posterior, task.weights), float(total.sum()))
+
+
+def _record(number: int, log_loss: float, total_weight: float) -> dict[str, float]:
+    return {"round": number, "log_loss": log_loss, "total_weight": total_weight}
 
 
 def _log_loss(

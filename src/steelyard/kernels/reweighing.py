@@ -1,0 +1,107 @@
+"""One round of discriminative instance weights: gather, reweigh, scatter.
+
+Each kernel gathers the scores of a row, adds the posterior loss of its class to its
+weight, and counts the row with that weight for the next round, while its codes are in
+the cache. Shapes: ``values (n, b)`` joint codes, ``starts (b,)`` uint64, ``y (n,)``
+uint32, ``given (n,)`` weights of the user or empty for ones, ``weights (n,)`` changed in
+place, ``hist (K, V)`` +=. Returned is the log-loss, weighted as given.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from steelyard.kernels.scoring import _exp
+
+__all__ = ["reweigh_many", "reweigh_two"]
+
+_ROWS = 64
+# Products of so few posteriors do not underflow while each is above the least.
+_TOGETHER = 16
+_LEAST = 1e-18
+
+
+@njit(cache=True, nogil=True)
+def reweigh_two(values, starts, table, prior, y, given, weights, hist):
+    """Two classes: table (V,) and prior () are log-odds of the second."""
+    n, b = values.shape
+    fours = b - b % 4
+    p = np.empty(_ROWS)
+    loss = 0.0
+    for lo in range(0, n, _ROWS):
+        rows = min(_ROWS, n - lo)
+        for r in range(rows):
+            row = values[lo + r]
+            x = prior
+            # Pairs of pairs: one sum after the other would wait for each addition.
+            for j in range(0, fours, 4):
+                x += (table[starts[j] + row[j]] + table[starts[j + 1] + row[j + 1]]) + (
+                    table[starts[j + 2] + row[j + 2]]
+                    + table[starts[j + 3] + row[j + 3]]
+                )
+            for j in range(fours, b):
+                x += table[starts[j] + row[j]]
+            p[r] = x if y[lo + r] == 1 else -x
+        for r in range(rows):
+            e = _exp(-abs(p[r]))
+            p[r] = (1.0 if p[r] > 0.0 else e) / (1.0 + e)
+        loss += _finish(p, rows, lo, values, starts, y, given, weights, hist)
+    return loss
+
+
+@njit(cache=True, nogil=True)
+def reweigh_many(values, starts, table, prior, y, given, weights, hist):
+    """Any number of classes: table (V, K), prior (K,)."""
+    n, b = values.shape
+    k = prior.size
+    p = np.empty(_ROWS)
+    s = np.empty(k)
+    loss = 0.0
+    for lo in range(0, n, _ROWS):
+        rows = min(_ROWS, n - lo)
+        for r in range(rows):
+            row = values[lo + r]
+            for c in range(k):
+                s[c] = prior[c]
+            for j in range(b):
+                entry = table[starts[j] + row[j]]
+                for c in range(k):
+                    s[c] += entry[c]
+            true = s[y[lo + r]]
+            highest = s.max()
+            total = 0.0
+            for c in range(k):
+                total += _exp(s[c] - highest)
+            p[r] = _exp(true - highest) / total
+        loss += _finish(p, rows, lo, values, starts, y, given, weights, hist)
+    return loss
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _finish(p, rows, lo, values, starts, y, given, weights, hist):
+    """Add the losses of a few rows to their weights, and count them: () log-loss."""
+    b = values.shape[1]
+    every = given.size == 0
+    loss = 0.0
+    product = 1.0
+    for r in range(rows):
+        i = lo + r
+        weights[i] += 1.0 - p[r]
+        u = weights[i] if every else weights[i] * given[i]
+        if every and p[r] > _LEAST:
+            product *= p[r]
+            if r % _TOGETHER == _TOGETHER - 1:
+                loss -= math.log(product)
+                product = 1.0
+        elif p[r] > 0.0:
+            loss -= math.log(p[r]) * (1.0 if every else given[i])
+        else:
+            loss = np.inf
+        h = hist[y[i]]
+        row = values[i]
+        for j in range(b):
+            h[starts[j] + row[j]] += u
+    return loss - math.log(product)
