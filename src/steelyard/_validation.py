@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Sequence
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 
 from steelyard.exceptions import ParameterError, TableError
 
-__all__ = ["check_choice", "check_n_jobs", "check_weights", "warn_user"]
+__all__ = [
+    "check_choice",
+    "check_n_jobs",
+    "check_number",
+    "check_weights",
+    "check_whole",
+    "warn_user",
+]
 
 # Frames of these packages are between the user's line and a warning.
 _OWN = ("steelyard", "sklearn")
@@ -40,6 +47,31 @@ def check_n_jobs(owner: object, n_jobs: Any) -> None:
     raise ParameterError(
         f"The 'n_jobs' parameter of {type(owner).__name__} must be None, a number of "
         f"threads, or -1 for all cores. Got {n_jobs!r} instead."
+    )
+
+
+def check_whole(owner: object, name: str, least: int) -> int:
+    """Return a setting that must be a whole number of at least ``least``."""
+    value = getattr(owner, name)
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if whole and int(value) >= least:
+        return int(value)
+    raise ParameterError(
+        f"The {name!r} parameter of {type(owner).__name__} must be a whole number of "
+        f"at least {least}. Got {value!r} instead."
+    )
+
+
+def check_number(owner: object, name: str, most: float) -> float:
+    """Return a setting that must be a finite number from 0 to ``most``."""
+    value = getattr(owner, name)
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    if is_number and 0.0 <= float(value) <= most and np.isfinite(float(value)):
+        return float(value)
+    end = "inf)" if np.isinf(most) else f"{most:g}]"
+    raise ParameterError(
+        f"The {name!r} parameter of {type(owner).__name__} must be a float in the "
+        f"range [0, {end}. Got {value!r} instead."
     )
 
 

@@ -179,8 +179,7 @@ class CollaborativeNB(HardRows, WeightedNB):
     def _recount(
         self, problem: Problem, task: Task, learned: NDArray[np.float64]
     ) -> Problem:
-        counts = task.count(learned)
-        return problem.with_counts(counts, *self._estimation().tables(counts))
+        return problem.with_counts(task.count(learned))
 
     def _posterior(
         self, problem: Problem, solution: Solution, task: Task, classes: NDArray[Any]

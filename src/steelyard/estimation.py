@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -33,13 +33,16 @@ class Estimation:
     unbiased: bool = False
     """Whether variances divide by n - 1."""
 
+    count_factors: NDArray[np.float64] | None = None
+    """Factors on the counts of each attribute before they are smoothed, shape (d,)."""
+
     def tables(
         self, counts: Counts
     ) -> tuple[NDArray[np.float64], FeatureTable, GaussianTable]:
         """Return log priors, log-probabilities of codes, and densities."""
         return (
             estimate_prior(self.prior, counts, self.smoothing),
-            self.smoothing.log_prob(counts),
+            self.smoothing.log_prob(self._factored(counts)),
             estimate_gaussian(counts, self.variance_floor, self.unbiased),
         )
 
@@ -47,3 +50,11 @@ class Estimation:
         """Return the naive Bayes model of some counts."""
         log_prior, table, gaussian = self.tables(counts)
         return NBModel(counts.schema, classes, log_prior, table.values, gaussian)
+
+    def _factored(self, counts: Counts) -> Counts:
+        """Return counts of codes times the factors of their attributes."""
+        if self.count_factors is None:
+            return counts
+        table = FeatureTable(counts.by_code, counts.schema.offsets)
+        factors = table.spread(self.count_factors)[:, None]
+        return replace(counts, by_code=counts.by_code * factors)

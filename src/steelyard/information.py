@@ -1,8 +1,9 @@
-"""Mutual information of attributes with the class and with each other, from counts."""
+"""Information of attributes about the class and about each other, in bits."""
 
 from __future__ import annotations
 
-from itertools import combinations
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,53 +11,75 @@ from numpy.typing import NDArray
 from steelyard._threads import run, thread_count
 from steelyard.counts import Counts
 from steelyard.kernels import pairs
-from steelyard.table.codes import Codes
+from steelyard.table.codes import Codes, code_dtype
 
-__all__ = ["class_information", "correlation_weights", "pair_information"]
+__all__ = [
+    "class_information",
+    "class_uncertainty",
+    "correlation_weights",
+    "gain_ratios",
+    "pair_information",
+    "pair_uncertainty",
+]
+
+# Tables of this many cells are made several at a time; larger ones than the last never.
+_SMALL = 1 << 16
+_LARGEST = 1 << 24
+
+Facts = tuple[float, float, float]
+"""Mutual information, and the two entropies."""
 
 
 def class_information(counts: Counts) -> NDArray[np.float64]:
-    r"""Mutual information of every attribute with the class, in bits, shape (d,).
+    r"""Mutual information of every attribute with the class, shape (d,).
 
     .. math:: I(A_j; C) = \sum_{v,c} p(v,c) \log_2 \frac{p(v,c)}{p(v)\,p(c)}
 
     Raw frequencies of the rows whose cell is known; 0 for Gaussian attributes, which
     have no codes.
     """
-    offsets = counts.schema.offsets
-    out = np.zeros(len(counts.schema))
-    for j in counts.schema.coded.tolist():
-        out[j] = _information(counts.by_code[offsets[j] + 1 : offsets[j + 1]])
-    return out
+    return _with_class(counts)[:, 0]
+
+
+def gain_ratios(counts: Counts) -> NDArray[np.float64]:
+    r"""Gain ratio of every attribute, :math:`I(A_j; C) / H(A_j)`, shape (d,).
+
+    0 for an attribute with a single value.
+    """
+    information, own, _ = _with_class(counts).T
+    return np.divide(information, own, out=np.zeros(len(own)), where=own > 0)
+
+
+def class_uncertainty(counts: Counts) -> NDArray[np.float64]:
+    r"""Symmetrical uncertainty of every attribute and the class, shape (d,).
+
+    .. math:: SU(A, C) = \frac{2\, I(A; C)}{H(A) + H(C)}
+    """
+    return np.array([_symmetrical(*facts) for facts in _with_class(counts)])
 
 
 def pair_information(
     codes: Codes, weights: NDArray[np.float64] | None, n_jobs: int | None = None
 ) -> NDArray[np.float64]:
-    r"""Mutual information of every pair of attributes, in bits, shape (d, d).
+    r"""Mutual information of every pair of attributes, shape (d, d).
 
     .. math:: I(A_j; A_k) = \sum_{v,v'} p(v,v') \log_2
               \frac{p(v,v')}{p(v)\,p(v')}
 
-    over rows in which both cells are known. One pair table at a time; the diagonal and
-    the rows of Gaussian attributes are 0.
+    over rows in which both cells are known. The diagonal and the rows of Gaussian
+    attributes are 0.
     """
-    schema = codes.schema
-    columns = {j: np.ascontiguousarray(codes.column(j)) for j in schema.coded.tolist()}
-    u = np.empty(0) if weights is None else weights
+    return _over_pairs(codes, weights, n_jobs, lambda mutual, *_: mutual)
 
-    def one(pair: tuple[int, int]) -> float:
-        a, b = pair
-        table = np.zeros((schema.features[a].n_codes, schema.features[b].n_codes))
-        pairs.count_pair(columns[a], columns[b], u, table)
-        return _information(table[1:, 1:])
 
-    out = np.zeros((len(schema), len(schema)))
-    all_pairs = list(combinations(columns, 2))
-    found = run(one, all_pairs, thread_count(n_jobs))
-    for (a, b), value in zip(all_pairs, found, strict=True):
-        out[a, b] = out[b, a] = value
-    return out
+def pair_uncertainty(
+    codes: Codes, weights: NDArray[np.float64] | None, n_jobs: int | None = None
+) -> NDArray[np.float64]:
+    """Symmetrical uncertainty of every pair of attributes, shape (d, d).
+
+    Over rows in which both cells are known; the diagonal is 0.
+    """
+    return _over_pairs(codes, weights, n_jobs, _symmetrical)
 
 
 def correlation_weights(
@@ -71,18 +94,16 @@ def correlation_weights(
         \frac{\sum_{k \ne j} I(A_j;A_k)}{\text{mean}_l \sum_{k \ne l} I(A_l;A_k)}\Bigr)
 
     An attribute that tells much about the class and little about the others weighs
-    more. A Gaussian attribute keeps weight one half, that of an average attribute.
+    more. All attributes have codes.
 
     References
     ----------
     L. Jiang, L. Zhang, C. Li, J. Wu (2019), "A correlation-based feature weighting
     filter for naive Bayes", IEEE TKDE 31(2), 201-213.
     """
-    coded = counts.schema.coded
-    relevance = class_information(counts)[coded]
-    redundancy = pair_information(codes, weights, n_jobs).sum(axis=1)[coded]
-    difference = np.zeros(len(counts.schema))
-    difference[coded] = _normalised(relevance) - _normalised(redundancy)
+    relevance = class_information(counts)
+    redundancy = pair_information(codes, weights, n_jobs).sum(axis=1)
+    difference = _normalised(relevance) - _normalised(redundancy)
     return np.asarray(1.0 / (1.0 + np.exp(-difference)))
 
 
@@ -92,13 +113,100 @@ def _normalised(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return values / mean if mean > 0 else np.zeros_like(values)
 
 
-def _information(table: NDArray[np.float64]) -> float:
-    """Mutual information of the rows and columns of a table of counts, in bits."""
-    total = table.sum()
-    if total <= 0:
-        return 0.0
-    joint = table / total
-    expected = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)
-    known = joint > 0
-    value = float((joint[known] * np.log2(joint[known] / expected[known])).sum())
-    return max(value, 0.0)
+def _symmetrical(mutual: float, first: float, second: float) -> float:
+    """Symmetrical uncertainty; 0 where both have a single value."""
+    both = first + second
+    return 2.0 * mutual / both if both > 0 else 0.0
+
+
+def _with_class(counts: Counts) -> NDArray[np.float64]:
+    """Facts of every attribute and the class, shape (d, 3)."""
+    offsets = counts.schema.offsets
+    out = np.zeros((len(counts.schema), 3))
+    for j in counts.schema.coded.tolist():
+        out[j] = pairs.information(counts.by_code[offsets[j] + 1 : offsets[j + 1]])
+    return out
+
+
+def _over_pairs(
+    codes: Codes,
+    weights: NDArray[np.float64] | None,
+    n_jobs: int | None,
+    measure: Callable[[float, float, float], float],
+) -> NDArray[np.float64]:
+    """Measure every pair of attributes, with a few pair tables in memory at a time."""
+    coded = codes.schema.coded
+    sizes = np.array([codes.schema.features[j].n_codes for j in coded], dtype=np.int64)
+    # One row per attribute, so that the passes read memory in order.
+    columns = np.empty(
+        (len(coded), codes.n_rows), dtype=code_dtype(int(sizes.max(initial=1)))
+    )
+    for row, j in zip(columns, coded.tolist(), strict=True):
+        row[:] = codes.column(j)
+
+    def with_later(a: int) -> list[float]:
+        found: list[float] = []
+        for facts in _groups(a, columns, sizes, weights):
+            found.extend(measure(*fact) for fact in facts)
+        return found
+
+    small = np.zeros((len(coded), len(coded)))
+    found = run(with_later, range(len(coded)), thread_count(n_jobs))
+    for a, values in enumerate(found):
+        small[a, a + 1 :] = small[a + 1 :, a] = values
+    out = np.zeros((len(codes.schema), len(codes.schema)))
+    out[np.ix_(coded, coded)] = small
+    return out
+
+
+def _groups(
+    a: int,
+    columns: NDArray[Any],
+    sizes: NDArray[np.int64],
+    weights: NDArray[np.float64] | None,
+) -> Iterator[list[Facts]]:
+    """Yield the facts of column ``a`` with all later ones, a few columns at a time."""
+    d, n = columns.shape
+    most = min(max(_SMALL, 4 * n), _LARGEST)
+    lo = a + 1
+    while lo < d:
+        hi = min(lo + pairs.TABLES, d)
+        width = int(sizes[lo:hi].max())
+        if sizes[a] * width > _SMALL:
+            hi, width = lo + 1, int(sizes[lo])
+        if sizes[a] * width > most:
+            # Two columns of very many values: most cells of their table are empty.
+            yield [_sparse(columns[a], columns[lo], weights)]
+        else:
+            kind = np.uint32 if weights is None else np.float64
+            tables = np.zeros((hi - lo, int(sizes[a]), width), dtype=kind)
+            if weights is None:
+                pairs.count_pairs(columns[a], columns[lo:hi], tables)
+            else:
+                pairs.weigh_pairs(columns[a], columns[lo:hi], weights, tables)
+            yield [pairs.information(table[1:, 1:]) for table in tables]
+        lo = hi
+
+
+def _sparse(
+    first: NDArray[Any], second: NDArray[Any], weights: NDArray[np.float64] | None
+) -> Facts:
+    """Facts of two columns from the pairs of codes that occur."""
+    known = (first > 0) & (second > 0)
+    codes = np.stack([first[known], second[known]], axis=1).astype(np.int64)
+    if not len(codes):
+        return 0.0, 0.0, 0.0
+    found, where = np.unique(codes, axis=0, return_inverse=True)
+    u = None if weights is None else weights[known]
+    mass = np.bincount(where.ravel(), u).astype(np.float64)
+    rows, columns = (np.bincount(found[:, k], mass) for k in (0, 1))
+    total = mass.sum()
+    ratio = mass / rows[found[:, 0]] * (total / columns[found[:, 1]])
+    mutual = float((mass * np.log2(ratio)).sum() / total)
+    return max(mutual, 0.0), _entropy(rows / total), _entropy(columns / total)
+
+
+def _entropy(p: NDArray[np.float64]) -> float:
+    """Entropy of a distribution, in bits."""
+    p = p[p > 0]
+    return max(float(-(p * np.log2(p)).sum()), 0.0)

@@ -112,6 +112,11 @@ class JointWeightedNB(HardRows, WeightedNB):
                 f"{type(self).__name__} needs one sum of binned attributes: use "
                 "another `weighting` than 'mixture', and a discretizer for `numeric`."
             )
+        if problem.estimation.count_factors is not None:
+            raise ParameterError(
+                f"{type(self).__name__} learns from counts as they are; the weighting "
+                f"{self.weighting!r} multiplies them. Use another `weighting`."
+            )
         joint = JointObjective(problem, task, self, float(self.instance_lam))
         n = task.codes.n_rows
         start = np.concatenate([np.ones(n), problem.start_solution().weights])
@@ -191,8 +196,7 @@ class JointObjective:
 
     def at(self, learned: NDArray[np.float64]) -> Problem:
         """Return the problem of attribute weights under some instance weights."""
-        counts = self._task.count(learned)
-        return self._problem.with_counts(counts, *self._estimation.tables(counts))
+        return self._problem.with_counts(self._task.count(learned))
 
     def __call__(
         self, vector: NDArray[np.float64]

@@ -10,7 +10,15 @@ from typing import Any
 from steelyard.boosted import BoostedNB
 from steelyard.classifier import BaseNB, NaiveBayes
 from steelyard.collaborative import CollaborativeNB
+from steelyard.cost_sensitive import CostSensitiveNB
 from steelyard.exceptions import ParameterError
+from steelyard.filtered import (
+    AUCWeightedNB,
+    CorrelationWeightedNB,
+    DeepWeightedNB,
+    GainRatioWeightedNB,
+    TreeWeightedNB,
+)
 from steelyard.instance_weighted import InstanceWeightedNB
 from steelyard.lazy import LazyAttributeInstanceNB, LocallyWeightedNB
 from steelyard.learned import (
@@ -24,7 +32,10 @@ from steelyard.learned import (
     SquaredErrorNB,
     ValueWeightedNB,
 )
+from steelyard.selective import ForwardSelectedNB, SelectiveNB
+from steelyard.spss import SPSSNaiveBayes
 from steelyard.weighted import WeightedNB
+from steelyard.wrapped import CorrelationAdjustedNB, EvolvedWeightsNB
 
 __all__ = ["Method", "MethodTable", "method", "methods"]
 
@@ -69,6 +80,18 @@ _FRANK = "Frank, Hall & Pfahringer, UAI 2003"
 _ELKAN = "Elkan, UCSD CS97-557, 1997"
 _CWNB = "Zhang, Jiang & Li, KAIS 2021"
 _AIWNB = "Zhang, Jiang & Yu, Pattern Recognition 2021"
+_CFW = "Jiang, Zhang, Li & Wu, IEEE TKDE 2019"
+_DFWNB = "Jiang, Li, Wang & Zhang, EAAI 2016"
+_SHENG = "Zhang & Sheng, ICDM 2004"
+_KLNB = "Lee, Gutierrez & Dou, ICDM 2011"
+_HALL = "Hall, Knowledge-Based Systems 2007"
+_AUC = "Kim, Chung & Lee, Computing 2017"
+_DE = "Wu & Cai, J. Computational Information Systems 2011"
+_CWANB = "Yu, Gan, Chen & He, IEEE Access 2020"
+_TCSFS = "Jiang, Kong & Li, IEEE Trans. SMC: Systems 2019"
+_SBC = "Langley & Sage, UAI 1994"
+_SNB = "Chen, Webb, Liu & Ma, Knowledge-Based Systems 2020"
+_SPSS = "IBM SPSS Statistics Algorithms, Naive Bayes"
 
 _METHODS = (
     Method("NB", NaiveBayes, "plain", "nothing beyond counts", _LANGLEY),
@@ -195,6 +218,91 @@ _METHODS = (
         "a weight per attribute; rows are weighted by each query",
         _AIWNB,
     ),
+    Method(
+        "CFW",
+        CorrelationWeightedNB,
+        "filters",
+        "a weight per attribute, from mutual information",
+        _CFW,
+        aliases=("CBFWNB",),
+    ),
+    Method(
+        "DFWNB",
+        DeepWeightedNB,
+        "filters",
+        "weight 2 for a subset of the attributes",
+        _DFWNB,
+        aliases=("DAWNB",),
+    ),
+    *(
+        Method(
+            acronym,
+            GainRatioWeightedNB,
+            "filters",
+            "a weight per attribute, from gain ratios",
+            paper,
+        )
+        for acronym, paper in (("GRAWNB", _SHENG), ("KLNB", _KLNB))
+    ),
+    Method(
+        "DTAWNB",
+        TreeWeightedNB,
+        "filters",
+        "a weight per attribute, from depths in trees",
+        _HALL,
+    ),
+    Method(
+        "TreeNB",
+        TreeWeightedNB,
+        "filters",
+        "a weight per attribute, from depths in one tree",
+        _HALL,
+        {"n_trees": 1, "share": None},
+    ),
+    Method(
+        "AUCNB",
+        AUCWeightedNB,
+        "filters",
+        "a weight per attribute, from its ROC curve",
+        _AUC,
+    ),
+    *(
+        Method(acronym, estimator, "wrappers and selection", learns, paper)
+        for acronym, estimator, learns, paper in (
+            (
+                "DEAWNB",
+                EvolvedWeightsNB,
+                "a weight per attribute, by differential evolution",
+                _DE,
+            ),
+            (
+                "CWANB",
+                CorrelationAdjustedNB,
+                "a weight per attribute, adjusted from a filter",
+                _CWANB,
+            ),
+            (
+                "TCSFS-NB",
+                CostSensitiveNB,
+                "which attributes to use, by accuracy and cost",
+                _TCSFS,
+            ),
+            ("SBC", ForwardSelectedNB, "which attributes to use, by accuracy", _SBC),
+            (
+                "SNB",
+                SelectiveNB,
+                "which attributes to use, by leave-one-out error",
+                _SNB,
+            ),
+        )
+    ),
+    Method(
+        "SPSS",
+        SPSSNaiveBayes,
+        "wrappers and selection",
+        "which attributes to use, by likelihood",
+        _SPSS,
+    ),
 )
 
 
@@ -287,6 +395,11 @@ def method(name: str, **settings: Any) -> BaseNB:
         for word in (entry.acronym, *entry.aliases)
     }
     entry = by_name.get(_plain(name)) if isinstance(name, str) else None
+    if entry is None and _plain(str(name)) == "svm":
+        # A yardstick of scikit-learn's, not an entry of the table.
+        from steelyard.experiments.yardsticks import yardstick
+
+        return yardstick("SVM", **settings)
     if entry is None:
         close = difflib.get_close_matches(_plain(str(name)), list(by_name), 1, 0.0)
         nearest = by_name[close[0]].acronym

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import Any
 
@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 
 from steelyard.composite import MixtureModel
 from steelyard.counts import Counts
+from steelyard.estimation import Estimation
 from steelyard.exceptions import ParameterError
 from steelyard.losses import DevianceLoss, ExponentialLoss
 from steelyard.model import NBModel
 from steelyard.objective import Objective, Penalty
 from steelyard.proba import GaussianTable
-from steelyard.solvers import Solution, keeps_growing, resolve_solver
-from steelyard.table.codes import CodeBlock, Codes, FeatureTable
+from steelyard.solvers import Fixed, Solution, keeps_growing, resolve_solver
+from steelyard.table.codes import CodeBlock, Codes
 from steelyard.table.schema import TableSchema
 from steelyard.weighting import Effect, Evidence, MixtureWeighting, Weighting
 
@@ -38,19 +39,20 @@ class Problem:
     start: NDArray[np.float64]
     """Weights that a solver starts from."""
 
+    estimation: Estimation
+    """How the probabilities come from counts."""
+
+    found: Mapping[str, Any] = field(default_factory=dict)
+    """Fitted attributes that are known before weights are learned."""
+
     def start_solution(self) -> Solution:
         """Return the start as if it were a solution."""
         weights = np.clip(self.start, self.lower, self.upper)
         return Solution(weights, np.nan, "converged", 0)
 
-    def with_counts(
-        self,
-        counts: Counts,
-        log_prior: NDArray[np.float64],
-        table: FeatureTable,
-        gaussian: GaussianTable,
-    ) -> Problem:
+    def with_counts(self, counts: Counts) -> Problem:
         """Return the same problem with other counts and the tables made from them."""
+        log_prior, table, gaussian = self.estimation.tables(counts)
         evidence = replace(self.evidence, log_prior=log_prior, table=table)
         rows = replace(self.objective.rows, gaussian=gaussian)
         objective = replace(self.objective, rows=rows, evidence=evidence)
@@ -92,6 +94,8 @@ class Problem:
             quick = resolve_solver(setting, near, max(tol, 1e-5), max_iter)
             start = quick.minimize(near, start, self.lower, self.upper).weights
         solution = solver.minimize(objective, start, self.lower, self.upper)
+        if isinstance(solver, Fixed):
+            return solution
         if solution.status == "converged" and keeps_growing(
             objective, solution.weights, solution.value, self.lower, self.upper
         ):
@@ -100,7 +104,10 @@ class Problem:
 
     def named(self, weights: NDArray[np.float64]) -> dict[str, Any]:
         """Name weights as fitted attributes of a classifier."""
-        return self.objective.weighting.fitted(weights, self.evidence)
+        return {
+            **self.objective.weighting.fitted(weights, self.evidence),
+            **self.found,
+        }
 
     def model(
         self, weights: NDArray[np.float64], classes: NDArray[Any], link_scale: float

@@ -24,7 +24,7 @@ from steelyard.proba import estimate_prior, resolve_smoothing
 from steelyard.problem import Problem, attribute_bounds, make_penalty, take_rows
 from steelyard.rows import prepare_rows
 from steelyard.solvers import Solution
-from steelyard.weighting import Evidence, resolve_weighting
+from steelyard.weighting import Evidence, Weighting, resolve_weighting
 
 __all__ = ["WeightedNB"]
 
@@ -40,6 +40,7 @@ _LEARNED = (
     "prior_weight_",
     "instance_weights_",
     "n_rounds_",
+    "selected_features_",
 )
 
 
@@ -57,8 +58,10 @@ class WeightedNB(BaseNB):
     ----------
     weighting : str or Weighting, default="attribute"
         "attribute" (one weight per attribute), "class-attribute" (per class and
-        attribute), "value" (per class, attribute and value), "mixture" (RNB's mixture
-        of the first two) or "correlation" (per attribute, from the filter CFW).
+        attribute), "value" (per class, attribute and value) or "mixture" (RNB's mixture
+        of the first two). Or one per attribute that starts from a filter: "correlation"
+        (CFW), "gain-ratio" (GRAWNB), "subset" (DFWNB), "trees" (DTAWNB), "tree"
+        (TreeNB) or "auc" (AUCNB).
     loss : str or Loss, default="log"
         "log" (conditional log-likelihood), "brier" (half the squared error),
         "exponential" (ENB) or "deviance" (multiplier 2, DNB).
@@ -87,7 +90,8 @@ class WeightedNB(BaseNB):
         weights: "discriminative", "value-frequency", or none.
     solver : str or Solver, default="auto"
         "auto", "newton", "lbfgs", "published" (L-BFGS-B with the settings of published
-        implementations, at most 100 iterations) or "fixed" (weights stay one).
+        implementations, at most 100 iterations) or "fixed" (weights stay one, or what
+        a filter says).
     tol : float, default=1e-8
         Relative accuracy of the objective.
     max_iter : int, default=1000
@@ -117,6 +121,9 @@ class WeightedNB(BaseNB):
         Learned weights of the training rows, with ``instances``.
     prior_weight_ : float
         Weight of the log prior, with ``prior_weight=True``.
+    selected_features_ : list of str or int
+        Attributes that the filter "subset" selects, in order of choice: names, or
+        positions where there are none; one list per pair with "one-vs-one".
     objective_ : float
         Loss plus penalty at the solution, a sum over rows.
     n_iter_ : int
@@ -329,7 +336,7 @@ class WeightedNB(BaseNB):
             learned["diagnostics_"] = [*weighed.records, *learned["diagnostics_"]]
         for name in named[0]:
             values = [entry[name] for entry in named]
-            learned[name] = values if name == "value_weights_" else np.array(values)
+            learned[name] = values if isinstance(values[0], list) else np.array(values)
         return learned
 
     def _problem(
@@ -340,7 +347,7 @@ class WeightedNB(BaseNB):
         Learned instance weights enter the counts; the loss knows the user's alone.
         """
         codes, n_classes = task.codes, task.n_classes
-        weighting = resolve_weighting(self.weighting, self.prior_weight)
+        weighting = self._weighting()
         loss = resolve_loss(self.loss, self.published_gradient)
         if weighting.is_mixture and not isinstance(loss, BrierLoss):
             raise ParameterError(
@@ -358,6 +365,10 @@ class WeightedNB(BaseNB):
         estimation = replace(self._estimation(), prior=prior)
         log_prior, table, gaussian = estimation.tables(counts)
         evidence = Evidence(codes.schema, log_prior, table)
+        start = weighting.start_from(task, evidence, gaussian)
+        if start.count_factors is not None:
+            estimation = replace(estimation, count_factors=start.count_factors)
+            evidence = replace(evidence, table=estimation.tables(counts)[1])
         if not np.isfinite(evidence.log_prior).all():
             raise ParameterError(
                 "`prior` gives a class probability 0, under which no weights can be "
@@ -380,9 +391,21 @@ class WeightedNB(BaseNB):
             self.penalty, float(self.lam), float(self.center), weighting, lower, upper
         )
         objective = Objective(rows, evidence, weighting, loss, penalty, self.n_jobs)
-        plain = counts if learned is None else task.count()
-        start = weighting.start_from(codes, plain, task.weights, evidence, self.n_jobs)
-        return Problem(counts, evidence, gaussian, objective, lower, upper, start)
+        return Problem(
+            counts,
+            evidence,
+            gaussian,
+            objective,
+            lower,
+            upper,
+            start.weights,
+            estimation,
+            start.named,
+        )
+
+    def _weighting(self) -> Weighting:
+        """Return the weighting that the settings ask for."""
+        return resolve_weighting(self.weighting, self.prior_weight)
 
     def _link_scale(self) -> float:
         if not self.calibrated:

@@ -24,6 +24,8 @@ EXCUSES: dict[str, str] = {}
 
 # Many checks use rows that can be separated, of which weights without bounds warn.
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+# Others have labels that no attribute tells anything about.
+@pytest.mark.filterwarnings("ignore:No features were selected")
 @parametrize_with_checks(
     [*COMBINATIONS, *PRESETS], expected_failed_checks=lambda estimator: EXCUSES
 )

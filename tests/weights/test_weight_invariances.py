@@ -143,7 +143,11 @@ def test_unit_weights_are_plain_naive_bayes(weighting, loss, make_table, problem
     )
 
 
-@pytest.mark.parametrize("weighting, loss", PAIRS)
+@pytest.mark.parametrize(
+    # The filter "subset" multiplies counts, which no penalty undoes.
+    "weighting, loss",
+    [pair for pair in PAIRS if pair[0] != "subset"],
+)
 def test_a_strong_penalty_leads_to_naive_bayes(weighting, loss, make_table):
     settings, X, y = make_table("mixed with gaps", 3)
     plain = NaiveBayes(**settings).fit(X, y)

@@ -1,21 +1,82 @@
-"""Counts of pairs of columns: joint frequencies of two codes, by class or not."""
+"""Pairs of columns: joint frequencies of two codes, and what they tell."""
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
 from numba import njit
 
-__all__ = ["count_all_pairs", "count_pair"]
+__all__ = ["TABLES", "count_all_pairs", "count_pairs", "information", "weigh_pairs"]
+
+TABLES = 4
+"""How many pair tables are best counted at a time."""
 
 
 @njit(cache=True, nogil=True)
-def count_pair(first, second, weights, table):
-    """Add rows to the joint table of two columns of codes: table (a, b) +=.
+def count_pairs(first, others, tables):
+    """Count one column of codes jointly with some others: tables (g, A, B) += 1.
 
-    first and second (n,) unsigned, weights (n,) or empty for ones.
+    first (n,), others (g, n) unsigned. With one table, two rows of equal codes wait for
+    each other: 0.42 ns per row and table, against 0.30 ns with four at once.
     """
-    every = weights.size == 0
-    for i in range(first.shape[0]):
-        table[first[i], second[i]] += 1.0 if every else weights[i]
+    if others.shape[0] == TABLES:
+        for i in range(first.shape[0]):
+            a = first[i]
+            for g in range(TABLES):  # a constant, so that the loop is unrolled
+                tables[g, a, others[g, i]] += 1
+        return
+    for g in range(others.shape[0]):
+        for i in range(first.shape[0]):
+            tables[g, first[i], others[g, i]] += 1
+
+
+@njit(cache=True, nogil=True)
+def weigh_pairs(first, others, weights, tables):
+    """Add row weights by the codes of one column and some others: tables (g, A, B)."""
+    if others.shape[0] == TABLES:
+        for i in range(first.shape[0]):
+            a = first[i]
+            u = weights[i]
+            for g in range(TABLES):
+                tables[g, a, others[g, i]] += u
+        return
+    for g in range(others.shape[0]):
+        for i in range(first.shape[0]):
+            tables[g, first[i], others[g, i]] += weights[i]
+
+
+@njit(cache=True, nogil=True)
+def information(table):
+    """Mutual information of rows and columns of counts, and their entropies, in bits.
+
+    table (A, B) of counts or weights -> three numbers, 0 for an empty table.
+    """
+    n_rows, n_columns = table.shape
+    rows, columns = np.zeros(n_rows), np.zeros(n_columns)
+    for a in range(n_rows):
+        for b in range(n_columns):
+            rows[a] += table[a, b]
+            columns[b] += table[a, b]
+    total = rows.sum()
+    if total <= 0.0:
+        return 0.0, 0.0, 0.0
+    mutual = 0.0
+    for a in range(n_rows):
+        for b in range(n_columns):
+            x = float(table[a, b])
+            if x > 0.0:
+                mutual += x / total * math.log2(x / rows[a] * (total / columns[b]))
+    return max(mutual, 0.0), _entropy(rows, total), _entropy(columns, total)
+
+
+@njit(cache=True, nogil=True)
+def _entropy(masses, total):
+    out = 0.0
+    for x in masses:
+        if x > 0.0:
+            out -= x / total * math.log2(x / total)
+    return max(out, 0.0)
 
 
 @njit(cache=True, nogil=True)

@@ -11,7 +11,15 @@ import steelyard
 from steelyard.boosted import BoostedNB
 from steelyard.classifier import BaseNB, NaiveBayes
 from steelyard.collaborative import CollaborativeNB
+from steelyard.cost_sensitive import CostSensitiveNB
 from steelyard.exceptions import ParameterError
+from steelyard.filtered import (
+    AUCWeightedNB,
+    CorrelationWeightedNB,
+    DeepWeightedNB,
+    GainRatioWeightedNB,
+    TreeWeightedNB,
+)
 from steelyard.instance_weighted import InstanceWeightedNB
 from steelyard.joint import JointWeightedNB
 from steelyard.lazy import LazyAttributeInstanceNB, LocallyWeightedNB
@@ -36,8 +44,11 @@ from steelyard.persistence.table import (
     read_classes,
     read_schema,
 )
+from steelyard.selective import ForwardSelectedNB, SelectiveNB
+from steelyard.spss import SPSSNaiveBayes
 from steelyard.table.encoder import TableEncoder
 from steelyard.weighted import WeightedNB
+from steelyard.wrapped import CorrelationAdjustedNB, EvolvedWeightsNB
 
 __all__ = ["ESTIMATORS", "Saved", "content_of", "estimator_from"]
 
@@ -65,9 +76,11 @@ _WEIGHTS = (
     "value_weights_",
     "prior_weight_",
     "alpha_",
+    "selected_features_",
 )
 _KINDS = ("sum", "mixture", "pairs")
 _ROWS = ("instance_weights_", "diagnostics_")
+_SELECTED = ("selected_features_", "selection_path_")
 
 # Only these are ever created from a file. For another class: an entry here, and what is
 # new about it in ALLOWED (settings), PARTS, ATTRIBUTES and MODELS.
@@ -79,18 +92,35 @@ ESTIMATORS: dict[str, Saved] = {
             Saved(learned, _KINDS, _COUNTED + _SOLVED, (*_WEIGHTS, "instance_weights_"))
             for learned in (
                 WeightedNB,
+                AUCWeightedNB,
                 AttributeWeightedNB,
                 ClassAttributeWeightedNB,
+                CorrelationAdjustedNB,
+                CorrelationWeightedNB,
+                DeepWeightedNB,
                 DevianceNB,
                 ExponentialNB,
+                GainRatioWeightedNB,
                 GeneralizedDevianceNB,
                 LogisticNB,
                 RegularizedNB,
                 SquaredErrorNB,
+                TreeWeightedNB,
                 ValueWeightedNB,
             )
         ),
         Saved(InstanceWeightedNB, ("sum",), _COUNTED + _ROWS),
+        Saved(
+            SPSSNaiveBayes,
+            ("sum",),
+            (*_COUNTED, "selected_features_", "selection_path_", "search_end_"),
+            ("error_",),
+        ),
+        *(
+            Saved(selective, ("sum",), (*_COUNTED, *_SELECTED))
+            for selective in (CostSensitiveNB, ForwardSelectedNB, SelectiveNB)
+        ),
+        Saved(EvolvedWeightsNB, ("sum",), (*_COUNTED, *_SOLVED, "attribute_weights_")),
         Saved(BoostedNB, ("votes",), (*_COUNTED, *_ROWS, "votes_")),
         Saved(LocallyWeightedNB, ("neighbours",), _COUNTED),
         Saved(LazyAttributeInstanceNB, ("matches",), (*_COUNTED, "attribute_weights_")),

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from steelyard.boosted import BoostedModel
 from steelyard.composite import PairwiseModel
 from steelyard.counts import Counts, Moments
+from steelyard.forward import SEARCH_ENDS
 from steelyard.persistence.models import LARGEST_LOG, LARGEST_WEIGHT
 from steelyard.persistence.reader import (
     Reader,
@@ -22,6 +23,7 @@ from steelyard.persistence.reader import (
     read_tagged,
     tagged_number,
 )
+from steelyard.selection import SelectionPath, feature_labels
 from steelyard.table.schema import TableSchema
 
 __all__ = ["ATTRIBUTES", "Attribute", "Sizes"]
@@ -215,6 +217,30 @@ def _read_row_weights(reader: Reader, key: str, sizes: Sizes) -> NDArray[np.floa
     return weights
 
 
+# --------------------------------------------------------------- selected attributes
+
+
+def _read_selected(reader: Reader, key: str, sizes: Sizes) -> list[Any]:
+    if sizes.n_pairs is None:
+        return _read_subset(reader, key, sizes)
+    subsets = reader.numbered(key, sizes.n_pairs)
+    return [_read_subset(subsets, str(i), sizes) for i in range(sizes.n_pairs)]
+
+
+def _read_subset(reader: Reader, key: str, sizes: Sizes) -> list[Any]:
+    chosen = reader.items(key)
+    known = set(feature_labels(sizes.schema, range(len(sizes.schema))))
+    if not all(type(item) in (int, str) and item in known for item in chosen):
+        raise reader.complaint(key, "must hold attributes of the table")
+    if len(set(chosen)) != len(chosen):
+        raise reader.complaint(key, "must hold different attributes")
+    return chosen
+
+
+def _read_path(reader: Reader, key: str, sizes: Sizes) -> SelectionPath:
+    return SelectionPath(_read_records(reader, key, sizes))
+
+
 # All fitted attributes that any classifier has, beside model and encoder.
 ATTRIBUTES: dict[str, Attribute] = {
     "counts_": Attribute(_counts, _read_counts),
@@ -236,4 +262,10 @@ ATTRIBUTES: dict[str, Attribute] = {
     "instance_weights_": Attribute(_row_weights, _read_row_weights),
     "n_rounds_": Attribute(int, lambda reader, key, sizes: reader.whole(key)),
     "votes_": _array(lambda sizes: (sizes.n_votes,), 0.0, LARGEST_WEIGHT),
+    "selected_features_": Attribute(list, _read_selected),
+    "selection_path_": Attribute(_records, _read_path),
+    "search_end_": Attribute(
+        str, lambda reader, key, sizes: reader.text(key, SEARCH_ENDS)
+    ),
+    "error_": _array(lambda sizes: (), 0.0, 1.0),
 }

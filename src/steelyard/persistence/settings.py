@@ -33,7 +33,9 @@ from steelyard.persistence.reader import (
     tagged_number,
 )
 from steelyard.proba import Lidstone, MEstimate, resolve_smoothing
+from steelyard.selective import EVALUATIONS, MEASURES, TIES
 from steelyard.solvers import LBFGS, SOLVERS, Fixed, Newton, Solver
+from steelyard.spss import B_METHODS, DIVISORS, SELECTIONS
 from steelyard.table.discretizers import (
     Discretizer,
     EqualFrequencyDiscretizer,
@@ -46,12 +48,19 @@ from steelyard.weighted import MULTICLASS, VARIANCES
 from steelyard.weighting import (
     WEIGHTINGS,
     AttributeWeighting,
+    AUCWeighting,
     ClassAttributeWeighting,
     CorrelationWeighting,
+    GainRatioWeighting,
     MixtureWeighting,
+    OneTreeWeighting,
+    SubsetWeighting,
+    TreeWeighting,
     ValueWeighting,
     Weighting,
 )
+from steelyard.weighting.trees import CATEGORIES
+from steelyard.wrapped import FITNESSES
 
 __all__ = ["ALLOWED", "PARTS", "describe_settings", "read_settings"]
 
@@ -59,6 +68,7 @@ __all__ = ["ALLOWED", "PARTS", "describe_settings", "read_settings"]
 PARTS: dict[str, type[BaseEstimator]] = {
     part.__name__: part
     for part in (
+        AUCWeighting,
         AttributeWeighting,
         BrierLoss,
         ClassAttributeWeighting,
@@ -70,6 +80,7 @@ PARTS: dict[str, type[BaseEstimator]] = {
         ExponentialLoss,
         Fixed,
         FixedEdgesDiscretizer,
+        GainRatioWeighting,
         LBFGS,
         Lidstone,
         LogLoss,
@@ -77,6 +88,9 @@ PARTS: dict[str, type[BaseEstimator]] = {
         MEstimate,
         MixtureWeighting,
         Newton,
+        OneTreeWeighting,
+        SubsetWeighting,
+        TreeWeighting,
         ValueFrequencyWeighting,
         ValueWeighting,
     )
@@ -279,6 +293,12 @@ def _is_bounds(value: Any) -> bool:
     )
 
 
+def _is_costs(value: Any) -> bool:
+    return _list_of(_is_amount, None)(value) or _mapping_of(_is_column, _is_amount)(
+        value
+    )
+
+
 def _is_treatment(value: Any) -> bool:
     return isinstance(value, (str, Discretizer))
 
@@ -295,13 +315,26 @@ def _is_n_jobs(value: Any) -> bool:
 # classifier has an entry; one of a part may go without, and is checked by ``fit``.
 ALLOWED: dict[str, Callable[[Any], bool]] = {
     "attribute_weights": _is_flag,
+    "b_method": _one_of(*B_METHODS),
     "bounds": _is_bounds,
     "calibrated": _is_flag,
     "cardinality": _one_of(*CARDINALITIES),
+    "categories": _one_of(*CATEGORIES),
     "categorical_features": _list_of(_is_column, None, "auto", "all"),
     "center": _is_number,
     "class_weight": _mapping_of(_anything, _is_number, None, "balanced"),
+    "costs": _is_costs,
+    "criterion": lambda value: isinstance(value, str),  # of a discretizer too
+    "crossover": _is_amount,
+    "divisor": _one_of(*DIVISORS),
+    "evaluation": _one_of(*EVALUATIONS),
+    "exact_size": lambda value: value is None or _is_rounds(value),
+    "excluded": _list_of(_is_column, None),
+    "fitness": _one_of(*FITNESSES),
+    "folds": _is_count,
+    "forced": _list_of(_is_column, None),
     "form": _one_of(*FORMS),
+    "generations": _is_count,
     "gradient_tol": lambda value: value is None or _is_amount(value),
     "instance_bound": _is_amount,
     "instance_lam": _is_amount,
@@ -309,25 +342,44 @@ ALLOWED: dict[str, Callable[[Any], bool]] = {
     "keep": _one_of("best", "last"),
     "kernel": _one_of(*KERNELS),
     "lam": _is_amount,
+    "locally_predictive": _is_flag,
     "loss": _accepted_by(lambda value: resolve_loss(value).parameter),
     "max_iter": _is_count,
     "max_rounds": _is_count,
+    "max_stale": _is_count,
+    "max_size": lambda value: value == "auto" or _is_rounds(value),
+    "measure": _one_of(*MEASURES),
     "memory": _is_count,
+    "memory_limit": _is_amount,
     "missing": _one_of(*MISSING),
     "multiclass": _one_of(*MULTICLASS),
+    "mutation": _is_amount,
     "n_jobs": _is_n_jobs,
     "n_neighbors": lambda value: value is None or _is_count(value),
+    "n_trees": _is_count,
+    "n_simulated": _is_count,
     "numeric": _is_numeric,
     "penalty": _one_of(None, "ridge", "l1"),
+    "population_size": _is_count,
     "prior": _list_of(_is_number, "smoothed", "frequency"),
     "prior_weight": _is_flag,
     "published_gradient": _is_flag,
+    "random_state": lambda value: value is None or _is_rounds(value),
+    "rescaled": _is_flag,
     "rounds": _is_rounds,
+    "select_only": _is_flag,
+    "selection": _one_of(*SELECTIONS),
+    "share": lambda value: value is None or _is_amount(value),
     "smoothing": _accepted_by(resolve_smoothing),
     "solver": _part_or(Solver, SOLVERS),
+    "threshold": lambda value: value is None or _is_amount(value),
+    "ties": _one_of(*TIES),
+    "time_limit": lambda value: value is None or _is_amount(value),
     "tol": _is_amount,
     "variance": _one_of(*VARIANCES),
     "variance_floor": _is_amount,
     "variant": _one_of(*VARIANTS),
+    "verbose": _is_flag,
     "weighting": _part_or(Weighting, tuple(WEIGHTINGS)),
+    "zero_is_one": _is_flag,
 }

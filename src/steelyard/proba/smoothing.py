@@ -34,6 +34,15 @@ class Smoothing(BaseEstimator):
         """Pseudo-counts added to each value of each attribute, shape (d,)."""
         raise NotImplementedError
 
+    def factor_without(
+        self, counts: Counts, removed: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Factor on all pseudo-counts when some weight is taken out of the counts.
+
+        One, unless pseudo-counts depend on the total weight.
+        """
+        return np.ones_like(removed)
+
     def log_prior(self, counts: Counts) -> NDArray[np.float64]:
         """Logarithms of the smoothed class priors, shape (K,)."""
         smoothed = counts.by_class + self.prior_counts(counts)
@@ -124,6 +133,14 @@ class Lidstone(Smoothing):
     def value_counts(self, counts: Counts) -> NDArray[np.float64]:
         """Pseudo-counts added to each value of each attribute, shape (d,)."""
         return np.full(len(counts.schema), self._constant(counts))
+
+    def factor_without(
+        self, counts: Counts, removed: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Factor on all pseudo-counts when some weight is taken out of the counts."""
+        if self.f is not None:
+            return np.ones_like(removed)
+        return counts.total / np.maximum(counts.total - removed, 1e-300)
 
 
 SMOOTHINGS: dict[str, Smoothing] = {

@@ -17,7 +17,13 @@ from steelyard.table.discretizers import (
     MDLDiscretizer,
 )
 
-__all__ = ["NUMERIC", "categorical_positions", "treatment_of", "treatments"]
+__all__ = [
+    "NUMERIC",
+    "categorical_positions",
+    "column_positions",
+    "treatment_of",
+    "treatments",
+]
 
 NUMERIC: dict[str, Discretizer | str] = {
     "mdl": MDLDiscretizer(),
@@ -31,7 +37,7 @@ NUMERIC: dict[str, Discretizer | str] = {
 }
 
 
-def _positions(
+def column_positions(
     chosen: Any, n_columns: int, names: list[str] | None, setting: str
 ) -> Iterator[int]:
     """Resolve names or positions to positions."""
@@ -86,7 +92,8 @@ def categorical_positions(
                     f"{len(columns)} columns."
                 )
             items = np.flatnonzero(items).tolist()
-        chosen = set(_positions(items, len(columns), names, "categorical_features"))
+        found = column_positions(items, len(columns), names, "categorical_features")
+        chosen = set(found)
     # Text cannot be anything else. A column of unknown type with nothing in it is taken
     # as `numeric` says, until text turns up.
     chosen.update(
@@ -125,7 +132,7 @@ def _resolve(
         return [_treatment(setting)] * len(columns)
     treatments: list[Discretizer | str] = [NUMERIC["mdl"]] * len(columns)
     for key, value in setting.items():
-        (position,) = _positions([key], len(columns), names, "numeric")
+        (position,) = column_positions([key], len(columns), names, "numeric")
         if columns[position].storage == "text":
             raise ParameterError(
                 f"`numeric` names {key!r}, but that column holds text."
@@ -142,7 +149,7 @@ def treatment_of(
     """Decide how one column would be treated as a numeric one."""
     if not isinstance(setting, Mapping):
         return _treatment(setting)
-    places = _positions(setting, n_columns, names, "numeric")
+    places = column_positions(setting, n_columns, names, "numeric")
     by_place = dict(zip(places, setting.values(), strict=True))
     return _treatment(by_place.get(position, "mdl"))
 

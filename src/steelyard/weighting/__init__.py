@@ -8,19 +8,33 @@ from sklearn.base import clone
 
 from steelyard.exceptions import ParameterError
 from steelyard.weighting.attribute import AttributeWeighting, ClassAttributeWeighting
-from steelyard.weighting.base import Effect, Evidence, Weighting
-from steelyard.weighting.filters import CorrelationWeighting
+from steelyard.weighting.base import Effect, Evidence, Start, Weighting
+from steelyard.weighting.filters import (
+    AUCWeighting,
+    CorrelationWeighting,
+    FilterWeighting,
+    GainRatioWeighting,
+)
 from steelyard.weighting.mixture import MixtureWeighting
+from steelyard.weighting.subset import SubsetWeighting
+from steelyard.weighting.trees import OneTreeWeighting, TreeWeighting
 from steelyard.weighting.value import ValueWeighting
 
 __all__ = [
     "WEIGHTINGS",
+    "AUCWeighting",
     "AttributeWeighting",
     "ClassAttributeWeighting",
     "CorrelationWeighting",
     "Effect",
     "Evidence",
+    "FilterWeighting",
+    "GainRatioWeighting",
     "MixtureWeighting",
+    "OneTreeWeighting",
+    "Start",
+    "SubsetWeighting",
+    "TreeWeighting",
     "ValueWeighting",
     "Weighting",
     "resolve_weighting",
@@ -32,6 +46,11 @@ WEIGHTINGS: dict[str, type[Weighting]] = {
     "value": ValueWeighting,
     "mixture": MixtureWeighting,
     "correlation": CorrelationWeighting,
+    "gain-ratio": GainRatioWeighting,
+    "subset": SubsetWeighting,
+    "trees": TreeWeighting,
+    "tree": OneTreeWeighting,
+    "auc": AUCWeighting,
 }
 
 
@@ -41,8 +60,8 @@ def resolve_weighting(setting: Any, prior_weight: bool) -> Weighting:
     Parameters
     ----------
     setting : str or Weighting
-        "attribute", "class-attribute", "value", "mixture", "correlation", or a
-        weighting object.
+        "attribute", "class-attribute", "value", "mixture", a filter ("correlation",
+        "gain-ratio", "subset", "trees", "tree", "auc"), or a weighting object.
     prior_weight : bool
         Whether the log prior has a weight of its own; an object may ask for one too.
 

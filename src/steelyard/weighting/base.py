@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -10,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from steelyard.counts import Counts
 from steelyard.exceptions import ParameterError
+from steelyard.instances import Task
 from steelyard.losses.base import Curvature
-from steelyard.table.codes import Codes, FeatureTable
+from steelyard.proba import GaussianTable
+from steelyard.table.codes import FeatureTable
 from steelyard.table.schema import TableSchema
 
-__all__ = ["Effect", "Evidence", "Weighting"]
+__all__ = ["Effect", "Evidence", "Start", "Weighting"]
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,20 @@ class Effect:
     """Shape (g, K)."""
 
 
+@dataclass(frozen=True)
+class Start:
+    """Where weights begin, and what else a filter has found on the way."""
+
+    weights: NDArray[np.float64]
+    """Shape (p,)."""
+
+    count_factors: NDArray[np.float64] | None = None
+    """Factors on the counts of each attribute before they are smoothed, shape (d,)."""
+
+    named: Mapping[str, Any] = field(default_factory=dict)
+    """Further fitted attributes of the classifier."""
+
+
 class Weighting(BaseEstimator):
     """A linear map from weights to an ``Effect``, and its transpose.
 
@@ -97,18 +113,13 @@ class Weighting(BaseEstimator):
         return np.ones(self.size(evidence))
 
     def start_from(
-        self,
-        codes: Codes,
-        counts: Counts,
-        weights: NDArray[np.float64] | None,
-        evidence: Evidence,
-        n_jobs: int | None,
-    ) -> NDArray[np.float64]:
-        """Return the start for a training table; a filter computes it from that.
+        self, task: Task, evidence: Evidence, gaussian: GaussianTable
+    ) -> Start:
+        """Return the start for training rows; a filter computes it from these.
 
-        counts and weights are the user's, without learned instance weights.
+        The rows have the user's weights, without learned instance weights.
         """
-        return self.start(evidence)
+        return Start(self.start(evidence))
 
     def bounds(
         self, evidence: Evidence, low: NDArray[np.float64], high: NDArray[np.float64]

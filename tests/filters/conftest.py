@@ -1,0 +1,53 @@
+"""The weather data, small tables with gaps, and rows as filters see them."""
+
+import numpy as np
+import pytest
+
+from steelyard import NaiveBayes
+from steelyard.instances import Task
+
+
+@pytest.fixture(scope="session")
+def weather():
+    """Quinlan's weather data: table and labels."""
+    days = (
+        "shhF n;shhT n;ohhF y;rmhF y;rcnF y;rcnT n;ocnT y;smhF n;scnF y;rmnF y;smnT y;"
+        "omhT y;ohnF y;rmhT n"
+    ).split(";")
+    return np.array([list(day[:4]) for day in days]), np.array([d[-1] for d in days])
+
+
+def random_table(n=120, n_classes=3, gaps=0.1, seed=0, sizes=(2, 3, 5, 4, 1)):
+    """Categories of which half say something about the class, as text."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, n_classes, n)
+    X = np.empty((n, len(sizes)), object)
+    for j, size in enumerate(sizes):
+        told = rng.random(n) < 0.5 / (j + 1)
+        codes = np.where(told, y % size, rng.integers(0, size, n))
+        X[:, j] = [f"v{code}" for code in codes]
+    X[rng.random(X.shape) < gaps] = None
+    return X, y
+
+
+@pytest.fixture(scope="session", name="random_table")
+def random_table_fixture():
+    return random_table
+
+
+def make_task(X, y, weights=None, **settings):
+    """Encode rows as a fit does."""
+    clf = NaiveBayes(**settings)
+    training = clf._prepare(X, y, weights)
+    return Task(
+        training.codes,
+        training.labels,
+        training.weights,
+        len(training.classes),
+        lambda counts: clf._estimate(counts, training.classes),
+    )
+
+
+@pytest.fixture(scope="session", name="make_task")
+def make_task_fixture():
+    return make_task
