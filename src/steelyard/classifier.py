@@ -7,7 +7,7 @@ from copy import copy
 from dataclasses import dataclass, field
 from numbers import Real
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,9 @@ from steelyard.table.codes import Codes
 from steelyard.table.columns import Table, as_table
 from steelyard.table.encoder import TableEncoder
 from steelyard.table.labels import encode_labels, known_labels, training_rows
+
+if TYPE_CHECKING:
+    from steelyard.explain import GlobalExplanation, LocalExplanation
 
 __all__ = ["BaseNB", "NaiveBayes", "Training", "class_factors"]
 
@@ -132,6 +135,56 @@ class BaseNB(ClassifierMixin, BaseEstimator):
         from steelyard.persistence import save
 
         save(self, path)
+
+    def explain_global(self, X: Any = None) -> GlobalExplanation:
+        """Show what the model has learned, attribute by attribute.
+
+        Parameters
+        ----------
+        X : table of shape (n, d), default=None
+            Rows over which importance is taken; the training counts without them.
+
+        Returns
+        -------
+        GlobalExplanation
+            Value tables, importance and weights; the parts of a model that is not one
+            sum.
+        """
+        from steelyard.explain import explain_global
+
+        return explain_global(self, X)
+
+    def explain_local(self, X: Any) -> LocalExplanation:
+        """Take the predictions for some rows apart.
+
+        Parameters
+        ----------
+        X : table of shape (n, d)
+            The rows.
+
+        Returns
+        -------
+        LocalExplanation
+            What each cell adds to the score of each class; the parts of a model that is
+            not one sum.
+        """
+        from steelyard.explain import explain_local
+
+        return explain_local(self, X)
+
+    def to_html(self, path: str | PathLike[str], title: str | None = None) -> None:
+        """Write the model as a web page in which values can be set and seen to count.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to write. The page is one file and needs no network.
+        title : str, default=None
+            Heading of the page.
+        """
+        from steelyard.explain import to_html
+
+        to_html(self, path, title)
 
     def _encode(self, X: Any) -> Codes:
         check_is_fitted(self)

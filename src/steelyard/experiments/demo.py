@@ -121,24 +121,14 @@ def explain_one(row: int = 7) -> Evidence:
         bunch.data, labels, test_size=0.3, random_state=0, stratify=labels
     )
     clf = NaiveBayes().fit(X_train, y_train)
-    one = X_test[row : row + 1]
-    proba = clf.predict_proba(one)[0]
-    second, first = np.argsort(proba)[-2:]
-    codes = clf._encode(one)
-    parts = clf.model_.contributions(codes)[0]
-    difference = parts[:, first] - parts[:, second]
-    features = clf.model_.schema.features
-    items = [
-        (names[j], features[j].describe(int(codes.column(j)[0])), float(difference[j]))
-        for j in np.argsort(-np.abs(difference))
-    ]
-    prior = clf.class_log_prior_
+    found = clf.explain_local(X_test[row : row + 1]).evidence()
+    name_of = dict(zip(clf.model_.schema.labels(), names, strict=True))
     return Evidence(
         f"wine, row {row} of the test part",
-        str(clf.classes_[first]),
+        found.target,
         str(y_test[row]),
-        float(proba[first]),
-        str(clf.classes_[second]),
-        float(prior[first] - prior[second]),
-        items,
+        found.probability,
+        found.against,
+        found.prior,
+        [(name_of[item.attribute], item.value, item.amount) for item in found.items],
     )

@@ -17,6 +17,7 @@ from steelyard.experiments.protocols import (
     cross_validate,
     load_dataset,
     one_against_rest,
+    standardize,
 )
 from steelyard.experiments.repro_report import (
     Measurement,
@@ -153,21 +154,6 @@ QUICK_TASKS = ("Banknote", "TAE", "Tic-tac-toe", "Breast cancer")
 """Small tasks for a quick look."""
 
 _BY_NAME = {task.name: task for task in (*TASKS, *MULTICLASS)}
-
-
-def standardize(X: Any) -> Any:
-    """Give every numeric column of a frame mean 0 and variance 1.
-
-    A Gaussian density changes by the same factor in all classes, so naive Bayes and
-    its weighted forms are as before, but for the smallest variance allowed: it is
-    relative to the largest variance of any column, which would be that of the column
-    with the largest unit.
-    """
-    X = X.copy()
-    for name in X.select_dtypes("number"):
-        deviation = X[name].std(ddof=0)
-        X[name] = (X[name] - X[name].mean()) / (deviation if deviation > 0 else 1.0)
-    return X
 
 
 def load_task(task: Task, folder: Path, seed: int = 1) -> tuple[Any, NDArray[Any]]:

@@ -1,0 +1,110 @@
+"""What all pictures share: colours, axes, and labels that do not overlap."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from steelyard.explain.text import shortened
+
+__all__ = [
+    "AGAINST",
+    "FOR",
+    "INK",
+    "LINES",
+    "PALE",
+    "bare",
+    "label",
+    "new_axes",
+    "pyplot",
+    "spread",
+    "text_width",
+]
+
+FOR, AGAINST, INK, PALE = "#2a7f62", "#c0543c", "#333333", "#d5d9d7"
+
+# Told apart also by most colour-blind readers (Okabe and Ito, 2008).
+LINES = (
+    "#0072b2",
+    "#e69f00",
+    "#009e73",
+    "#cc79a7",
+    "#56b4e9",
+    "#d55e00",
+    "#777777",
+    "#b8a800",
+)
+
+
+def pyplot() -> Any:
+    """Return matplotlib's pyplot, or say how to install it."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        raise ImportError(
+            "Pictures need matplotlib, which is not installed. Install it with: "
+            "pip install 'steelyard[plot]'"
+        ) from None
+    return plt
+
+
+def new_axes(ax: Any, width: float, height: float) -> Any:
+    """Return the user's axes, or new ones of a size in inches."""
+    if ax is not None:
+        return ax
+    plt = pyplot()
+    _, ax = plt.subplots(figsize=(width, height), layout="constrained")
+    return ax
+
+
+def bare(ax: Any, *sides: str) -> None:
+    """Remove the frame on some sides."""
+    ax.spines[list(sides)].set_visible(False)
+
+
+def label(text: Any, width: int) -> str:
+    """Shorten a name, and keep matplotlib from reading formulas in it."""
+    return shortened(str(text), width).replace("$", r"\$")
+
+
+def text_width(text: str, size: float) -> float:
+    """Width of a text in inches."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
+
+    font = FontProperties(size=size)
+    return float(text_to_path.get_text_width_height_descent(text, font, False)[0]) / 72
+
+
+def spread(positions: Sequence[float], gap: float) -> list[float]:
+    """Move labels apart so that neighbours are at least ``gap`` from each other.
+
+    Examples
+    --------
+    >>> spread([0.0, 0.1, 5.0], 1.0)
+    [-0.45, 0.55, 5.0]
+    """
+    order = np.argsort(positions, kind="stable")
+    groups: list[list[float]] = []
+    for k in order:
+        # Sum of wanted centres, number of labels: a group is centred on their mean.
+        groups.append([float(positions[k]), 1.0])
+        while len(groups) > 1 and _touch(groups[-2], groups[-1], gap):
+            total, n = groups.pop()
+            groups[-1][0] += total
+            groups[-1][1] += n
+    out = [0.0] * len(positions)
+    place = iter(order)
+    for total, n in groups:
+        first = total / n - gap * (n - 1) / 2.0
+        for i in range(int(n)):
+            out[next(place)] = round(first + gap * i, 12)
+    return out
+
+
+def _touch(a: list[float], b: list[float], gap: float) -> bool:
+    end = a[0] / a[1] + gap * (a[1] - 1) / 2.0
+    start = b[0] / b[1] - gap * (b[1] - 1) / 2.0
+    return start - end < gap - 1e-12

@@ -1,0 +1,143 @@
+"""How a fit went, iteration by iteration."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from steelyard.displays._style import LINES, PALE, bare, new_axes
+from steelyard.exceptions import ParameterError
+
+__all__ = ["SolverTraceDisplay"]
+
+# What may be drawn over rounds, the first that a record has.
+_BY_ROUND = ("objective", "log_loss", "error", "accuracy", "total_weight")
+
+
+class SolverTraceDisplay:
+    """The objective above its end, and the gradient, over iterations.
+
+    Parameters
+    ----------
+    records : list of dict
+        ``diagnostics_`` of a classifier.
+
+    Attributes
+    ----------
+    ax_, figure_
+        Where it was drawn.
+
+    Examples
+    --------
+    >>> from steelyard.displays import SolverTraceDisplay
+    >>> from steelyard import WeightedNB
+    >>> from sklearn.datasets import load_wine
+    >>> clf = WeightedNB(lam=1.0).fit(*load_wine(return_X_y=True))
+    >>> display = SolverTraceDisplay.from_estimator(clf)
+    """
+
+    def __init__(self, records: list[dict[str, Any]]) -> None:
+        self.records = records
+
+    @classmethod
+    def from_estimator(cls, clf: Any, *, ax: Any = None) -> SolverTraceDisplay:
+        """Draw the fit of a classifier that has ``diagnostics_``.
+
+        Parameters
+        ----------
+        clf : BaseNB
+            A fitted classifier.
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure if not given.
+
+        Returns
+        -------
+        SolverTraceDisplay
+            The picture.
+        """
+        records = getattr(clf, "diagnostics_", None)
+        if not records:
+            raise ParameterError(
+                f"{type(clf).__name__} has no record of iterations: it is not fitted "
+                "by a solver, or has not been fitted."
+            )
+        return cls(records).plot(ax=ax)
+
+    def plot(self, *, ax: Any = None) -> SolverTraceDisplay:
+        """Draw the trace.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure if not given.
+
+        Returns
+        -------
+        SolverTraceDisplay
+            Itself.
+        """
+        self.ax_ = ax = new_axes(ax, 6.4, 4.0)
+        self.figure_ = ax.figure
+        steps = [r for r in self.records if "iteration" in r and "objective" in r]
+        if steps:
+            self._draw_iterations(ax, steps)
+        else:
+            self._draw_rounds(ax)
+        bare(ax, "top", "right")
+        return self
+
+    def _draw_iterations(self, ax: Any, steps: list[dict[str, Any]]) -> None:
+        traces: dict[Any, list[dict[str, Any]]] = {}
+        for record in steps:
+            traces.setdefault(str(record.get("pair", "")), []).append(record)
+        many = len(traces) > 1
+        for k, (pair, own) in enumerate(traces.items()):
+            x = np.arange(1, len(own) + 1)
+            value = np.array([record["objective"] for record in own], dtype=float)
+            slope = np.array([record.get("gradient", np.nan) for record in own], float)
+            # The last is the end itself; a share of it stands for rounding.
+            above = np.maximum(value - value.min(), 1e-16 * max(1.0, abs(value.min())))
+            colour = LINES[k % len(LINES)] if many else LINES[0]
+            named = many and len(traces) <= 8
+            ax.plot(
+                x,
+                above,
+                "o-",
+                color=colour,
+                markersize=4,
+                label=pair if named else None if many else "objective above its end",
+            )
+            if not many:
+                ax.plot(
+                    x,
+                    slope,
+                    "s--",
+                    color=LINES[1],
+                    markersize=4,
+                    label="largest projected gradient",
+                )
+        ax.set_yscale("log")
+        ax.set_xlabel("iteration")
+        ax.set_ylabel("objective above its end" if many else "")
+        ax.xaxis.get_major_locator().set_params(integer=True)
+        if many and len(traces) > 8:
+            ax.set_title(f"{len(traces)} pairs of classes", fontsize=10, loc="left")
+        else:
+            ax.legend(frameon=False, fontsize=8)
+        ax.grid(axis="y", color=PALE, linewidth=0.6)
+
+    def _draw_rounds(self, ax: Any) -> None:
+        first = self.records[0]
+        name = next((key for key in _BY_ROUND if key in first), None)
+        if name is None:
+            raise ParameterError(
+                f"The records hold none of {', '.join(_BY_ROUND)}: {sorted(first)}."
+            )
+        own = [record for record in self.records if name in record]
+        x = [record.get("round", k) for k, record in enumerate(own, start=1)]
+        ax.plot(x, [record[name] for record in own], "o-", color=LINES[0])
+        ax.xaxis.get_major_locator().set_params(integer=True)
+        ax.set_xlabel("round")
+        ax.set_ylabel(name.replace("_", " "))
+        ax.grid(axis="y", color=PALE, linewidth=0.6)

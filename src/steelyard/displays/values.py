@@ -1,0 +1,207 @@
+"""What the values of one attribute say, with how often they occur."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.displays._style import FOR, INK, LINES, PALE, bare, label, new_axes
+from steelyard.explain.overall import explain_global
+from steelyard.explain.tables import AttributeTable
+
+__all__ = ["ValueCurveDisplay"]
+
+
+class ValueCurveDisplay:
+    """Evidence over the values of one attribute, above bars of their counts.
+
+    Parameters
+    ----------
+    table : AttributeTable
+        The attribute.
+    classes : list, default=None
+        Classes to draw: by default the second of two, or up to six of several, those
+        that the attribute says most about.
+
+    Attributes
+    ----------
+    ax_, figure_
+        Where it was drawn.
+
+    Examples
+    --------
+    >>> from steelyard.displays import ValueCurveDisplay
+    >>> from steelyard import NaiveBayes
+    >>> from sklearn.datasets import load_iris
+    >>> clf = NaiveBayes().fit(*load_iris(return_X_y=True, as_frame=True))
+    >>> display = ValueCurveDisplay.from_estimator(clf, "petal width (cm)")
+    """
+
+    def __init__(self, table: AttributeTable, classes: list[Any] | None = None) -> None:
+        self.table = table
+        self.classes = classes
+
+    @classmethod
+    def from_estimator(
+        cls,
+        clf: Any,
+        attribute: str | int,
+        *,
+        classes: list[Any] | None = None,
+        ax: Any = None,
+    ) -> ValueCurveDisplay:
+        """Draw one attribute of a classifier that is one sum.
+
+        Parameters
+        ----------
+        clf : BaseNB
+            A fitted classifier.
+        attribute : str or int
+            Name or position of a column.
+        classes : list, default=None
+            Classes to draw.
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure if not given.
+
+        Returns
+        -------
+        ValueCurveDisplay
+            The picture.
+        """
+        return cls(explain_global(clf).table(attribute), classes).plot(ax=ax)
+
+    def plot(self, *, ax: Any = None) -> ValueCurveDisplay:
+        """Draw the curve.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure if not given.
+
+        Returns
+        -------
+        ValueCurveDisplay
+            Itself.
+        """
+        table = self.table
+        k = len(table.classes)
+        is_named = table.points is None and not table.edges
+        long = is_named and max(map(len, table.labels)) > 8
+        self.ax_ = ax = new_axes(
+            ax, max(6.4, 0.4 * len(table.labels)), 4.4 if long else 3.8
+        )
+        self.figure_ = ax.figure
+        evidence = table.evidence
+        chosen = self._chosen(evidence)
+        colours = (
+            [FOR] if k == 2 else [LINES[i % len(LINES)] for i in range(len(chosen))]
+        )
+        ax.axhline(0.0, color=INK, linewidth=0.8)
+        if table.points is not None:
+            for c, colour in zip(chosen, colours, strict=True):
+                ax.plot(table.points, evidence[:, c], color=colour, **self._line(c))
+            ax.set_xlabel(label(table.name, 60))
+        elif table.edges:
+            self._draw_bins(ax, evidence, chosen, colours)
+        else:
+            self._draw_values(ax, evidence, chosen, colours, long)
+        other = f"against {table.classes[0]}" if k == 2 else "against the others"
+        what = f"for {table.classes[1]} " if k == 2 else ""
+        ax.set_ylabel(f"evidence {label(what + other, 40)}")
+        if k > 2:
+            ax.legend(
+                loc="upper left", bbox_to_anchor=(1.08, 1.0), fontsize=8, frameon=False
+            )
+        bare(ax, "top")
+        return self
+
+    def _line(self, c: int) -> dict[str, Any]:
+        return {"label": label(self.table.classes[c], 28)}
+
+    def _chosen(self, evidence: NDArray[np.float64]) -> list[int]:
+        known = self.table.classes.tolist()
+        if self.classes is not None:
+            return [known.index(c) for c in self.classes]
+        if len(known) == 2:
+            return [1]
+        strength = np.abs(evidence).max(axis=0)
+        if self.table.importance is not None:
+            strength = self.table.importance
+        return sorted(np.argsort(-strength, kind="stable")[:6].tolist())
+
+    def _draw_bins(
+        self, ax: Any, evidence: NDArray[np.float64], chosen: list[int], colours: Any
+    ) -> None:
+        """Draw a step for every interval; outer ones end where a typical one would."""
+        table = self.table
+        edges = np.array(table.edges)
+        gaps = np.diff(edges)
+        outer = float(np.median(gaps)) if len(gaps) else max(abs(float(edges[0])), 1.0)
+        bounds = np.concatenate([[edges[0] - outer], edges, [edges[-1] + outer]])
+        n_bins = len(edges) + 1
+        inner = slice(1, 1 + n_bins)
+        for c, colour in zip(chosen, colours, strict=True):
+            ax.stairs(
+                evidence[inner, c],
+                bounds,
+                baseline=None,
+                color=colour,
+                linewidth=2.0,
+                **self._line(c),
+            )
+        self._counts(
+            ax, (bounds[1:] + bounds[:-1]) / 2.0, np.diff(bounds) * 0.96, inner
+        )
+        ax.set_xlim(bounds[0], bounds[-1])
+        ax.set_xlabel(f"{label(table.name, 60)}  (outer intervals are open)")
+        if len(table.labels) > 1 + n_bins:
+            beside = ", ".join(
+                f"{table.classes[c]}: {evidence[-1, c]:+.2f}" for c in chosen
+            )
+            ax.set_title(f"missing: {beside}", fontsize=8, loc="left")
+
+    def _draw_values(
+        self,
+        ax: Any,
+        evidence: NDArray[np.float64],
+        chosen: list[int],
+        colours: Any,
+        long: bool,
+    ) -> None:
+        """Draw a group of markers for every value."""
+        labels = self.table.labels[1:]
+        places = np.arange(len(labels), dtype=np.float64)
+        step = 0.6 / max(1, len(chosen))
+        for i, (c, colour) in enumerate(zip(chosen, colours, strict=True)):
+            x = places + (i - (len(chosen) - 1) / 2.0) * step
+            ax.plot(x, evidence[1:, c], "o", color=colour, **self._line(c))
+            ax.vlines(x, 0.0, evidence[1:, c], color=colour, linewidth=1.5)
+        self._counts(ax, places, np.full(len(labels), 0.85), slice(1, None))
+        shown = [label(name, 24) for name in labels]
+        if long:
+            ax.set_xticks(
+                places, shown, rotation=40, ha="right", rotation_mode="anchor"
+            )
+        else:
+            ax.set_xticks(places, shown)
+        ax.set_xlim(-0.6, len(labels) - 0.4)
+        ax.set_xlabel(label(self.table.name, 60))
+
+    def _counts(self, ax: Any, places: Any, widths: Any, own: slice) -> None:
+        """Draw counts as pale bars in the lowest quarter, on an axis of their own."""
+        if self.table.counts is None:
+            return
+        low, high = ax.get_ylim()
+        ax.set_ylim(low - 0.33 * (high - low), high)
+        rows = self.table.counts[own].sum(axis=1)
+        beside = ax.twinx()
+        beside.bar(places, rows, widths, color=PALE, zorder=0)
+        top = max(float(rows.max()), 1.0)
+        beside.set_ylim(0.0, 4.2 * top)
+        beside.set_yticks([0.0, top], ["0", f"{top:g}"])
+        beside.set_ylabel("rows", loc="bottom")
+        bare(beside, "top")
+        ax.set_zorder(beside.get_zorder() + 1)
+        ax.patch.set_visible(False)

@@ -1,0 +1,317 @@
+"""Learned weights as bars, and as a map of classes and attributes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.displays._style import FOR, INK, PALE, bare, label, new_axes
+from steelyard.exceptions import ParameterError
+from steelyard.explain.intervals import WeightIntervals
+from steelyard.explain.overall import explain_global
+
+__all__ = ["WeightBarsDisplay", "WeightHeatmapDisplay"]
+
+
+class WeightBarsDisplay:
+    """Weights of attributes as horizontal bars, largest first.
+
+    Parameters
+    ----------
+    names : list of str
+        Attributes.
+    weights : ndarray of shape (d,)
+        Their weights.
+    low, high : ndarray of shape (d,), default=None
+        Ends of intervals.
+    title : str, default="weight"
+        What the numbers are.
+    max_attributes : int, default=40
+        Draw so many, the largest ones.
+
+    Attributes
+    ----------
+    ax_, figure_
+        Where it was drawn.
+
+    Examples
+    --------
+    >>> from steelyard.displays import WeightBarsDisplay
+    >>> from steelyard import WeightedNB
+    >>> from sklearn.datasets import load_iris
+    >>> clf = WeightedNB().fit(*load_iris(return_X_y=True, as_frame=True))
+    >>> display = WeightBarsDisplay.from_estimator(clf)
+    """
+
+    def __init__(
+        self,
+        names: list[str],
+        weights: NDArray[np.float64],
+        low: NDArray[np.float64] | None = None,
+        high: NDArray[np.float64] | None = None,
+        title: str = "weight",
+        max_attributes: int = 40,
+    ) -> None:
+        self.names = names
+        self.weights = weights
+        self.low = low
+        self.high = high
+        self.title = title
+        self.max_attributes = max_attributes
+
+    @classmethod
+    def from_estimator(
+        cls, clf: Any, *, max_attributes: int = 40, ax: Any = None
+    ) -> WeightBarsDisplay:
+        """Draw the attribute weights of a classifier; its importances without any.
+
+        Parameters
+        ----------
+        clf : BaseNB
+            A fitted classifier.
+        max_attributes : int, default=40
+            Draw so many, the largest ones.
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure if not given.
+
+        Returns
+        -------
+        WeightBarsDisplay
+            The picture.
+        """
+        found = explain_global(clf)
+        weights = found.weights.get("attribute_weights_")
+        names = getattr(clf, "view_names_", found.attributes)
+        title = "weight"
+        if weights is not None and np.ndim(weights) == 2:
+            weights, title = np.mean(weights, axis=0), "mean weight over the pairs"
+        if weights is None:
+            weights, title = found.importance, "importance: mean absolute evidence"
+        if weights is None:
+            raise ParameterError(
+                f"{type(clf).__name__} has no weights of attributes, and importance "
+                "needs rows here: use clf.explain_global(X).importance."
+            )
+        made = cls(list(names), weights, title=title, max_attributes=max_attributes)
+        return made.plot(ax=ax)
+
+    @classmethod
+    def from_intervals(
+        cls,
+        intervals: WeightIntervals,
+        *,
+        name: str = "attribute_weights_",
+        max_attributes: int = 40,
+        ax: Any = None,
+    ) -> WeightBarsDisplay:
+        """Draw weights with intervals from ``explain_weights``.
+
+        Parameters
+        ----------
+        intervals : WeightIntervals
+            Weights and intervals.
+        name : str, default="attribute_weights_"
+            Which of the weights; those of several classes are drawn one below the
+            other.
+        max_attributes : int, default=40
+            Draw so many, the largest ones.
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure if not given.
+
+        Returns
+        -------
+        WeightBarsDisplay
+            The picture.
+        """
+        if name not in intervals.estimate:
+            raise ParameterError(
+                f"There are no intervals of {name!r}, only of "
+                f"{list(intervals.estimate)}."
+            )
+        weights = intervals.estimate[name]
+        names = intervals.attributes
+        if weights.shape == (len(intervals.classes), len(names)):
+            names = [f"{a}, {c}" for c in intervals.classes for a in names]
+        elif weights.shape != (len(names),):
+            names = [", ".join(map(str, at)) for at in np.ndindex(weights.shape)]
+        title = f"weight, {100 * intervals.level:g} % intervals by {intervals.method}"
+        return cls(
+            names,
+            weights.ravel(),
+            intervals.low[name].ravel(),
+            intervals.high[name].ravel(),
+            title,
+            max_attributes,
+        ).plot(ax=ax)
+
+    def plot(self, *, ax: Any = None) -> WeightBarsDisplay:
+        """Draw the bars.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure if not given.
+
+        Returns
+        -------
+        WeightBarsDisplay
+            Itself.
+        """
+        weights = np.asarray(self.weights, dtype=np.float64)
+        order = np.argsort(-weights, kind="stable")[: self.max_attributes]
+        self.ax_ = ax = new_axes(ax, 7.0, 1.0 + 0.24 * len(order))
+        self.figure_ = ax.figure
+        places = -np.arange(len(order))
+        ax.barh(places, weights[order], color=FOR, height=0.7)
+        if self.low is not None and self.high is not None:
+            # A bootstrap interval may lie beside its estimate, at a bound for example.
+            below = np.maximum(weights - self.low, 0.0)[order]
+            above = np.maximum(self.high - weights, 0.0)[order]
+            ax.errorbar(
+                weights[order],
+                places,
+                xerr=np.stack([below, above]),
+                fmt="none",
+                ecolor=INK,
+                elinewidth=1.0,
+                capsize=2.0,
+            )
+        ax.set_yticks(places, [label(self.names[j], 40) for j in order])
+        ax.axvline(0.0, color=INK, linewidth=0.8)
+        if "weight" in self.title:
+            ax.axvline(1.0, color=PALE, linewidth=1.0, zorder=0)
+        ax.set_ylim(-len(order) + 0.4, 0.6)
+        ax.set_xlabel(self.title)
+        ax.tick_params(axis="y", length=0)
+        bare(ax, "top", "right", "left")
+        return self
+
+
+class WeightHeatmapDisplay:
+    """A map of attributes and classes: weights, or importance.
+
+    Parameters
+    ----------
+    names : list of str
+        Attributes, from top to bottom.
+    classes : ndarray of shape (K,)
+        Classes, from left to right.
+    values : ndarray of shape (K, d)
+        What is drawn.
+    title : str, default="weight"
+        What the numbers are.
+
+    Attributes
+    ----------
+    ax_, figure_
+        Where it was drawn.
+
+    Examples
+    --------
+    >>> from steelyard.displays import WeightHeatmapDisplay
+    >>> from steelyard import ClassAttributeWeightedNB
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> clf = ClassAttributeWeightedNB().fit(X, y)
+    >>> display = WeightHeatmapDisplay.from_estimator(clf)
+    """
+
+    def __init__(
+        self,
+        names: list[str],
+        classes: NDArray[Any],
+        values: NDArray[np.float64],
+        title: str = "weight",
+    ) -> None:
+        self.names = names
+        self.classes = classes
+        self.values = values
+        self.title = title
+
+    @classmethod
+    def from_estimator(
+        cls, clf: Any, *, max_attributes: int = 60, ax: Any = None
+    ) -> WeightHeatmapDisplay:
+        """Draw class-attribute weights; importance by class where there are none.
+
+        Parameters
+        ----------
+        clf : BaseNB
+            A fitted classifier.
+        max_attributes : int, default=60
+            Draw so many attributes, the most important ones.
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure if not given.
+
+        Returns
+        -------
+        WeightHeatmapDisplay
+            The picture.
+        """
+        found = explain_global(clf)
+        values = found.weights.get("class_attribute_weights_")
+        title = "weight"
+        if values is None or np.ndim(values) != 2:
+            title = "importance: mean absolute evidence for a class"
+            values = (
+                None if found.class_importance is None else found.class_importance.T
+            )
+        if values is None:
+            raise ParameterError(
+                f"{type(clf).__name__} has neither weights nor importance by class. "
+                "Use WeightBarsDisplay, or draw its parts."
+            )
+        order = found.order[:max_attributes]
+        names = [found.attributes[j] for j in order]
+        return cls(names, found.classes, np.asarray(values)[:, order], title).plot(
+            ax=ax
+        )
+
+    def plot(self, *, ax: Any = None) -> WeightHeatmapDisplay:
+        """Draw the map.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure if not given.
+
+        Returns
+        -------
+        WeightHeatmapDisplay
+            Itself.
+        """
+        k, d = self.values.shape
+        self.ax_ = ax = new_axes(ax, 4.2 + 0.38 * k, 1.8 + 0.22 * d)
+        self.figure_ = ax.figure
+        image = ax.imshow(self.values.T, aspect="auto", cmap="YlGn", vmin=0.0)
+        labels = [label(c, 28) for c in self.classes]
+        long = max(map(len, labels)) > 6 or k > 8
+        ax.set_xticks(
+            np.arange(k),
+            labels,
+            rotation=60 if long else 0,
+            ha="left" if long else "center",
+            rotation_mode="anchor" if long else "default",
+        )
+        ax.xaxis.tick_top()
+        ax.set_yticks(np.arange(d), [label(n, 40) for n in self.names])
+        ax.tick_params(length=0)
+        if k * d <= 300:
+            middle = 0.6 * float(self.values.max())
+            for c in range(k):
+                for j in range(d):
+                    value = self.values[c, j]
+                    ax.text(
+                        c,
+                        j,
+                        f"{value:.2f}" if k <= 8 else f"{value:.1f}",
+                        ha="center",
+                        va="center",
+                        fontsize=6.5,
+                        color="white" if value > middle else INK,
+                    )
+        ax.figure.colorbar(image, ax=ax, label=self.title, shrink=0.6)
+        bare(ax, "top", "right", "left", "bottom")
+        return self

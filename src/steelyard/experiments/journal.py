@@ -1,0 +1,316 @@
+"""The result file of a comparison: a header, then one line of JSON per fit.
+
+Lines are only ever added, each by a single write, so a process that is killed loses at
+most the fit it was at. Several processes may add to the same file at once.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from operator import itemgetter
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from steelyard.exceptions import ParameterError
+from steelyard.experiments.results import KEY
+
+try:
+    import fcntl
+except ImportError:  # Windows appends whole lines without a lock.
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = [
+    "Journal",
+    "JournalError",
+    "open_journal",
+    "read_journal",
+    "settings_hash",
+    "to_plain",
+]
+
+FORMAT = 1
+_SYNC_SECONDS = 1.0
+
+
+class JournalError(ParameterError):
+    """A result file cannot be used: other settings made it, or it is no result file."""
+
+
+def settings_hash(settings: Mapping[str, Any]) -> str:
+    """Return a hash that is the same for the same settings.
+
+    Examples
+    --------
+    >>> settings_hash({"folds": 2, "seed": 1}) == settings_hash({"seed": 1, "folds": 2})
+    True
+    """
+    text = json.dumps(settings, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+class Journal:
+    """A result file that is open for adding rows.
+
+    Parameters
+    ----------
+    path : str or path
+        A file that ``open_journal`` has made or checked.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self._synced = time.monotonic()
+        with _explained(self.path):
+            self._file = os.open(self.path, os.O_RDWR | os.O_APPEND)
+
+    def append(self, row: Mapping[str, Any]) -> None:
+        """Add one row.
+
+        Parameters
+        ----------
+        row : mapping
+            What ``json`` can write. Not a number becomes null.
+        """
+        line = json.dumps(to_plain(row), ensure_ascii=False, allow_nan=False) + "\n"
+        with _explained(self.path):
+            _write_line(self._file, line.encode())
+            if time.monotonic() - self._synced > _SYNC_SECONDS:
+                self.sync()
+
+    def sync(self) -> None:
+        """Have the system put what was written on the disk."""
+        os.fsync(self._file)
+        self._synced = time.monotonic()
+
+    def close(self) -> None:
+        """Put everything on the disk, and let go of the file."""
+        try:
+            with _explained(self.path):
+                self.sync()
+        finally:
+            os.close(self._file)
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def open_journal(
+    path: str | os.PathLike[str],
+    settings: Mapping[str, Any],
+    versions: Mapping[str, str] | None = None,
+) -> list[dict[str, Any]]:
+    """Start a result file, or make an earlier one ready to go on.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+    settings : mapping
+        What determines the results. A file made with other settings is refused.
+    versions : mapping, default=None
+        Versions of the libraries, for the record.
+
+    Returns
+    -------
+    list of dict
+        Rows of the earlier run, none if there was none. What a killed process left of a
+        line is cut off.
+    """
+    path = Path(path)
+    # Compared as they will be read back: tuples become lists.
+    settings = json.loads(json.dumps(settings))
+    if path.exists() and path.stat().st_size:
+        with _explained(path):
+            _cut_torn_line(path)
+    if not path.exists() or not path.stat().st_size:
+        header = {
+            "steelyard": "results",
+            "format": FORMAT,
+            "hash": settings_hash(settings),
+            "settings": settings,
+            "versions": dict(versions or {}),
+        }
+        with _explained(path):
+            flags = os.O_RDWR | os.O_APPEND | os.O_CREAT
+            file = os.open(path, flags, 0o666)
+            try:
+                _write_line(file, (json.dumps(header) + "\n").encode())
+                os.fsync(file)
+            finally:
+                os.close(file)
+        return []
+    header, rows = read_journal(path)
+    if header["hash"] != settings_hash(settings):
+        raise JournalError(
+            f"The result file {str(path)!r} was made with other settings: "
+            f"{_difference(header['settings'], settings)}. Name another file, or "
+            "repeat the settings of the first run to go on with it."
+        )
+    return rows
+
+
+def read_journal(
+    path: str | os.PathLike[str],
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Read a result file.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+
+    Returns
+    -------
+    header : dict
+        ``settings``, their ``hash`` and ``versions``.
+    rows : list of dict
+        One per fit. Of a fit that was run again the last row counts; a line that is
+        not whole is left out, as the fit it tells of has to be run again.
+    """
+    first, *lines = Path(path).read_bytes().split(b"\n")
+    header = _parse(first)
+    if header is None or header.get("steelyard") != "results":
+        raise JournalError(
+            f"{str(path)!r} is no result file of a comparison: its first line is not "
+            "the header. Name another file."
+        )
+    if header.get("format") != FORMAT:
+        raise JournalError(
+            f"The result file {str(path)!r} has format {header.get('format')}, this "
+            f"version of steelyard reads format {FORMAT}."
+        )
+    rows: dict[tuple[Any, ...], dict[str, Any]] = {}
+    key = itemgetter(*KEY)
+    for row in _parse_all(lines):
+        rows[key(row)] = row
+    return header, list(rows.values())
+
+
+# ------------------------------------------------------------------------------ reading
+
+
+def _parse_all(lines: Iterable[bytes]) -> Iterable[dict[str, Any]]:
+    """Return the rows of whole lines."""
+    lines = [line for line in lines if line]
+    try:
+        # One call for all lines takes a third of the time of a call for each.
+        return list(json.loads(b"[%b]" % b",".join(lines)))
+    except ValueError:
+        rows = (_parse(line) for line in lines)
+        return [row for row in rows if row is not None and KEY[-1] in row]
+
+
+def _parse(line: bytes) -> dict[str, Any] | None:
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _difference(old: Any, new: Any, name: str = "") -> str:
+    """Say in which setting two files differ first."""
+    if not (isinstance(old, dict) and isinstance(new, dict)):
+        return f"{name} was {_short(old)}, is {_short(new)}"
+    for key in [*new, *(key for key in old if key not in new)]:
+        inner = f"{name}[{key!r}]" if name else str(key)
+        if key not in old:
+            return f"{inner} is new"
+        if key not in new:
+            return f"{inner} is no longer there"
+        if old[key] != new[key]:
+            return _difference(old[key], new[key], inner)
+    return f"the order of {name or 'settings'}"
+
+
+def _short(value: Any, most: int = 80) -> str:
+    text = repr(value)
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+# ------------------------------------------------------------------------------ writing
+
+
+def _write_line(file: int, line: bytes) -> None:
+    """Add a line by one write, or leave the file as it was."""
+    with _locked(file):
+        size = os.fstat(file).st_size
+        try:
+            written = os.write(file, line)
+        except BaseException:
+            with suppress(OSError):
+                os.ftruncate(file, size)
+            raise
+        if written < len(line):
+            os.ftruncate(file, size)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def _cut_torn_line(path: Path) -> None:
+    """Cut off what follows the last end of line."""
+    file = os.open(path, os.O_RDWR)
+    try:
+        with _locked(file):
+            data = path.read_bytes()
+            whole = data.rfind(b"\n") + 1
+            # A file without any line may be something else than a torn header.
+            if whole < len(data) and (whole or data.startswith(b'{"steelyard": "res')):
+                os.ftruncate(file, whole)
+    finally:
+        os.close(file)
+
+
+@contextmanager
+def _locked(file: int) -> Iterator[None]:
+    """Keep other processes from writing in between."""
+    if fcntl is None:
+        yield
+        return
+    fcntl.flock(file, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        fcntl.flock(file, fcntl.LOCK_UN)
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    """Say which file cannot be written, and what that means for its rows."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise OSError(
+            error.errno,
+            f"The result file cannot be written ({reason}). Rows written before are "
+            "safe: repeat the command to go on when this is mended",
+            str(path),
+        ) from error
+
+
+def to_plain(value: Any) -> Any:
+    """Turn NumPy's numbers into Python's, and what is not finite into None."""
+    if isinstance(value, Mapping):
+        return {str(key): to_plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [to_plain(item) for item in value]
+    if hasattr(value, "item"):
+        value = value.item()
+    if isinstance(value, float) and not (abs(value) < float("inf")):
+        return None
+    return value

@@ -1,0 +1,337 @@
+"""What a comparison found: one row per fit, and the tables made of them."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.exceptions import ParameterError
+
+__all__ = ["COLUMNS", "KEY", "METRICS", "Results"]
+
+KEY = ("dataset", "method", "protocol", "repeat", "fold")
+"""The fields that name a fit."""
+
+METRICS = {
+    "accuracy": True,
+    "balanced_accuracy": True,
+    "f1": True,
+    "log_loss": False,
+    "brier": False,
+    "auc": True,
+    "ece": False,
+}
+"""Each metric, and whether more of it is better."""
+
+COLUMNS = (
+    *KEY,
+    "status",
+    "error",
+    "n_train",
+    "n_test",
+    "n_unseen_class",
+    "n_classes",
+    *METRICS,
+    "fit_seconds",
+    "predict_seconds",
+    "peak_memory_mb",
+    "warnings",
+    "extra",
+)
+"""The fields of a row."""
+
+_MEASURES = tuple(
+    name for name in COLUMNS if name not in (*KEY, "status", "error", "extra")
+)
+
+
+class Results:
+    """Rows of a comparison, one per fit, and the settings behind them.
+
+    Parameters
+    ----------
+    rows : iterable of dict
+        One per fit, with the fields ``COLUMNS``. A metric that has no value is None.
+    settings : mapping, default=None
+        How the rows were made.
+
+    Attributes
+    ----------
+    rows : list of dict
+        The rows, ordered by protocol, data set, repeat, fold and method.
+    settings : dict
+        How they were made; empty if unknown.
+
+    Examples
+    --------
+    >>> rows = [
+    ...     {"dataset": "iris", "method": name, "protocol": "honest", "repeat": 0,
+    ...      "fold": fold, "status": "ok", "accuracy": accuracy}
+    ...     for name, scores in {"NB": (0.9, 1.0), "RNB": (1.0, 1.0)}.items()
+    ...     for fold, accuracy in enumerate(scores)
+    ... ]
+    >>> results = Results(rows)
+    >>> results.methods, results.datasets
+    (['NB', 'RNB'], ['iris'])
+    >>> results.matrix("accuracy")
+    array([[0.95, 1.  ]])
+    >>> results.select(method="NB").values("accuracy", "iris", "NB")
+    array([0.9, 1. ])
+    """
+
+    def __init__(
+        self,
+        rows: Iterable[dict[str, Any]],
+        settings: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.settings: dict[str, Any] = dict(settings or {})
+        self.rows: list[dict[str, Any]] = list(rows)
+        place = {
+            field: {name: i for i, name in enumerate(self._names(field))}
+            for field in ("protocol", "dataset", "method")
+        }
+        self.rows.sort(
+            key=lambda row: (
+                place["protocol"][row["protocol"]],
+                place["dataset"][row["dataset"]],
+                row["repeat"],
+                row["fold"],
+                place["method"][row["method"]],
+            )
+        )
+
+    @classmethod
+    def from_journal(cls, path: str | os.PathLike[str]) -> Results:
+        """Read the result file of a comparison, finished or not.
+
+        Parameters
+        ----------
+        path : str or path
+            The file named by ``journal=`` of ``compare``.
+
+        Returns
+        -------
+        Results
+            All rows that were written.
+        """
+        from steelyard.experiments.journal import read_journal
+
+        header, rows = read_journal(path)
+        return cls(rows, header["settings"])
+
+    @cached_property
+    def methods(self) -> list[str]:
+        """Names of the methods, in the order they were asked for."""
+        return self._names("method")
+
+    @cached_property
+    def datasets(self) -> list[str]:
+        """Names of the data sets, in the order they were asked for."""
+        return self._names("dataset")
+
+    @cached_property
+    def protocols(self) -> list[str]:
+        """Names of the protocols, in the order they were asked for."""
+        return self._names("protocol")
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.rows)
+
+    def __repr__(self) -> str:
+        failed = len(self.failures)
+        return (
+            f"<Results: {len(self)} fits of {len(self.methods)} methods on "
+            f"{len(self.datasets)} data sets, {', '.join(self.protocols)}"
+            f"{f', {failed} failed' if failed else ''}>"
+        )
+
+    @property
+    def failures(self) -> list[dict[str, Any]]:
+        """Rows of fits that raised an error."""
+        return [row for row in self.rows if row["status"] != "ok"]
+
+    def select(self, **filters: Any) -> Results:
+        """Keep some of the rows.
+
+        Parameters
+        ----------
+        **filters
+            Fields, each with the value, or a list of values, to keep.
+
+        Returns
+        -------
+        Results
+            The rows that pass all filters.
+        """
+        kept = {
+            field: set(value) if isinstance(value, (list, tuple, set)) else {value}
+            for field, value in filters.items()
+        }
+        unknown = [field for field in kept if field not in COLUMNS]
+        if unknown:
+            raise ParameterError(
+                f"Rows have no field {unknown[0]!r}. Fields: {', '.join(COLUMNS)}."
+            )
+        return Results(
+            (
+                row
+                for row in self.rows
+                if all(row.get(field) in values for field, values in kept.items())
+            ),
+            self.settings,
+        )
+
+    def values(
+        self, metric: str, dataset: str, method: str, protocol: str | None = None
+    ) -> NDArray[np.float64]:
+        """Return a metric of each fit, in order of repeat and fold.
+
+        Parameters
+        ----------
+        metric : str
+            One of ``METRICS``, or another field that holds numbers.
+        dataset, method : str
+            Names.
+        protocol : str, default=None
+            Needed where the results hold several.
+
+        Returns
+        -------
+        ndarray of shape (repeats * folds,)
+            NaN where the fit failed or the metric has no value.
+        """
+        _check_metric(metric)
+        rows = self._by_cell.get((self._one(protocol), dataset, method))
+        if rows is None:
+            raise ParameterError(
+                f"There are no fits of {method!r} on {dataset!r}. Methods: "
+                f"{', '.join(self.methods)}. Data sets: {', '.join(self.datasets)}."
+            )
+        return _numbers(rows, metric)
+
+    def matrix(self, metric: str, protocol: str | None = None) -> NDArray[np.float64]:
+        """Average a metric over the fits of each data set and method.
+
+        A fold in which a metric has no value, such as the AUC of one class, is left
+        out of the average.
+
+        Parameters
+        ----------
+        metric : str
+            One of ``METRICS``, or another field that holds numbers.
+        protocol : str, default=None
+            Needed where the results hold several.
+
+        Returns
+        -------
+        ndarray of shape (data sets, methods)
+            In the order of ``datasets`` and ``methods``; NaN where a fit failed, or
+            there is none.
+        """
+        _check_metric(metric)
+        chosen = self._one(protocol)
+        table = np.full((len(self.datasets), len(self.methods)), np.nan)
+        for i, dataset in enumerate(self.datasets):
+            for j, method in enumerate(self.methods):
+                rows = self._by_cell.get((chosen, dataset, method), [])
+                if all(row["status"] == "ok" for row in rows):
+                    found = _numbers(rows, metric)
+                    found = found[~np.isnan(found)]
+                    if len(found):
+                        table[i, j] = found.mean()
+        return table
+
+    def table(self, metric: str = "accuracy", protocol: str | None = None) -> str:
+        """Write the matrix of a metric as text, with the average of each method.
+
+        Parameters
+        ----------
+        metric : str, default="accuracy"
+            One of ``METRICS``, or another field that holds numbers.
+        protocol : str, default=None
+            Needed where the results hold several.
+
+        Returns
+        -------
+        str
+            One line per data set. A dash stands where a fit failed, or the metric has
+            no value. Averages are over the data sets on which no method failed.
+        """
+        found = self.matrix(metric, protocol)
+        useful = ~np.isnan(found).all(axis=0)
+        complete = ~np.isnan(found[:, useful]).any(axis=1)
+        average = found[complete].mean(axis=0) if complete.any() else found[:1] * np.nan
+        cells = [
+            ["-" if np.isnan(x) else f"{x:.4f}" for x in row]
+            for row in np.vstack([found, average])
+        ]
+        names = [*self.datasets, "average"]
+        first = max(len(metric), *(len(name) for name in names))
+        widths = [max(len(name), 7) for name in self.methods]
+        lines = [
+            "  ".join([head.ljust(first), *map(str.rjust, row, widths)])
+            for head, row in zip([metric, *names], [self.methods, *cells], strict=True)
+        ]
+        return "\n".join(lines)
+
+    def to_csv(self, path: str | os.PathLike[str]) -> None:
+        """Write all rows to a CSV file.
+
+        Parameters
+        ----------
+        path : str or path
+            The file; replaced if it exists.
+        """
+        with open(path, "w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, COLUMNS, extrasaction="ignore")
+            writer.writeheader()
+            writer.writerows(self.rows)
+
+    def _names(self, field: str) -> list[str]:
+        """Return the values of a field, first as in the settings, then as they come."""
+        present = dict.fromkeys(row[field] for row in self.rows)
+        asked: Sequence[str] = list(self.settings.get(f"{field}s", ()))
+        return list(
+            dict.fromkeys([*(name for name in asked if name in present), *present])
+        )
+
+    @cached_property
+    def _by_cell(self) -> dict[tuple[str, str, str], list[dict[str, Any]]]:
+        cells: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+        for row in self.rows:
+            key = (row["protocol"], row["dataset"], row["method"])
+            cells.setdefault(key, []).append(row)
+        return cells
+
+    def _one(self, protocol: str | None) -> str:
+        """Return the protocol, which may be left out where there is only one."""
+        known = self.protocols
+        if protocol is None and len(known) <= 1:
+            return known[0] if known else ""
+        if protocol not in known:
+            problem = (
+                "The results hold several protocols: name one."
+                if protocol is None
+                else f"The results hold no protocol {protocol!r}."
+            )
+            raise ParameterError(f"{problem} Protocols: {', '.join(known)}.")
+        return protocol
+
+
+def _check_metric(metric: str) -> None:
+    if metric not in _MEASURES:
+        raise ParameterError(
+            f"There is no metric {metric!r}. Metrics: {', '.join(_MEASURES)}."
+        )
+
+
+def _numbers(rows: Sequence[Mapping[str, Any]], metric: str) -> NDArray[np.float64]:
+    found = (row.get(metric) for row in rows)
+    return np.array([np.nan if value is None else value for value in found], float)

@@ -1,0 +1,28 @@
+"""Why a model says what it says: contributions, value tables, intervals, a web page."""
+
+from steelyard.explain.counterfactual import Change, Counterfactual
+from steelyard.explain.intervals import WeightIntervals, explain_weights
+from steelyard.explain.local import (
+    Evidence,
+    EvidenceItem,
+    LocalExplanation,
+    explain_local,
+)
+from steelyard.explain.overall import GlobalExplanation, explain_global
+from steelyard.explain.page import to_html
+from steelyard.explain.tables import AttributeTable
+
+__all__ = [
+    "AttributeTable",
+    "Change",
+    "Counterfactual",
+    "Evidence",
+    "EvidenceItem",
+    "GlobalExplanation",
+    "LocalExplanation",
+    "WeightIntervals",
+    "explain_global",
+    "explain_local",
+    "explain_weights",
+    "to_html",
+]

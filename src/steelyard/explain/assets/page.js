@@ -1,0 +1,190 @@
+"use strict";
+(() => {
+  const data = JSON.parse(document.getElementById("model").textContent);
+  const { attributes, classes, model, order } = data;
+  const values = attributes.map(() => null);
+  const parts = scoring.leaves(model, "");
+  const byId = (id) => document.getElementById(id);
+  const rows = [];
+
+  // Text goes in as text, never as markup: names may hold anything.
+  function element(tag, properties, ...children) {
+    const made = document.createElement(tag);
+    for (const [key, value] of Object.entries(properties || {})) {
+      if (key in made) made[key] = value; else made.setAttribute(key, value);
+    }
+    made.append(...children);
+    return made;
+  }
+  const option = (value, text) => element("option", { value: String(value), textContent: text });
+  const signed = (x) => (Number.isFinite(x) ? (x < 0 ? "−" : "+") + Math.abs(x).toFixed(2) : x > 0 ? "+∞" : "−∞");
+  const percent = (p) => (p > 0 && p < 0.0005 ? "< 0.1 %" : p < 1 && p > 0.9995 ? "> 99.9 %" : (100 * p).toFixed(1) + " %");
+  const short = (x) => String(Number(x.toPrecision(5)));
+
+  // ------------------------------------------------------------------ the attributes
+
+  function listControl(j, title) {
+    const select = element("select", { id: `value-${j}`, "aria-labelledby": title });
+    select.append(option("", "unknown"));
+    attributes[j].values.forEach((value, k) => select.append(option(k, value)));
+    select.addEventListener("change", () => {
+      values[j] = select.value === "" ? null : attributes[j].values[Number(select.value)];
+      update();
+    });
+    return { controls: [select], show: () => {
+      select.value = values[j] === null ? "" : String(attributes[j].values.indexOf(values[j]));
+    } };
+  }
+
+  function numberControl(j, title) {
+    const own = attributes[j], span = own.high - own.low;
+    const unknown = element("input", { type: "checkbox", id: `unknown-${j}` });
+    const slider = element("input", { type: "range", id: `slider-${j}`, min: String(own.low), max: String(own.high),
+      step: "any", "aria-label": `${own.name}, slider` });
+    const number = element("input", { type: "number", id: `value-${j}`, step: "any", "aria-label": `${own.name}, number` });
+    const interval = element("span", { className: "interval" });
+    const set = (x) => { values[j] = Number.isFinite(x) ? x : null; update(); };
+    slider.addEventListener("input", () => set(Number(Number(slider.value).toPrecision(6))));
+    // An "any" step leaves the size of a step to the browser; a hundredth of the range is useful.
+    slider.addEventListener("keydown", (event) => {
+      const steps = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 10, PageDown: -10 };
+      if (!(event.key in steps)) return;
+      event.preventDefault();
+      const from = values[j] === null ? own.low + span / 2 : values[j];
+      set(Number((from + (steps[event.key] * span) / 100).toPrecision(6)));
+    });
+    number.addEventListener("input", () => set(number.value === "" ? NaN : Number(number.value)));
+    unknown.addEventListener("change", () => set(unknown.checked ? NaN : Number((own.low + span / 2).toPrecision(4))));
+    const show = () => {
+      const x = values[j];
+      unknown.checked = x === null;
+      slider.value = String(x === null ? own.low + span / 2 : x);
+      slider.setAttribute("aria-valuetext", x === null ? "unknown" : short(x));
+      if (document.activeElement !== number || (x === null) !== (number.value === "")) {
+        number.value = x === null ? "" : String(x);
+      }
+      interval.textContent = x === null || !own.labels ? "" : `in ${own.labels[scoring.codeOf(own, x) - 1]}`;
+    };
+    const label = element("label", {}, unknown, " unknown");
+    return { controls: own.edges && own.edges.length === 0 ? [label, number, interval] : [slider, number, label, interval], show };
+  }
+
+  for (const j of order) {
+    const own = attributes[j], title = `name-${j}`;
+    const { controls, show } = own.kind === "category" ? listControl(j, title) : numberControl(j, title);
+    const scale = element("div", { className: "scale", "aria-hidden": "true" });
+    const number = element("output", { className: "number", id: `evidence-${j}`, "aria-label": `evidence of ${own.name}` });
+    // Only the posterior is announced; every evidence at once would be noise.
+    number.setAttribute("aria-live", "off");
+    const field = element("fieldset", { id: `attribute-${j}` },
+      element("legend", { id: title, textContent: own.name }),
+      element("div", { className: "control" }, ...controls), scale, number);
+    byId("attributes").append(field);
+    rows.push({ j, show, scale, number, field });
+  }
+
+  // ----------------------------------------------------------------- the whole picture
+
+  parts.forEach((part, k) => byId("part").append(option(k, part.name)));
+  byId("part-choice").hidden = parts.length === 1;
+
+  function fillClasses() {
+    const own = parts[Number(byId("part").value)].leaf.classes;
+    const [target, against] = [byId("target"), byId("against")];
+    target.replaceChildren();
+    against.replaceChildren();
+    if (own.length > 2) {
+      target.append(option("best", "the most probable class"));
+      against.append(option("mean", "the mean of the others"));
+    }
+    own.forEach((c, k) => { target.append(option(k, classes[c])); against.append(option(k, classes[c])); });
+    if (own.length === 2) { target.value = "1"; against.value = "0"; }
+  }
+
+  const posteriorRows = classes.map((name, c) => {
+    const bar = element("span", {}), text = element("td", { id: `probability-${c}` });
+    const row = element("tr", {}, element("th", { scope: "row", textContent: name }),
+      element("td", {}, element("div", { className: "bar", "aria-hidden": "true" }, bar)), text);
+    byId("posterior").tBodies[0].append(row);
+    return { row, bar, text };
+  });
+
+  // Evidence from contributions to all classes: for one against another, or the mean.
+  function evidenceFor(contribution, leaf, first, second) {
+    if (second !== null) return leaf.scale * (contribution[first] - contribution[second]);
+    const total = contribution.reduce((a, b) => a + b, 0);
+    const k = contribution.length;
+    return (leaf.scale * (k * contribution[first] - total)) / (k - 1);
+  }
+
+  // All that an attribute can say: its values, or numbers along the slider.
+  function possible(j, leaf, first, second) {
+    const own = attributes[j], term = leaf.terms[j], n = leaf.base.length;
+    if (term.table) return term.table.slice(1).map((row) => evidenceFor(row, leaf, first, second));
+    const points = Array.from({ length: 41 }, (_, k) => own.low + (k * (own.high - own.low)) / 40);
+    return points.map((x) => evidenceFor(scoring.contribution(own, term, x, n), leaf, first, second));
+  }
+
+  function drawScale(row, amount, all, far, dots) {
+    const place = (x) => 50 + 48 * Math.max(-1, Math.min(1, x / far));
+    const low = place(Math.min(0, ...all)), high = place(Math.max(0, ...all)), at = place(amount);
+    const pieces = [element("span", { className: "band", style: `left:${low}%;width:${high - low}%` })];
+    if (dots) all.forEach((x) => pieces.push(element("span", { className: "dot", style: `left:${place(x)}%` })));
+    pieces.push(element("span", { className: amount < 0 ? "amount negative" : "amount",
+      style: `left:${Math.min(50, at)}%;width:${Math.abs(at - 50)}%` }));
+    pieces.push(element("span", { className: "zero", style: "left:50%" }));
+    row.scale.replaceChildren(...pieces);
+  }
+
+  let announcing = 0;
+  function update() {
+    const probabilities = scoring.posterior(attributes, model, values);
+    const best = probabilities.indexOf(Math.max(...probabilities));
+    posteriorRows.forEach(({ row, bar, text }, c) => {
+      bar.style.width = `${100 * probabilities[c]}%`;
+      text.textContent = percent(probabilities[c]);
+      text.dataset.probability = String(probabilities[c]);
+      row.className = c === best ? "best" : "";
+    });
+    const known = values.filter((value) => value !== null).length;
+    // A moving slider would otherwise be read out at every pixel.
+    clearTimeout(announcing);
+    announcing = setTimeout(() => {
+      byId("summary").textContent = `${classes[best]}: ${percent(probabilities[best])}, from ${known} known ${known === 1 ? "value" : "values"}.`;
+    }, 250);
+
+    const { leaf } = parts[Number(byId("part").value)];
+    const own = leaf.classes.map((c) => probabilities[c]);
+    const chosen = byId("target").value;
+    const first = chosen === "best" ? own.indexOf(Math.max(...own)) : Number(chosen);
+    let second = byId("against").value === "mean" ? null : Number(byId("against").value);
+    if (second === first) second = leaf.classes.length === 2 ? 1 - first : null;
+    const amounts = scoring.contributions(attributes, leaf, values).map((row) => evidenceFor(row, leaf, first, second));
+    const all = attributes.map((_, j) => possible(j, leaf, first, second));
+    const reach = Math.max(1e-9, ...amounts.map(Math.abs), ...all.flatMap((list, j) => (leaf.terms[j].table ? list.map(Math.abs) : [])));
+    const far = Math.min(reach, 1e6);
+    for (const row of rows) {
+      row.show();
+      row.number.textContent = signed(amounts[row.j]);
+      row.number.dataset.evidence = String(amounts[row.j]);
+      drawScale(row, amounts[row.j], all[row.j], far, Boolean(leaf.terms[row.j].table) && all[row.j].length <= 30);
+    }
+    const prior = evidenceFor(scoring.baseOf(leaf), leaf, first, second);
+    const total = amounts.reduce((a, b) => a + b, prior);
+    const other = second === null ? "the mean of the others" : classes[leaf.classes[second]];
+    byId("sum").textContent = `Prior ${signed(prior)}, all attributes ${signed(total - prior)}; log-odds of ` +
+      `${classes[leaf.classes[first]]} against ${other}: ${signed(total)}.`;
+  }
+
+  byId("part").addEventListener("change", () => { fillClasses(); update(); });
+  byId("target").addEventListener("change", update);
+  byId("against").addEventListener("change", update);
+  byId("reset").addEventListener("click", () => { values.fill(null); update(); });
+  byId("attributes").addEventListener("submit", (event) => event.preventDefault());
+  byId("find").addEventListener("input", () => {
+    const words = byId("find").value.toLowerCase();
+    for (const row of rows) row.field.hidden = !attributes[row.j].name.toLowerCase().includes(words);
+  });
+  fillClasses();
+  update();
+})();

@@ -1,0 +1,104 @@
+"""Encoded rows that can be read, and changed cell by cell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.table.cells import factor_of, numbers_of
+from steelyard.table.codes import CodeBlock, Codes, code_dtype
+from steelyard.table.columns import Column
+from steelyard.table.schema import FeatureSchema, TableSchema
+
+__all__ = ["Cells", "describe_cells", "number_label"]
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Rows of an encoded table as plain arrays."""
+
+    schema: TableSchema
+    codes: NDArray[np.int64]
+    """Codes by attribute, shape (n, d); 0 for Gaussian attributes."""
+
+    numbers: NDArray[np.float64]
+    """Numbers by attribute, shape (n, d); NaN for attributes with codes."""
+
+    @classmethod
+    def of(cls, encoded: Codes) -> Cells:
+        """Take the cells out of an encoded table."""
+        shape = (encoded.n_rows, len(encoded.schema))
+        codes, numbers = np.zeros(shape, dtype=np.int64), np.full(shape, np.nan)
+        for j in encoded.schema.coded.tolist():
+            codes[:, j] = encoded.column(j)
+        if encoded.n_numbers:
+            numbers[:, encoded.schema.gaussian] = encoded.number_rows(slice(None))
+        return cls(encoded.schema, codes, numbers)
+
+    def encoded(self) -> Codes:
+        """Return the cells as a table that models can score."""
+        schema = self.schema
+        most = max((schema.features[j].n_codes for j in schema.coded), default=1)
+        values = self.codes[:, schema.coded].astype(code_dtype(most))
+        blocks: tuple[CodeBlock, ...] = ()
+        if len(schema.coded):
+            blocks = (CodeBlock(np.asfortranarray(values), schema.coded),)
+        numbers = np.ascontiguousarray(self.numbers[:, schema.gaussian])
+        return Codes(schema, len(self.codes), blocks, numbers)
+
+    def row(self, i: int) -> Cells:
+        """Return one row."""
+        part = slice(i, i + 1)
+        return Cells(self.schema, self.codes[part], self.numbers[part])
+
+    def label(self, i: int, j: int) -> str:
+        """Name the value of a cell."""
+        feature = self.schema.features[j]
+        if feature.is_coded:
+            return feature.describe(int(self.codes[i, j]))
+        return number_label(float(self.numbers[i, j]))
+
+
+def number_label(number: float) -> str:
+    """Write a number of a Gaussian attribute."""
+    return "(missing)" if np.isnan(number) else f"{number:.6g}"
+
+
+def describe_cells(
+    cells: Cells, columns: list[Column]
+) -> tuple[list[list[str]], NDArray[np.bool_]]:
+    """Name every cell as the user gave it, and say which are missing.
+
+    Unlike codes, the columns tell a missing cell from a value never seen, and from the
+    value that is imputed for it.
+    """
+    n, d = cells.codes.shape
+    labels = [[cells.label(i, j) for j in range(d)] for i in range(n)]
+    missing = np.zeros((n, d), dtype=bool)
+    for j, (feature, column) in enumerate(
+        zip(cells.schema.features, columns, strict=True)
+    ):
+        raw = _raw_values(feature, column)
+        for i, value in enumerate(raw):
+            missing[i, j] = value is None
+            if value is None:
+                replaced = feature.fill is not None
+                labels[i][j] = (
+                    f"(missing, taken as {labels[i][j]})" if replaced else "(missing)"
+                )
+            elif feature.is_coded and cells.codes[i, j] == 0:
+                labels[i][j] = f"{value} (unseen)"
+    return labels, missing
+
+
+def _raw_values(feature: FeatureSchema, column: Column) -> list[Any]:
+    """Cells as they were given, None where they are missing."""
+    if feature.kind == "categorical" or column.cells == "text":
+        factor = factor_of(column)
+        values = list(factor.values)
+        return [None if k < 0 else values[k] for k in factor.indices.tolist()]
+    numbers = numbers_of(column)
+    return [None if np.isnan(x) else x for x in numbers.tolist()]

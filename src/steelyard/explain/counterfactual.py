@@ -1,0 +1,358 @@
+"""What would have to change for another class to win."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.boosted import BoostedModel
+from steelyard.explain.cells import Cells, number_label
+from steelyard.explain.tables import gaussian_points
+from steelyard.explain.text import as_plain, text_table
+from steelyard.model import NBModel
+from steelyard.proba.gaussian import GaussianTable
+
+__all__ = ["Change", "Counterfactual", "counterfactual"]
+
+
+@dataclass(frozen=True)
+class Change:
+    """One attribute that would have another value."""
+
+    attribute: str
+    before: str
+    after: str
+    gain: float
+    """How much it adds to the log-odds of the target against its best rival."""
+
+
+@dataclass(frozen=True, repr=False)
+class Counterfactual:
+    """The changes that let a class win.
+
+    Attributes
+    ----------
+    target : str
+        The class that should win.
+    found : bool
+        Whether it does after the changes.
+    changes : tuple of Change
+        By falling effect.
+    is_minimal : bool
+        Whether it is proven that fewer changes do not suffice: for any sum of two
+        classes, and wherever a bound for several classes is reached. Values of
+        Gaussian attributes are searched on a grid.
+    before, after : ndarray of shape (K,)
+        Posterior probabilities without and with the changes.
+    """
+
+    target: str
+    found: bool
+    changes: tuple[Change, ...]
+    is_minimal: bool
+    classes: NDArray[Any]
+    before: NDArray[np.float64]
+    after: NDArray[np.float64]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, for JSON."""
+        return as_plain(
+            {**vars(self), "changes": [vars(change) for change in self.changes]}
+        )
+
+    def __repr__(self) -> str:
+        """List the changes as text."""
+        c = self.classes.astype(str).tolist().index(self.target)
+        p, q = self.before[c], self.after[c]
+        if not self.found:
+            return (
+                f"No change of the values that may change lets {self.target} win; its "
+                f"probability goes from {p:.4g} to {q:.4g} at most by this search."
+            )
+        if not self.changes:
+            return f"{self.target} wins as it is, with probability {p:.4g}."
+        lines = [
+            [change.attribute, change.before, change.after, f"{change.gain:+.2f}"]
+            for change in self.changes
+        ]
+        how = "fewest" if self.is_minimal else "found"
+        return (
+            f"{self.target} would win, with probability {q:.4g} instead of {p:.4g} "
+            f"({how} changes: {len(lines)})\n"
+            + text_table(
+                ["attribute", "from", "to", "log-odds"],
+                lines,
+                [False, False, False, True],
+            )
+        )
+
+
+def counterfactual(
+    model: Any,
+    row: Cells,
+    labels: list[str],
+    target: int | None,
+    fixed: set[int],
+    max_changes: int | None,
+) -> Counterfactual:
+    """Search the fewest changes of one row after which a class wins.
+
+    Each step makes the change that brings the target furthest ahead of its best rival.
+    For a sum and two classes these are the largest gains in order, and no smaller set
+    suffices. The last change is then made as small as it can be.
+    """
+    before = np.asarray(model.proba(row.encoded()))[0]
+    candidates = _candidates(model, row, fixed)
+    predicted = model.predict(row.encoded())[0]
+    winner = model.classes.tolist().index(predicted)
+    targets = [target] if target is not None else []
+    if target is None:
+        targets = [c for c in range(len(model.classes)) if c != winner]
+    results = []
+    for c in targets:
+        if c == winner:
+            results.append(_Search(model, row, c, candidates, ()))
+            continue
+        results.append(_search(model, row, c, candidates, max_changes))
+    best = min(
+        results,
+        key=lambda s: (not s.wins, len(s.steps) if s.wins else 0, -s.proba[s.target]),
+    )
+    changes = []
+    margin = _Search(model, row, best.target, candidates, ()).margin
+    for k, step in enumerate(best.steps, start=1):
+        after = _Search(model, row, best.target, candidates, best.steps[:k])
+        label = _label(candidates, step)
+        name = row.schema.labels()[step[0]]
+        changes.append(
+            Change(name, labels[step[0]], label, float(after.margin - margin))
+        )
+        margin = after.margin
+    least = _least_changes(model, row, best.target, candidates)
+    return Counterfactual(
+        str(model.classes[best.target]),
+        best.wins or best.target == winner,
+        tuple(changes),
+        least is not None and best.wins and len(best.steps) <= least,
+        model.classes,
+        before,
+        best.proba,
+    )
+
+
+@dataclass(frozen=True)
+class _Candidates:
+    """Every single change that may be made to a row."""
+
+    rows: Cells
+    """The row once for each change, with that change made."""
+
+    attribute: NDArray[np.int64]
+
+
+Step = tuple[int, int]
+"""Attribute, and position among the candidates."""
+
+
+def _candidates(model: Any, row: Cells, fixed: set[int]) -> _Candidates:
+    schema = row.schema
+    codes, numbers, owner = [], [], []
+    gaussian = schema.gaussian.tolist()
+    for j, feature in enumerate(schema.features):
+        if j in fixed:
+            continue
+        if feature.is_coded:
+            last = feature.n_values - feature.missing_is_value
+            for code in range(1, last + 1):
+                if code != row.codes[0, j]:
+                    changed = row.codes[0].copy()
+                    changed[j] = code
+                    codes.append(changed)
+                    numbers.append(row.numbers[0])
+                    owner.append(j)
+        else:
+            for x in _numbers_to_try(model, gaussian.index(j), feature.step):
+                changed_numbers = row.numbers[0].copy()
+                changed_numbers[j] = x
+                codes.append(row.codes[0])
+                numbers.append(changed_numbers)
+                owner.append(j)
+    shape = (len(owner), len(schema))
+    return _Candidates(
+        Cells(
+            schema,
+            np.array(codes, dtype=np.int64).reshape(shape),
+            np.array(numbers, dtype=np.float64).reshape(shape),
+        ),
+        np.array(owner, dtype=np.int64),
+    )
+
+
+def _numbers_to_try(model: Any, g: int, step: float) -> NDArray[np.float64]:
+    """Numbers of a Gaussian attribute, from the first table that the model has."""
+    if hasattr(model, "numbers"):
+        known = model.numbers[g][~np.isnan(model.numbers[g])]
+        return (
+            np.unique(np.quantile(known, np.linspace(0, 1, 61)))
+            if len(known)
+            else known
+        )
+    while not isinstance(getattr(model, "gaussian", None), GaussianTable):
+        model = model.shared if hasattr(model, "shared") else model.models[0]
+    return gaussian_points(model.gaussian.only(g), step)
+
+
+class _Search:
+    """A row with some changes made, and how far its target is ahead."""
+
+    def __init__(
+        self,
+        model: Any,
+        row: Cells,
+        target: int,
+        candidates: _Candidates,
+        steps: tuple[Step, ...],
+    ) -> None:
+        self.model, self.row, self.target = model, row, target
+        self.candidates, self.steps = candidates, steps
+        codes, numbers = row.codes.copy(), row.numbers.copy()
+        for j, k in steps:
+            codes[0, j] = candidates.rows.codes[k, j]
+            numbers[0, j] = candidates.rows.numbers[k, j]
+        self.cells = Cells(row.schema, codes, numbers)
+        margins, guides = _margins(model, self.cells, target)
+        self.margin, self.guide = float(margins[0]), float(guides[0])
+
+    @property
+    def wins(self) -> bool:
+        return self.margin > 0.0
+
+    @property
+    def proba(self) -> NDArray[np.float64]:
+        return np.asarray(self.model.proba(self.cells.encoded()))[0]
+
+    def tried(self, positions: NDArray[np.int64]) -> _Margins:
+        """Margins and guides after each of some further changes."""
+        found = self.candidates
+        codes = np.repeat(self.cells.codes, len(positions), axis=0)
+        numbers = np.repeat(self.cells.numbers, len(positions), axis=0)
+        own = found.attribute[positions]
+        each = np.arange(len(positions))
+        codes[each, own] = found.rows.codes[positions, own]
+        numbers[each, own] = found.rows.numbers[positions, own]
+        return _margins(self.model, Cells(self.row.schema, codes, numbers), self.target)
+
+    def moved(self, steps: tuple[Step, ...]) -> _Search:
+        return _Search(self.model, self.row, self.target, self.candidates, steps)
+
+
+_Margins = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+
+def _margins(model: Any, cells: Cells, target: int) -> _Margins:
+    """Log-odds of the target against its best rival, and what to go by in a tie.
+
+    The latter is the sum of the margins of voters, zero for other models; both (n,).
+    """
+    codes = cells.encoded()
+    guide = np.zeros(codes.n_rows)
+    if isinstance(model, BoostedModel):
+        for vote, voter in zip(model.votes, model.models, strict=True):
+            guide += vote * np.nan_to_num(_gaps(voter.log_proba(codes), target))
+    return _gaps(model.log_proba(codes), target), guide
+
+
+def _gaps(logs: NDArray[np.float64], target: int) -> NDArray[np.float64]:
+    rivals = np.delete(logs, target, axis=1).max(axis=1)
+    with np.errstate(invalid="ignore"):
+        gap = logs[:, target] - rivals
+    return np.where(np.isnan(gap), -np.inf, gap)
+
+
+def _search(
+    model: Any,
+    row: Cells,
+    target: int,
+    candidates: _Candidates,
+    max_changes: int | None,
+) -> _Search:
+    state = _Search(model, row, target, candidates, ())
+    most = len(row.schema) if max_changes is None else max_changes
+    while not state.wins and len(state.steps) < most:
+        used = [j for j, _ in state.steps]
+        free = np.flatnonzero(~np.isin(candidates.attribute, used))
+        if not free.size:
+            break
+        margins, guides = state.tried(free)
+        # Votes do not move before a voter changes its mind; what leads there counts.
+        best = int(np.lexsort((guides, margins))[-1])
+        if not (margins[best], guides[best]) > (state.margin, state.guide):
+            break
+        k = int(free[best])
+        state = state.moved((*state.steps, (int(candidates.attribute[k]), k)))
+    if not state.wins:
+        return state
+    return _with_smallest_last_change(_without_needless(state))
+
+
+def _without_needless(state: _Search) -> _Search:
+    """Take back changes that later ones have made needless."""
+    for step in state.steps:
+        fewer = state.moved(tuple(s for s in state.steps if s != step))
+        if fewer.wins:
+            state = fewer
+    return state
+
+
+def _with_smallest_last_change(state: _Search) -> _Search:
+    """Of the values that suffice in the last change take the one that adds least."""
+    if not state.steps:
+        return state
+    *first, (j, _) = state.steps
+    earlier = state.moved(tuple(first))
+    same = np.flatnonzero(state.candidates.attribute == j)
+    margins = earlier.tried(same)[0]
+    enough = np.flatnonzero(margins > 0.0)
+    k = int(same[enough[np.argmin(margins[enough])]])
+    return state.moved((*first, (j, k)))
+
+
+def _least_changes(
+    model: Any, row: Cells, target: int, candidates: _Candidates
+) -> int | None:
+    """Return a lower bound on the number of changes, None where there is none.
+
+    Against a single rival the largest gains in order are best; the hardest rival needs
+    as many, and so do all together.
+    """
+    if not isinstance(model, NBModel):
+        return None
+    now = model.contributions(row.encoded())[0]
+    scores = model.log_prior + now.sum(axis=0)
+    after = model.contributions(candidates.rows.encoded())
+    least = 0
+    for rival in range(model.n_classes):
+        if rival == target or scores[target] > scores[rival]:
+            continue
+        gains = np.zeros(len(row.schema))
+        own = candidates.attribute
+        each = np.arange(len(own))
+        parts = after[each, own] - now[own]
+        np.maximum.at(gains, own, parts[:, target] - parts[:, rival])
+        reached = scores[target] - scores[rival] + np.cumsum(np.sort(gains)[::-1])
+        enough = np.flatnonzero(reached > 0.0)
+        if not enough.size:
+            return None
+        least = max(least, int(enough[0]) + 1)
+    return least
+
+
+def _label(candidates: _Candidates, step: Step) -> str:
+    j, k = step
+    feature = candidates.rows.schema.features[j]
+    if feature.is_coded:
+        return feature.describe(int(candidates.rows.codes[k, j]))
+    return number_label(float(candidates.rows.numbers[k, j]))

@@ -1,0 +1,409 @@
+"""How sure learned weights are: bootstrap and Laplace intervals."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from steelyard.classifier import BaseNB
+from steelyard.exceptions import IdentifierWarning, ParameterError, TableError
+from steelyard.explain.overall import learned_weights
+from steelyard.explain.text import as_plain, text_table
+from steelyard.instances import Task
+from steelyard.losses import DevianceLoss
+from steelyard.problem import Problem
+from steelyard.solvers import Solution
+from steelyard.weighted import WeightedNB
+
+__all__ = ["WeightIntervals", "explain_weights"]
+
+# Beyond this many weights the inverse of the Hessian is not made.
+_MOST_LAPLACE = 3_000
+
+# How often a bootstrap sample that lacks a class is drawn anew.
+_MOST_DRAWS = 1_000
+
+
+@dataclass(frozen=True, repr=False)
+class WeightIntervals:
+    """Learned weights with lower and upper ends of intervals.
+
+    Attributes
+    ----------
+    method : {"bootstrap", "laplace"}
+        How the intervals were made.
+    level : float
+        Nominal coverage.
+    attributes : list of str
+        Names of the columns.
+    estimate, low, high : dict
+        Arrays by the names of the fitted attributes, such as ``attribute_weights_``.
+    samples : dict
+        Weights of every bootstrap fit, with the fit as first axis; empty for Laplace.
+    at_bound : dict
+        Which weights lie at a bound, where a Laplace interval has no width; empty for
+        the bootstrap.
+    """
+
+    method: str
+    level: float
+    classes: NDArray[Any]
+    attributes: list[str]
+    estimate: dict[str, NDArray[np.float64]]
+    low: dict[str, NDArray[np.float64]]
+    high: dict[str, NDArray[np.float64]]
+    samples: dict[str, NDArray[np.float64]]
+    at_bound: dict[str, NDArray[np.bool_]]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, for JSON."""
+        return as_plain(vars(self))
+
+    def plot(self, **options: Any) -> Any:
+        """Draw the weights as bars with their intervals.
+
+        Parameters
+        ----------
+        **options
+            Passed to ``WeightBarsDisplay.from_intervals``.
+
+        Returns
+        -------
+        WeightBarsDisplay
+            The picture.
+        """
+        from steelyard.displays import WeightBarsDisplay
+
+        return WeightBarsDisplay.from_intervals(self, **options)
+
+    def __repr__(self) -> str:
+        """List weights and intervals."""
+        percent = f"{100 * self.level:g} %"
+        lines = []
+        for name, values in self.estimate.items():
+            flat = values.ravel()
+            labels = _entry_names(values.shape, self.attributes, self.classes)
+            held = self.at_bound.get(name, np.zeros(values.shape, dtype=bool))
+            rows = [
+                [label, f"{w:.3f}", f"{low:.3f}", f"{high:.3f}", "at bound" * is_held]
+                for label, w, low, high, is_held in zip(
+                    labels,
+                    flat,
+                    self.low[name].ravel(),
+                    self.high[name].ravel(),
+                    np.ravel(held).tolist(),
+                    strict=True,
+                )
+            ]
+            headers = [name, "weight", "low", "high", ""]
+            lines.append(text_table(headers, rows, [False, True, True, True, False]))
+        return f"{percent} intervals by {self.method}\n\n" + "\n\n".join(lines)
+
+
+def explain_weights(
+    clf: BaseNB,
+    X: Any,
+    y: Any,
+    *,
+    sample_weight: Any = None,
+    method: str = "bootstrap",
+    n_bootstrap: int = 200,
+    level: float = 0.95,
+    random_state: Any = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> WeightIntervals:
+    r"""Give learned weights intervals.
+
+    The bootstrap refits the classifier to multinomial row weights, cut points of
+    numeric columns included, and takes quantiles. Laplace's approximation takes
+
+    .. math:: w_k \pm z\, \sqrt{[H^{-1}]_{kk}}
+
+    with the Hessian H of the objective at its minimum, over the weights that are not at
+    a bound, and cut off at the bounds. It needs a loss that is a negative
+    log-likelihood, and takes the probabilities that are weighted as given.
+
+    Parameters
+    ----------
+    clf : BaseNB
+        A fitted classifier that learns weights.
+    X, y : table of shape (n, d), array-like of shape (n,)
+        Its training data.
+    sample_weight : array-like of shape (n,), default=None
+        Row weights of that fit.
+    method : {"bootstrap", "laplace"}, default="bootstrap"
+        How to make intervals.
+    n_bootstrap : int, default=200
+        Number of refits.
+    level : float, default=0.95
+        Nominal coverage of the intervals.
+    random_state : int, Generator or None, default=None
+        Seed of the bootstrap.
+    progress : callable, default=None
+        Called with the number of refits done and their total after each.
+
+    Returns
+    -------
+    WeightIntervals
+        Estimates and intervals by name.
+
+    References
+    ----------
+    B. Efron (1979), "Bootstrap methods: another look at the jackknife", Annals of
+    Statistics 7, 1-26.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from steelyard import WeightedNB
+    >>> from steelyard.explain import explain_weights
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> clf = WeightedNB(bounds=(0, 2), lam=1.0).fit(X, y)
+    >>> explain_weights(clf, X, y, method="laplace")
+    95 % intervals by laplace
+    <BLANKLINE>
+    attribute_weights_  weight    low   high
+    ----------------------------------------
+    sepal length (cm)    0.128  0.000  0.976
+    sepal width (cm)     0.365  0.000  1.463
+    petal length (cm)    0.670  0.255  1.086
+    petal width (cm)     0.710  0.338  1.082
+    """
+    check_is_fitted(clf)
+    if not isinstance(level, Real) or not 0.0 < float(level) < 1.0:
+        raise ParameterError(
+            f"The 'level' parameter must be between 0 and 1. Got {level!r} instead."
+        )
+    named = {
+        name: np.asarray(value, dtype=np.float64)
+        for name, value in learned_weights(clf).items()
+        if name != "value_weights_"
+    }
+    if method == "laplace":
+        return _laplace(clf, X, y, sample_weight, float(level))
+    if method != "bootstrap":
+        raise ParameterError(
+            "The 'method' parameter must be 'bootstrap' or 'laplace'. Got "
+            f"{method!r} instead."
+        )
+    if not named:
+        raise ParameterError(
+            f"{type(clf).__name__} has no weights with a bootstrap: it learns none per "
+            "attribute. Weights of values change with the cut points of each refit; "
+            "use method='laplace' for them."
+        )
+    if not isinstance(n_bootstrap, Integral) or n_bootstrap < 2:
+        raise ParameterError(
+            "The 'n_bootstrap' parameter must be a whole number of at least 2. Got "
+            f"{n_bootstrap!r} instead."
+        )
+    samples = _bootstrap(
+        clf, X, y, sample_weight, list(named), int(n_bootstrap), random_state, progress
+    )
+    tail = 100.0 * (1.0 - float(level)) / 2.0
+    return WeightIntervals(
+        "bootstrap",
+        float(level),
+        clf.classes_,
+        clf.encoder_.schema_.labels(),
+        named,
+        {name: np.percentile(found, tail, axis=0) for name, found in samples.items()},
+        {
+            name: np.percentile(found, 100.0 - tail, axis=0)
+            for name, found in samples.items()
+        },
+        samples,
+        {},
+    )
+
+
+def _bootstrap(
+    clf: BaseNB,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    names: list[str],
+    n_bootstrap: int,
+    random_state: Any,
+    progress: Callable[[int, int], None] | None,
+) -> dict[str, NDArray[np.float64]]:
+    """Refit to resampled rows; return the weights of every fit by name."""
+    random = np.random.default_rng(random_state)
+    _, labels = np.unique(np.asarray(y), return_inverse=True)
+    n = len(labels)
+    own = np.ones(n) if sample_weight is None else np.asarray(sample_weight, float)
+    n_classes = len(np.unique(labels[own > 0]))
+    found: dict[str, list[Any]] = {name: [] for name in names}
+    for done in range(1, n_bootstrap + 1):
+        times = _resample(random, labels, own, n_classes)
+        with warnings.catch_warnings():
+            # A refit that is separable or slow is part of the uncertainty.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            warnings.simplefilter("ignore", IdentifierWarning)
+            refit = clone(clf).fit(X, y, sample_weight=times * own)
+        for name in names:
+            found[name].append(getattr(refit, name))
+        if progress is not None:
+            progress(done, n_bootstrap)
+    return {name: np.array(values, dtype=np.float64) for name, values in found.items()}
+
+
+def _resample(
+    random: np.random.Generator,
+    labels: NDArray[np.int64],
+    own: NDArray[np.float64],
+    n_classes: int,
+) -> NDArray[np.float64]:
+    """Say how often each row is drawn; every class is, at least once."""
+    n = len(labels)
+    for _ in range(_MOST_DRAWS):
+        times = random.multinomial(n, np.full(n, 1.0 / n)).astype(np.float64)
+        if len(np.unique(labels[(times > 0) & (own > 0)])) == n_classes:
+            return times
+    raise TableError(
+        f"No bootstrap sample of {n} rows has all {n_classes} classes. Leave out or "
+        "merge classes with very few rows, or use method='laplace'."
+    )
+
+
+def _laplace(
+    clf: BaseNB, X: Any, y: Any, sample_weight: Any, level: float
+) -> WeightIntervals:
+    problem, solution = _solved(clf, X, y, sample_weight)
+    weights = solution.weights
+    named = _named(problem, weights)
+    for name, value in named.items():
+        fitted = _side_by_side(name, getattr(clf, name))
+        if fitted.shape != value.shape or not np.allclose(fitted, value, atol=1e-6):
+            raise ParameterError(
+                "A fit to these rows has other weights than the classifier. Pass its "
+                "training data and the row weights of that fit."
+            )
+    free = _between(problem, weights)
+    objective = problem.objective
+    sample = objective.sample(objective.rows.n_rows)
+    if objective.weighting.has_hessian:
+        hessian = sample.hessian(weights)
+    else:
+        curvature = sample.curvature(weights, True)
+        units = np.eye(len(weights))
+        hessian = np.array([sample.product(curvature, unit) for unit in units])
+    deviation = np.zeros(len(weights))
+    if free.any():
+        inner = hessian[np.ix_(free, free)]
+        # Directions that the data do not determine have an infinite deviation.
+        values, vectors = np.linalg.eigh((inner + inner.T) / 2.0)
+        flat = values <= 1e-12 * max(float(values.max(initial=0.0)), 1e-300)
+        inverse = np.where(flat, 0.0, 1.0 / np.where(flat, 1.0, values))
+        variance = (vectors**2) @ inverse
+        variance[(vectors[:, flat] ** 2).sum(axis=1) > 1e-8] = np.inf
+        deviation[free] = np.sqrt(variance)
+    z = float(ndtri(0.5 + level / 2.0))
+    return WeightIntervals(
+        "laplace",
+        level,
+        clf.classes_,
+        clf.encoder_.schema_.labels(),
+        named,
+        _named(problem, np.maximum(weights - z * deviation, problem.lower)),
+        _named(problem, np.minimum(weights + z * deviation, problem.upper)),
+        {},
+        {
+            name: entry != 0.0
+            for name, entry in _named(problem, (~free).astype(np.float64)).items()
+        },
+    )
+
+
+def _solved(
+    clf: BaseNB, X: Any, y: Any, sample_weight: Any
+) -> tuple[Problem, Solution]:
+    """Set the training problem of a classifier up again, and solve it."""
+    own = type(clf)
+    is_plain = isinstance(clf, WeightedNB) and all(
+        getattr(own, name) is getattr(WeightedNB, name) for name in ("fit", "_fit_all")
+    )
+    if not is_plain:
+        raise ParameterError(
+            f"{own.__name__} does not learn its weights from one objective, so "
+            "there is no Hessian. Use method='bootstrap'."
+        )
+    assert isinstance(clf, WeightedNB)
+    training = clf._prepare(X, y, sample_weight)
+    classes = training.classes
+    if clf.multiclass == "one-vs-one" and len(classes) > 2:
+        raise ParameterError(
+            "One-vs-one fits a model for each pair of classes. Use "
+            "method='bootstrap' for its weights."
+        )
+    estimation = clf._estimation()
+    task = Task(
+        training.codes,
+        training.labels,
+        training.row_weights(clf.class_weight),
+        len(classes),
+        lambda counts: estimation.model(counts, classes),
+        clf.n_jobs,
+    )
+    weighed = clf._weigh(task)
+    problem = clf._problem(
+        task, None if weighed is None else weighed.weights, clf.prior
+    )
+    objective = problem.objective
+    if not isinstance(objective.loss, DevianceLoss) or objective.weighting.is_mixture:
+        raise ParameterError(
+            "Laplace's approximation needs a loss that is a negative log-likelihood: "
+            "'log' or 'deviance', and no mixture. Use method='bootstrap'."
+        )
+    if objective.size > _MOST_LAPLACE:
+        raise ParameterError(
+            f"There are {objective.size} weights, too many to invert their Hessian "
+            f"(at most {_MOST_LAPLACE}). Use method='bootstrap'."
+        )
+    solution = problem.solve(clf.solver, float(clf.tol), int(clf.max_iter))
+    return problem, solution
+
+
+def _between(problem: Problem, weights: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which weights lie strictly within their bounds."""
+    near = 1e-8 * np.maximum(1.0, np.abs(weights))
+    return (weights > problem.lower + near) & (weights < problem.upper - near)
+
+
+def _named(
+    problem: Problem, weights: NDArray[np.float64]
+) -> dict[str, NDArray[np.float64]]:
+    """Name a vector of weights; those of values are laid side by side."""
+    return {
+        name: _side_by_side(name, value)
+        for name, value in problem.named(weights).items()
+    }
+
+
+def _side_by_side(name: str, value: Any) -> NDArray[np.float64]:
+    if name == "value_weights_":
+        return np.concatenate(value, axis=1)
+    return np.asarray(value, dtype=np.float64)
+
+
+def _entry_names(
+    shape: tuple[int, ...], attributes: list[str], classes: NDArray[Any]
+) -> list[str]:
+    """Name the entries of an array of weights."""
+    if shape == ():
+        return ["(one)"]
+    if shape == (len(attributes),):
+        return attributes
+    if shape == (len(classes), len(attributes)):
+        return [f"{name} in {c}" for c in classes for name in attributes]
+    return [", ".join(map(str, index)) for index in np.ndindex(*shape)]

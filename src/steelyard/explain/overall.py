@@ -1,0 +1,327 @@
+"""The model as a whole: value tables, importance, weights, parts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from steelyard.classifier import BaseNB
+from steelyard.counts import Counts
+from steelyard.exceptions import ParameterError
+from steelyard.explain.local import LocalExplanation, explain_local
+from steelyard.explain.parts import (
+    ModelKind,
+    evidence_of,
+    kind_of,
+    note_of,
+    one,
+    parts_of,
+)
+from steelyard.explain.tables import AttributeTable, value_tables
+from steelyard.explain.text import as_plain, bar, text_table
+from steelyard.model import NBModel
+
+__all__ = ["GlobalExplanation", "GlobalPart", "explain_global", "learned_weights"]
+
+_WEIGHTS = (
+    "attribute_weights_",
+    "class_attribute_weights_",
+    "value_weights_",
+    "prior_weight_",
+    "alpha_",
+)
+
+
+@dataclass(frozen=True)
+class GlobalPart:
+    """One of the models that a model is made of, with its explanation."""
+
+    name: str
+    share: float
+    explanation: GlobalExplanation
+
+
+@dataclass(frozen=True, repr=False)
+class GlobalExplanation:
+    r"""What a model has learned, attribute by attribute.
+
+    Importance is the mean over rows of the absolute evidence of an attribute for a
+    class against the mean of the others, and the mean of that over classes,
+
+    .. math:: I_j = \frac{1}{K} \sum_c \operatorname{mean}_i
+       \Bigl| t_{ijc} - \frac{1}{K - 1} \sum_{k \ne c} t_{ijk} \Bigr|,
+
+    which for two classes is the mean absolute contribution to the log-odds.
+
+    Attributes
+    ----------
+    kind : {"sum", "mixture", "pairs", "vote", "neighbours"}
+        What the model is; ``note`` says it in a sentence.
+    classes : ndarray of shape (K,)
+        Classes.
+    attributes : list of str
+        Names of the columns.
+    base : ndarray of shape (K,) or None
+        Where the scores start: log priors. None where the model is not one sum.
+    tables : list of AttributeTable
+        Values, counts and contributions of every attribute; empty where the model is
+        not one sum.
+    importance : ndarray of shape (d,) or None
+        Importance of every attribute; that of a model with parts is the mean of its
+        parts by their shares. None where rows are needed and none were given.
+    class_importance : ndarray of shape (d, K) or None
+        The same for each class; None for pairs.
+    source : str
+        What the importance was taken over.
+    weights : dict
+        Learned weights by the names of the fitted attributes.
+    parts : tuple of GlobalPart
+        Halves, pairs or voters, each with an explanation of its own.
+    """
+
+    method: str
+    kind: ModelKind
+    note: str
+    classes: NDArray[Any]
+    attributes: list[str]
+    base: NDArray[np.float64] | None
+    link_scale: float
+    tables: list[AttributeTable]
+    importance: NDArray[np.float64] | None
+    class_importance: NDArray[np.float64] | None
+    source: str
+    weights: dict[str, Any]
+    parts: tuple[GlobalPart, ...]
+
+    def table(self, attribute: str | int) -> AttributeTable:
+        """Return the value table of one attribute, by name or position."""
+        if not self.tables:
+            raise ParameterError(
+                f"{self.note} Value tables are in its parts, if it has any: "
+                "explanation.parts[0].explanation.table(...)."
+            )
+        if isinstance(attribute, str):
+            if attribute not in self.attributes:
+                raise ParameterError(
+                    f"There is no column {attribute!r}. Columns: "
+                    f"{', '.join(self.attributes)}."
+                )
+            attribute = self.attributes.index(attribute)
+        return self.tables[attribute]
+
+    @property
+    def order(self) -> NDArray[np.int64]:
+        """Positions of the attributes by falling importance."""
+        if self.importance is None:
+            return np.arange(len(self.attributes))
+        return np.argsort(-self.importance, kind="stable")
+
+    def plot(self, **options: Any) -> Any:
+        """Draw the model as a nomogram.
+
+        Parameters
+        ----------
+        **options
+            Passed to ``NomogramDisplay.from_explanation``.
+
+        Returns
+        -------
+        NomogramDisplay
+            The picture.
+        """
+        # Imported here: pictures are drawn from explanations, not the other way round.
+        from steelyard.displays import NomogramDisplay
+
+        return NomogramDisplay.from_explanation(self, **options)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, for JSON."""
+        return as_plain(
+            {
+                "method": self.method,
+                "kind": self.kind,
+                "note": self.note,
+                "classes": self.classes,
+                "attributes": self.attributes,
+                "base": self.base,
+                "link_scale": self.link_scale,
+                "importance": self.importance,
+                "class_importance": self.class_importance,
+                "source": self.source,
+                "weights": self.weights,
+                "tables": [table.to_dict() for table in self.tables],
+                "parts": [
+                    {
+                        "name": part.name,
+                        "share": part.share,
+                        **part.explanation.to_dict(),
+                    }
+                    for part in self.parts
+                ],
+            }
+        )
+
+    def __repr__(self) -> str:
+        """List the attributes by importance, and the parts."""
+        k, d = len(self.classes), len(self.attributes)
+        lines = [f"{self.method}: {d} attributes, {k} classes", self.note]
+        weights = self.weights.get("attribute_weights_")
+        if weights is not None and np.shape(weights) != (d,):
+            weights = None
+        headers, numeric = ["attribute"], [False]
+        if weights is not None:
+            headers, numeric = [*headers, "weight"], [*numeric, True]
+        if self.importance is not None:
+            headers, numeric = [*headers, "importance", ""], [*numeric, True, False]
+        rows = []
+        largest = 0.0 if self.importance is None else float(self.importance.max())
+        for j in self.order:
+            line = [self.attributes[j]]
+            if weights is not None:
+                line.append(f"{weights[j]:.3f}")
+            if self.importance is not None:
+                amount = float(self.importance[j])
+                line += [f"{amount:.3f}", bar(amount, largest)]
+            rows.append(line)
+        if len(headers) > 1:
+            lines += ["", text_table(headers, rows, numeric)]
+            if self.importance is not None:
+                lines.append(f"importance: mean absolute evidence over {self.source}")
+        if self.parts:
+            lines.append("")
+        for part in self.parts[:20]:
+            lines.append(f"part: {part.name} (share {part.share:.3f})")
+        if len(self.parts) > 20:
+            lines.append(f"… and {len(self.parts) - 20} more parts")
+        return "\n".join(lines)
+
+
+def explain_global(clf: BaseNB, X: Any = None) -> GlobalExplanation:
+    """Show what a model has learned, attribute by attribute.
+
+    Parameters
+    ----------
+    clf : BaseNB
+        A fitted classifier.
+    X : table of shape (n, d), default=None
+        Rows over which importance is taken. Without them it comes from the training
+        counts, which give the same number as the training rows; for Gaussian
+        attributes, of which counts keep means and variances only, from the fitted
+        densities.
+
+    Returns
+    -------
+    GlobalExplanation
+        Value tables, importance, weights, and the parts of a model that is not one
+        sum.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from steelyard import NaiveBayes
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> NaiveBayes().fit(X, y).explain_global()
+    NaiveBayes: 4 attributes, 3 classes
+    The score of a class is its prior plus one contribution per attribute.
+    <BLANKLINE>
+    attribute          importance
+    -----------------------------------------------
+    petal length (cm)       2.925  ████████████████
+    petal width (cm)        2.910  ███████████████▉
+    sepal length (cm)       2.054  ███████████▎
+    sepal width (cm)        1.126  ██████▏
+    importance: mean absolute evidence over the training counts
+    """
+    check_is_fitted(clf)
+    model = one(clf.model_)
+    rows = None if X is None else explain_local(clf, X)
+    return _explain(
+        model,
+        getattr(clf, "counts_", None),
+        type(clf).__name__,
+        learned_weights(clf),
+        rows,
+    )
+
+
+def learned_weights(clf: Any) -> dict[str, Any]:
+    """Return the weights that a classifier has learned, by name."""
+    return {name: getattr(clf, name) for name in _WEIGHTS if hasattr(clf, name)}
+
+
+def _explain(
+    model: Any,
+    counts: Counts | None,
+    method: str,
+    weights: dict[str, Any],
+    rows: LocalExplanation | None,
+) -> GlobalExplanation:
+    is_sum = isinstance(model, NBModel)
+    tables = value_tables(model, counts) if is_sum else []
+    parts = _parts(model, counts, method, rows)
+    by_class, source = None, "the given rows"
+    if rows is not None and rows.contributions is not None:
+        by_row = np.abs(evidence_of(rows.contributions)) * rows.link_scale
+        by_class = by_row.mean(axis=0)
+    elif tables and all(table.importance is not None for table in tables):
+        by_class = np.array([table.importance for table in tables])
+    importance = None if by_class is None else by_class.mean(axis=1)
+    if importance is None and parts:
+        importance = _mean_of_parts(parts)
+    if rows is None:
+        source = "the training counts"
+        if len(model.schema.gaussian):
+            source += ", by the fitted densities for Gaussian attributes"
+    return GlobalExplanation(
+        method,
+        kind_of(model),
+        note_of(model),
+        model.classes,
+        model.schema.labels(),
+        model.log_prior if is_sum else None,
+        float(getattr(model, "link_scale", 1.0)),
+        tables,
+        importance,
+        by_class,
+        source,
+        weights,
+        parts,
+    )
+
+
+def _parts(
+    model: Any, counts: Counts | None, method: str, rows: LocalExplanation | None
+) -> tuple[GlobalPart, ...]:
+    pairs = getattr(model, "pairs", None)
+    found = []
+    for k, part in enumerate(parts_of(model)):
+        own_counts = counts
+        if counts is not None and pairs is not None:
+            own_counts = _counts_of_pair(counts, pairs[k])
+        own_rows = None if rows is None else rows.parts[k].explanation
+        explanation = _explain(part.model, own_counts, method, {}, own_rows)
+        found.append(GlobalPart(part.name, part.share, explanation))
+    return tuple(found)
+
+
+def _counts_of_pair(counts: Counts, pair: tuple[int, int]) -> Counts:
+    """Return the counts of the rows of two classes."""
+    own = list(pair)
+    moments = type(counts.moments)(
+        counts.moments.weight[:, own],
+        counts.moments.mean[:, own],
+        counts.moments.squares[:, own],
+    )
+    return Counts(counts.schema, counts.by_class[own], counts.by_code[:, own], moments)
+
+
+def _mean_of_parts(parts: tuple[GlobalPart, ...]) -> NDArray[np.float64] | None:
+    found = [part.explanation.importance for part in parts]
+    if any(importance is None for importance in found):
+        return None
+    shares = np.array([part.share for part in parts])
+    return np.asarray(np.average(np.array(found), axis=0, weights=shares))

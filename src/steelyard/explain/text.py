@@ -1,0 +1,79 @@
+"""Explanations as plain text, and as plain data for JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+__all__ = ["as_plain", "bar", "shortened", "signed", "text_table"]
+
+_BLOCKS = " ▏▎▍▌▋▊▉█"
+
+
+def shortened(text: str, width: int) -> str:
+    """Cut a long text in the middle, since long names often begin alike.
+
+    Examples
+    --------
+    >>> shortened("concave points error of the cell", 14)
+    'concave p…cell'
+    """
+    if len(text) <= width:
+        return text
+    tail = (width - 1) // 3
+    return f"{text[: width - 1 - tail]}…{text[len(text) - tail :]}"
+
+
+def signed(amount: float) -> str:
+    """Write an amount of evidence."""
+    return f"{amount:+.2f}" if math.isfinite(amount) else f"{amount:+}"
+
+
+def bar(amount: float, largest: float, width: int = 16) -> str:
+    """Draw a number as a bar of eighths of characters."""
+    if not largest > 0.0 or not math.isfinite(amount):
+        return ""
+    eighths = round(8 * width * min(abs(amount) / largest, 1.0))
+    return "█" * (eighths // 8) + _BLOCKS[eighths % 8].strip()
+
+
+def text_table(
+    headers: Sequence[str], rows: Sequence[Sequence[str]], numeric: Sequence[bool]
+) -> str:
+    """Lay out rows in columns; numeric ones are set flush right."""
+    cells = [[shortened(cell, 48) for cell in row] for row in [headers, *rows]]
+    widths = [max(len(row[k]) for row in cells) for k in range(len(headers))]
+    lines = [
+        "  ".join(
+            cell.rjust(width) if right else cell.ljust(width)
+            for cell, width, right in zip(row, widths, numeric, strict=True)
+        ).rstrip()
+        for row in cells
+    ]
+    return "\n".join([lines[0], "-" * max(map(len, lines)), *lines[1:]])
+
+
+def as_plain(value: Any) -> Any:
+    """Turn arrays and scalars into what JSON holds; numbers that are not finite: None.
+
+    Examples
+    --------
+    >>> as_plain({"a": np.array([1.0, -np.inf]), 2: (np.int64(3), "b")})
+    {'a': [1.0, None], '2': [3, 'b']}
+    """
+    if isinstance(value, np.ndarray):
+        return as_plain(value.tolist())
+    if isinstance(value, Mapping):
+        return {str(key): as_plain(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [as_plain(entry) for entry in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return str(value)

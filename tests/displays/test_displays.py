@@ -1,0 +1,234 @@
+"""Pictures: each can be drawn, into given axes too, and no label lies on another."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import steelyard as sy
+from steelyard.displays import (
+    NomogramDisplay,
+    RegularizationPathDisplay,
+    ReliabilityDisplay,
+    SolverTraceDisplay,
+    ValueCurveDisplay,
+    WaterfallDisplay,
+    WeightBarsDisplay,
+    WeightHeatmapDisplay,
+    regularization_path,
+)
+from steelyard.exceptions import ParameterError
+from steelyard.explain import explain_weights
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+plt = pytest.importorskip("matplotlib.pyplot")
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    plt.close("all")
+
+
+def wide(n_columns, n_classes, seed=0):
+    """A table with many columns, long names, odd signs, numbers and holes."""
+    random = np.random.default_rng(seed)
+    n = 150
+    y = random.integers(0, n_classes, n)
+    columns = {}
+    for j in range(n_columns):
+        name = f"a rather long name of the column that has number ${j}$ & more"
+        if j % 4 == 0:
+            columns[name] = y * (j % 3) + random.normal(size=n)
+        else:
+            noise = random.integers(0, 2 + j % 7, n)
+            codes = np.where(random.random(n) < 0.5, y % (2 + j % 7), noise)
+            names = [f"value_{v}/of$long^kind" for v in range(9)]
+            columns[name] = np.array(names, dtype=object)[codes]
+            columns[name][random.random(n) < 0.05] = None
+    labels = np.array([f"class_{c} with_a_long name" for c in range(n_classes)])
+    return pd.DataFrame(columns), labels[y]
+
+
+@pytest.fixture(scope="module")
+def small():
+    X, y = wide(6, 2)
+    return sy.NaiveBayes().fit(X, y), X, y
+
+
+def overlaps(axes):
+    """Pairs of texts within axes that lie on each other."""
+    figure = axes.figure
+    figure.draw_without_rendering()
+    renderer = figure.canvas.get_renderer()
+    texts = [t for t in axes.texts if t.get_text() and t.get_visible()]
+    texts += [t for t in axes.get_yticklabels() if t.get_text()]
+    boxes = np.array([t.get_window_extent(renderer).extents for t in texts])
+    # Extents have a margin; letters themselves are about so much smaller.
+    margin = np.array([0.05, 0.15]) * (boxes[:, 2:] - boxes[:, :2])
+    low, high = boxes[:, :2] + margin, boxes[:, 2:] - margin
+    meet = ((low[:, None] < high) & (low < high[:, None])).all(axis=2)
+    pairs = np.argwhere(np.triu(meet, 1))
+    return [(texts[a].get_text(), texts[b].get_text()) for a, b in pairs]
+
+
+@pytest.mark.parametrize("n_classes", [2, 5])
+@pytest.mark.parametrize("numeric", ["mdl", "gaussian"])
+def test_labels_of_a_nomogram_with_forty_attributes_do_not_overlap(n_classes, numeric):
+    X, y = wide(40, n_classes)
+    clf = sy.NaiveBayes(numeric=numeric).fit(X, y)
+    display = NomogramDisplay.from_estimator(clf, row=X[:1])
+    assert len(display.ax_.get_yticks()) == 41 + 2 * (n_classes == 2)
+    assert overlaps(display.ax_) == []
+
+
+def test_a_nomogram_places_dots_at_the_evidence(small):
+    clf, _, _ = small
+    found = clf.explain_global()
+    display = found.plot(max_attributes=1)
+    table = found.tables[found.order[0]]
+    dots = display.ax_.collections[0].get_offsets()[:, 0]
+    np.testing.assert_allclose(sorted(dots), sorted(table.evidence[1:, 1]))
+
+
+def test_a_nomogram_refuses_what_is_not_one_sum(small):
+    _, X, y = small
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        clf = sy.method("RNB").fit(X, y)
+    with pytest.raises(ParameterError, match="draw a part"):
+        NomogramDisplay.from_estimator(clf)
+    assert clf.explain_global().parts[0].explanation.plot().ax_
+    with pytest.raises(ParameterError, match="not among the classes"):
+        NomogramDisplay.from_estimator(small[0], target="nobody")
+
+
+def test_a_waterfall_ends_at_the_log_odds(small):
+    clf, X, _ = small
+    display = WaterfallDisplay.from_estimator(clf, X, row=2, max_attributes=3)
+    total = display.ax_.patches[-1].get_width()
+    assert total == pytest.approx(clf.explain_local(X).evidence(2).total, abs=1e-12)
+    labels = [t.get_text() for t in display.ax_.get_yticklabels()]
+    assert labels[-2:] == ["3 other attributes", "sum"]
+    assert overlaps(display.ax_) == []
+
+
+@pytest.mark.parametrize("n_classes", [2, 9])
+@pytest.mark.parametrize("attribute", [0, 1])
+@pytest.mark.parametrize("numeric", ["equal-width", "gaussian"])
+def test_value_curves_draw_every_kind_of_attribute(n_classes, attribute, numeric):
+    X, y = wide(2, n_classes)
+    clf = sy.NaiveBayes(numeric=numeric, missing="value").fit(X, y)
+    display = ValueCurveDisplay.from_estimator(clf, attribute)
+    assert display.figure_ is display.ax_.figure
+    display.figure_.draw_without_rendering()
+
+
+def test_weight_bars_show_weights_intervals_or_importance(small):
+    clf, X, y = small
+    assert "importance" in WeightBarsDisplay.from_estimator(clf).ax_.get_xlabel()
+    weighted = sy.WeightedNB(lam=1.0).fit(X, y)
+    display = WeightBarsDisplay.from_estimator(weighted)
+    widths = [bar.get_width() for bar in display.ax_.patches]
+    np.testing.assert_allclose(widths, sorted(weighted.attribute_weights_)[::-1])
+    found = explain_weights(weighted, X, y, method="laplace")
+    assert "95 % intervals by laplace" in found.plot().ax_.get_xlabel()
+    with pytest.raises(ParameterError, match="no intervals of"):
+        found.plot(name="alpha_")
+    with pytest.raises(ParameterError, match="needs rows"):
+        WeightBarsDisplay.from_estimator(sy.method("LWNB").fit(X, y))
+
+
+def test_heat_map_shows_class_weights_or_importance():
+    X, y = wide(12, 4)
+    clf = sy.ClassAttributeWeightedNB(lam=1.0).fit(X, y)
+    display = WeightHeatmapDisplay.from_estimator(clf)
+    assert display.values.shape == (4, 12)
+    order = clf.explain_global().order
+    np.testing.assert_array_equal(
+        display.values, clf.class_attribute_weights_[:, order]
+    )
+    plain = WeightHeatmapDisplay.from_estimator(sy.NaiveBayes().fit(X, y))
+    assert plain.title.startswith("importance")
+
+
+def test_reliability_of_perfect_probabilities_is_on_the_line():
+    proba = np.repeat([0.25, 0.75], 40)
+    happened = np.concatenate([np.arange(40) % 4 == 0, np.arange(40) % 4 != 0])
+    display = ReliabilityDisplay(proba, happened).plot()
+    assert display.error_ == pytest.approx(0.0, abs=1e-12)
+    wrong = ReliabilityDisplay(1.0 - proba, happened).plot()
+    assert wrong.error_ == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_reliability_of_a_classifier(n_classes):
+    X, y = wide(4, n_classes)
+    clf = sy.NaiveBayes().fit(X, y)
+    display = ReliabilityDisplay.from_estimator(clf, X, y)
+    assert 0.0 <= display.error_ <= 1.0
+    with pytest.raises(ParameterError, match="not among the classes"):
+        ReliabilityDisplay.from_estimator(clf, X, y, target="nobody")
+
+
+@pytest.mark.parametrize(
+    ("acronym", "settings"),
+    [
+        ("WANBIA-CLL", {}),
+        ("ENB", {"multiclass": "one-vs-one"}),
+        ("BNB", {}),
+        ("CWNB", {}),
+        ("DWNB", {}),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_traces_of_all_kinds_of_fits_are_drawn(acronym, settings):
+    X, y = wide(4, 3)
+    clf = sy.method(acronym, **settings).fit(X, y)
+    SolverTraceDisplay.from_estimator(clf).figure_.draw_without_rendering()
+
+
+def test_a_model_without_a_record_has_no_trace(small):
+    with pytest.raises(ParameterError, match="no record of iterations"):
+        SolverTraceDisplay.from_estimator(small[0])
+
+
+def test_a_path_ends_at_naive_bayes_and_names_its_lines(small):
+    _, X, y = small
+    calls = []
+    found = regularization_path(
+        sy.WeightedNB(),
+        X,
+        y,
+        path=[0.1, 10.0, 1e7],
+        progress=lambda *done: calls.append(done),
+    )
+    assert found.weights.shape == (3, 6) and calls[-1] == (3, 3)
+    np.testing.assert_allclose(found.weights[-1], 1.0, atol=1e-3)
+    display = RegularizationPathDisplay(found, max_named=4).plot()
+    assert len(display.ax_.texts) == 4
+    assert overlaps(display.ax_) == []
+    with pytest.raises(ParameterError, match="no setting"):
+        regularization_path(sy.NaiveBayes(), X, y)
+
+
+def test_pictures_go_into_axes_that_are_given(small):
+    clf, X, y = small
+    weighted = sy.WeightedNB(lam=1.0).fit(X, y)
+    _, axes = plt.subplots(2, 4, figsize=(20, 10))
+    displays = [
+        NomogramDisplay.from_estimator(clf, ax=axes[0, 0]),
+        WaterfallDisplay.from_estimator(clf, X, ax=axes[0, 1]),
+        ValueCurveDisplay.from_estimator(clf, 1, ax=axes[0, 2]),
+        WeightBarsDisplay.from_estimator(clf, ax=axes[0, 3]),
+        WeightHeatmapDisplay.from_estimator(clf, ax=axes[1, 0]),
+        ReliabilityDisplay.from_estimator(clf, X, y, ax=axes[1, 1]),
+        SolverTraceDisplay.from_estimator(weighted, ax=axes[1, 2]),
+        RegularizationPathDisplay.from_estimator(
+            sy.WeightedNB(), X, y, path=[1.0, 10.0], ax=axes[1, 3]
+        ),
+    ]
+    for display, ax in zip(displays, axes.flat, strict=True):
+        assert display.ax_ is ax and display.figure_ is ax.figure

@@ -1,0 +1,499 @@
+"""Comparisons: the same folds, every fit a row, interrupted and resumed."""
+
+import errno
+import io
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+
+import steelyard as sy
+from steelyard.exceptions import ParameterError, TableError
+from steelyard.experiments import journal as journals
+from steelyard.experiments._progress import Progress
+from steelyard.experiments._work import Task, split_rows
+from steelyard.experiments.data import DataSet, load_dataset
+from steelyard.experiments.journal import JournalError, read_journal
+from steelyard.experiments.protocols import PROTOCOLS, discretize_whole
+from steelyard.experiments.results import COLUMNS, Results
+from steelyard.experiments.runner import compare, resolve_methods
+from steelyard.experiments.yardsticks import YARDSTICKS
+
+TIMES = ("fit_seconds", "predict_seconds", "peak_memory_mb")
+
+
+class Failing(ClassifierMixin, BaseEstimator):
+    """Raises an error, or ends the process, at tables of a certain number of rows."""
+
+    def __init__(self, rows=None, deadly=False):
+        self.rows = rows
+        self.deadly = deadly
+
+    def fit(self, X, y):
+        if self.rows is None or len(X) == self.rows:
+            if self.deadly:
+                os._exit(1)
+            raise RuntimeError("no\nluck")
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return np.repeat(self.classes_[:1], len(X))
+
+
+def mixed(n=60, classes=("no", "yes")):
+    """Return a small data set with numbers, text and holes."""
+    rng = np.random.default_rng(0)
+    target = np.array(classes)[np.arange(n) % len(classes)]
+    number = rng.normal(size=n) + 1.5 * (target == classes[0])
+    number[::9] = np.nan
+    colour = np.where(rng.random(n) < 0.3, "red", np.where(target == "no", "b", "c"))
+    table = pd.DataFrame({"number": number, "colour": colour.astype(object)})
+    table.loc[4, "colour"] = None
+    return DataSet("mixed", table, target)
+
+
+def timeless(results):
+    kept = [name for name in COLUMNS if name not in TIMES]
+    return [{name: row[name] for name in kept} for row in results.rows]
+
+
+# ------------------------------------------------------------------------------ results
+
+
+def test_rows_have_every_field_and_folds_are_those_of_scikit_learn():
+    data = mixed()
+    results = sy.compare("NB", data, folds=5, seed=3, repeats=2, n_jobs=1)
+    assert len(results) == 10
+    assert all(set(row) == set(COLUMNS) for row in results.rows)
+    expected = [
+        score
+        for repeat in range(2)
+        for score in cross_val_score(
+            sy.method("NB"),
+            data.table,
+            data.target,
+            cv=StratifiedKFold(5, shuffle=True, random_state=3 + repeat),
+        )
+    ]
+    found = results.values("accuracy", "mixed", "NB")
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert results.matrix("accuracy")[0, 0] == pytest.approx(np.mean(expected))
+    first = results.rows[0]
+    assert (first["protocol"], first["status"]) == ("honest", "ok")
+    assert (first["n_train"], first["n_test"], first["n_classes"]) == (48, 12, 2)
+    assert first["fit_seconds"] > 0.0
+
+
+@pytest.mark.slow
+def test_number_of_processes_does_not_matter_even_if_one_of_them_dies(tmp_path):
+    # 61 rows in three folds: one fold has 40 training rows, the others 41.
+    data = [mixed(61), "sklearn:iris"]
+    methods = ["NB", ("bad", Failing(41)), ("deadly", Failing(40, deadly=True))]
+    path = tmp_path / "r.jsonl"
+    one = compare(methods[:2], data, folds=3, n_jobs=1)
+    two = compare(methods, data, folds=3, n_jobs=2, journal=path)
+    assert two.datasets == ["mixed", "iris"]
+    assert two.methods == ["NB", "bad", "deadly"]
+    assert timeless(two.select(method=["NB", "bad"])) == timeless(one)
+    (died,) = two.select(method="deadly").failures
+    assert (died["dataset"], died["fold"]) == ("mixed", 0)
+    assert "process died" in died["error"]
+    assert timeless(Results.from_journal(path)) == timeless(two)
+
+
+def test_failing_fit_is_a_row_with_its_error_and_the_others_go_on():
+    results = compare(["NB", ("bad", Failing(40))], mixed(), folds=3, n_jobs=1)
+    assert [row["method"] for row in results.failures] == ["bad"] * 3
+    bad = results.failures[0]
+    assert bad["error"] == "RuntimeError: no luck"
+    assert bad["accuracy"] is None and bad["n_train"] == 40
+    assert np.isnan(results.values("accuracy", "mixed", "bad")).all()
+    accuracy = results.matrix("accuracy")[0]
+    assert accuracy[0] > 0.5 and np.isnan(accuracy[1])
+    assert "6 fits" in repr(results) and "3 failed" in repr(results)
+    assert "-" in results.table()
+
+
+def test_classifier_without_probabilities_has_no_log_loss():
+    results = compare("SVM", mixed(), folds=3, n_jobs=1)
+    row = results.rows[0]
+    assert row["log_loss"] is row["brier"] is row["ece"] is None
+    assert 0.5 < row["auc"] <= 1.0
+
+
+def test_small_class_draws_a_warning_and_is_counted_where_training_lacks_it():
+    data = mixed()
+    target = data.target.copy().astype(object)
+    target[0] = "rare"
+    data = DataSet("mixed", data.table, target.astype(str))
+    with pytest.warns(UserWarning, match=r"1 class of fewer than 4 rows \(rare\)"):
+        results = compare(["NB", "SVM"], data, folds=4, n_jobs=1)
+    assert not results.failures
+    unseen = results.values("n_unseen_class", "mixed", "NB")
+    assert sorted(unseen) == [0, 0, 0, 1]
+    assert np.isfinite(results.matrix("log_loss")[0, 0])
+
+
+def test_rows_are_split_without_classes_where_all_are_small():
+    target = np.repeat(["a", "b", "c"], 3)
+    splits = split_rows(target, 4, seed=1)
+    assert sorted(np.concatenate([test for _, test in splits])) == list(range(9))
+
+
+def test_facts_of_fitted_classifiers_are_kept():
+    results = compare(["RNB", "WANBIA-CLL"], "sklearn:iris", folds=3, n_jobs=1)
+    rnb, wanbia = results.rows[:2]
+    assert 0.0 <= rnb["extra"]["alpha"] <= 1.0
+    assert 0.0 < wanbia["extra"]["selected"] <= 1.0 and wanbia["extra"]["n_iter"] > 0
+
+
+@pytest.mark.parametrize("name", sorted(YARDSTICKS))
+def test_yardsticks_take_tables_with_text_and_holes(name):
+    results = compare(name, mixed(200), folds=2, n_jobs=1)
+    assert results.methods == [name] and not results.failures
+    assert results.matrix("accuracy")[0, 0] > 0.6
+
+
+def test_svm_is_a_yardstick_that_has_an_acronym():
+    assert sy.method("svm", C=0.5)[-1].C == 0.5
+    with pytest.raises(ParameterError, match="SVM cannot be made like this"):
+        sy.method("SVM", alpha=1.0)
+
+
+def test_threads_and_seeds_are_set_in_every_part():
+    pipeline = make_pipeline(RandomForestClassifier(n_estimators=3, n_jobs=2))
+    one, other = (
+        compare(("forest", pipeline), "sklearn:iris", folds=2, n_jobs=1)
+        for _ in range(2)
+    )
+    assert timeless(one) == timeless(other) and not one.failures
+    assert pipeline[-1].random_state is None and pipeline[-1].n_jobs == 2
+
+
+def test_warnings_of_fits_are_counted_not_shown():
+    table = mixed().table.assign(id=[f"row {i}" for i in range(60)])
+    results = compare("NB", DataSet("d", table, mixed().target), folds=2, n_jobs=1)
+    assert [row["warnings"] for row in results.rows] == [1, 1]
+
+
+# ---------------------------------------------------------------------------- protocols
+
+
+def test_both_protocols_stand_side_by_side_and_the_published_one_sees_all_rows():
+    data = load_dataset("sklearn:wine")
+    results = compare(
+        "NB", data, protocol=["honest", "published-rnb"], folds=5, n_jobs=1
+    )
+    assert results.protocols == ["honest", "published-rnb"]
+    whole = discretize_whole(data.table, data.target)
+    expected = cross_val_score(
+        sy.method("NB", cardinality="declared"),
+        whole,
+        data.target,
+        cv=StratifiedKFold(5, shuffle=True, random_state=1),
+    )
+    found = results.values("accuracy", "wine", "NB", "published-rnb")
+    np.testing.assert_allclose(found, expected)
+    with pytest.raises(ParameterError, match="several protocols: name one"):
+        results.matrix("accuracy")
+    honest = results.select(protocol="honest")
+    assert honest.protocols == ["honest"] and honest.matrix("accuracy").shape == (1, 1)
+
+
+def test_gaussian_methods_keep_their_numbers_where_others_get_bins():
+    prepared = PROTOCOLS["published-cwnb"].prepare(mixed())
+    assert prepared.table_for(sy.method("GNB"))["number"].dtype == np.float64
+    assert not prepared.numbers.isna().any().any()
+    assert prepared.numbers["colour"][4] in {"b", "c", "red"}
+    bins = prepared.table_for(sy.method("NB"))["number"]
+    assert len(bins.cat.categories) == 10
+
+
+def test_exponential_protocol_makes_every_method_gaussian_and_pairs_classes():
+    protocol = PROTOCOLS["published-exponential"]
+    nb = protocol.adapt(sy.method("NB"), 2)
+    assert (nb.numeric, nb.smoothing, nb.prior) == ("gaussian", "laplace", "frequency")
+    assert protocol.adapt(sy.method("LNB"), 3).multiclass == "one-vs-one"
+    assert protocol.adapt(sy.method("LNB"), 2).multiclass == "native"
+    other = LogisticRegression()
+    assert protocol.adapt(other, 3).get_params() == other.get_params()
+    results = compare(
+        ["NB", "LNB"], "sklearn:iris", protocol=protocol.name, folds=3, n_jobs=1
+    )
+    assert not results.failures and (results.matrix("accuracy") > 0.9).all()
+
+
+# ------------------------------------------------------------------------------ journal
+
+
+def test_finished_run_is_read_not_run_again(tmp_path, monkeypatch):
+    path = tmp_path / "r.jsonl"
+    first = compare("NB", mixed(), folds=3, journal=path, n_jobs=1)
+    size = path.stat().st_size
+    again = compare("NB", mixed(), folds=3, journal=path, n_jobs=1)
+    assert again.rows == first.rows and path.stat().st_size == size
+
+
+def test_part_of_a_run_is_completed_to_the_same_table(tmp_path):
+    path = tmp_path / "r.jsonl"
+    methods = ["NB", "LogisticRegression"]
+    whole = compare(methods, mixed(), folds=3, repeats=2, n_jobs=1)
+    compare(methods, mixed(), folds=3, repeats=2, journal=path, n_jobs=1)
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:6]) + lines[6][:50])
+    resumed = compare(methods, mixed(), folds=3, repeats=2, journal=path, n_jobs=1)
+    assert timeless(resumed) == timeless(whole)
+
+
+def test_errors_stay_unless_they_are_to_be_tried_again(tmp_path):
+    path = tmp_path / "r.jsonl"
+    flag = tmp_path / "flag"
+    clf = ("sometimes", Sometimes(str(flag)))
+    assert len(compare(clf, mixed(), folds=2, journal=path, n_jobs=1).failures) == 2
+    flag.touch()
+    assert len(compare(clf, mixed(), folds=2, journal=path, n_jobs=1).failures) == 2
+    mended = compare(clf, mixed(), folds=2, journal=path, n_jobs=1, retry_errors=True)
+    assert not mended.failures and len(mended) == 2
+
+
+class Sometimes(Failing):
+    def __init__(self, flag=""):
+        self.flag = flag
+        self.rows = 0 if Path(flag).exists() else None
+        self.deadly = False
+
+    def get_params(self, deep=True):
+        return {"flag": self.flag}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"seed": 2}, {"folds": 4}, {"repeats": 2}, {"protocol": "published-rnb"}],
+)
+def test_result_file_of_other_settings_is_refused(tmp_path, change):
+    path = tmp_path / "r.jsonl"
+    settings = {"folds": 3, "journal": path, "n_jobs": 1}
+    compare("NB", mixed(), **settings)
+    with pytest.raises(JournalError, match="other settings"):
+        compare("NB", mixed(), **{**settings, **change})
+    with pytest.raises(JournalError, match=r"methods\['RNB'\] is new"):
+        compare("RNB", mixed(), **settings)
+    with pytest.raises(JournalError, match="fingerprint"):
+        data = mixed()
+        compare("NB", DataSet("mixed", data.table, data.target[::-1]), **settings)
+
+
+def test_full_disk_ends_the_run_and_keeps_what_was_written(tmp_path, monkeypatch):
+    path = tmp_path / "r.jsonl"
+    compare("NB", mixed(), folds=2, journal=path, n_jobs=1)
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:2]))
+
+    def full_disk(file, data):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(journals.os, "write", full_disk)
+        with pytest.raises(OSError, match="cannot be written"):
+            compare("NB", mixed(), folds=2, journal=path, n_jobs=1)
+    assert path.read_bytes() == b"".join(lines[:2])
+    assert len(compare("NB", mixed(), folds=2, journal=path, n_jobs=1)) == 2
+
+
+# ------------------------------------------------------------------- kill and control-C
+
+SCRIPT = """
+import sys, time
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+from steelyard.experiments.runner import compare
+
+class Slow(LogisticRegression):
+    def fit(self, X, y):
+        time.sleep(0.05)
+        return super().fit(X, y)
+
+if __name__ == "__main__":
+    methods = ["NB", ("slow", Slow(max_iter=500)), "SVM"]
+    try:
+        compare(methods, ["sklearn:iris", "sklearn:wine"], folds=5, n_jobs=2,
+                journal=sys.argv[1], progress=False)
+    except KeyboardInterrupt:
+        sys.exit(130)
+"""
+
+
+def launch(tmp_path, path):
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    with (tmp_path / "noise").open("wb") as noise:
+        return subprocess.Popen(
+            [sys.executable, str(script), str(path)],
+            stderr=noise,
+            start_new_session=True,
+        )
+
+
+def wait_for_growth(path, process, lines):
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and process.poll() is None:
+        if path.exists() and path.read_bytes().count(b"\n") >= lines:
+            return
+        time.sleep(0.005)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
+def test_run_that_is_killed_and_interrupted_ends_with_the_same_table(tmp_path):
+    path = tmp_path / "r.jsonl"
+    for signum, status in ((signal.SIGKILL, -signal.SIGKILL), (signal.SIGINT, 130)):
+        before = path.read_bytes().count(b"\n") if path.exists() else 0
+        process = launch(tmp_path, path)
+        wait_for_growth(path, process, before + 5)
+        os.killpg(process.pid, signum)
+        assert process.wait(timeout=60) == status
+        assert (tmp_path / "noise").read_bytes() == b""
+        # Nobody writes any more.
+        size = path.stat().st_size
+        time.sleep(0.2)
+        assert path.stat().st_size == size
+        assert 0 < len(read_journal(path)[1]) < 30
+    assert launch(tmp_path, path).wait() == 0
+    methods = ["NB", ("slow", LogisticRegression(max_iter=500)), "SVM"]
+    expected = compare(methods, ["sklearn:iris", "sklearn:wine"], folds=5, n_jobs=1)
+    assert timeless(Results.from_journal(path)) == timeless(expected)
+
+
+# ----------------------------------------------------------------------------- settings
+
+
+def test_methods_may_be_given_in_every_form():
+    found = resolve_methods(
+        ["nb", "wanbia", ("mine", DummyClassifier()), LogisticRegression(), "svm"]
+    )
+    assert list(found) == ["NB", "wanbia", "mine", "LogisticRegression", "SVM"]
+    assert list(resolve_methods({"a": DummyClassifier()})) == ["a"]
+    assert list(resolve_methods(("one", DummyClassifier()))) == ["one"]
+    assert list(resolve_methods(("NB", "RNB"))) == ["NB", "RNB"]
+    every = resolve_methods("all")
+    assert list(every) == [entry.acronym for entry in sy.methods()]
+
+
+@pytest.mark.parametrize(
+    "methods, says",
+    [
+        ("RBN", r"no method 'RBN'\. The nearest is .*Yardsticks: SVM"),
+        (["NB", "nb"], "Two methods are named 'NB'"),
+        ([("x", 3)], "3 is no classifier"),
+        ([], "No method is given"),
+    ],
+)
+def test_methods_that_cannot_be_are_refused(methods, says):
+    with pytest.raises(ParameterError, match=says):
+        resolve_methods(methods)
+
+
+@pytest.mark.parametrize(
+    "settings, says",
+    [
+        ({"folds": 1}, "'folds' must be a whole number of at least 2"),
+        ({"repeats": 0}, "'repeats'"),
+        ({"seed": -1}, "'seed'"),
+        ({"folds": 2.5}, "'folds'"),
+        ({"protocol": "onest"}, "Did you mean 'honest'"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(settings, says):
+    with pytest.raises(ParameterError, match=says):
+        compare("NB", mixed(), n_jobs=1, **settings)
+
+
+def test_data_that_cannot_be_are_refused_before_anything_runs():
+    one = DataSet("one", mixed().table, np.repeat("a", 60))
+    with pytest.raises(TableError, match="has 1 class"):
+        compare("NB", [mixed(), one], n_jobs=1)
+    with pytest.raises(TableError, match="fewer than 100 folds"):
+        compare("NB", mixed(), folds=100, n_jobs=1)
+    with pytest.raises(ParameterError, match="Two data sets are named"):
+        compare("NB", [mixed(), mixed()], n_jobs=1)
+    with pytest.raises(ParameterError, match="No data set"):
+        compare("NB", [], n_jobs=1)
+
+
+def test_table_and_labels_may_be_given_as_a_triple():
+    data = mixed()
+    triple = ("mixed", data.table.to_numpy(), list(data.target))
+    results = compare("NB", triple, folds=2, n_jobs=1)
+    assert results.datasets == ["mixed"] and not results.failures
+
+
+def test_csv_file_is_compared_by_its_path(tmp_path):
+    data = mixed()
+    path = tmp_path / "file.csv"
+    data.table.assign(answer=data.target).to_csv(path, index=False)
+    results = compare("NB", path, target="answer", folds=2, n_jobs=1)
+    assert results.datasets == ["file"]
+
+
+# ------------------------------------------------------------------------------ results
+
+
+def test_results_refuse_unknown_names_and_say_what_there_is(tmp_path):
+    results = compare("NB", mixed(), folds=2, n_jobs=1)
+    with pytest.raises(ParameterError, match="no metric 'acuracy'"):
+        results.matrix("acuracy")
+    with pytest.raises(ParameterError, match="no fits of 'RNB' on 'mixed'"):
+        results.values("accuracy", "mixed", "RNB")
+    with pytest.raises(ParameterError, match="no field 'color'"):
+        results.select(color=1)
+    with pytest.raises(ParameterError, match="no protocol 'x'"):
+        results.matrix("accuracy", "x")
+    results.to_csv(tmp_path / "rows.csv")
+    table = pd.read_csv(tmp_path / "rows.csv")
+    assert list(table.columns) == list(COLUMNS) and len(table) == 2
+
+
+# ----------------------------------------------------------------------------- progress
+
+
+def test_progress_says_what_runs_what_is_left_and_how_long():
+    tasks = [Task("honest", name, 0, 0, ("NB", "RNB"), 10.0) for name in "abc"]
+    now = [0.0]
+    shown = Progress(tasks, 2, False, clock=lambda: now[0])
+    assert shown.text() == "0 of 6 fits · running a fold 1, b fold 1"
+    now[0] = 30.0
+    shown.done(tasks[1], [{"status": "ok"}, {"status": "error"}])
+    assert shown.text() == (
+        "2 of 6 fits · 1 failed · about 1 min 00 s left · running a fold 1, c fold 1"
+    )
+    shown.done(tasks[0], [{"status": "ok"}] * 2)
+    shown.done(tasks[2], [{"status": "ok"}] * 2)
+    assert shown.text() == "6 of 6 fits · 1 failed"
+
+
+def test_progress_is_drawn_on_a_terminal():
+    console = pytest.importorskip("rich.console").Console(
+        file=io.StringIO(), force_terminal=True, width=100
+    )
+    task = Task("honest", "iris", 0, 2, ("NB",), 1.0)
+    with Progress([task], 1, True, console) as shown:
+        shown.done(task, [{"status": "ok"}])
+    assert "1 of 1 fits" in console.file.getvalue()
+
+
+def test_progress_is_silent_where_there_is_no_terminal(capsys):
+    compare("NB", mixed(), folds=2, n_jobs=1, progress=True)
+    assert capsys.readouterr().err == ""

@@ -1,0 +1,273 @@
+"""The web page: its data, its scoring in Node, and all of it in a browser."""
+
+import json
+import re
+import shutil
+import subprocess
+from importlib.resources import files
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import steelyard as sy
+from steelyard.exceptions import ParameterError
+from steelyard.explain.page import page_data
+
+HOSTILE = [
+    "</script><script>window.hacked = 1</script>",
+    "<img src=x onerror='window.hacked = 2'>",
+    "@@DATA@@",
+    '" onfocus="window.hacked = 3" autofocus="',
+]
+
+
+def embedded(path):
+    """Read the model out of a page as a browser would."""
+    text = path.read_text(encoding="utf-8")
+    found = re.search(
+        r'<script type="application/json" id="model">(.*?)</script>', text, re.S
+    )
+    return json.loads(found[1])
+
+
+def settings_of(X):
+    """Rows of a table as the page takes them: strings, numbers and null."""
+    rows = []
+    for cells in X.astype(object).to_numpy().tolist():
+        rows.append(
+            [
+                None
+                if cell is None or cell != cell
+                else float(cell)
+                if isinstance(cell, (int, float)) and not isinstance(cell, bool)
+                else str(cell)
+                for cell in cells
+            ]
+        )
+    return rows
+
+
+def test_the_page_holds_the_models_own_floats(mixed, tmp_path):
+    X, y = mixed
+    clf = sy.NaiveBayes(numeric={"length": "mdl", "width": "gaussian"}).fit(X, y)
+    clf.to_html(tmp_path / "model.html")
+    data = embedded(tmp_path / "model.html")
+    model = data["model"]
+    assert model["base"] == clf.model_.log_prior.tolist()
+    offsets = clf.model_.schema.offsets
+    for j in clf.model_.schema.coded:
+        own = clf.model_.table[offsets[j] : offsets[j + 1]]
+        assert model["terms"][j]["table"] == own.tolist()
+    assert model["terms"][2]["mean"] == clf.model_.gaussian.mean[0].tolist()
+    assert data["classes"] == ["ant", "bee", "cat"]
+    assert data["attributes"][0]["values"] == ["blue", "green", "red"]
+    assert sorted(data["order"]) == [0, 1, 2, 3]
+
+
+def test_the_page_needs_no_network(mixed, tmp_path):
+    X, y = mixed
+    sy.NaiveBayes().fit(X, y).to_html(tmp_path / "model.html")
+    text = (tmp_path / "model.html").read_text(encoding="utf-8")
+    assert "http://" not in text and "https://" not in text
+    assert "default-src 'none'" in text
+    assert not re.search(r"<(link|img|iframe)|src=", text)
+
+
+def test_names_cannot_become_markup(mixed, tmp_path):
+    X, y = mixed
+    X = X.rename(columns=dict(zip(X.columns, HOSTILE, strict=True)))
+    clf = sy.NaiveBayes().fit(X, y)
+    clf.to_html(tmp_path / "model.html", title="</title><script>1</script>")
+    text = (tmp_path / "model.html").read_text(encoding="utf-8")
+    assert text.count("<script") == 3 and "<img" not in text
+    data = embedded(tmp_path / "model.html")
+    assert [attribute["name"] for attribute in data["attributes"]] == HOSTILE
+
+
+@pytest.mark.parametrize("acronym", ["LWNB", "AIWNB-L", "BNB"])
+def test_models_without_a_fixed_sum_are_refused_and_nothing_is_written(
+    acronym, mixed, tmp_path
+):
+    clf = sy.method(acronym).fit(*mixed)
+    with pytest.raises(ParameterError, match=r"Not one sum.*explain_local"):
+        clf.to_html(tmp_path / "model.html")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_is_not_there_is_an_error_and_leaves_nothing(mixed, tmp_path):
+    clf = sy.NaiveBayes().fit(*mixed)
+    with pytest.raises(FileNotFoundError):
+        clf.to_html(tmp_path / "nowhere" / "model.html")
+
+
+def extreme_rows(X):
+    """Rows of the table, all unknown, unseen values, far and edge numbers."""
+    rows = X[:40].astype(object)
+    odd = [
+        [None, np.nan, np.nan, None],
+        ["mauve", 1e6, -1e6, True],
+        ["red", 0.0, 2.5, False],
+    ]
+    return pd.concat([rows, pd.DataFrame(odd, columns=X.columns)]).astype(
+        {"length": float, "width": float, "striped": object}
+    )
+
+
+def test_scoring_in_node_equals_predict_proba(case, tmp_path):
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("node is not installed")
+    clf, X = case
+    rows = extreme_rows(X)
+    data = page_data(clf)
+    (tmp_path / "in.json").write_text(
+        json.dumps({"data": data, "rows": settings_of(rows)}), encoding="utf-8"
+    )
+    script = files("steelyard.explain") / "assets" / "scoring.js"
+    code = (
+        f"const s = require({json.dumps(str(script))});"
+        "const {data, rows} = JSON.parse(require('fs').readFileSync('in.json'));"
+        "console.log(JSON.stringify(rows.map("
+        "r => s.posterior(data.attributes, data.model, r))));"
+    )
+    done = subprocess.run(
+        [node, "-e", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    np.testing.assert_allclose(
+        json.loads(done.stdout), clf.predict_proba(rows), rtol=0, atol=1e-9
+    )
+
+
+def test_error_function_in_node_is_that_of_scipy():
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("node is not installed")
+    from scipy.special import erfc
+
+    points = np.linspace(-6, 26, 641)
+    script = files("steelyard.explain") / "assets" / "scoring.js"
+    code = (
+        f"const s = require({json.dumps(str(script))});"
+        f"console.log(JSON.stringify({points.tolist()}.map(s.erfc)));"
+    )
+    done = subprocess.run(
+        [node, "-e", code], capture_output=True, text=True, check=True
+    )
+    np.testing.assert_allclose(json.loads(done.stdout), erfc(points), rtol=2e-12)
+
+
+def shown(browser, n_classes=3):
+    return [
+        float(
+            browser.run(
+                f"document.getElementById('probability-{c}').dataset.probability"
+            )
+        )
+        for c in range(n_classes)
+    ]
+
+
+SET = """(() => { const e = document.getElementById(%s); e.value = %s;
+  e.dispatchEvent(new Event(%s, {bubbles: true})); return e.value; })()"""
+
+
+def set_value(browser, name, value, event="input"):
+    return browser.run(
+        SET % (json.dumps(name), json.dumps(str(value)), json.dumps(event))
+    )
+
+
+def test_values_set_in_a_browser_give_predict_proba(browser, case, tmp_path):
+    clf, X = case
+    clf.to_html(tmp_path / "model.html")
+    browser.open(tmp_path / "model.html")
+    assert browser.errors == []
+    rows = extreme_rows(X).iloc[[0, 1, 2, 40, 42]]
+    expected = clf.predict_proba(rows)
+    for row, wanted in zip(settings_of(rows), expected, strict=True):
+        browser.run("document.getElementById('reset').click()")
+        for j, value in enumerate(row):
+            if value is None:
+                continue
+            kind = page_data(clf)["attributes"][j]
+            if kind["kind"] == "category":
+                set_value(browser, f"value-{j}", kind["values"].index(value), "change")
+            else:
+                set_value(browser, f"value-{j}", repr(value))
+        np.testing.assert_allclose(shown(browser), wanted, rtol=0, atol=1e-9)
+
+
+def test_the_page_can_be_used_by_keyboard_and_read_aloud(browser, two, tmp_path):
+    X, y = two
+    clf = sy.NaiveBayes(numeric="gaussian").fit(X, y)
+    clf.to_html(tmp_path / "model.html")
+    browser.open(tmp_path / "model.html")
+    names = browser.run(
+        "[...document.querySelectorAll('select, input, button')].filter("
+        "e => e.offsetParent && !(e.labels && e.labels.length) && !e.textContent.trim()"
+        " && !e.ariaLabel && !e.getAttribute('aria-labelledby')).map(e => e.id)"
+    )
+    assert names == []
+    live = browser.run("document.getElementById('summary').getAttribute('aria-live')")
+    assert live == "polite"
+    # By Tab to a list, then by letter to a value; by arrow along a slider.
+    browser.run("document.getElementById('find').focus()")
+    seen = []
+    for _ in range(12):
+        browser.press("Tab")
+        seen.append(browser.run("document.activeElement.id"))
+    assert {"value-0", "slider-1", "value-1", "unknown-1", "slider-2"} <= set(seen)
+    before = shown(browser, 2)
+    browser.run("document.getElementById('slider-1').focus()")
+    browser.press("ArrowRight")
+    value = float(browser.run("document.getElementById('value-1').value"))
+    assert browser.run("document.getElementById('unknown-1').checked") is False
+    row = pd.DataFrame(
+        {"colour": [None], "length": [value], "width": [np.nan], "striped": [None]}
+    )
+    assert shown(browser, 2) != before
+    np.testing.assert_allclose(
+        shown(browser, 2), clf.predict_proba(row)[0], rtol=0, atol=1e-9
+    )
+    browser.run("document.getElementById('value-0').focus()")
+    browser.press("r")
+    assert browser.run("document.getElementById('value-0').value") == "2"
+    outline = browser.run("getComputedStyle(document.activeElement).outlineStyle")
+    assert outline == "solid"
+    browser.wait("document.getElementById('summary').textContent.includes('2 known')")
+
+
+def test_evidence_in_the_browser_is_that_of_explain_local(browser, two, tmp_path):
+    X, y = two
+    clf = sy.NaiveBayes().fit(X, y)
+    clf.to_html(tmp_path / "model.html")
+    browser.open(tmp_path / "model.html")
+    set_value(browser, "value-0", 0, "change")
+    set_value(browser, "value-2", "1.25")
+    row = pd.DataFrame(
+        {"colour": ["blue"], "length": [np.nan], "width": [1.25], "striped": [None]}
+    )
+    evidence = clf.explain_local(row).evidence(target="bee", against="ant")
+    amounts = {item.attribute: item.amount for item in evidence.items}
+    for j, name in enumerate(X.columns):
+        own = float(
+            browser.run(f"document.getElementById('evidence-{j}').dataset.evidence")
+        )
+        assert own == pytest.approx(amounts[name], abs=1e-9)
+
+
+def test_hostile_names_are_shown_as_text_in_a_browser(browser, mixed, tmp_path):
+    X, y = mixed
+    X = X.rename(columns=dict(zip(X.columns, HOSTILE, strict=True)))
+    y = np.where(y == "ant", HOSTILE[0], np.where(y == "bee", HOSTILE[1], y))
+    X[HOSTILE[0]] = X[HOSTILE[0]].replace("red", HOSTILE[1])
+    sy.NaiveBayes().fit(X, y).to_html(tmp_path / "model.html", title=HOSTILE[1])
+    browser.open(tmp_path / "model.html")
+    assert browser.errors == []
+    assert browser.run("typeof window.hacked") == "undefined"
+    legends = browser.run(
+        "[...document.querySelectorAll('legend')].map(e => e.textContent)"
+    )
+    assert sorted(legends) == sorted(HOSTILE)
+    assert browser.run("document.querySelectorAll('img').length") == 0
