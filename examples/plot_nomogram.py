@@ -37,7 +37,7 @@ def main(picture="nomogram.svg", page=None):
 
     # The same bytes at every run: no date, no random identifiers; letters stay text.
     plt.rcParams.update({"svg.hashsalt": "steelyard", "svg.fonttype": "none"})
-    display = NomogramDisplay.from_estimator(clf, target="malignant", row=X[81:82])
+    display = NomogramDisplay.from_estimator(clf, target="malignant", row=X[54:55])
     display.figure_.savefig(picture, metadata={"Date": None})
     if page is not None:
         clf.to_html(page, title="Benign or malignant?")

@@ -1,6 +1,8 @@
 """Pictures: each can be drawn, into given axes too, and no label lies on another."""
 
+import os
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -19,11 +21,14 @@ from steelyard.displays import (
     regularization_path,
 )
 from steelyard.exceptions import ParameterError
+from steelyard.experiments.arff import read_arff
 from steelyard.explain import explain_weights
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
 plt = pytest.importorskip("matplotlib.pyplot")
+
+DATA = os.environ.get("STEELYARD_DATA")
 
 
 @pytest.fixture(autouse=True)
@@ -82,6 +87,19 @@ def test_labels_of_a_nomogram_with_forty_attributes_do_not_overlap(n_classes, nu
     display = NomogramDisplay.from_estimator(clf, row=X[:1])
     assert len(display.ax_.get_yticks()) == 41 + 2 * (n_classes == 2)
     assert overlaps(display.ax_) == []
+
+
+@pytest.mark.skipif(not DATA, reason="STEELYARD_DATA names no folder of data sets")
+@pytest.mark.parametrize("name", ["credit-g", "soybean", "mushroom", "vote"])
+def test_labels_do_not_overlap_on_real_tables(name):
+    columns, y = read_arff(Path(DATA) / f"{name}.arff").split()
+    X = pd.DataFrame(columns)
+    clf = sy.NaiveBayes().fit(X, y)
+    assert overlaps(NomogramDisplay.from_estimator(clf, row=X[:1]).ax_) == []
+    assert overlaps(WaterfallDisplay.from_estimator(clf, X, row=5).ax_) == []
+    bars = WeightBarsDisplay.from_estimator(clf)
+    assert overlaps(bars.ax_) == []
+    assert overlaps(WeightHeatmapDisplay.from_estimator(clf).ax_) == []
 
 
 def test_a_nomogram_places_dots_at_the_evidence(small):

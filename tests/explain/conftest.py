@@ -1,8 +1,8 @@
 """Tables with everything that an explanation has to show, and a browser to show it."""
 
-import fcntl
 import json
 import os
+import select
 import shutil
 import subprocess
 import time
@@ -101,6 +101,8 @@ KEYS = {"Tab": 9, "ArrowRight": 39, "ArrowLeft": 37, "ArrowDown": 40, "Enter": 1
 
 def find_browser():
     """Path of a Chromium, None without one."""
+    if os.name != "posix":
+        return None
     for name in NAMES:
         found = shutil.which(name)
         if found:
@@ -119,6 +121,8 @@ class Browser:
         self._buffer = b""
 
     def __enter__(self):
+        import fcntl  # not on every system
+
         read_theirs, self._write = os.pipe()
         self._read, write_theirs = os.pipe()
         # The browser reads from descriptor 3 and writes to 4.
@@ -213,6 +217,8 @@ class Browser:
 
     def _receive(self):
         while b"\0" not in self._buffer:
+            ready, _, _ = select.select([self._read], [], [], 60.0)
+            assert ready, "the browser does not answer"
             part = os.read(self._read, 1 << 16)
             assert part, "the browser ended"
             self._buffer += part

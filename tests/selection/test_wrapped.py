@@ -7,12 +7,21 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import steelyard as sy
-from steelyard import CorrelationAdjustedNB, EvolvedWeightsNB, NaiveBayes, WeightedNB
+from steelyard import (
+    CorrelationAdjustedNB,
+    EvolvedWeightsNB,
+    ForwardSelectedNB,
+    NaiveBayes,
+    SelectiveNB,
+    WeightedNB,
+)
 from steelyard.counts import count
 from steelyard.exceptions import ParameterError
 from steelyard.folds import deal
+from steelyard.kernels import population as kernels
 from steelyard.problem import take_rows
 from steelyard.wrapped import Evolution, PopulationScorer, weighted_model
 
@@ -75,6 +84,19 @@ def test_population_scores_equal_single_ones(n_classes, numeric):
     found = PopulationScorer(held).weight_right(vectors)
     np.testing.assert_allclose(found, right, rtol=1e-13)
     assert len(set(found)) > 3
+
+
+@pytest.mark.plain
+def test_tie_goes_to_the_larger_prior_then_to_the_first():
+    base = np.log([[0.25, 0.75], [0.75, 0.25], [0.5, 0.5]] * 2)
+    odds = np.tile((base[:, 0] - base[:, 1])[None, :, None], (1, 1, 3))
+    odds[:, :, 1] += 1.0
+    odds[:, :, 2] -= 1.0
+    y, u = np.array([0, 0, 0, 1, 1, 1], np.uint32), 2.0 ** np.arange(6)
+    for kernel in (kernels.weight_right, kernels.weight_right_two):
+        right = np.zeros(3)
+        kernel(odds, base, y, u, right)
+        np.testing.assert_array_equal(right, [2 + 4 + 8, 8 + 16 + 32, 1 + 2 + 4])
 
 
 @pytest.mark.parametrize("numeric", ["mdl", "gaussian"])
@@ -322,3 +344,21 @@ def test_likelihood_can_adjust_the_weights():
     clf = CorrelationAdjustedNB(loss="log", max_iter=1000).fit(X, y)
     free = sy.method("WANBIA-CLL").fit(X, y)
     np.testing.assert_allclose(clf.objective_, free.objective_, rtol=1e-6)
+
+
+# ---------------------------------------------------------------------------- contract
+
+COMBINATIONS = [
+    SelectiveNB(measure="zero-one", missing="value", smoothing="kohavi"),
+    ForwardSelectedNB(evaluation="training", ties="add", class_weight="balanced"),
+    EvolvedWeightsNB(
+        fitness="cross-validation", numeric="gaussian", generations=5, folds=3
+    ),
+]
+
+
+# Some checks have labels that no attribute tells anything about.
+@pytest.mark.filterwarnings("ignore:No features were selected")
+@parametrize_with_checks(COMBINATIONS)
+def test_estimator_keeps_the_contract(estimator, check):
+    check(estimator)

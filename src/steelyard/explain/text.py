@@ -28,8 +28,15 @@ def shortened(text: str, width: int) -> str:
 
 
 def signed(amount: float) -> str:
-    """Write an amount of evidence."""
-    return f"{amount:+.2f}" if math.isfinite(amount) else f"{amount:+}"
+    """Write an amount of evidence, none of it without a minus.
+
+    Examples
+    --------
+    >>> signed(-0.001), signed(-1.25), signed(np.inf)
+    ('+0.00', '-1.25', '+inf')
+    """
+    # Adding zero turns minus zero into zero.
+    return f"{round(amount, 2) + 0.0:+.2f}" if math.isfinite(amount) else f"{amount:+}"
 
 
 def bar(amount: float, largest: float, width: int = 16) -> str:

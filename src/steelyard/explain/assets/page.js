@@ -17,7 +17,7 @@
     return made;
   }
   const option = (value, text) => element("option", { value: String(value), textContent: text });
-  const signed = (x) => (Number.isFinite(x) ? (x < 0 ? "−" : "+") + Math.abs(x).toFixed(2) : x > 0 ? "+∞" : "−∞");
+  const signed = (x) => (Number.isFinite(x) ? (x <= -0.005 ? "−" : "+") + Math.abs(x).toFixed(2) : x > 0 ? "+∞" : "−∞");
   const percent = (p) => (p > 0 && p < 0.0005 ? "< 0.1 %" : p < 1 && p > 0.9995 ? "> 99.9 %" : (100 * p).toFixed(1) + " %");
   const short = (x) => String(Number(x.toPrecision(5)));
 
