@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from steelyard._threads import row_blocks, run, thread_count
 from steelyard.kernels import fitting, scoring
 from steelyard.losses import BrierLoss, Loss
-from steelyard.losses.base import Curvature
+from steelyard.losses.base import Curvature, softmax
 from steelyard.rows import Rows
 from steelyard.table.codes import FeatureTable
 from steelyard.weighting import Effect, Evidence, MixtureWeighting, Weighting
@@ -34,8 +34,10 @@ class Penalty:
     weights whose bounds lie on one side of the centre, where it is linear.
     """
 
-    strength: float
-    center: float
+    strength: float | NDArray[np.float64]
+    """One for all weights, or one each."""
+
+    center: float | NDArray[np.float64]
     sign: NDArray[np.float64] | None = None
     """Side of the centre that each weight lies on, for "l1"; None for ridge."""
 
@@ -52,14 +54,15 @@ class Penalty:
             slope = self.strength * self.sign
             slope = np.where(np.arange(len(weights)) < self.free, 0.0, slope)
             return float(slope @ distance), slope
-        square = float(distance @ distance)
-        return self.strength * square, 2.0 * self.strength * distance
+        pull = self.strength * distance
+        return float(pull @ distance), 2.0 * pull
 
     def curvature(self, size: int) -> NDArray[np.float64]:
         """Return the diagonal of the second derivative."""
         out = np.zeros(size)
         if self.sign is None:
-            out[self.free :] = 2.0 * self.strength
+            out += 2.0 * self.strength
+            out[: self.free] = 0.0
         return out
 
 
@@ -364,6 +367,14 @@ class Objective:
 
     # ---------------------------------------------------------- second derivatives
 
+    def diagonal(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Rough diagonal of the second derivative, positive: units for the weights."""
+        sample = self.sample(min(_SAMPLE_LEAST, self.rows.n_rows))
+        out = sample.diagonal(weights)
+        if self.penalty is not None:
+            out = out + self.penalty.curvature(len(out))
+        return np.maximum(out, 1e-6 * max(float(out.mean()), 1e-300))
+
     def default_sample(self) -> int:
         """Rows that a sampled Hessian is made from."""
         d = self.evidence.n_features
@@ -443,6 +454,17 @@ class Sample:
         if objective.penalty is not None:
             out = out + np.diag(objective.penalty.curvature(len(out)))
         return out
+
+    def diagonal(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Diagonal as if every class were against all others together, shape (p,)."""
+        objective, rows = self._objective, self._rows
+        effect = objective.weighting.apply(weights, objective.evidence)
+        share = softmax(rows.scores(effect))
+        u = self._row_weights()
+        bent = share * (1.0 - share) * (1.0 if u is None else u[:, None])
+        return objective.weighting.diagonal(
+            self._entries(), bent, rows.scatter(bent).table, objective.evidence
+        )
 
     def product(
         self, curvature: Curvature, direction: NDArray[np.float64]

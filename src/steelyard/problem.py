@@ -127,12 +127,8 @@ class Problem:
     def _plain(
         self, effect: Effect, classes: NDArray[Any], link_scale: float
     ) -> NBModel:
-        gaussian = GaussianTable(
-            self.gaussian.mean,
-            self.gaussian.deviation,
-            self.gaussian.step,
-            np.ascontiguousarray(effect.multipliers),
-        )
+        multipliers = np.ascontiguousarray(effect.multipliers)
+        gaussian = self.gaussian.weighted(multipliers)
         return NBModel(
             self.evidence.schema,
             classes,

@@ -453,5 +453,5 @@ def weighted_model(
     evidence = Evidence(counts.schema, log_prior, table)
     effect = AttributeWeighting().apply(weights, evidence)
     factors = np.ascontiguousarray(effect.multipliers)
-    densities = GaussianTable(gaussian.mean, gaussian.deviation, gaussian.step, factors)
+    densities = gaussian.weighted(factors)
     return NBModel(counts.schema, classes, log_prior, effect.table, densities)

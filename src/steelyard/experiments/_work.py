@@ -29,6 +29,7 @@ _SELECTED = 1e-6
 _LONGEST_MESSAGE = 500
 
 Split = tuple[NDArray[np.intp], NDArray[np.intp]]
+Loaded = tuple[DataSet, NDArray[Any], NDArray[np.intp]]
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ class Worker:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.journal = None if plan.journal is None else Journal(plan.journal)
-        self._data: tuple[str, DataSet] | None = None
+        self._data: tuple[str, Loaded] | None = None
         self._prepared: tuple[tuple[str, str], Prepared] | None = None
         self._splits: tuple[tuple[str, int], list[Split]] | None = None
 
@@ -102,13 +103,12 @@ class Worker:
         return rows
 
     def _fit(self, task: Task, name: str) -> dict[str, Any]:
-        data = self._load(task.dataset)
+        data, classes, codes = self._load(task.dataset)
         train, test = self._split(data, task)[task.fold]
-        classes = data.classes
         row = _empty_row(task, name)
         row |= {"n_train": len(train), "n_test": len(test), "n_classes": len(classes)}
-        true = np.searchsorted(classes, data.target[test])
-        seen = np.isin(classes, data.target[train])
+        true = codes[test]
+        seen = np.bincount(codes[train], minlength=len(classes)) > 0
         row["n_unseen_class"] = int((~seen[true]).sum())
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -130,13 +130,15 @@ class Worker:
         row["warnings"] = len(caught)
         return row
 
-    def _load(self, name: str) -> DataSet:
+    def _load(self, name: str) -> Loaded:
+        """Return a data set, its classes, and the class of each row as a position."""
         if self._data is None or self._data[0] != name:
             entry = self.plan.data[name]
             if isinstance(entry, Path):
                 # Written by this run, in a folder of its own.
                 entry = pickle.loads(entry.read_bytes())
-            self._data = (name, entry)
+            found = np.unique(entry.target, return_inverse=True)
+            self._data = (name, (entry, *found))
         return self._data[1]
 
     def _prepare(self, data: DataSet, protocol: str) -> Prepared:

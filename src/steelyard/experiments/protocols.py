@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     import pandas
 
 __all__ = [
+    "CWNB_DELETED",
     "PROTOCOLS",
+    "RNB_DELETED",
     "CrossValidation",
     "Prepared",
     "Protocol",
@@ -113,8 +115,8 @@ def _standardized(data: DataSet) -> Prepared:
 
 # "Two irrelevant attributes are deleted" before the RNB paper's experiments (section
 # IV.A). The CWNB paper uses the same files and does not say; the third is of the kind.
-_RNB_DELETED = {"splice": "Instance_name", "zoo": "animal"}
-_CWNB_DELETED = {**_RNB_DELETED, "colic.orig": "Hospital_Number"}
+RNB_DELETED = {"splice": "Instance_name", "zoo": "animal"}
+CWNB_DELETED = {**RNB_DELETED, "colic.orig": "Hospital_Number"}
 
 PROTOCOLS = {
     protocol.name: protocol
@@ -127,13 +129,13 @@ PROTOCOLS = {
         Protocol(
             "published-rnb",
             "mean or mode imputation and MDL cuts by the whole data set",
-            _discretized("mdl", _RNB_DELETED),
+            _discretized("mdl", RNB_DELETED),
             {"cardinality": "declared"},
         ),
         Protocol(
             "published-cwnb",
             "mean or mode imputation and ten bins of equal width by the whole data set",
-            _discretized("equal-width", _CWNB_DELETED),
+            _discretized("equal-width", CWNB_DELETED),
             {"cardinality": "declared"},
         ),
         Protocol(

@@ -25,6 +25,7 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm import LinearSVC
 
 from steelyard.experiments.protocols import (
+    CWNB_DELETED,
     cross_validate,
     data_folder,
     load_dataset,
@@ -64,14 +65,6 @@ VARIANTS = ("CWNB", "CWNB-R", "CWNB-I", "CWNB-RI")
 
 # The paper does not say how its weights are bounded: [0, 1], or from below alone.
 _FREE = ", w ≥ 0"
-
-# Identifiers. The first two are deleted in the RNB paper (section IV.A), which uses the
-# same files; the CWNB paper does not say.
-_DELETED = {
-    "splice": "Instance_name",
-    "zoo": "animal",
-    "colic.orig": "Hospital_Number",
-}
 
 # Rows of the consistency experiment, and its limits.
 _SIZES = (25, 50, 75, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000)
@@ -235,8 +228,8 @@ def _classifier(name: str) -> Any:
 
 def _load(name: str, data: Path) -> tuple[pandas.DataFrame, NDArray[Any]]:
     X, y = load_dataset(name, data)
-    if name in _DELETED:
-        X = X.drop(columns=_DELETED[name])
+    if name in CWNB_DELETED:
+        X = X.drop(columns=CWNB_DELETED[name])
     X, _ = prepare(X, y, "published", "equal-width")
     return X, y
 

@@ -11,7 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.experiments.protocols import cross_validate, load_dataset, prepare
+from steelyard.experiments.protocols import (
+    RNB_DELETED,
+    cross_validate,
+    load_dataset,
+    prepare,
+)
 from steelyard.experiments.repro_report import (
     Measurement,
     Report,
@@ -30,9 +35,6 @@ QUICK_SETS = ("iris", "labor", "lymphography", "zoo")
 
 TOLERANCE = 0.3
 """How far an average may lie from the published one."""
-
-# "Two irrelevant attributes are deleted" before the experiments (section IV.A).
-_DELETED = {"splice": "Instance_name", "zoo": "animal"}
 
 # Data sets that take longest, in this order: they start first.
 _LARGE = ("letter", "audiology", "hypothyroid", "primary-tumor", "waveform-5000")
@@ -70,7 +72,7 @@ VARIANTS = _variants()
 def load_rnb_set(name: str, folder: Path) -> tuple[Any, NDArray[Any]]:
     """Read one of the 33 data sets, without the attribute that the paper deletes."""
     X, y = load_dataset(name, folder)
-    return X.drop(columns=_DELETED[name]) if name in _DELETED else X, y
+    return X.drop(columns=RNB_DELETED[name]) if name in RNB_DELETED else X, y
 
 
 @lru_cache(maxsize=4)

@@ -147,8 +147,8 @@ class Results:
     def __repr__(self) -> str:
         failed = len(self.failures)
         return (
-            f"<Results: {len(self)} fits of {len(self.methods)} methods on "
-            f"{len(self.datasets)} data sets, {', '.join(self.protocols)}"
+            f"<Results: {_count(self.rows, 'fit')} of {_count(self.methods, 'method')} "
+            f"on {_count(self.datasets, 'data set')}, {', '.join(self.protocols)}"
             f"{f', {failed} failed' if failed else ''}>"
         )
 
@@ -323,6 +323,10 @@ class Results:
             )
             raise ParameterError(f"{problem} Protocols: {', '.join(known)}.")
         return protocol
+
+
+def _count(items: Sequence[Any], word: str) -> str:
+    return f"{len(items)} {word}{'' if len(items) == 1 else 's'}"
 
 
 def _check_metric(metric: str) -> None:

@@ -36,7 +36,7 @@ from steelyard.experiments.journal import Journal, open_journal, read_journal
 from steelyard.experiments.protocols import find_protocol
 from steelyard.experiments.results import KEY, Results
 from steelyard.experiments.yardsticks import YARDSTICKS, yardstick
-from steelyard.presets import method, methods
+from steelyard.presets import _plain, method, methods
 
 __all__ = ["compare", "resolve_methods"]
 
@@ -107,7 +107,7 @@ def compare(
     >>> import steelyard as sy
     >>> results = sy.compare(["NB", "WANBIA-CLL"], "sklearn:iris", folds=3, n_jobs=1)
     >>> results
-    <Results: 6 fits of 2 methods on 1 data sets, honest>
+    <Results: 6 fits of 2 methods on 1 data set, honest>
     >>> results.matrix("accuracy").shape
     (1, 2)
     """
@@ -241,10 +241,6 @@ def _by_name(name: str) -> tuple[str, Any]:
             return entry.acronym, classifier
     # An alias stays as it was written: papers know the method by it.
     return name, classifier
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[-_\s]", "", name).lower()
 
 
 def _text(value: Any) -> str:

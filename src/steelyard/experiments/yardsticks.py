@@ -18,6 +18,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 
 from steelyard.exceptions import ParameterError
+from steelyard.presets import _plain
 from steelyard.table.encoder import TableEncoder
 
 __all__ = ["YARDSTICKS", "yardstick"]
@@ -123,7 +124,3 @@ def yardstick(name: str, **settings: Any) -> Any:
         return make(**settings)
     except TypeError as error:
         raise ParameterError(f"{name} cannot be made like this: {error}.") from None
-
-
-def _plain(name: str) -> str:
-    return name.lower().replace("-", "").replace("_", "").replace(" ", "")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import json
 import math
-import os
 from importlib.resources import files
 from os import PathLike
 from pathlib import Path
@@ -19,6 +18,7 @@ from steelyard.exceptions import ParameterError
 from steelyard.explain.overall import explain_global
 from steelyard.explain.parts import kind_of, note_of, one, parts_of
 from steelyard.model import NBModel
+from steelyard.persistence.files import _replace_file
 from steelyard.table.schema import FeatureSchema
 
 __all__ = ["page_data", "to_html"]
@@ -66,13 +66,7 @@ def to_html(clf: BaseNB, path: str | PathLike[str], title: str | None = None) ->
     # In one pass: a column may be named like a placeholder.
     pieces = text.split("@@")
     text = "".join(parts[p] if k % 2 else p for k, p in enumerate(pieces))
-    target = Path(path)
-    beside = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        beside.write_text(text, encoding="utf-8")
-        os.replace(beside, target)
-    finally:
-        beside.unlink(missing_ok=True)
+    _replace_file(Path(path), text.encode("utf-8"))
 
 
 def page_data(clf: BaseNB) -> dict[str, Any]:

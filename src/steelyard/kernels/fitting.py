@@ -348,10 +348,11 @@ def scatter_one(values, starts, gradient, counts):
 
 
 @njit(cache=True, nogil=True)
-def density_block(numbers, mean, scale, constant, half_width, floor, out):
+def density_block(numbers, mean, scale, constant, half_width, floor, depth, out):
     """Log-densities of numbers (n, g) in every class, out (n, g, K); 0 where missing.
 
-    half_width (g,) is 0 for densities, half the grid's step for intervals.
+    half_width (g,) is 0 for densities, half the grid's step for intervals. Where depth
+    (g,) is not 0, densities are relative to the largest, and at least minus the depth.
     """
     root_half = math.sqrt(0.5)
     n, g = numbers.shape
@@ -371,3 +372,9 @@ def density_block(numbers, mean, scale, constant, half_width, floor, out):
                 else:
                     t = min(abs(x - mean[j, c]) * scale[j, c], 1e100)
                     out[i, j, c] = constant[j, c] - 0.5 * t * t
+            if depth[j] > 0.0 and x == x:
+                top = out[i, j, 0]
+                for c in range(1, n_classes):
+                    top = max(top, out[i, j, c])
+                for c in range(n_classes):
+                    out[i, j, c] = max(out[i, j, c] - top, -depth[j])

@@ -206,7 +206,7 @@ def _restore(estimator: BaseNB, model: Any, attributes: dict[str, Any]) -> None:
         estimator.n_jobs,
     )
     for owner in (estimator.encoder_, estimator):
-        owner.n_features_in_ = len(model.schema)
+        owner.n_features_in_ = len(set(model.schema.columns))
         if model.schema.names is not None:
             owner.feature_names_in_ = np.asarray(model.schema.names, dtype=object)
     estimator.encoder_.schema_ = model.schema

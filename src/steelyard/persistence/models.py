@@ -90,10 +90,10 @@ def _read_sum(reader: Reader, schema: TableSchema, classes: NDArray[Any]) -> NBM
         weight = density.floats(
             "weight", (g, k), low=-LARGEST_WEIGHT, high=LARGEST_WEIGHT
         )
-    gaussian = GaussianTable(
+    gaussian = GaussianTable.of(
+        [schema.features[j] for j in schema.gaussian],
         density.floats("mean", (g, k)),
         density.floats("deviation", (g, k), low=_SMALLEST_DEVIATION),
-        np.array([schema.features[j].step for j in schema.gaussian], dtype=np.float64),
         weight,
     )
     density.finish()

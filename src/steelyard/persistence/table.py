@@ -13,7 +13,7 @@ from steelyard.table.schema import FeatureSchema, TableSchema
 
 __all__ = ["describe_classes", "describe_schema", "read_classes", "read_schema"]
 
-_KINDS = ("categorical", "binned", "gaussian", "gaussian-weka")
+_KINDS = ("categorical", "binned", "gaussian", "gaussian-weka", "gaussian-relative")
 _CELLS = ("numbers", "text", "booleans", "nothing")
 _TEXT = (str,)
 _NUMBERS = (bool, int, float)
@@ -79,6 +79,7 @@ def _feature(feature: FeatureSchema) -> dict[str, Any]:
         "missing_is_value": feature.missing_is_value,
         "fill": feature.fill,
         "step": feature.step,
+        **({} if feature.column is None else {"column": feature.column}),
     }
 
 
@@ -90,13 +91,26 @@ def read_schema(items: list[Any]) -> TableSchema:
         _read_feature(Reader(item, f"content.features[{j}]"))
         for j, item in enumerate(items)
     ]
-    names = [feature.name for feature in features]
-    named = [name for name in names if name is not None]
-    if named and (len(named) != len(names) or len(set(named)) != len(named)):
+    schema = TableSchema(tuple(features))
+    given = [feature.column for feature in features if feature.column is not None]
+    if given and (len(given) != len(features) or set(given) != set(range(len(set(given))))):
+        raise InvalidContentError(
+            "content.features must all name their columns, from 0 on, or none"
+        )
+    by_column = dict(zip(schema.columns, (f.name for f in features), strict=True))
+    if any(by_column[j] != f.name for j, f in zip(schema.columns, features, strict=True)):
+        raise InvalidContentError("content.features must agree on the names of columns")
+    named = [name for name in by_column.values() if name is not None]
+    if named and (len(named) != len(by_column) or len(set(named)) != len(named)):
         raise InvalidContentError(
             "content.features must all have different names, or none"
         )
-    return TableSchema(tuple(features))
+    return schema
+
+
+def _column(reader: Reader) -> int | None:
+    """Return the column that an attribute reads; files of one view do not name it."""
+    return reader.whole("column") if reader.has("column") else None
 
 
 def _read_feature(reader: Reader) -> FeatureSchema:
@@ -117,6 +131,7 @@ def _read_feature(reader: Reader) -> FeatureSchema:
         missing_is_value=reader.flag("missing_is_value"),
         fill=None if reader.get("fill") is None else reader.number("fill"),
         step=reader.number("step"),
+        column=_column(reader),
     )
     reader.finish()
     if not (edges[1:] > edges[:-1]).all() or (n_edges and kind != "binned"):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.counts import Counts
 from steelyard.kernels import fitting, scoring
+from steelyard.table.schema import FeatureSchema
 
 __all__ = ["GaussianTable", "estimate_gaussian"]
 
@@ -24,6 +25,11 @@ _WEKA_FLOOR = 1e-75
 # Below every variance that float64 data can show, but not so small that its inverse
 # overflows: used when all numeric attributes are constant.
 _TINY_VARIANCE = 1e-18
+
+# Relative densities: rows by which variances are drawn together, and how far evidence
+# may go against a class.
+_DRAWN_ROWS = 3.0
+_DEPTH = 20.0
 
 
 @dataclass(frozen=True)
@@ -46,27 +52,51 @@ class GaussianTable:
     weight: NDArray[np.float64] | None = None
     """Factors on the log-densities, shape (g, K); None where all are one."""
 
+    depth: NDArray[np.float64] | None = None
+    """Shape (g,): an attribute with a depth is taken relative to the class in which its
+    density is largest, and no lower than minus this; 0, or None for all, is plain."""
+
     @classmethod
     def empty(cls, n_classes: int) -> GaussianTable:
         """Return the table of no attributes."""
         none = np.zeros((0, n_classes))
         return cls(none, none, np.zeros(0))
 
+    @classmethod
+    def of(
+        cls,
+        features: Sequence[FeatureSchema],
+        mean: NDArray[np.float64],
+        deviation: NDArray[np.float64],
+        weight: NDArray[np.float64] | None = None,
+    ) -> GaussianTable:
+        """Return the table of some Gaussian attributes, each as its kind says."""
+        step = np.array([feature.step for feature in features], dtype=np.float64)
+        relative = [feature.kind == "gaussian-relative" for feature in features]
+        depth = np.where(relative, _DEPTH, 0.0) if any(relative) else None
+        return cls(mean, deviation, step, weight, depth)
+
+    def weighted(self, weight: NDArray[np.float64]) -> GaussianTable:
+        """Return the table with factors on the log-densities."""
+        return replace(self, weight=weight)
+
     def only(self, g: int) -> GaussianTable:
         """Return the table of a single attribute."""
         own = slice(g, g + 1)
         weight = None if self.weight is None else self.weight[own]
+        depth = None if self.depth is None else self.depth[own]
         return GaussianTable(
-            self.mean[own], self.deviation[own], self.step[own], weight
+            self.mean[own], self.deviation[own], self.step[own], weight, depth
         )
 
     def add_scores(
         self, numbers: NDArray[np.float64], scores: NDArray[np.float64]
     ) -> None:
         """Add the weighted log-densities of numbers (n, g) to scores (n, K)."""
-        if self.weight is not None:
+        if self.weight is not None or self.depth is not None:
+            weight = np.ones_like(self.mean) if self.weight is None else self.weight
             for rows, densities in self.log_densities(numbers):
-                scores[rows] += np.einsum("igc,gc->ic", densities, self.weight)
+                scores[rows] += np.einsum("igc,gc->ic", densities, weight)
             return
         plain = np.flatnonzero(self.step == 0)
         intervals = np.flatnonzero(self.step)
@@ -109,6 +139,7 @@ class GaussianTable:
                 -0.5 * _LOG_2_PI - np.log(self.deviation),
                 0.5 * self.step,
                 _WEKA_FLOOR,
+                np.zeros(g) if self.depth is None else self.depth,
                 out,
             )
             yield rows, out
@@ -127,13 +158,15 @@ def estimate_gaussian(
 
     Intervals: the deviation is at least a sixth of the grid's step (John and Langley,
     1995, as programmed in Weka). A class without a known cell takes the attribute's
-    overall mean and variance.
+    overall mean and variance. Relative densities: the variance is drawn towards that
+    within classes by three rows' worth,
+
+    .. math:: \sigma_{jc}^2 = \frac{N_{jc} s_{jc}^2 + 3 s_j^2}{N_{jc} + 3}.
     """
     moments = counts.moments
     if not len(moments.weight):
         return GaussianTable.empty(counts.n_classes)
     features = [counts.schema.features[j] for j in counts.schema.gaussian]
-    step = np.array([feature.step for feature in features])
     overall = moments.pooled()
     variance_of_all = overall.squares / np.maximum(overall.weight, 1e-300)
     known = moments.weight > 0
@@ -141,13 +174,22 @@ def estimate_gaussian(
     divisor = moments.weight - 1.0 if unbiased else moments.weight
     divisor = np.where(divisor > 0, divisor, np.where(known, moments.weight, 1.0))
     variance = np.where(known, moments.squares / divisor, variance_of_all)
+    relative = np.array([f.kind == "gaussian-relative" for f in features])
+    if relative.any():
+        total = np.maximum(moments.weight.sum(axis=1, keepdims=True), 1e-300)
+        within = moments.squares.sum(axis=1, keepdims=True) / total
+        drawn = (moments.squares + _DRAWN_ROWS * within) / (
+            moments.weight + _DRAWN_ROWS
+        )
+        variance = np.where(relative[:, None], drawn, variance)
     lowest = max(floor * float(variance_of_all.max()), _TINY_VARIANCE)
     deviation = np.sqrt(np.maximum(variance, lowest))
-    on_grid = step > 0
+    table = GaussianTable.of(features, mean, deviation)
+    on_grid = table.step > 0
     exact = np.sqrt(variance[on_grid])
-    sixth = step[on_grid, None] / 6.0
+    sixth = table.step[on_grid, None] / 6.0
     deviation[on_grid] = np.where(exact > 1e-10, np.maximum(sixth, exact), sixth)
-    return GaussianTable(mean, deviation, step)
+    return table
 
 
 def _columns(

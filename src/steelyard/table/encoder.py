@@ -32,7 +32,11 @@ from steelyard.table.discretizers import Discretizer
 from steelyard.table.identifiers import suspicion, warn_identifiers
 from steelyard.table.labels import encode_labels, training_rows
 from steelyard.table.schema import FeatureSchema, TableSchema, sort_values
-from steelyard.table.settings import categorical_positions, treatment_of
+from steelyard.table.settings import (
+    Treatment,
+    categorical_positions,
+    treatment_of,
+)
 from steelyard.table.settings import treatments as resolve_treatments
 
 __all__ = ["TableEncoder"]
@@ -56,7 +60,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     numeric : str, discretizer or mapping, default="mdl"
         What to do with numeric columns: "mdl", "mdl-better", "kononenko",
         "equal-width", "equal-width-merged", "equal-frequency", "gaussian",
-        "gaussian-weka", a discretizer, or a mapping from column to one of these
+        "gaussian-weka", "gaussian-relative", a discretizer, a tuple of these for
+        several views of each column, or a mapping from column to one of these
         (columns that it leaves out are treated with "mdl").
     missing : {"skip", "impute", "value"}, default="skip"
         Leave missing cells out, replace them by the mean or the most frequent value, or
@@ -176,7 +181,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         treatments = resolve_treatments(self.numeric, table.columns, names, categorical)
         supervised = [
             t
-            for j, t in enumerate(treatments)
+            for j, ways in enumerate(treatments)
+            for t in ways
             if j not in categorical and isinstance(t, Discretizer) and t.supervised
         ]
         if supervised and y is None:
@@ -194,7 +200,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             codes = self._learn_bytes(table)
             if codes is not None:
                 return codes
-        plain = not categorical and all(t == "gaussian" for t in treatments)
+        plain = not categorical and all(ways == ("gaussian",) for ways in treatments)
         if plain and self.missing != "impute" and _is_plain_matrix(table):
             words = [column.cells for column in table.columns]
             self.schema_ = TableSchema(
@@ -202,26 +208,36 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             )
             return _matrix_codes(self.schema_, table)
 
-        def learn_column(j: int) -> tuple[FeatureSchema, NDArray[Any], str | None]:
+        # A numeric column may be seen in several ways, each an attribute of its own.
+        views = [
+            (j, t)
+            for j, ways in enumerate(treatments)
+            for t in (ways[:1] if j in categorical else ways)
+        ]
+        several = len(views) > table.n_columns
+
+        def learn_view(
+            view: tuple[int, Treatment],
+        ) -> tuple[FeatureSchema, NDArray[Any], str | None]:
+            j, treatment = view
             column = table.columns[j]
             name = names[j] if names is not None else None
             if j in categorical:
                 return self._learn_categories(column, name, weights)
-            return self._learn_numbers(
-                column, name, treatments[j], y, n_classes, weights
-            )
+            return self._learn_numbers(column, name, treatment, y, n_classes, weights)
 
-        positions = range(table.n_columns)
-        learned = run(learn_column, positions, thread_count(self.n_jobs))
-        features, assembly = [], _Assembly(table)
-        suspects = []
-        for j, (feature, cells, suspect) in enumerate(learned):
-            features.append(feature)
-            assembly.add(j, feature, cells)
-            suspects.append(suspect)
-            table.columns[j].release()
+        learned = run(learn_view, views, thread_count(self.n_jobs))
+        features, assembly = [], _Assembly(table, len(views))
+        suspects: dict[int, str | None] = {}
+        for k, (feature, cells, suspect) in enumerate(learned):
+            j = views[k][0]
+            features.append(replace(feature, column=j) if several else feature)
+            assembly.add(k, feature, cells)
+            suspects.setdefault(j, suspect)
+            if k + 1 == len(views) or views[k + 1][0] != j:
+                table.columns[j].release()
         self.schema_ = TableSchema(tuple(features))
-        warn_identifiers(table, suspects)
+        warn_identifiers(table, list(suspects.values()))
         return assembly.finish(self.schema_)
 
     def encode(self, table: Table) -> Codes:
@@ -238,15 +254,17 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         plain = all(f.kind == "gaussian" and f.fill is None for f in schema.features)
         if plain and _is_plain_matrix(table):
             return _matrix_codes(schema, table)
-        assembly = _Assembly(table, schema)
+        assembly = _Assembly(table, len(schema.coded))
+        of = schema.columns
 
-        def encode_one(j: int) -> NDArray[Any]:
-            return encode_column(schema.features[j], columns[j])
+        def encode_one(k: int) -> NDArray[Any]:
+            return encode_column(schema.features[k], columns[of[k]])
 
         encoded = run(encode_one, range(len(schema)), thread_count(self.n_jobs))
-        for j, cells in enumerate(encoded):
-            assembly.add(j, schema.features[j], cells)
-            columns[j].release()
+        for k, cells in enumerate(encoded):
+            assembly.add(k, schema.features[k], cells)
+            if k + 1 == len(of) or of[k + 1] != of[k]:
+                columns[of[k]].release()
         return assembly.finish(schema)
 
     def grow(self, table: Table) -> TableSchema:
@@ -254,23 +272,28 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         old = self.schema_
         columns = self.match(table)
         features = [
-            grown(feature, columns[j], self.missing, partial(self._first_edges, j))
-            for j, feature in enumerate(old.features)
+            grown(feature, columns[j], self.missing, partial(self._first_edges, k))
+            for k, (j, feature) in enumerate(
+                zip(old.columns, old.features, strict=True)
+            )
         ]
         self.schema_ = TableSchema(tuple(features))
         return old
 
-    def _first_edges(self, position: int) -> tuple[float, ...]:
+    def _first_edges(self, view: int) -> tuple[float, ...]:
         """Cut points of a column that was empty when cut points were learned."""
-        feature, n_columns = self.schema_.features[position], len(self.schema_)
-        treatment = treatment_of(
-            self.numeric, position, self.schema_.names, n_columns=n_columns
+        schema = self.schema_
+        position, name = schema.columns[view], schema.features[view].name
+        ways = treatment_of(
+            self.numeric, position, schema.names, n_columns=self.n_features_in_
         )
+        treatment = ways[view - schema.columns.index(position)]
         if isinstance(treatment, str) or treatment.supervised:
             return ()
         none = np.empty(0)
-        name = (position, feature.name)
-        return tuple(treatment.column_edges(none, None, 0, None, column=name).tolist())
+        column = (position, name)
+        edges = treatment.column_edges(none, None, 0, None, column=column)
+        return tuple(edges.tolist())
 
     def match(self, table: Table) -> list[Column]:
         """Put the columns of a table into the order of the schema."""
@@ -364,7 +387,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self,
         column: Column,
         name: str | None,
-        treatment: Discretizer | str,
+        treatment: Treatment,
         y: NDArray[np.uint32] | None,
         n_classes: int,
         weights: NDArray[np.float64] | None,
@@ -419,9 +442,8 @@ class _Assembly:
     never written is never handed out by the system.
     """
 
-    def __init__(self, table: Table, schema: TableSchema | None = None) -> None:
+    def __init__(self, table: Table, most: int) -> None:
         self._table = table
-        most = table.n_columns if schema is None else len(schema.coded)
         self._bytes = np.empty((table.n_rows, most), dtype=np.uint8, order="F")
         self._byte_features: list[int] = []
         self._wide: list[CodeBlock] = []

@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 
 __all__ = ["FeatureSchema", "Kind", "TableSchema", "sort_values"]
 
-Kind = Literal["categorical", "binned", "gaussian", "gaussian-weka"]
+Kind = Literal[
+    "categorical", "binned", "gaussian", "gaussian-weka", "gaussian-relative"
+]
 
 
 def sort_values(values: Sequence[Any]) -> tuple[Any, ...]:
@@ -49,6 +51,10 @@ class FeatureSchema:
 
     step: float = 0.0
     """Width of the grid of a ``gaussian-weka`` attribute."""
+
+    column: int | None = None
+    """Column that is read, where a column may be seen in several ways; None where
+    attributes are columns."""
 
     @property
     def is_coded(self) -> bool:
@@ -110,9 +116,21 @@ class TableSchema:
         return len(self.features)
 
     @cached_property
+    def columns(self) -> list[int]:
+        """Column of the table that each attribute reads."""
+        return [
+            j if feature.column is None else feature.column
+            for j, feature in enumerate(self.features)
+        ]
+
+    @cached_property
     def names(self) -> list[str] | None:
         """Column names, None for a table without them."""
-        names = [feature.name for feature in self.features]
+        by_column = {
+            column: feature.name
+            for column, feature in zip(self.columns, self.features, strict=True)
+        }
+        names = [by_column[column] for column in sorted(by_column)]
         return None if any(name is None for name in names) else list(map(str, names))
 
     @cached_property
@@ -153,11 +171,18 @@ class TableSchema:
         )
 
     def labels(self) -> list[str]:
-        """Name every attribute, by position where the table has no names."""
-        return [
-            feature.name if feature.name is not None else f"x{j}"
-            for j, feature in enumerate(self.features)
-        ]
+        """Name every attribute, by position where the table has no names.
+
+        The second and later views of a column say which they are.
+        """
+        seen: dict[int, int] = {}
+        labels = []
+        for column, feature in zip(self.columns, self.features, strict=True):
+            name = feature.name if feature.name is not None else f"x{column}"
+            number = seen[column] = seen.get(column, 0) + 1
+            what = f"bins {number}" if feature.is_coded else "density"
+            labels.append(name if number == 1 else f"{name} ({what})")
+        return labels
 
     def with_feature(self, position: int, **changes: Any) -> TableSchema:
         """Return a schema in which one attribute differs."""

@@ -34,7 +34,10 @@ NUMERIC: dict[str, Discretizer | str] = {
     "equal-frequency": EqualFrequencyDiscretizer(),
     "gaussian": "gaussian",
     "gaussian-weka": "gaussian-weka",
+    "gaussian-relative": "gaussian-relative",
 }
+
+Treatment = Discretizer | str
 
 
 def column_positions(
@@ -111,11 +114,11 @@ def treatments(
     columns: Sequence[Column],
     names: list[str] | None,
     categorical: set[int],
-) -> list[Discretizer | str]:
-    """Decide for every column how it would be treated as a numeric one."""
+) -> list[tuple[Treatment, ...]]:
+    """Decide for every column in which ways it would be seen as a numeric one."""
     resolved = _resolve(setting, columns, names, categorical)
     ids = [(j, names[j] if names is not None else None) for j in range(len(columns))]
-    used = [t for j, t in enumerate(resolved) if j not in categorical]
+    used = [t for j, ways in enumerate(resolved) if j not in categorical for t in ways]
     for treatment in {id(t): t for t in used if isinstance(t, Discretizer)}.values():
         treatment.check_parameters()
         treatment.check_columns(ids)
@@ -127,17 +130,17 @@ def _resolve(
     columns: Sequence[Column],
     names: list[str] | None,
     categorical: set[int],
-) -> list[Discretizer | str]:
+) -> list[tuple[Treatment, ...]]:
     if not isinstance(setting, Mapping):
-        return [_treatment(setting)] * len(columns)
-    treatments: list[Discretizer | str] = [NUMERIC["mdl"]] * len(columns)
+        return [_ways(setting)] * len(columns)
+    treatments = [_ways("mdl")] * len(columns)
     for key, value in setting.items():
         (position,) = column_positions([key], len(columns), names, "numeric")
         if columns[position].storage == "text":
             raise ParameterError(
                 f"`numeric` names {key!r}, but that column holds text."
             )
-        treatments[position] = _treatment(value)
+        treatments[position] = _ways(value)
         # Named here, it is numeric: a column of booleans or one with nothing in it.
         categorical.discard(position)
     return treatments
@@ -145,22 +148,29 @@ def _resolve(
 
 def treatment_of(
     setting: Any, position: int, names: list[str] | None, n_columns: int
-) -> Discretizer | str:
-    """Decide how one column would be treated as a numeric one."""
+) -> tuple[Treatment, ...]:
+    """Decide in which ways one column would be seen as a numeric one."""
     if not isinstance(setting, Mapping):
-        return _treatment(setting)
+        return _ways(setting)
     places = column_positions(setting, n_columns, names, "numeric")
     by_place = dict(zip(places, setting.values(), strict=True))
-    return _treatment(by_place.get(position, "mdl"))
+    return _ways(by_place.get(position, "mdl"))
 
 
-def _treatment(setting: Any) -> Discretizer | str:
+def _ways(setting: Any) -> tuple[Treatment, ...]:
+    """Several treatments of one column are several views of it."""
+    if isinstance(setting, (list, tuple)) and setting:
+        return tuple(_treatment(one) for one in setting)
+    return (_treatment(setting),)
+
+
+def _treatment(setting: Any) -> Treatment:
     if isinstance(setting, Discretizer):
         return setting
     if isinstance(setting, str) and setting in NUMERIC:
         return NUMERIC[setting]
     allowed = ", ".join(repr(name) for name in NUMERIC)
     raise ParameterError(
-        f"The 'numeric' parameter must be one of {allowed}, a discretizer, or a "
-        f"mapping from columns to these. Got {setting!r} instead."
+        f"The 'numeric' parameter must be one of {allowed}, a discretizer, a tuple of "
+        f"these for several views, or a mapping from columns to these. Got {setting!r} instead."
     )
