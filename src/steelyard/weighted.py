@@ -19,7 +19,7 @@ from steelyard.exceptions import ParameterError
 from steelyard.instances import Learned, Task, resolve_instances
 from steelyard.losses import BrierLoss, resolve_loss
 from steelyard.losses.base import softmax
-from steelyard.objective import Objective
+from steelyard.objective import Objective, Penalty
 from steelyard.proba import estimate_prior, resolve_smoothing
 from steelyard.problem import Problem, attribute_bounds, make_penalty, take_rows
 from steelyard.rows import prepare_rows
@@ -36,6 +36,8 @@ _LEARNED = (
     "attribute_weights_",
     "class_attribute_weights_",
     "value_weights_",
+    "value_effects_",
+    "intercept_",
     "alpha_",
     "prior_weight_",
     "instance_weights_",
@@ -387,9 +389,17 @@ class WeightedNB(BaseNB):
             self.n_jobs,
         )
         lower, upper = weighting.bounds(evidence, low, high)
-        penalty = make_penalty(
-            self.penalty, float(self.lam), float(self.center), weighting, lower, upper
-        )
+        own = weighting.strengths(evidence)
+        penalty = Penalty(*own) if own is not None else None
+        if own is None:
+            penalty = make_penalty(
+                self.penalty,
+                float(self.lam),
+                float(self.center),
+                weighting,
+                lower,
+                upper,
+            )
         objective = Objective(rows, evidence, weighting, loss, penalty, self.n_jobs)
         return Problem(
             counts,

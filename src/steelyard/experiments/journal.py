@@ -7,6 +7,7 @@ most the fit it was at. Several processes may add to the same file at once.
 from __future__ import annotations
 
 import errno
+import gc
 import hashlib
 import json
 import os
@@ -194,10 +195,9 @@ def read_journal(
             f"The result file {str(path)!r} has format {header.get('format')}, this "
             f"version of steelyard reads format {FORMAT}."
         )
-    rows: dict[tuple[Any, ...], dict[str, Any]] = {}
     key = itemgetter(*KEY)
-    for row in _parse_all(lines):
-        rows[key(row)] = row
+    with _no_garbage():
+        rows = {key(row): row for row in _parse_all(lines)}
     return header, list(rows.values())
 
 
@@ -213,6 +213,18 @@ def _parse_all(lines: Iterable[bytes]) -> Iterable[dict[str, Any]]:
     except ValueError:
         rows = (_parse(line) for line in lines)
         return [row for row in rows if row is not None and KEY[-1] in row]
+
+
+@contextmanager
+def _no_garbage() -> Iterator[None]:
+    """Keep Python from looking for garbage, which takes as long as reading rows."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _parse(line: bytes) -> dict[str, Any] | None:

@@ -22,9 +22,10 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 
-from steelyard.classifier import BaseNB
+from steelyard.classifier import BaseNB, NaiveBayes
 from steelyard.exceptions import ParameterError
 from steelyard.experiments.data import DataSet, data_folder, read_from_folder
+from steelyard.learned import LogisticNB
 from steelyard.table.encoder import TableEncoder
 
 if TYPE_CHECKING:
@@ -77,6 +78,9 @@ class Protocol:
     several: Mapping[str, Any] = field(default_factory=dict)
     """Further settings where there are more than two classes."""
 
+    plain: BaseNB | None = None
+    """What stands for ``NaiveBayes`` where the paper's differs from it."""
+
     def adapt(self, estimator: Any, n_classes: int) -> Any:
         """Return a copy of a classifier with the protocol's settings.
 
@@ -86,6 +90,8 @@ class Protocol:
         copy = clone(estimator)
         if not isinstance(copy, BaseNB):
             return copy
+        if self.plain is not None and isinstance(copy, NaiveBayes):
+            return clone(self.plain)
         wanted = {**self.settings, **(self.several if n_classes > 2 else {})}
         names = copy.get_params(deep=False)
         return copy.set_params(**{k: v for k, v in wanted.items() if k in names})
@@ -150,6 +156,8 @@ PROTOCOLS = {
                 "prior": "frequency",
             },
             {"multiclass": "one-vs-one"},
+            # Naive Bayes itself has no setting for the sample variance.
+            plain=LogisticNB(solver="fixed"),
         ),
     )
 }

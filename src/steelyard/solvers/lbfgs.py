@@ -58,6 +58,8 @@ class LBFGS(Solver):
         """Minimise from a start, within bounds."""
         from scipy.optimize import Bounds, minimize
 
+        if objective.weighting.has_diagonal and self.gradient_tol is None:
+            return self._scaled(objective, start, lower, upper)
         records: list[dict[str, Any]] = []
         best: dict[str, Any] = {}
         scale = 1.0
@@ -137,6 +139,68 @@ class LBFGS(Solver):
                     continue
                 status = "converged" if flat else "stalled"
             return Solution(x, value, status, n_iter, records)
+
+
+    def _scaled(
+        self,
+        objective: Objective,
+        start: NDArray[np.float64],
+        lower: NDArray[np.float64],
+        upper: NDArray[np.float64],
+    ) -> Solution:
+        """Minimise in units in which all weights have about the same curvature.
+
+        There a gradient g promises a decrease of about half its square, which tells
+        when to stop.
+        """
+        from scipy.optimize import Bounds, minimize
+
+        inside = np.clip(start, lower, upper)
+        unit = np.sqrt(objective.diagonal(inside))
+        records: list[dict[str, Any]] = []
+        last: dict[str, Any] = {}
+
+        def function(x: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+            value, gradient = objective(x / unit)
+            last["gradient"] = gradient / unit
+            return value, last["gradient"]
+
+        def callback(intermediate_result: Any) -> None:
+            value = float(intermediate_result.fun)
+            gradient = last["gradient"]
+            records.append(
+                {
+                    "iteration": len(records) + 1,
+                    "objective": value,
+                    "gradient": float(np.abs(gradient * unit).max(initial=0.0)),
+                    "step": None,
+                    "evaluations": objective.n_evaluations,
+                }
+            )
+            bounded = projected_gradient(
+                np.asarray(intermediate_result.x), gradient, lower * unit, upper * unit
+            )
+            if float(bounded @ bounded) <= 2.0 * self.tol * max(value, 1e-300):
+                raise StopIteration
+
+        result = minimize(
+            function,
+            inside * unit,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=Bounds(lower * unit, upper * unit),
+            callback=callback,
+            options={
+                "maxcor": self.memory,
+                "maxiter": self.max_iter,
+                "maxfun": 20 * self.max_iter,
+                "ftol": 0.0,
+                "gtol": 0.0,
+            },
+        )
+        status: Status = "iterations" if result.status == 1 else "converged"
+        weights = np.asarray(result.x) / unit
+        return Solution(weights, float(result.fun), status, int(result.nit), records)
 
 
 def published_lbfgs() -> LBFGS:

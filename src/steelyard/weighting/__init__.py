@@ -15,6 +15,7 @@ from steelyard.weighting.filters import (
     FilterWeighting,
     GainRatioWeighting,
 )
+from steelyard.weighting.hierarchy import HierarchicalWeighting
 from steelyard.weighting.mixture import MixtureWeighting
 from steelyard.weighting.subset import SubsetWeighting
 from steelyard.weighting.trees import OneTreeWeighting, TreeWeighting
@@ -30,6 +31,7 @@ __all__ = [
     "Evidence",
     "FilterWeighting",
     "GainRatioWeighting",
+    "HierarchicalWeighting",
     "MixtureWeighting",
     "OneTreeWeighting",
     "Start",
@@ -45,6 +47,7 @@ WEIGHTINGS: dict[str, type[Weighting]] = {
     "class-attribute": ClassAttributeWeighting,
     "value": ValueWeighting,
     "mixture": MixtureWeighting,
+    "hierarchy": HierarchicalWeighting,
     "correlation": CorrelationWeighting,
     "gain-ratio": GainRatioWeighting,
     "subset": SubsetWeighting,
