@@ -45,8 +45,9 @@ def one_blas_thread() -> AbstractContextManager[object]:
 def row_blocks(n_rows: int) -> list[slice]:
     """Cut ``n_rows`` into at most 16 contiguous blocks of nearly equal size.
 
-    Their number is even, so that two threads end together. The cuts depend on ``n_rows`` alone, never on the number of threads: sums over
-    blocks are added up in block order, so results do not depend on ``n_jobs``.
+    Their number is even, so that two threads end together. The cuts depend on
+    ``n_rows`` alone, never on the number of threads: sums over blocks are added up in
+    block order, so results do not depend on ``n_jobs``.
     """
     n_blocks = min(_MAX_BLOCKS, -(-n_rows // _MIN_ROWS))
     n_blocks += n_blocks % 2 if n_blocks > 1 else 0

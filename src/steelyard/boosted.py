@@ -14,8 +14,7 @@ from steelyard._validation import check_choice
 from steelyard.classifier import BaseNB
 from steelyard.composite import ByProbability
 from steelyard.exceptions import ParameterError
-from steelyard.instance_weighted import HardRows
-from steelyard.instances import Task
+from steelyard.instances import HardRows, Task
 from steelyard.kernels import scoring
 from steelyard.losses.base import softmax
 from steelyard.model import NBModel
@@ -198,7 +197,7 @@ class BoostedNB(HardRows, BaseNB):
                 "The 'rounds' parameter of BoostedNB must be a whole number of at "
                 f"least 1. Got {self.rounds!r} instead."
             )
-        estimation = self._estimation()
+        self._estimation()
         training = self._prepare(X, y, sample_weight)
         classes = training.classes
         if self.form == "elkan" and len(classes) > 2:
@@ -206,14 +205,7 @@ class BoostedNB(HardRows, BaseNB):
                 f"form='elkan' is defined for two classes, but there are "
                 f"{len(classes)}. Use form='adaboost-m1'."
             )
-        task = Task(
-            training.codes,
-            training.labels,
-            training.row_weights(self.class_weight),
-            len(classes),
-            lambda counts: estimation.model(counts, classes),
-            self.n_jobs,
-        )
+        task = self._task(training)
         boost = _boost_elkan if self.form == "elkan" else _boost_m1
         models, votes, learned, records = boost(task, int(self.rounds))
         counts = task.count()

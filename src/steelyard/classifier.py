@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from steelyard.counts import Counts, count
 from steelyard.estimation import Estimation
 from steelyard.exceptions import ParameterError, TableError
+from steelyard.instances import Task
 from steelyard.model import NBModel
 from steelyard.proba import resolve_smoothing
 from steelyard.table.codes import Codes
@@ -242,6 +243,18 @@ class BaseNB(ClassifierMixin, BaseEstimator):
         smoothing = resolve_smoothing(self.smoothing)
         unbiased = getattr(self, "variance", "population") == "sample"
         return Estimation(smoothing, self.prior, float(floor), unbiased)
+
+    def _task(self, training: Training) -> Task:
+        """Return the encoded rows, with the way from their counts to a model."""
+        estimation, classes = self._estimation(), training.classes
+        return Task(
+            training.codes,
+            training.labels,
+            training.row_weights(self.class_weight),
+            len(classes),
+            lambda counts: estimation.model(counts, classes),
+            self.n_jobs,
+        )
 
     def _adopt(self, training: Training) -> None:
         """Take over what was learned about the table."""

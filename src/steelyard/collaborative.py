@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from steelyard._validation import check_choice
 from steelyard.exceptions import ParameterError
-from steelyard.instance_weighted import HardRows
 from steelyard.instances import DiscriminativeWeighting, Learned, Task
 from steelyard.instances.discriminative import add_losses
 from steelyard.learned import preset
@@ -27,7 +26,7 @@ VARIANTS = ("plain", "reversed", "interactive", "reversed-interactive")
     smoothing="laplace",
     extra={"variant": "plain", "rounds": 15, "max_rounds": 100, "keep": "best"},
 )
-class CollaborativeNB(HardRows, WeightedNB):
+class CollaborativeNB(WeightedNB):
     r"""CWNB: instance weights by posterior loss, attribute weights by likelihood.
 
     "plain" (CWNB) learns instance weights with plain naive Bayes,

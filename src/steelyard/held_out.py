@@ -26,7 +26,6 @@ from steelyard.exceptions import ParameterError
 from steelyard.folds import code_columns, deal, distinct_rows
 from steelyard.kernels import leave_one_out as kernels
 from steelyard.proba import GaussianTable, estimate_prior
-from steelyard.problem import take_rows
 from steelyard.table.codes import FeatureTable
 from steelyard.table.schema import TableSchema
 
@@ -331,7 +330,7 @@ def cross_validated(
         mine = np.flatnonzero(fold == f)
         parts.append(
             count(
-                take_rows(dealt.codes, mine),
+                dealt.codes.take(mine),
                 dealt.labels[mine],
                 weights[mine],
                 len(training.classes),
@@ -387,7 +386,7 @@ def _taken(training: Training, rows: NDArray[np.int64]) -> Training:
     """Return some of the rows, without weights."""
     labels = training.labels[rows]
     taken = Training(training.encoder, training.classes, labels, None)
-    taken.codes = take_rows(training.codes, rows)
+    taken.codes = training.codes.take(rows)
     return taken
 
 

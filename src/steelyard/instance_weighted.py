@@ -2,52 +2,16 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from steelyard.classifier import BaseNB
 from steelyard.counts import Counts
-from steelyard.exceptions import ParameterError
-from steelyard.instances import Task, resolve_instances
+from steelyard.instances import HardRows, resolve_instances
 
-__all__ = ["HardRows", "InstanceWeightedNB"]
-
-
-class HardRows:
-    """Reading of instance weights, for classifiers that learn them."""
-
-    instance_weights_: NDArray[np.float64]
-
-    def hardest_rows(self, n_rows: int = 10) -> NDArray[np.int64]:
-        """Return the training rows that the model found hardest, hardest first.
-
-        Rows with a large weight are those that the model gets wrong: rare cases, or
-        labels that are wrong themselves.
-
-        Parameters
-        ----------
-        n_rows : int, default=10
-            How many; fewer where there are no more. Rows of weight zero are left out.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            Positions of rows in the training table.
-        """
-        check_is_fitted(self)
-        if isinstance(n_rows, bool) or not isinstance(n_rows, Integral) or n_rows < 0:
-            raise ParameterError(
-                "'n_rows' must be a whole number of at least 0. Got "
-                f"{n_rows!r} instead."
-            )
-        # NaN, of rows that took no part, comes last.
-        order = np.argsort(-self.instance_weights_, kind="stable")
-        known = np.count_nonzero(~np.isnan(self.instance_weights_))
-        return order[: min(int(n_rows), known)]
+__all__ = ["InstanceWeightedNB"]
 
 
 class InstanceWeightedNB(HardRows, BaseNB):
@@ -140,18 +104,10 @@ class InstanceWeightedNB(HardRows, BaseNB):
         InstanceWeightedNB
             The fitted classifier.
         """
-        estimation = self._estimation()
+        self._estimation()
         weighting = resolve_instances(self.instances)
         training = self._prepare(X, y, sample_weight)
-        classes = training.classes
-        task = Task(
-            training.codes,
-            training.labels,
-            training.row_weights(self.class_weight),
-            len(classes),
-            lambda counts: estimation.model(counts, classes),
-            self.n_jobs,
-        )
+        task = self._task(training)
         records: list[dict[str, Any]] = []
         learned = np.ones(training.codes.n_rows)
         if weighting is not None:

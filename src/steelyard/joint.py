@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.exceptions import ParameterError
-from steelyard.instance_weighted import HardRows
 from steelyard.instances import Task
 from steelyard.kernels import scoring
 from steelyard.learned import preset
@@ -25,7 +24,7 @@ __all__ = ["JointWeightedNB"]
 
 
 @preset(smoothing="laplace", extra={"instance_lam": 1.0, "instance_bound": 16.0})
-class JointWeightedNB(HardRows, WeightedNB):
+class JointWeightedNB(WeightedNB):
     r"""Instance and attribute weights that minimise one objective together.
 
     .. math:: \min_{u, w} \sum_i \ell\bigl(z_i(w, \theta(u)), y_i\bigr)

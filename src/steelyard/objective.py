@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from steelyard._threads import row_blocks, run, thread_count
 from steelyard.kernels import fitting, scoring
 from steelyard.losses import BrierLoss, Loss
-from steelyard.losses.base import Curvature, softmax
+from steelyard.losses.base import Curvature
 from steelyard.rows import Rows
 from steelyard.table.codes import FeatureTable
 from steelyard.weighting import Effect, Evidence, MixtureWeighting, Weighting
@@ -367,14 +367,6 @@ class Objective:
 
     # ---------------------------------------------------------- second derivatives
 
-    def diagonal(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Rough diagonal of the second derivative, positive: units for the weights."""
-        sample = self.sample(min(_SAMPLE_LEAST, self.rows.n_rows))
-        out = sample.diagonal(weights)
-        if self.penalty is not None:
-            out = out + self.penalty.curvature(len(out))
-        return np.maximum(out, 1e-6 * max(float(out.mean()), 1e-300))
-
     def default_sample(self) -> int:
         """Rows that a sampled Hessian is made from."""
         d = self.evidence.n_features
@@ -423,17 +415,16 @@ class Sample:
 
     def curvature(self, weights: NDArray[np.float64], exact: bool) -> Curvature:
         """Second derivatives of the loss in the scores of the sample."""
-        objective = self._objective
-        effect = objective.weighting.apply(weights, objective.evidence)
-        scores = self._rows.scores(effect)
-        return objective.loss.hessian(scores, self._rows.y, self._row_weights(), exact)
+        scores = self.scores(weights)
+        loss = self._objective.loss
+        return loss.hessian(scores, self._rows.y, self._row_weights(), exact)
 
     def hessian(
         self, weights: NDArray[np.float64], exact: bool = True
     ) -> NDArray[np.float64]:
         """Second derivatives in the weights, assembled, shape (p, p)."""
         objective = self._objective
-        entries = self._entries()
+        entries = self.entries()
         if isinstance(objective.weighting, MixtureWeighting):
             alpha, *halves = objective.weighting.apply_halves(
                 weights, objective.evidence
@@ -455,16 +446,15 @@ class Sample:
             out = out + np.diag(objective.penalty.curvature(len(out)))
         return out
 
-    def diagonal(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Diagonal as if every class were against all others together, shape (p,)."""
-        objective, rows = self._objective, self._rows
+    def scores(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Scores of the sample, shape (s, K)."""
+        objective = self._objective
         effect = objective.weighting.apply(weights, objective.evidence)
-        share = softmax(rows.scores(effect))
-        u = self._row_weights()
-        bent = share * (1.0 - share) * (1.0 if u is None else u[:, None])
-        return objective.weighting.diagonal(
-            self._entries(), bent, rows.scatter(bent).table, objective.evidence
-        )
+        return self._rows.scores(effect)
+
+    def table_rows(self) -> NDArray[np.int64]:
+        """Table row of every cell of a coded attribute, shape (s, coded)."""
+        return self._rows.table_rows()
 
     def product(
         self, curvature: Curvature, direction: NDArray[np.float64]
@@ -480,7 +470,7 @@ class Sample:
             out = out + objective.penalty.curvature(len(out)) * direction
         return out
 
-    def _entries(self) -> NDArray[np.float64]:
+    def entries(self) -> NDArray[np.float64]:
         """Log-likelihood entries of the sample, the prior's first if it is weighted."""
         if self._likelihoods is None:
             evidence = self._objective.evidence
@@ -491,6 +481,11 @@ class Sample:
                 entries = np.concatenate([prior, entries], axis=1)
             self._likelihoods = entries
         return self._likelihoods
+
+    def row_weights(self) -> NDArray[np.float64]:
+        """Row weights under which the sample stands for all rows, shape (s,)."""
+        found = self._row_weights()
+        return np.ones(self.n_rows) if found is None else found
 
     def _row_weights(self) -> NDArray[np.float64] | None:
         """Row weights under which the sample stands for all rows."""

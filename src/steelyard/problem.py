@@ -19,11 +19,10 @@ from steelyard.model import NBModel
 from steelyard.objective import Objective, Penalty
 from steelyard.proba import GaussianTable
 from steelyard.solvers import Fixed, Solution, keeps_growing, resolve_solver
-from steelyard.table.codes import CodeBlock, Codes
 from steelyard.table.schema import TableSchema
 from steelyard.weighting import Effect, Evidence, MixtureWeighting, Weighting
 
-__all__ = ["Problem", "attribute_bounds", "make_penalty", "take_rows"]
+__all__ = ["Problem", "attribute_bounds", "make_penalty"]
 
 
 @dataclass(frozen=True)
@@ -249,17 +248,3 @@ def make_penalty(
             "center=1, or bounds=(0, inf) for center=0. Or use penalty='ridge'."
         )
     return Penalty(strength, center, sign, free)
-
-
-def take_rows(codes: Codes, rows: NDArray[np.int64]) -> Codes:
-    """Return some rows of an encoded table."""
-    blocks = tuple(
-        CodeBlock(block.values[rows], block.features, block.look_up)
-        for block in codes.blocks
-    )
-    numbers: Any = codes.numbers
-    if isinstance(numbers, np.ndarray):
-        numbers = numbers[rows]
-    else:
-        numbers = tuple(column[rows] for column in numbers)
-    return Codes(codes.schema, len(rows), blocks, numbers)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -136,6 +135,21 @@ class Rows:
         for piece, dens in self.densities(slice(None)):
             multipliers += np.einsum("igc,ic->gc", dens, d_scores[piece])
         return Effect(d_scores.sum(axis=0), table, multipliers)
+
+    def table_rows(self) -> NDArray[np.int64]:
+        """Table row of every cell of a coded attribute, shape (n, coded)."""
+        offsets = self.schema.offsets
+        place = {j: k for k, j in enumerate(self.schema.coded.tolist())}
+        out = np.empty((self.n_rows, len(place)), dtype=np.int64)
+        for g, group in enumerate(self.packing.groups if self.packing else ()):
+            assert self.packing is not None
+            for j in group:
+                digits = self.packing.digits(self.packed[:, g], group, j)
+                out[:, place[j]] = offsets[j] + digits
+        for block in self.wide:
+            for k, j in enumerate(block.features.tolist()):
+                out[:, place[j]] = offsets[j] + block.values[:, k].astype(np.int64)
+        return out
 
     def likelihoods(self, table: NDArray[np.float64]) -> NDArray[np.float64]:
         """Log-likelihood entries of all rows, shape (K, d, n): for samples only."""

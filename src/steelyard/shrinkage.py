@@ -1,40 +1,41 @@
-"""ShrinkageNB: naive Bayes that is corrected as far as the rows support it."""
+"""ShrinkageNB: naive Bayes, corrected as far as the rows support it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import warnings
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import StratifiedKFold
-from sklearn.utils import _safe_indexing
+from sklearn.utils import _safe_indexing, check_random_state
 
 from steelyard.classifier import Training
 from steelyard.exceptions import ParameterError
-from steelyard.instances import Task
+from steelyard.folds import deal
 from steelyard.objective import Penalty
-from steelyard.problem import Problem
-from steelyard.solvers import Solution
+from steelyard.table.codes import Codes
+from steelyard.table.columns import as_table
 from steelyard.weighted import WeightedNB
 from steelyard.weighting import HierarchicalWeighting
 
-__all__ = ["ShrinkageNB", "Strengths"]
+__all__ = ["GRID", "ShrinkageNB", "Strengths"]
 
 
 @dataclass(frozen=True)
 class Strengths:
-    """How strongly each level is drawn towards the one above it."""
+    """How strongly each level of weights is drawn towards the one above it."""
 
     shared: float
     by_class: float
     by_value: float
 
-    def weighting(self, intercept: float) -> HierarchicalWeighting:
+    def weighting(self, intercept: float, overall: float) -> HierarchicalWeighting:
         """Return the weighting with these strengths."""
         return HierarchicalWeighting(
-            self.shared, self.by_class, self.by_value, intercept
+            self.shared, self.by_class, self.by_value, intercept, overall
         )
 
 
@@ -47,29 +48,113 @@ GRID = (
     Strengths(0.5, 1.0, 0.15),
 )
 
-# Strengths are compared on so many rows at most: they say how far weights of any such
-# table differ, which does not depend on the number of rows.
+# Strengths are compared on so many rows at most. They say how far weights differ from
+# table to table, which does not depend on the number of rows.
 _MOST_ROWS = 20_000
+
+# Relative accuracy of the fits that are compared.
 _ROUGH = 1e-4
 
 
 class ShrinkageNB(WeightedNB):
-    weighting: ClassVar[str] = "hierarchy"
-    prior_weight: ClassVar[bool] = False
-    bounds: ClassVar[None] = None
-    penalty: ClassVar[None] = None
-    lam: ClassVar[float] = 0.0
-    center: ClassVar[float] = 1.0
-    multiclass: ClassVar[str] = "native"
-    calibrated: ClassVar[bool] = False
-    published_gradient: ClassVar[bool] = False
-    variance: ClassVar[str] = "population"
+    r"""Naive Bayes with weights that stay close to one unless the rows say otherwise.
+
+    .. math:: z_c(x) = \log \pi_c + b_c + \sum_k (w_k + V_{kc})\, e_k(x)_c
+              + \sum_j U_{j,x_j,c}
+
+    .. math:: \min\; -\sum_i u_i \log P(y_i \mid x_i) + \lambda_w \sum_k (w_k - c_k)^2
+              + \lambda_V \sum V^2 + \lambda_U \sum U^2 + \lambda_b \sum b^2
+
+    The evidence :math:`e_k` of a category or bin is its log-likelihood
+    (:math:`c_k = 1`); a numeric column has its Gaussian log-density as a second view
+    (:math:`c_k = 0`). The problem is convex. With all strengths large the model is
+    naive Bayes; each level, shared weight, class weight, value effect, opens only as
+    far as the rows support it. A prediction stays a sum of contributions.
+
+    Parameters
+    ----------
+    strength : "auto" or three floats, default="auto"
+        :math:`\lambda_w, \lambda_V, \lambda_U`; "auto" chooses them from a grid by
+        cross-validated log-loss, with everything learned anew in each fold.
+    intercept : float, default=0.5
+        :math:`\lambda_b`.
+    grid : sequence of three floats each, default=None
+        What "auto" chooses from, best from strong to weak; None is a grid of five.
+    cv : int, default=5
+        Folds of the cross-validation, on at most 20,000 rows.
+    loss : str or Loss, default="log"
+        As in ``WeightedNB``; strengths are compared by log-loss in any case.
+    instances : str, InstanceWeighting or None, default=None
+        Instance weights that the counts are made with, as in ``WeightedNB``.
+    solver, tol, max_iter
+        As in ``WeightedNB``.
+    categorical_features, numeric, missing, cardinality
+        How tables become codes; see ``NaiveBayes``. Several ``numeric`` treatments are
+        several views of each numeric column.
+    smoothing, prior, variance_floor
+        How counts become probabilities; see ``NaiveBayes``.
+    class_weight : dict or "balanced", default=None
+        Factor on the weight of the rows of each class, in counts and loss.
+    random_state : int, RandomState or None, default=0
+        How rows are dealt to folds.
+    n_jobs : int, default=None
+        Threads. Results do not depend on it.
+
+    Attributes
+    ----------
+    strength_ : tuple of three floats
+        Strengths of the model.
+    strength_path_ : list of dict
+        Strengths that were compared, each with its cross-validated ``log_loss``, its
+        standard error and its ``error`` rate; empty where they were given.
+    attribute_weights_ : ndarray of shape (views,)
+        Shared weights :math:`w_k`.
+    class_attribute_weights_ : ndarray of shape (K, views)
+        Weights :math:`w_k + V_{kc}` of each class.
+    value_effects_ : list of ndarray of shape (K, n_j)
+        Effects :math:`U_{jvc}` of single values; width 0 for densities.
+    intercept_ : ndarray of shape (K,)
+        Corrections :math:`b_c` of the log priors.
+    view_names_ : ndarray of shape (views,)
+        Names of the views: columns, and their densities.
+    objective_, n_iter_, diagnostics_
+        As in ``WeightedNB``.
+    classes_, class_log_prior_, class_count_, counts_, model_, encoder_
+        As in ``NaiveBayes``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from steelyard import ShrinkageNB
+    >>> clf = ShrinkageNB().fit(*load_iris(return_X_y=True))
+    >>> clf.strength_
+    (0.5, 1.0, 0.15)
+    >>> clf.view_names_[:2].tolist()
+    ['x0', 'x0 (density)']
+    """
+
+    # What WeightedNB leaves open and this model does not.
+    weighting: Any = "hierarchy"
+    prior_weight: bool = False
+    bounds: Any = None
+    penalty: str | None = None
+    lam: float = 0.0
+    center: float = 1.0
+    multiclass: str = "native"
+    calibrated: bool = False
+    published_gradient: bool = False
+    variance: str = "population"
+
+    strength_: tuple[float, float, float]
+    strength_path_: list[dict[str, float]]
+    view_names_: NDArray[Any]
 
     def __init__(
         self,
         *,
         strength: Any = "auto",
         intercept: float = 0.5,
+        overall: float = 0.5,
         grid: Any = None,
         cv: int = 5,
         loss: Any = "log",
@@ -80,7 +165,7 @@ class ShrinkageNB(WeightedNB):
         categorical_features: Any = "auto",
         numeric: Any = ("mdl", "gaussian-relative"),
         missing: str = "skip",
-        smoothing: Any = "m-estimate",
+        smoothing: Any = "laplace",
         cardinality: str = "observed",
         prior: Any = "smoothed",
         variance_floor: float = 1e-9,
@@ -90,6 +175,7 @@ class ShrinkageNB(WeightedNB):
     ) -> None:
         self.strength = strength
         self.intercept = intercept
+        self.overall = overall
         self.grid = grid
         self.cv = cv
         self.loss = loss
@@ -109,55 +195,172 @@ class ShrinkageNB(WeightedNB):
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ShrinkageNB:
-        self._strengths = self._choose(X, y, sample_weight)
-        super().fit(X, y, sample_weight)
+        """Choose strengths and learn the model from a table and its labels.
+
+        Parameters
+        ----------
+        X : table of shape (n, d)
+            NumPy array, pandas, polars or pyarrow table.
+        y : array-like of shape (n,)
+            Labels, none of them missing.
+        sample_weight : array-like of shape (n,), default=None
+            Row weights, in the counts and in the loss; a weight of 2 equals the row
+            twice.
+
+        Returns
+        -------
+        ShrinkageNB
+            The fitted classifier.
+        """
+        self._check_settings()
+        self._estimation()
+        given = self._given_strengths()
+        training = self._prepare(X, y, sample_weight)
+        path: list[dict[str, float]] = []
+        try:
+            self._strengths = given[0]
+            if len(given) > 1:
+                path = self._compare(given, training, X)
+                losses = [record["log_loss"] for record in path]
+                self._strengths = given[int(np.argmin(losses))]
+            self._learn(training)
+            chosen = self._strengths
+        finally:
+            del self._strengths
+        self.strength_ = (chosen.shared, chosen.by_class, chosen.by_value)
+        self.strength_path_ = path
+        labels = self.encoder_.schema_.labels()
+        self.view_names_ = np.asarray(labels, dtype=object)
         return self
 
-    def _choose(self, X, y, sample_weight):
-        if self.strength != "auto":
-            self.path_ = []
-            return Strengths(*self.strength)
-        grid = [s if isinstance(s, Strengths) else Strengths(*s) for s in (self.grid or GRID)]
-        y = np.asarray(y)
-        classes, counts = np.unique(y, return_counts=True)
-        folds = StratifiedKFold(min(self.cv, max(2, counts.min())) if False else self.cv, shuffle=True, random_state=self.random_state)
-        loss = np.zeros(len(grid)); total = 0.0; err=np.zeros(len(grid))
-        import warnings
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            splits = list(folds.split(np.zeros(len(y)), y))
-        self._strengths = grid[0]
-        for train, test in splits:
-            present = np.isin(y[test], np.unique(y[train])); test = test[present]
-            part = self._prepare(_safe_indexing(X, train), y[train], None)
-            task = self._task(part)
-            problem = self._problem(task, None, self.prior)
-            codes = part.encoder.encode(self._as_table(_safe_indexing(X, test)))
-            where = {c: k for k, c in enumerate(part.classes.tolist())}
-            truth = np.array([where[c] for c in y[test].tolist()])
-            start = None
-            for k, strengths in enumerate(grid):
-                penalty = Penalty(*strengths.weighting(self.intercept).strengths(problem.evidence))
-                own = replace(problem, objective=replace(problem.objective, penalty=penalty))
-                solution = own.solve(self.solver, _ROUGH, int(self.max_iter), start)
-                start = solution.weights
-                model = own.model(start, part.classes, 1.0)
-                lp = model.log_proba(codes)
-                loss[k] += -lp[np.arange(len(truth)), truth].sum()
-                err[k] += (lp.argmax(axis=1) != truth).sum()
-            total += len(truth)
-        self.path_ = [(s, l / total, e/total) for s, l, e in zip(grid, loss, err)]
-        return grid[int(np.argmin(loss))]
-
-    def _as_table(self, X):
-        from steelyard.table.columns import as_table
-        return as_table(X, None)
-
-    def _task(self, training: Training) -> Task:
-        estimation = self._estimation()
-        classes = training.classes
-        return Task(training.codes, training.labels, training.row_weights(self.class_weight), len(classes),
-            lambda counts: estimation.model(counts, classes), self.n_jobs)
+    # ---------------------------------------------------------------------- strengths
 
     def _weighting(self) -> HierarchicalWeighting:
-        return self._strengths.weighting(float(self.intercept))
+        return self._strengths.weighting(float(self.intercept), float(self.overall))
+
+    def _given_strengths(self) -> tuple[Strengths, ...]:
+        """Return the strengths to choose from; a single one needs no choice."""
+        if isinstance(self.strength, str):
+            if self.strength != "auto":
+                raise ParameterError(
+                    "The 'strength' parameter must be 'auto' or three numbers. Got "
+                    f"{self.strength!r} instead."
+                )
+            grid = GRID if self.grid is None else self.grid
+            found = tuple(_strengths(entry, "grid") for entry in grid)
+            if not found:
+                raise ParameterError(
+                    "The 'grid' parameter must hold at least one triple of strengths."
+                )
+            return found
+        return (_strengths(self.strength, "strength"),)
+
+    def _compare(
+        self, grid: tuple[Strengths, ...], training: Training, X: Any
+    ) -> list[dict[str, float]]:
+        """Cross-validated log-loss and error rate of each of the strengths."""
+        random = check_random_state(self.random_state)
+        rows, fold, amount = deal(training, int(self.cv), random)
+        if len(rows) > _MOST_ROWS:
+            # Rows come class by class, shuffled: every so many are a fair share.
+            some = slice(None, None, -(-len(rows) // _MOST_ROWS))
+            rows, fold, amount = rows[some], fold[some], amount[some]
+        place = np.arange(training.codes.n_rows)
+        if training.is_kept is not None:
+            place = np.flatnonzero(training.is_kept)
+        losses, wrong, weights = [], [], []
+        for held in range(int(self.cv)):
+            rest = fold != held
+            # Rows of a class that the others lack tell nothing about strengths.
+            own = ~rest & np.isin(training.labels[rows], training.labels[rows[rest]])
+            if not own.any() or len(np.unique(training.labels[rows[rest]])) < 2:
+                continue
+            truth = training.labels[rows[own]]
+            with warnings.catch_warnings():
+                # What there is to say of the table is said once, of the whole.
+                warnings.simplefilter("ignore")
+                part = self._learn_schema(
+                    as_table(_safe_indexing(X, place[rows[rest]]), self),
+                    training.classes,
+                    training.labels[rows[rest]],
+                    None if (amount == 1.0).all() else amount[rest],
+                )
+                held_out = as_table(_safe_indexing(X, place[rows[own]]), self)
+                codes = part.encoder.encode(held_out)
+                found = list(self._posteriors(grid, part, codes))
+            chosen = np.array(
+                [-log_proba[np.arange(len(truth)), truth] for log_proba in found]
+            )
+            losses.append(chosen)
+            wrong.append([log_proba.argmax(axis=1) != truth for log_proba in found])
+            weights.append(amount[own])
+        if not weights:
+            return [{**asdict(one), "log_loss": np.nan} for one in grid]
+        u = np.concatenate(weights)
+        loss, error = np.concatenate(losses, axis=1), np.concatenate(wrong, axis=1)
+        mean = loss @ u / u.sum()
+        spread = ((loss - mean[:, None]) ** 2 @ u) / u.sum()
+        return [
+            {
+                **asdict(one),
+                "log_loss": float(mean[k]),
+                "standard_error": float(np.sqrt(spread[k] / max(u.sum() - 1.0, 1.0))),
+                "error": float(error[k] @ u / u.sum()),
+            }
+            for k, one in enumerate(grid)
+        ]
+
+    def _posteriors(
+        self, grid: tuple[Strengths, ...], part: Training, codes: Codes
+    ) -> Iterator[NDArray[np.float64]]:
+        """Fit each of the strengths to some rows; yield log posteriors of others."""
+        task = self._task(part)
+        weighed = self._weigh(task)
+        learned = None if weighed is None else weighed.weights
+        problem = self._problem(task, learned, self.prior)
+        start = None
+        for one in grid:
+            weighting = one.weighting(float(self.intercept), float(self.overall))
+            ridge = weighting.strengths(problem.evidence)
+            objective = replace(problem.objective, penalty=Penalty(*ridge))
+            own = replace(problem, objective=objective)
+            found = own.solve(self.solver, _ROUGH, int(self.max_iter), start)
+            start = found.weights
+            yield own.model(start, part.classes, 1.0).log_proba(codes, self.n_jobs)
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        if (
+            isinstance(self.cv, bool)
+            or not isinstance(self.cv, Integral)
+            or self.cv < 2
+        ):
+            raise ParameterError(
+                "The 'cv' parameter of ShrinkageNB must be a whole number of at least "
+                f"2. Got {self.cv!r} instead."
+            )
+        fine = isinstance(self.intercept, Real) and not isinstance(self.intercept, bool)
+        if not fine or not 0.0 <= float(self.intercept) < np.inf:
+            raise ParameterError(
+                "The 'intercept' parameter of ShrinkageNB must be a float in the range "
+                f"[0, inf). Got {self.intercept!r} instead."
+            )
+
+
+def _strengths(setting: Any, name: str) -> Strengths:
+    """Return three strengths, checked."""
+    if isinstance(setting, Strengths):
+        setting = (setting.shared, setting.by_class, setting.by_value)
+    try:
+        shared, by_class, by_value = map(float, setting)
+    except (TypeError, ValueError):
+        raise ParameterError(
+            f"The {name!r} parameter must give three numbers, the strengths of shared "
+            f"weights, class weights and value effects. Got {setting!r} instead."
+        ) from None
+    if not all(0.0 < value < np.inf for value in (shared, by_class, by_value)):
+        raise ParameterError(
+            f"Strengths must be finite numbers greater than 0. Got {setting!r} in "
+            f"{name!r}."
+        )
+    return Strengths(shared, by_class, by_value)

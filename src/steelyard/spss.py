@@ -23,7 +23,7 @@ from steelyard.table.columns import as_table
 from steelyard.table.labels import encode_labels
 from steelyard.table.schema import TableSchema
 from steelyard.table.settings import column_positions
-from steelyard.usable import known_rows, rows_with_cells, take_rows, with_target
+from steelyard.usable import known_rows, rows_with_cells, with_target
 
 __all__ = ["SPSSNaiveBayes"]
 
@@ -409,7 +409,7 @@ class SPSSNaiveBayes(FeatureSelector, BaseNB):
                 "No row of X_test has a known cell among the predictors. Leave X_test "
                 "and y_test out, or check that categories are written alike."
             )
-        return take_rows(codes, kept), position[labels[kept]].astype(np.uint32)
+        return codes.take(kept), position[labels[kept]].astype(np.uint32)
 
     # ------------------------------------------------------------------------ model
 

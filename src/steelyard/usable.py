@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from steelyard.table.codes import Codes
 from steelyard.table.columns import as_series, as_table
 from steelyard.table.labels import as_label_column
 
-__all__ = ["known_rows", "rows_with_cells", "take_rows", "with_target"]
+__all__ = ["known_rows", "rows_with_cells", "with_target"]
 
 
 def with_target(
@@ -49,14 +48,6 @@ def rows_with_cells(codes: Codes, features: list[int]) -> NDArray[np.bool_]:
     return found
 
 
-def take_rows(codes: Codes, kept: NDArray[np.bool_]) -> Codes:
-    """Return the codes of some rows."""
-    if kept.all():
-        return codes
-    blocks = tuple(replace(block, values=block.values[kept]) for block in codes.blocks)
-    return Codes(codes.schema, int(kept.sum()), blocks)
-
-
 def known_rows(training: Training, candidates: list[int]) -> Training:
     """Leave out the rows without a known predictor, and classes that lose all rows."""
     kept = rows_with_cells(training.codes, candidates)
@@ -72,5 +63,5 @@ def known_rows(training: Training, candidates: list[int]) -> Training:
     known = Training(
         training.encoder, training.classes[used], labels.astype(np.uint32), weights
     )
-    known.codes = take_rows(training.codes, kept)
+    known.codes = training.codes.take(kept)
     return known

@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from steelyard._validation import check_choice, warn_user
-from steelyard.classifier import BaseNB
+from steelyard.classifier import BaseNB, Training
 from steelyard.composite import PairwiseModel
 from steelyard.counts import Counts
 from steelyard.exceptions import ParameterError
-from steelyard.instances import Learned, Task, resolve_instances
+from steelyard.instances import HardRows, Learned, Task, resolve_instances
 from steelyard.losses import BrierLoss, resolve_loss
 from steelyard.losses.base import softmax
 from steelyard.objective import Objective, Penalty
 from steelyard.proba import estimate_prior, resolve_smoothing
-from steelyard.problem import Problem, attribute_bounds, make_penalty, take_rows
+from steelyard.problem import Problem, attribute_bounds, make_penalty
 from steelyard.rows import prepare_rows
 from steelyard.solvers import Solution
 from steelyard.weighting import Evidence, Weighting, resolve_weighting
@@ -46,7 +46,7 @@ _LEARNED = (
 )
 
 
-class WeightedNB(BaseNB):
+class WeightedNB(HardRows, BaseNB):
     r"""Naive Bayes with learned weights: any weighting, loss, penalty and bounds.
 
     .. math:: \min_w \sum_i u_i\, \ell\bigl(z_i(w), y_i\bigr)
@@ -224,18 +224,15 @@ class WeightedNB(BaseNB):
             The fitted classifier.
         """
         self._check_settings()
-        estimation = self._estimation()
-        training = self._prepare(X, y, sample_weight)
-        codes, labels, classes = training.codes, training.labels, training.classes
-        weights = training.row_weights(self.class_weight)
-        task = Task(
-            codes,
-            labels,
-            weights,
-            len(classes),
-            lambda counts: estimation.model(counts, classes),
-            self.n_jobs,
-        )
+        self._estimation()
+        self._learn(self._prepare(X, y, sample_weight))
+        return self
+
+    # ------------------------------------------------------------------------ pieces
+
+    def _learn(self, training: Training) -> None:
+        """Learn from encoded rows, and keep what was learned."""
+        task, classes = self._task(training), training.classes
         if self.multiclass == "one-vs-one" and len(classes) > 2:
             learned = self._fit_pairs(task, classes)
         else:
@@ -250,9 +247,6 @@ class WeightedNB(BaseNB):
         for name, value in learned.items():
             setattr(self, name, value)
         self.class_count_ = self.counts_.by_class
-        return self
-
-    # ------------------------------------------------------------------------ pieces
 
     def _fit_all(self, task: Task, classes: NDArray[Any]) -> dict[str, Any]:
         """Fit one model of all classes; return what it learned by name."""
@@ -301,7 +295,7 @@ class WeightedNB(BaseNB):
             if not isinstance(prior, str):
                 prior = softmax(log_prior[None, [a, b]])[0]
             own = Task(
-                take_rows(task.codes, rows),
+                task.codes.take(rows),
                 (task.labels[rows] == b).astype(np.uint32),
                 None if task.weights is None else task.weights[rows],
                 2,

@@ -29,7 +29,6 @@ from steelyard.held_out import HeldOut, cross_validated, resubstituted
 from steelyard.kernels import population as kernels
 from steelyard.learned import preset
 from steelyard.model import NBModel
-from steelyard.proba import GaussianTable
 from steelyard.problem import attribute_bounds
 from steelyard.solvers import Solution
 from steelyard.weighted import WeightedNB

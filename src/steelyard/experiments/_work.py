@@ -255,6 +255,8 @@ def _facts(estimator: Any) -> dict[str, Any]:
         facts["selected"] = float(np.mean(np.abs(weights) > _SELECTED))
     if hasattr(estimator, "n_iter_"):
         facts["n_iter"] = int(np.max(estimator.n_iter_))
+    if hasattr(estimator, "n_rounds_"):
+        facts["rounds"] = int(estimator.n_rounds_)
     return facts
 
 

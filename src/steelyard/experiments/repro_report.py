@@ -1,59 +1,220 @@
-"""Published figures beside measured ones: reading, tables, and marked sections."""
+"""What reproductions share: printed tables, sections with verdicts, and the report."""
 
 from __future__ import annotations
 
 import csv
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from steelyard.experiments.results import Results
+from steelyard.experiments.runner import compare
+
 __all__ = [
-    "Measurement",
-    "Report",
+    "SEED",
+    "Columns",
+    "Picture",
+    "Reproduction",
+    "Run",
+    "Section",
+    "Verdict",
+    "accuracies",
     "figure",
     "markdown_table",
-    "measure_all",
+    "mean",
     "published_folder",
     "read_published",
     "replace_section",
     "side_by_side",
+    "verdict_table",
 ]
 
+SEED = 1
+"""Seed of all folds and draws."""
 
-@dataclass(frozen=True)
-class Measurement:
-    """One figure measured for one data set by one variant of a method."""
-
-    data: str
-    variant: str
-    accuracy: float
-    """Mean accuracy over the folds in percent."""
-
-    seconds: float = 0.0
-    warnings: dict[str, int] = field(default_factory=dict)
-    selected: float | None = None
-    """Share of attributes with a weight above zero in percent, where asked for."""
+Columns = Mapping[str, Mapping[str, float]]
+"""Figures by column and row."""
 
 
 @dataclass(frozen=True)
-class Report:
-    """A reproduction: the text that compares, and the figures behind it."""
+class Verdict:
+    """Whether a published figure was reached."""
+
+    table: str
+    what: str
+    published: str
+    measured: str
+    reached: bool | None
+    """None where nothing was printed, or nothing is asked for."""
+
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture that is drawn when it is wanted."""
 
     name: str
+    """Of the file, without its suffix."""
+
+    alt: str
+    draw: Callable[[], Any]
+    """Returns a figure of matplotlib."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """One table or figure of a document, measured."""
+
+    title: str
     text: str
-    measurements: list[Measurement]
-    verdicts: dict[str, Any]
+    verdicts: tuple[Verdict, ...] = ()
+    pictures: tuple[Picture, ...] = ()
+
+
+@dataclass(frozen=True)
+class Run:
+    """How a document is reproduced: on which data, how thoroughly, and where to."""
+
+    name: str
+    data: Path
+    published: Path
+    quick: bool = False
+    out: Path | None = None
+    n_jobs: int | None = 2
+    progress: bool = True
+
+    def compare(self, part: str, methods: Any, datasets: Any, **options: Any) -> Results:
+        """Compare methods; with a folder for files a part that was run is not repeated.
+
+        Parameters
+        ----------
+        part : str
+            Names the result file.
+        methods, datasets, **options
+            See ``steelyard.compare``.
+
+        Returns
+        -------
+        Results
+            One row per fit.
+        """
+        journal = None
+        if self.out is not None:
+            self.out.mkdir(parents=True, exist_ok=True)
+            kind = "-quick" if self.quick else ""
+            journal = self.out / f"{self.name}-{part}{kind}.jsonl"
+        self.say(f"{self.name}: {part}")
+        with warnings.catch_warnings():
+            # Classes of fewer rows than folds are part of the papers' data.
+            warnings.simplefilter("ignore", UserWarning)
+            return compare(
+                methods,
+                datasets,
+                seed=SEED,
+                journal=journal,
+                folder=self.data,
+                n_jobs=self.n_jobs,
+                progress=self.progress,
+                **options,
+            )
+
+    def say(self, text: str) -> None:
+        """Tell on standard error what happens."""
+        if self.progress:
+            sys.stderr.write(f"{text}\n")
+            sys.stderr.flush()
+
+    def read(self, name: str) -> list[dict[str, str]]:
+        """Read a published table."""
+        return read_published(self.published, name)
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """A document's tables and figures: published beside measured, with verdicts."""
+
+    name: str
+    title: str
+    sections: tuple[Section, ...]
+    quick: bool = False
+    scope: str = ""
+    """What a quick run leaves out."""
+
+    seconds: float = field(default=0.0, compare=False)
+
+    @property
+    def verdicts(self) -> list[Verdict]:
+        """The verdicts of all sections."""
+        return [entry for section in self.sections for entry in section.verdicts]
+
+    @property
+    def pictures(self) -> list[Picture]:
+        """The pictures of all sections."""
+        return [entry for section in self.sections for entry in section.pictures]
+
+    def to_markdown(self, images: str | None = None, level: int = 2) -> str:
+        """Write the report.
+
+        Parameters
+        ----------
+        images : str, default=None
+            Folder of the pictures as the text refers to them; without it the text has
+            no pictures.
+        level : int, default=2
+            Level of the heading.
+
+        Returns
+        -------
+        str
+            Markdown.
+        """
+        parts = [f"{'#' * level} {self.title}"]
+        if self.quick:
+            parts.append(f"**A quick run**, of a part alone. {self.scope}")
+        if self.verdicts:
+            parts += [f"{'#' * (level + 1)} Verdicts", verdict_table(self.verdicts)]
+        for section in self.sections:
+            parts += [f"{'#' * (level + 1)} {section.title}", section.text]
+            if images is not None:
+                parts += [
+                    f"![{picture.alt}]({images}/{picture.name}.svg)"
+                    for picture in section.pictures
+                ]
+        return "\n\n".join(part for part in parts if part) + "\n"
+
+    def write_pictures(self, folder: Path) -> list[Path]:
+        """Draw all pictures into a folder, as SVG; return their paths."""
+        import matplotlib as mpl
+
+        folder.mkdir(parents=True, exist_ok=True)
+        paths = []
+        for picture in self.pictures:
+            path = folder / f"{picture.name}.svg"
+            # The same figures give the same file.
+            with mpl.rc_context({"svg.hashsalt": "steelyard"}):
+                picture.draw().savefig(path, metadata={"Date": None})
+            paths.append(path)
+        return paths
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything but the text, ready for JSON."""
+        """Return everything but the pictures, ready for JSON."""
         return {
             "name": self.name,
-            "verdicts": self.verdicts,
-            "measurements": [asdict(entry) for entry in self.measurements],
+            "title": self.title,
+            "quick": self.quick,
+            "seconds": self.seconds,
+            "verdicts": [asdict(entry) for entry in self.verdicts],
+            "sections": {section.title: section.text for section in self.sections},
         }
+
+
+# ---------------------------------------------------------------------- printed tables
 
 
 def published_folder(data: Path, path: str | os.PathLike[str] | None = None) -> Path:
@@ -89,29 +250,31 @@ def read_published(folder: Path, name: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def measure_all(
-    measure: Callable[..., Measurement], jobs: Iterable[tuple[Any, ...]], n_jobs: int
-) -> list[Measurement]:
-    """Run jobs in so many processes, each on one thread; keep their order."""
-    from joblib import Parallel, delayed
-
-    run = delayed(_on_one_thread)
-    found = Parallel(n_jobs=n_jobs)(run(measure, *job) for job in jobs)
-    return list(found)
+# -------------------------------------------------------------------------------- tables
 
 
-def _on_one_thread(measure: Callable[..., Measurement], *job: Any) -> Measurement:
-    from threadpoolctl import threadpool_limits
+def accuracies(
+    results: Results, protocol: str | None = None
+) -> dict[str, dict[str, float]]:
+    """Return average accuracies in percent, by method and data set."""
+    matrix = 100.0 * results.matrix("accuracy", protocol)
+    return {
+        name: dict(zip(results.datasets, matrix[:, j].tolist(), strict=True))
+        for j, name in enumerate(results.methods)
+    }
 
-    with threadpool_limits(1):
-        return measure(*job)
+
+def mean(values: Iterable[float]) -> float:
+    """Average numbers, of which there is at least one."""
+    found = list(values)
+    return sum(found) / len(found)
 
 
-def figure(value: float | None, signed: bool = False) -> str:
-    """Print a percentage with two digits, nothing for None."""
+def figure(value: float | None, signed: bool = False, digits: int = 2) -> str:
+    """Print a number with two digits, nothing for None."""
     if value is None:
         return ""
-    return f"{value:+.2f}" if signed else f"{value:.2f}"
+    return f"{value:+.{digits}f}" if signed else f"{value:.{digits}f}"
 
 
 def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -121,9 +284,20 @@ def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
+def verdict_table(verdicts: Iterable[Verdict]) -> str:
+    """Lay out verdicts."""
+    words = {True: "yes", False: "no", None: ""}
+    rows = [
+        [v.table, v.what, v.published, v.measured, words[v.reached], v.note]
+        for v in verdicts
+    ]
+    header = ["table", "what", "published", "measured", "reached", "note"]
+    return markdown_table(header, rows)
+
+
 def side_by_side(
     names: Sequence[str],
-    columns: Sequence[tuple[str, dict[str, float], dict[str, float]]],
+    columns: Sequence[tuple[str, Mapping[str, float], Mapping[str, float]]],
     first: str = "data set",
     average: bool = True,
 ) -> str:
@@ -158,12 +332,8 @@ def side_by_side(
         row = ["**average**"]
         for _, published, measured in columns:
             both = [name for name in names if name in published and name in measured]
-            row += _three(
-                *(
-                    _mean([table[name] for name in both])
-                    for table in (published, measured)
-                )
-            )
+            tables = (published, measured)
+            row += _three(*(mean(t[n] for n in both) if both else None for t in tables))
         rows.append(row)
     return markdown_table(header, rows)
 
@@ -172,10 +342,6 @@ def _three(published: float | None, measured: float | None) -> list[str]:
     known = published is not None and measured is not None
     difference = measured - published if known else None  # type: ignore[operator]
     return [figure(published), figure(measured), figure(difference, signed=True)]
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    return sum(values) / len(values) if values else None
 
 
 def replace_section(document: str, name: str, text: str) -> str:

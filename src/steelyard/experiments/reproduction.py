@@ -1,77 +1,135 @@
 """Reproduce published results: ``python -m steelyard.experiments.reproduction rnb``.
 
-Prints published figures beside measured ones; ``--write`` also puts them into a marked
-section of a document.
+Prints published figures beside measured ones, with a verdict for each table. With
+``--out`` result files are kept, so that an interrupted run goes on where it stopped;
+``--write`` puts the report into a marked section of a document.
 """
 
 from __future__ import annotations
 
 import argparse
+import difflib
 import json
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from time import perf_counter
 from typing import NoReturn
 
-from steelyard.experiments.protocols import data_folder
-from steelyard.experiments.repro_exponential import QUICK_TASKS, reproduce_exponential
+from steelyard.exceptions import ParameterError
+from steelyard.experiments._progress import duration
+from steelyard.experiments.data import data_folder
 from steelyard.experiments.repro_report import (
-    Report,
+    SEED,
+    Reproduction,
+    Run,
+    Section,
     published_folder,
     replace_section,
 )
-from steelyard.experiments.repro_rnb import QUICK_SETS, reproduce_rnb
-from steelyard.solvers import SOLVERS
 
-__all__ = ["main", "reproduce"]
+__all__ = ["PAPERS", "Reproduction", "main", "reproduce"]
 
-PAPERS = ("rnb", "exponential")
-SEED = 1
-SOLVER = "lbfgs"
+PAPERS = ("rnb", "cwnb", "exponential", "spss")
+"""The documents whose tables can be measured."""
+
+_QUICK_MINUTES = 3.0
+
+
+@dataclass(frozen=True)
+class _Paper:
+    title: str
+    minutes: float
+    """About how long one process needs, on a machine of 2 cores."""
+
+    scope: str
+    sections: Callable[[Run], tuple[Section, ...]]
+
+
+def _paper(name: str) -> _Paper:
+    module = import_module(f"steelyard.experiments.repro_{name}")
+    measure = getattr(module, f"reproduce_{name}")
+    return _Paper(module.TITLE, module.MINUTES, module.SCOPE, measure)
 
 
 def reproduce(
-    paper: str,
-    data: Path,
-    published: Path,
+    name: str,
+    data: str | os.PathLike[str] | None = None,
+    published: str | os.PathLike[str] | None = None,
     *,
     quick: bool = False,
-    solver: str = SOLVER,
-    n_jobs: int = 1,
-) -> Report:
-    """Measure the tables of a paper.
+    out: str | os.PathLike[str] | None = None,
+    n_jobs: int | None = 2,
+    progress: bool = True,
+) -> Reproduction:
+    """Measure the tables and figures of a document.
 
     Parameters
     ----------
-    paper : {"rnb", "exponential"}
-        Which paper.
-    data : Path
-        Folder of data sets.
-    published : Path
-        Folder of published tables.
+    name : {"rnb", "cwnb", "exponential", "spss"}
+        Which document.
+    data : str or path, default=None
+        Folder of data sets; the environment variable ``STEELYARD_DATA`` if None.
+    published : str or path, default=None
+        Folder of published tables; ``published`` beside the data sets if None.
     quick : bool, default=False
-        Only a few small data sets.
-    solver : str, default="lbfgs"
-        Solver of the exponential-loss paper's weights, by default the paper's, run to
-        the optimum; the RNB paper's tables show several.
-    n_jobs : int, default=1
+        Only a part, in about three minutes.
+    out : str or path, default=None
+        Folder for result files, the report and its pictures. A run that was
+        interrupted goes on from the files it finds there.
+    n_jobs : int, default=2
         Processes. Figures do not depend on it.
+    progress : bool, default=True
+        Whether to say on standard error what happens, and about how long it takes.
 
     Returns
     -------
-    Report
-        Tables, figures and verdicts.
+    Reproduction
+        Tables, pictures and verdicts.
     """
-    if paper == "rnb":
-        names = QUICK_SETS if quick else None
-        return reproduce_rnb(data, published, names=names, n_jobs=n_jobs, seed=SEED)
-    if paper == "exponential":
-        names = QUICK_TASKS if quick else None
-        return reproduce_exponential(
-            data, published, names=names, solver=solver, n_jobs=n_jobs, seed=SEED
+    if name not in PAPERS:
+        close = difflib.get_close_matches(str(name), PAPERS, 1)
+        hint = f" Did you mean {close[0]!r}?" if close else ""
+        raise ParameterError(
+            f"The document must be one of {', '.join(PAPERS)}. Got {name!r}.{hint}"
         )
-    raise ValueError(f"The paper must be one of {', '.join(PAPERS)}. Got {paper!r}.")
+    # The manual of SPSS is worked through on a table of 14 rows.
+    if name == "spss" and data is None and not os.environ.get("STEELYARD_DATA"):
+        folder, printed = Path(), Path()
+    else:
+        folder = data_folder(data)
+        printed = published_folder(folder, published)
+    paper = _paper(name)
+    target = None if out is None else Path(out)
+    run = Run(name, folder, printed, quick, target, n_jobs, progress)
+    minutes = min(paper.minutes, _QUICK_MINUTES) if quick else paper.minutes
+    run.say(_announcement(paper, minutes, n_jobs, target))
+    start = perf_counter()
+    sections = paper.sections(run)
+    seconds = perf_counter() - start
+    found = Reproduction(name, paper.title, sections, quick, paper.scope, seconds)
+    if target is not None:
+        target.mkdir(parents=True, exist_ok=True)
+        report = target / f"{name}{'-quick' if quick else ''}.md"
+        report.write_text(found.to_markdown("images", level=1), encoding="utf-8")
+        found.write_pictures(target / "images")
+    return found
+
+
+def _announcement(
+    paper: _Paper, minutes: float, n_jobs: int | None, out: Path | None
+) -> str:
+    processes = n_jobs if n_jobs is not None and n_jobs > 0 else 2
+    about = duration(60.0 * minutes / min(processes, 2))
+    kept = (
+        "without --out an interrupted run starts again"
+        if out is None
+        else f"result files in {str(out)!r}: the same command resumes"
+    )
+    return f"{paper.title}: about {about} on 2 cores ({kept})."
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -97,42 +155,28 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: argparse.Namespace) -> None:
-    data = data_folder(arguments.data)
-    published = published_folder(data, arguments.published)
-    start = perf_counter()
-    report = reproduce(
+    found = reproduce(
         arguments.paper,
-        data,
-        published,
+        arguments.data,
+        arguments.published,
         quick=arguments.quick,
-        solver=arguments.solver,
+        out=arguments.out,
         n_jobs=arguments.n_jobs,
+        progress=not arguments.silent,
     )
-    seconds = perf_counter() - start
-    command = _command(arguments)
-    text = (
-        f"Made by `{command}` (seed {SEED}) in {seconds:.0f} s with "
-        f"{arguments.n_jobs} {'process' if arguments.n_jobs == 1 else 'processes'}.\n\n"
-        f"{report.text}\n"
-    )
-    sys.stdout.write(text)
+    words = f"steelyard reproduce {found.name}{' --quick' if found.quick else ''}"
+    origin = f"Made by `{words}` (seed {SEED})."
+    sys.stdout.write(f"{found.to_markdown()}\n{origin}\n")
     if arguments.json is not None:
-        record = {"command": command, "seconds": seconds, **report.as_dict()}
-        arguments.json.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        record = json.dumps(found.as_dict(), indent=1, ensure_ascii=False)
+        arguments.json.write_text(f"{record}\n", encoding="utf-8")
     if arguments.write is not None:
         path = arguments.write
         document = path.read_text(encoding="utf-8") if path.exists() else ""
-        document = replace_section(document, report.name, text)
+        text = f"{origin}\n\n{found.to_markdown('images', level=2)}"
+        document = replace_section(document, found.name, text)
         path.write_text(document, encoding="utf-8")
-
-
-def _command(arguments: argparse.Namespace) -> str:
-    words = ["python -m steelyard.experiments.reproduction", arguments.paper]
-    if arguments.quick:
-        words.append("--quick")
-    if arguments.solver != SOLVER:
-        words.append(f"--solver {arguments.solver}")
-    return " ".join(words)
+        found.write_pictures(path.parent / "images")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -151,17 +195,13 @@ def _parser() -> argparse.ArgumentParser:
         "--published",
         help="folder of published tables (default: 'published' beside the data sets)",
     )
-    parser.add_argument("--quick", action="store_true", help="a few small data sets")
+    parser.add_argument("--quick", action="store_true", help="a part, in 3 minutes")
+    parser.add_argument("--out", help="folder for result files, report and pictures")
+    parser.add_argument("--n-jobs", type=int, default=2, help="processes (default: 2)")
+    parser.add_argument("--silent", action="store_true", help="no progress")
+    parser.add_argument("--json", type=Path, help="write verdicts to this file")
     parser.add_argument(
-        "--solver",
-        choices=SOLVERS,
-        default=SOLVER,
-        help=f"solver of the exponential-loss paper's weights (default: {SOLVER})",
-    )
-    parser.add_argument("--n-jobs", type=int, default=1, help="processes (default: 1)")
-    parser.add_argument("--json", type=Path, help="write the figures to this file")
-    parser.add_argument(
-        "--write", type=Path, help="replace the paper's section of this document"
+        "--write", type=Path, help="replace the document's section of this page"
     )
     return parser
 

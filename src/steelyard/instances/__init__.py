@@ -8,10 +8,12 @@ from steelyard.exceptions import ParameterError
 from steelyard.instances.base import InstanceWeighting, Learned, Task
 from steelyard.instances.discriminative import DiscriminativeWeighting
 from steelyard.instances.frequency import ValueFrequencyWeighting
+from steelyard.instances.hard_rows import HardRows
 
 __all__ = [
     "INSTANCES",
     "DiscriminativeWeighting",
+    "HardRows",
     "InstanceWeighting",
     "Learned",
     "Task",

@@ -88,7 +88,7 @@ class _Rounds:
         small = all(block.values.dtype == np.uint8 for block in codes.blocks)
         if codes.n_numbers or not codes.blocks or not small:
             return None
-        missing = counts.by_code[codes.schema.first_codes].any(axis=1)
+        missing = np.asarray(counts.by_code[codes.schema.first_codes].any(axis=1))
         packing, packed = pack_codes(codes, missing, task.n_jobs)
         return None if packing is None else cls(task, packing, packed)
 

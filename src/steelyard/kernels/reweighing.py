@@ -3,8 +3,8 @@
 Each kernel gathers the scores of a row, adds the posterior loss of its class to its
 weight, and counts the row with that weight for the next round, while its codes are in
 the cache. Shapes: ``values (n, b)`` joint codes, ``starts (b,)`` uint64, ``y (n,)``
-uint32, ``given (n,)`` weights of the user or empty for ones, ``weights (n,)`` changed in
-place, ``hist (K, V)`` +=. Returned is the log-loss, weighted as given.
+uint32, ``given (n,)`` weights of the user or empty for ones, ``weights (n,)`` changed
+in place, ``hist (K, V)`` +=. Returned is the log-loss, weighted as given.
 """
 
 from __future__ import annotations

@@ -93,12 +93,14 @@ def read_schema(items: list[Any]) -> TableSchema:
     ]
     schema = TableSchema(tuple(features))
     given = [feature.column for feature in features if feature.column is not None]
-    if given and (len(given) != len(features) or set(given) != set(range(len(set(given))))):
+    whole = len(given) == len(features) and set(given) == set(range(len(set(given))))
+    if given and not whole:
         raise InvalidContentError(
             "content.features must all name their columns, from 0 on, or none"
         )
-    by_column = dict(zip(schema.columns, (f.name for f in features), strict=True))
-    if any(by_column[j] != f.name for j, f in zip(schema.columns, features, strict=True)):
+    pairs = list(zip(schema.columns, features, strict=True))
+    by_column = {column: feature.name for column, feature in pairs}
+    if any(by_column[column] != feature.name for column, feature in pairs):
         raise InvalidContentError("content.features must agree on the names of columns")
     named = [name for name in by_column.values() if name is not None]
     if named and (len(named) != len(by_column) or len(set(named)) != len(named)):

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._threads import one_blas_thread
 from steelyard.objective import Objective
 from steelyard.solvers.base import (
     Solution,
@@ -16,8 +17,13 @@ from steelyard.solvers.base import (
     projected_gradient,
     runaway,
 )
+from steelyard.solvers.units import ClassUnits
+from steelyard.weighting import HierarchicalWeighting
 
 __all__ = ["LBFGS", "published_lbfgs"]
+
+# Iterations, and correction pairs, between two choices of units.
+_STAGE = 40
 
 
 class LBFGS(Solver):
@@ -58,8 +64,11 @@ class LBFGS(Solver):
         """Minimise from a start, within bounds."""
         from scipy.optimize import Bounds, minimize
 
-        if objective.weighting.has_diagonal and self.gradient_tol is None:
-            return self._scaled(objective, start, lower, upper)
+        free = np.isinf(lower).all() and np.isinf(upper).all()
+        nested = isinstance(objective.weighting, HierarchicalWeighting)
+        if nested and free and self.gradient_tol is None and objective.penalty:
+            with one_blas_thread():
+                return self._in_units(objective, start)
         records: list[dict[str, Any]] = []
         best: dict[str, Any] = {}
         scale = 1.0
@@ -140,67 +149,71 @@ class LBFGS(Solver):
                 status = "converged" if flat else "stalled"
             return Solution(x, value, status, n_iter, records)
 
-
-    def _scaled(
-        self,
-        objective: Objective,
-        start: NDArray[np.float64],
-        lower: NDArray[np.float64],
-        upper: NDArray[np.float64],
-    ) -> Solution:
-        """Minimise in units in which all weights have about the same curvature.
+    def _in_units(self, objective: Objective, start: NDArray[np.float64]) -> Solution:
+        """Minimise in units in which the curvature is about one everywhere.
 
         There a gradient g promises a decrease of about half its square, which tells
-        when to stop.
+        when to stop. The units are made anew every so many iterations, since the
+        curvature at the start, where naive Bayes is too sure, is not that at the end.
         """
-        from scipy.optimize import Bounds, minimize
-
-        inside = np.clip(start, lower, upper)
-        unit = np.sqrt(objective.diagonal(inside))
         records: list[dict[str, Any]] = []
+        while True:
+            units = ClassUnits(objective, start)
+            found = self._stage(objective, units, start, records)
+            if found.status != "iterations" or len(records) >= self.max_iter:
+                return found
+            start = found.weights
+
+    def _stage(
+        self,
+        objective: Objective,
+        units: ClassUnits,
+        start: NDArray[np.float64],
+        records: list[dict[str, Any]],
+    ) -> Solution:
+        """Go on for some iterations in the same units."""
+        from scipy.optimize import minimize
+
         last: dict[str, Any] = {}
 
-        def function(x: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-            value, gradient = objective(x / unit)
-            last["gradient"] = gradient / unit
-            return value, last["gradient"]
+        def function(y: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+            value, gradient = objective(units.weights(y))
+            last.update(plain=gradient, own=units.gradient(gradient))
+            return value, last["own"]
 
         def callback(intermediate_result: Any) -> None:
             value = float(intermediate_result.fun)
-            gradient = last["gradient"]
             records.append(
                 {
                     "iteration": len(records) + 1,
                     "objective": value,
-                    "gradient": float(np.abs(gradient * unit).max(initial=0.0)),
+                    "gradient": float(np.abs(last["plain"]).max(initial=0.0)),
                     "step": None,
                     "evaluations": objective.n_evaluations,
                 }
             )
-            bounded = projected_gradient(
-                np.asarray(intermediate_result.x), gradient, lower * unit, upper * unit
-            )
-            if float(bounded @ bounded) <= 2.0 * self.tol * max(value, 1e-300):
+            promised = 0.5 * float(last["own"] @ last["own"])
+            if promised <= self.tol * max(value, 1e-300):
                 raise StopIteration
 
         result = minimize(
             function,
-            inside * unit,
+            units.vector(start),
             jac=True,
             method="L-BFGS-B",
-            bounds=Bounds(lower * unit, upper * unit),
             callback=callback,
             options={
-                "maxcor": self.memory,
-                "maxiter": self.max_iter,
+                "maxcor": _STAGE,
+                "maxiter": min(_STAGE, self.max_iter - len(records)),
                 "maxfun": 20 * self.max_iter,
                 "ftol": 0.0,
                 "gtol": 0.0,
             },
         )
+        # Where no step goes down any further, that is as far as rounding lets it.
         status: Status = "iterations" if result.status == 1 else "converged"
-        weights = np.asarray(result.x) / unit
-        return Solution(weights, float(result.fun), status, int(result.nit), records)
+        weights = units.weights(np.asarray(result.x))
+        return Solution(weights, float(result.fun), status, len(records), records)
 
 
 def published_lbfgs() -> LBFGS:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -100,6 +100,17 @@ class Codes:
         for j, column in enumerate(self.numbers):
             block[:, j] = column[rows]
         return block
+
+    def take(self, rows: NDArray[Any]) -> Codes:
+        """Return some rows, by position or by a mask."""
+        blocks = tuple(replace(b, values=b.values[rows]) for b in self.blocks)
+        numbers: Any = self.numbers
+        if isinstance(numbers, np.ndarray):
+            numbers = numbers[rows]
+        else:
+            numbers = tuple(column[rows] for column in numbers)
+        n_rows = int(np.count_nonzero(rows)) if rows.dtype == bool else len(rows)
+        return Codes(self.schema, n_rows, blocks, numbers)
 
     def column(self, feature: int) -> NDArray[Any]:
         """Codes of one attribute, shape (n,)."""

@@ -172,5 +172,6 @@ def _treatment(setting: Any) -> Treatment:
     allowed = ", ".join(repr(name) for name in NUMERIC)
     raise ParameterError(
         f"The 'numeric' parameter must be one of {allowed}, a discretizer, a tuple of "
-        f"these for several views, or a mapping from columns to these. Got {setting!r} instead."
+        f"these for several views, or a mapping from columns to these. Got "
+        f"{setting!r} instead."
     )

@@ -98,9 +98,6 @@ class Weighting(BaseEstimator):
     has_hessian: ClassVar[bool] = False
     """Whether ``hessian`` assembles second derivatives."""
 
-    has_diagonal: ClassVar[bool] = False
-    """Whether ``diagonal`` gives units in which all weights are alike."""
-
     is_mixture: ClassVar[bool] = False
     """Whether the posterior is a mixture of two, each with an effect of its own."""
 
@@ -184,20 +181,6 @@ class Weighting(BaseEstimator):
             f"{type(self).__name__} has no Hessian of its own; use Hessian-vector "
             "products."
         )
-
-    def diagonal(
-        self,
-        likelihoods: NDArray[np.float64],
-        bent: NDArray[np.float64],
-        by_code: NDArray[np.float64],
-        evidence: Evidence,
-    ) -> NDArray[np.float64]:
-        """Rough diagonal of the second derivatives, from rows.
-
-        likelihoods (K, d, s) as for ``hessian``, bent (s, K) curvature of each class's
-        score, by_code (V, K) its sums by code.
-        """
-        raise ParameterError(f"{type(self).__name__} has no diagonal of its own.")
 
     def strengths(
         self, evidence: Evidence

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +12,18 @@ from steelyard.weighting.base import Effect, Evidence, Weighting
 
 __all__ = ["HierarchicalWeighting"]
 
+# As good as infinite, and still a number to compute with.
+_RIGID = 1e12
+
 
 class _Levels(NamedTuple):
     """The levels of a vector of weights."""
 
     intercept: NDArray[np.float64]
     """Shape (K,)."""
+
+    overall: NDArray[np.float64]
+    """Shape (1,)."""
 
     shared: NDArray[np.float64]
     """Shape (d,)."""
@@ -30,28 +36,27 @@ class _Levels(NamedTuple):
 
 
 class HierarchicalWeighting(Weighting):
-    r"""Weights on four levels, each drawn towards the level above it.
+    r"""Weights on several levels, each drawn towards the level above it.
 
     .. math:: z_c(x) = \log \pi_c + b_c + \sum_k (w_k + V_{kc})\, e_k(x)_c
               + \sum_j U_{j,x_j,c}
 
     with the ridge
-    :math:`\lambda_w \sum (w_k - c_k)^2 + \lambda_V \sum V^2 + \lambda_U \sum U^2 +
-    \lambda_b \sum b^2`, where :math:`c_k` is 1 for log-likelihoods and 0 for relative
-    densities, a second view of a column. With all strengths large the model is naive
-    Bayes; each level opens as far as the rows support it.
+    :math:`\lambda_t (t - 1)^2 + \lambda_w \sum (w_k - t c_k)^2 + \lambda_V \sum V^2 +
+    \lambda_U \sum U^2 + \lambda_b \sum b^2`, where :math:`c_k` is 1 for the
+    first view of a column and 0 for further ones. With all strengths large the model is
+    naive Bayes; each level opens as far as the rows support it.
 
     Parameters
     ----------
     shared, by_class, by_value : float
         Strengths :math:`\lambda_w`, :math:`\lambda_V` and :math:`\lambda_U`.
-    intercept : float, default=0.5
-        Strength :math:`\lambda_b`.
+    intercept, overall : float, default=0.5
+        Strengths :math:`\lambda_b` and :math:`\lambda_t`; an ``overall`` of infinity
+        holds t at 1.
     prior_weight : bool, default=False
         Not available: the intercepts take its place.
     """
-
-    has_diagonal: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -59,18 +64,20 @@ class HierarchicalWeighting(Weighting):
         by_class: float = 10.0,
         by_value: float = 2.5,
         intercept: float = 0.5,
+        overall: float = 0.5,
         prior_weight: bool = False,
     ) -> None:
         self.shared = shared
         self.by_class = by_class
         self.by_value = by_value
         self.intercept = intercept
+        self.overall = overall
         self.prior_weight = prior_weight
 
     def size(self, evidence: Evidence) -> int:
         """Count the weights."""
         k, d = evidence.n_classes, evidence.n_features
-        return k + d + (d + len(evidence.value_rows)) * k
+        return k + 1 + d + (d + len(evidence.value_rows)) * k
 
     def start(self, evidence: Evidence) -> NDArray[np.float64]:
         """Return the weights of plain naive Bayes."""
@@ -89,36 +96,43 @@ class HierarchicalWeighting(Weighting):
                     f"The {name!r} parameter of HierarchicalWeighting must be a float "
                     f"in the range [0, inf). Got {value!r} instead."
                 )
+        if not 0.0 <= float(self.overall) <= np.inf:
+            raise ParameterError(
+                "The 'overall' parameter of HierarchicalWeighting must be a float of "
+                f"at least 0, or infinity. Got {self.overall!r} instead."
+            )
         if self.prior_weight:
             raise ParameterError(
                 "prior_weight=True cannot be used with weighting='hierarchy': its "
                 "intercepts correct the prior. Use prior_weight=False."
             )
         k, d = evidence.n_classes, evidence.n_features
-        sizes = (k, d, d * k, len(evidence.value_rows) * k)
-        levels = (self.intercept, self.shared, self.by_class, self.by_value)
-        kinds = [feature.kind for feature in evidence.schema.features]
+        sizes = (k, 1, d, d * k, len(evidence.value_rows) * k)
+        overall = min(float(self.overall), _RIGID)
+        levels = (self.intercept, overall, self.shared, self.by_class, self.by_value)
         center = np.zeros(sum(sizes))
-        center[k : k + d] = [kind != "gaussian-relative" for kind in kinds]
+        center[k] = 1.0
         return np.repeat(np.asarray(levels, dtype=np.float64), sizes), center
 
     def bounds(
         self, evidence: Evidence, low: NDArray[np.float64], high: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Bound the shared weights alone."""
-        k, d = evidence.n_classes, evidence.n_features
-        lower = np.full(self.size(evidence), -np.inf)
-        upper = np.full(self.size(evidence), np.inf)
-        lower[k : k + d], upper[k : k + d] = low, high
-        return lower, upper
+        """Return no bounds: the penalty is what holds these weights."""
+        if np.isfinite(low).any() or np.isfinite(high).any():
+            raise ParameterError(
+                "weighting='hierarchy' has no bounds; its strengths hold the weights. "
+                "Use bounds=None."
+            )
+        size = self.size(evidence)
+        return np.full(size, -np.inf), np.full(size, np.inf)
 
     def levels(self, weights: NDArray[np.float64], evidence: Evidence) -> _Levels:
         """Take a vector of weights apart."""
         k, d = evidence.n_classes, evidence.n_features
-        cuts = np.cumsum([k, d, d * k])
-        intercept, shared, by_class, by_value = np.split(weights, cuts)
+        cuts = np.cumsum([k, 1, d, d * k])
+        intercept, overall, shared, by_class, by_value = np.split(weights, cuts)
         return _Levels(
-            intercept, shared, by_class.reshape(d, k), by_value.reshape(-1, k)
+            intercept, overall, shared, by_class.reshape(d, k), by_value.reshape(-1, k)
         )
 
     def apply(self, weights: NDArray[np.float64], evidence: Evidence) -> Effect:
@@ -131,7 +145,7 @@ class HierarchicalWeighting(Weighting):
     def direction(self, weights: NDArray[np.float64], evidence: Evidence) -> Effect:
         """Turn a change of weights into the change of their effect."""
         level = self.levels(weights, evidence)
-        total = level.shared[:, None] + level.by_class
+        total = self._shared(level, evidence)[:, None] + level.by_class
         table = evidence.table.spread(total) * evidence.table.values
         table[evidence.value_rows] += level.by_value
         return Effect(level.intercept, table, total[evidence.gaussian])
@@ -141,43 +155,37 @@ class HierarchicalWeighting(Weighting):
         by_class = evidence.table.collect(gradient.table * evidence.table.values)
         by_class[evidence.gaussian] = gradient.multipliers
         by_value = gradient.table[evidence.value_rows]
+        shared = by_class.sum(axis=1)
+        overall = [shared @ self.centers(evidence)]
         return np.concatenate(
-            [gradient.base, by_class.sum(axis=1), by_class.ravel(), by_value.ravel()]
+            [gradient.base, overall, shared, by_class.ravel(), by_value.ravel()]
         )
 
-    def diagonal(
-        self,
-        likelihoods: NDArray[np.float64],
-        bent: NDArray[np.float64],
-        by_code: NDArray[np.float64],
-        evidence: Evidence,
-    ) -> NDArray[np.float64]:
-        """Rough diagonal of the second derivatives."""
-        # What all classes have in common changes nothing.
-        centred = likelihoods - likelihoods.mean(axis=0)
-        by_class = np.einsum("cds,sc->dc", centred**2, bent)
-        return np.concatenate(
-            [
-                bent.sum(axis=0),
-                by_class.sum(axis=1),
-                by_class.ravel(),
-                by_code[evidence.value_rows].ravel(),
-            ]
-        )
+    @staticmethod
+    def centers(evidence: Evidence) -> NDArray[np.float64]:
+        """Return what shared weights are drawn to, at an overall weight of one."""
+        columns = evidence.schema.columns
+        first = [columns.index(column) == k for k, column in enumerate(columns)]
+        return np.array(first, dtype=np.float64)
+
+    def _shared(self, level: _Levels, evidence: Evidence) -> NDArray[np.float64]:
+        """Shared weights of all views: the overall weight and what they differ by."""
+        return level.overall[0] * self.centers(evidence) + level.shared
 
     def fitted(
         self, weights: NDArray[np.float64], evidence: Evidence
     ) -> dict[str, Any]:
         """Name the weights as fitted attributes of a classifier."""
         level = self.levels(weights, evidence)
-        total = level.shared[:, None] + level.by_class
+        shared = self._shared(level, evidence)
+        total = shared[:, None] + level.by_class
         effects, position = [], 0
         for feature in evidence.schema.features:
             width = feature.n_values if feature.is_coded else 0
             effects.append(level.by_value[position : position + width].T)
             position += width
         return {
-            "attribute_weights_": level.shared,
+            "attribute_weights_": shared,
             "class_attribute_weights_": np.ascontiguousarray(total.T),
             "value_effects_": effects,
             "intercept_": level.intercept,

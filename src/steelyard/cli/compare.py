@@ -1,0 +1,167 @@
+"""``steelyard compare``: methods on data sets, all on the same folds."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import sys
+from pathlib import Path
+from typing import Any
+
+from steelyard.cli.options import (
+    Commands,
+    add_command,
+    add_force,
+    add_input,
+    add_json,
+    add_target,
+    names_of,
+)
+from steelyard.cli.output import check_output, note, print_json, screen, writing
+from steelyard.cli.tables import Source, read_table
+from steelyard.cli.training import default_method, split_target
+
+__all__ = ["add_parser"]
+
+_EXAMPLES = """
+steelyard compare iris wine breast_cancer --methods NB,RNB,LogisticRegression
+steelyard compare data.csv --target class --methods NB,SNB --html report.html
+steelyard compare group:rnb33 --data datasets --methods all --journal run.jsonl
+"""
+
+
+def add_parser(commands: Commands) -> None:
+    """Add the command."""
+    parser = add_command(
+        commands,
+        "compare",
+        "cross-validate methods on data sets, all on the same folds",
+        _EXAMPLES,
+        _run,
+    )
+    parser.add_argument(
+        "datasets",
+        nargs="+",
+        metavar="DATA",
+        help="files, or names of data sets: those of --data, scikit-learn's, "
+        "openml:NAME, group:NAME",
+    )
+    parser.add_argument(
+        "--methods",
+        metavar="NAME,...",
+        action="append",
+        default=[],
+        help="acronyms, scikit-learn's SVM, LogisticRegression, RandomForest, "
+        "HistGradientBoosting, or all (default: NB and the library's default)",
+    )
+    add_target(parser)
+    parser.add_argument(
+        "--protocol",
+        metavar="NAME,...",
+        action="append",
+        default=[],
+        help="honest (default), published-rnb, published-cwnb, published-exponential",
+    )
+    parser.add_argument("--folds", type=int, default=10, help="folds (default: 10)")
+    parser.add_argument("--repeats", type=int, default=1, help="repeats (default: 1)")
+    parser.add_argument("--seed", type=int, default=1, help="seed (default: 1)")
+    parser.add_argument(
+        "--metric", default="accuracy", help="measure to rank by (default: accuracy)"
+    )
+    parser.add_argument(
+        "--jobs", type=int, default=2, metavar="N", help="processes (default: 2)"
+    )
+    parser.add_argument(
+        "--data",
+        metavar="DIR",
+        help="folder of data sets (default: environment STEELYARD_DATA)",
+    )
+    parser.add_argument(
+        "--journal",
+        metavar="FILE",
+        help="keep results in a file, from which the same command goes on",
+    )
+    parser.add_argument(
+        "--retry-errors", action="store_true", help="run failed fits again"
+    )
+    for name in ("html", "markdown", "latex", "csv"):
+        parser.add_argument(
+            f"--{name}", metavar="FILE", help=f"write the report as {name} to a file"
+        )
+    add_force(parser)
+    add_json(parser)
+    add_input(parser)
+
+
+def _run(arguments: argparse.Namespace) -> None:
+    from steelyard.experiments.runner import compare
+    from steelyard.experiments.summary import check_metric
+
+    for name in ("html", "markdown", "latex", "csv"):
+        check_output(getattr(arguments, name), arguments.force)
+    check_output(arguments.journal, force=True)
+    check_metric(arguments.metric)
+    methods = names_of(arguments.methods)
+    if not methods:
+        methods = list(dict.fromkeys(["NB", default_method()]))
+    results = compare(
+        "all" if methods == ["all"] else methods,
+        [_data_set(name, arguments) for name in arguments.datasets],
+        protocol=names_of(arguments.protocol) or "honest",
+        folds=arguments.folds,
+        repeats=arguments.repeats,
+        seed=arguments.seed,
+        journal=arguments.journal,
+        retry_errors=arguments.retry_errors,
+        folder=arguments.data,
+        n_jobs=arguments.jobs,
+    )
+    _write_reports(results, arguments)
+    if arguments.json:
+        print_json({"settings": results.settings, "fits": results.rows})
+    else:
+        _show(results, arguments.metric)
+
+
+def _data_set(name: str, arguments: argparse.Namespace) -> Any:
+    """Read a file as all commands do; leave other names to the comparison."""
+    from steelyard.experiments.data import DataSet
+
+    if not Path(name).is_file():
+        return name
+    source = Source.of(name, arguments)
+    target, labels, frame = split_target(read_table(source), arguments.target, source)
+    title = Path(name).name.removesuffix(".gz")
+    return DataSet(
+        Path(title).stem, frame.drop(columns=target), labels, target, description=name
+    )
+
+
+def _write_reports(results: Any, arguments: argparse.Namespace) -> None:
+    from steelyard.experiments import report
+
+    metric = arguments.metric
+    texts = {
+        "html": lambda: report.results_to_html(results, metric=metric),
+        "markdown": lambda: report.results_to_markdown(results, metric),
+        "latex": lambda: report.results_to_latex(results, metric),
+        "csv": lambda: report.results_to_csv(results),
+    }
+    for name, make in texts.items():
+        target = getattr(arguments, name)
+        if target is not None:
+            with writing(target, arguments.force) as path:
+                path.write_text(make(), encoding="utf-8")
+            note(f"written: {target}")
+
+
+def _show(results: Any, metric: str) -> None:
+    from steelyard.experiments.report import print_results
+
+    width = screen().width
+    if sys.stdout.isatty():
+        print_results(results, metric, width=width)
+        return
+    text = io.StringIO()
+    print_results(results, metric, file=text, width=width)
+    print(text.getvalue(), end="")

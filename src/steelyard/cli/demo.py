@@ -1,0 +1,102 @@
+"""``steelyard demo``: results on real data, and one prediction opened."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+from itertools import groupby
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from steelyard.cli.options import Commands, add_command, add_json
+from steelyard.cli.output import evidence_table, print_json, screen, working
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from steelyard.experiments.demo import Score
+
+__all__ = ["add_parser"]
+
+_TEXT = ("data", "method")
+
+
+def add_parser(commands: Commands) -> None:
+    """Add the command."""
+    parser = add_command(
+        commands,
+        "demo",
+        "fit real data, show results, explain one prediction",
+        "steelyard demo\nsteelyard demo --json",
+        _run,
+    )
+    add_json(parser)
+
+
+def _run(arguments: argparse.Namespace) -> None:
+    from steelyard.experiments.demo import explain_one, run_demo
+
+    with working("Cross-validating naive Bayes on four real data sets …"):
+        scores = run_demo()
+        evidence = explain_one()
+    if arguments.json:
+        print_json(
+            {
+                "scores": [asdict(score) for score in scores],
+                "evidence": {**asdict(evidence), "total": evidence.total},
+            }
+        )
+        return
+    console = screen()
+    console.print(_score_table(scores))
+    seconds = sum(score.seconds for score in scores)
+    console.print(f"{5 * len(scores)} fits and predictions in {seconds:.2f} s.\n")
+    right = "right" if evidence.predicted == evidence.truth else "wrong"
+    console.print(
+        f"One prediction, opened ({evidence.title}): "
+        f"[bold]{evidence.predicted}[/bold],\n"
+        f"with probability {evidence.probability:.4f}, which is {right}. "
+        f"Evidence for [green]{evidence.predicted}[/green] (+)\n"
+        f"and for [red]{evidence.against}[/red] (-) in log-odds; "
+        "the lines add up to the prediction.\n"
+    )
+    items = [
+        SimpleNamespace(attribute=name, value=value, amount=amount)
+        for name, value, amount in evidence.items
+    ]
+    drawn: Any = SimpleNamespace(
+        prior=evidence.prior, items=items, total=evidence.total
+    )
+    console.print(evidence_table(drawn))
+
+
+def _score_table(scores: list[Score]) -> Table:
+    """Lay out results as one line per data set and method, best ones in bold."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(
+        title="Accuracy and log-loss, five-fold cross-validation", box=box.SIMPLE_HEAD
+    )
+    for column in ("data", "rows", "columns", "classes", "method"):
+        table.add_column(column, justify="left" if column in _TEXT else "right")
+    table.add_column("accuracy", justify="right")
+    table.add_column("log-loss", justify="right")
+    for _, group in groupby(scores, key=lambda score: score.data):
+        entries = list(group)
+        highest = max(entry.accuracy for entry in entries)
+        lowest = min(entry.log_loss for entry in entries)
+        for k, entry in enumerate(entries):
+            shape = [entry.data, *map(str, (entry.rows, entry.columns, entry.classes))]
+            table.add_row(
+                *(shape if k == 0 else [""] * 4),
+                entry.method,
+                _bold(f"{100 * entry.accuracy:.1f} %", entry.accuracy == highest),
+                _bold(f"{entry.log_loss:.3f}", entry.log_loss == lowest),
+                end_section=k == len(entries) - 1,
+            )
+    return table
+
+
+def _bold(text: str, condition: bool) -> str:
+    return f"[bold]{text}[/bold]" if condition else text

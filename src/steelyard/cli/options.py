@@ -1,0 +1,147 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any, NoReturn
+
+__all__ = [
+    "Commands",
+    "Parser",
+    "add_command",
+    "add_input",
+    "add_json",
+    "add_output",
+    "add_training",
+    "names_of",
+]
+
+Commands = Any
+"""What ``add_subparsers`` returns, which has no public name."""
+
+FORMATS = ("csv", "tsv", "parquet", "arff")
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line, and whose examples keep their lines."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(
+            **{
+                "formatter_class": argparse.RawDescriptionHelpFormatter,
+                "allow_abbrev": False,
+                **options,
+            }
+        )
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong in one line."""
+        line = " ".join(message.split()).rstrip(".")
+        self.exit(2, f"{self.prog}: {line}. Try '{self.prog} --help'.\n")
+
+
+def add_command(
+    commands: Commands, name: str, about: str, examples: str, run: Any
+) -> argparse.ArgumentParser:
+    """Add a command; its help ends with examples, a line each."""
+    lines = "\n".join(f"  {line}" for line in examples.strip().splitlines())
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=about,
+        description=f"{about[0].upper()}{about[1:]}.",
+        epilog=f"examples:\n{lines}",
+    )
+    parser.set_defaults(run=run)
+    return parser
+
+
+def add_input(parser: argparse.ArgumentParser) -> None:
+    """Say how files are read."""
+    group = parser.add_argument_group("reading files")
+    group.add_argument(
+        "--format",
+        choices=FORMATS,
+        help="kind of the file (default: by its extension; csv for standard input)",
+    )
+    group.add_argument(
+        "--separator",
+        metavar="CHAR",
+        help="what separates the cells of a CSV file (default: a comma)",
+    )
+    group.add_argument(
+        "--encoding", default="utf-8", help="encoding of text files (default: utf-8)"
+    )
+    group.add_argument(
+        "--missing-values",
+        metavar="TEXT,...",
+        action="append",
+        default=[],
+        help="cells that stand for a missing one, besides empty ones; among numbers "
+        "these are also NA, NaN, null and ?, and in ARFF files ?",
+    )
+
+
+def add_training(parser: argparse.ArgumentParser) -> None:
+    """Say what is learned, from which columns, by which method."""
+    add_target(parser)
+    group = parser.add_argument_group("columns")
+    for option, text in (
+        ("--columns", "columns to learn from (default: all others)"),
+        ("--drop", "columns to leave out"),
+        ("--categorical", "columns whose cells are names, also where they are numbers"),
+        ("--numeric", "columns whose cells are numbers; text in them is an error"),
+    ):
+        group.add_argument(
+            option, metavar="NAME,...", action="append", default=[], help=text
+        )
+    group.add_argument("--weights", metavar="NAME", help="column of row weights")
+    group = parser.add_argument_group("method")
+    group.add_argument(
+        "--method",
+        metavar="ACRONYM",
+        help="see 'steelyard methods' (default: SHNB where it is there, else NB)",
+    )
+    group.add_argument(
+        "--set",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        dest="settings",
+        help="a setting of the method, as in --set smoothing=laplace; may be repeated",
+    )
+    add_input(parser)
+
+
+def add_target(parser: argparse.ArgumentParser) -> None:
+    """Say which column is predicted."""
+    parser.add_argument(
+        "--target",
+        metavar="NAME",
+        help="column to predict (default: class, target or label; in ARFF files, "
+        "failing that, the last)",
+    )
+
+
+def add_output(parser: argparse.ArgumentParser, about: str, required: bool) -> None:
+    """Say where the result goes."""
+    parser.add_argument("-o", "--output", metavar="FILE", required=required, help=about)
+    add_force(parser)
+
+
+def add_force(parser: argparse.ArgumentParser) -> None:
+    """Allow files to be replaced."""
+    parser.add_argument(
+        "--force", action="store_true", help="replace output files that exist"
+    )
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Offer JSON in place of text."""
+    parser.add_argument(
+        "--json", action="store_true", help="print one JSON document instead of text"
+    )
+
+
+def names_of(given: list[str]) -> list[str]:
+    """Split lists of names, as in ``--drop a,b --drop c``."""
+    return [name.strip() for text in given for name in text.split(",") if name.strip()]

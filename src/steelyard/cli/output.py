@@ -1,0 +1,186 @@
+"""What commands print and write: tables, notes, JSON, and files whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from steelyard.explain import Evidence
+
+__all__ = [
+    "check_output",
+    "evidence_table",
+    "note",
+    "print_json",
+    "print_table",
+    "screen",
+    "show_notes",
+    "working",
+    "writing",
+]
+
+# A pipe has no width of its own; tables are as wide as they need to be.
+_PIPE_WIDTH = 400
+# With names and values, bars of evidence fill 80 columns.
+_BARS = 24
+
+
+def screen(*, error: bool = False) -> Console:
+    """Return a console on standard output, or standard error.
+
+    Colours are left out where it is no terminal, and where NO_COLOR is set.
+    """
+    from rich.console import Console
+
+    class Screen(Console):
+        def on_broken_pipe(self) -> None:
+            # rich would end the process with status 1.
+            raise BrokenPipeError
+
+    stream = sys.stderr if error else sys.stdout
+    width = None
+    if not stream.isatty() and "COLUMNS" not in os.environ:
+        width = _PIPE_WIDTH
+    return Screen(file=stream, highlight=False, width=width)
+
+
+_notes: list[str] = []
+
+
+def note(text: str) -> None:
+    """Tell the user something when the command has succeeded.
+
+    Where it fails, the one line that says why is not lost among others.
+    """
+    _notes.append(text)
+
+
+def show_notes(wanted: bool = True) -> None:
+    """Print the notes on standard error, apart from results, and forget them."""
+    notes, _notes[:] = list(_notes), []
+    if notes and wanted:
+        from rich.text import Text
+
+        console = screen(error=True)
+        for text in notes:
+            console.print(Text(text, style="dim"), soft_wrap=True)
+
+
+@contextlib.contextmanager
+def working(text: str) -> Iterator[Any]:
+    """Show what is going on while it goes on, on a terminal."""
+    with screen(error=True).status(text) as status:
+        yield status
+
+
+def print_json(document: Any) -> None:
+    """Print one JSON document; numbers that are not finite become null."""
+    from steelyard.explain.text import as_plain
+
+    text = json.dumps(as_plain(document), ensure_ascii=False, indent=1)
+    print(text)
+
+
+def print_table(
+    console: Console,
+    title: str,
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    n_texts: int = 1,
+) -> None:
+    """Print texts in columns, of which all but the first few are numbers."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for k, name in enumerate(header):
+        justify: Any = "left" if k < n_texts else "right"
+        table.add_column(Text(name), justify=justify, overflow="fold")
+    for row in rows:
+        # Cells of files may hold what rich would take for markup.
+        table.add_row(*(Text(cell) for cell in row))
+    console.print(Text(title, style="bold"), soft_wrap=True)
+    console.print(table)
+
+
+def evidence_table(evidence: Evidence | Any, most: int | None = None) -> Table:
+    """Draw evidence as bars: to the left against a class, to the right for it."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    table.add_column("attribute")
+    table.add_column("value")
+    table.add_column("evidence", justify="right")
+    table.add_column("")
+    items = [(item.attribute, item.value, item.amount) for item in evidence.items]
+    rest = items[most:] if most is not None and len(items) > most + 1 else []
+    lines = [("prior", "", evidence.prior), *items[: len(items) - len(rest)]]
+    if rest:
+        lines.append((f"{len(rest)} others", "", sum(amount for *_, amount in rest)))
+    amounts = [amount for *_, amount in lines]
+    finite = [amount for amount in amounts if abs(amount) < float("inf")]
+    low, high = min(*finite, 0.0, 0.0), max(*finite, 0.0, 0.0)
+    scale = _BARS / ((high - low) or 1.0)
+    left = round(-scale * low)
+    for name, value, amount in lines:
+        length = round(scale * min(abs(amount), max(high, -low)))
+        bar = "█" * length
+        drawn = (
+            Text(" " * left).append(bar, "green")
+            if amount >= 0
+            else Text(bar.rjust(left), "red")
+        )
+        table.add_row(Text(name), Text(value), f"{amount + 0.0:+.2f}", drawn)
+    total = Text(f"{evidence.total + 0.0:+.2f}", "bold")
+    table.add_row(Text("sum", "bold"), "", total, "")
+    return table
+
+
+def check_output(path: str | None, force: bool) -> None:
+    """Refuse, before any work, a file that may not or cannot be written."""
+    if path is None:
+        return
+    if path == "-":
+        raise ValueError("This is written to a file, not to standard output.")
+    target = Path(path)
+    if target.exists():
+        if not target.is_file():
+            raise ValueError(f"{path} is not a file that can be written.")
+        if not force:
+            raise ValueError(
+                f"{path} exists. Choose another name, or replace it with --force."
+            )
+    folder = Path(os.path.realpath(target)).parent
+    if not folder.is_dir():
+        raise ValueError(f"{path} cannot be written: there is no folder {folder}.")
+    if not os.access(folder, os.W_OK):
+        raise ValueError(f"{path} cannot be written: no permission in {folder}.")
+
+
+@contextlib.contextmanager
+def writing(path: str, force: bool) -> Iterator[Path]:
+    """Give a temporary file, which becomes the output when all went well."""
+    check_output(path, force)
+    # As when a file is opened for writing: a link stays, its target is replaced.
+    target = Path(os.path.realpath(path))
+    partial = target.parent / f".steelyard-{secrets.token_hex(8)}{target.suffix}"
+    try:
+        yield partial
+        if target.exists():
+            shutil.copymode(target, partial)
+        os.replace(partial, target)
+    finally:
+        partial.unlink(missing_ok=True)

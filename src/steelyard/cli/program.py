@@ -1,0 +1,153 @@
+"""The program: its parser, and what becomes of errors."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from steelyard.cli import (
+    compare,
+    completion,
+    demo,
+    evaluate,
+    explain,
+    fit,
+    methods,
+    predict,
+    reproduce,
+)
+from steelyard.cli.options import Parser
+from steelyard.cli.output import show_notes
+
+__all__ = ["build_parser", "main"]
+
+# In the order in which a newcomer needs them.
+COMMANDS = (
+    fit,
+    predict,
+    evaluate,
+    explain,
+    methods,
+    compare,
+    reproduce,
+    demo,
+    completion,
+)
+
+_EXAMPLES = """\
+examples:
+  steelyard demo
+  steelyard fit data.csv --target class -o model.json
+  steelyard predict model.json new.csv -o out.csv
+  steelyard explain model.json --html model.html
+  steelyard COMMAND --help
+"""
+
+_EXTRAS = {"matplotlib": "plot"}
+_FOR_PROGRAMMERS = (
+    DeprecationWarning,
+    PendingDeprecationWarning,
+    FutureWarning,
+    ResourceWarning,
+)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit status.
+
+    Parameters
+    ----------
+    argv : sequence of str, default=None
+        Arguments; those of the process if None.
+
+    Returns
+    -------
+    int
+        0 on success, 2 on a usage or input error, 130 after Ctrl-C.
+    """
+    arguments = build_parser().parse_args(argv)
+    show_notes(wanted=False)
+    try:
+        with warnings.catch_warnings():
+            _show_warnings()
+            arguments.run(arguments)
+        sys.stdout.flush()
+        show_notes()
+    except KeyboardInterrupt:
+        print("Interrupted.", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        # The reader, such as `head`, has seen enough. Python would complain again when
+        # it closes the stream at exit.
+        sys.stdout = open(os.devnull, "w")
+        return 0
+    except ModuleNotFoundError as error:
+        return _fail(_missing_package(error))
+    except MemoryError:
+        return _fail("out of memory. Try fewer rows or columns.")
+    except OSError as error:
+        return _fail(_describe(error))
+    except ValueError as error:
+        return _fail(str(error))
+    return 0
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of all commands, without loading what they need to run."""
+    from steelyard import __version__
+
+    parser = Parser(
+        prog="steelyard",
+        description="Weighted naive Bayes classification for ordinary tables.",
+        epilog=_EXAMPLES,
+    )
+    parser.add_argument("--version", action="version", version=__version__)
+    commands = parser.add_subparsers(
+        metavar="COMMAND", required=True, title="commands", dest="command"
+    )
+    for command in COMMANDS:
+        command.add_parser(commands)
+    return parser
+
+
+def _fail(message: str) -> int:
+    # Results printed so far come before the line that says why there are no more.
+    try:
+        sys.stdout.flush()
+    except OSError:
+        sys.stdout = open(os.devnull, "w")
+    print(f"steelyard: {' '.join(message.split())}", file=sys.stderr)
+    return 2
+
+
+def _describe(error: OSError) -> str:
+    """Say what the system refused, without its error number."""
+    if error.strerror is None:
+        return str(error)
+    where = f"{error.filename}: " if error.filename is not None else ""
+    return f"{where}{error.strerror}."
+
+
+def _missing_package(error: ModuleNotFoundError) -> str:
+    package = (error.name or "").partition(".")[0]
+    extra = _EXTRAS.get(package, "cli")
+    return (
+        f"this command needs the package {package!r}. Install the extra that brings "
+        f"it: pip install 'steelyard[{extra}]'"
+    )
+
+
+def _show_warnings() -> None:
+    """Show a warning as one line, and none that is meant for programmers."""
+    warnings.simplefilter("default")
+    for category in _FOR_PROGRAMMERS:
+        warnings.simplefilter("ignore", category)
+    warnings.showwarning = _show_warning
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    print(f"steelyard: warning: {' '.join(str(message).split())}", file=sys.stderr)

@@ -1,0 +1,162 @@
+"""``evaluate``: measures by cross-validation and on a test file."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
+
+import steelyard as sy
+from steelyard.cli.thresholds import threshold_tables
+
+
+def test_cross_validation_agrees_with_compare(csv, frame, run_json):
+    found = run_json(
+        "evaluate", csv, "--target", "ill", "--method", "NB", "--folds", "4"
+    )
+    data = ("data", frame.drop(columns="ill"), frame["ill"])
+    results = sy.compare("NB", [data], folds=4, n_jobs=1, progress=False)
+    for name in ("accuracy", "balanced_accuracy", "f1", "log_loss", "brier", "ece"):
+        assert found["metrics"][name] == pytest.approx(results.matrix(name)[0, 0])
+    assert np.sum(found["confusion"]) == 60
+    assert sum(entry["rows"] for entry in found["reliability"]) == 60
+
+
+def test_a_model_is_measured_on_a_test_file(csv, frame, model, run, run_json):
+    found = run_json("evaluate", model, csv, "--target", "ill")
+    clf, table = sy.load(model), frame.drop(columns="ill")
+    assert found["metrics"]["accuracy"] == pytest.approx(clf.score(table, frame["ill"]))
+    expected = confusion_matrix(frame["ill"], clf.predict(table))
+    assert np.array_equal(found["confusion"], expected)
+    text = run("evaluate", model, csv, "--target", "ill").out
+    for word in ("accuracy", "log-loss", "recall", "Calibration", "best F1"):
+        assert word in text
+
+
+def test_classes_that_are_numbers_are_found_in_any_spelling(
+    tmp_path, frame, run, run_json
+):
+    frame["ill"] = (frame["ill"] == "sick").astype(int)
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    frame.astype({"ill": float}).to_csv(tmp_path / "b.csv", index=False)
+    options = ["--target", "ill", "--method", "NB", "-o", tmp_path / "m.json"]
+    assert run("fit", tmp_path / "a.csv", *options).status == 0
+    both = [
+        run_json("evaluate", tmp_path / "m.json", tmp_path / name, "--target", "ill")
+        for name in ("a.csv", "b.csv")
+    ]
+    assert both[0]["metrics"] == both[1]["metrics"]
+    assert both[0]["classes"] == [0, 1]
+
+
+def test_classes_unknown_to_the_model_are_counted_as_wrong(
+    tmp_path, frame, model, run_json
+):
+    frame.loc[:9, "ill"] = "dead"
+    frame.to_csv(tmp_path / "new.csv", index=False)
+    found = run_json("evaluate", model, tmp_path / "new.csv", "--target", "ill")
+    assert found["rows_of_unseen_classes"] == 10
+    assert found["classes"] == ["sick", "well", "dead"]
+    assert found["thresholds"] is None
+    assert np.sum(found["confusion"][2]) == 10
+
+
+def test_small_classes_are_mentioned_and_the_run_goes_on(tmp_path, frame, run):
+    frame.loc[[0, 1], "ill"] = "rare"
+    frame.to_csv(tmp_path / "rare.csv", index=False)
+    path = tmp_path / "rare.csv"
+    done = run("evaluate", path, "--target", "ill", "--method", "NB", "--folds", 3)
+    assert done.status == 0
+    assert "1 of 3 classes have fewer rows than there are folds" in done.err
+
+
+def test_a_yardstick_without_probabilities_can_be_measured(csv, run_json):
+    found = run_json(
+        "evaluate", csv, "--target", "ill", "--method", "SVM", "--folds", 2
+    )
+    assert found["metrics"]["accuracy"] > 0.5
+
+
+def test_weights_reach_the_fits(tmp_path, frame, run_json):
+    path = tmp_path / "w.csv"
+    frame.assign(w=np.where(frame["ill"] == "sick", 100, 1)).to_csv(path, index=False)
+    options = ["--target", "ill", "--method", "NB", "--folds", 3]
+    claimed = [
+        np.array(run_json("evaluate", path, *options, *extra)["confusion"])[:, 0].sum()
+        for extra in (["--drop", "w"], ["--weights", "w"])
+    ]
+    assert claimed[1] > claimed[0] + 5
+
+
+def test_thresholds_agree_with_scikit_learn():
+    rng = np.random.default_rng(0)
+    positive = rng.random(200) < 0.3
+    proba = np.round(np.clip(0.3 * positive + 0.5 * rng.random(200), 0, 1), 2)
+    found = threshold_tables(positive, proba, (1.0, 4.0))
+
+    def f1(threshold):
+        scores = precision_recall_fscore_support(
+            positive, proba >= threshold, average="binary", zero_division=0
+        )
+        return scores[:3]
+
+    for entry in found["table"]:
+        values = entry["precision"], entry["recall"], entry["f1"]
+        assert values == pytest.approx(f1(entry["threshold"]))
+    every = np.unique(proba)
+    assert found["best_f1"]["f1"] == pytest.approx(max(f1(t)[2] for t in every))
+    costs = [
+        ((proba >= t) & ~positive).sum() + 4 * ((proba < t) & positive).sum()
+        for t in every
+    ]
+    assert found["best_cost"]["cost"] == min(costs)
+
+
+def test_where_alarms_cost_too_much_no_row_is_chosen():
+    found = threshold_tables(np.array([1, 0, 0]), np.array([0.2, 0.9, 1.0]), (9, 1))
+    assert found["best_cost"]["threshold"] > 1
+    assert found["best_cost"]["cost"] == 1
+
+
+def test_costs_and_the_positive_class_are_options(csv, model, run, run_json):
+    options = ["--target", "ill", "--positive", "sick", "--costs", "1,5"]
+    found = run_json("evaluate", model, csv, *options)["thresholds"]
+    assert found["positive"] == "sick"
+    assert found["best_cost"]["cost"] <= min(entry["cost"] for entry in found["table"])
+    assert "least cost" in run("evaluate", model, csv, *options).out
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["CSV", "--target", "ill", "--folds", "1"], "at least 2"),
+        (["CSV", "--target", "ill", "--folds", "59"], "Lower --folds"),
+        (["CSV", "--target", "il"], "nearest is 'ill'"),
+        (["CSV", "--target", "ill", "--costs", "1"], "such as 1,20"),
+        (["CSV", "--target", "ill", "--costs", "0,0"], "such as 1,20"),
+        (["MODEL", "CSV"], "--target"),
+        (["MODEL", "CSV", "--target", "il"], "nearest is 'ill'"),
+        (["MODEL", "CSV", "--target", "age"], "predicts from"),
+        (["MODEL", "CSV", "--target", "ill", "--method", "NB"], "is fitted"),
+        (["MODEL", "CSV", "--target", "ill", "--set", "a=1"], "--set is for training"),
+        (["MODEL", "CSV", "--target", "ill", "--positive", "x"], "among the classes"),
+        (["a", "b", "c"], "a model file and a test file"),
+        (["CSV", "MODEL", "--target", "ill"], "not a model file"),
+        (["ONE", "--target", "ill"], "one class"),
+    ],
+)
+def test_evaluate_refuses(tmp_path, csv, frame, model, refused, arguments, message):
+    one = tmp_path / "one.csv"
+    frame.assign(ill="sick").to_csv(one, index=False)
+    places = {"CSV": csv, "MODEL": model, "ONE": one}
+    assert message in refused("evaluate", *(places.get(a, a) for a in arguments))
+
+
+def test_labels_that_are_no_classes_of_the_model_are_refused(
+    tmp_path, frame, model, refused
+):
+    path = tmp_path / "new.csv"
+    frame.assign(ill="other").to_csv(path, index=False)
+    message = refused("evaluate", model, path, "--target", "ill")
+    assert "is a class of the model: sick, well" in message
+    pd.DataFrame(frame.assign(ill="")).to_csv(path, index=False)
+    assert "is empty" in refused("evaluate", model, path, "--target", "ill")

@@ -1,0 +1,157 @@
+"""``methods``, ``demo``, ``compare`` and ``reproduce``."""
+
+import csv as csv_module
+import re
+from types import SimpleNamespace
+
+import pytest
+
+import steelyard
+from steelyard.cli.reproduce import PAPERS
+from steelyard.experiments import reproduction
+
+
+def test_methods_lists_every_method(run, run_json):
+    rows = run_json("methods")
+    assert rows == steelyard.methods().rows()
+    out = run("methods").out
+    assert all(row["acronym"] in out and row["paper"] in out for row in rows)
+
+
+def test_methods_of_a_family(run_json, refused):
+    families = {row["family"] for row in run_json("methods", "--family", "filter")}
+    assert families == {"filters"}
+    assert "Families: both, filters" in refused("methods", "--family", "magic")
+
+
+def test_demo_shows_results_and_evidence_within_80_columns(monkeypatch, run):
+    monkeypatch.setenv("COLUMNS", "80")
+    done = run("demo")
+    assert (done.status, done.err) == (0, "")
+    text = done.out
+    assert max(map(len, text.splitlines())) <= 80
+    for word in ("breast cancer", "wine", "iris", "digits", "accuracy", "log-loss"):
+        assert word in text
+    assert len(re.findall(r"\d\d\.\d %", text)) == 12
+    # No cell is broken over two lines.
+    assert "od280/od315 of diluted wines" in text
+    # The evidence adds up to what it says.
+    table = text[text.index("attribute ") :]
+    amounts = [float(found) for found in re.findall(r" ([+-]\d+\.\d\d)", table)]
+    assert sum(amounts[:-1]) == pytest.approx(amounts[-1], abs=0.08)
+
+
+def test_demo_as_json(run_json):
+    found = run_json("demo")
+    assert len(found["scores"]) == 12
+    evidence = found["evidence"]
+    total = evidence["prior"] + sum(item[2] for item in evidence["items"])
+    assert total == pytest.approx(evidence["total"])
+
+
+# ------------------------------------------------------------------------------ compare
+
+QUICK = ["--folds", "2", "--jobs", "1"]
+
+
+def test_compare_runs_files_and_names_with_several_methods(tmp_path, csv, run):
+    reports = [f"--{name}={tmp_path / name}" for name in ("html", "markdown", "latex")]
+    arguments = ["compare", csv, "sklearn:iris", "--methods", "NB,gnb", *QUICK]
+    done = run(*arguments, "--target", "ill", *reports, "--csv", tmp_path / "csv")
+    assert done.status == 0, done.err
+    for word in ("data", "iris", "NB", "GNB", "accuracy"):
+        assert word in done.out
+    assert "<html" in (tmp_path / "html").read_text(encoding="utf-8")
+    assert "| iris |" in (tmp_path / "markdown").read_text(encoding="utf-8")
+    assert r"\begin{table}" in (tmp_path / "latex").read_text(encoding="utf-8")
+    with open(tmp_path / "csv", newline="") as file:
+        lines = list(csv_module.DictReader(file))
+    assert {line["method"] for line in lines} == {"NB", "GNB"}
+
+
+def test_compare_as_json_has_every_fit(csv, run_json):
+    found = run_json("compare", csv, "--target", "ill", "--methods", "NB", *QUICK)
+    assert len(found["fits"]) == 2
+    assert found["settings"]["folds"] == 2
+
+
+def test_compare_goes_on_from_its_journal(tmp_path, csv, run_json, refused):
+    arguments = ["compare", csv, "--target", "ill", "--methods", "NB", "--jobs", "1"]
+    journal = ["--journal", tmp_path / "run.jsonl"]
+    first = run_json(*arguments, "--folds", "2", *journal)
+    assert run_json(*arguments, "--folds", "2", *journal)["fits"] == first["fits"]
+    assert refused(*arguments, "--folds", "3", *journal)
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["iriss"], "Close: 'iris'"),
+        (["CSV"], "say which to predict with --target"),
+        (["CSV", "--target", "il"], "The nearest is 'ill'"),
+        (["ONE", "--target", "ill"], "1 class"),
+        (["TWICE"], "two columns named 'age'"),
+        (["iris", "--methods", "NB,RNBB"], "The nearest is 'RNB'"),
+        (["iris", "--protocol", "dishonest"], "no protocol"),
+        (["iris", "--metric", "luck"], "no metric"),
+        (["iris", "--folds", "1"], "at least 2"),
+        (["iris", "--journal", "nowhere/run.jsonl"], "no folder"),
+        (["iris", "--html", "CSV"], "exists"),
+        (["group:none", "--data", "nowhere"], "absent"),
+    ],
+)
+def test_compare_refuses(tmp_path, csv, frame, refused, arguments, message):
+    one, twice = tmp_path / "one.csv", tmp_path / "twice.csv"
+    frame.assign(ill="sick").to_csv(one, index=False)
+    twice.write_text("age,age,class\n1,2,a\n3,4,b\n")
+    places = {"CSV": csv, "ONE": one, "TWICE": twice}
+    assert message in refused("compare", *(places.get(a, a) for a in arguments))
+
+
+def test_a_small_class_is_a_warning_and_the_run_goes_on(tmp_path, frame, run):
+    frame.loc[0, "ill"] = "rare"
+    path = tmp_path / "rare.csv"
+    frame.to_csv(path, index=False)
+    done = run("compare", path, "--target", "ill", "--methods", "NB", *QUICK)
+    assert done.status == 0
+    assert "steelyard: warning: The data set 'rare' has 1 class of fewer" in done.err
+
+
+# ---------------------------------------------------------------------------- reproduce
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """Record how reproductions are asked for, and return a short one."""
+    found = []
+
+    def reproduce(name, data, published, **options):
+        found.append((name, data, options))
+        return SimpleNamespace(
+            to_markdown=lambda level: "# Table 3", as_dict=lambda: {"name": name}
+        )
+
+    monkeypatch.setattr(reproduction, "reproduce", reproduce)
+    return found
+
+
+def test_every_paper_of_the_library_can_be_asked_for():
+    assert PAPERS == reproduction.PAPERS
+
+
+def test_reproduce_prints_and_writes_the_report(tmp_path, calls, run, run_json):
+    path = tmp_path / "report.md"
+    done = run("reproduce", "rnb", "--quick", "--data", "here", "--markdown", path)
+    assert (done.status, done.out) == (0, "# Table 3\n")
+    assert path.read_text(encoding="utf-8") == "# Table 3"
+    name, data, options = calls[0]
+    assert (name, data, options["quick"]) == ("rnb", "here", True)
+    assert run_json("reproduce", "cwnb") == {"name": "cwnb"}
+
+
+def test_reproduce_refuses(tmp_path, monkeypatch, csv, refused):
+    assert "invalid choice" in refused("reproduce", "nobody")
+    monkeypatch.delenv("STEELYARD_DATA", raising=False)
+    assert "STEELYARD_DATA" in refused("reproduce", "rnb")
+    assert "absent" in refused("reproduce", "rnb", "--data", tmp_path / "no")
+    assert "exists" in refused("reproduce", "rnb", "--markdown", csv)

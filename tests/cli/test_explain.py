@@ -1,0 +1,109 @@
+"""``explain``: the model as a whole, rows, pages and pictures."""
+
+import json
+
+import numpy as np
+import pytest
+
+import steelyard as sy
+
+
+def test_the_whole_model_is_shown(model, run):
+    done = run("explain", model)
+    assert done.status == 0
+    for word in ("importance", "smoker (categorical)", "age (binned)", "for well"):
+        assert word in done.out
+
+
+def test_chosen_attributes_have_their_tables_shown(model, run):
+    out = run("explain", model, "--attribute", "zip").out
+    assert "zip (binned)" in out
+    assert "smoker (categorical)" not in out
+
+
+@pytest.mark.parametrize("method", ["CAWNB", "RNB", "BNB", "LWNB", "SPSS", "ENB"])
+def test_every_kind_of_model_is_explained(tmp_path, csv, run, run_json, method):
+    path = tmp_path / "m.json"
+    options = ["--target", "ill", "--method", method, "-o", path]
+    assert run("fit", csv, *options).status == 0
+    assert run("explain", path).status == 0
+    done = run("explain", path, csv, "--rows", 2, "--counterfactual")
+    assert done.status == 0, done.err
+    assert "row 2" in done.out
+    assert run_json("explain", path)["attributes"]
+    if method == "CAWNB":
+        assert "Weights by class" in run("explain", path).out
+    if method == "RNB":
+        assert "alpha" in run("explain", path).out
+
+
+def test_rows_are_explained_by_evidence_that_adds_up(csv, frame, model, run_json):
+    found = run_json("explain", model, csv, "--rows", 4, "--counterfactual")
+    parts = np.array(found["contributions"])
+    assert parts.shape == (4, 3, 2)
+    scores = np.array(found["base"]) + parts.sum(axis=1)
+    table = frame.drop(columns="ill")[:4]
+    assert np.allclose(scores, sy.load(model).predict_joint_log_proba(table))
+    assert len(found["counterfactuals"]) == 4
+
+
+def test_rows_are_shown_with_what_would_have_to_change(csv, model, run):
+    done = run("explain", model, csv, "--rows", 2, "--counterfactual")
+    assert done.out.count("evidence for") == 2
+    assert done.out.count("sum") == 2
+    assert "would win" in done.out
+    assert "row 3" not in done.out
+
+
+def test_a_page_and_a_picture_are_written(tmp_path, model, run):
+    page, picture = tmp_path / "m.html", tmp_path / "m.png"
+    done = run("explain", model, "--html", page, "--picture", picture)
+    assert done.status == 0, done.err
+    assert page.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_row_is_drawn_as_a_waterfall(tmp_path, csv, model, run):
+    path = tmp_path / "row.svg"
+    assert run("explain", model, csv, "--picture", path).status == 0
+    assert "<svg" in path.read_text(encoding="utf-8")
+
+
+def test_a_mixture_is_drawn_by_its_largest_part(tmp_path, csv, run):
+    path = tmp_path / "rnb.json"
+    run("fit", csv, "--target", "ill", "--method", "RNB", "-o", path)
+    done = run("explain", path, "--picture", tmp_path / "m.svg")
+    assert done.status == 0
+    assert "The picture shows the" in done.err
+
+
+def test_page_and_picture_are_written_both_or_not_at_all(tmp_path, csv, run, refused):
+    path = tmp_path / "lazy.json"
+    run("fit", csv, "--target", "ill", "--method", "LWNB", "-o", path)
+    page, picture = tmp_path / "m.html", tmp_path / "m.svg"
+    assert refused("explain", path, "--picture", picture, "--html", page)
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["--picture", "a.bmp"], ".png, .svg, .pdf"),
+        (["--counterfactual"], "name a file of rows"),
+        (["--attribute", "agee"], "The nearest is 'age'"),
+        (["CSV", "--rows", "0"], "at least 1"),
+        (["LACKING"], "no column 'age'"),
+        (["--html", "MODEL"], "exists"),
+        (["nothing.csv"], "is not there"),
+    ],
+)
+def test_explain_refuses(tmp_path, csv, frame, model, refused, arguments, message):
+    lacking = tmp_path / "lacking.csv"
+    frame.drop(columns="age").to_csv(lacking, index=False)
+    places = {"CSV": csv, "MODEL": model, "LACKING": lacking}
+    text = refused("explain", model, *(places.get(a, a) for a in arguments))
+    assert message in text
+
+
+def test_json_of_the_whole_model_is_one_document(model, run):
+    done = run("explain", model, "--json")
+    assert json.loads(done.out)["kind"] == "sum"

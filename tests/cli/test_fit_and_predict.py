@@ -1,0 +1,327 @@
+"""``fit`` and ``predict``: models and predictions from files."""
+
+import csv as csv_module
+import io
+import json
+import sys
+from argparse import Namespace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import steelyard as sy
+
+
+def lines_of(text, delimiter=","):
+    return list(csv_module.DictReader(io.StringIO(text), delimiter=delimiter))
+
+
+@pytest.fixture
+def stdin(monkeypatch):
+    def give(data):
+        monkeypatch.setattr(sys, "stdin", Namespace(buffer=io.BytesIO(data)))
+
+    return give
+
+
+# ---------------------------------------------------------------------------------- fit
+
+
+def test_fit_saves_the_model_that_the_library_fits(tmp_path, csv, frame, run):
+    path = tmp_path / "m.json"
+    done = run("fit", csv, "--target", "ill", "--method", "wanbia-cll", "-o", path)
+    assert done.status == 0, done.err
+    for word in ("wanbia-cll", "ill", "sick, well", "60 rows", "3 columns", "%"):
+        assert word in done.out
+    table = frame.drop(columns="ill")
+    expected = sy.method("WANBIA-CLL").fit(table, frame["ill"])
+    found = sy.load(path)
+    assert np.array_equal(found.predict_proba(table), expected.predict_proba(table))
+
+
+def test_fit_summarises_as_json(tmp_path, csv, frame, run_json):
+    path = tmp_path / "m.json"
+    found = run_json("fit", csv, "--target", "ill", "--method", "NB", "-o", path)
+    table = frame.drop(columns="ill")
+    assert found["rows"] == 60
+    assert found["classes"] == ["sick", "well"]
+    score = sy.load(path).score(table, frame["ill"])
+    assert found["training_accuracy"] == pytest.approx(score)
+    assert found["fit_seconds"] > 0
+
+
+def test_fit_takes_the_default_method_where_none_is_named(tmp_path, csv, run_json):
+    found = run_json("fit", csv, "--target", "ill", "-o", tmp_path / "m.json")
+    known = [entry.acronym for entry in sy.methods()]
+    assert found["method"] == ("SHNB" if "SHNB" in known else "NB")
+
+
+def test_fit_reads_standard_input(tmp_path, csv, run, model, stdin):
+    stdin(Path(csv).read_bytes())
+    path = tmp_path / "m.json"
+    done = run("fit", "-", "--target", "ill", "--method", "NB", "-o", path)
+    assert done.status == 0, done.err
+    assert path.read_bytes() == Path(model).read_bytes()
+
+
+def test_columns_kinds_and_settings_are_options(tmp_path, csv, run):
+    path = tmp_path / "m.json"
+    options = ["--columns", "zip,smoker", "--categorical", "zip"]
+    settings = ["--set", "smoothing=0.5", "--set", "prior=frequency"]
+    options += [*settings, "--target", "ill", "--method", "NB", "-o", path]
+    assert run("fit", csv, *options).status == 0
+    clf = sy.load(path)
+    assert clf.feature_names_in_.tolist() == ["zip", "smoker"]
+    assert (clf.smoothing, clf.prior) == (0.5, "frequency")
+    schema = clf.encoder_.schema_.features[0]
+    assert (schema.kind, schema.values) == ("categorical", ("1", "2", "3"))
+    assert run("fit", csv, "--drop", "zip", *options[4:], "--force").status == 0
+    assert sy.load(path).feature_names_in_.tolist() == ["age", "smoker"]
+
+
+def test_row_weights_come_from_a_column(tmp_path, frame, run):
+    doubled = pd.concat([frame, frame[:30]])
+    weighted = frame.assign(w=np.where(np.arange(60) < 30, 2, 1))
+    for name, table in (("doubled", doubled), ("weighted", weighted)):
+        table.to_csv(tmp_path / f"{name}.csv", index=False)
+    options = ["--target", "ill", "--method", "NB", "--categorical", "zip,age"]
+    for name, extra in (("doubled", []), ("weighted", ["--weights", "w"])):
+        path = tmp_path / f"{name}.csv"
+        out = path.with_suffix(".json")
+        assert run("fit", path, *options, *extra, "-o", out).status == 0
+    models = [sy.load(tmp_path / f"{name}.json") for name in ("doubled", "weighted")]
+    tables = [clf.model_.table for clf in models]
+    assert np.array_equal(*tables)
+
+
+def test_rows_without_a_label_are_left_out_and_counted(tmp_path, frame, run, run_json):
+    frame.loc[[3, 5], "ill"] = None
+    frame.to_csv(tmp_path / "holes.csv", index=False)
+    arguments = ["fit", tmp_path / "holes.csv", "--target", "ill", "--method", "NB"]
+    done = run(*arguments, "-o", tmp_path / "a.json")
+    assert "2 rows without 'ill' are left out" in done.err
+    assert run_json(*arguments, "-o", tmp_path / "b.json")["rows"] == 58
+
+
+def test_dates_are_refused_in_the_words_of_the_library(tmp_path, frame, refused):
+    frame["day"] = pd.Timestamp("2020-01-01")
+    path = tmp_path / "days.parquet"
+    frame.to_parquet(path)
+    message = refused("fit", path, "--target", "ill", "-o", tmp_path / "z.json")
+    assert "Column 'day' holds dates or times" in message
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (["--target", "il"], "has no column 'il'. The nearest is 'ill'"),
+        ([], "say which to predict with --target"),
+        (["--target", "age"], "numbers with fractions"),
+        (["--target", "ill", "--columns", "agee"], "The nearest is 'age'"),
+        (["--target", "ill", "--drop", "zap"], "The nearest is 'zip'"),
+        (["--target", "ill", "--columns", "ill"], "cannot be learned from"),
+        (["--target", "ill", "--drop", "age,smoker,zip"], "No column is left"),
+        (["--target", "ill", "--numeric", "smoker"], "must hold numbers, but row 1"),
+        (["--target", "ill", "--categorical", "a", "--numeric", "a"], "is both in"),
+        (["--target", "ill", "--categorical", "zp"], "The nearest is 'zip'"),
+        (["--target", "ill", "--weights", "smoker"], "must be numbers"),
+        (["--target", "ill", "--weights", "age"], "all known"),
+        (["--target", "ill", "--method", "RNBB"], "The nearest is 'RNB'"),
+        (["--target", "ill", "--method", "SVM"], "cannot be saved"),
+        (["--target", "ill", "--set", "smooth=1"], "has no setting 'smooth'"),
+        (["--target", "ill", "--set", "smoothing"], "NAME=VALUE"),
+        (["--target", "ill", "--set", "smoothing=-1"], "greater than 0"),
+        (["--target", "ill", "--separator", ";;"], "one character"),
+        (["--target", "ill", "--separator", ";"], "--separator"),
+        (["--target", "ill", "--encoding", "nix"], "no encoding 'nix'"),
+        (["--target", "ill", "--format", "parquet"], "not a Parquet file"),
+    ],
+)
+def test_fit_refuses(csv, tmp_path, refused, options, message):
+    assert message in refused("fit", csv, *options, "-o", tmp_path / "z.json")
+
+
+def test_an_existing_file_is_kept_unless_forced(csv, model, refused, run):
+    arguments = ["fit", csv, "--target", "ill", "--method", "NB-Laplace", "-o", model]
+    assert "exists" in refused(*arguments)
+    assert run(*arguments, "--force").status == 0
+    assert sy.load(model).smoothing == "laplace"
+
+
+@pytest.mark.parametrize("output", ["", "nowhere/m.json", "-"])
+def test_an_output_that_cannot_be_written_is_refused_first(
+    csv, tmp_path, refused, output
+):
+    where = output if output == "-" else tmp_path / output
+    assert refused("fit", csv, "--target", "nonsense", "-o", where)
+
+
+# ------------------------------------------------------------------------------ predict
+
+
+def test_predict_writes_labels_and_probabilities(tmp_path, csv, frame, model, run):
+    path = tmp_path / "out.csv"
+    done = run("predict", model, csv, "-o", path)
+    assert done.status == 0
+    assert "ignored: ill" in done.err
+    found = pd.read_csv(path)
+    clf, table = sy.load(model), frame.drop(columns="ill")
+    assert found.columns.tolist() == ["prediction", "p(sick)", "p(well)"]
+    assert found["prediction"].tolist() == clf.predict(table).tolist()
+    proba = found[["p(sick)", "p(well)"]].to_numpy()
+    assert np.array_equal(proba, clf.predict_proba(table))
+
+
+@pytest.mark.parametrize("form", ["csv", "tsv", "parquet"])
+@pytest.mark.parametrize("options", [[], ["--reasons", "2"], ["--json"]])
+def test_chunks_give_the_predictions_of_the_whole(
+    tmp_path, frame, model, run, form, options
+):
+    path = tmp_path / f"new.{form}"
+    if form == "parquet":
+        frame.to_parquet(path)
+    else:
+        frame.to_csv(path, index=False, sep="\t" if form == "tsv" else ",")
+    whole = run("predict", model, path, *options)
+    parts = run("predict", model, path, "--chunk-rows", 7, *options)
+    assert whole.status == 0
+    assert whole.out == parts.out
+    assert len(whole.out.splitlines()) >= 61
+
+
+def test_predict_reads_standard_input_and_prints(csv, model, run, stdin):
+    stdin(Path(csv).read_bytes())
+    done = run("predict", model, "-", "-o", "-")
+    assert done.out == run("predict", model, csv).out
+    assert len(lines_of(done.out)) == 60
+
+
+def test_order_of_columns_is_free_and_some_are_kept(tmp_path, csv, frame, model, run):
+    mixed = frame[["smoker", "ill", "zip", "age"]].assign(
+        id=[f"r{i}" for i in range(60)]
+    )
+    path = tmp_path / "mixed.csv"
+    mixed.to_csv(path, index=False)
+    done = run(
+        "predict", model, path, "--keep", "id,smoker", "-o", tmp_path / "out.tsv"
+    )
+    assert done.status == 0
+    found = lines_of((tmp_path / "out.tsv").read_text(), "\t")
+    assert list(found[0])[:3] == ["id", "smoker", "prediction"]
+    assert [line["id"] for line in found] == mixed["id"].tolist()
+    plain = lines_of(run("predict", model, csv).out)
+    assert [line["p(sick)"] for line in found] == [line["p(sick)"] for line in plain]
+
+
+def test_predictions_as_one_json_document(csv, model, frame, run_json):
+    found = run_json("predict", model, csv, "--reasons", 1)
+    assert found["columns"] == ["prediction", "p(sick)", "p(well)", "reason 1"]
+    assert len(found["rows"]) == 60
+    label, p, q, _ = found["rows"][0]
+    assert label in ("sick", "well")
+    assert p + q == pytest.approx(1)
+
+
+def test_reasons_are_the_loudest_evidence(csv, frame, model, run):
+    done = run("predict", model, csv, "--reasons", 2)
+    table = frame.drop(columns="ill")
+    why = sy.load(model).explain_local(table)
+    for i, line in enumerate(lines_of(done.out)[:10]):
+        items = [item for item in why.evidence(i).items if item.amount]
+        for k, item in enumerate(items[:2]):
+            text = f"{item.attribute} = {item.value} ({item.amount:+.2f})"
+            assert line[f"reason {k + 1}"] == text
+
+
+@pytest.mark.parametrize("method", ["RNB", "BNB", "LWNB", "AIWNB-L"])
+def test_reasons_exist_for_models_that_are_not_one_sum(tmp_path, csv, run, method):
+    path = tmp_path / "m.json"
+    options = ["--target", "ill", "--method", method, "-o", path]
+    assert run("fit", csv, *options).status == 0
+    done = run("predict", path, csv, "--reasons", 3)
+    assert done.status == 0, done.err
+    found = lines_of(done.out)
+    assert any("smoker = " in line["reason 1"] + line["reason 2"] for line in found)
+
+
+def test_what_is_lost_without_a_cell_equals_its_contribution_in_a_sum(
+    csv, model, frame
+):
+    from steelyard.cli.reasons import _losses
+
+    found = sy.load(model).explain_local(frame.drop(columns="ill"))
+    order = np.argsort(-found.probabilities, axis=1, kind="stable")
+    each = np.arange(len(found))
+    parts = found.contributions
+    expected = parts[each, :, order[:, 0]] - parts[each, :, order[:, 1]]
+    assert np.allclose(_losses(found, order), expected, atol=1e-10)
+
+
+def test_categories_that_are_numbers_match_across_formats(tmp_path, csv, frame, run):
+    path = tmp_path / "m.json"
+    options = ["--target", "ill", "--method", "NB", "--categorical", "zip"]
+    assert run("fit", csv, *options, "-o", path).status == 0
+    frame.astype({"zip": float}).to_parquet(tmp_path / "new.parquet")
+    assert (
+        run("predict", path, tmp_path / "new.parquet").out
+        == run("predict", path, csv).out
+    )
+
+
+def change_version(path, version):
+    text = path.read_text().replace('"version": 1', f'"version": {version}')
+    path.write_text(text)
+
+
+def test_predict_refuses_model_files_it_cannot_read(tmp_path, csv, model, refused):
+    path = tmp_path / "other.json"
+    path.write_text(Path(model).read_text())
+    change_version(path, 99)
+    assert "version 99" in refused("predict", path, csv)
+    path.write_text(Path(model).read_text()[:200])
+    assert "cut short" in refused("predict", path, csv)
+    path.write_text(json.dumps({"a": 1}))
+    assert "not a steelyard model" in refused("predict", path, csv)
+    assert "is not there" in refused("predict", tmp_path / "no.json", csv)
+
+
+def test_a_model_without_names_of_columns_is_refused(tmp_path, csv, refused):
+    clf = sy.NaiveBayes().fit([[1.0], [2.0], [3.0]], [0, 1, 1])
+    clf.save(tmp_path / "nameless.json")
+    assert "without column names" in refused("predict", tmp_path / "nameless.json", csv)
+
+
+def test_predict_refuses_data_that_do_not_fit(tmp_path, frame, model, refused):
+    out = tmp_path / "out.csv"
+    new = tmp_path / "new.csv"
+
+    def message(table):
+        table.to_csv(new, index=False)
+        return refused("predict", model, new, "-o", out)
+
+    assert "no column 'age'" in message(frame.drop(columns="age"))
+    assert "lacks 2 columns" in message(frame.drop(columns=["age", "zip"]))
+    assert "no rows" in message(frame[:0])
+    # Text in the second chunk: rows that were predicted are not left behind.
+    wrong = frame.astype({"age": object})
+    wrong.loc[40, "age"] = "old"
+    wrong.to_csv(new, index=False)
+    text = refused("predict", model, new, "-o", out, "--chunk-rows", 10)
+    assert "row 41 has 'old'" in text
+    new.write_text("")
+    assert "is empty" in refused("predict", model, new, "-o", out)
+    frame.to_csv(new, index=False)
+    assert "no column 'nr'" in refused("predict", model, new, "--keep", "nr")
+    assert "not to" in refused("predict", model, new, "-o", tmp_path / "out.xlsx")
+    assert "at least 0" in refused("predict", model, new, "--reasons", "-1")
+    assert "exists" in refused("predict", model, new, "-o", new)
+
+
+def test_predict_does_not_harm_a_file_that_it_reads_and_replaces(
+    tmp_path, csv, model, run
+):
+    whole = run("predict", model, csv).out
+    assert run("predict", model, csv, "-o", csv, "--force").status == 0
+    assert Path(csv).read_text() == whole

@@ -1,0 +1,265 @@
+"""The program: help, exit status, pipes, interrupts, completion."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+import steelyard
+from steelyard.cli import main
+from steelyard.cli.completion import SHELLS, script
+from steelyard.cli.program import build_parser
+
+COMMANDS = (
+    "fit",
+    "predict",
+    "evaluate",
+    "explain",
+    "methods",
+    "compare",
+    "reproduce",
+    "demo",
+    "completion",
+)
+HEAVY = ("numpy", "sklearn", "pandas", "numba", "scipy", "rich", "matplotlib")
+
+
+def run_process(*arguments, **options):
+    """Run ``python -m steelyard`` and return the finished process."""
+    return subprocess.run(
+        [sys.executable, "-m", "steelyard", *arguments],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        env={**os.environ, "PYTHONIOENCODING": "utf-8", **options.pop("env", {})},
+        **options,
+    )
+
+
+def test_version_is_the_package_version():
+    done = run_process("--version")
+    assert (done.returncode, done.stdout) == (0, f"{steelyard.__version__}\n")
+
+
+def test_help_lists_the_commands(run):
+    done = run("--help")
+    assert done.status == 0
+    for command in COMMANDS:
+        assert command in done.out
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_each_command_ends_with_examples_that_parse(run, command):
+    done = run(command, "--help")
+    assert done.status == 0
+    examples = done.out[done.out.index("\nexamples:\n") :]
+    lines = re.findall(rf"steelyard {command}[^|>\n]*", examples)
+    assert lines
+    for line in lines:
+        build_parser().parse_args(line.replace("'", "").split()[1:])
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["fit", "--help"], ["compare", "-h"]]
+)
+def test_help_loads_nothing_heavy(arguments):
+    code = (
+        "import sys\n"
+        "from steelyard.cli import main\n"
+        f"try:\n    main({arguments!r})\nexcept SystemExit:\n    pass\n"
+        f"print('LOADED', [name for name in {HEAVY!r} if name in sys.modules])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.endswith("LOADED []\n"), done.stdout[-200:] + done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["demoo"], ["methods", "--loud"], ["-x"], ["fit"], ["fit", "a"]]
+)
+def test_usage_error_is_one_line_and_status_2(refused, arguments):
+    assert "--help" in refused(*arguments)
+
+
+@pytest.mark.parametrize("error", [ValueError("bad\n  table"), OSError("no such file")])
+def test_input_error_is_one_line_and_status_2(monkeypatch, refused, error):
+    def fail():
+        raise error
+
+    monkeypatch.setattr(steelyard, "methods", fail)
+    assert refused("methods") == f"steelyard: {' '.join(str(error).split())}\n"
+
+
+def test_an_error_of_the_system_names_the_file_and_no_number(monkeypatch, refused):
+    def fail():
+        raise PermissionError(13, "Permission denied", "secret.csv")
+
+    monkeypatch.setattr(steelyard, "methods", fail)
+    assert refused("methods") == "steelyard: secret.csv: Permission denied.\n"
+
+
+def test_warnings_are_one_line_on_standard_error(monkeypatch, run):
+    import warnings
+
+    def warn():
+        warnings.warn("look\nhere", UserWarning, stacklevel=1)
+        warnings.warn("not for users", DeprecationWarning, stacklevel=1)
+        return original()
+
+    original = steelyard.methods
+    monkeypatch.setattr(steelyard, "methods", warn)
+    done = run("methods", "--json")
+    assert (done.status, done.err) == (0, "steelyard: warning: look here\n")
+
+
+@pytest.mark.parametrize(
+    "package, extra, arguments",
+    [
+        ("rich", "cli", ["demo"]),
+        ("pandas", "cli", ["fit", "CSV", "-o", "z.json"]),
+        ("pyarrow", "cli", ["fit", "PARQUET", "-o", "z.json"]),
+        ("matplotlib", "plot", ["explain", "MODEL", "--picture", "z.png"]),
+    ],
+)
+def test_a_missing_package_is_named_with_its_extra(
+    monkeypatch, tmp_path, run, csv, frame, model, package, extra, arguments
+):
+    import builtins
+
+    parquet = tmp_path / "data.parquet"
+    frame.to_parquet(parquet)
+    places = {"CSV": csv, "PARQUET": parquet, "MODEL": model}
+    original = builtins.__import__
+
+    def refuse(name, *rest, **options):
+        if name.partition(".")[0] == package:
+            raise ModuleNotFoundError(f"No module named {package!r}", name=package)
+        return original(name, *rest, **options)
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(builtins, "__import__", refuse)
+    done = run(*(places.get(word, word) for word in arguments))
+    assert done.status == 2
+    assert f"needs the package {package!r}" in done.err
+    assert f"steelyard[{extra}]" in done.err
+    assert not list(tmp_path.glob("z.*"))
+
+
+def test_interrupt_ends_with_status_130_and_no_traceback():
+    code = (
+        "import os, signal, sys, time\n"
+        "import steelyard.experiments.demo as demo\n"
+        "from steelyard.cli import main\n"
+        "def interrupted():\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "    time.sleep(30)\n"
+        "demo.run_demo = interrupted\n"
+        "sys.exit(main(['demo']))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 130
+    assert done.stderr == "Interrupted.\n"
+
+
+def test_interrupt_leaves_no_half_written_file(monkeypatch, tmp_path, csv, model, run):
+    def interrupted(*arguments):
+        raise KeyboardInterrupt
+
+    before = sorted(tmp_path.iterdir())
+    monkeypatch.setattr("steelyard.cli.predict.read_chunks", interrupted)
+    assert run("predict", model, csv, "-o", tmp_path / "out.csv").status == 130
+    assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash for a pipe")
+def test_a_reader_that_stops_early_is_no_error(csv, model):
+    for command in ("methods", f'predict "{model}" "{csv}"'):
+        line = f'"{sys.executable}" -m steelyard {command} | true; '
+        done = subprocess.run(
+            ["bash", "-c", line + "exit ${PIPESTATUS[0]}"],
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0
+        assert "Traceback" not in done.stderr
+        assert "steelyard:" not in done.stderr
+
+
+class Terminal:
+    """Standard output that says it is a terminal."""
+
+    def __init__(self):
+        self.text = ""
+
+    def write(self, text):
+        self.text += text
+        return len(text)
+
+    def flush(self):
+        pass
+
+    def isatty(self):
+        return True
+
+
+def test_colours_are_for_terminals_and_vanish_with_no_color(monkeypatch, capsys):
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    assert main(["methods"]) == 0
+    assert "\x1b[" not in capsys.readouterr().out
+    shown = {}
+    for name in ("plain", "colour"):
+        terminal = Terminal()
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "stdout", terminal)
+            if name == "plain":
+                patch.setenv("NO_COLOR", "1")
+            assert main(["demo"]) == 0
+        shown[name] = terminal.text
+    assert "\x1b[32m" in shown["colour"]
+    assert not re.search("\x1b\\[[0-9;]*3[0-7]m", shown["plain"])
+
+
+# --------------------------------------------------------------------------- completion
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_completion_knows_commands_options_and_methods(run, shell):
+    done = run("completion", shell)
+    assert done.status == 0
+    for word in ("evaluate", "counterfactual", "parquet", "WANBIA-CLL"):
+        assert word in done.out
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_completion_scripts_are_valid_where_the_shell_is_there(shell):
+    if shutil.which(shell) is None:
+        pytest.skip(f"needs {shell} to check its script")
+    text = script(shell, build_parser())
+    done = subprocess.run([shell, "-n"], input=text, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+@pytest.mark.parametrize(
+    "words, expected",
+    [
+        (["ev"], {"evaluate"}),
+        (["fit", "data.csv", "--tar"], {"--target"}),
+        (["fit", "--method", "WANBIA-"], {"WANBIA-CLL", "WANBIA-MSE"}),
+        (["completion", "f"], {"fish"}),
+        (["predict", "--format", "p"], {"parquet"}),
+    ],
+)
+def test_bash_completes_a_word(words, expected):
+    line = " ".join(f"'{word}'" for word in ["steelyard", *words])
+    code = (
+        f"{script('bash', build_parser())}\nCOMP_WORDS=({line})\n"
+        f"COMP_CWORD={len(words)}\n_steelyard\n"
+        'printf "%s\\n" "${COMPREPLY[@]}"\n'
+    )
+    done = subprocess.run(["bash", "-c", code], capture_output=True, text=True)
+    assert set(done.stdout.split()) == expected

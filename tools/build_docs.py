@@ -1,0 +1,294 @@
+"""Build the documentation site: ``make docs``.
+
+Pages written by hand are copied from ``docs/``. Beside them come pages that are made:
+one for each method, from its entry in ``steelyard.methods()``, its section of
+``docs/methods.md`` and the docstring of its class; one for each public name; and one
+for each example, with its code, its output and its picture. Sphinx then builds the
+whole with warnings as errors.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import os
+import re
+import shutil
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import steelyard
+from steelyard.presets import Method
+
+ROOT = Path(__file__).resolve().parents[1]
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+
+# Modules whose names are public though not at the top.
+MODULES = {
+    "steelyard.explain": "Explanations",
+    "steelyard.displays": "Pictures of a model",
+    "steelyard.experiments.displays": "Pictures of a comparison",
+    "steelyard.experiments.report": "Reports of a comparison",
+    "steelyard.experiments.statistics": "Statistical tests",
+    "steelyard.weighting": "Parts: attribute weightings",
+    "steelyard.instances": "Parts: instance weightings",
+    "steelyard.losses": "Parts: losses",
+    "steelyard.solvers": "Parts: solvers",
+    "steelyard.proba": "Parts: smoothing and densities",
+    "steelyard.exceptions": "Exceptions",
+}
+
+
+def main() -> int:
+    """Assemble the pages, run the examples, build the site."""
+    build = ROOT / "build" / "docs"
+    shutil.rmtree(build, ignore_errors=True)
+    assemble(build / "source")
+    run_examples(build / "source")
+    flags = ["-b", "html", "-W", "--keep-going", "-q"]
+    command = [sys.executable, "-m", "sphinx", *flags, build / "source", build / "html"]
+    done = subprocess.run(command)
+    if done.returncode == 0:
+        print(f"Open {(build / 'html' / 'index.html').relative_to(ROOT)}.")
+    return done.returncode
+
+
+def assemble(source: Path) -> None:
+    """Write every page of the site into a folder."""
+    shutil.copytree(
+        ROOT / "docs", source, ignore=shutil.ignore_patterns("__pycache__")
+    )
+    shutil.copytree(
+        ROOT / "examples",
+        source.parent / "examples",
+        ignore=shutil.ignore_patterns("__pycache__"),
+    )
+    for name in ("CHANGELOG", "CONTRIBUTING"):
+        text = (ROOT / f"{name}.md").read_text(encoding="utf-8")
+        write(source / f"{name.lower()}.md", text.replace("](docs/", "]("))
+    method_pages(source)
+    reference_pages(source)
+    gallery_pages(source)
+
+
+def write(path: Path, text: str) -> None:
+    """Write a page, and the folder that it is in."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+# ------------------------------------------------------------------------- methods
+
+
+def method_pages(source: Path) -> None:
+    """Write a page for each method, and the list of them."""
+    text = (ROOT / "docs/methods.md").read_text(encoding="utf-8")
+    table = steelyard.methods()
+    families: dict[str, list[Method]] = {}
+    for entry in table:
+        families.setdefault(entry.family, []).append(entry)
+        write(source / f"method/{entry.acronym}.md", method_page(entry, text))
+    lines = ["# Method by method", "", "One page each; what they share is on [Methods]"]
+    lines[-1] += "(../methods.md)."
+    for family, entries in families.items():
+        rows = [
+            f"| [{e.acronym}]({e.acronym}.md) | {e.learns} | {e.paper} |"
+            for e in entries
+        ]
+        names = [entry.acronym for entry in entries]
+        head = ["| method | what it learns | paper |", "| --- | --- | --- |"]
+        lines += ["", f"## {family.capitalize()}", "", *head, *rows, "", toctree(names)]
+    write(source / "method/index.md", "\n".join(lines) + "\n")
+
+
+def method_page(entry: Method, text: str) -> str:
+    """Return the page of a method, given the text of ``docs/methods.md``."""
+    name = entry.estimator.__name__
+    facts = {
+        "family": entry.family,
+        "learns": entry.learns,
+        "paper": entry.paper,
+        "also called": ", ".join(entry.aliases),
+        "class": f"{{py:class}}`steelyard.{name}`",
+        "unfitted": f'`steelyard.method("{entry.acronym}")`, that is `{entry.create()}`',
+    }
+    rows = [f"| {key} | {value} |" for key, value in facts.items() if value]
+    settings = "\n".join(
+        f"| `{key}` | `{value!r}` |".replace("\\|", "|")
+        for key, value in sorted(entry.create().get_params(deep=False).items())
+    )
+    return f"""# {entry.acronym}
+
+| | |
+| --- | --- |
+{chr(10).join(rows)}
+
+## When to use it
+
+{when_to_use(entry, text)} [Which one](../methods.md#which-one) compares it with others.
+
+## What it computes
+
+{elsewhere(section(entry, text))}
+
+## Settings
+
+Any of them can be changed: `steelyard.method("{entry.acronym}", name=value)`. Their meaning is told with the class below.
+
+| name | value in {entry.acronym} |
+| --- | --- |
+{settings}
+
+## The class
+
+```{{eval-rst}}
+.. autoclass:: steelyard.{name}
+   :no-index:
+```
+"""
+
+
+def when_to_use(entry: Method, text: str) -> str:
+    """Return the cell of a method in the table "take it when"."""
+    table = text.split("| take it when |", 1)[1].split("\n\n", 1)[0]
+    for row in table.splitlines():
+        cells = [cell.strip() for cell in row.strip("|").split("|")]
+        if f"`{entry.acronym}`" in cells[0]:
+            return cells[1][:1].upper() + cells[1][1:] + "."
+    raise LookupError(
+        f'docs/methods.md: {entry.acronym} has no row in the table "take it when".'
+    )
+
+
+def section(entry: Method, text: str) -> str:
+    """Return the section of ``docs/methods.md`` that a method is named in."""
+    for part in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
+        heading, body = part.split("\n", 1)
+        names = heading.split(", ")
+        if entry.acronym in names or re.sub("-(CLL|MSE)$", "", entry.acronym) in names:
+            return body.strip()
+    raise LookupError(f"docs/methods.md has no section for {entry.acronym}.")
+
+
+def elsewhere(text: str) -> str:
+    """Adjust links of ``docs/methods.md`` to a page one folder below."""
+    text = re.sub(r"\]\(#", "](methods.md#", text)
+    return re.sub(r"\]\((?![a-z]+://)", "](../", text)
+
+
+# ------------------------------------------------------------------------ reference
+
+
+def reference_pages(source: Path) -> None:
+    """Write a page for each public name and module, and the list of them."""
+    names = [name for name in steelyard.__all__ if not name.startswith("__")]
+    for name in names:
+        write(source / f"reference/{name}.rst", reference_page(name))
+    for module, title in MODULES.items():
+        write(source / f"reference/{module}.rst", module_page(module, title))
+    summary = ["```{eval-rst}", ".. currentmodule:: steelyard", ".. autosummary::", ""]
+    summary += [f"   {name}" for name in names]
+    lines = ["# Every public name", "", *summary, "```", "", toctree(names)]
+    lines += ["## Further modules", "", toctree(list(MODULES), hidden=False)]
+    write(source / "reference/index.md", "\n".join(lines) + "\n")
+
+
+def reference_page(name: str) -> str:
+    """Return the page of a public name."""
+    thing = getattr(steelyard, name)
+    lines = [name, "=" * len(name), "", ".. currentmodule:: steelyard", ""]
+    if not inspect.isclass(thing):
+        return "\n".join([*lines, f".. autofunction:: {name}", ""])
+    return "\n".join([*lines, *class_lines(thing, name), ""])
+
+
+def module_page(module: str, title: str) -> str:
+    """Return the page of a module: all that it names as public."""
+    home = import_module(module)
+    lines = [title, "=" * len(title), "", f".. currentmodule:: {module}", ""]
+    for name in home.__all__:
+        thing = getattr(home, name)
+        if inspect.isclass(thing):
+            lines += [*class_lines(thing, name), ""]
+        elif callable(thing):
+            lines += [f".. autofunction:: {name}", ""]
+    return "\n".join(lines)
+
+
+def class_lines(thing: type, name: str) -> list[str]:
+    """Return what documents a class and those of its methods that are ours."""
+    own = [
+        key
+        for key, member in inspect.getmembers(thing, callable)
+        if not key.startswith("_")
+        and getattr(member, "__module__", "").startswith("steelyard")
+        and inspect.getdoc(member)
+    ]
+    return [f".. autoclass:: {name}", *([f"   :members: {', '.join(own)}"] * bool(own))]
+
+
+# -------------------------------------------------------------------------- gallery
+
+
+def gallery_pages(source: Path) -> None:
+    """Write a page for each example, and the list of them with their pictures."""
+    lines = ["# Examples", "", "Each is a script that runs in seconds."]
+    for path in EXAMPLES:
+        title, _ = description(path)
+        lines += ["", f"## [{title}]({path.stem}.md)", ""]
+        if path.stem.startswith("plot_"):
+            lines += [f"![The picture it draws](images/{path.stem}.svg)", ""]
+        write(source / f"gallery/{path.stem}.md", gallery_page(path))
+    lines += ["", toctree([path.stem for path in EXAMPLES])]
+    write(source / "gallery/index.md", "\n".join(lines) + "\n")
+
+
+def gallery_page(path: Path) -> str:
+    """Return the page of an example."""
+    title, text = description(path)
+    parts = [f"# {title}", text]
+    if path.stem.startswith("plot_"):
+        parts.append(f"![The picture it draws](images/{path.stem}.svg)")
+    code = f"```{{literalinclude}} ../../examples/{path.name}\n:language: python\n```"
+    parts.append(code)
+    parts.append(f"It prints:\n\n```{{literalinclude}} output/{path.stem}.txt\n```")
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def description(path: Path) -> tuple[str, str]:
+    """Return the title and the text of an example, from its docstring."""
+    doc = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or path.stem
+    title, _, text = doc.partition("\n")
+    return title.rstrip("."), text.strip("\n")
+
+
+def run_examples(source: Path) -> None:
+    """Run every example; keep what it draws and prints."""
+    images, output = source / "gallery/images", source / "gallery/output"
+    images.mkdir(exist_ok=True)
+    output.mkdir(exist_ok=True)
+    settings = {"MPLBACKEND": "Agg", "PYTHONIOENCODING": "utf-8"}
+    for path in EXAMPLES:
+        print(f"Running {path.name}", flush=True)
+        draws = path.stem.startswith("plot_")
+        done = subprocess.run(
+            [sys.executable, "-W", "error", path, *[f"{path.stem}.svg"] * draws],
+            cwd=images,
+            env={**os.environ, **settings},
+            stdout=subprocess.PIPE,
+            encoding="utf-8",
+            check=True,
+        )
+        write(output / f"{path.stem}.txt", done.stdout or "(nothing)\n")
+
+
+def toctree(names: list[str], hidden: bool = True) -> str:
+    """Return the directive that puts pages below the one it stands on."""
+    options = ":hidden:\n" * hidden
+    return f"```{{toctree}}\n{options}\n" + "\n".join(names) + "\n```\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
