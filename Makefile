@@ -14,7 +14,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint ruff types layers spelling format bench dist clean
+.PHONY: help demo test lint ruff types layers spelling format bench docs dist clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,6 +48,9 @@ format: $(VENV)/.installed-dev ## Rewrite the code in the house format
 bench: $(VENV)/.installed-bench ## Time the engine against scikit-learn, side by side
 	$(BIN)/python -m benchmarks
 
+docs: $(VENV)/.installed-docs ## Build the documentation site in build/docs/html
+	$(BIN)/python tools/build_docs.py
+
 dist: $(VENV)/.installed-dist ## Build wheel and sdist, install each in a fresh environment and try it
 	rm -rf dist
 	$(BIN)/python -m build --outdir dist .
@@ -61,6 +64,7 @@ clean: ## Remove the environment, builds and caches
 EXTRAS_cli := cli
 EXTRAS_dev := test,lint
 EXTRAS_bench := bench
+EXTRAS_docs := docs
 EXTRAS_dist := dist
 
 $(VENV)/.installed-%: pyproject.toml | $(VENV)/.created

@@ -48,8 +48,8 @@ def main() -> int:
     assemble(build / "source")
     run_examples(build / "source")
     flags = ["-b", "html", "-W", "--keep-going", "-q"]
-    command = [sys.executable, "-m", "sphinx", *flags, build / "source", build / "html"]
-    done = subprocess.run(command)
+    folders = [str(build / "source"), str(build / "html")]
+    done = subprocess.run([sys.executable, "-m", "sphinx", *flags, *folders])
     if done.returncode == 0:
         print(f"Open {(build / 'html' / 'index.html').relative_to(ROOT)}.")
     return done.returncode
@@ -57,9 +57,7 @@ def main() -> int:
 
 def assemble(source: Path) -> None:
     """Write every page of the site into a folder."""
-    shutil.copytree(
-        ROOT / "docs", source, ignore=shutil.ignore_patterns("__pycache__")
-    )
+    shutil.copytree(ROOT / "docs", source, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(
         ROOT / "examples",
         source.parent / "examples",
@@ -85,13 +83,12 @@ def write(path: Path, text: str) -> None:
 def method_pages(source: Path) -> None:
     """Write a page for each method, and the list of them."""
     text = (ROOT / "docs/methods.md").read_text(encoding="utf-8")
-    table = steelyard.methods()
     families: dict[str, list[Method]] = {}
-    for entry in table:
+    for entry in steelyard.methods():
         families.setdefault(entry.family, []).append(entry)
         write(source / f"method/{entry.acronym}.md", method_page(entry, text))
-    lines = ["# Method by method", "", "One page each; what they share is on [Methods]"]
-    lines[-1] += "(../methods.md)."
+    shared = "What they share, and which to take, is told in [Methods](../methods.md)."
+    lines = ["# Method by method", "", shared]
     for family, entries in families.items():
         rows = [
             f"| [{e.acronym}]({e.acronym}.md) | {e.learns} | {e.paper} |"
@@ -106,17 +103,19 @@ def method_pages(source: Path) -> None:
 def method_page(entry: Method, text: str) -> str:
     """Return the page of a method, given the text of ``docs/methods.md``."""
     name = entry.estimator.__name__
+    made = " ".join(repr(entry.create()).split())
     facts = {
         "family": entry.family,
         "learns": entry.learns,
         "paper": entry.paper,
         "also called": ", ".join(entry.aliases),
         "class": f"{{py:class}}`steelyard.{name}`",
-        "unfitted": f'`steelyard.method("{entry.acronym}")`, that is `{entry.create()}`',
+        "in Python": f'`steelyard.method("{entry.acronym}")`, that is `{made}`',
+        "on the command line": f"`steelyard fit data.csv --method {entry.acronym}`",
     }
     rows = [f"| {key} | {value} |" for key, value in facts.items() if value]
     settings = "\n".join(
-        f"| `{key}` | `{value!r}` |".replace("\\|", "|")
+        f"| `{key}` | `{value!r}` |"
         for key, value in sorted(entry.create().get_params(deep=False).items())
     )
     return f"""# {entry.acronym}
@@ -135,7 +134,8 @@ def method_page(entry: Method, text: str) -> str:
 
 ## Settings
 
-Any of them can be changed: `steelyard.method("{entry.acronym}", name=value)`. Their meaning is told with the class below.
+Any of them can be changed: `steelyard.method("{entry.acronym}", name=value)`. Their
+meaning is told with the class below.
 
 | name | value in {entry.acronym} |
 | --- | --- |
@@ -151,14 +151,14 @@ Any of them can be changed: `steelyard.method("{entry.acronym}", name=value)`. T
 
 
 def when_to_use(entry: Method, text: str) -> str:
-    """Return the cell of a method in the table "take it when"."""
-    table = text.split("| take it when |", 1)[1].split("\n\n", 1)[0]
+    """Return what the table "take it" says of a method, as a sentence."""
+    table = text.split("| take it |", 1)[1].split("\n\n", 1)[0]
     for row in table.splitlines():
         cells = [cell.strip() for cell in row.strip("|").split("|")]
         if f"`{entry.acronym}`" in cells[0]:
-            return cells[1][:1].upper() + cells[1][1:] + "."
+            return f"Take it {cells[1]}."
     raise LookupError(
-        f'docs/methods.md: {entry.acronym} has no row in the table "take it when".'
+        f'docs/methods.md: {entry.acronym} has no row in the table "take it".'
     )
 
 
@@ -235,13 +235,14 @@ def class_lines(thing: type, name: str) -> list[str]:
 def gallery_pages(source: Path) -> None:
     """Write a page for each example, and the list of them with their pictures."""
     lines = ["# Examples", "", "Each is a script that runs in seconds."]
-    for path in EXAMPLES:
+    with_picture_first = sorted(EXAMPLES, key=lambda path: not draws(path))
+    for path in with_picture_first:
         title, _ = description(path)
-        lines += ["", f"## [{title}]({path.stem}.md)", ""]
-        if path.stem.startswith("plot_"):
+        lines += ["", f"**[{title}]({path.stem}.md)**", ""]
+        if draws(path):
             lines += [f"![The picture it draws](images/{path.stem}.svg)", ""]
         write(source / f"gallery/{path.stem}.md", gallery_page(path))
-    lines += ["", toctree([path.stem for path in EXAMPLES])]
+    lines += ["", toctree([path.stem for path in with_picture_first])]
     write(source / "gallery/index.md", "\n".join(lines) + "\n")
 
 
@@ -249,12 +250,17 @@ def gallery_page(path: Path) -> str:
     """Return the page of an example."""
     title, text = description(path)
     parts = [f"# {title}", text]
-    if path.stem.startswith("plot_"):
+    if draws(path):
         parts.append(f"![The picture it draws](images/{path.stem}.svg)")
-    code = f"```{{literalinclude}} ../../examples/{path.name}\n:language: python\n```"
-    parts.append(code)
+    options = f":language: python\n:lines: {after_docstring(path)}-"
+    parts.append(f"```{{literalinclude}} ../../examples/{path.name}\n{options}\n```")
     parts.append(f"It prints:\n\n```{{literalinclude}} output/{path.stem}.txt\n```")
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def draws(path: Path) -> bool:
+    """Whether an example draws a picture, into the file that it is given."""
+    return path.stem.startswith("plot_")
 
 
 def description(path: Path) -> tuple[str, str]:
@@ -262,6 +268,12 @@ def description(path: Path) -> tuple[str, str]:
     doc = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or path.stem
     title, _, text = doc.partition("\n")
     return title.rstrip("."), text.strip("\n")
+
+
+def after_docstring(path: Path) -> int:
+    """Return the number of the line on which the code of an example begins."""
+    _, code, *_ = ast.parse(path.read_text(encoding="utf-8")).body
+    return code.lineno
 
 
 def run_examples(source: Path) -> None:
@@ -272,9 +284,8 @@ def run_examples(source: Path) -> None:
     settings = {"MPLBACKEND": "Agg", "PYTHONIOENCODING": "utf-8"}
     for path in EXAMPLES:
         print(f"Running {path.name}", flush=True)
-        draws = path.stem.startswith("plot_")
         done = subprocess.run(
-            [sys.executable, "-W", "error", path, *[f"{path.stem}.svg"] * draws],
+            [sys.executable, "-W", "error", path, *[f"{path.stem}.svg"] * draws(path)],
             cwd=images,
             env={**os.environ, **settings},
             stdout=subprocess.PIPE,

@@ -1,34 +1,34 @@
 """Formulas as MathML, so that pages need neither a network nor LaTeX."""
 
-from docutils.utils.math.latex2mathml import tex2mathml
+import re
 
-# What docutils does not know, by what it does.
-SPELLINGS = {r"\dots": r"\ldots", "…": r"\ldots ", r"\Big/": "/"}
+from docutils.nodes import SkipNode
+from latex2mathml.converter import convert
+from sphinx.util import logging
 
 
-def mathml(text, as_block):
-    """Return a formula in LaTeX as MathML."""
-    for unknown, known in SPELLINGS.items():
-        text = text.replace(unknown, known)
-    return tex2mathml(text, as_block=as_block)
+def mathml(node, display):
+    """Return a formula in LaTeX as MathML; warn of commands that it cannot hold."""
+    # The one command of ours that the converter does not know.
+    text = re.sub(r"\\arg\b", r"\\operatorname{arg}", node.astext())
+    found = convert(text, display=display)
+    for command in re.findall(r"\\[A-Za-z]+", found):
+        message = "formula with unknown command %s"
+        logging.getLogger(__name__).warning(message, command, location=node)
+    return found
 
 
 def visit_math(translator, node):
     """Write a formula within a line."""
-    translator.body.append(mathml(node.astext(), as_block=False))
-    raise _skip()
+    translator.body.append(mathml(node, "inline"))
+    raise SkipNode
 
 
 def visit_math_block(translator, node):
     """Write a formula on lines of its own."""
-    translator.body.append(f'<div class="math">{mathml(node.astext(), True)}</div>\n')
-    raise _skip()
-
-
-def _skip():
-    from docutils.nodes import SkipNode
-
-    return SkipNode
+    formula = mathml(node, "block")
+    translator.body.append(f'<div style="overflow-x: auto">{formula}</div>\n')
+    raise SkipNode
 
 
 def setup(app):

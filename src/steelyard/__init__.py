@@ -39,6 +39,7 @@ _HOME = {
     "RegularizedNB": "steelyard.learned",
     "SPSSNaiveBayes": "steelyard.spss",
     "SelectiveNB": "steelyard.selective",
+    "ShrinkageNB": "steelyard.shrinkage",
     "SquaredErrorNB": "steelyard.learned",
     "TableEncoder": "steelyard.table.encoder",
     "TreeWeightedNB": "steelyard.filtered",
@@ -79,6 +80,7 @@ __all__ = [
     "RegularizedNB",
     "SPSSNaiveBayes",
     "SelectiveNB",
+    "ShrinkageNB",
     "SquaredErrorNB",
     "TableEncoder",
     "TreeWeightedNB",
@@ -121,6 +123,7 @@ if TYPE_CHECKING:
     from steelyard.persistence import load
     from steelyard.presets import method, methods
     from steelyard.selective import ForwardSelectedNB, SelectiveNB
+    from steelyard.shrinkage import ShrinkageNB
     from steelyard.spss import SPSSNaiveBayes
     from steelyard.table.discretizers import (
         EqualFrequencyDiscretizer,

@@ -33,6 +33,7 @@ from steelyard.learned import (
     ValueWeightedNB,
 )
 from steelyard.selective import ForwardSelectedNB, SelectiveNB
+from steelyard.shrinkage import ShrinkageNB
 from steelyard.spss import SPSSNaiveBayes
 from steelyard.weighted import WeightedNB
 from steelyard.wrapped import CorrelationAdjustedNB, EvolvedWeightsNB
@@ -302,6 +303,13 @@ _METHODS = (
         "wrappers and selection",
         "which attributes to use, by likelihood",
         _SPSS,
+    ),
+    Method(
+        "SHNB",
+        ShrinkageNB,
+        "ours",
+        "weights of attributes, classes and values, drawn to naive Bayes",
+        "steelyard",
     ),
 )
 

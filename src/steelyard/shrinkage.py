@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import _safe_indexing, check_random_state
+from scipy.optimize import minimize_scalar
+from scipy.special import logsumexp
+from sklearn.utils import check_random_state
 
 from steelyard.classifier import Training
 from steelyard.exceptions import ParameterError
@@ -18,6 +20,7 @@ from steelyard.folds import deal
 from steelyard.objective import Penalty
 from steelyard.table.codes import Codes
 from steelyard.table.columns import as_table
+from steelyard.table.taking import take_rows
 from steelyard.weighted import WeightedNB
 from steelyard.weighting import HierarchicalWeighting
 
@@ -55,6 +58,14 @@ _MOST_ROWS = 20_000
 # Relative accuracy of the fits that are compared.
 _ROUGH = 1e-4
 
+# Pull of the scale of posteriors towards one, and the least log posterior in it.
+_SCALE_ROWS = 2.0
+_FARTHEST = 100.0
+
+
+# Positions of rows, and their weights.
+_Share = tuple[NDArray[np.int64], NDArray[np.float64]]
+
 
 class ShrinkageNB(WeightedNB):
     r"""Naive Bayes with weights that stay close to one unless the rows say otherwise.
@@ -80,8 +91,9 @@ class ShrinkageNB(WeightedNB):
         :math:`\lambda_b`.
     grid : sequence of three floats each, default=None
         What "auto" chooses from, best from strong to weak; None is a grid of five.
-    cv : int, default=5
-        Folds of the cross-validation, on at most 20,000 rows.
+    cv : int or list of (train, test), default=5
+        Folds of the cross-validation, on at most 20,000 rows; or positions of training
+        and test rows of each fold.
     loss : str or Loss, default="log"
         As in ``WeightedNB``; strengths are compared by log-loss in any case.
     instances : str, InstanceWeighting or None, default=None
@@ -104,9 +116,14 @@ class ShrinkageNB(WeightedNB):
     ----------
     strength_ : tuple of three floats
         Strengths of the model.
+    scale_ : float
+        Factor on the scores before they become probabilities: below one, since a model
+        is too sure of the rows it has seen. Found by the cross-validation; 1 where the
+        strengths were given.
     strength_path_ : list of dict
-        Strengths that were compared, each with its cross-validated ``log_loss``, its
-        standard error and its ``error`` rate; empty where they were given.
+        Strengths that were compared, each with its ``scale``, its cross-validated
+        ``log_loss``, the standard error of that, and its ``error`` rate; empty where
+        they were given.
     attribute_weights_ : ndarray of shape (views,)
         Shared weights :math:`w_k`.
     class_attribute_weights_ : ndarray of shape (K, views)
@@ -145,6 +162,7 @@ class ShrinkageNB(WeightedNB):
     published_gradient: bool = False
     variance: str = "population"
 
+    scale_: float
     strength_: tuple[float, float, float]
     strength_path_: list[dict[str, float]]
     view_names_: NDArray[Any]
@@ -156,7 +174,7 @@ class ShrinkageNB(WeightedNB):
         intercept: float = 0.5,
         overall: float = 0.5,
         grid: Any = None,
-        cv: int = 5,
+        cv: Any = 5,
         loss: Any = "log",
         instances: Any = None,
         solver: Any = "auto",
@@ -218,15 +236,16 @@ class ShrinkageNB(WeightedNB):
         training = self._prepare(X, y, sample_weight)
         path: list[dict[str, float]] = []
         try:
-            self._strengths = given[0]
+            self._strengths, self._scale = given[0], 1.0
             if len(given) > 1:
                 path = self._compare(given, training, X)
-                losses = [record["log_loss"] for record in path]
-                self._strengths = given[int(np.argmin(losses))]
+                best = int(np.argmin([record["log_loss"] for record in path]))
+                self._strengths, self._scale = given[best], path[best]["scale"]
             self._learn(training)
-            chosen = self._strengths
+            chosen, scale = self._strengths, self._scale
         finally:
-            del self._strengths
+            del self._strengths, self._scale
+        self.scale_ = scale
         self.strength_ = (chosen.shared, chosen.by_class, chosen.by_value)
         self.strength_path_ = path
         labels = self.encoder_.schema_.labels()
@@ -235,8 +254,13 @@ class ShrinkageNB(WeightedNB):
 
     # ---------------------------------------------------------------------- strengths
 
+    def _link_scale(self) -> float:
+        return self._scale
+
     def _weighting(self) -> HierarchicalWeighting:
-        return self._strengths.weighting(float(self.intercept), float(self.overall))
+        # Those of the fit that is under way, or of the last one.
+        chosen = getattr(self, "_strengths", None) or Strengths(*self.strength_)
+        return chosen.weighting(float(self.intercept), float(self.overall))
 
     def _given_strengths(self) -> tuple[Strengths, ...]:
         """Return the strengths to choose from; a single one needs no choice."""
@@ -259,56 +283,60 @@ class ShrinkageNB(WeightedNB):
         self, grid: tuple[Strengths, ...], training: Training, X: Any
     ) -> list[dict[str, float]]:
         """Cross-validated log-loss and error rate of each of the strengths."""
+        place = np.arange(training.codes.n_rows)
+        if training.is_kept is not None:
+            place = np.flatnonzero(training.is_kept)
+        answers: list[list[NDArray[np.float64]]] = []
+        truths, weights = [], []
+        for (rest, amount), (own, own_amount) in self._folds(training, place):
+            # Rows of a class that the others lack tell nothing about strengths.
+            known = np.isin(training.labels[own], training.labels[rest])
+            own, own_amount = own[known], own_amount[known]
+            if not own.size or len(np.unique(training.labels[rest])) < 2:
+                continue
+            truth = training.labels[own]
+            with warnings.catch_warnings():
+                # What there is to say of the table is said once, of the whole.
+                warnings.simplefilter("ignore")
+                part = self._learn_schema(
+                    as_table(take_rows(X, place[rest]), self),
+                    training.classes,
+                    training.labels[rest],
+                    None if (amount == 1.0).all() else amount,
+                )
+                held_out = as_table(take_rows(X, place[own]), self)
+                codes = part.encoder.encode(held_out)
+                found = list(self._posteriors(grid, part, codes))
+            answers.append(found)
+            truths.append(truth)
+            weights.append(own_amount)
+        if not weights:
+            return [{**asdict(one), "log_loss": np.nan, "scale": 1.0} for one in grid]
+        truth, u = np.concatenate(truths), np.concatenate(weights)
+        return [
+            {**asdict(one), **_judged(np.concatenate(log_proba), truth, u)}
+            for one, log_proba in zip(grid, zip(*answers, strict=True), strict=True)
+        ]
+
+    def _folds(
+        self, training: Training, place: NDArray[np.int64]
+    ) -> Iterator[tuple[_Share, _Share]]:
+        """Yield rows to learn from and rows to predict, each with their weights."""
+        if not isinstance(self.cv, Integral):
+            u = np.ones(len(place)) if training.weights is None else training.weights
+            for split in self.cv:
+                rest, own = (_rows_among(place, rows) for rows in split)
+                yield (rest, u[rest]), (own, u[own])
+            return
         random = check_random_state(self.random_state)
         rows, fold, amount = deal(training, int(self.cv), random)
         if len(rows) > _MOST_ROWS:
             # Rows come class by class, shuffled: every so many are a fair share.
             some = slice(None, None, -(-len(rows) // _MOST_ROWS))
             rows, fold, amount = rows[some], fold[some], amount[some]
-        place = np.arange(training.codes.n_rows)
-        if training.is_kept is not None:
-            place = np.flatnonzero(training.is_kept)
-        losses, wrong, weights = [], [], []
         for held in range(int(self.cv)):
-            rest = fold != held
-            # Rows of a class that the others lack tell nothing about strengths.
-            own = ~rest & np.isin(training.labels[rows], training.labels[rows[rest]])
-            if not own.any() or len(np.unique(training.labels[rows[rest]])) < 2:
-                continue
-            truth = training.labels[rows[own]]
-            with warnings.catch_warnings():
-                # What there is to say of the table is said once, of the whole.
-                warnings.simplefilter("ignore")
-                part = self._learn_schema(
-                    as_table(_safe_indexing(X, place[rows[rest]]), self),
-                    training.classes,
-                    training.labels[rows[rest]],
-                    None if (amount == 1.0).all() else amount[rest],
-                )
-                held_out = as_table(_safe_indexing(X, place[rows[own]]), self)
-                codes = part.encoder.encode(held_out)
-                found = list(self._posteriors(grid, part, codes))
-            chosen = np.array(
-                [-log_proba[np.arange(len(truth)), truth] for log_proba in found]
-            )
-            losses.append(chosen)
-            wrong.append([log_proba.argmax(axis=1) != truth for log_proba in found])
-            weights.append(amount[own])
-        if not weights:
-            return [{**asdict(one), "log_loss": np.nan} for one in grid]
-        u = np.concatenate(weights)
-        loss, error = np.concatenate(losses, axis=1), np.concatenate(wrong, axis=1)
-        mean = loss @ u / u.sum()
-        spread = ((loss - mean[:, None]) ** 2 @ u) / u.sum()
-        return [
-            {
-                **asdict(one),
-                "log_loss": float(mean[k]),
-                "standard_error": float(np.sqrt(spread[k] / max(u.sum() - 1.0, 1.0))),
-                "error": float(error[k] @ u / u.sum()),
-            }
-            for k, one in enumerate(grid)
-        ]
+            out = fold == held
+            yield (rows[~out], amount[~out]), (rows[out], amount[out])
 
     def _posteriors(
         self, grid: tuple[Strengths, ...], part: Training, codes: Codes
@@ -330,21 +358,70 @@ class ShrinkageNB(WeightedNB):
 
     def _check_settings(self) -> None:
         super()._check_settings()
-        if (
-            isinstance(self.cv, bool)
-            or not isinstance(self.cv, Integral)
-            or self.cv < 2
-        ):
-            raise ParameterError(
-                "The 'cv' parameter of ShrinkageNB must be a whole number of at least "
-                f"2. Got {self.cv!r} instead."
-            )
+        _check_cv(self.cv)
         fine = isinstance(self.intercept, Real) and not isinstance(self.intercept, bool)
         if not fine or not 0.0 <= float(self.intercept) < np.inf:
             raise ParameterError(
                 "The 'intercept' parameter of ShrinkageNB must be a float in the range "
                 f"[0, inf). Got {self.intercept!r} instead."
             )
+
+
+def _rows_among(place: NDArray[np.int64], rows: Any) -> NDArray[np.int64]:
+    """Turn positions in the table into positions among the rows that have weight."""
+    rows = np.asarray(rows, dtype=np.int64)
+    found = np.minimum(np.searchsorted(place, rows), len(place) - 1)
+    return np.asarray(found[place[found] == rows])
+
+
+def _check_cv(cv: Any) -> None:
+    """Refuse what is neither a number of folds nor a list of splits."""
+    if isinstance(cv, Integral) and not isinstance(cv, bool) and int(cv) >= 2:
+        return
+    is_split = isinstance(cv, (list, tuple)) and len(cv) > 0
+    for split in cv if is_split else ():
+        pair = isinstance(split, (list, tuple)) and len(split) == 2
+        is_split &= pair and all(
+            np.ndim(rows) == 1 and np.asarray(rows).dtype.kind in "iu" for rows in split
+        )
+    if not is_split:
+        raise ParameterError(
+            "The 'cv' parameter of ShrinkageNB must be a whole number of at least 2, "
+            "or a list of pairs of arrays: positions of training rows and of test "
+            f"rows. Got {cv!r} instead."
+        )
+
+
+def _judged(
+    log_proba: NDArray[np.float64], truth: NDArray[Any], u: NDArray[np.float64]
+) -> dict[str, float]:
+    """Find the scale that makes held-out posteriors fit best, and how well they do.
+
+    A model is too sure of the rows that it was learned from; what it says of others
+    tells by how much. The scale is drawn towards one by a few rows' worth.
+    """
+    total = u.sum()
+
+    def losses(log_scale: float) -> NDArray[np.float64]:
+        scores = np.exp(log_scale) * np.maximum(log_proba, -_FARTHEST)
+        own = scores[np.arange(len(truth)), truth]
+        return np.asarray(logsumexp(scores, axis=1) - own)
+
+    found = minimize_scalar(
+        lambda t: u @ losses(t) + _SCALE_ROWS * t * t,
+        bounds=(np.log(0.1), np.log(2.0)),
+        method="bounded",
+        options={"xatol": 1e-4},
+    )
+    loss = losses(float(found.x))
+    mean = u @ loss / total
+    spread = u @ (loss - mean) ** 2 / total
+    return {
+        "log_loss": float(mean),
+        "standard_error": float(np.sqrt(spread / max(total - 1.0, 1.0))),
+        "error": float(u @ (log_proba.argmax(axis=1) != truth) / total),
+        "scale": float(np.exp(found.x)),
+    }
 
 
 def _strengths(setting: Any, name: str) -> Strengths:

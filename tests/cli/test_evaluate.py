@@ -138,6 +138,7 @@ def test_costs_and_the_positive_class_are_options(csv, model, run, run_json):
         (["MODEL", "CSV", "--target", "age"], "predicts from"),
         (["MODEL", "CSV", "--target", "ill", "--method", "NB"], "is fitted"),
         (["MODEL", "CSV", "--target", "ill", "--set", "a=1"], "--set is for training"),
+        (["MODEL", "CSV", "--target", "ill", "--weights", "zip"], "is for training"),
         (["MODEL", "CSV", "--target", "ill", "--positive", "x"], "among the classes"),
         (["a", "b", "c"], "a model file and a test file"),
         (["CSV", "MODEL", "--target", "ill"], "not a model file"),

@@ -325,3 +325,16 @@ def test_predict_does_not_harm_a_file_that_it_reads_and_replaces(
     whole = run("predict", model, csv).out
     assert run("predict", model, csv, "-o", csv, "--force").status == 0
     assert Path(csv).read_text() == whole
+
+
+def test_a_column_that_a_model_sees_in_several_ways_is_one_reason(tmp_path, csv, run):
+    if "SHNB" not in [entry.acronym for entry in sy.methods()]:
+        pytest.skip("no method of this release sees columns in several ways")
+    path = tmp_path / "m.json"
+    options = ["--target", "ill", "--method", "SHNB", "-o", path]
+    assert run("fit", csv, *options).status == 0
+    for line in lines_of(run("predict", path, csv, "--reasons", 3).out):
+        told = [line[f"reason {k}"].partition(" = ")[0] for k in (1, 2, 3)]
+        named = [name for name in told if name]
+        assert set(named) <= {"age", "smoker", "zip"}
+        assert len(set(named)) == len(named)

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -163,6 +164,24 @@ def test_interrupt_ends_with_status_130_and_no_traceback():
     assert done.stderr == "Interrupted.\n"
 
 
+def test_an_interrupt_inside_a_callback_of_compiled_code_is_not_lost(monkeypatch, run):
+    import ctypes
+
+    def interrupted():
+        raise KeyboardInterrupt
+
+    def methods():
+        ctypes.CFUNCTYPE(None)(interrupted)()
+        end = time.monotonic() + 10
+        while time.monotonic() < end:
+            pass
+        raise ValueError("The interrupt was lost.")
+
+    monkeypatch.setattr(steelyard, "methods", methods)
+    done = run("methods")
+    assert (done.status, done.err) == (130, "Interrupted.\n")
+
+
 def test_interrupt_leaves_no_half_written_file(monkeypatch, tmp_path, csv, model, run):
     def interrupted(*arguments):
         raise KeyboardInterrupt
@@ -173,18 +192,56 @@ def test_interrupt_leaves_no_half_written_file(monkeypatch, tmp_path, csv, model
     assert sorted(tmp_path.iterdir()) == before
 
 
-@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash for a pipe")
-def test_a_reader_that_stops_early_is_no_error(csv, model):
-    for command in ("methods", f'predict "{model}" "{csv}"'):
-        line = f'"{sys.executable}" -m steelyard {command} | true; '
+def test_a_full_disk_is_one_line_and_leaves_nothing(
+    monkeypatch, tmp_path, csv, model, refused
+):
+    def full(*arguments):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    message = refused("predict", model, csv, "-o", tmp_path / "out.csv")
+    assert message == "steelyard: No space left on device.\n"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a full device")
+def test_an_output_stream_that_is_full_is_one_line_and_status_2():
+    with open("/dev/full", "w") as full:
         done = subprocess.run(
-            ["bash", "-c", line + "exit ${PIPESTATUS[0]}"],
-            capture_output=True,
+            [sys.executable, "-m", "steelyard", "methods"],
+            stdout=full,
+            stderr=subprocess.PIPE,
             text=True,
         )
-        assert done.returncode == 0
-        assert "Traceback" not in done.stderr
-        assert "steelyard:" not in done.stderr
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash for a pipe")
+def test_a_reader_that_stops_early_is_no_error():
+    command = f'"{sys.executable}" -m steelyard methods | true; exit ${{PIPESTATUS[0]}}'
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("command", [["predict", "MODEL", "CSV"], ["explain", "MODEL"]])
+def test_every_way_of_printing_may_meet_a_closed_pipe(monkeypatch, csv, model, command):
+    class Closed:
+        encoding = "utf-8"
+
+        def write(self, text):
+            raise BrokenPipeError
+
+        def flush(self):
+            pass
+
+        def isatty(self):
+            return False
+
+    places = {"MODEL": model, "CSV": csv}
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", Closed())
+        assert main([places.get(word, word) for word in command]) == 0
+        sys.stdout.close()
 
 
 class Terminal:

@@ -223,3 +223,13 @@ def test_booleans_of_a_model_are_read_from_their_words(tmp_path):
     assert found["a"].dropna().tolist() == [True, False, True]
     assert found["a"].isna().tolist() == [False, False, True, False]
     assert extra == ["b"]
+    with pytest.raises(ColumnError, match="must hold true or false, not 'x'"):
+        list(read_chunks(source(path), {"b": "booleans"}))
+
+
+def test_booleans_with_holes_are_read_from_parquet(tmp_path):
+    path = tmp_path / "a.parquet"
+    pd.DataFrame({"a": [True, None, False]}).to_parquet(path)
+    ((found, _),) = read_chunks(source(path), {"a": "booleans"})
+    assert found["a"].dropna().tolist() == [True, False]
+    assert found["a"].isna().tolist() == [False, True, False]

@@ -70,6 +70,24 @@ CASES = {
         sy.RegularizedNB,
         {"lam": 1.0, "multiclass": "one-vs-one"},
     ),
+    "views": (sy.ShrinkageNB, {"strength": (1.0, 4.0, 1.0)}),
+    "views, missing value": (
+        sy.ShrinkageNB,
+        {"strength": (1.0, 4.0, 1.0), "missing": "value"},
+    ),
+    "views, imputed": (
+        sy.ShrinkageNB,
+        {"strength": (1.0, 4.0, 1.0), "missing": "impute"},
+    ),
+    "views of every kind": (
+        sy.WeightedNB,
+        {"lam": 1.0, "numeric": ("mdl", "equal-width", "gaussian", "gaussian-weka")},
+    ),
+    "two bin views": (sy.NaiveBayes, {"numeric": ("mdl", "equal-frequency")}),
+    "mixture of views": (
+        sy.RegularizedNB,
+        {"lam": 1.0, "numeric": ("mdl", "gaussian")},
+    ),
     "impossible class": (sy.NaiveBayes, {"prior": [0.5, 0.0, 0.5]}),
 }
 

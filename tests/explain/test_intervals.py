@@ -47,9 +47,9 @@ def test_laplace_is_the_inverse_hessian_by_finite_differences(two):
     found = explain_weights(clf, X, y, method="laplace", level=0.6826894921370859)
     name = "attribute_weights_"
     np.testing.assert_allclose(found.estimate[name], clf.attribute_weights_, atol=1e-6)
-    from steelyard.explain.intervals import _solved
+    from steelyard.explain.laplace import solved
 
-    problem, solution = _solved(clf, X, y, None)
+    problem, solution = solved(clf, X, y, None)
     w, h = solution.weights, 1e-5
     hessian = np.array(
         [

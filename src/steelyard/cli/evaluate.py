@@ -37,6 +37,15 @@ _NAMES = {
     "ece": "calibration error",
 }
 _PERCENT = ("accuracy", "balanced_accuracy")
+_FOR_TRAINING = (
+    "method",
+    "settings",
+    "columns",
+    "drop",
+    "categorical",
+    "numeric",
+    "weights",
+)
 
 
 @dataclass(frozen=True)
@@ -264,7 +273,7 @@ def _test_model(arguments: argparse.Namespace) -> Outcome:
 
 def _refuse_training_options(arguments: argparse.Namespace) -> None:
     """Refuse what a fitted model cannot follow any more."""
-    for name in ("method", "settings", "columns", "drop", "categorical", "numeric"):
+    for name in _FOR_TRAINING:
         if getattr(arguments, name):
             option = "set" if name == "settings" else name
             raise ParameterError(

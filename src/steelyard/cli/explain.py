@@ -122,6 +122,10 @@ def _check_options(arguments: argparse.Namespace) -> None:
         raise ParameterError(f"--rows must be at least 1. Got {arguments.rows}.")
     if arguments.counterfactual and arguments.data is None:
         raise ParameterError("--counterfactual is about rows: name a file of rows.")
+    if arguments.attribute and arguments.data is not None:
+        raise ParameterError(
+            "--attribute is about the whole model: name no file of rows."
+        )
     if arguments.picture and Path(arguments.picture).suffix.lower() not in _PICTURES:
         raise ParameterError(
             f"Pictures are written to {', '.join(_PICTURES)}, not to "
@@ -194,11 +198,11 @@ def _show_model(found: GlobalExplanation, tables: list[Any]) -> None:
     console = screen()
     console.print(Text(repr(found)), soft_wrap=True)
     weights = found.weights.get("class_attribute_weights_")
-    shape = (len(found.classes), len(found.attributes))
+    shape = (len(found.classes), len(found.view_names))
     if weights is not None and np.shape(weights) == shape and shape[0] <= _MOST_CLASSES:
         rows = [
-            [found.attributes[j], *(f"{w:.3f}" for w in weights[:, j])]
-            for j in found.order
+            [found.view_names[k], *(f"{w:.3f}" for w in weights[:, k])]
+            for k in found.view_order
         ]
         header = ["attribute", *map(str, found.classes)]
         console.print()

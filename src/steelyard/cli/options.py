@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import csv
 from typing import Any, NoReturn
 
 __all__ = [
@@ -99,7 +100,7 @@ def add_training(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--method",
         metavar="ACRONYM",
-        help="see 'steelyard methods' (default: SHNB where it is there, else NB)",
+        help="see 'steelyard methods' (default: SHNB)",
     )
     group.add_argument(
         "--set",
@@ -143,5 +144,12 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 
 def names_of(given: list[str]) -> list[str]:
-    """Split lists of names, as in ``--drop a,b --drop c``."""
-    return [name.strip() for text in given for name in text.split(",") if name.strip()]
+    """Split lists of names, as in ``--drop a,b --drop '"c, in metres"'``.
+
+    Examples
+    --------
+    >>> names_of(["a,b", '"c, in metres", d'])
+    ['a', 'b', 'c, in metres', 'd']
+    """
+    rows = csv.reader(given, skipinitialspace=True)
+    return [name.strip() for row in rows for name in row if name.strip()]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import _thread
 import argparse
+import contextlib
 import os
 import sys
+import threading
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from steelyard.cli import (
@@ -72,7 +75,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = build_parser().parse_args(argv)
     show_notes(wanted=False)
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), _no_lost_interrupt():
             _show_warnings()
             arguments.run(arguments)
         sys.stdout.flush()
@@ -139,6 +142,28 @@ def _missing_package(error: ModuleNotFoundError) -> str:
         f"this command needs the package {package!r}. Install the extra that brings "
         f"it: pip install 'steelyard[{extra}]'"
     )
+
+
+@contextlib.contextmanager
+def _no_lost_interrupt() -> Iterator[None]:
+    """Raise Ctrl-C again where it came at a moment that cannot raise.
+
+    The compiler calls back into Python, and what is raised there is lost.
+    """
+    earlier = sys.unraisablehook
+
+    def hook(lost: Any) -> None:
+        if issubclass(lost.exc_type, KeyboardInterrupt):
+            # Later, since now it would be lost again.
+            threading.Timer(0.01, _thread.interrupt_main).start()
+        else:
+            earlier(lost)
+
+    sys.unraisablehook = hook
+    try:
+        yield
+    finally:
+        sys.unraisablehook = earlier
 
 
 def _show_warnings() -> None:

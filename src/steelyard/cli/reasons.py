@@ -57,6 +57,7 @@ def _losses(found: Any, order: Any) -> Any:
     import numpy as np
 
     from steelyard.explain.cells import Cells
+    from steelyard.explain.views import views_of
 
     each = np.arange(len(found))
 
@@ -68,9 +69,10 @@ def _losses(found: Any, order: Any) -> Any:
 
     cells = found.cells
     whole = log_odds(cells)
-    amounts = np.zeros(cells.codes.shape)
-    for j in range(cells.codes.shape[1]):
+    views = views_of(cells.schema)
+    amounts = np.zeros((len(cells.codes), len(views)))
+    for j, own in enumerate(views):
         codes, numbers = cells.codes.copy(), cells.numbers.copy()
-        codes[:, j], numbers[:, j] = 0, np.nan
+        codes[:, own], numbers[:, own] = 0, np.nan
         amounts[:, j] = whole - log_odds(Cells(cells.schema, codes, numbers))
     return amounts

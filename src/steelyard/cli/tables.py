@@ -17,6 +17,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from steelyard.cli.kinds import (
+    NO_NUMBER,
+    as_numbers,
+    as_text,
+    conform,
+    is_boolean,
+    numbers_if_all_are,
+)
 from steelyard.cli.options import names_of
 from steelyard.cli.output import note
 from steelyard.exceptions import ColumnError, TableError
@@ -35,9 +43,6 @@ _EXTENSIONS = {
     ".arff": "arff",
 }
 _COMPRESSED = (".csv", ".tsv", ".tab", ".arff")
-
-# How programs write a missing number. As text they may be values: NA is Namibia.
-_NO_NUMBER = ("NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?")
 
 
 @dataclass(frozen=True)
@@ -114,10 +119,10 @@ def read_table(
         raise TableError(f"{source.name} has column names and no rows.")
     for name in text:
         find_column(name, frame.columns, source.name)
-        frame[name] = _as_text(frame[name])
+        frame[name] = as_text(frame[name])
     for name in numbers:
         find_column(name, frame.columns, source.name)
-        frame[name] = _as_numbers(frame[name], name, source, 0)
+        frame[name] = as_numbers(frame[name], name, source.name, 0)
     return frame
 
 
@@ -153,10 +158,10 @@ def read_chunks(
             if not len(frame):
                 continue
             for name, cells in expected.items():
-                frame[name] = _conform(frame[name], name, cells, source, seen)
+                frame[name] = conform(frame[name], name, cells, source.name, seen)
             for name in also:
                 if name not in expected:
-                    frame[name] = _as_text(frame[name])
+                    frame[name] = as_text(frame[name])
             seen += len(frame)
             wanted = {*expected, *also}
             yield frame, [name for name in names if name not in wanted]
@@ -246,11 +251,15 @@ def _read_arff(source: Source) -> pandas.DataFrame:
     from steelyard.experiments.arff import read_arff
 
     if source.path != "-":
-        return read_arff(source.path, source.encoding).to_pandas()
-    with tempfile.TemporaryDirectory(prefix="steelyard-") as folder:
-        path = Path(folder) / "standard input.arff"
-        path.write_bytes(sys.stdin.buffer.read())
-        return read_arff(path, source.encoding).to_pandas()
+        data = read_arff(source.path, source.encoding)
+    else:
+        with tempfile.TemporaryDirectory(prefix="steelyard-") as folder:
+            path = Path(folder) / "standard input.arff"
+            path.write_bytes(sys.stdin.buffer.read())
+            data = read_arff(path, source.encoding)
+    if data.weights is not None:
+        note(f"{source.name}: the weights that its rows state are not used")
+    return data.to_pandas()
 
 
 # ---------------------------------------------------------------------- separated text
@@ -341,7 +350,7 @@ def _read_csv(source: Source, text: Sequence[str]) -> pandas.DataFrame:
         empty = ["", *source.missing]
         types = {name: str for name in text if name in kept}
         frame = _parse(stream, header, source, dtype=types, na_values=empty)
-        booleans = [name for name in kept if _is_boolean(frame[name])]
+        booleans = [name for name in kept if is_boolean(frame[name])]
         if booleans:
             # As text, cells keep their spelling: "TRUE" is not "True".
             # Detached, since a stream that is given up closes what it reads from.
@@ -352,31 +361,8 @@ def _read_csv(source: Source, text: Sequence[str]) -> pandas.DataFrame:
             frame[booleans] = again[booleans]
     for name in kept:
         if name not in types:
-            frame[name] = _numbers_if_all_are(frame[name])
+            frame[name] = numbers_if_all_are(frame[name])
     return frame[kept]
-
-
-def _is_boolean(column: pandas.Series) -> bool:
-    import pandas as pd
-
-    if column.dtype == bool:
-        return True
-    return column.dtype == object and pd.api.types.infer_dtype(column) == "boolean"
-
-
-def _numbers_if_all_are(column: pandas.Series) -> pandas.Series:
-    """Return numbers where text holds nothing else, besides words for a missing one."""
-    import pandas as pd
-
-    if pd.api.types.is_numeric_dtype(column):
-        return column
-    known = column.notna() & ~column.isin(_NO_NUMBER)
-    # The first cells tell text from numbers in nearly all columns.
-    for part in (column[known].head(20), column[known]):
-        numbers = pd.to_numeric(part, errors="coerce")
-        if not len(part) or numbers.isna().any():
-            return column
-    return numbers.reindex(column.index)
 
 
 # ------------------------------------------------------------------- as a model expects
@@ -405,7 +391,7 @@ def _raw_chunks(
         names = [name for name in header if name]
         numeric = [name for name in wanted if expected.get(name) == "numbers"]
         empty = ["", *source.missing]
-        missing = {name: [*empty, *_NO_NUMBER] for name in numeric}
+        missing = {name: [*empty, *NO_NUMBER] for name in numeric}
         with _clear_lines(source):
             chunks = _parse(
                 text,
@@ -440,64 +426,3 @@ def _check_lacking(
         )
     for name in (*lacking, *also):
         find_column(name, names, source.name)
-
-
-def _conform(
-    column: pandas.Series, name: str, cells: str, source: Source, seen: int
-) -> pandas.Series:
-    if cells == "numbers":
-        return _as_numbers(column, name, source, seen)
-    if cells == "booleans":
-        return _as_booleans(column)
-    return _as_text(column)
-
-
-def _as_numbers(
-    column: pandas.Series, name: str, source: Source, seen: int
-) -> pandas.Series:
-    import pandas as pd
-
-    if column.dtype != bool and pd.api.types.is_numeric_dtype(column):
-        return column
-    if column.dtype.kind in "mM" or isinstance(column.dtype, pd.ArrowDtype):
-        # The library has a message for dates.
-        return column
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        column = column.astype(object)
-    known = column.notna() & ~column.isin(_NO_NUMBER)
-    texts = column[known].map(str)
-    numbers = pd.to_numeric(texts, errors="coerce")
-    wrong = texts[numbers.isna()]
-    if len(wrong):
-        row = seen + column.index.get_loc(wrong.index[0]) + 1
-        raise ColumnError(
-            f"Column {name!r} of {source.name} must hold numbers, but row {row} has "
-            f"{wrong.iloc[0]!r}. Correct it, leave it empty, or name it with "
-            "--missing-values."
-        )
-    return numbers.reindex(column.index).astype(float)
-
-
-def _as_booleans(column: pandas.Series) -> pandas.Series:
-    if column.dtype == bool:
-        return column
-    words = {"true": True, "1": True, "false": False, "0": False}
-    lower = _as_text(column).astype(object).str.lower()
-    return lower.map(words).astype(object)
-
-
-def _as_text(column: pandas.Series) -> pandas.Series:
-    """Write numbers as text, whole ones without a point; keep everything else."""
-    import pandas as pd
-
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        if not pd.api.types.is_numeric_dtype(column.cat.categories):
-            return column
-        column = column.astype(column.cat.categories.dtype)
-    if column.dtype == bool or not pd.api.types.is_numeric_dtype(column):
-        return column
-    if pd.api.types.is_integer_dtype(column):
-        texts = column.map(str, na_action="ignore")
-    else:
-        texts = column.map(lambda number: f"{number:.15g}", na_action="ignore")
-    return texts.astype(object)

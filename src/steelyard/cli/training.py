@@ -42,7 +42,7 @@ def read_training(path: str, arguments: argparse.Namespace) -> TrainingData:
     weights = None
     if arguments.weights is not None:
         weights = _weights(frame, arguments.weights, source)
-    table = _columns(frame, arguments, target)
+    table = _columns(frame, arguments, target, source.name)
     return TrainingData(source, table, labels, target, weights)
 
 
@@ -108,9 +108,8 @@ def _weights(frame: pandas.DataFrame, name: str, source: Source) -> NDArray[Any]
 
 
 def _columns(
-    frame: pandas.DataFrame, arguments: argparse.Namespace, target: str
+    frame: pandas.DataFrame, arguments: argparse.Namespace, target: str, where: str
 ) -> pandas.DataFrame:
-    where = arguments.data if isinstance(arguments.data, str) else arguments.data[0]
     chosen = [
         find_column(name, frame.columns, where) for name in names_of(arguments.columns)
     ]

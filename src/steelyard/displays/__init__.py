@@ -7,6 +7,7 @@ from steelyard.displays.path import (
     regularization_path,
 )
 from steelyard.displays.reliability import ReliabilityDisplay
+from steelyard.displays.strength import StrengthPathDisplay
 from steelyard.displays.trace import SolverTraceDisplay
 from steelyard.displays.values import ValueCurveDisplay
 from steelyard.displays.waterfall import WaterfallDisplay
@@ -17,6 +18,7 @@ __all__ = [
     "RegularizationPathDisplay",
     "ReliabilityDisplay",
     "SolverTraceDisplay",
+    "StrengthPathDisplay",
     "ValueCurveDisplay",
     "WaterfallDisplay",
     "WeightBarsDisplay",

@@ -89,9 +89,8 @@ class ValueCurveDisplay:
         k = len(table.classes)
         is_named = table.points is None and not table.edges
         long = is_named and max(map(len, table.labels)) > 8
-        self.ax_ = ax = new_axes(
-            ax, max(6.4, 0.4 * len(table.labels)), 4.4 if long else 3.8
-        )
+        width = max(6.4, 0.4 * len(table.labels)) if table.points is None else 6.4
+        self.ax_ = ax = new_axes(ax, width, 4.4 if long else 3.8)
         self.figure_ = ax.figure
         evidence = table.evidence
         chosen = self._chosen(evidence)

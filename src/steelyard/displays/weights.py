@@ -83,12 +83,12 @@ class WeightBarsDisplay:
         """
         found = explain_global(clf)
         weights = found.weights.get("attribute_weights_")
-        names = getattr(clf, "view_names_", found.attributes)
-        title = "weight"
+        names, title = found.view_names, "weight"
         if weights is not None and np.ndim(weights) == 2:
             weights, title = np.mean(weights, axis=0), "mean weight over the pairs"
         if weights is None:
             weights, title = found.importance, "importance: mean absolute evidence"
+            names = found.attributes
         if weights is None:
             raise ParameterError(
                 f"{type(clf).__name__} has no weights of attributes, and importance "
@@ -112,9 +112,9 @@ class WeightBarsDisplay:
         ----------
         intervals : WeightIntervals
             Weights and intervals.
-        name : str, default="attribute_weights_"
-            Which of the weights; those of several classes are drawn one below the
-            other.
+        name : str, optional
+            Which of the weights, ``"attribute_weights_"`` if not given; those of
+            several classes are drawn one below the other.
         max_attributes : int, default=40
             Draw so many, the largest ones.
         ax : matplotlib Axes, default=None
@@ -252,9 +252,10 @@ class WeightHeatmapDisplay:
         """
         found = explain_global(clf)
         values = found.weights.get("class_attribute_weights_")
-        title = "weight"
+        names, order, title = found.view_names, found.view_order, "weight"
         if values is None or np.ndim(values) != 2:
             title = "importance: mean absolute evidence for a class"
+            names, order = found.attributes, found.order.tolist()
             values = (
                 None if found.class_importance is None else found.class_importance.T
             )
@@ -263,8 +264,8 @@ class WeightHeatmapDisplay:
                 f"{type(clf).__name__} has neither weights nor importance by class. "
                 "Use WeightBarsDisplay, or draw its parts."
             )
-        order = found.order[:max_attributes]
-        names = [found.attributes[j] for j in order]
+        order = order[:max_attributes]
+        names = [names[j] for j in order]
         return cls(names, found.classes, np.asarray(values)[:, order], title).plot(
             ax=ax
         )
@@ -285,7 +286,8 @@ class WeightHeatmapDisplay:
         k, d = self.values.shape
         self.ax_ = ax = new_axes(ax, 4.2 + 0.38 * k, 1.8 + 0.22 * d)
         self.figure_ = ax.figure
-        image = ax.imshow(self.values.T, aspect="auto", cmap="YlGn", vmin=0.0)
+        least = min(0.0, float(self.values.min()))
+        image = ax.imshow(self.values.T, aspect="auto", cmap="YlGn", vmin=least)
         labels = [label(c, 28) for c in self.classes]
         long = max(map(len, labels)) > 6 or k > 8
         ax.set_xticks(

@@ -9,17 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.experiments.data import dataset_group, load_dataset
-from steelyard.experiments.protocols import find_protocol
 from steelyard.experiments.rank_statistics import average_ranks, friedman
-from steelyard.experiments.repro_plots import draw_curves, draw_scatters
+from steelyard.experiments.repro_cwnb_more import (
+    FREE,
+    JOINT_ROWS,
+    PROTOCOL,
+    consistency_section,
+    cwnb_methods,
+    flips_section,
+    joint_section,
+)
+from steelyard.experiments.repro_plots import draw_scatters
 from steelyard.experiments.repro_report import (
-    SEED,
     Picture,
     Run,
     Section,
@@ -29,24 +35,17 @@ from steelyard.experiments.repro_report import (
     markdown_table,
     mean,
 )
-from steelyard.experiments.repro_robustness import flip_labels
 from steelyard.experiments.results import Results
 from steelyard.experiments.statistics import (
     corrected_t_test,
     wilcoxon_matrix,
     win_tie_loss,
 )
-from steelyard.joint import JointWeightedNB
-from steelyard.presets import method
 
-if TYPE_CHECKING:
-    import pandas
-
-__all__ = ["COMPARED", "VARIANTS", "reproduce_cwnb", "sum_of_attributes"]
+__all__ = ["COMPARED", "VARIANTS", "reproduce_cwnb"]
 
 TITLE = "CWNB paper: Tables 2 to 5, Figures 2 and 3"
 MINUTES = 40.0
-PROTOCOL = "published-cwnb"
 
 COMPARED = ("CWNB", "AIWNB-E", "DWNB", "WANBIA-CLL", "NB", "SVM")
 """Methods of the paper's Table 2, in its order."""
@@ -54,8 +53,6 @@ COMPARED = ("CWNB", "AIWNB-E", "DWNB", "WANBIA-CLL", "NB", "SVM")
 VARIANTS = ("CWNB", "CWNB-R", "CWNB-I", "CWNB-RI")
 """Methods of the paper's Table 4."""
 
-# The paper does not say how its weights are bounded: [0, 1], or from below alone.
-FREE = "CWNB, w ≥ 0"
 
 QUICK_ROWS = 400
 """Largest data set of a quick run."""
@@ -65,13 +62,8 @@ SCOPE = (
     "up to 1,000 generated rows."
 )
 
-_SIZES = (25, 50, 75, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000)
-_QUICK_SIZES = (25, 100, 1_000)
-_CONSISTENT = ("NB", "DWNB", "WANBIA-CLL", "CWNB", FREE)
+
 _LARGE = 1_000
-_JOINT_ROWS = 700
-_FLIPPED_SETS = ("breast-w", "vote", "soybean", "segment", "kr-vs-kp", "splice")
-_FLIPPED_SHARE, _FLIPPED_DRAWS = 0.05, 5
 
 # From the paper's text: rounds of Table 5, and on how many of the 20 large data sets
 # of Figure 2 CWNB is better, and significantly so.
@@ -84,18 +76,6 @@ _PRINTED_LARGE = {
     "SVM": (10, 8),
 }
 _N_PRINTED_LARGE = 20
-
-
-def _methods(names: Sequence[str]) -> dict[str, Any]:
-    """Return classifiers; SVM is the yardstick of that name."""
-    found: dict[str, Any] = {}
-    for name in names:
-        if name == FREE:
-            found[name] = method("CWNB", bounds=(0, None))
-        else:
-            # The paper's naive Bayes is Weka's, which smooths by Laplace's rule.
-            found[name] = method("NB-Laplace" if name == "NB" else name)
-    return found
 
 
 def reproduce_cwnb(run: Run, names: Sequence[str] | None = None) -> tuple[Section, ...]:
@@ -118,18 +98,18 @@ def reproduce_cwnb(run: Run, names: Sequence[str] | None = None) -> tuple[Sectio
     names = sorted(names, key=lambda name: sizes[name])
     if run.quick:
         names = [name for name in names if sizes[name] <= QUICK_ROWS]
-    methods = _methods(dict.fromkeys([*COMPARED, *VARIANTS, FREE]))
-    repeats = 1 if run.quick else 10
+    methods = cwnb_methods(dict.fromkeys([*COMPARED, *VARIANTS, FREE]))
+    repeats = run.repeats or (1 if run.quick else 10)
     results = run.compare("tables", methods, names, protocol=PROTOCOL, repeats=repeats)
-    small = [name for name in names if sizes[name] <= _JOINT_ROWS]
+    small = [name for name in names if sizes[name] <= JOINT_ROWS]
     sections = [
         _table2(run, results),
         _table3(results),
         _figure2([name for name in names if sizes[name] > _LARGE], results),
         _tables4_5(results),
-        _figure3(run),
-        _joint(run, small),
-        _flips(run, names),
+        consistency_section(run),
+        joint_section(run, small),
+        flips_section(run, names),
     ]
     return tuple(section for section in sections if section is not None)
 
@@ -297,7 +277,7 @@ def _figure2(names: Sequence[str], results: Results) -> Section | None:
 
 
 def _tables4_5(results: Results) -> Section:
-    """The variants, and rounds of the interactive ones."""
+    """Compare the variants, and count rounds of the interactive ones."""
     measured = accuracies(results)
     names = results.datasets
     rounds = {
@@ -363,138 +343,3 @@ def _tables4_5(results: Results) -> Section:
         ]
     )
     return Section("Tables 4 and 5: variants and rounds", text, tuple(verdicts))
-
-
-def sum_of_attributes(
-    n_rows: int, seed: int
-) -> tuple[pandas.DataFrame, NDArray[np.int64]]:
-    """Generate the paper's toy data: six attributes of {0, 1, 2, 3}, label [sum >= 9].
-
-    Parameters
-    ----------
-    n_rows : int
-        Number of rows.
-    seed : int
-        Seed of the generator.
-
-    Returns
-    -------
-    X : pandas.DataFrame
-        Categories; all four values are declared.
-    y : ndarray of shape (n_rows,)
-        0 or 1.
-    """
-    import pandas as pd
-
-    values = np.random.default_rng(seed).integers(4, size=(n_rows, 6))
-    columns = {
-        f"a{j}": pd.Categorical(values[:, j], categories=range(4)) for j in range(6)
-    }
-    return pd.DataFrame(columns), (values.sum(axis=1) >= 9).astype(np.int64)
-
-
-def _figure3(run: Run) -> Section:
-    """Accuracy against the number of generated rows."""
-    sizes = _QUICK_SIZES if run.quick else _SIZES
-    most = 3 if run.quick else 10
-    draws = {n: min(most, max(2, 20_000 // n)) for n in sizes}
-    data = [
-        (f"{n} rows, draw {draw}", *sum_of_attributes(n, SEED + draw))
-        for n in sizes
-        for draw in range(draws[n])
-    ]
-    methods = _methods(_CONSISTENT)
-    found = accuracies(run.compare("consistency", methods, data, protocol=PROTOCOL))
-    curves = {
-        name: [
-            mean(found[name][f"{n} rows, draw {draw}"] for draw in range(draws[n]))
-            for n in sizes
-        ]
-        for name in _CONSISTENT
-    }
-    rows = [
-        [f"{n:,}", str(draws[n]), *(figure(curves[m][i]) for m in _CONSISTENT)]
-        for i, n in enumerate(sizes)
-    ]
-    lead = {n: curves["CWNB"][i] - curves["NB"][i] for i, n in enumerate(sizes)}
-    verdicts = [
-        Verdict(
-            "Figure 3",
-            "CWNB's lead over NB",
-            "behind below 75 rows; about 5 from 75 to 500; 3 to 10,000; then 0 (text)",
-            ", ".join(f"{n:,}: {gap:+.1f}" for n, gap in lead.items()),
-            lead[sizes[0]] < 0 and all(lead[n] > 0 for n in sizes if 75 <= n < 10_000),
-        )
-    ]
-    picture = Picture(
-        "consistency",
-        "Accuracy against generated rows",
-        partial(
-            draw_curves,
-            {"Six attributes of {0, 1, 2, 3}; label: sum at least 9": (sizes, curves)},
-            "generated rows",
-            "accuracy in 10-fold cross-validation (%)",
-            log=True,
-        ),
-    )
-    return Section(
-        "Figure 3: consistency",
-        markdown_table(["rows", "draws", *_CONSISTENT], rows),
-        tuple(verdicts),
-        (picture,),
-    )
-
-
-def _joint(run: Run, names: Sequence[str]) -> Section:
-    """Compare weights of one objective with weights learned in turn."""
-    columns = ("NB", "CWNB", "joint")
-    methods = {**_methods(columns[:2]), "joint": JointWeightedNB()}
-    results = run.compare("joint", methods, names, protocol=PROTOCOL)
-    found = accuracies(results)
-    gaps = {n: found["joint"][n] - found["CWNB"][n] for n in names}
-    rows = [
-        [n, *(figure(found[m][n]) for m in columns), figure(gaps[n], signed=True)]
-        for n in names
-    ]
-    averages = [mean(found[m].values()) for m in columns]
-    last = figure(averages[2] - averages[1], signed=True)
-    rows.append(["**average**", *map(figure, averages), last])
-    better = sum(round(gap, 9) > 0 for gap in gaps.values())
-    worse = sum(round(gap, 9) < 0 for gap in gaps.values())
-    text = "\n\n".join(
-        [
-            f"What the paper leaves for later: `JointWeightedNB`, on data sets of at "
-            f"most {_JOINT_ROWS} rows. It is better than CWNB on {better} of them and "
-            f"worse on {worse}.",
-            markdown_table(["data set", *columns, "joint - CWNB"], rows),
-        ]
-    )
-    return Section("Beyond the paper: joint weights", text)
-
-
-def _flips(run: Run, names: Sequence[str]) -> Section | None:
-    """Look for wrong labels among the rows of largest weight."""
-    protocol = find_protocol(PROTOCOL)
-    rows = []
-    for name in (name for name in _FLIPPED_SETS if name in names):
-        data = protocol.prepare(load_dataset(name, run.data))
-        found = []
-        for draw in range(_FLIPPED_DRAWS):
-            noisy, wrong = flip_labels(data.target, _FLIPPED_SHARE, SEED + draw)
-            # CWNB begins with the same rounds: its instance weights are these.
-            fitted = protocol.adapt(method("DWNB"), 2).fit(data.table, noisy)
-            top = fitted.hardest_rows(int(wrong.sum()))
-            found.append(100.0 * float(wrong[top].mean()))
-        n = len(data.target)
-        rows.append([name, f"{n:,}", str(int(wrong.sum())), figure(mean(found))])
-    if not rows:
-        return None
-    text = "\n\n".join(
-        [
-            "Share in percent of the flipped rows that are among the top 5 % by weight "
-            f"(DWNB, 15 rounds, fitted on all rows; mean of {_FLIPPED_DRAWS} draws). "
-            "Chance would be 5.",
-            markdown_table(["data set", "rows", "flipped", "found"], rows),
-        ]
-    )
-    return Section("Beyond the paper: wrong labels", text)

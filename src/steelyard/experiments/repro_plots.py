@@ -53,7 +53,7 @@ def draw_correlations(tables: Mapping[str, NDArray[np.float64]]) -> Any:
 
     drawn = Figure(figsize=(3.4 * len(tables) + 0.6, 3.6), layout="constrained")
     grid = drawn.subplots(1, len(tables), squeeze=False)[0]
-    image = None
+    image: Any = None
     for axes, (title, table) in zip(grid, tables.items(), strict=True):
         image = axes.imshow(table, vmin=-1, vmax=1, cmap="RdBu_r")
         axes.set_title(title, fontsize="medium")

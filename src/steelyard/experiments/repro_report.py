@@ -88,8 +88,12 @@ class Run:
     out: Path | None = None
     n_jobs: int | None = 2
     progress: bool = True
+    repeats: int | None = None
+    """How often cross-validation is repeated where the paper repeats it."""
 
-    def compare(self, part: str, methods: Any, datasets: Any, **options: Any) -> Results:
+    def compare(
+        self, part: str, methods: Any, datasets: Any, **options: Any
+    ) -> Results:
         """Compare methods; with a folder for files a part that was run is not repeated.
 
         Parameters
@@ -108,12 +112,14 @@ class Run:
         if self.out is not None:
             self.out.mkdir(parents=True, exist_ok=True)
             kind = "-quick" if self.quick else ""
+            times = options.get("repeats", 1)
+            kind += f"-{times}x" if times > 1 else ""
             journal = self.out / f"{self.name}-{part}{kind}.jsonl"
         self.say(f"{self.name}: {part}")
         with warnings.catch_warnings():
             # Classes of fewer rows than folds are part of the papers' data.
             warnings.simplefilter("ignore", UserWarning)
-            return compare(
+            results = compare(
                 methods,
                 datasets,
                 seed=SEED,
@@ -123,6 +129,15 @@ class Run:
                 progress=self.progress,
                 **options,
             )
+        if results.failures:
+            first = results.failures[0]
+            warnings.warn(
+                f"{len(results.failures)} fits of {self.name}-{part} failed, the first "
+                f"on {first['dataset']!r}: {first['error']}",
+                UserWarning,
+                stacklevel=2,
+            )
+        return results
 
     def say(self, text: str) -> None:
         """Tell on standard error what happens."""
@@ -250,7 +265,7 @@ def read_published(folder: Path, name: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-# -------------------------------------------------------------------------------- tables
+# ------------------------------------------------------------------------------- tables
 
 
 def accuracies(

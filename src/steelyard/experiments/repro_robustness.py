@@ -111,7 +111,9 @@ class NoisyLabels(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def fit(self, X: Any, y: Any) -> NoisyLabels:
         """Make labels wrong and fit."""
         rows = zlib.crc32(np.ascontiguousarray(X.index).tobytes())
-        noisy, _ = flip_labels(np.asarray(y), self.share, [self.random_state or 0, rows])
+        noisy, _ = flip_labels(
+            np.asarray(y), self.share, [self.random_state or 0, rows]
+        )
         self.estimator_ = clone(self.estimator).fit(X, noisy)
         self.classes_ = self.estimator_.classes_
         return self
@@ -188,7 +190,9 @@ def noise_section(run: Run) -> Section:
             f"that were flipped; {draws} x 10 folds, each with flips of its own. The "
             f"paper goes from 0 to 40 % in steps of 1 %, here of "
             f"{shares[1] - shares[0]} %; which data sets it drew is not known.",
-            markdown_table(["task", "method", *(f"{s} %" for s in shares), "fall"], rows),
+            markdown_table(
+                ["task", "method", *(f"{s} %" for s in shares), "fall"], rows
+            ),
         ]
     )
     draw = partial(
@@ -259,10 +263,7 @@ def dimension_section(run: Run) -> Section:
     rows = [
         [
             str(sizes[i]),
-            *(
-                f"{right[name][i]:.1f} / {ratio[name][i]:.3f}"
-                for name in PROPOSED
-            ),
+            *(f"{right[name][i]:.1f} / {ratio[name][i]:.3f}" for name in PROPOSED),
         ]
         for i in shown
     ]
@@ -323,7 +324,8 @@ def correlation_section(run: Run, tasks: Sequence[str] = _CORRELATED) -> Section
             "The three data sets on which the paper finds weights worth most, as it "
             "says because their attributes are correlated.",
             markdown_table(
-                ["task", "numeric attributes", "mean abs r", "largest", "above 0.5"], rows
+                ["task", "numeric attributes", "mean abs r", "largest", "above 0.5"],
+                rows,
             ),
         ]
     )

@@ -2,6 +2,7 @@
 
 from steelyard.explain.counterfactual import Change, Counterfactual
 from steelyard.explain.intervals import WeightIntervals, explain_weights
+from steelyard.explain.laplace import EvidenceIntervals
 from steelyard.explain.local import (
     Evidence,
     EvidenceItem,
@@ -17,6 +18,7 @@ __all__ = [
     "Change",
     "Counterfactual",
     "Evidence",
+    "EvidenceIntervals",
     "EvidenceItem",
     "GlobalExplanation",
     "LocalExplanation",

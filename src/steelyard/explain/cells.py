@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.explain.views import views_of
 from steelyard.table.cells import factor_of, numbers_of
 from steelyard.table.codes import CodeBlock, Codes, code_dtype
 from steelyard.table.columns import Column
@@ -73,14 +74,15 @@ def describe_cells(
     """Name every cell as the user gave it, and say which are missing.
 
     Unlike codes, the columns tell a missing cell from a value never seen, and from the
-    value that is imputed for it.
+    value that is imputed for it. A column with several views is named by its numbers.
     """
-    n, d = cells.codes.shape
-    labels = [[cells.label(i, j) for j in range(d)] for i in range(n)]
-    missing = np.zeros((n, d), dtype=bool)
-    for j, (feature, column) in enumerate(
-        zip(cells.schema.features, columns, strict=True)
-    ):
+    views = views_of(cells.schema)
+    n = len(cells.codes)
+    # The last view is the density, if there is one: its number is the cell itself.
+    labels = [[cells.label(i, own[-1]) for own in views] for i in range(n)]
+    missing = np.zeros((n, len(views)), dtype=bool)
+    for j, (own, column) in enumerate(zip(views, columns, strict=True)):
+        feature = cells.schema.features[own[0]]
         raw = _raw_values(feature, column)
         for i, value in enumerate(raw):
             missing[i, j] = value is None
@@ -89,7 +91,9 @@ def describe_cells(
                 labels[i][j] = (
                     f"(missing, taken as {labels[i][j]})" if replaced else "(missing)"
                 )
-            elif feature.is_coded and cells.codes[i, j] == 0:
+            elif len(own) > 1:
+                labels[i][j] = number_label(float(value))
+            elif feature.is_coded and cells.codes[i, own[0]] == 0:
                 labels[i][j] = f"{value} (unseen)"
     return labels, missing
 

@@ -12,8 +12,17 @@ from steelyard.boosted import BoostedModel
 from steelyard.explain.cells import Cells, number_label
 from steelyard.explain.tables import gaussian_points
 from steelyard.explain.text import as_plain, text_table
+from steelyard.explain.views import (
+    add_views,
+    column_labels,
+    number_text,
+    place_numbers,
+    typical_numbers,
+    views_of,
+)
 from steelyard.model import NBModel
 from steelyard.proba.gaussian import GaussianTable
+from steelyard.table.schema import TableSchema
 
 __all__ = ["Change", "Counterfactual", "counterfactual"]
 
@@ -125,8 +134,8 @@ def counterfactual(
     margin = _Search(model, row, best.target, candidates, ()).margin
     for k, step in enumerate(best.steps, start=1):
         after = _Search(model, row, best.target, candidates, best.steps[:k])
-        label = _label(candidates, step)
-        name = row.schema.labels()[step[0]]
+        name = column_labels(row.schema)[step[0]]
+        label = candidates.labels[step[1]]
         changes.append(
             Change(name, labels[step[0]], label, float(after.margin - margin))
         )
@@ -150,45 +159,75 @@ class _Candidates:
     rows: Cells
     """The row once for each change, with that change made."""
 
-    attribute: NDArray[np.int64]
+    column: NDArray[np.int64]
+    labels: list[str]
+
+    def changed(self, cells: Cells, positions: NDArray[np.int64]) -> Cells:
+        """Make one of some changes, to all views of its column, in each row."""
+        columns = np.asarray(cells.schema.columns)
+        own = columns == self.column[positions][:, None]
+        return Cells(
+            cells.schema,
+            np.where(own, self.rows.codes[positions], cells.codes),
+            np.where(own, self.rows.numbers[positions], cells.numbers),
+        )
 
 
 Step = tuple[int, int]
-"""Attribute, and position among the candidates."""
+"""Column, and position among the candidates."""
 
 
 def _candidates(model: Any, row: Cells, fixed: set[int]) -> _Candidates:
     schema = row.schema
-    codes, numbers, owner = [], [], []
-    gaussian = schema.gaussian.tolist()
-    for j, feature in enumerate(schema.features):
-        if j in fixed:
+    codes, numbers, owner, labels = [], [], [], []
+    for column, views in enumerate(views_of(schema)):
+        if column in fixed:
             continue
-        if feature.is_coded:
-            last = feature.n_values - feature.missing_is_value
-            for code in range(1, last + 1):
-                if code != row.codes[0, j]:
-                    changed = row.codes[0].copy()
-                    changed[j] = code
-                    codes.append(changed)
-                    numbers.append(row.numbers[0])
-                    owner.append(j)
+        feature = schema.features[views[0]]
+        if len(views) == 1 and feature.is_coded:
+            tried = np.arange(1, feature.n_values - feature.missing_is_value + 1)
+            new_codes = tried[tried != row.codes[0, views[0]], None]
+            new_numbers = np.full(new_codes.shape, np.nan)
+            labels += [feature.describe(int(code)) for code in new_codes[:, 0]]
         else:
-            for x in _numbers_to_try(model, gaussian.index(j), feature.step):
-                changed_numbers = row.numbers[0].copy()
-                changed_numbers[j] = x
-                codes.append(row.codes[0])
-                numbers.append(changed_numbers)
-                owner.append(j)
-    shape = (len(owner), len(schema))
+            found = _column_numbers(model, schema, views)
+            new_codes, new_numbers = place_numbers(schema, views, found)
+            write = number_label if len(views) == 1 else number_text
+            labels += [write(x) for x in found.tolist()]
+        own_codes = np.repeat(row.codes, len(new_codes), axis=0)
+        own_numbers = np.repeat(row.numbers, len(new_codes), axis=0)
+        own_codes[:, views], own_numbers[:, views] = new_codes, new_numbers
+        codes.append(own_codes)
+        numbers.append(own_numbers)
+        owner += [column] * len(new_codes)
+    empty = np.zeros((0, len(schema)))
     return _Candidates(
         Cells(
             schema,
-            np.array(codes, dtype=np.int64).reshape(shape),
-            np.array(numbers, dtype=np.float64).reshape(shape),
+            np.concatenate([empty.astype(np.int64), *codes]),
+            np.concatenate([empty, *numbers]),
         ),
         np.array(owner, dtype=np.int64),
+        labels,
     )
+
+
+def _column_numbers(
+    model: Any, schema: TableSchema, views: list[int]
+) -> NDArray[np.float64]:
+    """Numbers of one column to try: in every bin, and along its densities."""
+    gaussian = schema.gaussian.tolist()
+    found = []
+    for j in views:
+        feature = schema.features[j]
+        if not feature.is_coded:
+            found.append(_numbers_to_try(model, gaussian.index(j), feature.step))
+    if len(views) > 1:
+        # Short to write; each is encoded as it is written.
+        found = [np.array([float(f"{x:.6g}") for x in own]) for own in found]
+        edges = [schema.features[j].edges for j in views]
+        found.append(typical_numbers(np.unique(np.concatenate(edges))))
+    return np.unique(np.concatenate(found))
 
 
 def _numbers_to_try(model: Any, g: int, step: float) -> NDArray[np.float64]:
@@ -218,11 +257,9 @@ class _Search:
     ) -> None:
         self.model, self.row, self.target = model, row, target
         self.candidates, self.steps = candidates, steps
-        codes, numbers = row.codes.copy(), row.numbers.copy()
-        for j, k in steps:
-            codes[0, j] = candidates.rows.codes[k, j]
-            numbers[0, j] = candidates.rows.numbers[k, j]
-        self.cells = Cells(row.schema, codes, numbers)
+        self.cells = row
+        for _, k in steps:
+            self.cells = candidates.changed(self.cells, np.array([k]))
         margins, guides = _margins(model, self.cells, target)
         self.margin, self.guide = float(margins[0]), float(guides[0])
 
@@ -236,14 +273,8 @@ class _Search:
 
     def tried(self, positions: NDArray[np.int64]) -> _Margins:
         """Margins and guides after each of some further changes."""
-        found = self.candidates
-        codes = np.repeat(self.cells.codes, len(positions), axis=0)
-        numbers = np.repeat(self.cells.numbers, len(positions), axis=0)
-        own = found.attribute[positions]
-        each = np.arange(len(positions))
-        codes[each, own] = found.rows.codes[positions, own]
-        numbers[each, own] = found.rows.numbers[positions, own]
-        return _margins(self.model, Cells(self.row.schema, codes, numbers), self.target)
+        changed = self.candidates.changed(self.cells, positions)
+        return _margins(self.model, changed, self.target)
 
     def moved(self, steps: tuple[Step, ...]) -> _Search:
         return _Search(self.model, self.row, self.target, self.candidates, steps)
@@ -280,10 +311,10 @@ def _search(
     max_changes: int | None,
 ) -> _Search:
     state = _Search(model, row, target, candidates, ())
-    most = len(row.schema) if max_changes is None else max_changes
+    most = len(set(row.schema.columns)) if max_changes is None else max_changes
     while not state.wins and len(state.steps) < most:
         used = [j for j, _ in state.steps]
-        free = np.flatnonzero(~np.isin(candidates.attribute, used))
+        free = np.flatnonzero(~np.isin(candidates.column, used))
         if not free.size:
             break
         margins, guides = state.tried(free)
@@ -292,7 +323,7 @@ def _search(
         if not (margins[best], guides[best]) > (state.margin, state.guide):
             break
         k = int(free[best])
-        state = state.moved((*state.steps, (int(candidates.attribute[k]), k)))
+        state = state.moved((*state.steps, (int(candidates.column[k]), k)))
     if not state.wins:
         return state
     return _with_smallest_last_change(_without_needless(state))
@@ -313,7 +344,7 @@ def _with_smallest_last_change(state: _Search) -> _Search:
         return state
     *first, (j, _) = state.steps
     earlier = state.moved(tuple(first))
-    same = np.flatnonzero(state.candidates.attribute == j)
+    same = np.flatnonzero(state.candidates.column == j)
     margins = earlier.tried(same)[0]
     enough = np.flatnonzero(margins > 0.0)
     k = int(same[enough[np.argmin(margins[enough])]])
@@ -330,15 +361,17 @@ def _least_changes(
     """
     if not isinstance(model, NBModel):
         return None
-    now = model.contributions(row.encoded())[0]
+    schema = row.schema
+    now = add_views(model.contributions(row.encoded())[0], schema, axis=0)
     scores = model.log_prior + now.sum(axis=0)
     after = model.contributions(candidates.rows.encoded())
+    after = add_views(after, schema, axis=1)
     least = 0
     for rival in range(model.n_classes):
         if rival == target or scores[target] > scores[rival]:
             continue
-        gains = np.zeros(len(row.schema))
-        own = candidates.attribute
+        gains = np.zeros(len(now))
+        own = candidates.column
         each = np.arange(len(own))
         parts = after[each, own] - now[own]
         np.maximum.at(gains, own, parts[:, target] - parts[:, rival])
@@ -348,11 +381,3 @@ def _least_changes(
             return None
         least = max(least, int(enough[0]) + 1)
     return least
-
-
-def _label(candidates: _Candidates, step: Step) -> str:
-    j, k = step
-    feature = candidates.rows.schema.features[j]
-    if feature.is_coded:
-        return feature.describe(int(candidates.rows.codes[k, j]))
-    return number_label(float(candidates.rows.numbers[k, j]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any
 
@@ -17,18 +17,24 @@ from sklearn.utils.validation import check_is_fitted
 
 from steelyard.classifier import BaseNB
 from steelyard.exceptions import IdentifierWarning, ParameterError, TableError
+from steelyard.explain.laplace import (
+    BY_VALUE,
+    EvidenceIntervals,
+    evidence_intervals,
+    hessian_of,
+    named_bounds,
+    named_deviation,
+    named_weights,
+    root_of_inverse,
+    side_by_side,
+    solved,
+    value_names,
+)
 from steelyard.explain.overall import learned_weights
 from steelyard.explain.text import as_plain, text_table
-from steelyard.instances import Task
-from steelyard.losses import DevianceLoss
 from steelyard.problem import Problem
-from steelyard.solvers import Solution
-from steelyard.weighted import WeightedNB
 
-__all__ = ["WeightIntervals", "explain_weights"]
-
-# Beyond this many weights the inverse of the Hessian is not made.
-_MOST_LAPLACE = 3_000
+__all__ = ["EvidenceIntervals", "WeightIntervals", "explain_weights"]
 
 # How often a bootstrap sample that lacks a class is drawn anew.
 _MOST_DRAWS = 1_000
@@ -53,6 +59,10 @@ class WeightIntervals:
     at_bound : dict
         Which weights lie at a bound, where a Laplace interval has no width; empty for
         the bootstrap.
+    entries : dict
+        Names of the entries of weights that are not by attribute.
+    evidence : EvidenceIntervals or None
+        Evidence of the given rows with intervals; None without rows.
     """
 
     method: str
@@ -64,10 +74,13 @@ class WeightIntervals:
     high: dict[str, NDArray[np.float64]]
     samples: dict[str, NDArray[np.float64]]
     at_bound: dict[str, NDArray[np.bool_]]
+    entries: dict[str, list[str]] = field(default_factory=dict)
+    evidence: EvidenceIntervals | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, for JSON."""
-        return as_plain(vars(self))
+        evidence = None if self.evidence is None else self.evidence.to_dict()
+        return as_plain({**vars(self), "evidence": evidence})
 
     def plot(self, **options: Any) -> Any:
         """Draw the weights as bars with their intervals.
@@ -92,7 +105,9 @@ class WeightIntervals:
         lines = []
         for name, values in self.estimate.items():
             flat = values.ravel()
-            labels = _entry_names(values.shape, self.attributes, self.classes)
+            labels = self.entries.get(name) or _entry_names(
+                values.shape, self.attributes, self.classes
+            )
             held = self.at_bound.get(name, np.zeros(values.shape, dtype=bool))
             rows = [
                 [label, f"{w:.3f}", f"{low:.3f}", f"{high:.3f}", "at bound" * is_held]
@@ -121,6 +136,7 @@ def explain_weights(
     level: float = 0.95,
     random_state: Any = None,
     progress: Callable[[int, int], None] | None = None,
+    rows: Any = None,
 ) -> WeightIntervals:
     r"""Give learned weights intervals.
 
@@ -151,6 +167,8 @@ def explain_weights(
         Seed of the bootstrap.
     progress : callable, default=None
         Called with the number of refits done and their total after each.
+    rows : table of shape (m, d), default=None
+        Rows whose evidence gets intervals too; Laplace only.
 
     Returns
     -------
@@ -187,14 +205,19 @@ def explain_weights(
     named = {
         name: np.asarray(value, dtype=np.float64)
         for name, value in learned_weights(clf).items()
-        if name != "value_weights_"
+        if name not in BY_VALUE
     }
     if method == "laplace":
-        return _laplace(clf, X, y, sample_weight, float(level))
+        return _laplace(clf, X, y, sample_weight, float(level), rows)
     if method != "bootstrap":
         raise ParameterError(
             "The 'method' parameter must be 'bootstrap' or 'laplace'. Got "
             f"{method!r} instead."
+        )
+    if rows is not None:
+        raise ParameterError(
+            "Evidence of rows has intervals with method='laplace' only. Leave `rows` "
+            "out for the bootstrap of weights."
         )
     if not named:
         raise ParameterError(
@@ -277,37 +300,24 @@ def _resample(
 
 
 def _laplace(
-    clf: BaseNB, X: Any, y: Any, sample_weight: Any, level: float
+    clf: BaseNB, X: Any, y: Any, sample_weight: Any, level: float, asked: Any
 ) -> WeightIntervals:
-    problem, solution = _solved(clf, X, y, sample_weight)
+    problem, solution = solved(clf, X, y, sample_weight)
     weights = solution.weights
-    named = _named(problem, weights)
+    named = named_weights(problem, weights)
     for name, value in named.items():
-        fitted = _side_by_side(name, getattr(clf, name))
+        fitted = side_by_side(name, getattr(clf, name))
         if fitted.shape != value.shape or not np.allclose(fitted, value, atol=1e-6):
             raise ParameterError(
                 "A fit to these rows has other weights than the classifier. Pass its "
                 "training data and the row weights of that fit."
             )
     free = _between(problem, weights)
-    objective = problem.objective
-    sample = objective.sample(objective.rows.n_rows)
-    if objective.weighting.has_hessian:
-        hessian = sample.hessian(weights)
-    else:
-        curvature = sample.curvature(weights, True)
-        units = np.eye(len(weights))
-        hessian = np.array([sample.product(curvature, unit) for unit in units])
-    deviation = np.zeros(len(weights))
-    if free.any():
-        inner = hessian[np.ix_(free, free)]
-        # Directions that the data do not determine have an infinite deviation.
-        values, vectors = np.linalg.eigh((inner + inner.T) / 2.0)
-        flat = values <= 1e-12 * max(float(values.max(initial=0.0)), 1e-300)
-        inverse = np.where(flat, 0.0, 1.0 / np.where(flat, 1.0, values))
-        variance = (vectors**2) @ inverse
-        variance[(vectors[:, flat] ** 2).sum(axis=1) > 1e-8] = np.inf
-        deviation[free] = np.sqrt(variance)
+    lower, upper = named_bounds(problem, named)
+    held = named_weights(problem, (~free).astype(np.float64))
+    at_bound = {name: entry != 0.0 for name, entry in held.items()}
+    root = root_of_inverse(hessian_of(problem, weights), free)
+    deviation = named_deviation(problem, weights, root)
     z = float(ndtri(0.5 + level / 2.0))
     return WeightIntervals(
         "laplace",
@@ -315,85 +325,31 @@ def _laplace(
         clf.classes_,
         clf.encoder_.schema_.labels(),
         named,
-        _named(problem, np.maximum(weights - z * deviation, problem.lower)),
-        _named(problem, np.minimum(weights + z * deviation, problem.upper)),
-        {},
         {
-            name: entry != 0.0
-            for name, entry in _named(problem, (~free).astype(np.float64)).items()
+            name: np.maximum(value - z * deviation[name], lower[name])
+            for name, value in named.items()
         },
+        {
+            name: np.minimum(value + z * deviation[name], upper[name])
+            for name, value in named.items()
+        },
+        {},
+        at_bound,
+        {
+            name: value_names(clf.encoder_.schema_, clf.classes_, name)
+            for name in named
+            if name in (*BY_VALUE, "intercept_")
+        },
+        None
+        if asked is None
+        else evidence_intervals(clf, problem, weights, root, asked, level),
     )
-
-
-def _solved(
-    clf: BaseNB, X: Any, y: Any, sample_weight: Any
-) -> tuple[Problem, Solution]:
-    """Set the training problem of a classifier up again, and solve it."""
-    own = type(clf)
-    is_plain = isinstance(clf, WeightedNB) and all(
-        getattr(own, name) is getattr(WeightedNB, name) for name in ("fit", "_fit_all")
-    )
-    if not is_plain:
-        raise ParameterError(
-            f"{own.__name__} does not learn its weights from one objective, so "
-            "there is no Hessian. Use method='bootstrap'."
-        )
-    assert isinstance(clf, WeightedNB)
-    training = clf._prepare(X, y, sample_weight)
-    classes = training.classes
-    if clf.multiclass == "one-vs-one" and len(classes) > 2:
-        raise ParameterError(
-            "One-vs-one fits a model for each pair of classes. Use "
-            "method='bootstrap' for its weights."
-        )
-    estimation = clf._estimation()
-    task = Task(
-        training.codes,
-        training.labels,
-        training.row_weights(clf.class_weight),
-        len(classes),
-        lambda counts: estimation.model(counts, classes),
-        clf.n_jobs,
-    )
-    weighed = clf._weigh(task)
-    problem = clf._problem(
-        task, None if weighed is None else weighed.weights, clf.prior
-    )
-    objective = problem.objective
-    if not isinstance(objective.loss, DevianceLoss) or objective.weighting.is_mixture:
-        raise ParameterError(
-            "Laplace's approximation needs a loss that is a negative log-likelihood: "
-            "'log' or 'deviance', and no mixture. Use method='bootstrap'."
-        )
-    if objective.size > _MOST_LAPLACE:
-        raise ParameterError(
-            f"There are {objective.size} weights, too many to invert their Hessian "
-            f"(at most {_MOST_LAPLACE}). Use method='bootstrap'."
-        )
-    solution = problem.solve(clf.solver, float(clf.tol), int(clf.max_iter))
-    return problem, solution
 
 
 def _between(problem: Problem, weights: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Which weights lie strictly within their bounds."""
     near = 1e-8 * np.maximum(1.0, np.abs(weights))
     return (weights > problem.lower + near) & (weights < problem.upper - near)
-
-
-def _named(
-    problem: Problem, weights: NDArray[np.float64]
-) -> dict[str, NDArray[np.float64]]:
-    """Name a vector of weights; those of values are laid side by side."""
-    return {
-        name: _side_by_side(name, value)
-        for name, value in problem.named(weights).items()
-    }
-
-
-def _side_by_side(name: str, value: Any) -> NDArray[np.float64]:
-    if name == "value_weights_":
-        return np.concatenate(value, axis=1)
-    return np.asarray(value, dtype=np.float64)
 
 
 def _entry_names(

@@ -16,6 +16,7 @@ from steelyard.explain.counterfactual import Counterfactual, counterfactual
 from steelyard.explain.neighbours import Neighbours, query_model
 from steelyard.explain.parts import ModelKind, kind_of, note_of, one, parts_of
 from steelyard.explain.text import as_plain, bar, signed, text_table
+from steelyard.explain.views import add_views, column_labels, views_of
 from steelyard.lazy import LazyModel
 from steelyard.model import NBModel
 from steelyard.table.columns import as_table
@@ -112,6 +113,10 @@ class LocalExplanation:
         Where the scores start: log priors.
     contributions : ndarray of shape (n, d, K) or None
         What each cell adds to each score.
+    view_names : list of str
+        Names of the views: of the columns, where each is seen in one way.
+    view_contributions : ndarray of shape (n, views, K) or None
+        What each view of each cell adds; those of a column add up to its contribution.
     scores : ndarray of shape (n, K) or None
         The sums.
     probabilities : ndarray of shape (n, K)
@@ -136,6 +141,8 @@ class LocalExplanation:
     probabilities: NDArray[np.float64]
     predicted: NDArray[Any]
     link_scale: float
+    view_names: list[str]
+    view_contributions: NDArray[np.float64] | None
     parts: tuple[LocalPart, ...]
     neighbours: tuple[Neighbours, ...]
     model: Any = field(repr=False)
@@ -146,7 +153,12 @@ class LocalExplanation:
         return len(self.probabilities)
 
     def evidence(
-        self, row: int = 0, target: Any = None, against: Any = None
+        self,
+        row: int = 0,
+        target: Any = None,
+        against: Any = None,
+        *,
+        views: bool = False,
     ) -> Evidence:
         """Compare two classes of one row.
 
@@ -159,6 +171,8 @@ class LocalExplanation:
             given.
         against : class, default=None
             The other; the most probable of the rest if not given.
+        views : bool, default=False
+            Whether each view of a column is an item of its own.
 
         Returns
         -------
@@ -172,7 +186,13 @@ class LocalExplanation:
                 "evidence(row)."
             )
         first, second = self._two(row, target, against)
+        names, values, missing = self.attributes, self.values[row], self.missing[row]
         parts = self.contributions[row] * self.link_scale
+        if views and self.view_contributions is not None:
+            columns = self.cells.schema.columns
+            names, missing = self.view_names, missing[columns]
+            values = self._view_values(row)
+            parts = self.view_contributions[row] * self.link_scale
         amounts = parts[:, first] - parts[:, second]
         base = self.base[row] * self.link_scale
         order = np.argsort(-np.abs(amounts), kind="stable")
@@ -182,12 +202,7 @@ class LocalExplanation:
             float(self.probabilities[row, first]),
             float(base[first] - base[second]),
             tuple(
-                EvidenceItem(
-                    self.attributes[j],
-                    self.values[row][j],
-                    float(amounts[j]),
-                    bool(self.missing[row, j]),
-                )
+                EvidenceItem(names[j], values[j], float(amounts[j]), bool(missing[j]))
                 for j in order
             ),
         )
@@ -266,6 +281,8 @@ class LocalExplanation:
                 "missing": self.missing,
                 "base": self.base,
                 "contributions": self.contributions,
+                "view_names": self.view_names,
+                "view_contributions": self.view_contributions,
                 "scores": self.scores,
                 "probabilities": self.probabilities,
                 "predicted": self.predicted,
@@ -301,6 +318,16 @@ class LocalExplanation:
         if len(self) > 3:
             lines.append(f"\n… and {len(self) - 3} more rows")
         return "\n".join(lines).strip("\n")
+
+    def _view_values(self, row: int) -> list[str]:
+        """Name what each view sees: an interval, or the cell itself."""
+        out = []
+        views = views_of(self.cells.schema)
+        for k, column in enumerate(self.cells.schema.columns):
+            own = self.values[row][column]
+            several = len(views[column]) > 1 and not self.missing[row, column]
+            out.append(self.cells.label(row, k) if several else own)
+        return out
 
     def _prediction(self, row: int) -> str:
         best = int(np.argmax(self.probabilities[row]))
@@ -380,21 +407,22 @@ def _explain(
     missing: NDArray[np.bool_],
     n_jobs: int | None,
 ) -> LocalExplanation:
-    codes = cells.encoded()
-    base = contributions = scores = None
+    codes, schema = cells.encoded(), cells.schema
+    base = contributions = scores = by_view = None
     neighbours: tuple[Neighbours, ...] = ()
     if isinstance(model, NBModel):
-        contributions = model.contributions(codes)
+        by_view = model.contributions(codes)
         base = np.tile(model.log_prior, (codes.n_rows, 1))
     elif isinstance(model, LazyModel):
-        base, contributions, neighbours = _explain_queries(model, cells)
-    if contributions is not None and base is not None:
+        base, by_view, neighbours = _explain_queries(model, cells)
+    if by_view is not None and base is not None:
+        contributions = add_views(by_view, schema, axis=1)
         scores = base + contributions.sum(axis=1)
     return LocalExplanation(
         kind_of(model),
         note_of(model),
         model.classes,
-        cells.schema.labels(),
+        column_labels(schema),
         values,
         missing,
         base,
@@ -403,6 +431,8 @@ def _explain(
         model.proba(codes, n_jobs),
         model.predict(codes, n_jobs),
         float(getattr(model, "link_scale", 1.0)),
+        schema.labels(),
+        by_view,
         tuple(
             LocalPart(
                 part.name,

@@ -21,8 +21,9 @@ from steelyard.explain.parts import (
     one,
     parts_of,
 )
-from steelyard.explain.tables import AttributeTable, value_tables
+from steelyard.explain.tables import AttributeTable, column_tables, value_tables
 from steelyard.explain.text import as_plain, bar, text_table
+from steelyard.explain.views import column_labels, views_of
 from steelyard.model import NBModel
 
 __all__ = ["GlobalExplanation", "GlobalPart", "explain_global", "learned_weights"]
@@ -33,6 +34,8 @@ _WEIGHTS = (
     "value_weights_",
     "prior_weight_",
     "alpha_",
+    "value_effects_",
+    "intercept_",
 )
 
 
@@ -70,6 +73,13 @@ class GlobalExplanation:
     tables : list of AttributeTable
         Values, counts and contributions of every attribute; empty where the model is
         not one sum.
+    view_names : list of str
+        Names of the views: of the columns, where each is seen in one way. Weights are
+        by view.
+    views : list of list of int
+        Positions of the views of every column.
+    view_tables : list of AttributeTable
+        The same as ``tables`` for every view.
     importance : ndarray of shape (d,) or None
         Importance of every attribute; that of a model with parts is the mean of its
         parts by their shares. None where rows are needed and none were given.
@@ -95,16 +105,25 @@ class GlobalExplanation:
     class_importance: NDArray[np.float64] | None
     source: str
     weights: dict[str, Any]
+    view_names: list[str]
+    views: list[list[int]]
+    view_tables: list[AttributeTable]
     parts: tuple[GlobalPart, ...]
 
     def table(self, attribute: str | int) -> AttributeTable:
-        """Return the value table of one attribute, by name or position."""
+        """Return the value table of one attribute, by name or position.
+
+        That of a column with several views has them together; the name of a further
+        view, such as ``"age (density)"``, gives it alone.
+        """
         if not self.tables:
             raise ParameterError(
                 f"{self.note} Value tables are in its parts, if it has any: "
                 "explanation.parts[0].explanation.table(...)."
             )
         if isinstance(attribute, str):
+            if attribute in self.view_names and attribute not in self.attributes:
+                return self.view_tables[self.view_names.index(attribute)]
             if attribute not in self.attributes:
                 raise ParameterError(
                     f"There is no column {attribute!r}. Columns: "
@@ -119,6 +138,11 @@ class GlobalExplanation:
         if self.importance is None:
             return np.arange(len(self.attributes))
         return np.argsort(-self.importance, kind="stable")
+
+    @property
+    def view_order(self) -> list[int]:
+        """Positions of the views, those of the most important columns first."""
+        return [k for j in self.order for k in self.views[j]]
 
     def plot(self, **options: Any) -> Any:
         """Draw the model as a nomogram.
@@ -153,6 +177,7 @@ class GlobalExplanation:
                 "class_importance": self.class_importance,
                 "source": self.source,
                 "weights": self.weights,
+                "view_names": self.view_names,
                 "tables": [table.to_dict() for table in self.tables],
                 "parts": [
                     {
@@ -170,7 +195,7 @@ class GlobalExplanation:
         k, d = len(self.classes), len(self.attributes)
         lines = [f"{self.method}: {d} attributes, {k} classes", self.note]
         weights = self.weights.get("attribute_weights_")
-        if weights is not None and np.shape(weights) != (d,):
+        if weights is not None and np.shape(weights) != (len(self.view_names),):
             weights = None
         headers, numeric = ["attribute"], [False]
         if weights is not None:
@@ -182,7 +207,8 @@ class GlobalExplanation:
         for j in self.order:
             line = [self.attributes[j]]
             if weights is not None:
-                line.append(f"{weights[j]:.3f}")
+                own = [f"{weights[k]:.3f}" for k in self.views[j]]
+                line.append(", ".join(own))
             if self.importance is not None:
                 amount = float(self.importance[j])
                 line += [f"{amount:.3f}", bar(amount, largest)]
@@ -261,7 +287,8 @@ def _explain(
     rows: LocalExplanation | None,
 ) -> GlobalExplanation:
     is_sum = isinstance(model, NBModel)
-    tables = value_tables(model, counts) if is_sum else []
+    by_view = value_tables(model, counts) if is_sum else []
+    tables = column_tables(model, counts, by_view) if is_sum else []
     parts = _parts(model, counts, method, rows)
     by_class, source = None, "the given rows"
     if rows is not None and rows.contributions is not None:
@@ -281,7 +308,7 @@ def _explain(
         kind_of(model),
         note_of(model),
         model.classes,
-        model.schema.labels(),
+        column_labels(model.schema),
         model.log_prior if is_sum else None,
         float(getattr(model, "link_scale", 1.0)),
         tables,
@@ -289,6 +316,9 @@ def _explain(
         by_class,
         source,
         weights,
+        model.schema.labels(),
+        views_of(model.schema),
+        by_view,
         parts,
     )
 

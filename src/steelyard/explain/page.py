@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from steelyard.classifier import BaseNB
 from steelyard.exceptions import ParameterError
 from steelyard.explain.overall import explain_global
 from steelyard.explain.parts import kind_of, note_of, one, parts_of
+from steelyard.explain.views import column_labels, views_of
 from steelyard.model import NBModel
 from steelyard.persistence.files import _replace_file
 from steelyard.table.schema import FeatureSchema
@@ -94,17 +96,31 @@ def page_data(clf: BaseNB) -> dict[str, Any]:
     schema = model.schema
     ranges = _ranges(model)
     order = explain_global(clf).order.tolist()
-    names = schema.labels()
+    names = column_labels(schema)
     return {
         "note": note_of(model),
         "classes": [str(c) for c in model.classes.tolist()],
         "order": order,
         "attributes": [
-            _attribute(feature, names[j], ranges[j])
-            for j, feature in enumerate(schema.features)
+            _column([schema.features[k] for k in views], names[j], ranges[j])
+            for j, views in enumerate(views_of(schema))
         ],
         "model": _node(model, list(range(len(model.classes)))),
     }
+
+
+def _column(
+    features: list[FeatureSchema], name: str, limits: tuple[float, float] | None
+) -> dict[str, Any]:
+    """Describe how a column is set: one control, however many views it has."""
+    first = _attribute(features[0], name, limits)
+    if len(features) == 1:
+        return first
+    views = [_attribute(feature, name, None) for feature in features]
+    if not features[0].edges:
+        # Nothing to say about a single interval.
+        first = {key: first[key] for key in first if key not in ("edges", "labels")}
+    return {**first, "views": views}
 
 
 def _attribute(
@@ -136,22 +152,33 @@ def _ranges(model: Any) -> list[tuple[float, float] | None]:
     while not isinstance(plain, NBModel):
         plain = parts_of(plain)[0].model
     gaussian = plain.schema.gaussian.tolist()
+    schema = plain.schema
     out: list[tuple[float, float] | None] = []
-    for j, feature in enumerate(plain.schema.features):
-        if feature.kind == "categorical":
+    for views in views_of(schema):
+        if schema.features[views[0]].kind == "categorical":
             out.append(None)
             continue
-        if feature.is_coded:
-            edges = np.array(feature.edges or (0.0,))
-            wide = float(np.ptp(edges)) / max(1, len(edges) - 1)
-            wide = wide or max(abs(float(edges[0])), 1.0)
-            low, high = float(edges[0]) - wide, float(edges[-1]) + wide
-        else:
-            own = plain.gaussian.only(gaussian.index(j))
-            low = float((own.mean - 3.0 * own.deviation).min())
-            high = float((own.mean + 3.0 * own.deviation).max())
+        densities = [_density_range(plain, j) for j in views if j in gaussian]
+        edges = np.array([e for j in views for e in schema.features[j].edges])
+        low, high = _bin_range(edges)
+        if densities:
+            low = min([*edges.tolist(), *(own[0] for own in densities)])
+            high = max([*edges.tolist(), *(own[1] for own in densities)])
         out.append((low, high) if math.isfinite(high - low) else (-1e308, 1e308))
     return out
+
+
+def _density_range(model: NBModel, j: int) -> tuple[float, float]:
+    own = model.gaussian.only(model.schema.gaussian.tolist().index(j))
+    low = float((own.mean - 3.0 * own.deviation).min())
+    return low, float((own.mean + 3.0 * own.deviation).max())
+
+
+def _bin_range(edges: NDArray[np.float64]) -> tuple[float, float]:
+    edges = np.unique(edges) if len(edges) else np.zeros(1)
+    wide = float(np.ptp(edges)) / max(1, len(edges) - 1)
+    wide = wide or max(abs(float(edges[0])), 1.0)
+    return float(edges[0]) - wide, float(edges[-1]) + wide
 
 
 def _node(model: Any, positions: list[int]) -> dict[str, Any]:
@@ -173,23 +200,10 @@ def _node(model: Any, positions: list[int]) -> dict[str, Any]:
 
 
 def _leaf(model: NBModel, positions: list[int]) -> dict[str, Any]:
-    schema, offsets = model.schema, model.schema.offsets
-    gaussian = schema.gaussian.tolist()
     terms = []
-    for j, feature in enumerate(schema.features):
-        if feature.is_coded:
-            terms.append({"table": model.table[offsets[j] : offsets[j + 1]].tolist()})
-            continue
-        own = model.gaussian.only(gaussian.index(j))
-        factors = np.ones_like(own.mean) if own.weight is None else own.weight
-        terms.append(
-            {
-                "mean": own.mean[0].tolist(),
-                "deviation": own.deviation[0].tolist(),
-                "factor": factors[0].tolist(),
-                "step": float(own.step[0]),
-            }
-        )
+    for views in views_of(model.schema):
+        own = [_term(model, j) for j in views]
+        terms.append(own[0] if len(own) == 1 else {"views": own})
     return {
         "kind": "sum",
         "classes": positions,
@@ -197,6 +211,22 @@ def _leaf(model: NBModel, positions: list[int]) -> dict[str, Any]:
         "base": [b if math.isfinite(b) else None for b in model.log_prior.tolist()],
         "scale": model.link_scale,
         "terms": terms,
+    }
+
+
+def _term(model: NBModel, j: int) -> dict[str, Any]:
+    """Return what an attribute adds to the classes: a table, or a density."""
+    schema, offsets = model.schema, model.schema.offsets
+    if schema.features[j].is_coded:
+        return {"table": model.table[offsets[j] : offsets[j + 1]].tolist()}
+    own = model.gaussian.only(schema.gaussian.tolist().index(j))
+    factors = np.ones_like(own.mean) if own.weight is None else own.weight
+    return {
+        "mean": own.mean[0].tolist(),
+        "deviation": own.deviation[0].tolist(),
+        "factor": factors[0].tolist(),
+        "step": float(own.step[0]),
+        "depth": 0.0 if own.depth is None else float(own.depth[0]),
     }
 
 

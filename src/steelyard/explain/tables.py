@@ -7,18 +7,29 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
 
 from steelyard.counts import Counts
 from steelyard.explain.parts import evidence_of
 from steelyard.explain.text import as_plain, signed, text_table
+from steelyard.explain.views import (
+    column_labels,
+    column_scores,
+    typical_numbers,
+    views_of,
+)
 from steelyard.model import NBModel
 from steelyard.proba.gaussian import GaussianTable
 from steelyard.table.cells import on_grid
+from steelyard.table.schema import FeatureSchema
 
-__all__ = ["AttributeTable", "gaussian_points", "value_tables"]
+__all__ = ["AttributeTable", "column_tables", "gaussian_points", "value_tables"]
 
 _POINTS = 61
 _HERMITE = 64
+
+# Numbers that stand for the rows of one class in one bin.
+_PER_BIN = 8
 
 
 @dataclass(frozen=True, repr=False)
@@ -26,7 +37,8 @@ class AttributeTable:
     """One attribute of one sum: its values, how often they occur, what they add.
 
     A Gaussian attribute is tabulated at evenly spaced numbers up to three standard
-    deviations from the class means.
+    deviations from the class means; so is a column with several views, one of them a
+    density, whose contributions are the sums over its views.
     """
 
     name: str
@@ -42,7 +54,7 @@ class AttributeTable:
     """Weight of the training rows by value and class; None for densities."""
 
     points: NDArray[np.float64] | None
-    """The numbers of a Gaussian attribute; None for others."""
+    """The numbers of an attribute with a density; None for others."""
 
     edges: tuple[float, ...]
     """Cut points of a binned attribute."""
@@ -133,6 +145,125 @@ def value_tables(model: NBModel, counts: Counts | None) -> list[AttributeTable]:
             )
         )
     return tables
+
+
+def column_tables(
+    model: NBModel, counts: Counts | None, by_view: list[AttributeTable]
+) -> list[AttributeTable]:
+    """Tabulate every column of a model, all its views together."""
+    names = column_labels(model.schema)
+    return [
+        by_view[views[0]]
+        if len(views) == 1
+        else _joint_table(model, counts, [by_view[k] for k in views], views, name)
+        for views, name in zip(views_of(model.schema), names, strict=True)
+    ]
+
+
+def _joint_table(
+    model: NBModel,
+    counts: Counts | None,
+    tables: list[AttributeTable],
+    views: list[int],
+    name: str,
+) -> AttributeTable:
+    """Tabulate a column with several views: along numbers, or by common intervals."""
+    edges = np.unique(np.concatenate([table.edges for table in tables]))
+    points = None
+    grids = [table.points for table in tables if table.points is not None]
+    if grids:
+        # Both sides of every jump.
+        after = np.nextafter(edges, np.inf)
+        points = np.unique(np.concatenate([*grids, edges, after]))
+        contributions = column_scores(model, views, points)
+        labels = [f"{x:.5g}" for x in points]
+    else:
+        inner = column_scores(model, views, typical_numbers(edges))
+        unknown = sum(table.contributions[0] for table in tables)
+        # Where missing is a value it is so in all views of a column.
+        last = [table.contributions[-1] for table in tables]
+        is_value = model.schema.features[views[0]].missing_is_value
+        contributions = np.vstack([unknown, inner, *([sum(last)] if is_value else [])])
+        whole = FeatureSchema(
+            None, "binned", "numbers", edges=tuple(edges), missing_is_value=is_value
+        )
+        labels = [whole.describe(code) for code in range(whole.n_codes)]
+    return AttributeTable(
+        name,
+        " + ".join(table.kind for table in tables),
+        model.classes,
+        labels,
+        contributions,
+        None,
+        points,
+        tuple(edges.tolist()),
+        model.link_scale,
+        _joint_importance(model, counts, views, edges),
+    )
+
+
+def _joint_importance(
+    model: NBModel,
+    counts: Counts | None,
+    views: list[int],
+    edges: NDArray[np.float64],
+) -> NDArray[np.float64] | None:
+    """Mean absolute evidence of a column with several views.
+
+    Counts tell how many rows of each class are in each bin of the finest view. Where
+    in the bin they are is left to the fitted density of the class or, without one, is
+    taken to be anywhere alike.
+    """
+    schema = model.schema
+    if counts is None or counts.schema != schema or not counts.total > 0:
+        return None
+    gaussian = schema.gaussian.tolist()
+    densities = [gaussian.index(j) for j in views if j in gaussian]
+    coded = [j for j in views if schema.features[j].is_coded]
+    mean = deviation = None
+    if densities:
+        own = model.gaussian.only(densities[0])
+        mean, deviation = own.mean[0], own.deviation[0]
+    out = np.zeros(model.n_classes)
+    for c in range(model.n_classes):
+        if coded:
+            base = max(coded, key=lambda j: schema.features[j].n_codes)
+            cuts = np.array([-np.inf, *schema.features[base].edges, np.inf])
+            first = schema.offsets[base] + 1
+            mass = counts.by_code[first : first + len(cuts) - 1, c]
+        else:
+            cuts = np.array([-np.inf, np.inf])
+            mass = counts.moments.weight[densities[0], c : c + 1]
+        for low, high, rows in zip(cuts[:-1], cuts[1:], mass, strict=True):
+            if not rows > 0.0:
+                continue
+            if mean is not None and deviation is not None:
+                numbers = _within(low, high, float(mean[c]), float(deviation[c]))
+            else:
+                numbers = typical_numbers(edges)
+                numbers = numbers[(numbers > low) & (numbers <= high)]
+            evidence = np.abs(evidence_of(column_scores(model, views, numbers)))
+            out += rows * evidence.mean(axis=0)
+    feature = schema.features[views[0]]
+    if feature.missing_is_value:
+        rows = counts.by_code[schema.offsets[coded[0] + 1] - 1].sum()
+        last = [model.table[schema.offsets[j + 1] - 1] for j in coded]
+        out += rows * np.abs(evidence_of(np.sum(last, axis=0)))
+    # Missing cells that are skipped say nothing.
+    return np.asarray(out * model.link_scale / counts.total)
+
+
+def _within(
+    low: float, high: float, mean: float, deviation: float
+) -> NDArray[np.float64]:
+    """Return evenly spread quantiles of a normal distribution cut to an interval."""
+    a, b = ndtr((low - mean) / deviation), ndtr((high - mean) / deviation)
+    share = (np.arange(_PER_BIN) + 0.5) / _PER_BIN
+    numbers = mean + deviation * ndtri(a + share * (b - a))
+    # Far from the mean all the mass is at the nearer end.
+    inside = np.clip(numbers, np.nextafter(low, np.inf), high)
+    near = high if np.isfinite(high) else np.nextafter(low, np.inf)
+    return np.where(np.isfinite(inside), inside, near)
 
 
 def gaussian_points(table: GaussianTable, step: float) -> NDArray[np.float64]:

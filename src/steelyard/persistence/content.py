@@ -45,6 +45,7 @@ from steelyard.persistence.table import (
     read_schema,
 )
 from steelyard.selective import ForwardSelectedNB, SelectiveNB
+from steelyard.shrinkage import ShrinkageNB
 from steelyard.spss import SPSSNaiveBayes
 from steelyard.table.encoder import TableEncoder
 from steelyard.weighted import WeightedNB
@@ -77,6 +78,14 @@ _WEIGHTS = (
     "prior_weight_",
     "alpha_",
     "selected_features_",
+    "value_effects_",
+    "intercept_",
+)
+_HIERARCHY = (
+    "attribute_weights_",
+    "class_attribute_weights_",
+    "value_effects_",
+    "intercept_",
 )
 _KINDS = ("sum", "mixture", "pairs")
 _ROWS = ("instance_weights_", "diagnostics_")
@@ -119,6 +128,13 @@ ESTIMATORS: dict[str, Saved] = {
         *(
             Saved(selective, ("sum",), (*_COUNTED, *_SELECTED))
             for selective in (CostSensitiveNB, ForwardSelectedNB, SelectiveNB)
+        ),
+        Saved(
+            ShrinkageNB,
+            ("sum",),
+            (*_COUNTED, *_SOLVED, *_HIERARCHY, "strength_", "strength_path_")
+            + ("view_names_",),
+            ("instance_weights_",),
         ),
         Saved(EvolvedWeightsNB, ("sum",), (*_COUNTED, *_SOLVED, "attribute_weights_")),
         Saved(BoostedNB, ("votes",), (*_COUNTED, *_ROWS, "votes_")),

@@ -134,19 +134,26 @@ def _read_value_weights(reader: Reader, key: str, sizes: Sizes) -> list[Any]:
 
 
 def _read_by_attribute(
-    reader: Reader, key: str, sizes: Sizes
+    reader: Reader, key: str, sizes: Sizes, density: int = 1
 ) -> list[NDArray[np.float64]]:
     features = sizes.schema.features
     entries = reader.numbered(key, len(features))
     return [
         entries.floats(
             str(j),
-            (sizes.learned_classes, feature.n_values),
+            (sizes.learned_classes, feature.n_values if feature.is_coded else density),
             low=-LARGEST_WEIGHT,
             high=LARGEST_WEIGHT,
         )
         for j, feature in enumerate(features)
     ]
+
+
+def _read_value_effects(
+    reader: Reader, key: str, sizes: Sizes
+) -> list[NDArray[np.float64]]:
+    # A density has no values, and so no effects.
+    return _read_by_attribute(reader, key, sizes, 0)
 
 
 # ------------------------------------------------------------------------------ records
@@ -241,6 +248,18 @@ def _read_path(reader: Reader, key: str, sizes: Sizes) -> SelectionPath:
     return SelectionPath(_read_records(reader, key, sizes))
 
 
+def _read_strength(reader: Reader, key: str, sizes: Sizes) -> tuple[float, ...]:
+    least = float(np.finfo(np.float64).tiny)
+    return tuple(reader.floats(key, (3,), low=least).tolist())
+
+
+def _read_view_names(reader: Reader, key: str, sizes: Sizes) -> NDArray[Any]:
+    labels = sizes.schema.labels()
+    if reader.items(key) != labels:
+        raise reader.complaint(key, "must name the attributes of the table")
+    return np.asarray(labels, dtype=object)
+
+
 # All fitted attributes that any classifier has, beside model and encoder.
 ATTRIBUTES: dict[str, Attribute] = {
     "counts_": Attribute(_counts, _read_counts),
@@ -253,7 +272,12 @@ ATTRIBUTES: dict[str, Attribute] = {
     "class_attribute_weights_": _weights(
         lambda sizes: (sizes.learned_classes, len(sizes.schema))
     ),
+    "value_effects_": Attribute(_value_weights, _read_value_effects),
     "value_weights_": Attribute(_value_weights, _read_value_weights),
+    "intercept_": _weights(lambda sizes: (sizes.learned_classes,)),
+    "strength_": Attribute(list, _read_strength),
+    "strength_path_": Attribute(_records, _read_records),
+    "view_names_": Attribute(list, _read_view_names),
     "prior_weight_": _weights(lambda sizes: ()),
     "alpha_": _array(lambda sizes: sizes.learners, 0.0, 1.0),
     "objective_": _array(lambda sizes: (), -np.inf, np.inf),

@@ -52,6 +52,7 @@ from steelyard.weighting import (
     ClassAttributeWeighting,
     CorrelationWeighting,
     GainRatioWeighting,
+    HierarchicalWeighting,
     MixtureWeighting,
     OneTreeWeighting,
     SubsetWeighting,
@@ -81,6 +82,7 @@ PARTS: dict[str, type[BaseEstimator]] = {
         Fixed,
         FixedEdgesDiscretizer,
         GainRatioWeighting,
+        HierarchicalWeighting,
         LBFGS,
         Lidstone,
         LogLoss,
@@ -303,8 +305,29 @@ def _is_treatment(value: Any) -> bool:
     return isinstance(value, (str, Discretizer))
 
 
+def _is_views(value: Any) -> bool:
+    several = isinstance(value, (list, tuple)) and len(value) > 0
+    return all(map(_is_treatment, value)) if several else _is_treatment(value)
+
+
 def _is_numeric(value: Any) -> bool:
-    return _is_treatment(value) or _mapping_of(_is_column, _is_treatment)(value)
+    return _is_views(value) or _mapping_of(_is_column, _is_views)(value)
+
+
+def _is_split(value: Any) -> bool:
+    return (
+        isinstance(value, (list, tuple))
+        and len(value) == 2
+        and all(map(_list_of(_is_rounds), value))
+    )
+
+
+def _is_strengths(value: Any) -> bool:
+    return (
+        isinstance(value, (list, tuple))
+        and len(value) == 3
+        and all(_is_amount(one) and one > 0 for one in value)
+    )
 
 
 def _is_n_jobs(value: Any) -> bool:
@@ -326,6 +349,7 @@ ALLOWED: dict[str, Callable[[Any], bool]] = {
     "costs": _is_costs,
     "criterion": lambda value: isinstance(value, str),  # of a discretizer too
     "crossover": _is_amount,
+    "cv": lambda value: _is_count(value) or _list_of(_is_split)(value),
     "divisor": _one_of(*DIVISORS),
     "evaluation": _one_of(*EVALUATIONS),
     "exact_size": lambda value: value is None or _is_rounds(value),
@@ -336,9 +360,11 @@ ALLOWED: dict[str, Callable[[Any], bool]] = {
     "form": _one_of(*FORMS),
     "generations": _is_count,
     "gradient_tol": lambda value: value is None or _is_amount(value),
+    "grid": _list_of(_is_strengths, None),
     "instance_bound": _is_amount,
     "instance_lam": _is_amount,
     "instances": _accepted_by(resolve_instances),
+    "intercept": _is_amount,
     "keep": _one_of("best", "last"),
     "kernel": _one_of(*KERNELS),
     "lam": _is_amount,
@@ -359,6 +385,7 @@ ALLOWED: dict[str, Callable[[Any], bool]] = {
     "n_trees": _is_count,
     "n_simulated": _is_count,
     "numeric": _is_numeric,
+    "overall": lambda value: _is_amount(value) or value == math.inf,
     "penalty": _one_of(None, "ridge", "l1"),
     "population_size": _is_count,
     "prior": _list_of(_is_number, "smoothed", "frequency"),
@@ -372,6 +399,7 @@ ALLOWED: dict[str, Callable[[Any], bool]] = {
     "share": lambda value: value is None or _is_amount(value),
     "smoothing": _accepted_by(resolve_smoothing),
     "solver": _part_or(Solver, SOLVERS),
+    "strength": lambda value: value == "auto" or _is_strengths(value),
     "threshold": lambda value: value is None or _is_amount(value),
     "ties": _one_of(*TIES),
     "time_limit": lambda value: value is None or _is_amount(value),

@@ -1,4 +1,4 @@
-"""Some columns of a table, in the library that the table came from."""
+"""Some columns or rows of a table, in the library that the table came from."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from steelyard.table.columns import _array_from_rows, _as_frame
 
-__all__ = ["take_columns"]
+__all__ = ["take_columns", "take_rows"]
 
 
 def take_columns(X: Any, positions: Sequence[int]) -> Any:
@@ -27,3 +28,17 @@ def take_columns(X: Any, positions: Sequence[int]) -> Any:
     if not isinstance(array, np.ndarray):
         array = np.asarray(array)
     return array[:, np.asarray(positions, dtype=np.intp)]
+
+
+def take_rows(X: Any, positions: NDArray[np.int64]) -> Any:
+    """Return the rows at some positions, as a table of the same library.
+
+    Lists of rows become an array, as in ``take_columns``.
+    """
+    frame = _as_frame(X)
+    if frame is not None:
+        return frame[positions].to_native()
+    array = _array_from_rows(X) if isinstance(X, (list, tuple)) else X
+    if not isinstance(array, np.ndarray):
+        array = np.asarray(array)
+    return array[positions]

@@ -161,7 +161,7 @@
     if (second === first) second = leaf.classes.length === 2 ? 1 - first : null;
     const amounts = scoring.contributions(attributes, leaf, values).map((row) => evidenceFor(row, leaf, first, second));
     const all = attributes.map((_, j) => possible(j, leaf, first, second));
-    const reach = Math.max(1e-9, ...amounts.map(Math.abs), ...all.flatMap((list, j) => (leaf.terms[j].table ? list.map(Math.abs) : [])));
+    const reach = Math.max(1e-9, ...amounts.map(Math.abs), ...all.flatMap((list, j) => (leaf.terms[j].table || leaf.terms[j].views ? list.map(Math.abs) : [])));
     const far = Math.min(reach, 1e6);
     for (const row of rows) {
       row.show();

@@ -45,25 +45,39 @@ const scoring = (() => {
     return low + 1;
   }
 
-  function density(term, x, c) {
+  function logDensity(term, x, c) {
     if (term.step === 0) {
       const t = Math.min(Math.abs(x - term.mean[c]) / term.deviation[c], FARTHEST);
-      return term.factor[c] * (-HALF_LOG_2_PI - Math.log(term.deviation[c]) - 0.5 * t * t);
+      return -HALF_LOG_2_PI - Math.log(term.deviation[c]) - 0.5 * t * t;
     }
     const distance = Math.abs(x - term.mean[c]), half = 0.5 * term.step;
     const a = ((distance - half) / term.deviation[c]) * SQRT_HALF;
     const b = ((distance + half) / term.deviation[c]) * SQRT_HALF;
     const p = 0.5 * (erfc(a) - erfc(b));
-    return term.factor[c] * Math.log(Math.max(p, FLOOR));
+    return Math.log(Math.max(p, FLOOR));
   }
 
-  // What one attribute adds to each class of one sum.
+  // Weighted log-densities; with a depth, relative to the largest and no lower than it.
+  function densities(term, x) {
+    let logs = term.mean.map((_, c) => logDensity(term, x, c));
+    if (term.depth) {
+      const top = Math.max(...logs);
+      logs = logs.map((log) => Math.max(log - top, -term.depth));
+    }
+    return logs.map((log, c) => term.factor[c] * log);
+  }
+
+  // What one attribute adds to each class of one sum: all views of it together.
   function contribution(attribute, term, value, n) {
+    if (term.views) {
+      const rows = term.views.map((own, k) => contribution(attribute.views[k], own, value, n));
+      return rows[0].map((_, c) => rows.reduce((sum, row) => sum + row[c], 0));
+    }
     if (term.table) return term.table[codeOf(attribute, value)];
     let x = value === null || value === undefined ? attribute.missing : value;
     if (x === null || x === undefined) return new Array(n).fill(0);
     if (term.step) x = roundEven(x / term.step) * term.step;
-    return term.mean.map((_, c) => density(term, x, c));
+    return densities(term, x);
   }
 
   function contributions(attributes, leaf, values) {

@@ -1,0 +1,42 @@
+"""Compare how far the probabilities of two methods can be trusted.
+
+Measurements of a tumour repeat each other. Naive Bayes counts each in full and is too
+sure of itself; WANBIA learns smaller weights. Every tumour is predicted by a model that
+has not seen it. A perfect method would lie on the diagonal.
+
+    python examples/plot_reliability.py reliability.svg
+"""
+
+import sys
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+from sklearn.datasets import load_breast_cancer
+from sklearn.metrics import log_loss
+from sklearn.model_selection import cross_val_predict
+
+import steelyard as sy
+from steelyard.displays import ReliabilityDisplay
+
+MALIGNANT = 0
+
+
+def main(path="reliability.svg"):
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    # The same bytes at every run: no date, no random identifiers; letters stay text.
+    plt.rcParams.update({"svg.hashsalt": "steelyard", "svg.fonttype": "none"})
+    figure, places = plt.subplots(1, 2, figsize=(9.6, 4.8), layout="constrained")
+    for ax, name in zip(places, ("NB", "WANBIA-CLL"), strict=True):
+        proba = cross_val_predict(sy.method(name), X, y, cv=10, method="predict_proba")
+        print(f"{name:11} log-loss {log_loss(y, proba):.3f}")
+        ReliabilityDisplay(
+            proba[:, MALIGNANT], y == MALIGNANT, n_bins=12, name="malignant"
+        ).plot(ax=ax)
+        ax.set_title(name, loc="left")
+    figure.savefig(path, metadata={"Date": None})
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,122 @@
+"""Kinds of columns: numbers, text or booleans, found out or as a model expects."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from steelyard.exceptions import ColumnError
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = [
+    "NO_NUMBER",
+    "as_booleans",
+    "as_numbers",
+    "as_text",
+    "conform",
+    "is_boolean",
+    "numbers_if_all_are",
+]
+
+_TRUTH = {"true": True, "1": True, "false": False, "0": False}
+
+# How programs write a missing number. As text they may be values: NA is Namibia.
+NO_NUMBER = ("NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?")
+
+
+def is_boolean(column: pandas.Series) -> bool:
+    """Whether pandas took all known cells for truth values."""
+    import pandas as pd
+
+    if column.dtype == bool:
+        return True
+    return column.dtype == object and pd.api.types.infer_dtype(column) == "boolean"
+
+
+def numbers_if_all_are(column: pandas.Series) -> pandas.Series:
+    """Return numbers where text holds nothing else, besides words for a missing one."""
+    import pandas as pd
+
+    if pd.api.types.is_numeric_dtype(column):
+        return column
+    known = column.notna() & ~column.isin(NO_NUMBER)
+    # The first cells tell text from numbers in nearly all columns.
+    for part in (column[known].head(20), column[known]):
+        numbers = pd.to_numeric(part, errors="coerce")
+        if not len(part) or numbers.isna().any():
+            return column
+    return numbers.reindex(column.index)
+
+
+def conform(
+    column: pandas.Series, name: str, cells: str, where: str, seen: int
+) -> pandas.Series:
+    """Turn a column into numbers, booleans or text, as a model expects its cells.
+
+    Messages name the file as ``where`` and count its rows after the ``seen`` ones.
+    """
+    if cells == "numbers":
+        return as_numbers(column, name, where, seen)
+    if cells == "booleans":
+        return as_booleans(column, name, where)
+    return as_text(column)
+
+
+def as_numbers(
+    column: pandas.Series, name: str, where: str, seen: int
+) -> pandas.Series:
+    """Turn text into numbers; refuse a cell that is none."""
+    import pandas as pd
+
+    if column.dtype != bool and pd.api.types.is_numeric_dtype(column):
+        return column
+    if column.dtype.kind in "mM" or isinstance(column.dtype, pd.ArrowDtype):
+        # The library has a message for dates.
+        return column
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        column = column.astype(object)
+    known = column.notna() & ~column.isin(NO_NUMBER)
+    texts = column[known].map(str)
+    numbers = pd.to_numeric(texts, errors="coerce")
+    wrong = texts[numbers.isna()]
+    if len(wrong):
+        row = seen + column.index.get_loc(wrong.index[0]) + 1
+        raise ColumnError(
+            f"Column {name!r} of {where} must hold numbers, but row {row} has "
+            f"{wrong.iloc[0]!r}. Correct it, leave it empty, or name it with "
+            "--missing-values."
+        )
+    return numbers.reindex(column.index).astype(float)
+
+
+def as_booleans(column: pandas.Series, name: str, where: str) -> pandas.Series:
+    """Turn words for true and false into booleans; refuse other words."""
+    if column.dtype == bool:
+        return column
+    texts = as_text(column).map(lambda cell: str(cell).lower(), na_action="ignore")
+    found = texts.astype(object).map(_TRUTH)
+    wrong = column[found.isna() & column.notna()]
+    if len(wrong):
+        raise ColumnError(
+            f"Column {name!r} of {where} must hold true or false, not "
+            f"{str(wrong.iloc[0])!r}."
+        )
+    return found.astype(object)
+
+
+def as_text(column: pandas.Series) -> pandas.Series:
+    """Write numbers as text, whole ones without a point; keep everything else."""
+    import pandas as pd
+
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        if not pd.api.types.is_numeric_dtype(column.cat.categories):
+            return column
+        column = column.astype(column.cat.categories.dtype)
+    if column.dtype == bool or not pd.api.types.is_numeric_dtype(column):
+        return column
+    if pd.api.types.is_integer_dtype(column):
+        texts = column.map(str, na_action="ignore")
+    else:
+        texts = column.map(lambda number: f"{number:.15g}", na_action="ignore")
+    return texts.astype(object)

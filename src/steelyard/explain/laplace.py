@@ -1,0 +1,298 @@
+"""Laplace's approximation: the Hessian of a fit, and what follows from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from steelyard.classifier import BaseNB
+from steelyard.exceptions import ParameterError
+from steelyard.explain.parts import evidence_of
+from steelyard.explain.text import as_plain, signed, text_table
+from steelyard.explain.views import add_views, column_labels
+from steelyard.losses import DevianceLoss
+from steelyard.problem import Problem
+from steelyard.shrinkage import ShrinkageNB
+from steelyard.solvers import Solution
+from steelyard.table.codes import Codes
+from steelyard.table.schema import TableSchema
+from steelyard.weighted import WeightedNB
+
+__all__ = [
+    "BY_VALUE",
+    "EvidenceIntervals",
+    "evidence_intervals",
+    "hessian_of",
+    "named_bounds",
+    "named_deviation",
+    "named_weights",
+    "root_of_inverse",
+    "side_by_side",
+    "solved",
+    "value_names",
+]
+
+# Beyond this many weights the inverse of the Hessian is not made.
+_MOST_LAPLACE = 3_000
+
+# Weights times rows, columns and classes, for intervals of evidence.
+_MOST_NUMBERS = 50_000_000
+
+# Weights that are laid out by value.
+BY_VALUE = ("value_weights_", "value_effects_")
+
+
+@dataclass(frozen=True, repr=False)
+class EvidenceIntervals:
+    r"""Evidence of rows with intervals, for each class against the mean of the others.
+
+    With two classes that is log-odds. Attributes are arrays: ``estimate``, ``low`` and
+    ``high`` of shape (n, d, K) by column, ``total``, ``total_low`` and ``total_high``
+    of shape (n, K) for the sum of prior and all columns.
+    """
+
+    level: float
+    classes: NDArray[Any]
+    attributes: list[str]
+    estimate: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    total: NDArray[np.float64]
+    total_low: NDArray[np.float64]
+    total_high: NDArray[np.float64]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, for JSON."""
+        return as_plain(vars(self))
+
+    def __repr__(self) -> str:
+        """List the evidence of up to three rows for their likeliest classes."""
+        lines = []
+        for i in range(min(len(self.total), 3)):
+            c = int(np.argmax(self.total[i]))
+            order = np.argsort(-np.abs(self.estimate[i, :, c]), kind="stable")
+            entries = [
+                (
+                    self.attributes[j],
+                    self.estimate[i, j, c],
+                    self.low[i, j, c],
+                    self.high[i, j, c],
+                )
+                for j in order
+            ]
+            entries.append(
+                (
+                    "sum, with the prior",
+                    self.total[i, c],
+                    self.total_low[i, c],
+                    self.total_high[i, c],
+                )
+            )
+            rows = [[name, *map(signed, numbers)] for name, *numbers in entries]
+            title = f"row {i}: evidence for {self.classes[c]}"
+            headers = [title, "evidence", "low", "high"]
+            lines.append(text_table(headers, rows, [False, True, True, True]))
+        return f"{100 * self.level:g} % intervals\n\n" + "\n\n".join(lines)
+
+
+def hessian_of(problem: Problem, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Second derivatives of the objective on all rows, shape (p, p)."""
+    objective = problem.objective
+    sample = objective.sample(objective.rows.n_rows)
+    if objective.weighting.has_hessian:
+        return sample.hessian(weights)
+    curvature = sample.curvature(weights, True)
+    units = np.eye(len(weights))
+    return np.array([sample.product(curvature, unit) for unit in units])
+
+
+def root_of_inverse(
+    hessian: NDArray[np.float64], free: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """Return R with R R' the inverse Hessian of the free weights, shape (p, r).
+
+    Directions that the data do not determine have an infinite deviation.
+    """
+    p = len(hessian)
+    root = np.zeros((p, int(free.sum())))
+    if not free.any():
+        return root
+    inner = hessian[np.ix_(free, free)]
+    # Each weight in its own unit, however different their penalties are.
+    unit = np.sqrt(np.maximum(np.diag(inner), 1e-300))
+    scaled = (inner + inner.T) / (2.0 * np.outer(unit, unit))
+    values, vectors = np.linalg.eigh(scaled)
+    flat = values <= 1e-12 * max(float(values.max(initial=0.0)), 1e-300)
+    inverse = np.where(flat, 0.0, 1.0 / np.sqrt(np.where(flat, 1.0, values)))
+    own = vectors * inverse / unit[:, None]
+    open_ended = (np.abs(vectors) > 1e-4) & flat
+    root[free] = np.where(open_ended, np.inf, own)
+    return root
+
+
+def _deviation(
+    root: NDArray[np.float64], map_: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return standard deviations of linear functions of weights, (p, m) to (m,)."""
+    spread = np.where(np.isinf(root), 0.0, root)
+    out = np.sqrt(((spread.T @ map_) ** 2).sum(axis=0))
+    endless = np.isinf(root).any(axis=1)
+    return np.where((map_[endless] != 0.0).any(axis=0), np.inf, out)
+
+
+def named_deviation(
+    problem: Problem, weights: NDArray[np.float64], root: NDArray[np.float64]
+) -> dict[str, NDArray[np.float64]]:
+    """Return standard deviations of the weights as they are named."""
+    # Names stand for linear functions of the weights.
+    units = [named_weights(problem, unit) for unit in np.eye(len(weights))]
+    return {
+        name: _deviation(
+            root, np.array([unit[name].ravel() for unit in units])
+        ).reshape(value.shape)
+        for name, value in named_weights(problem, weights).items()
+    }
+
+
+def evidence_intervals(
+    clf: BaseNB,
+    problem: Problem,
+    weights: NDArray[np.float64],
+    root: NDArray[np.float64],
+    asked: Any,
+    level: float,
+) -> EvidenceIntervals:
+    """Give the evidence of some rows intervals: it is linear in the weights."""
+    codes = clf._encode(asked)
+    schema = clf.encoder_.schema_
+    size = len(weights) * codes.n_rows * (len(schema) + 1) * len(clf.classes_)
+    if size > _MOST_NUMBERS:
+        raise ParameterError(
+            f"Intervals of {codes.n_rows} rows need {size:,} numbers, too many. Ask "
+            "for fewer rows at a time."
+        )
+    scale = float(getattr(clf.model_, "link_scale", 1.0))
+    units = np.array(
+        [_parts_of_rows(problem, clf, unit, codes) for unit in np.eye(len(weights))]
+    )
+    units = evidence_of(units) * scale
+    effect = problem.objective.weighting.apply(weights, problem.evidence)
+    found = problem._plain(effect, clf.classes_, 1.0)
+    parts = add_views(found.contributions(codes), schema, axis=1)
+    estimate = evidence_of(parts) * scale
+    total = evidence_of(found.log_prior + parts.sum(axis=1)) * scale
+    z = float(ndtri(0.5 + level / 2.0))
+    columns, sums = units[:, :, 1:], units.sum(axis=2)
+    p = len(weights)
+    half = z * _deviation(root, columns.reshape(p, -1)).reshape(estimate.shape)
+    half_total = z * _deviation(root, sums.reshape(p, -1)).reshape(total.shape)
+    return EvidenceIntervals(
+        level,
+        clf.classes_,
+        column_labels(schema),
+        estimate,
+        estimate - half,
+        estimate + half,
+        total,
+        total - half_total,
+        total + half_total,
+    )
+
+
+def _parts_of_rows(
+    problem: Problem, clf: BaseNB, direction: NDArray[np.float64], codes: Codes
+) -> NDArray[np.float64]:
+    """Return what a change of weights adds: base and columns, (n, 1 + d, K)."""
+    effect = problem.objective.weighting.direction(direction, problem.evidence)
+    changed = problem._plain(effect, clf.classes_, 1.0)
+    parts = add_views(changed.contributions(codes), clf.encoder_.schema_, axis=1)
+    base = np.broadcast_to(effect.base, (len(parts), 1, parts.shape[2]))
+    return np.concatenate([base, parts], axis=1)
+
+
+def solved(clf: BaseNB, X: Any, y: Any, sample_weight: Any) -> tuple[Problem, Solution]:
+    """Set the training problem of a classifier up again, and solve it."""
+    own = type(clf)
+    is_plain = isinstance(clf, ShrinkageNB) or (
+        isinstance(clf, WeightedNB)
+        and own.fit is WeightedNB.fit
+        and own._fit_all is WeightedNB._fit_all
+    )
+    if not is_plain:
+        raise ParameterError(
+            f"{own.__name__} does not learn its weights from one objective, so "
+            "there is no Hessian. Use method='bootstrap'."
+        )
+    assert isinstance(clf, WeightedNB)
+    training = clf._prepare(X, y, sample_weight)
+    classes = training.classes
+    if clf.multiclass == "one-vs-one" and len(classes) > 2:
+        raise ParameterError(
+            "One-vs-one fits a model for each pair of classes. Use "
+            "method='bootstrap' for its weights."
+        )
+    task = clf._task(training)
+    weighed = clf._weigh(task)
+    problem = clf._problem(
+        task, None if weighed is None else weighed.weights, clf.prior
+    )
+    objective = problem.objective
+    if not isinstance(objective.loss, DevianceLoss) or objective.weighting.is_mixture:
+        raise ParameterError(
+            "Laplace's approximation needs a loss that is a negative log-likelihood: "
+            "'log' or 'deviance', and no mixture. Use method='bootstrap'."
+        )
+    if objective.size > _MOST_LAPLACE:
+        raise ParameterError(
+            f"There are {objective.size} weights, too many to invert their Hessian "
+            f"(at most {_MOST_LAPLACE}). Use method='bootstrap'."
+        )
+    solution = problem.solve(clf.solver, float(clf.tol), int(clf.max_iter))
+    return problem, solution
+
+
+def named_bounds(
+    problem: Problem, named: dict[str, NDArray[np.float64]]
+) -> tuple[dict[str, NDArray[np.float64]], dict[str, NDArray[np.float64]]]:
+    """Bounds of the weights as they are named; none where no weight has any."""
+    if np.isinf(problem.lower).all() and np.isinf(problem.upper).all():
+        none = {name: np.full(value.shape, np.inf) for name, value in named.items()}
+        return {name: -value for name, value in none.items()}, none
+    return named_weights(problem, problem.lower), named_weights(problem, problem.upper)
+
+
+def named_weights(
+    problem: Problem, weights: NDArray[np.float64]
+) -> dict[str, NDArray[np.float64]]:
+    """Name a vector of weights; those of values are laid side by side."""
+    return {
+        name: side_by_side(name, value)
+        for name, value in problem.objective.weighting.fitted(
+            weights, problem.evidence
+        ).items()
+    }
+
+
+def side_by_side(name: str, value: Any) -> NDArray[np.float64]:
+    """Lay weights out in one array: those of values, attribute by attribute."""
+    if name in BY_VALUE:
+        return np.concatenate(value, axis=1)
+    return np.asarray(value, dtype=np.float64)
+
+
+def value_names(schema: TableSchema, classes: NDArray[Any], name: str) -> list[str]:
+    """Name weights by class, attribute and value; a density has at most one."""
+    if name == "intercept_":
+        return [str(c) for c in classes]
+    names = []
+    for label, feature in zip(schema.labels(), schema.features, strict=True):
+        if feature.is_coded:
+            values = (feature.describe(v) for v in range(1, feature.n_codes))
+            names += [f"{label} = {value}" for value in values]
+        elif name == "value_weights_":
+            names.append(label)
+    return [f"{entry} in {c}" for c in classes for entry in names]

@@ -1,0 +1,108 @@
+"""Columns that a model sees in several ways; a reader sees one column."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.model import NBModel
+from steelyard.table.cells import on_grid
+from steelyard.table.schema import TableSchema
+
+__all__ = [
+    "add_views",
+    "column_labels",
+    "column_scores",
+    "number_text",
+    "place_numbers",
+    "typical_numbers",
+    "views_of",
+]
+
+
+def views_of(schema: TableSchema) -> list[list[int]]:
+    """Return the positions of the attributes that read each column."""
+    views: list[list[int]] = [[] for _ in set(schema.columns)]
+    for k, column in enumerate(schema.columns):
+        views[column].append(k)
+    return views
+
+
+def column_labels(schema: TableSchema) -> list[str]:
+    """Name every column, by position where the table has no names."""
+    labels = schema.labels()
+    return [labels[views[0]] for views in views_of(schema)]
+
+
+def add_views(
+    values: NDArray[np.float64], schema: TableSchema, axis: int
+) -> NDArray[np.float64]:
+    """Add up what the views of each column have, along an axis of attributes."""
+    views = views_of(schema)
+    if len(views) == len(schema):
+        return values
+    moved = np.moveaxis(values, axis, 0)
+    added = np.stack([moved[own].sum(axis=0) for own in views])
+    return np.moveaxis(added, 0, axis)
+
+
+def place_numbers(
+    schema: TableSchema, views: list[int], numbers: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Encode known numbers for all views of a column: codes and numbers (n, views)."""
+    codes = np.zeros((len(numbers), len(views)), dtype=np.int64)
+    values = np.full((len(numbers), len(views)), np.nan)
+    for k, j in enumerate(views):
+        feature = schema.features[j]
+        if feature.is_coded:
+            codes[:, k] = np.searchsorted(feature.edges, numbers, side="left") + 1
+        else:
+            values[:, k] = on_grid(numbers, feature.step)
+    return codes, values
+
+
+def column_scores(
+    model: NBModel, views: list[int], numbers: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Say what numbers of one column add to the scores of the classes, (n, K)."""
+    schema = model.schema
+    codes, values = place_numbers(schema, views, numbers)
+    out = np.zeros((len(numbers), model.n_classes))
+    gaussian = schema.gaussian.tolist()
+    for k, j in enumerate(views):
+        if schema.features[j].is_coded:
+            out += model.table[schema.offsets[j] + codes[:, k]]
+        else:
+            own = model.gaussian.only(gaussian.index(j))
+            own.add_scores(np.ascontiguousarray(values[:, k : k + 1]), out)
+    return out
+
+
+def typical_numbers(edges: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return a number within each interval between edges, the outer ones included.
+
+    Examples
+    --------
+    >>> typical_numbers(np.array([1.0, 3.0]))
+    array([0., 2., 4.])
+    """
+    if not len(edges):
+        return np.zeros(1)
+    gap = float(np.diff(edges).mean()) if len(edges) > 1 else 0.0
+    gap = gap or max(abs(float(edges[0])), 1.0)
+    bounds = np.concatenate([[edges[0] - gap], edges, [edges[-1] + gap]])
+    middle = bounds[:-1] + np.diff(bounds) / 2.0
+    # A number that is short to write, where that leaves it in its interval.
+    short = np.array([float(f"{x:.6g}") for x in middle])
+    same = np.searchsorted(edges, short) == np.arange(len(short))
+    return np.where(same & np.isfinite(short), short, middle)
+
+
+def number_text(number: float) -> str:
+    """Write a number so that it reads back as itself, short where that is possible."""
+    short = f"{number:.6g}"
+    return (
+        short if float(short) == number or not math.isfinite(number) else f"{number!r}"
+    )
