@@ -123,6 +123,7 @@ def test_every_instance_weighting_goes_with_every_weighting(
         multiclass=multiclass,
         smoothing="laplace",
         lam=0.1,
+        bounds=None if weighting == "hierarchy" else (0.0, 1.0),
     ).fit(X, y)
     alone = InstanceWeightedNB(instances=instances).fit(X, y)
     np.testing.assert_array_equal(clf.instance_weights_, alone.instance_weights_)

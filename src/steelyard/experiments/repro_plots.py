@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 __all__ = ["draw_correlations", "draw_curves", "draw_scatters"]
 
-# Hollow and larger first, so that curves which coincide are both seen.
+# Hollow markers, the first the largest: curves that coincide are all seen.
 _MARKERS = ("o", "s", "^", "D", "v", "x")
+_LINES = ("-", "-", "--", "--", ":", ":")
 
 
 def draw_curves(
@@ -33,9 +34,10 @@ def draw_curves(
     for axes in grid.ravel()[len(panels) :]:
         axes.set_axis_off()
     for axes, (title, (x, curves)) in zip(grid.ravel(), panels.items(), strict=False):
-        for (name, y), marker in zip(curves.items(), _MARKERS, strict=False):
+        for i, (name, y) in enumerate(curves.items()):
+            style = {"marker": _MARKERS[i], "linestyle": _LINES[i]}
             axes.plot(
-                x, y, marker=marker, markersize=4, fillstyle="none", lw=1.2, label=name
+                x, y, label=name, markersize=8 - i, fillstyle="none", lw=1.2, **style
             )
         axes.set_title(title, fontsize="medium")
         axes.grid(alpha=0.3)

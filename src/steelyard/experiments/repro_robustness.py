@@ -131,7 +131,7 @@ def noise_section(run: Run) -> Section:
     """Figure 7: accuracy on clean rows after training on noisy ones."""
     tasks = _QUICK_NOISY if run.quick else _NOISY_TASKS
     shares = _QUICK_SHARES if run.quick else _SHARES
-    draws = _QUICK_DRAWS if run.quick else _DRAWS
+    draws = run.repeats or (_QUICK_DRAWS if run.quick else _DRAWS)
     adapt = find_protocol(PROTOCOL).adapt
     names = ("NB", *PROPOSED)
     methods = {
