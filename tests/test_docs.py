@@ -83,7 +83,7 @@ def test_methods_page_tells_the_bounds_and_losses_of_the_presets():
     words = {"log": "log", "brier": "squared", "exponential": "exponential"}
     for entry in steelyard.methods():
         clf = entry.create()
-        if not isinstance(clf, steelyard.WeightedNB):
+        if not isinstance(clf, steelyard.WeightedNB) or entry.family == "ours":
             continue
         row = re.search(rf"^\| `{entry.acronym}`.*$", page, re.M)[0]
         cells = [cell.strip() for cell in row.strip("|").split("|")]

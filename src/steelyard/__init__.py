@@ -98,6 +98,7 @@ if TYPE_CHECKING:
     from steelyard.classifier import NaiveBayes
     from steelyard.collaborative import CollaborativeNB
     from steelyard.cost_sensitive import CostSensitiveNB
+    from steelyard.experiments.runner import compare
     from steelyard.filtered import (
         AUCWeightedNB,
         CorrelationWeightedNB,
@@ -119,7 +120,6 @@ if TYPE_CHECKING:
         SquaredErrorNB,
         ValueWeightedNB,
     )
-    from steelyard.experiments.runner import compare
     from steelyard.persistence import load
     from steelyard.presets import method, methods
     from steelyard.selective import ForwardSelectedNB, SelectiveNB

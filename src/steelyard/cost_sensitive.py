@@ -14,7 +14,6 @@ from sklearn.utils import check_random_state
 
 from steelyard._progress import progress
 from steelyard._validation import check_number, check_whole
-from steelyard.classifier import Training
 from steelyard.counts import Counts
 from steelyard.estimation import Estimation
 from steelyard.exceptions import ParameterError
@@ -22,6 +21,7 @@ from steelyard.held_out import HeldOut, cross_validated
 from steelyard.selection import feature_labels
 from steelyard.selective import EQUAL, SelectedNB, first_best, warn_interrupted
 from steelyard.table.schema import TableSchema
+from steelyard.training import Training
 
 __all__ = ["CostSensitiveNB", "attribute_costs"]
 

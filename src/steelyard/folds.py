@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.classifier import Training
 from steelyard.kernels import leave_one_out as kernels
 from steelyard.table.codes import Codes, code_dtype
+from steelyard.training import Training
 
 __all__ = ["code_columns", "deal", "distinct_rows"]
 

@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._threads import row_blocks, run, thread_count
-from steelyard.classifier import Training, class_factors
 from steelyard.counts import Counts, count
 from steelyard.estimation import Estimation
 from steelyard.exceptions import ParameterError
@@ -28,6 +27,7 @@ from steelyard.kernels import leave_one_out as kernels
 from steelyard.proba import GaussianTable, estimate_prior
 from steelyard.table.codes import FeatureTable
 from steelyard.table.schema import TableSchema
+from steelyard.training import Training, class_factors
 
 __all__ = [
     "HeldOut",

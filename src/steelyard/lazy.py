@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from steelyard._threads import run, thread_count
 from steelyard._validation import check_choice
-from steelyard.classifier import BaseNB, Training
+from steelyard.classifier import BaseNB
 from steelyard.composite import ByProbability
 from steelyard.counts import Counts
 from steelyard.exceptions import ParameterError
@@ -23,6 +23,7 @@ from steelyard.kernels import pairs, scoring
 from steelyard.losses.base import softmax
 from steelyard.table.codes import Codes
 from steelyard.table.schema import TableSchema
+from steelyard.training import Training
 
 __all__ = [
     "LazyAttributeInstanceNB",

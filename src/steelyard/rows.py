@@ -18,6 +18,7 @@ from steelyard.weighting.base import Effect
 
 __all__ = ["Rows", "prepare_rows"]
 
+
 @dataclass(frozen=True)
 class Rows:
     """Everything a pass over the training rows reads."""

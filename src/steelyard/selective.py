@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from steelyard._progress import progress
 from steelyard._validation import check_choice, warn_user
-from steelyard.classifier import BaseNB, Training
+from steelyard.classifier import BaseNB
 from steelyard.counts import Counts
 from steelyard.estimation import Estimation
 from steelyard.held_out import (
@@ -24,6 +24,7 @@ from steelyard.information import class_information
 from steelyard.model import NBModel
 from steelyard.selection import FeatureSelector, SelectionPath, feature_labels
 from steelyard.table.schema import TableSchema
+from steelyard.training import Training
 
 __all__ = [
     "EQUAL",

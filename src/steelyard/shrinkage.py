@@ -14,13 +14,14 @@ from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 from sklearn.utils import check_random_state
 
-from steelyard.classifier import Training
 from steelyard.exceptions import ParameterError
 from steelyard.folds import deal
 from steelyard.objective import Penalty
+from steelyard.solvers import LBFGS
 from steelyard.table.codes import Codes
 from steelyard.table.columns import as_table
 from steelyard.table.taking import take_rows
+from steelyard.training import Training
 from steelyard.weighted import WeightedNB
 from steelyard.weighting import HierarchicalWeighting
 
@@ -53,7 +54,7 @@ GRID = (
 
 # Strengths are compared on so many rows at most. They say how far weights differ from
 # table to table, which does not depend on the number of rows.
-_MOST_ROWS = 20_000
+_MOST_ROWS = 10_000
 
 # Relative accuracy of the fits that are compared.
 _ROUGH = 1e-4
@@ -92,7 +93,7 @@ class ShrinkageNB(WeightedNB):
     grid : sequence of three floats each, default=None
         What "auto" chooses from, best from strong to weak; None is a grid of five.
     cv : int or list of (train, test), default=5
-        Folds of the cross-validation, on at most 20,000 rows; or positions of training
+        Folds of the cross-validation, on at most 10,000 rows; or positions of training
         and test rows of each fold.
     loss : str or Loss, default="log"
         As in ``WeightedNB``; strengths are compared by log-loss in any case.
@@ -329,11 +330,12 @@ class ShrinkageNB(WeightedNB):
                 yield (rest, u[rest]), (own, u[own])
             return
         random = check_random_state(self.random_state)
+        some = np.arange(len(place))
+        if len(some) > _MOST_ROWS:
+            some = np.sort(random.choice(len(some), _MOST_ROWS, replace=False))
+            training = training.take(some)
         rows, fold, amount = deal(training, int(self.cv), random)
-        if len(rows) > _MOST_ROWS:
-            # Rows come class by class, shuffled: every so many are a fair share.
-            some = slice(None, None, -(-len(rows) // _MOST_ROWS))
-            rows, fold, amount = rows[some], fold[some], amount[some]
+        rows = some[rows]
         for held in range(int(self.cv)):
             out = fold == held
             yield (rows[~out], amount[~out]), (rows[out], amount[out])
@@ -346,13 +348,15 @@ class ShrinkageNB(WeightedNB):
         weighed = self._weigh(task)
         learned = None if weighed is None else weighed.weights
         problem = self._problem(task, learned, self.prior)
-        start = None
+        start, solver = None, self.solver
+        if isinstance(solver, str) and solver in ("auto", "lbfgs"):
+            solver = LBFGS(_ROUGH, int(self.max_iter), keeps_units=True)
         for one in grid:
             weighting = one.weighting(float(self.intercept), float(self.overall))
             ridge = weighting.strengths(problem.evidence)
             objective = replace(problem.objective, penalty=Penalty(*ridge))
             own = replace(problem, objective=objective)
-            found = own.solve(self.solver, _ROUGH, int(self.max_iter), start)
+            found = own.solve(solver, _ROUGH, int(self.max_iter), start)
             start = found.weights
             yield own.model(start, part.classes, 1.0).log_proba(codes, self.n_jobs)
 
@@ -411,7 +415,7 @@ def _judged(
         lambda t: u @ losses(t) + _SCALE_ROWS * t * t,
         bounds=(np.log(0.1), np.log(2.0)),
         method="bounded",
-        options={"xatol": 1e-4},
+        options={"xatol": 1e-3},
     )
     loss = losses(float(found.x))
     mean = u @ loss / total

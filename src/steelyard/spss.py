@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from steelyard._validation import check_choice, warn_user
-from steelyard.classifier import BaseNB, Training
+from steelyard.classifier import BaseNB
 from steelyard.counts import Counts
 from steelyard.exceptions import ParameterError, TableError
 from steelyard.forward import Likelihood, Search, Step, restricted, simulate
@@ -23,6 +23,7 @@ from steelyard.table.columns import as_table
 from steelyard.table.labels import encode_labels
 from steelyard.table.schema import TableSchema
 from steelyard.table.settings import column_positions
+from steelyard.training import Training
 from steelyard.usable import known_rows, rows_with_cells, with_target
 
 __all__ = ["SPSSNaiveBayes"]

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
 from steelyard._validation import check_weights, warn_user
-from steelyard.classifier import Training
 from steelyard.exceptions import TableError
 from steelyard.table.codes import Codes
 from steelyard.table.columns import as_series, as_table
 from steelyard.table.labels import as_label_column
+from steelyard.training import Training
 
 __all__ = ["known_rows", "rows_with_cells", "with_target"]
 

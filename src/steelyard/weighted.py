@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from steelyard._validation import check_choice, warn_user
-from steelyard.classifier import BaseNB, Training
+from steelyard.classifier import BaseNB
 from steelyard.composite import PairwiseModel
 from steelyard.counts import Counts
 from steelyard.exceptions import ParameterError
@@ -24,6 +24,7 @@ from steelyard.proba import estimate_prior, resolve_smoothing
 from steelyard.problem import Problem, attribute_bounds, make_penalty
 from steelyard.rows import prepare_rows
 from steelyard.solvers import Solution
+from steelyard.training import Training
 from steelyard.weighting import Evidence, Weighting, resolve_weighting
 
 __all__ = ["WeightedNB"]

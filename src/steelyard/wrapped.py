@@ -21,7 +21,7 @@ from steelyard._validation import (
     check_whole,
     warn_user,
 )
-from steelyard.classifier import BaseNB, Training
+from steelyard.classifier import BaseNB
 from steelyard.counts import Counts
 from steelyard.estimation import Estimation
 from steelyard.exceptions import ParameterError
@@ -31,6 +31,7 @@ from steelyard.learned import preset
 from steelyard.model import NBModel
 from steelyard.problem import attribute_bounds
 from steelyard.solvers import Solution
+from steelyard.training import Training
 from steelyard.weighted import WeightedNB
 from steelyard.weighting import AttributeWeighting, Evidence
 

@@ -14,6 +14,7 @@ from steelyard.displays import (
     RegularizationPathDisplay,
     ReliabilityDisplay,
     SolverTraceDisplay,
+    StrengthPathDisplay,
     ValueCurveDisplay,
     WaterfallDisplay,
     WeightBarsDisplay,
@@ -250,3 +251,40 @@ def test_pictures_go_into_axes_that_are_given(small):
     ]
     for display, ax in zip(displays, axes.flat, strict=True):
         assert display.ax_ is ax and display.figure_ is ax.figure
+
+
+def test_a_path_of_strengths_marks_the_chosen_ones():
+    X, y = wide(5, 3)
+    clf = sy.ShrinkageNB().fit(X, y)
+    display = StrengthPathDisplay.from_estimator(clf)
+    assert overlaps(display.ax_) == []
+    losses = [record["log_loss"] for record in clf.strength_path_]
+    (mark,) = [line for line in display.ax_.lines if line.get_markersize() == 10]
+    assert mark.get_xydata().tolist() == [[np.argmin(losses), min(losses)]]
+    ticks = [text.get_text() for text in display.ax_.get_xticklabels()]
+    assert ticks[int(np.argmin(losses))].split() == [f"{s:g}" for s in clf.strength_]
+    _, ax = plt.subplots()
+    assert StrengthPathDisplay(clf.strength_path_).plot(ax=ax).ax_ is ax
+    with pytest.raises(ParameterError, match="strength='auto'"):
+        StrengthPathDisplay.from_estimator(clf.set_params(strength=(1, 1, 1)).fit(X, y))
+    with pytest.raises(ParameterError, match="compared no strengths"):
+        StrengthPathDisplay.from_estimator(sy.NaiveBayes().fit(X, y))
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_columns_with_views_are_drawn_once(n_classes):
+    X, y = wide(9, n_classes)
+    clf = sy.ShrinkageNB(strength=(1.0, 4.0, 1.0)).fit(X, y)
+    nomogram = NomogramDisplay.from_estimator(clf, row=X[:1])
+    assert len(nomogram.ax_.get_yticks()) == 9 + 1 + 2 * (n_classes == 2)
+    assert overlaps(nomogram.ax_) == []
+    waterfall = WaterfallDisplay.from_estimator(clf, X)
+    assert len(waterfall.ax_.get_yticks()) == 9 + 2
+    total = waterfall.ax_.patches[-1].get_width()
+    assert total == pytest.approx(clf.explain_local(X).evidence(0).total, abs=1e-9)
+    n_views = len(clf.view_names_)
+    assert WeightHeatmapDisplay.from_estimator(clf).values.shape == (n_classes, n_views)
+    bars = WeightBarsDisplay.from_estimator(clf)
+    assert sorted(bars.names) == sorted(clf.view_names_)
+    curve = ValueCurveDisplay.from_estimator(clf, X.columns[0])
+    assert curve.figure_.get_figwidth() < 8

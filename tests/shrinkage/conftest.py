@@ -1,5 +1,8 @@
 """Tables with categories, numbers and holes, and the problem of a hierarchy on them."""
 
+import sys
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -43,6 +46,18 @@ def two():
 
 
 @pytest.fixture(scope="session")
+def coverage():
+    """Return the module that simulates how often intervals cover."""
+    root = str(Path(__file__).resolve().parents[2])
+    sys.path.insert(0, root)
+    try:
+        from benchmarks import coverage
+    finally:
+        sys.path.remove(root)
+    return coverage
+
+
+@pytest.fixture(scope="session")
 def problem_of():
     """Return a function: classifier, table, labels -> the problem of its final fit."""
 
@@ -62,6 +77,7 @@ def fixed():
     """Return a function: a classifier with strengths that need no choice."""
 
     def make(strength=(1.0, 4.0, 0.7), **settings):
-        return ShrinkageNB(strength=strength, **settings)
+        views = {"numeric": ("mdl", "gaussian-relative")}
+        return ShrinkageNB(strength=strength, **{**views, **settings})
 
     return make

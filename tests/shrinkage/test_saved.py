@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import steelyard as sy
-from steelyard.exceptions import SteelyardError
+from steelyard.exceptions import ParameterError
 from steelyard.persistence.content import content_of, estimator_from
 from steelyard.persistence.reader import InvalidContentError
 from steelyard.weighting import HierarchicalWeighting
@@ -16,7 +16,9 @@ from steelyard.weighting import HierarchicalWeighting
 VIEWS = ("mdl", "gaussian-relative")
 CASES = {
     "automatic": sy.ShrinkageNB(),
-    "given": sy.ShrinkageNB(strength=(1.0, 4.0, 0.5), overall=np.inf, intercept=2),
+    "given": sy.ShrinkageNB(
+        strength=(1.0, 4.0, 0.5), overall=np.inf, intercept=2, numeric=VIEWS
+    ),
     "grid": sy.ShrinkageNB(grid=[(1.0, 4.0, 0.5), (2, 8, 1)], cv=3, random_state=7),
     "folds": sy.ShrinkageNB(cv=[(np.arange(80), np.arange(80, 160))]),
     "instances": sy.ShrinkageNB(instances="discriminative"),
@@ -45,7 +47,7 @@ def test_a_saved_model_comes_back_to_the_last_bit(name, mixed, tmp_path):
     assert set(vars(back)) == set(vars(clf))
     np.testing.assert_array_equal(back.predict_proba(X), clf.predict_proba(X))
     assert back.encoder_.schema_ == clf.encoder_.schema_
-    for key in ("strength_", "strength_path_", "diagnostics_"):
+    for key in ("strength_", "strength_path_", "scale_", "diagnostics_"):
         if hasattr(clf, key):
             assert getattr(back, key) == getattr(clf, key)
     for key in ("attribute_weights_", "class_attribute_weights_", "intercept_"):
@@ -73,7 +75,7 @@ def test_settings_come_back_as_they_were(mixed, tmp_path):
 
 @pytest.fixture(scope="module")
 def content(mixed):
-    clf = sy.ShrinkageNB().fit(*mixed)
+    clf = sy.ShrinkageNB(numeric=VIEWS).fit(*mixed)
     return json.loads(json.dumps(content_of(clf)))
 
 
@@ -129,6 +131,8 @@ FIRST = ("features", 1)
         (("fitted", "strength_"), [1.0, 2.0]),
         (("fitted", "strength_"), [1.0, 2.0, 0.0]),
         (("fitted", "strength_"), [1.0, 2.0, "3"]),
+        (("fitted", "scale_"), 0.0),
+        (("fitted", "scale_"), [1.0]),
         (("fitted", "strength_path_"), [{"columns": ["a"], "rows": [[1, 2]]}]),
         (("fitted", "view_names_"), ["colour"]),
         (("fitted", "view_names_"), [1, 2, 3, 4, 5, 6]),
@@ -147,8 +151,8 @@ def test_files_that_say_what_cannot_be_are_refused(path, value, content):
         estimator_from(change(content, path, value))
 
 
-def test_a_grid_of_objects_is_refused_with_the_way_out(mixed, tmp_path):
+def test_a_generator_of_random_numbers_is_refused_with_the_way_out(mixed, tmp_path):
     clf = sy.ShrinkageNB(random_state=np.random.RandomState(0)).fit(*mixed)
-    with pytest.raises(SteelyardError, match="pickle"):
+    with pytest.raises(ParameterError, match="pickle"):
         clf.save(tmp_path / "model.json")
     assert list(tmp_path.iterdir()) == []

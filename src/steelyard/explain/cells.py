@@ -78,8 +78,12 @@ def describe_cells(
     """
     views = views_of(cells.schema)
     n = len(cells.codes)
-    # The last view is the density, if there is one: its number is the cell itself.
-    labels = [[cells.label(i, own[-1]) for own in views] for i in range(n)]
+    # The number of a density is the cell itself.
+    shown = [
+        next((j for j in own if not cells.schema.features[j].is_coded), own[0])
+        for own in views
+    ]
+    labels = [[cells.label(i, j) for j in shown] for i in range(n)]
     missing = np.zeros((n, len(views)), dtype=bool)
     for j, (own, column) in enumerate(zip(views, columns, strict=True)):
         feature = cells.schema.features[own[0]]

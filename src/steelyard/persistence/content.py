@@ -87,6 +87,7 @@ _HIERARCHY = (
     "value_effects_",
     "intercept_",
 )
+_CHOSEN = ("strength_", "strength_path_", "scale_", "view_names_")
 _KINDS = ("sum", "mixture", "pairs")
 _ROWS = ("instance_weights_", "diagnostics_")
 _SELECTED = ("selected_features_", "selection_path_")
@@ -132,8 +133,7 @@ ESTIMATORS: dict[str, Saved] = {
         Saved(
             ShrinkageNB,
             ("sum",),
-            (*_COUNTED, *_SOLVED, *_HIERARCHY, "strength_", "strength_path_")
-            + ("view_names_",),
+            (*_COUNTED, *_SOLVED, *_HIERARCHY, *_CHOSEN),
             ("instance_weights_",),
         ),
         Saved(EvolvedWeightsNB, ("sum",), (*_COUNTED, *_SOLVED, "attribute_weights_")),

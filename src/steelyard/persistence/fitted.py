@@ -126,15 +126,19 @@ def _value_weights(weights: list[Any]) -> list[Any]:
     ]
 
 
-def _read_value_weights(reader: Reader, key: str, sizes: Sizes) -> list[Any]:
+def _read_value_weights(
+    reader: Reader, key: str, sizes: Sizes, density: int = 1
+) -> list[Any]:
     if sizes.n_pairs is None:
-        return _read_by_attribute(reader, key, sizes)
+        return _read_by_attribute(reader, key, sizes, density)
     pairs = reader.numbered(key, sizes.n_pairs)
-    return [_read_by_attribute(pairs, str(i), sizes) for i in range(sizes.n_pairs)]
+    return [
+        _read_by_attribute(pairs, str(i), sizes, density) for i in range(sizes.n_pairs)
+    ]
 
 
 def _read_by_attribute(
-    reader: Reader, key: str, sizes: Sizes, density: int = 1
+    reader: Reader, key: str, sizes: Sizes, density: int
 ) -> list[NDArray[np.float64]]:
     features = sizes.schema.features
     entries = reader.numbered(key, len(features))
@@ -149,11 +153,9 @@ def _read_by_attribute(
     ]
 
 
-def _read_value_effects(
-    reader: Reader, key: str, sizes: Sizes
-) -> list[NDArray[np.float64]]:
+def _read_value_effects(reader: Reader, key: str, sizes: Sizes) -> list[Any]:
     # A density has no values, and so no effects.
-    return _read_by_attribute(reader, key, sizes, 0)
+    return _read_value_weights(reader, key, sizes, 0)
 
 
 # ------------------------------------------------------------------------------ records
@@ -276,6 +278,7 @@ ATTRIBUTES: dict[str, Attribute] = {
     "value_weights_": Attribute(_value_weights, _read_value_weights),
     "intercept_": _weights(lambda sizes: (sizes.learned_classes,)),
     "strength_": Attribute(list, _read_strength),
+    "scale_": _array(lambda sizes: (), 0.01, 100.0),
     "strength_path_": Attribute(_records, _read_records),
     "view_names_": Attribute(list, _read_view_names),
     "prior_weight_": _weights(lambda sizes: ()),

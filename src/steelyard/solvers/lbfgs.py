@@ -40,6 +40,9 @@ class LBFGS(Solver):
     gradient_tol : float or None, default=None
         Stop when no projected gradient entry exceeds this; None takes the objective at
         the start times a ten-thousandth of the square root of ``tol``.
+    keeps_units : bool, default=False
+        Whether a series of problems that differ little, solved one after the other, is
+        solved in the units of the first (hierarchical weights only).
     """
 
     def __init__(
@@ -48,11 +51,13 @@ class LBFGS(Solver):
         max_iter: int = 1000,
         memory: int = 20,
         gradient_tol: float | None = None,
+        keeps_units: bool = False,
     ) -> None:
         self.tol = tol
         self.max_iter = max_iter
         self.memory = memory
         self.gradient_tol = gradient_tol
+        self.keeps_units = keeps_units
 
     def minimize(
         self,
@@ -157,12 +162,16 @@ class LBFGS(Solver):
         curvature at the start, where naive Bayes is too sure, is not that at the end.
         """
         records: list[dict[str, Any]] = []
+        units: ClassUnits | None = getattr(self, "_units", None)
         while True:
-            units = ClassUnits(objective, start)
+            if units is None:
+                units = ClassUnits(objective, start)
+                if self.keeps_units:
+                    self._units = units
             found = self._stage(objective, units, start, records)
             if found.status != "iterations" or len(records) >= self.max_iter:
                 return found
-            start = found.weights
+            start, units = found.weights, None
 
     def _stage(
         self,
