@@ -20,6 +20,7 @@ from steelyard.objective import Penalty
 from steelyard.solvers import LBFGS
 from steelyard.table.codes import Codes
 from steelyard.table.columns import as_table
+from steelyard.table.encoder import TableEncoder
 from steelyard.table.taking import take_rows
 from steelyard.training import Training
 from steelyard.weighted import WeightedNB
@@ -289,7 +290,7 @@ class ShrinkageNB(WeightedNB):
             place = np.flatnonzero(training.is_kept)
         answers: list[list[NDArray[np.float64]]] = []
         truths, weights = [], []
-        for (rest, amount), (own, own_amount) in self._folds(training, place):
+        for (rest, amount), (own, own_amount) in self._folds(training, place, X):
             # Rows of a class that the others lack tell nothing about strengths.
             known = np.isin(training.labels[own], training.labels[rest])
             own, own_amount = own[known], own_amount[known]
@@ -320,7 +321,7 @@ class ShrinkageNB(WeightedNB):
         ]
 
     def _folds(
-        self, training: Training, place: NDArray[np.int64]
+        self, training: Training, place: NDArray[np.int64], X: Any
     ) -> Iterator[tuple[_Share, _Share]]:
         """Yield rows to learn from and rows to predict, each with their weights."""
         if not isinstance(self.cv, Integral):
@@ -334,11 +335,41 @@ class ShrinkageNB(WeightedNB):
         if len(some) > _MOST_ROWS:
             some = np.sort(random.choice(len(some), _MOST_ROWS, replace=False))
             training = training.take(some)
+        training = self._with_numbers(training, place[some], X)
         rows, fold, amount = deal(training, int(self.cv), random)
         rows = some[rows]
         for held in range(int(self.cv)):
             out = fold == held
             yield (rows[~out], amount[~out]), (rows[out], amount[out])
+
+    def _with_numbers(
+        self, training: Training, place: NDArray[np.int64], X: Any
+    ) -> Training:
+        """Return the rows with the numbers of all numeric columns.
+
+        Equal rows are merged when they are dealt to folds. Cut points are learned anew
+        in each fold, so that rows in the same bins are not equal.
+        """
+        schema = training.codes.schema
+        pairs = list(zip(schema.columns, schema.features, strict=True))
+        numeric = {column for column, own in pairs if own.kind != "categorical"}
+        exact = ("gaussian", "gaussian-relative")
+        told = {c for c, own in pairs if own.kind in exact and own.fill is None}
+        if numeric <= told:
+            return training
+        views = {column: "gaussian" for column in sorted(numeric)}
+        encoder = TableEncoder(
+            self.categorical_features, views, "skip", self.cardinality, self.n_jobs
+        )
+        found = Training(encoder, training.classes, training.labels, training.weights)
+        table = as_table(take_rows(X, place), self)
+        with warnings.catch_warnings():
+            # What there is to say of the table has been said.
+            warnings.simplefilter("ignore")
+            found.codes = encoder.learn(
+                table, training.labels, len(training.classes), training.weights
+            )
+        return found
 
     def _posteriors(
         self, grid: tuple[Strengths, ...], part: Training, codes: Codes

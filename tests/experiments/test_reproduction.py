@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from steelyard import NaiveBayes, method
+from steelyard import NaiveBayes, compare, method
 from steelyard.exceptions import ParameterError
 from steelyard.experiments import (
     repro_cwnb,
@@ -21,13 +21,10 @@ from steelyard.experiments import (
 from steelyard.experiments.data import load_dataset as load_any
 from steelyard.experiments.protocols import (
     PROTOCOLS,
-    CrossValidation,
-    cross_validate,
     data_folder,
     discretize_whole,
     load_dataset,
     one_against_rest,
-    prepare,
     standardize,
 )
 from steelyard.experiments.repro_report import (
@@ -125,31 +122,16 @@ def test_whole_table_preprocessing_fills_in_and_declares_every_value(toy):
 
 
 def test_published_protocol_equals_a_fit_on_whole_table_codes(toy):
-    X, y = load_dataset("toy", toy)
-    table, settings = prepare(X, y, "published")
-    assert settings == {"cardinality": "declared"}
-    whole = NaiveBayes(missing="impute", cardinality="declared").fit(X, y)
-    coded = NaiveBayes(**settings).fit(table, y)
+    data = load_any("toy", toy)
+    protocol = PROTOCOLS["published-rnb"]
+    prepared = protocol.prepare(data)
+    whole = NaiveBayes(missing="impute", cardinality="declared")
+    coded = protocol.adapt(NaiveBayes(), 2)
     np.testing.assert_allclose(
-        whole.predict_proba(X), coded.predict_proba(table), rtol=1e-12
+        whole.fit(data.table, data.target).predict_proba(data.table),
+        coded.fit(prepared.table, data.target).predict_proba(prepared.table),
+        rtol=1e-12,
     )
-
-
-def test_honest_protocol_leaves_the_table_to_each_fold(toy):
-    X, y = load_dataset("toy", toy)
-    table, settings = prepare(X, y, "honest", numeric="mdl-better")
-    assert table is X
-    assert settings == {
-        "numeric": "mdl-better",
-        "missing": "impute",
-        "cardinality": "declared",
-    }
-
-
-def test_unknown_protocol_is_refused(toy):
-    X, y = load_dataset("toy", toy)
-    with pytest.raises(ValueError, match="published, honest"):
-        prepare(X, y, "lenient")
 
 
 def test_cuts_of_the_whole_table_flatter_noise():
@@ -157,29 +139,10 @@ def test_cuts_of_the_whole_table_flatter_noise():
     rng = np.random.default_rng(3)
     X = pd.DataFrame(rng.normal(size=(60, 200)), columns=[f"x{j}" for j in range(200)])
     y = rng.permutation(np.repeat(["a", "b"], 30))
-    accuracy = {}
-    for protocol in ("published", "honest"):
-        table, settings = prepare(X, y, protocol)
-        clf = method("NB", **settings)
-        accuracy[protocol] = cross_validate(clf, table, y).accuracy
-    assert accuracy["published"] > accuracy["honest"] + 10
-
-
-def test_cross_validation_is_seeded_and_counts_warnings(toy):
-    X, y = load_dataset("toy", toy)
-    clf = method("LNB", max_iter=1, solver="lbfgs")
-    first = cross_validate(clf, X, y, folds=5, look=lambda c: c.n_iter_)
-    again = cross_validate(clf, X, y, folds=5)
-    other = cross_validate(clf, X, y, folds=5, seed=2)
-    assert first.accuracies == again.accuracies
-    assert first.accuracies != other.accuracies
-    assert first.facts == (1,) * 5
-    assert first.warnings == {"ConvergenceWarning": 5}
-    assert 50 < first.accuracy <= 100
-
-
-def test_accuracy_is_the_mean_over_folds_in_percent():
-    assert CrossValidation((0.5, 1.0), 0.0).accuracy == 75.0
+    protocols = ["published-rnb", "honest"]
+    results = compare("NB", ("noise", X, y), protocol=protocols, n_jobs=1)
+    leaked, honest = (float(results.matrix("accuracy", p)[0, 0]) for p in protocols)
+    assert leaked > honest + 0.1
 
 
 def test_one_class_against_the_rest():
@@ -495,6 +458,15 @@ def test_every_table_of_the_cwnb_paper_is_measured(monkeypatch):
         "Beyond the paper: joint weights",
     ]
     assert "| labor |" in sections[0].text and "| vote |" not in sections[0].text
+
+
+def test_rounds_of_interactive_variants_are_in_the_rows():
+    X, y = repro_cwnb_more.sum_of_attributes(60, seed=1)
+    methods = repro_cwnb_more.cwnb_methods(["CWNB-I"])
+    results = compare(
+        methods, ("toy", X, y), protocol="published-cwnb", folds=2, n_jobs=1
+    )
+    assert all(row["extra"]["rounds"] >= 1 for row in results.rows)
 
 
 def test_generated_labels_say_whether_the_attributes_add_up_to_nine():

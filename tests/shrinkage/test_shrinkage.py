@@ -265,3 +265,22 @@ def test_it_beats_naive_bayes_where_columns_repeat_each_other():
         for clf in (NaiveBayes(), ShrinkageNB())
     }
     assert loss[ShrinkageNB] < loss[NaiveBayes] - 0.2
+
+
+@pytest.mark.parametrize(
+    "numeric", ["mdl", ("mdl", "equal-frequency"), "gaussian-weka", {0: "mdl"}]
+)
+@pytest.mark.parametrize("missing", ["skip", "impute"])
+def test_rows_in_the_same_bins_are_not_one_row_in_the_comparison(numeric, missing):
+    random = np.random.default_rng(0)
+    X = np.round(random.normal(size=(200, 3)), 3)
+    y = (X[:, 0] + random.normal(size=200) > 0).astype(int)
+    X[::17, 1] = np.nan
+    clf = ShrinkageNB(numeric=numeric, missing=missing).fit(X, y)
+    # No one can tell these labels from the numbers so well.
+    assert min(record["log_loss"] for record in clf.strength_path_) > 0.35
+    order = random.permutation(200)
+    other = ShrinkageNB(numeric=numeric, missing=missing).fit(X[order], y[order])
+    assert [r["log_loss"] for r in clf.strength_path_] == pytest.approx(
+        [r["log_loss"] for r in other.strength_path_], rel=1e-4
+    )

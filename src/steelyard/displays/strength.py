@@ -104,8 +104,8 @@ class StrengthPathDisplay:
             ax.patch.set_visible(False)
         ax.errorbar(places, loss, yerr=spread, fmt="o-", color=LINES[0], capsize=3)
         best = int(np.nanargmin(loss)) if np.isfinite(loss).any() else 0
-        if self.chosen is not None and tuple(self.chosen) in triples:
-            best = triples.index(tuple(self.chosen))
+        if self.chosen is not None and self.chosen in triples:
+            best = triples.index(self.chosen)
         if np.isfinite(loss[best]):
             ax.plot([best], [loss[best]], "o", color=FOR, markersize=10, zorder=3)
             ax.annotate(

@@ -11,16 +11,13 @@ from __future__ import annotations
 import difflib
 import os
 import warnings
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.model_selection import StratifiedKFold
 
 from steelyard.classifier import BaseNB, NaiveBayes
 from steelyard.exceptions import ParameterError
@@ -35,17 +32,14 @@ __all__ = [
     "CWNB_DELETED",
     "PROTOCOLS",
     "RNB_DELETED",
-    "CrossValidation",
     "Prepared",
     "Protocol",
-    "cross_validate",
     "data_folder",
     "discretize_whole",
     "fill_whole",
     "find_protocol",
     "load_dataset",
     "one_against_rest",
-    "prepare",
     "standardize",
 ]
 
@@ -186,28 +180,6 @@ def find_protocol(name: str) -> Protocol:
     return PROTOCOLS[name]
 
 
-@dataclass(frozen=True)
-class CrossValidation:
-    """What one cross-validation of one classifier gave."""
-
-    accuracies: tuple[float, ...]
-    """Accuracy in each fold, from 0 to 1."""
-
-    seconds: float
-    """Time of all fits and predictions."""
-
-    warnings: dict[str, int] = field(default_factory=dict)
-    """How many warnings of each category were raised."""
-
-    facts: tuple[Any, ...] = ()
-    """What ``look`` found in the classifier fitted in each fold."""
-
-    @property
-    def accuracy(self) -> float:
-        """Mean accuracy over the folds in percent, as papers print it."""
-        return 100.0 * float(np.mean(self.accuracies))
-
-
 def load_dataset(
     name: str, folder: str | os.PathLike[str] | None = None
 ) -> tuple[pandas.DataFrame, NDArray[Any]]:
@@ -340,96 +312,3 @@ def standardize(X: pandas.DataFrame) -> pandas.DataFrame:
         deviation = X[name].std(ddof=0)
         X[name] = (X[name] - X[name].mean()) / (deviation if deviation > 0 else 1.0)
     return X
-
-
-def prepare(
-    X: pandas.DataFrame,
-    y: NDArray[Any],
-    protocol: str = "published",
-    numeric: Any = "mdl",
-) -> tuple[pandas.DataFrame, dict[str, Any]]:
-    """Prepare a table for a protocol with mean or mode imputation and cut numbers.
-
-    Parameters
-    ----------
-    X : pandas.DataFrame
-        The attributes.
-    y : ndarray of shape (n,)
-        The labels.
-    protocol : {"published", "honest"}, default="published"
-        Whether preprocessing sees the whole table, or each training part alone.
-    numeric : str, discretizer or mapping, default="mdl"
-        How numbers are cut; see ``TableEncoder``.
-
-    Returns
-    -------
-    X : pandas.DataFrame
-        The table to cross-validate on.
-    settings : dict
-        The settings that a classifier needs with it.
-    """
-    if protocol == "published":
-        return discretize_whole(X, y, numeric), {"cardinality": "declared"}
-    if protocol == "honest":
-        settings = {
-            "numeric": numeric,
-            "missing": "impute",
-            "cardinality": "declared",
-        }
-        return X, settings
-    raise ValueError(
-        f"The protocol must be one of published, honest. Got {protocol!r} instead."
-    )
-
-
-def cross_validate(
-    classifier: BaseNB,
-    X: pandas.DataFrame,
-    y: NDArray[Any],
-    *,
-    folds: int = 10,
-    seed: int = 1,
-    look: Callable[[BaseNB], Any] | None = None,
-) -> CrossValidation:
-    """Cross-validate a classifier once, on stratified and shuffled folds.
-
-    Warnings are counted, not shown.
-
-    Parameters
-    ----------
-    classifier : estimator
-        A classifier; each fold fits it anew.
-    X : pandas.DataFrame
-        The attributes.
-    y : ndarray of shape (n,)
-        The labels.
-    folds : int, default=10
-        Number of folds.
-    seed : int, default=1
-        Seed of the folds: all methods see the same ones.
-    look : callable, default=None
-        Called with the classifier fitted in each fold; what it returns is kept.
-
-    Returns
-    -------
-    CrossValidation
-        Accuracy in each fold, time and warnings.
-    """
-    splitter = StratifiedKFold(folds, shuffle=True, random_state=seed)
-    with warnings.catch_warnings():
-        # Some classes have fewer rows than there are folds.
-        warnings.simplefilter("ignore", UserWarning)
-        splits = list(splitter.split(np.zeros(len(y)), y))
-    accuracies, facts = [], []
-    start = perf_counter()
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        for train, test in splits:
-            classifier.fit(X.iloc[train], y[train])
-            predicted = classifier.predict(X.iloc[test])
-            accuracies.append(float(np.mean(predicted == y[test])))
-            if look is not None:
-                facts.append(look(classifier))
-    seconds = perf_counter() - start
-    counted = Counter(entry.category.__name__ for entry in caught)
-    return CrossValidation(tuple(accuracies), seconds, dict(counted), tuple(facts))

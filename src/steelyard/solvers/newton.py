@@ -39,6 +39,9 @@ _FRESH = 0.1
 _FRESH_BENT = 0.75
 _SHORT = 0.2
 
+# Weights up to which the Hessian of a small table is made at every step.
+_SMALL = 200
+
 # How exactly a model that comes from some of the rows is minimised.
 _ROUGHLY = 1e-3
 
@@ -180,7 +183,7 @@ class _State:
         unit = np.sqrt(np.maximum(np.diag(matrix), 1e-300))
         scaled = matrix / np.outer(unit, unit)
         gradient = self.gradient / unit
-        accuracy = 1e-12 if self._sample.is_all else _ROUGHLY
+        accuracy = 1e-12 if self._is_exact else _ROUGHLY
         step = box_minimum(scaled, gradient, low * unit, high * unit, accuracy) / unit
         curved = float(step @ matrix @ step)
         return step, -(float(self.gradient @ step) + 0.5 * curved)
@@ -258,9 +261,7 @@ class _State:
     ) -> None:
         """Mend the Hessian by what a step has shown, or have it made anew."""
         fresh = _FRESH_BENT if self._damps else _FRESH
-        # Small ones are cheap enough to keep exact: the convergence is quadratic then.
-        exact = self._sample.is_all and len(self.weights) <= 200
-        if t < _SHORT or quality < fresh or exact or not self._assembles:
+        if t < _SHORT or quality < fresh or self._is_exact or not self._assembles:
             self._matrix = self._model = None
         elif self._matrix is not None:
             self._matrix = bfgs(self._matrix, moved, turned)
@@ -302,6 +303,14 @@ class _State:
         return self._damps and self._damping > 1.0
 
     @property
+    def _is_exact(self) -> bool:
+        """Whether the Hessian is kept exact, which converges quadratically.
+
+        Cheap enough for small problems only.
+        """
+        return self._sample.is_all and len(self.weights) <= _SMALL
+
+    @property
     def is_rough(self) -> bool:
         """Whether the Hessian comes from a part of the rows."""
         return not self._sample.is_all
@@ -312,7 +321,7 @@ class _State:
         With the exact Hessian one more step squares the error, and costs little; so
         small problems are solved to the last digits.
         """
-        relative = max(tol * tol, 1e-16) if self._sample.is_all else tol
+        relative = max(tol * tol, 1e-16) if self._is_exact else tol
         return relative * max(abs(self.value), tol)
 
     def is_flat(self, tol: float) -> bool:
