@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 from scipy.linalg.lapack import dtrtri
 
+from steelyard._threads import run, thread_count
 from steelyard.kernels.coupling import couple
 from steelyard.kernels.fitting import scatter
 from steelyard.losses.base import softmax
@@ -17,7 +18,7 @@ __all__ = ["ClassUnits"]
 
 # Rows from which curvatures are made.
 _LEAST_ROWS = 2_000
-_ROWS_PER_CODE = 10
+_ROWS_PER_CODE = 5
 
 # Weights of one class that are coupled with each other, and entries of all such blocks.
 # The effects of further values, those of attributes with most, have units of their own.
@@ -67,33 +68,32 @@ class ClassUnits:
         self._inside = np.concatenate([np.ones(1 + d, dtype=bool), values >= 0])
         values = values[values >= 0]
         owner = evidence.table.spread(np.arange(d))[kept]
-        blocks = np.zeros((k, 1 + d + len(values), 1 + d + len(values)))
-        self._outside = np.ones((k, self._shape[2] - len(values)))
-        codes = np.zeros((n_codes, n_codes))
-        for c in range(k):
-            bent = u * share[:, c] * (1.0 - share[:, c])
-            if k > 2 or c == 0:
-                # Two classes have one curvature.
-                codes[:] = 0.0
-                couple(places, bent, codes)
-                codes += np.tril(codes, -1).T
+        bends = u[:, None] * share * (1.0 - share)
+        both = _coupling(places, bends[:, 0], n_codes) if k == 2 else None
+
+        def one_class(c: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+            bent = np.ascontiguousarray(bends[:, c])
+            # Two classes have one curvature.
+            codes = _coupling(places, bent, n_codes) if both is None else both
             levels = np.zeros((n_codes, d))
             levels[np.arange(n_codes), owner] = evidence.table.values[kept, c]
             dens = np.ascontiguousarray(entries[c, evidence.gaussian].T)
             by_code = np.zeros((n_codes, len(evidence.gaussian)))
             none = np.zeros(places.shape[1], dtype=np.uint64)
             scatter(places, none, dens * bent[:, None], by_code)
-            blocks[c] = _block(codes, levels, dens, by_code, bent, evidence, values)
-            blocks[c] += np.diag(ridge[1][c][self._inside])
-            self._outside[c] = 1.0 / np.sqrt(
-                np.maximum(ridge[1][c][~self._inside], 1e-6 * bent.sum())
-            )
-        self._own = _inverse_factor(blocks)
+            block = _block(codes, levels, dens, by_code, bent, evidence, values)
+            pull = ridge[1][c]
+            apart = np.maximum(pull[~self._inside], 1e-6 * bent.sum())
+            return _inverse_factor(block, pull[self._inside]), 1.0 / np.sqrt(apart)
+
+        found = run(one_class, range(k), thread_count(objective.n_jobs))
+        own, outside = zip(*found, strict=True)
+        self._own, self._outside = np.stack(own), np.stack(outside)
         centers = HierarchicalWeighting.centers(evidence)
         overall = np.einsum("cds,d->cs", entries, centers)[:, None]
         entries = np.concatenate([overall, entries], axis=1)
-        shared = _shared(entries, share, u) + np.diag(ridge[0])
-        self._common = _inverse_factor(shared[None])[0]
+        shared = _shared(entries, share, u)
+        self._common = _inverse_factor(shared, ridge[0])
 
     def weights(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
         """Turn a vector in these units into weights."""
@@ -205,11 +205,21 @@ def _shared(
     return out
 
 
-def _inverse_factor(blocks: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Inverses of the Cholesky factors of positive definite matrices, (K, p, p)."""
-    out = np.zeros_like(blocks)
-    for c, block in enumerate(blocks):
-        block = block + np.diag(1e-10 * (np.diag(block) + np.diag(block).mean()))
-        factor = cholesky(block, lower=True, check_finite=False)
-        out[c] = dtrtri(factor, lower=1)[0]
-    return out
+def _coupling(
+    places: NDArray[np.uint64], bent: NDArray[np.float64], n_codes: int
+) -> NDArray[np.float64]:
+    """Curvature that every two codes share, shape (V, V)."""
+    codes = np.zeros((n_codes, n_codes))
+    couple(places, np.ascontiguousarray(bent), codes)
+    codes += np.tril(codes, -1).T
+    return codes
+
+
+def _inverse_factor(
+    block: NDArray[np.float64], ridge: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Inverse of the Cholesky factor of a matrix with a ridge, shape (p, p)."""
+    diagonal = np.einsum("ii->i", block)
+    diagonal += ridge + 1e-10 * (diagonal + diagonal.mean())
+    factor = cholesky(block, lower=True, overwrite_a=True, check_finite=False)
+    return np.asarray(dtrtri(factor, lower=1, overwrite_c=1)[0])
