@@ -118,7 +118,13 @@ class DeepWeightedNB(FilteredNB):
 
 
 @preset(
-    {"n_trees": 10, "share": 0.5, "categories": "one-hot", "random_state": 0},
+    {
+        "n_trees": 10,
+        "share": 0.5,
+        "categories": "one-hot",
+        "random_state": 0,
+        "verbose": False,
+    },
     weighting="trees",
     smoothing="laplace",
     **_FIXED,
@@ -131,7 +137,7 @@ class TreeWeightedNB(FilteredNB):
     where :math:`d_{tj}` is the smallest depth at which tree t tests attribute j, 1 at
     the root; an attribute that no tree tests has weight 0. ``n_trees=1, share=None`` is
     TreeNB, one tree on all rows; see ``TreeWeighting`` for these and the settings
-    ``categories`` and ``random_state``.
+    ``categories``, ``random_state`` and ``verbose``.
 
     References
     ----------

@@ -78,9 +78,10 @@ class ShrinkageNB(WeightedNB):
     .. math:: \min\; -\sum_i u_i \log P(y_i \mid x_i) + \lambda_w \sum_k (w_k - c_k)^2
               + \lambda_V \sum V^2 + \lambda_U \sum U^2 + \lambda_b \sum b^2
 
-    The evidence :math:`e_k` of a category or bin is its log-likelihood
-    (:math:`c_k = 1`); a numeric column has its Gaussian log-density as a second view
-    (:math:`c_k = 0`). The problem is convex. With all strengths large the model is
+    The evidence :math:`e_k` of a category or bin is its log-likelihood. A numeric
+    column is seen in three ways: in MDL bins (:math:`c_k = 1`), by its Gaussian
+    log-density and in ten bins of equal frequency (:math:`c_k = 0`). The problem is
+    convex. With all strengths large the model is
     naive Bayes; each level, shared weight, class weight, value effect, opens only as
     far as the rows support it. A prediction stays a sum of contributions.
 
@@ -91,6 +92,9 @@ class ShrinkageNB(WeightedNB):
         cross-validated log-loss, with everything learned anew in each fold.
     intercept : float, default=0.5
         :math:`\lambda_b`.
+    overall : float, default=inf
+        Strength that holds an overall weight t at one, to which :math:`t c_k` the
+        shared weights are drawn; infinite for none. It did not help on average.
     grid : sequence of three floats each, default=None
         What "auto" chooses from, best from strong to weak; None is a grid of five.
     cv : int or list of (train, test), default=5

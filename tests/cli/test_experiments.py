@@ -11,9 +11,10 @@ from steelyard.cli.reproduce import PAPERS
 from steelyard.experiments import reproduction
 
 
-def test_methods_lists_every_method(run, run_json):
+def test_methods_lists_every_method(run, run_json, monkeypatch):
     rows = run_json("methods")
     assert rows == steelyard.methods().rows()
+    monkeypatch.setenv("COLUMNS", "200")  # so that no cell is broken into lines
     out = run("methods").out
     assert all(row["acronym"] in out and row["paper"] in out for row in rows)
 

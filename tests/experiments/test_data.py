@@ -108,9 +108,9 @@ def test_file_without_an_obvious_target_asks_for_one(tmp_path):
 
 def test_file_that_is_absent_names_its_neighbours(folder):
     with pytest.raises(FileNotFoundError, match=r"no file.*Close: 'weather\.arff'"):
-        load_dataset(folder / "wether.arff")
+        load_dataset(folder / "weatherx.arff")
     with pytest.raises(FileNotFoundError, match="its folder does not exist"):
-        load_dataset(folder / "no" / "wether.arff")
+        load_dataset(folder / "no" / "weatherx.arff")
 
 
 def test_file_of_no_known_kind_is_refused(tmp_path):

@@ -467,8 +467,8 @@ def test_csv_file_is_compared_by_its_path(tmp_path):
 
 def test_results_refuse_unknown_names_and_say_what_there_is(tmp_path):
     results = compare("NB", mixed(), folds=2, n_jobs=1)
-    with pytest.raises(ParameterError, match="no metric 'acuracy'"):
-        results.matrix("acuracy")
+    with pytest.raises(ParameterError, match="no metric 'accuracyy'"):
+        results.matrix("accuracyy")
     with pytest.raises(ParameterError, match="no fits of 'RNB' on 'mixed'"):
         results.values("accuracy", "mixed", "RNB")
     with pytest.raises(ParameterError, match="no field 'color'"):

@@ -22,7 +22,6 @@ from steelyard.counts import count
 from steelyard.exceptions import ParameterError
 from steelyard.folds import deal
 from steelyard.kernels import population as kernels
-from steelyard.problem import take_rows
 from steelyard.wrapped import Evolution, PopulationScorer, weighted_model
 
 
@@ -110,14 +109,14 @@ def test_population_is_judged_by_models_of_the_other_folds(numeric):
     for f in range(4):
         mine, rest = rows[fold == f], rows[fold != f]
         counts = count(
-            take_rows(training.codes, rest),
+            training.codes.take(rest),
             training.labels[rest],
             shares[fold != f],
             3,
         )
         for p, vector in enumerate(vectors):
             model = weighted_model(clf._estimation(), counts, training.classes, vector)
-            hits = model.predict(take_rows(training.codes, mine)) == y[mine]
+            hits = model.predict(training.codes.take(mine)) == y[mine]
             right[p] += (hits * shares[fold == f]).sum()
     np.testing.assert_array_equal(PopulationScorer(held).weight_right(vectors), right)
 

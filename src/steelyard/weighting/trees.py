@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from steelyard._progress import progress
 from steelyard._threads import run, thread_count
 from steelyard.exceptions import ParameterError
 from steelyard.instances import Task
@@ -44,6 +45,8 @@ class TreeWeighting(FilterWeighting):
         Seed of the samples and of the choice between equally good splits.
     prior_weight : bool, default=False
         Whether the log prior has a weight of its own.
+    verbose : bool, default=False
+        Whether to show how many trees have been grown.
 
     References
     ----------
@@ -58,12 +61,14 @@ class TreeWeighting(FilterWeighting):
         categories: str = "one-hot",
         random_state: Any = 0,
         prior_weight: bool = False,
+        verbose: bool = False,
     ) -> None:
         self.n_trees = n_trees
         self.share = share
         self.categories = categories
         self.random_state = random_state
         self.prior_weight = prior_weight
+        self.verbose = verbose
 
     def check_settings(self) -> None:
         """Raise a ``ParameterError`` if a setting has a value that is not allowed."""
@@ -110,7 +115,11 @@ class TreeWeighting(FilterWeighting):
             tree.fit(inputs, task.labels, sample_weight=samples[t])
             return depth_weights(tree.tree_, owner, len(task.codes.schema))
 
-        found = list(run(grow, range(len(seeds)), thread_count(task.n_jobs)))
+        found = []
+        with progress("trees", len(seeds), bool(self.verbose)) as advance:
+            for one in run(grow, range(len(seeds)), thread_count(task.n_jobs)):
+                found.append(one)
+                advance("")
         return np.asarray(np.mean(found, axis=0))
 
     def _inputs(self, task: Task) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
