@@ -124,6 +124,13 @@ class TableSchema:
         ]
 
     @cached_property
+    def is_first_view(self) -> NDArray[np.bool_]:
+        """Whether each attribute is the first that reads its column, shape (d,)."""
+        first = np.zeros(len(self), dtype=bool)
+        first[np.unique(self.columns, return_index=True)[1]] = True
+        return first
+
+    @cached_property
     def names(self) -> list[str] | None:
         """Column names, None for a table without them."""
         by_column = {
@@ -175,13 +182,15 @@ class TableSchema:
 
         The second and later views of a column say which they are.
         """
-        seen: dict[int, int] = {}
-        labels = []
-        for column, feature in zip(self.columns, self.features, strict=True):
+        bins: dict[int, int] = {}
+        labels: list[str] = []
+        for column, feature, is_first in zip(
+            self.columns, self.features, self.is_first_view, strict=True
+        ):
             name = feature.name if feature.name is not None else f"x{column}"
-            number = seen[column] = seen.get(column, 0) + 1
-            what = f"bins {number}" if feature.is_coded else "density"
-            labels.append(name if number == 1 else f"{name} ({what})")
+            bins[column] = bins.get(column, 0) + feature.is_coded
+            what = f"bins {bins[column]}" if feature.is_coded else "density"
+            labels.append(name if is_first else f"{name} ({what})")
         return labels
 
     def with_feature(self, position: int, **changes: Any) -> TableSchema:

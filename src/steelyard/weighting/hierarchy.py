@@ -164,9 +164,7 @@ class HierarchicalWeighting(Weighting):
     @staticmethod
     def centers(evidence: Evidence) -> NDArray[np.float64]:
         """Return what shared weights are drawn to, at an overall weight of one."""
-        columns = evidence.schema.columns
-        first = [columns.index(column) == k for k, column in enumerate(columns)]
-        return np.array(first, dtype=np.float64)
+        return evidence.schema.is_first_view.astype(np.float64)
 
     def _shared(self, level: _Levels, evidence: Evidence) -> NDArray[np.float64]:
         """Shared weights of all views: the overall weight and what they differ by."""
