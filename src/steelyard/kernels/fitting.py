@@ -8,6 +8,7 @@ gradient of any kind of weight.
 Shapes: ``values (n, b)`` unsigned codes in C order, ``starts (b,)`` uint64, ``y (n,)``
 uint32, ``weights (n,)`` or empty for ones. ``kind`` chooses the loss: 0 deviance with
 multiplier ``a``, 1 squared error (``a`` = 1 for the printed gradient), 2 exponential.
+Scores that overflow give a loss that is no number, which solvers take as a failed step.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ def _odds_loss(f, positive, kind, a):
     return e * (1.0 + over + 0.5 * over * over), -s * e * (1.0 + over)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def evaluate_two(values, starts, table, odds, y, weights, kind, a, slope, counts):
     """Loss of two classes: table (V,), odds (n,) -> slope (n,), counts (V,) +=.
 
@@ -180,7 +181,7 @@ def _posterior(s, a):
     return a * top + math.log(total)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def evaluate_many(values, starts, table, scores, y, weights, kind, a, counts):
     """Loss of many classes: table (V, K), counts (V, K) +=; returns the loss.
 
@@ -239,7 +240,7 @@ def evaluate_many(values, starts, table, scores, y, weights, kind, a, counts):
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def evaluate_mixture(values, starts, table, scores, y, weights, alpha, printed, counts):
     """Squared error of a mixture of two posteriors, for many classes.
 
@@ -278,7 +279,7 @@ def evaluate_mixture(values, starts, table, scores, y, weights, alpha, printed, 
     return total, d_alpha
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def evaluate_mixture_two(
     values, starts, table, odds, y, weights, alpha, printed, counts
 ):

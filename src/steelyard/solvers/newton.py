@@ -118,6 +118,10 @@ class Newton(Solver):
                 status = stopped
                 break
             direction, promised = state.direction()
+            if not np.isfinite(promised):
+                # Likelihoods so far apart that their squares overflow.
+                status = "stalled"
+                break
             last = promised <= state.enough(self.tol) and not state.is_damped
             if last and state.is_rough:
                 # The sampled model is no guide to a step as small as this.
