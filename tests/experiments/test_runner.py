@@ -511,3 +511,8 @@ def test_progress_is_drawn_on_a_terminal():
 def test_progress_is_silent_where_there_is_no_terminal(capsys):
     compare("NB", mixed(), folds=2, n_jobs=1, progress=True)
     assert capsys.readouterr().err == ""
+
+
+def test_all_methods_can_stand_among_others():
+    every = list(resolve_methods("all"))
+    assert list(resolve_methods(["all", "SVM"])) == [*every, "SVM"]

@@ -105,7 +105,7 @@ def _run(arguments: argparse.Namespace) -> None:
     if not methods:
         methods = list(dict.fromkeys(["NB", default_method()]))
     results = compare(
-        "all" if methods == ["all"] else methods,
+        methods,
         [_data_set(name, arguments) for name in arguments.datasets],
         protocol=names_of(arguments.protocol) or "honest",
         folds=arguments.folds,

@@ -200,11 +200,13 @@ def resolve_methods(methods: Any) -> dict[str, Any]:
 def _pairs(chosen: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(chosen, Mapping):
         chosen = list(chosen.items())
-    elif isinstance(chosen, str) and chosen == "all":
-        chosen = [entry.acronym for entry in methods()]
     elif _is_pair(chosen) or not isinstance(chosen, (list, tuple)):
         chosen = [chosen]
+    every = [entry.acronym for entry in methods()]
     for entry in chosen:
+        if isinstance(entry, str) and entry == "all":
+            yield from map(_by_name, every)
+            continue
         if isinstance(entry, str):
             yield _by_name(entry)
             continue
