@@ -20,6 +20,10 @@ __all__ = ["Objective", "Penalty"]
 
 # Rows from which a sampled Hessian is made: about fifty per attribute.
 _SAMPLE_PER_FEATURE = 50
+# Below so many rows a pass costs little more than the sample: 30 rows do, and one pass
+# more now and then.
+_SAMPLE_PER_FEATURE_FEW = 30
+_FEW_ROWS = 300_000
 _SAMPLE_PER_FEATURE_MIXED = 40
 _SAMPLE_LEAST = 1_000
 _SAMPLE_MOST = 10_000
@@ -371,6 +375,8 @@ class Objective:
         """Rows that a sampled Hessian is made from."""
         d = self.evidence.n_features
         per_feature = _SAMPLE_PER_FEATURE
+        if self.rows.n_rows < _FEW_ROWS:
+            per_feature = _SAMPLE_PER_FEATURE_FEW
         if self.weighting.is_mixture:
             # Gauss-Newton steps are rough anyway, and this Hessian costs most.
             per_feature = _SAMPLE_PER_FEATURE_MIXED
