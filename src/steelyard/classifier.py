@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from copy import copy
-from numbers import Real
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +12,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from steelyard._validation import check_number
 from steelyard.counts import Counts
 from steelyard.estimation import Estimation
-from steelyard.exceptions import ParameterError, TableError
+from steelyard.exceptions import TableError
 from steelyard.instances import Task
 from steelyard.model import NBModel
 from steelyard.proba import resolve_smoothing
@@ -229,19 +229,10 @@ class BaseNB(ClassifierMixin, BaseEstimator):
 
     def _estimation(self) -> Estimation:
         """How counts become probabilities, by the settings; refuses wrong ones."""
-        floor = self.variance_floor
-        if (
-            not isinstance(floor, Real)
-            or isinstance(floor, bool)
-            or not 0 <= float(floor) < np.inf
-        ):
-            raise ParameterError(
-                "The 'variance_floor' parameter must be a float in the range [0, inf). "
-                f"Got {floor!r} instead."
-            )
+        floor = check_number(self, "variance_floor", np.inf)
         smoothing = resolve_smoothing(self.smoothing)
         unbiased = getattr(self, "variance", "population") == "sample"
-        return Estimation(smoothing, self.prior, float(floor), unbiased)
+        return Estimation(smoothing, self.prior, floor, unbiased)
 
     def _task(self, training: Training) -> Task:
         """Return the encoded rows, with the way from their counts to a model."""

@@ -18,8 +18,7 @@ __all__ = ["Counts", "Moments", "count"]
 
 # Counts of one block of rows; half the width keeps the tables of ten classes in the L1
 # cache (2.3 against 2.9 ms for 100,000 x 50).
-_NARROW = np.dtype(np.int32)
-_WIDE = {_NARROW: np.dtype(np.int64)}
+_NARROW = np.int32
 
 
 @dataclass(frozen=True)
@@ -211,7 +210,7 @@ class _Part:
 
     def add(self, other: _Part) -> _Part:
         hists = [
-            mine.astype(_WIDE.get(mine.dtype, mine.dtype), copy=False)
+            mine.astype(np.int64) if mine.dtype == _NARROW else mine
             for mine in self.hists
         ]
         for mine, others in zip(hists, other.hists, strict=True):

@@ -16,7 +16,8 @@ from steelyard.estimation import Estimation
 from steelyard.exceptions import ParameterError
 from steelyard.losses import DevianceLoss, ExponentialLoss
 from steelyard.model import NBModel
-from steelyard.objective import Objective, Penalty
+from steelyard.objective import Objective
+from steelyard.penalty import Penalty
 from steelyard.proba import GaussianTable
 from steelyard.solvers import Fixed, Solution, keeps_growing, resolve_solver
 from steelyard.table.schema import TableSchema

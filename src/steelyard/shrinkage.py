@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,10 @@ from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 from sklearn.utils import check_random_state
 
+from steelyard._validation import check_number
 from steelyard.exceptions import ParameterError
 from steelyard.folds import deal
-from steelyard.objective import Penalty
+from steelyard.penalty import Penalty
 from steelyard.solvers import LBFGS
 from steelyard.table.codes import Codes
 from steelyard.table.columns import as_table
@@ -398,12 +399,7 @@ class ShrinkageNB(WeightedNB):
     def _check_settings(self) -> None:
         super()._check_settings()
         _check_cv(self.cv)
-        fine = isinstance(self.intercept, Real) and not isinstance(self.intercept, bool)
-        if not fine or not 0.0 <= float(self.intercept) < np.inf:
-            raise ParameterError(
-                "The 'intercept' parameter of ShrinkageNB must be a float in the range "
-                f"[0, inf). Got {self.intercept!r} instead."
-            )
+        check_number(self, "intercept", np.inf)
 
 
 def _rows_among(place: NDArray[np.int64], rows: Any) -> NDArray[np.int64]:

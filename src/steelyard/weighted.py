@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from steelyard._validation import check_choice, warn_user
+from steelyard._validation import check_choice, check_number, warn_user
 from steelyard.classifier import BaseNB
 from steelyard.composite import PairwiseModel
 from steelyard.counts import Counts
@@ -19,7 +19,8 @@ from steelyard.exceptions import ParameterError
 from steelyard.instances import HardRows, Learned, Task, resolve_instances
 from steelyard.losses import BrierLoss, resolve_loss
 from steelyard.losses.base import softmax
-from steelyard.objective import Objective, Penalty
+from steelyard.objective import Objective
+from steelyard.penalty import Penalty
 from steelyard.proba import estimate_prior, resolve_smoothing
 from steelyard.problem import Problem, attribute_bounds, make_penalty
 from steelyard.rows import prepare_rows
@@ -428,14 +429,8 @@ class WeightedNB(HardRows, BaseNB):
                     f"The {name!r} parameter of {type(self).__name__} must be True or "
                     f"False. Got {getattr(self, name)!r} instead."
                 )
-        for name, least in (("lam", 0.0), ("tol", 0.0), ("variance_floor", 0.0)):
-            value = getattr(self, name)
-            fine = isinstance(value, Real) and not isinstance(value, bool)
-            if not fine or not least <= float(value) < np.inf:
-                raise ParameterError(
-                    f"The {name!r} parameter of {type(self).__name__} must be a float "
-                    f"in the range [0, inf). Got {value!r} instead."
-                )
+        for name in ("lam", "tol"):
+            check_number(self, name, np.inf)
         if not isinstance(self.center, Real) or not np.isfinite(float(self.center)):
             raise ParameterError(
                 f"The 'center' parameter must be a finite number. Got {self.center!r} "

@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -178,7 +179,12 @@ def test_an_interrupt_inside_a_callback_of_compiled_code_is_not_lost(monkeypatch
         raise ValueError("The interrupt was lost.")
 
     monkeypatch.setattr(steelyard, "methods", methods)
-    done = run("methods")
+    # A shell starts jobs in the background without this handler.
+    earlier = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        done = run("methods")
+    finally:
+        signal.signal(signal.SIGINT, earlier)
     assert (done.status, done.err) == (130, "Interrupted.\n")
 
 

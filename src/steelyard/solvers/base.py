@@ -69,6 +69,25 @@ class Solver(BaseEstimator):
         raise NotImplementedError
 
 
+def note_iteration(
+    records: list[dict[str, Any]],
+    objective: Objective,
+    value: float,
+    gradient: NDArray[np.float64],
+    step: float | None = None,
+) -> None:
+    """Add the record of an iteration: value, largest gradient entry, step, passes."""
+    records.append(
+        {
+            "iteration": len(records) + 1,
+            "objective": value,
+            "gradient": float(np.abs(gradient).max(initial=0.0)),
+            "step": step,
+            "evaluations": objective.n_evaluations,
+        }
+    )
+
+
 def projected_gradient(
     weights: NDArray[np.float64],
     gradient: NDArray[np.float64],

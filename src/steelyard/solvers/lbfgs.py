@@ -14,6 +14,7 @@ from steelyard.solvers.base import (
     Solver,
     Status,
     is_flat,
+    note_iteration,
     projected_gradient,
     runaway,
 )
@@ -88,15 +89,7 @@ class LBFGS(Solver):
             value = float(intermediate_result.fun) / scale
             gradient = best["gradient"]
             step = projected_gradient(x, gradient, lower, upper)
-            records.append(
-                {
-                    "iteration": len(records) + 1,
-                    "objective": value,
-                    "gradient": float(np.abs(step).max(initial=0.0)),
-                    "step": None,
-                    "evaluations": objective.n_evaluations,
-                }
-            )
+            note_iteration(records, objective, value, step)
             stopped = runaway(objective, value, lower, upper)
             if stopped and self.gradient_tol is None:
                 best["status"] = stopped
@@ -192,15 +185,7 @@ class LBFGS(Solver):
 
         def callback(intermediate_result: Any) -> None:
             value = float(intermediate_result.fun)
-            records.append(
-                {
-                    "iteration": len(records) + 1,
-                    "objective": value,
-                    "gradient": float(np.abs(last["plain"]).max(initial=0.0)),
-                    "step": None,
-                    "evaluations": objective.n_evaluations,
-                }
-            )
+            note_iteration(records, objective, value, last["plain"])
             promised = 0.5 * float(last["own"] @ last["own"])
             if promised <= self.tol * max(value, 1e-300):
                 raise StopIteration

@@ -15,6 +15,7 @@ from steelyard.solvers.base import (
     Solver,
     Status,
     is_flat,
+    note_iteration,
     projected_gradient,
     runaway,
 )
@@ -336,15 +337,7 @@ class _State:
 
     def _note(self, step: float) -> None:
         move = projected_gradient(self.weights, self.gradient, self._lower, self._upper)
-        self.records.append(
-            {
-                "iteration": len(self.records) + 1,
-                "objective": self.value,
-                "gradient": float(np.abs(move).max(initial=0.0)),
-                "step": step,
-                "evaluations": self._objective.n_evaluations,
-            }
-        )
+        note_iteration(self.records, self._objective, self.value, move, step)
 
 
 def bfgs(

@@ -11,10 +11,16 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from steelyard._threads import row_blocks, run, thread_count
+from steelyard._threads import run, thread_count
 from steelyard._validation import check_choice, check_n_jobs, warn_user
 from steelyard.exceptions import ColumnError, ParameterError
-from steelyard.table.bytes import as_byte_matrix, look_up_of, observed_values
+from steelyard.table.assembly import (
+    Assembly,
+    byte_codes,
+    is_plain_matrix,
+    matrix_codes,
+)
+from steelyard.table.bytes import as_byte_matrix, observed_values
 from steelyard.table.cells import (
     bins_of,
     check_cells,
@@ -26,7 +32,7 @@ from steelyard.table.cells import (
     numbers_of,
     on_grid,
 )
-from steelyard.table.codes import CodeBlock, Codes
+from steelyard.table.codes import Codes
 from steelyard.table.columns import Column, Table, as_table
 from steelyard.table.discretizers import Discretizer
 from steelyard.table.identifiers import suspicion, warn_identifiers
@@ -201,12 +207,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             if codes is not None:
                 return codes
         plain = not categorical and all(ways == ("gaussian",) for ways in treatments)
-        if plain and self.missing != "impute" and _is_plain_matrix(table):
+        if plain and self.missing != "impute" and is_plain_matrix(table):
             words = [column.cells for column in table.columns]
             self.schema_ = TableSchema(
                 tuple(FeatureSchema(None, "gaussian", word) for word in words)
             )
-            return _matrix_codes(self.schema_, table)
+            return matrix_codes(self.schema_, table)
 
         # A numeric column may be seen in several ways, each an attribute of its own.
         views = [
@@ -227,7 +233,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             return self._learn_numbers(column, name, treatment, y, n_classes, weights)
 
         learned = run(learn_view, views, thread_count(self.n_jobs))
-        features, assembly = [], _Assembly(table, len(views))
+        features, assembly = [], Assembly(table, len(views))
         suspects: dict[int, str | None] = {}
         for k, (feature, cells, suspect) in enumerate(learned):
             j = views[k][0]
@@ -250,11 +256,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             if found is not None:
                 for feature, column in zip(schema.features, columns, strict=True):
                     check_cells(feature, column)
-                return _byte_codes(schema, *found)
+                return byte_codes(schema, *found)
         plain = all(f.kind == "gaussian" and f.fill is None for f in schema.features)
-        if plain and _is_plain_matrix(table):
-            return _matrix_codes(schema, table)
-        assembly = _Assembly(table, len(schema.coded))
+        if plain and is_plain_matrix(table):
+            return matrix_codes(schema, table)
+        assembly = Assembly(table, len(schema.coded))
         of = schema.columns
 
         def encode_one(k: int) -> NDArray[Any]:
@@ -356,7 +362,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 for column, feature in zip(table.columns, features, strict=True)
             ],
         )
-        return _byte_codes(self.schema_, *found, all_known=True)
+        return byte_codes(self.schema_, *found, all_known=True)
 
     def _learn_categories(
         self, column: Column, name: str | None, weights: NDArray[np.float64] | None
@@ -433,71 +439,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             code = int(np.searchsorted(edges, fill, side="left")) + 1
             feature = replace(feature, fill=code)
         return feature, codes, suspect
-
-
-class _Assembly:
-    """Collects the columns of a table into as few blocks as their types allow.
-
-    All one-byte columns share one array in Fortran order; memory that is set aside but
-    never written is never handed out by the system.
-    """
-
-    def __init__(self, table: Table, most: int) -> None:
-        self._table = table
-        self._bytes = np.empty((table.n_rows, most), dtype=np.uint8, order="F")
-        self._byte_features: list[int] = []
-        self._wide: list[CodeBlock] = []
-        self._numbers: list[NDArray[np.float64]] = []
-
-    def add(self, position: int, feature: FeatureSchema, cells: NDArray[Any]) -> None:
-        if not feature.is_coded:
-            self._numbers.append(cells)
-        elif cells.dtype == np.uint8:
-            self._bytes[:, len(self._byte_features)] = cells
-            self._byte_features.append(position)
-        else:
-            block = np.array([position], dtype=np.int64)
-            self._wide.append(CodeBlock(cells[:, None], block))
-
-    def finish(self, schema: TableSchema) -> Codes:
-        blocks = list(self._wide)
-        if self._byte_features:
-            values = self._bytes[:, : len(self._byte_features)]
-            features = np.array(self._byte_features, dtype=np.int64)
-            blocks.insert(0, CodeBlock(values, features))
-        numbers = tuple(self._numbers)
-        return Codes(schema, self._table.n_rows, tuple(blocks), numbers)
-
-
-def _is_plain_matrix(table: Table) -> bool:
-    """Whether a table is one float64 array, which densities can read as it is."""
-    return table.matrix is not None and table.matrix.dtype == np.float64
-
-
-def _matrix_codes(schema: TableSchema, table: Table) -> Codes:
-    """Take a table of Gaussian attributes without copying it."""
-    assert table.matrix is not None
-    for rows in row_blocks(table.n_rows):
-        infinite = np.isinf(table.matrix[rows])
-        if infinite.any():
-            column = table.columns[int(np.flatnonzero(infinite.any(axis=0))[0])]
-            numbers_of(column)  # raises, and says where
-    return Codes(schema, table.n_rows, (), table.matrix)
-
-
-def _byte_codes(
-    schema: TableSchema,
-    matrix: NDArray[Any],
-    lows: NDArray[np.int64],
-    all_known: bool = False,
-) -> Codes:
-    """Take a matrix of bytes as codes; ``all_known`` if it holds no other values."""
-    look_up = look_up_of(schema, matrix.dtype, lows)
-    features = np.arange(len(schema), dtype=np.int64)
-    last = int(np.flatnonzero(look_up.any(axis=0)).max(initial=-1))
-    n_bytes = last + 1 if all_known else 256
-    block = CodeBlock(matrix.view(np.uint8), features, look_up, n_bytes)
-    return Codes(schema, matrix.shape[0], (block,))
 
 
 def _names_message(extra: list[str], lacking: list[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 
 from steelyard._progress import progress
 from steelyard._threads import run, thread_count
+from steelyard._validation import check_whole
 from steelyard.exceptions import ParameterError
 from steelyard.instances import Task
 from steelyard.table.schema import FeatureSchema
@@ -72,14 +73,7 @@ class TreeWeighting(FilterWeighting):
 
     def check_settings(self) -> None:
         """Raise a ``ParameterError`` if a setting has a value that is not allowed."""
-        whole = isinstance(self.n_trees, Integral) and not isinstance(
-            self.n_trees, bool
-        )
-        if not whole or self.n_trees < 1:
-            raise ParameterError(
-                "The 'n_trees' parameter must be a whole number of at least 1. Got "
-                f"{self.n_trees!r} instead."
-            )
+        check_whole(self, "n_trees", 1)
         real = isinstance(self.share, Real) and not isinstance(self.share, bool)
         if self.share is not None and not (real and 0.0 < float(self.share) <= 1.0):
             raise ParameterError(
