@@ -152,6 +152,7 @@ def test_a_missing_package_is_named_with_its_extra(
 def test_interrupt_ends_with_status_130_and_no_traceback():
     code = (
         "import os, signal, sys, time\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "import steelyard.experiments.demo as demo\n"
         "from steelyard.cli import main\n"
         "def interrupted():\n"
