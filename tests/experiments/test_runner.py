@@ -1,12 +1,8 @@
-"""Comparisons: the same folds, every fit a row, interrupted and resumed."""
+"""Comparisons: the same folds, every fit a row, parts of runs completed."""
 
 import errno
 import io
 import os
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +21,7 @@ from steelyard.experiments import journal as journals
 from steelyard.experiments._progress import Progress
 from steelyard.experiments._work import Task, split_rows
 from steelyard.experiments.data import DataSet, load_dataset
-from steelyard.experiments.journal import JournalError, read_journal
+from steelyard.experiments.journal import JournalError
 from steelyard.experiments.protocols import PROTOCOLS, discretize_whole
 from steelyard.experiments.results import COLUMNS, Results
 from steelyard.experiments.runner import compare, resolve_methods
@@ -112,6 +108,31 @@ def test_number_of_processes_does_not_matter_even_if_one_of_them_dies(tmp_path):
     assert (died["dataset"], died["fold"]) == ("mixed", 0)
     assert "process died" in died["error"]
     assert timeless(Results.from_journal(path)) == timeless(two)
+
+
+class OnlyOnce(Failing):
+    """Ends the process when it is fitted again to as many rows."""
+
+    def __init__(self, folder=None):
+        self.folder = folder
+
+    def fit(self, X, y):
+        mark = Path(self.folder) / f"{len(X)}"
+        if mark.exists():
+            os._exit(1)
+        mark.touch()
+        self.classes_ = np.unique(y)
+        return self
+
+
+@pytest.mark.slow
+def test_a_fit_that_is_in_the_journal_is_not_run_again_when_a_worker_dies(tmp_path):
+    # 61 rows in two folds: 30 training rows, then 31.
+    methods = [("once", OnlyOnce(tmp_path)), ("deadly", Failing(30, deadly=True))]
+    path = tmp_path / "r.jsonl"
+    results = compare(methods, mixed(61), folds=2, n_jobs=2, journal=path)
+    assert [row["method"] for row in results.failures] == ["deadly"]
+    assert timeless(Results.from_journal(path)) == timeless(results)
 
 
 def test_failing_fit_is_a_row_with_its_error_and_the_others_go_on():
@@ -314,81 +335,6 @@ def test_full_disk_ends_the_run_and_keeps_what_was_written(tmp_path, monkeypatch
             compare("NB", mixed(), folds=2, journal=path, n_jobs=1)
     assert path.read_bytes() == b"".join(lines[:2])
     assert len(compare("NB", mixed(), folds=2, journal=path, n_jobs=1)) == 2
-
-
-# ------------------------------------------------------------------- kill and control-C
-
-SCRIPT = """
-import sys, time
-import numpy as np
-from sklearn.linear_model import LogisticRegression
-from steelyard.experiments.runner import compare
-
-class Slow(LogisticRegression):
-    def fit(self, X, y):
-        time.sleep(0.05)
-        return super().fit(X, y)
-
-if __name__ == "__main__":
-    methods = ["NB", ("slow", Slow(max_iter=500)), "SVM"]
-    try:
-        compare(methods, ["sklearn:iris", "sklearn:wine"], folds=5, n_jobs=2,
-                journal=sys.argv[1], progress=False)
-    except KeyboardInterrupt:
-        sys.exit(130)
-"""
-
-
-def launch(tmp_path, path):
-    script = tmp_path / "script.py"
-    script.write_text(SCRIPT)
-    with (tmp_path / "noise").open("wb") as noise:
-        return subprocess.Popen(
-            [sys.executable, str(script), str(path)],
-            stderr=noise,
-            start_new_session=True,
-        )
-
-
-def wait_for_growth(path, process, lines):
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline and process.poll() is None:
-        if path.exists() and path.read_bytes().count(b"\n") >= lines:
-            return
-        time.sleep(0.005)
-
-
-def wait_until_still(path):
-    """Wait until nobody writes any more; a fit takes a fraction of that time."""
-    deadline = time.monotonic() + 60
-    size = -1
-    while size != path.stat().st_size:
-        assert time.monotonic() < deadline
-        size = path.stat().st_size
-        time.sleep(1.5)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
-def test_run_that_is_killed_and_interrupted_ends_with_the_same_table(tmp_path):
-    path = tmp_path / "r.jsonl"
-    for signum, status in ((signal.SIGKILL, -signal.SIGKILL), (signal.SIGINT, 130)):
-        before = path.read_bytes().count(b"\n") if path.exists() else 0
-        process = launch(tmp_path, path)
-        wait_for_growth(path, process, before + 5)
-        if signum == signal.SIGKILL:
-            # Workers notice that they are alone, and leave.
-            process.kill()
-        else:
-            os.killpg(process.pid, signum)
-        assert process.wait(timeout=60) == status
-        wait_until_still(path)
-        assert 0 < len(read_journal(path)[1]) < 30
-    assert (tmp_path / "noise").read_bytes() == b""
-    assert launch(tmp_path, path).wait() == 0
-    methods = ["NB", ("slow", LogisticRegression(max_iter=500)), "SVM"]
-    expected = compare(methods, ["sklearn:iris", "sklearn:wine"], folds=5, n_jobs=1)
-    assert timeless(Results.from_journal(path)) == timeless(expected)
 
 
 # ----------------------------------------------------------------------------- settings

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import steelyard
 from steelyard import LazyAttributeInstanceNB, LocallyWeightedNB, NaiveBayes
 from steelyard.exceptions import ParameterError
-from steelyard.lazy import KERNELS
+from steelyard.lazy_models import KERNELS
 
 WEIGHT = {
     "linear": lambda s: 1.0001 - s,
@@ -429,7 +429,7 @@ def test_counts_of_pairs_give_the_scores_that_scanning_rows_gives(monkeypatch):
     clf = steelyard.method("AIWNB-L").fit(X, y, sample_weight=rng.random(120))
     by_pairs = clf.predict_log_proba(X)
     assert clf.model_._pairs is not None
-    monkeypatch.setattr("steelyard.lazy._MOST_PAIRS", 0)
+    monkeypatch.setattr("steelyard.lazy_models._MOST_PAIRS", 0)
     again = copy.deepcopy(clf)
     again.model_.__dict__.pop("_pairs")
     by_rows = again.predict_log_proba(X)

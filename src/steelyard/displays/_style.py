@@ -1,4 +1,4 @@
-"""What all pictures share: colours, axes, and labels that do not overlap."""
+"""What all pictures share: colours, sides, and labels that do not overlap."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ __all__ = [
     "LINES",
     "PALE",
     "bare",
+    "behind",
     "label",
-    "new_axes",
     "pyplot",
     "spread",
     "text_width",
@@ -50,18 +50,17 @@ def pyplot() -> Any:
     return plt
 
 
-def new_axes(ax: Any, width: float, height: float) -> Any:
-    """Return the user's axes, or new ones of a size in inches."""
-    if ax is not None:
-        return ax
-    plt = pyplot()
-    _, ax = plt.subplots(figsize=(width, height), layout="constrained")
-    return ax
-
-
 def bare(ax: Any, *sides: str) -> None:
     """Remove the frame on some sides."""
     ax.spines[list(sides)].set_visible(False)
+
+
+def behind(ax: Any) -> Any:
+    """Return axes with a scale of their own, which lie behind the given ones."""
+    beside = ax.twinx()
+    ax.set_zorder(beside.get_zorder() + 1)
+    ax.patch.set_visible(False)
+    return beside
 
 
 def label(text: Any, width: int) -> str:

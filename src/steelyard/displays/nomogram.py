@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from steelyard.displays._base import Display
 from steelyard.displays._style import (
     AGAINST,
     FOR,
@@ -13,7 +14,6 @@ from steelyard.displays._style import (
     PALE,
     bare,
     label,
-    new_axes,
     pyplot,
     text_width,
 )
@@ -29,7 +29,7 @@ _SMALL = 6.5
 _LEVELS = (0.30, -0.36)
 
 
-class NomogramDisplay:
+class NomogramDisplay(Display):
     """A nomogram: values as dots on a common scale, a sum, and its probability.
 
     With two classes the scale is log-odds of the second class, and the two lowest
@@ -137,19 +137,8 @@ class NomogramDisplay:
         """
         return cls(explanation, target, max_attributes, row).plot(ax=ax)
 
-    def plot(self, *, ax: Any = None) -> NomogramDisplay:
-        """Draw the nomogram.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure if not given.
-
-        Returns
-        -------
-        NomogramDisplay
-            Itself.
-        """
+    def _draw(self, ax: Any) -> None:
+        """Draw the nomogram."""
         found = self.explanation
         if found.base is None:
             raise ParameterError(
@@ -168,8 +157,7 @@ class NomogramDisplay:
         names = [label(found.attributes[j], 34) for j in chosen]
         n_rows = len(lines) + 1
         height = 1.3 + 0.44 * n_rows + (0.9 if two else 0.0)
-        self.ax_ = ax = new_axes(ax, width, height)
-        self.figure_ = ax.figure
+        ax = self._axes(ax, width, height)
         amounts = np.concatenate([line.amounts for line in lines])
         finite = amounts[np.isfinite(amounts)]
         shown_base = base if np.isfinite(base) else 0.0
@@ -214,7 +202,6 @@ class NomogramDisplay:
         left, right = label(other, 40), label(found.classes[c], 40)
         ax.set_xlabel(f"← {left} · evidence in log-odds · {right} →")
         bare(ax, "right", "left", "bottom")
-        return self
 
     def _target(self, found: GlobalExplanation) -> int:
         known = found.classes.tolist()

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from steelyard.displays._style import LINES, PALE, bare, label, new_axes, spread
+from steelyard.displays._base import Display
+from steelyard.displays._style import LINES, PALE, bare, label, spread
 from steelyard.exceptions import ParameterError
 
 __all__ = ["RegularizationPathDisplay", "WeightPath", "regularization_path"]
@@ -119,7 +120,7 @@ def _flat_weights(clf: Any) -> tuple[NDArray[np.float64], list[str]]:
     )
 
 
-class RegularizationPathDisplay:
+class RegularizationPathDisplay(Display):
     """Weights as lines over a setting.
 
     Parameters
@@ -178,21 +179,9 @@ class RegularizationPathDisplay:
         found = regularization_path(clf, X, y, path=path, parameter=parameter)
         return cls(found, max_named).plot(ax=ax)
 
-    def plot(self, *, ax: Any = None) -> RegularizationPathDisplay:
-        """Draw the lines.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure if not given.
-
-        Returns
-        -------
-        RegularizationPathDisplay
-            Itself.
-        """
-        self.ax_ = ax = new_axes(ax, 8.4, 4.8)
-        self.figure_ = ax.figure
+    def _draw(self, ax: Any) -> None:
+        """Draw the lines."""
+        ax = self._axes(ax, 8.4, 4.8)
         values, weights = self.path.values, self.path.weights
         moved = np.ptp(weights, axis=0)
         named = np.argsort(-moved, kind="stable")[: self.max_named].tolist()
@@ -232,4 +221,3 @@ class RegularizationPathDisplay:
         ax.set_ylabel("weight")
         ax.set_xlabel(self.path.parameter)
         bare(ax, "top", "left")
-        return self

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.displays._style import FOR, INK, PALE, bare, label, new_axes
+from steelyard.displays._base import Display
+from steelyard.displays._style import FOR, INK, PALE, bare, behind, label
 from steelyard.exceptions import ParameterError
 
 __all__ = ["ReliabilityDisplay"]
 
 
-class ReliabilityDisplay:
+class ReliabilityDisplay(Display):
     r"""Observed frequency against predicted probability, with Wilson's intervals.
 
     The expected calibration error is :math:`\sum_b (n_b / n) |f_b - \bar p_b|` over
@@ -107,21 +108,9 @@ class ReliabilityDisplay:
         own = proba[:, known.index(target)]
         return cls(own, truth == target, n_bins, str(target)).plot(ax=ax)
 
-    def plot(self, *, ax: Any = None) -> ReliabilityDisplay:
-        """Draw the diagram.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure if not given.
-
-        Returns
-        -------
-        ReliabilityDisplay
-            Itself.
-        """
-        self.ax_ = ax = new_axes(ax, 5.2, 5.2)
-        self.figure_ = ax.figure
+    def _draw(self, ax: Any) -> None:
+        """Draw the diagram."""
+        ax = self._axes(ax, 5.2, 5.2)
         groups = self._groups()
         n = len(self.proba)
         mean = np.array([self.proba[rows].mean() for rows in groups])
@@ -130,7 +119,7 @@ class ReliabilityDisplay:
         self.error_ = float((size / n) @ np.abs(share - mean))
         low, high = _wilson(share, size)
         ax.plot([0, 1], [0, 1], color=PALE, linewidth=1.5, zorder=0)
-        beside = ax.twinx()
+        beside = behind(ax)
         bins = np.linspace(0.0, 1.0, 21)
         rows, _ = np.histogram(self.proba, bins)
         beside.bar(bins[:-1] + 0.025, rows, 0.048, color=PALE, zorder=0)
@@ -138,8 +127,6 @@ class ReliabilityDisplay:
         beside.set_ylim(0.0, 5.0 * top)
         beside.set_yticks([0, top], ["0", f"{top}"])
         beside.set_ylabel("rows", loc="bottom")
-        ax.set_zorder(beside.get_zorder() + 1)
-        ax.patch.set_visible(False)
         ax.errorbar(
             mean,
             share,
@@ -161,7 +148,6 @@ class ReliabilityDisplay:
         )
         bare(ax, "top", "right")
         bare(beside, "top", "left")
-        return self
 
     def _groups(self) -> list[NDArray[np.int64]]:
         """Rows by rising probability, equal ones together."""

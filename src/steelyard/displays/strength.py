@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.displays._style import FOR, INK, LINES, PALE, bare, new_axes
+from steelyard.displays._base import Display
+from steelyard.displays._style import FOR, INK, LINES, PALE, bare, behind
 from steelyard.exceptions import ParameterError
 
 __all__ = ["StrengthPathDisplay"]
 
 
-class StrengthPathDisplay:
+class StrengthPathDisplay(Display):
     """Cross-validated log-loss of the strengths that were compared.
 
     Bars are one standard error to either side; the chosen strengths are marked. The
@@ -71,19 +72,8 @@ class StrengthPathDisplay:
             )
         return cls(path, clf.strength_).plot(ax=ax)
 
-    def plot(self, *, ax: Any = None) -> StrengthPathDisplay:
-        """Draw the path.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure if not given.
-
-        Returns
-        -------
-        StrengthPathDisplay
-            Itself.
-        """
+    def _draw(self, ax: Any) -> None:
+        """Draw the path."""
         loss = np.array([record["log_loss"] for record in self.path])
         spread = np.array([record.get("standard_error", 0.0) for record in self.path])
         error = np.array([record.get("error", np.nan) for record in self.path])
@@ -91,17 +81,14 @@ class StrengthPathDisplay:
             (record["shared"], record["by_class"], record["by_value"])
             for record in self.path
         ]
-        self.ax_ = ax = new_axes(ax, max(6.4, 1.0 + 0.9 * len(triples)), 4.2)
-        self.figure_ = ax.figure
+        ax = self._axes(ax, max(6.4, 1.0 + 0.9 * len(triples)), 4.2)
         places = np.arange(len(triples))
         if np.isfinite(error).any():
-            beside = ax.twinx()
+            # The loss is what was compared: it lies above.
+            beside = behind(ax)
             beside.plot(places, 100.0 * error, "s--", color=LINES[1], markersize=4)
             beside.set_ylabel("error rate in % (squares)", color=LINES[1])
             bare(beside, "top")
-            # The loss is what was compared: it lies above.
-            ax.set_zorder(beside.get_zorder() + 1)
-            ax.patch.set_visible(False)
         ax.errorbar(places, loss, yerr=spread, fmt="o-", color=LINES[0], capsize=3)
         best = int(np.nanargmin(loss)) if np.isfinite(loss).any() else 0
         if self.chosen is not None and self.chosen in triples:
@@ -124,4 +111,3 @@ class StrengthPathDisplay:
         ax.set_ylabel("cross-validated log-loss")
         ax.grid(axis="y", color=PALE, linewidth=0.6)
         bare(ax, "top")
-        return self

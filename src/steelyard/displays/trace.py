@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.displays._style import LINES, PALE, bare, new_axes
+from steelyard.displays._base import Display
+from steelyard.displays._style import LINES, PALE, bare
 from steelyard.exceptions import ParameterError
 
 __all__ = ["SolverTraceDisplay"]
@@ -15,7 +16,7 @@ __all__ = ["SolverTraceDisplay"]
 _BY_ROUND = ("objective", "log_loss", "error", "accuracy", "total_weight")
 
 
-class SolverTraceDisplay:
+class SolverTraceDisplay(Display):
     """The objective above its end, and the gradient, over iterations.
 
     Parameters
@@ -64,28 +65,15 @@ class SolverTraceDisplay:
             )
         return cls(records).plot(ax=ax)
 
-    def plot(self, *, ax: Any = None) -> SolverTraceDisplay:
-        """Draw the trace.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure if not given.
-
-        Returns
-        -------
-        SolverTraceDisplay
-            Itself.
-        """
-        self.ax_ = ax = new_axes(ax, 6.4, 4.0)
-        self.figure_ = ax.figure
+    def _draw(self, ax: Any) -> None:
+        """Draw the trace."""
+        ax = self._axes(ax, 6.4, 4.0)
         steps = [r for r in self.records if "iteration" in r and "objective" in r]
         if steps:
             self._draw_iterations(ax, steps)
         else:
             self._draw_rounds(ax)
         bare(ax, "top", "right")
-        return self
 
     def _draw_iterations(self, ax: Any, steps: list[dict[str, Any]]) -> None:
         traces: dict[Any, list[dict[str, Any]]] = {}

@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.displays._style import FOR, INK, LINES, PALE, bare, label, new_axes
+from steelyard.displays._base import Display
+from steelyard.displays._style import FOR, INK, LINES, PALE, bare, behind, label
 from steelyard.explain.overall import explain_global
 from steelyard.explain.tables import AttributeTable
 
 __all__ = ["ValueCurveDisplay"]
 
 
-class ValueCurveDisplay:
+class ValueCurveDisplay(Display):
     """Evidence over the values of one attribute, above bars of their counts.
 
     Parameters
@@ -72,26 +73,14 @@ class ValueCurveDisplay:
         """
         return cls(explain_global(clf).table(attribute), classes).plot(ax=ax)
 
-    def plot(self, *, ax: Any = None) -> ValueCurveDisplay:
-        """Draw the curve.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure if not given.
-
-        Returns
-        -------
-        ValueCurveDisplay
-            Itself.
-        """
+    def _draw(self, ax: Any) -> None:
+        """Draw the curve."""
         table = self.table
         k = len(table.classes)
         is_named = table.points is None and not table.edges
         long = is_named and max(map(len, table.labels)) > 8
         width = max(6.4, 0.4 * len(table.labels)) if table.points is None else 6.4
-        self.ax_ = ax = new_axes(ax, width, 4.4 if long else 3.8)
-        self.figure_ = ax.figure
+        ax = self._axes(ax, width, 4.4 if long else 3.8)
         evidence = table.evidence
         chosen = self._chosen(evidence)
         colours = (
@@ -114,7 +103,6 @@ class ValueCurveDisplay:
                 loc="upper left", bbox_to_anchor=(1.08, 1.0), fontsize=8, frameon=False
             )
         bare(ax, "top")
-        return self
 
     def _line(self, c: int) -> dict[str, Any]:
         return {"label": label(self.table.classes[c], 28)}
@@ -195,12 +183,10 @@ class ValueCurveDisplay:
         low, high = ax.get_ylim()
         ax.set_ylim(low - 0.33 * (high - low), high)
         rows = self.table.counts[own].sum(axis=1)
-        beside = ax.twinx()
+        beside = behind(ax)
         beside.bar(places, rows, widths, color=PALE, zorder=0)
         top = max(float(rows.max()), 1.0)
         beside.set_ylim(0.0, 4.2 * top)
         beside.set_yticks([0.0, top], ["0", f"{top:g}"])
         beside.set_ylabel("rows", loc="bottom")
         bare(beside, "top")
-        ax.set_zorder(beside.get_zorder() + 1)
-        ax.patch.set_visible(False)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from steelyard.displays._style import AGAINST, FOR, INK, PALE, bare, label, new_axes
+from steelyard.displays._base import Display
+from steelyard.displays._style import AGAINST, FOR, INK, PALE, bare, label
 from steelyard.explain.local import Evidence, LocalExplanation, explain_local
 
 __all__ = ["WaterfallDisplay"]
 
 
-class WaterfallDisplay:
+class WaterfallDisplay(Display):
     """Evidence of one row, added up from the prior to the log-odds.
 
     Parameters
@@ -111,19 +112,8 @@ class WaterfallDisplay:
         evidence = explanation.evidence(row, target, against)
         return cls(evidence, max_attributes).plot(ax=ax)
 
-    def plot(self, *, ax: Any = None) -> WaterfallDisplay:
-        """Draw the waterfall.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure if not given.
-
-        Returns
-        -------
-        WaterfallDisplay
-            Itself.
-        """
+    def _draw(self, ax: Any) -> None:
+        """Draw the waterfall."""
         found = self.evidence
         shown = found.items[: self.max_attributes]
         rest = found.items[self.max_attributes :]
@@ -136,8 +126,7 @@ class WaterfallDisplay:
             lines.append(
                 (f"{len(rest)} other attributes", math.fsum(i.amount for i in rest))
             )
-        self.ax_ = ax = new_axes(ax, 8.4, 1.3 + 0.3 * (len(lines) + 1))
-        self.figure_ = ax.figure
+        ax = self._axes(ax, 8.4, 1.3 + 0.3 * (len(lines) + 1))
         at, marks = 0.0, [0.0]
         for k, (_, amount) in enumerate(lines):
             amount = amount if math.isfinite(amount) else 0.0
@@ -185,4 +174,3 @@ class WaterfallDisplay:
         )
         ax.tick_params(axis="y", length=0)
         bare(ax, "top", "right", "left")
-        return self

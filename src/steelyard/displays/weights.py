@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.displays._style import FOR, INK, PALE, bare, label, new_axes
+from steelyard.displays._base import Display
+from steelyard.displays._style import FOR, INK, PALE, bare, label
 from steelyard.exceptions import ParameterError
 from steelyard.explain.intervals import WeightIntervals
 from steelyard.explain.overall import explain_global
@@ -15,7 +16,7 @@ from steelyard.explain.overall import explain_global
 __all__ = ["WeightBarsDisplay", "WeightHeatmapDisplay"]
 
 
-class WeightBarsDisplay:
+class WeightBarsDisplay(Display):
     """Weights of attributes as horizontal bars, largest first.
 
     Parameters
@@ -146,23 +147,11 @@ class WeightBarsDisplay:
             max_attributes,
         ).plot(ax=ax)
 
-    def plot(self, *, ax: Any = None) -> WeightBarsDisplay:
-        """Draw the bars.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure if not given.
-
-        Returns
-        -------
-        WeightBarsDisplay
-            Itself.
-        """
+    def _draw(self, ax: Any) -> None:
+        """Draw the bars."""
         weights = np.asarray(self.weights, dtype=np.float64)
         order = np.argsort(-weights, kind="stable")[: self.max_attributes]
-        self.ax_ = ax = new_axes(ax, 7.0, 1.0 + 0.24 * len(order))
-        self.figure_ = ax.figure
+        ax = self._axes(ax, 7.0, 1.0 + 0.24 * len(order))
         places = -np.arange(len(order))
         ax.barh(places, weights[order], color=FOR, height=0.7)
         if self.low is not None and self.high is not None:
@@ -186,10 +175,9 @@ class WeightBarsDisplay:
         ax.set_xlabel(self.title)
         ax.tick_params(axis="y", length=0)
         bare(ax, "top", "right", "left")
-        return self
 
 
-class WeightHeatmapDisplay:
+class WeightHeatmapDisplay(Display):
     """A map of attributes and classes: weights, or importance.
 
     Parameters
@@ -270,22 +258,10 @@ class WeightHeatmapDisplay:
             ax=ax
         )
 
-    def plot(self, *, ax: Any = None) -> WeightHeatmapDisplay:
-        """Draw the map.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure if not given.
-
-        Returns
-        -------
-        WeightHeatmapDisplay
-            Itself.
-        """
+    def _draw(self, ax: Any) -> None:
+        """Draw the map."""
         k, d = self.values.shape
-        self.ax_ = ax = new_axes(ax, 4.2 + 0.38 * k, 1.8 + 0.22 * d)
-        self.figure_ = ax.figure
+        ax = self._axes(ax, 4.2 + 0.38 * k, 1.8 + 0.22 * d)
         least = min(0.0, float(self.values.min()))
         image = ax.imshow(self.values.T, aspect="auto", cmap="YlGn", vmin=least)
         labels = [label(c, 28) for c in self.classes]
@@ -316,4 +292,3 @@ class WeightHeatmapDisplay:
                     )
         ax.figure.colorbar(image, ax=ax, label=self.title, shrink=0.6)
         bare(ax, "top", "right", "left", "bottom")
-        return self

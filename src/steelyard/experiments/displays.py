@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from steelyard.displays._style import LINES, bare, new_axes
+from steelyard.displays._base import Display
+from steelyard.displays._style import LINES, bare
 from steelyard.exceptions import ParameterError
 from steelyard.experiments.calibration import reliability
 from steelyard.experiments.report_plots import RankLayout
@@ -25,7 +26,7 @@ __all__ = [
 FIRST, SECOND = "#0072b2", "#d55e00"
 
 
-class CriticalDifferenceDisplay:
+class CriticalDifferenceDisplay(Display):
     """Average ranks on an axis, with bars over methods that do not differ.
 
     Use `from_results` to make one.
@@ -110,23 +111,10 @@ class CriticalDifferenceDisplay:
         made = cls(summary.methods, summary.ranks, summary.critical_difference)
         return made.plot(ax=ax)
 
-    def plot(self, *, ax: Any = None) -> CriticalDifferenceDisplay:
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure if None.
-
-        Returns
-        -------
-        CriticalDifferenceDisplay
-            Itself.
-        """
+    def _draw(self, ax: Any) -> None:
         layout = self.layout
         depth = 0.32 * layout.n_bars + 1.2 + max(layout.lines)
-        self.ax_ = ax = new_axes(ax, 9.0, 0.9 + 0.24 * depth)
-        self.figure_ = ax.figure
+        ax = self._axes(ax, 9.0, 0.9 + 0.24 * depth)
         low, high = layout.low, layout.high
         margin = 0.03 * (high - low)
 
@@ -163,10 +151,9 @@ class CriticalDifferenceDisplay:
         ax.set_xlim(low - margin - side, high + margin + side)
         ax.set_ylim(-depth - 0.8, 2.6)
         ax.set_axis_off()
-        return self
 
 
-class ScatterDisplay:
+class ScatterDisplay(Display):
     """One method against another, a point for each data set.
 
     Parameters
@@ -237,21 +224,8 @@ class ScatterDisplay:
         x, y = summary.means[both][:, pair].T
         return cls(first, second, x, y, summary.measure).plot(ax=ax)
 
-    def plot(self, *, ax: Any = None) -> ScatterDisplay:
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure if None.
-
-        Returns
-        -------
-        ScatterDisplay
-            Itself.
-        """
-        self.ax_ = ax = new_axes(ax, 5.0, 5.0)
-        self.figure_ = ax.figure
+    def _draw(self, ax: Any) -> None:
+        ax = self._axes(ax, 5.0, 5.0)
         x, y = self.x * self.measure.scale, self.y * self.measure.scale
         values = np.concatenate([x, y])
         size = np.abs(values).max() or 1.0
@@ -277,10 +251,9 @@ class ScatterDisplay:
             wrap=True,
         )
         ax.grid(alpha=0.3)
-        return self
 
 
-class BarsDisplay:
+class BarsDisplay(Display):
     """All methods on one data set, with their spread over folds.
 
     Parameters
@@ -353,26 +326,14 @@ class BarsDisplay:
         title = f"{where}, protocol {summary.protocol}"
         return cls(summary.methods, means, spreads, summary.measure, title).plot(ax=ax)
 
-    def plot(self, *, ax: Any = None) -> BarsDisplay:
-        """Draw the best at the top.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure if None.
-
-        Returns
-        -------
-        BarsDisplay
-            Itself.
-        """
+    def _draw(self, ax: Any) -> None:
+        """Draw the best at the top."""
         known = np.flatnonzero(np.isfinite(self.means))
         if len(known) == 0:
             raise ParameterError("There is no value to draw: every method failed.")
         sign = -1.0 if self.measure.larger_is_better else 1.0
         order = known[np.argsort(sign * self.means[known], kind="stable")]
-        self.ax_ = ax = new_axes(ax, 7.0, 1.0 + 0.28 * len(order))
-        self.figure_ = ax.figure
+        ax = self._axes(ax, 7.0, 1.0 + 0.28 * len(order))
         means = self.means[order] * self.measure.scale
         spreads = np.nan_to_num(self.spreads[order]) * self.measure.scale
         places = np.arange(len(order))
@@ -398,10 +359,9 @@ class BarsDisplay:
         ax.set_xlabel(f"{self.measure.title}, {self.measure.direction}")
         ax.set_title(self.title, fontsize="medium", parse_math=False)
         bare(ax, "top", "right")
-        return self
 
 
-class PooledReliabilityDisplay:
+class PooledReliabilityDisplay(Display):
     """How often a method is right when it is so sure, pooled over data sets.
 
     Parameters
@@ -458,21 +418,8 @@ class PooledReliabilityDisplay:
             )
         return cls(found).plot(ax=ax)
 
-    def plot(self, *, ax: Any = None) -> PooledReliabilityDisplay:
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure if None.
-
-        Returns
-        -------
-        PooledReliabilityDisplay
-            Itself.
-        """
-        self.ax_ = ax = new_axes(ax, 9.0, max(5.0, 0.5 + 0.24 * len(self.curves)))
-        self.figure_ = ax.figure
+    def _draw(self, ax: Any) -> None:
+        ax = self._axes(ax, 9.0, max(5.0, 0.5 + 0.24 * len(self.curves)))
         ax.plot([0, 1], [0, 1], color="black", lw=0.8)
         styles, markers = ("-", "--", ":"), "osD"
         for i, (name, bins) in enumerate(self.curves.items()):
@@ -495,4 +442,3 @@ class PooledReliabilityDisplay:
         for text in legend.get_texts():
             text.set_parse_math(False)
         ax.grid(alpha=0.3)
-        return self

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from steelyard.boosted import FORMS, BoostedModel
 from steelyard.composite import MixtureModel, PairwiseModel
 from steelyard.exceptions import ParameterError
-from steelyard.lazy import KERNELS, LocalModel, MatchingModel
+from steelyard.lazy_models import KERNELS, LocalModel, MatchingModel
 from steelyard.model import NBModel
 from steelyard.persistence.reader import Reader, float_list, gap_list, log_list
 from steelyard.proba import GaussianTable

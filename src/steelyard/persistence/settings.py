@@ -18,7 +18,7 @@ from steelyard.instances import (
     ValueFrequencyWeighting,
     resolve_instances,
 )
-from steelyard.lazy import KERNELS
+from steelyard.lazy_models import KERNELS
 from steelyard.losses import (
     BrierLoss,
     DevianceLoss,
