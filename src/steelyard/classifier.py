@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from steelyard._validation import check_number
 from steelyard.counts import Counts
 from steelyard.estimation import Estimation
-from steelyard.exceptions import TableError
+from steelyard.exceptions import ParameterError, TableError
 from steelyard.instances import Task
 from steelyard.model import NBModel
 from steelyard.proba import resolve_smoothing
@@ -225,7 +225,18 @@ class BaseNB(ClassifierMixin, BaseEstimator):
         training.codes = encoder.learn(
             table, labels, len(classes), training.row_weights(self.class_weight)
         )
+        kinds = {feature.kind for feature in training.codes.schema.features}
+        if "linear" in kinds and not self._has_class_weights():
+            raise ParameterError(
+                "numeric='linear' adds the same to all classes unless each has weights "
+                f"of its own, which {type(self).__name__} with these settings does not "
+                "learn. Use 'mdl' or 'gaussian', or ShrinkageNB."
+            )
         return training
+
+    def _has_class_weights(self) -> bool:
+        """Whether an attribute may count more for one class than for another."""
+        return False
 
     def _estimation(self) -> Estimation:
         """How counts become probabilities, by the settings; refuses wrong ones."""

@@ -10,13 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._threads import row_blocks, run, thread_count
-from steelyard.kernels import fitting
+from steelyard.kernels import fitting, scoring
 from steelyard.table.codes import CodeBlock, Codes
 
 __all__ = ["Packing", "pack_codes"]
 
-# Joint codes have to fit one byte.
+# Joint codes have to fit one byte. With few rows large tables cost more than they save.
 _MOST = 256
+_ROWS_PER_CODE = 8
+_MOST_OF_FEW = 16
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class Packing:
         return np.concatenate([[0], np.cumsum(products)[:-1]]).astype(np.uint64)
 
     @cached_property
-    def members(self) -> NDArray[np.int64]:
+    def members(self) -> NDArray[np.uint32]:
         """Plain rows of each packed row, shape (V', depth).
 
         Groups with fewer attributes are filled up with the row after the last, which is
@@ -58,7 +60,7 @@ class Packing:
         parts = []
         for group in self.groups:
             joint = np.arange(self._product(group))
-            rows = np.full((len(joint), depth), nothing, dtype=np.int64)
+            rows = np.full((len(joint), depth), nothing, dtype=np.uint32)
             for k, j in enumerate(group):
                 rows[:, k] = self.offsets[j] + self.digits(joint, group, j)
             parts.append(rows)
@@ -75,20 +77,19 @@ class Packing:
     def expand(self, table: NDArray[np.float64]) -> NDArray[np.float64]:
         """Turn a plain table (V, C) into a packed one (V', C)."""
         padded = np.concatenate([table, np.zeros((1, table.shape[1]))])
-        out = padded[self.members[:, 0]]
-        for k in range(1, self.members.shape[1]):
-            out += padded[self.members[:, k]]
-        return np.ascontiguousarray(out)
+        out = np.zeros((len(self.members), table.shape[1]))
+        scoring.gather(self.members, self._from_zero, padded, out)
+        return out
 
     def collapse(self, packed: NDArray[np.float64]) -> NDArray[np.float64]:
         """Turn packed counts (V', C) into plain ones (V, C): transpose of expand."""
-        n_rows = int(self.offsets[-1]) + 1
-        out = np.zeros((n_rows, packed.shape[1]))
-        for c in range(packed.shape[1]):
-            column = np.ascontiguousarray(packed[:, c])
-            for k in range(self.members.shape[1]):
-                out[:, c] += np.bincount(self.members[:, k], column, n_rows)
+        out = np.zeros((int(self.offsets[-1]) + 1, packed.shape[1]))
+        fitting.scatter(self.members, self._from_zero, packed, out)
         return out[:-1]
+
+    @property
+    def _from_zero(self) -> NDArray[np.uint64]:
+        return np.zeros(self.members.shape[1], dtype=np.uint64)
 
     def _product(self, group: tuple[int, ...]) -> int:
         return int(np.prod([self.sizes[j] for j in group], dtype=np.int64))
@@ -117,7 +118,8 @@ def pack_codes(
     features = [int(j) for block in narrow for j in block.features]
     lows = {j: 0 if missing[j] else 1 for j in features}
     sizes = {j: max(1, codes.schema.features[j].n_codes - lows[j]) for j in features}
-    groups = _groups(features, sizes)
+    most = min(_MOST, max(_MOST_OF_FEW, codes.n_rows // _ROWS_PER_CODE))
+    groups = _groups(features, sizes, most)
     packing = Packing(groups, lows, sizes, codes.offsets) if groups else None
     packed = np.zeros((codes.n_rows, len(groups)), dtype=np.uint8)
     for block in narrow:
@@ -125,13 +127,15 @@ def pack_codes(
     return packing, packed
 
 
-def _groups(features: list[int], sizes: dict[int, int]) -> tuple[tuple[int, ...], ...]:
-    """First fit, largest first: groups whose joint codes fit one byte."""
+def _groups(
+    features: list[int], sizes: dict[int, int], most: int
+) -> tuple[tuple[int, ...], ...]:
+    """First fit, largest first: groups with at most so many joint codes."""
     groups: list[list[int]] = []
     products: list[int] = []
     for j in sorted(features, key=lambda j: -sizes[j]):
         for g, product in enumerate(products):
-            if product * sizes[j] <= _MOST:
+            if product * sizes[j] <= most:
                 groups[g].append(j)
                 products[g] *= sizes[j]
                 break

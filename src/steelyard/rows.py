@@ -18,6 +18,11 @@ from steelyard.weighting.base import Effect
 
 __all__ = ["Rows", "prepare_rows"]
 
+# Log-densities of so many rows, attributes and classes (32 MB) are kept from pass to
+# pass; more are computed anew each time.
+_KEPT_CELLS = 1 << 22
+_PIECE = 1024
+
 
 @dataclass(frozen=True)
 class Rows:
@@ -74,13 +79,31 @@ class Rows:
         if self.codes is None:
             return
         start, stop, _ = rows.indices(self.n_rows)
+        kept = self._kept_densities
         # A thousand rows at a time, so that numbers kept by column are copied in parts.
-        for lo in range(start, stop, 1024):
-            hi = min(lo + 1024, stop)
-            numbers = self._numbers(slice(lo, hi))
-            for piece, densities in self.gaussian.log_densities(numbers):
-                shift = lo - start
+        for lo in range(start, stop, _PIECE):
+            hi, shift = min(lo + _PIECE, stop), lo - start
+            if kept is not None:
+                yield slice(shift, hi - start), kept[lo:hi]
+                continue
+            for piece, densities in self._log_densities(slice(lo, hi)):
                 yield slice(piece.start + shift, piece.stop + shift), densities
+
+    @cached_property
+    def _kept_densities(self) -> NDArray[np.float64] | None:
+        """Log-densities of all rows, shape (n, g, K), None where they are too many."""
+        shape = (self.n_rows, *self.gaussian.mean.shape)
+        if np.prod(shape) > _KEPT_CELLS:
+            return None
+        out = np.empty(shape)
+        for piece, densities in self._log_densities(slice(0, self.n_rows)):
+            out[piece] = densities
+        return out
+
+    def _log_densities(
+        self, rows: slice
+    ) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+        return self.gaussian.log_densities(self._numbers(rows))
 
     def _numbers(self, rows: slice) -> NDArray[np.float64]:
         assert self.codes is not None

@@ -80,8 +80,10 @@ class ShrinkageNB(WeightedNB):
               + \lambda_V \sum V^2 + \lambda_U \sum U^2 + \lambda_b \sum b^2
 
     The evidence :math:`e_k` of a category or bin is its log-likelihood. A numeric
-    column is seen in three ways: in MDL bins (:math:`c_k = 1`), by its Gaussian
-    log-density and in ten bins of equal frequency (:math:`c_k = 0`). The problem is
+    column is seen in four ways: in MDL bins (:math:`c_k = 1`), by its Gaussian
+    log-density, in ten bins of equal frequency, and as the standardised number itself,
+    whose slope for each class counts among the value effects :math:`U` (all with
+    :math:`c_k = 0`). The problem is
     convex. With all strengths large the model is
     naive Bayes; each level, shared weight, class weight, value effect, opens only as
     far as the rows support it. A prediction stays a sum of contributions.
@@ -188,7 +190,12 @@ class ShrinkageNB(WeightedNB):
         tol: float = 1e-6,
         max_iter: int = 1000,
         categorical_features: Any = "auto",
-        numeric: Any = ("mdl", "gaussian-relative", "equal-frequency"),
+        numeric: Any = (
+            "mdl",
+            "gaussian-relative",
+            "equal-frequency",
+            "linear",
+        ),
         missing: str = "skip",
         smoothing: Any = "laplace",
         cardinality: str = "observed",
@@ -268,6 +275,9 @@ class ShrinkageNB(WeightedNB):
         # Those of the fit that is under way, or of the last one.
         chosen = getattr(self, "_strengths", None) or Strengths(*self.strength_)
         return chosen.weighting(float(self.intercept), float(self.overall))
+
+    def _has_class_weights(self) -> bool:
+        return True
 
     def _given_strengths(self) -> tuple[Strengths, ...]:
         """Return the strengths to choose from; a single one needs no choice."""
@@ -358,7 +368,7 @@ class ShrinkageNB(WeightedNB):
         schema = training.codes.schema
         pairs = list(zip(schema.columns, schema.features, strict=True))
         numeric = {column for column, own in pairs if own.kind != "categorical"}
-        exact = ("gaussian", "gaussian-relative")
+        exact = ("gaussian", "gaussian-relative", "linear")
         told = {c for c, own in pairs if own.kind in exact and own.fill is None}
         if numeric <= told:
             return training

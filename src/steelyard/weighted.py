@@ -413,6 +413,9 @@ class WeightedNB(HardRows, BaseNB):
         """Return the weighting that the settings ask for."""
         return resolve_weighting(self.weighting, self.prior_weight)
 
+    def _has_class_weights(self) -> bool:
+        return self._weighting().has_class_weights
+
     def _link_scale(self) -> float:
         if not self.calibrated:
             return 1.0

@@ -11,6 +11,7 @@ from steelyard.solvers.units import ClassUnits
 from steelyard.weighting import HierarchicalWeighting
 
 HUGE = 1e10
+ALL = ("mdl", "gaussian-relative", "equal-frequency", "linear")
 
 
 def somewhere(problem, seed=0):
@@ -26,7 +27,7 @@ def test_gradient_with_views_and_gaps_matches_finite_differences(
 ):
     X, y = make_mixed(50, n_classes)
     u = np.random.default_rng(1).uniform(0.5, 2.0, len(y))
-    problem = problem_of(fixed(loss=loss), X, y, u)
+    problem = problem_of(fixed(loss=loss, numeric=ALL), X, y, u)
     weights = somewhere(problem)
     _, gradient = problem.objective(weights)
     steps = 1e-5 * np.eye(len(weights))
@@ -39,7 +40,9 @@ def test_gradient_with_views_and_gaps_matches_finite_differences(
 
 
 @pytest.mark.parametrize("missing", ["skip", "value", "impute"])
-@pytest.mark.parametrize("numeric", ["mdl", ("mdl", "gaussian-relative")])
+@pytest.mark.parametrize(
+    "numeric", ["mdl", ("mdl", "gaussian-relative"), ("mdl", "linear")]
+)
 def test_with_all_strengths_huge_it_is_naive_bayes_of_the_first_views(
     numeric, missing, mixed
 ):
@@ -77,8 +80,8 @@ def test_the_optimum_is_that_of_plain_lbfgs(
 ):
     X, y = make_mixed(160, n_classes)
     # A rigid overall weight would be too steep for it.
-    clf = fixed(strength, overall=0.5, tol=1e-9).fit(X, y)
-    problem = problem_of(fixed(strength, overall=0.5), X, y)
+    clf = fixed(strength, overall=0.5, tol=1e-9, numeric=ALL).fit(X, y)
+    problem = problem_of(fixed(strength, overall=0.5, numeric=ALL), X, y)
     found = minimize(
         problem.objective,
         problem.start,
@@ -87,7 +90,7 @@ def test_the_optimum_is_that_of_plain_lbfgs(
         options={"maxiter": 10_000, "maxfun": 20_000, "ftol": 1e-14, "gtol": 1e-9},
     )
     assert clf.objective_ == pytest.approx(found.fun, rel=1e-6)
-    assert clf.objective_ <= found.fun * (1.0 + 1e-8)
+    assert clf.objective_ <= found.fun * (1.0 + 1e-7)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

@@ -19,6 +19,9 @@ CASES = {
     "given": sy.ShrinkageNB(
         strength=(1.0, 4.0, 0.5), overall=np.inf, intercept=2, numeric=VIEWS
     ),
+    "trends": sy.WeightedNB(
+        weighting="class-attribute", numeric=("gaussian", "linear"), lam=1.0
+    ),
     "grid": sy.ShrinkageNB(grid=[(1.0, 4.0, 0.5), (2, 8, 1)], cv=3, random_state=7),
     "folds": sy.ShrinkageNB(cv=[(np.arange(80), np.arange(80, 160))]),
     "instances": sy.ShrinkageNB(instances="discriminative"),

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 from steelyard import NaiveBayes, ShrinkageNB, TableEncoder, WeightedNB
 from steelyard.exceptions import ParameterError
@@ -10,7 +11,9 @@ from steelyard.exceptions import ParameterError
 VIEWS = ("mdl", "gaussian-relative")
 
 
-@pytest.mark.parametrize("numeric", [VIEWS, ("mdl", "equal-frequency"), ["gaussian"]])
+@pytest.mark.parametrize(
+    "numeric", [VIEWS, ("mdl", "equal-frequency"), ["gaussian"], ("mdl", "linear")]
+)
 def test_numpy_pandas_and_polars_have_the_same_views(numeric, mixed):
     polars = pytest.importorskip("polars")
     X, y = mixed
@@ -102,6 +105,53 @@ def test_relative_densities_draw_variances_together_by_three_rows():
     expected = [(0.0 + 3 * within) / (2 + 3), (8.0 + 3 * within) / (3 + 3)]
     np.testing.assert_allclose(table.deviation[0] ** 2, expected)
     np.testing.assert_allclose(table.mean[0], [0.0, 3.0])
+
+
+def test_a_linear_view_is_the_standardised_number_within_four_deviations():
+    X = np.array([[1.0], [1.0], [3.0], [3.0], [7.0]])
+    clf = ShrinkageNB(numeric="linear", strength=(1.0, 1.0, 0.5)).fit(
+        X, [0, 0, 0, 1, 1]
+    )
+    table = clf.model_.gaussian
+    np.testing.assert_allclose(table.mean[0], X.mean())
+    np.testing.assert_allclose(table.deviation[0], X.std())
+    numbers = np.array([[X.mean()], [X.mean() + X.std()], [-1e9], [1e9], [np.nan]])
+    slope = clf.class_attribute_weights_[:, 0]
+    assert slope[1] > 0.1 > slope[0]
+    expected = np.outer([0.0, 1.0, -4.0, 4.0, 0.0], slope)
+    parts = clf.explain_local(numbers).contributions[:, 0]
+    np.testing.assert_allclose(parts, expected, atol=1e-12)
+
+
+def test_linear_views_alone_make_a_ridge_regression(two):
+    X, y = two
+    X = X[["length", "width"]].fillna(0.0)
+    ridge = 0.3
+    clf = ShrinkageNB(
+        numeric="linear", strength=(1.0, 1.0, 10.0 * ridge), intercept=0.0, tol=1e-10
+    ).fit(X, y)
+    scaled = ((X - X.mean()) / X.std(ddof=0)).clip(-4.0, 4.0)
+    # Two classes share a difference of slopes d as +-d/2: the ridge is half of it.
+    plain = LogisticRegression(C=1.0 / ridge, tol=1e-10, max_iter=1000).fit(scaled, y)
+    np.testing.assert_allclose(
+        clf.predict_proba(X), plain.predict_proba(scaled), atol=1e-5
+    )
+
+
+def test_a_small_number_beside_large_ones_keeps_its_trend():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(200, 2)) * [1e-7, 1e7]
+    y = (X[:, 0] > 0).astype(int)
+    clf = ShrinkageNB(numeric="linear", strength=(1.0, 1.0, 0.1)).fit(X, y)
+    assert clf.score(X, y) > 0.95
+
+
+@pytest.mark.parametrize(
+    "clf", [NaiveBayes(numeric="linear"), WeightedNB(numeric=("mdl", "linear"))]
+)
+def test_linear_views_need_weights_by_class(clf, mixed):
+    with pytest.raises(ParameterError, match="numeric='linear'"):
+        clf.fit(*mixed)
 
 
 @pytest.mark.parametrize("missing", ["skip", "value", "impute"])

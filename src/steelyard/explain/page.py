@@ -227,6 +227,7 @@ def _term(model: NBModel, j: int) -> dict[str, Any]:
         "factor": factors[0].tolist(),
         "step": float(own.step[0]),
         "depth": 0.0 if own.depth is None else float(own.depth[0]),
+        "limit": 0.0 if own.limit is None else float(own.limit[0]),
     }
 
 

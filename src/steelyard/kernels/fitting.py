@@ -349,11 +349,13 @@ def scatter_one(values, starts, gradient, counts):
 
 
 @njit(cache=True, nogil=True)
-def density_block(numbers, mean, scale, constant, half_width, floor, depth, out):
+def density_block(numbers, mean, scale, constant, half_width, floor, depth, limit, out):
     """Log-densities of numbers (n, g) in every class, out (n, g, K); 0 where missing.
 
     half_width (g,) is 0 for densities, half the grid's step for intervals. Where depth
     (g,) is not 0, densities are relative to the largest, and at least minus the depth.
+    Where limit (g,) is not 0, the number itself is meant, in deviations from the mean
+    and within the limit.
     """
     root_half = math.sqrt(0.5)
     n, g = numbers.shape
@@ -364,6 +366,9 @@ def density_block(numbers, mean, scale, constant, half_width, floor, depth, out)
             for c in range(n_classes):
                 if x != x:
                     out[i, j, c] = 0.0
+                elif limit[j] > 0.0:
+                    t = (x - mean[j, c]) * scale[j, c]
+                    out[i, j, c] = min(max(t, -limit[j]), limit[j])
                 elif half_width[j] > 0.0:
                     distance = abs(x - mean[j, c])
                     near = (distance - half_width[j]) * scale[j, c] * root_half

@@ -13,7 +13,14 @@ from steelyard.table.schema import FeatureSchema, TableSchema
 
 __all__ = ["describe_classes", "describe_schema", "read_classes", "read_schema"]
 
-_KINDS = ("categorical", "binned", "gaussian", "gaussian-weka", "gaussian-relative")
+_KINDS = (
+    "categorical",
+    "binned",
+    "gaussian",
+    "gaussian-weka",
+    "gaussian-relative",
+    "linear",
+)
 _CELLS = ("numbers", "text", "booleans", "nothing")
 _TEXT = (str,)
 _NUMBERS = (bool, int, float)

@@ -31,13 +31,17 @@ _TINY_VARIANCE = 1e-18
 _DRAWN_ROWS = 3.0
 _DEPTH = 20.0
 
+# Linear attributes: deviations from the mean beyond which a number says no more.
+_LIMIT = 4.0
+
 
 @dataclass(frozen=True)
 class GaussianTable:
     """Means and standard deviations by attribute and class.
 
     An attribute with a ``step`` is scored as the probability of an interval of that
-    width around its rounded value, the others by their density.
+    width around its rounded value, one with a ``limit`` by its standardised number, the
+    others by their density.
     """
 
     mean: NDArray[np.float64]
@@ -55,6 +59,10 @@ class GaussianTable:
     depth: NDArray[np.float64] | None = None
     """Shape (g,): an attribute with a depth is taken relative to the class in which its
     density is largest, and no lower than minus this; 0, or None for all, is plain."""
+
+    limit: NDArray[np.float64] | None = None
+    """Shape (g,): an attribute with a limit adds, whatever the class, how many
+    deviations it is from the mean, at most so many; 0, or None for all, is none."""
 
     @classmethod
     def empty(cls, n_classes: int) -> GaussianTable:
@@ -74,7 +82,9 @@ class GaussianTable:
         step = np.array([feature.step for feature in features], dtype=np.float64)
         relative = [feature.kind == "gaussian-relative" for feature in features]
         depth = np.where(relative, _DEPTH, 0.0) if any(relative) else None
-        return cls(mean, deviation, step, weight, depth)
+        linear = [feature.kind == "linear" for feature in features]
+        limit = np.where(linear, _LIMIT, 0.0) if any(linear) else None
+        return cls(mean, deviation, step, weight, depth, limit)
 
     def weighted(self, weight: NDArray[np.float64]) -> GaussianTable:
         """Return the table with factors on the log-densities."""
@@ -85,15 +95,21 @@ class GaussianTable:
         own = slice(g, g + 1)
         weight = None if self.weight is None else self.weight[own]
         depth = None if self.depth is None else self.depth[own]
+        limit = None if self.limit is None else self.limit[own]
         return GaussianTable(
-            self.mean[own], self.deviation[own], self.step[own], weight, depth
+            self.mean[own], self.deviation[own], self.step[own], weight, depth, limit
         )
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether all attributes are densities or intervals, without weights."""
+        return self.weight is None and self.depth is None and self.limit is None
 
     def add_scores(
         self, numbers: NDArray[np.float64], scores: NDArray[np.float64]
     ) -> None:
         """Add the weighted log-densities of numbers (n, g) to scores (n, K)."""
-        if self.weight is not None or self.depth is not None:
+        if not self.is_plain:
             weight = np.ones_like(self.mean) if self.weight is None else self.weight
             for rows, densities in self.log_densities(numbers):
                 scores[rows] += np.einsum("igc,gc->ic", densities, weight)
@@ -140,6 +156,7 @@ class GaussianTable:
                 0.5 * self.step,
                 _WEKA_FLOOR,
                 np.zeros(g) if self.depth is None else self.depth,
+                np.zeros(g) if self.limit is None else self.limit,
                 out,
             )
             yield rows, out
@@ -162,6 +179,8 @@ def estimate_gaussian(
     within classes by three rows' worth,
 
     .. math:: \sigma_{jc}^2 = \frac{N_{jc} s_{jc}^2 + 3 s_j^2}{N_{jc} + 3}.
+
+    Linear attributes have the mean and deviation of all rows in every class.
     """
     moments = counts.moments
     if not len(moments.weight):
@@ -185,6 +204,11 @@ def estimate_gaussian(
     lowest = max(floor * float(variance_of_all.max()), _TINY_VARIANCE)
     deviation = np.sqrt(np.maximum(variance, lowest))
     table = GaussianTable.of(features, mean, deviation)
+    if table.limit is not None:
+        linear = table.limit > 0
+        mean[linear] = overall.mean[linear]
+        own = np.maximum(variance_of_all[linear], _TINY_VARIANCE)
+        deviation[linear] = np.sqrt(own)
     on_grid = table.step > 0
     exact = np.sqrt(variance[on_grid])
     sixth = table.step[on_grid, None] / 6.0

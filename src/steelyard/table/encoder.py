@@ -66,9 +66,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     numeric : str, discretizer or mapping, default="mdl"
         What to do with numeric columns: "mdl", "mdl-better", "kononenko",
         "equal-width", "equal-width-merged", "equal-frequency", "gaussian",
-        "gaussian-weka", "gaussian-relative", a discretizer, a tuple of these for
-        several views of each column, or a mapping from column to one of these
-        (columns that it leaves out are treated with "mdl").
+        "gaussian-weka", "gaussian-relative", "linear" (for weights by class), a
+        discretizer, a tuple of these for several views of each column, or a mapping
+        from column to one of these (columns that it leaves out are treated with "mdl").
     missing : {"skip", "impute", "value"}, default="skip"
         Leave missing cells out, replace them by the mean or the most frequent value, or
         treat them as a value of their own (Gaussian columns skip them then).

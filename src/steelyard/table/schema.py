@@ -14,7 +14,12 @@ from numpy.typing import NDArray
 __all__ = ["FeatureSchema", "Kind", "TableSchema", "sort_values"]
 
 Kind = Literal[
-    "categorical", "binned", "gaussian", "gaussian-weka", "gaussian-relative"
+    "categorical",
+    "binned",
+    "gaussian",
+    "gaussian-weka",
+    "gaussian-relative",
+    "linear",
 ]
 
 
@@ -171,6 +176,11 @@ class TableSchema:
         """Positions of the attributes with densities."""
         return self._positions(False)
 
+    @cached_property
+    def is_linear(self) -> NDArray[np.bool_]:
+        """Whether each attribute is the number itself, shape (d,)."""
+        return np.array([f.kind == "linear" for f in self.features], dtype=bool)
+
     def _positions(self, coded: bool) -> NDArray[np.int64]:
         return np.array(
             [j for j, f in enumerate(self.features) if f.is_coded == coded],
@@ -189,7 +199,9 @@ class TableSchema:
         ):
             name = feature.name if feature.name is not None else f"x{column}"
             bins[column] = bins.get(column, 0) + feature.is_coded
-            what = f"bins {bins[column]}" if feature.is_coded else "density"
+            what = f"bins {bins[column]}"
+            if not feature.is_coded:
+                what = "trend" if feature.kind == "linear" else "density"
             labels.append(name if is_first else f"{name} ({what})")
         return labels
 

@@ -35,6 +35,7 @@ NUMERIC: dict[str, Discretizer | str] = {
     "gaussian": "gaussian",
     "gaussian-weka": "gaussian-weka",
     "gaussian-relative": "gaussian-relative",
+    "linear": "linear",
 }
 
 Treatment = Discretizer | str

@@ -22,6 +22,7 @@ class AttributeWeighting(Weighting):
     """
 
     has_hessian: ClassVar[bool] = True
+    has_class_weights: ClassVar[bool] = False
 
     def _size(self, evidence: Evidence) -> int:
         return evidence.n_features

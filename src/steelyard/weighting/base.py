@@ -101,6 +101,9 @@ class Weighting(BaseEstimator):
     is_mixture: ClassVar[bool] = False
     """Whether the posterior is a mixture of two, each with an effect of its own."""
 
+    has_class_weights: ClassVar[bool] = True
+    """Whether an attribute may count more for one class than for another."""
+
     def __init__(self, prior_weight: bool = False) -> None:
         self.prior_weight = prior_weight
 

@@ -44,7 +44,9 @@ class HierarchicalWeighting(Weighting):
     with the ridge
     :math:`\lambda_t (t - 1)^2 + \lambda_w \sum (w_k - t c_k)^2 + \lambda_V \sum V^2 +
     \lambda_U \sum U^2 + \lambda_b \sum b^2`, where :math:`c_k` is 1 for the
-    first view of a column and 0 for further ones. With all strengths large the model is
+    first view of a column and 0 for further ones. The slopes of a linear view are
+    effects of values too, with a strength of :math:`s \lambda_U`. With all strengths
+    large the model is
     naive Bayes; each level opens as far as the rows support it.
 
     Parameters
@@ -54,6 +56,8 @@ class HierarchicalWeighting(Weighting):
     intercept, overall : float, default=0.5
         Strengths :math:`\lambda_b` and :math:`\lambda_t`; an ``overall`` of infinity
         holds t at 1.
+    slope : float, default=0.1
+        Share s of ``by_value`` that holds the slopes of linear views.
     prior_weight : bool, default=False
         Not available: the intercepts take its place.
     """
@@ -65,6 +69,7 @@ class HierarchicalWeighting(Weighting):
         by_value: float = 2.5,
         intercept: float = 0.5,
         overall: float = 0.5,
+        slope: float = 0.1,
         prior_weight: bool = False,
     ) -> None:
         self.shared = shared
@@ -72,6 +77,7 @@ class HierarchicalWeighting(Weighting):
         self.by_value = by_value
         self.intercept = intercept
         self.overall = overall
+        self.slope = slope
         self.prior_weight = prior_weight
 
     def size(self, evidence: Evidence) -> int:
@@ -89,7 +95,7 @@ class HierarchicalWeighting(Weighting):
         self, evidence: Evidence
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Strength and centre of every weight."""
-        for name in ("shared", "by_class", "by_value", "intercept"):
+        for name in ("shared", "by_class", "by_value", "intercept", "slope"):
             value = getattr(self, name)
             if not 0.0 <= float(value) < np.inf:
                 raise ParameterError(
@@ -110,9 +116,12 @@ class HierarchicalWeighting(Weighting):
         sizes = (k, 1, d, d * k, len(evidence.value_rows) * k)
         overall = min(float(self.overall), _RIGID)
         levels = (self.intercept, overall, self.shared, self.by_class, self.by_value)
+        strength = np.repeat(np.asarray(levels, dtype=np.float64), sizes)
+        by_class = strength[k + 1 + d :][: d * k].reshape(d, k)
+        by_class[evidence.schema.is_linear] = self.slope * self.by_value
         center = np.zeros(sum(sizes))
         center[k] = 1.0
-        return np.repeat(np.asarray(levels, dtype=np.float64), sizes), center
+        return strength, center
 
     def bounds(
         self, evidence: Evidence, low: NDArray[np.float64], high: NDArray[np.float64]
@@ -164,7 +173,8 @@ class HierarchicalWeighting(Weighting):
     @staticmethod
     def centers(evidence: Evidence) -> NDArray[np.float64]:
         """Return what shared weights are drawn to, at an overall weight of one."""
-        return evidence.schema.is_first_view.astype(np.float64)
+        schema = evidence.schema
+        return (schema.is_first_view & ~schema.is_linear).astype(np.float64)
 
     def _shared(self, level: _Levels, evidence: Evidence) -> NDArray[np.float64]:
         """Shared weights of all views: the overall weight and what they differ by."""

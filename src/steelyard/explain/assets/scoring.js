@@ -46,6 +46,10 @@ const scoring = (() => {
   }
 
   function logDensity(term, x, c) {
+    if (term.limit) {
+      const t = (x - term.mean[c]) / term.deviation[c];
+      return Math.min(Math.max(t, -term.limit), term.limit);
+    }
     if (term.step === 0) {
       const t = Math.min(Math.abs(x - term.mean[c]) / term.deviation[c], FARTHEST);
       return -HALF_LOG_2_PI - Math.log(term.deviation[c]) - 0.5 * t * t;
@@ -57,7 +61,8 @@ const scoring = (() => {
     return Math.log(Math.max(p, FLOOR));
   }
 
-  // Weighted log-densities; with a depth, relative to the largest and no lower than it.
+  // Weighted log-densities; with a depth, relative to the largest and no lower than it;
+  // with a limit, the standardised number in their place.
   function densities(term, x) {
     let logs = term.mean.map((_, c) => logDensity(term, x, c));
     if (term.depth) {
