@@ -58,12 +58,14 @@ QUICK = ["--folds", "2", "--jobs", "1"]
 def test_compare_runs_files_and_names_with_several_methods(tmp_path, csv, run):
     reports = [f"--{name}={tmp_path / name}" for name in ("html", "markdown", "latex")]
     arguments = ["compare", csv, "sklearn:iris", "--methods", "NB,gnb", *QUICK]
-    done = run(*arguments, "--target", "ill", *reports, "--csv", tmp_path / "csv")
+    arguments += ["--target", "ill", "--control", "gnb"]
+    done = run(*arguments, *reports, "--csv", tmp_path / "csv")
     assert done.status == 0, done.err
     for word in ("data", "iris", "NB", "GNB", "accuracy"):
         assert word in done.out
     assert "<html" in (tmp_path / "html").read_text(encoding="utf-8")
-    assert "| iris |" in (tmp_path / "markdown").read_text(encoding="utf-8")
+    markdown = (tmp_path / "markdown").read_text(encoding="utf-8")
+    assert "| iris |" in markdown and "GNB against each method" in markdown
     assert r"\begin{table}" in (tmp_path / "latex").read_text(encoding="utf-8")
     with open(tmp_path / "csv", newline="") as file:
         lines = list(csv_module.DictReader(file))
@@ -95,6 +97,8 @@ def test_compare_goes_on_from_its_journal(tmp_path, csv, run_json, refused):
         (["iris", "--methods", "NB,RNBB"], "The nearest is 'RNB'"),
         (["iris", "--protocol", "dishonest"], "no protocol"),
         (["iris", "--metric", "luck"], "no metric"),
+        (["iris", "--control", "RNB"], "--control RNB is not among the methods"),
+        (["iris", "--control", "RNBB"], "The nearest is 'RNB'"),
         (["iris", "--folds", "1"], "at least 2"),
         (["iris", "--journal", "nowhere/run.jsonl"], "no folder"),
         (["iris", "--html", "CSV"], "exists"),

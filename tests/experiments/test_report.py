@@ -12,6 +12,7 @@ import pytest
 
 from steelyard.exceptions import ParameterError
 from steelyard.experiments.calibration import reliability, reliability_bins
+from steelyard.experiments.rank_statistics import holm
 from steelyard.experiments.report import (
     print_results,
     results_to_csv,
@@ -26,6 +27,7 @@ from steelyard.experiments.report_plots import (
 )
 from steelyard.experiments.report_tables import (
     bayesian_table,
+    control_table,
     dataset_table,
     wilcoxon_table,
     win_tie_loss_table,
@@ -154,6 +156,37 @@ def test_wilcoxon_cells_say_direction_p_and_significance(make_results):
     assert cell.text == "+ <.001**"
     assert f"p {test.p_value:.4g}" in cell.note
     assert column(table, "RNB")["GNB"].text == "- <.001**"
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "log_loss"])
+def test_a_control_is_tested_against_each_of_the_others(metric, make_results):
+    results = make_results(n_datasets=12)
+    for row in results.rows:
+        row["log_loss"] = 1.0 - row["accuracy"]
+    summary = summarize(results, metric)
+    table = control_table(summary, "NB")
+    own = summary.methods.index("NB")
+    names = [row[0].text for row in table.rows]
+    assert sorted(names) == sorted(set(summary.methods) - {"NB"})
+    sign = 1 if metric == "accuracy" else -1
+    tests = []
+    for row in table.rows:
+        other = summary.scores[:, summary.methods.index(row[0].text)]
+        lead = sign * (summary.scores[:, own] - other)
+        assert row[1].value == pytest.approx(lead.mean())
+        assert row[2].text == f"{sum(lead > 0)}/{sum(lead == 0)}/{sum(lead < 0)}"
+        tests.append(wilcoxon_signed_rank(lead).p_value)
+        assert row[3].value == pytest.approx(tests[-1])
+    np.testing.assert_allclose([row[4].value for row in table.rows], holm(tests))
+    assert table.rows == sorted(table.rows, key=lambda row: row[1].value)
+
+
+def test_a_report_with_a_control_has_its_table(make_results):
+    results = make_results(n_datasets=12)
+    title = "NB against each method"
+    assert title not in results_to_markdown(results)
+    assert title in results_to_markdown(results, control="NB")
+    assert title in results_to_html(results, control="NB")
 
 
 def test_pairs_mirror_in_the_table_of_wins(make_results):

@@ -3,7 +3,9 @@
 import errno
 import io
 import os
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -18,6 +20,7 @@ from sklearn.pipeline import make_pipeline
 import steelyard as sy
 from steelyard.exceptions import ParameterError, TableError
 from steelyard.experiments import journal as journals
+from steelyard.experiments import yardsticks
 from steelyard.experiments._progress import Progress
 from steelyard.experiments._work import Task, split_rows
 from steelyard.experiments.data import DataSet, load_dataset
@@ -186,6 +189,17 @@ def test_yardsticks_take_tables_with_text_and_holes(name):
     results = compare(name, mixed(200), folds=2, n_jobs=1)
     assert results.methods == [name] and not results.failures
     assert results.matrix("accuracy")[0, 0] > 0.6
+
+
+def test_khiops_finds_its_program_where_the_environment_is_not_active(monkeypatch):
+    stub = SimpleNamespace(KhiopsClassifier=dict)
+    monkeypatch.setitem(sys.modules, "khiops", SimpleNamespace(sklearn=stub))
+    monkeypatch.setitem(sys.modules, "khiops.sklearn", stub)
+    monkeypatch.setenv("PATH", "elsewhere")
+    for _ in range(2):
+        assert yardsticks._khiops(n_trees=0) == {"n_trees": 0}
+        own = str(Path(sys.executable).parent)
+        assert os.environ["PATH"] == os.pathsep.join([own, "elsewhere"])
 
 
 def test_svm_is_a_yardstick_that_has_an_acronym():

@@ -20,6 +20,7 @@ from steelyard.cli.options import (
 from steelyard.cli.output import check_output, note, print_json, screen, writing
 from steelyard.cli.tables import Source, read_table
 from steelyard.cli.training import default_method, split_target
+from steelyard.exceptions import ParameterError
 
 __all__ = ["add_parser"]
 
@@ -69,6 +70,12 @@ def add_parser(commands: Commands) -> None:
         "--metric", default="accuracy", help="measure to rank by (default: accuracy)"
     )
     parser.add_argument(
+        "--control",
+        metavar="NAME",
+        help="method that each of the others is tested against (default: the one of "
+        "best rank)",
+    )
+    parser.add_argument(
         "--jobs", type=int, default=2, metavar="N", help="processes (default: 2)"
     )
     parser.add_argument(
@@ -94,7 +101,7 @@ def add_parser(commands: Commands) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> None:
-    from steelyard.experiments.runner import compare
+    from steelyard.experiments.runner import compare, resolve_methods
     from steelyard.experiments.summary import check_metric
 
     for name in ("html", "markdown", "latex", "csv"):
@@ -104,6 +111,14 @@ def _run(arguments: argparse.Namespace) -> None:
     methods = names_of(arguments.methods)
     if not methods:
         methods = list(dict.fromkeys(["NB", default_method()]))
+    if arguments.control is not None:
+        (arguments.control,) = resolve_methods(arguments.control)
+        compared = list(resolve_methods(methods))
+        if arguments.control not in compared:
+            raise ParameterError(
+                f"--control {arguments.control} is not among the methods to compare: "
+                f"{', '.join(compared)}. Add it to --methods."
+            )
     results = compare(
         methods,
         [_data_set(name, arguments) for name in arguments.datasets],
@@ -120,7 +135,7 @@ def _run(arguments: argparse.Namespace) -> None:
     if arguments.json:
         print_json({"settings": results.settings, "fits": results.rows})
     else:
-        _show(results, arguments.metric)
+        _show(results, arguments.metric, arguments.control)
 
 
 def _data_set(name: str, arguments: argparse.Namespace) -> Any:
@@ -140,11 +155,11 @@ def _data_set(name: str, arguments: argparse.Namespace) -> Any:
 def _write_reports(results: Any, arguments: argparse.Namespace) -> None:
     from steelyard.experiments import report
 
-    metric = arguments.metric
+    shown = {"metric": arguments.metric, "control": arguments.control}
     texts = {
-        "html": lambda: report.results_to_html(results, metric=metric),
-        "markdown": lambda: report.results_to_markdown(results, metric),
-        "latex": lambda: report.results_to_latex(results, metric),
+        "html": lambda: report.results_to_html(results, **shown),
+        "markdown": lambda: report.results_to_markdown(results, **shown),
+        "latex": lambda: report.results_to_latex(results, **shown),
         "csv": lambda: report.results_to_csv(results),
     }
     for name, make in texts.items():
@@ -155,13 +170,13 @@ def _write_reports(results: Any, arguments: argparse.Namespace) -> None:
             note(f"written: {target}")
 
 
-def _show(results: Any, metric: str) -> None:
+def _show(results: Any, metric: str, control: str | None) -> None:
     from steelyard.experiments.report import print_results
 
     width = screen().width
     if sys.stdout.isatty():
-        print_results(results, metric, width=width)
+        print_results(results, metric, control=control, width=width)
         return
     text = io.StringIO()
-    print_results(results, metric, file=text, width=width)
+    print_results(results, metric, control=control, file=text, width=width)
     print(text.getvalue(), end="")

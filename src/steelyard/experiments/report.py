@@ -18,6 +18,7 @@ from steelyard.experiments.report_html import results_to_html
 from steelyard.experiments.report_tables import (
     Cell,
     Table,
+    control_table,
     dataset_table,
     failure_table,
     friedman_sentence,
@@ -99,7 +100,9 @@ def results_to_markdown(
     <BLANKLINE>
     """
     parts = [
-        f"## {part.title}\n\n{_markdown(part)}" if isinstance(part, Table) else part
+        f"## {part.title}\n\n{table_to_markdown(part)}"
+        if isinstance(part, Table)
+        else part
         for part in _parts(results, metric, control, alpha, zeros)
     ]
     return "\n\n".join(parts) + "\n"
@@ -238,6 +241,8 @@ def _parts(
         yield dataset_table(summary, control)
         if summary.testable:
             yield friedman_sentence(summary)
+        if summary.testable and control is not None:
+            yield control_table(summary, control)
         if pairs and len(summary.methods) > 1:
             yield win_tie_loss_table(summary)
         if pairs and summary.testable:
@@ -247,7 +252,8 @@ def _parts(
         yield failure_table(results)
 
 
-def _markdown(table: Table) -> str:
+def table_to_markdown(table: Table) -> str:
+    """Write one table as Markdown, with its notes."""
     from steelyard.experiments.repro_report import markdown_table
 
     def line(cells: Sequence[Cell]) -> list[str]:

@@ -19,6 +19,7 @@ from steelyard.experiments.report_tables import (
     Cell,
     Table,
     bayesian_table,
+    control_table,
     dataset_table,
     failure_table,
     friedman_sentence,
@@ -201,6 +202,9 @@ def _view(summary: Summary, control: str | None) -> Iterator[str]:
     yield f"<h2>Data sets</h2>{_table(dataset_table(summary, control))}"
     if len(summary.methods) > 1:
         yield f"<h2>Wins, ties, losses</h2>{_table(win_tie_loss_table(summary))}"
+    if summary.testable and control is not None:
+        table = _table(control_table(summary, control))
+        yield f"<h2>{escape(control)} against the others</h2>{table}"
     if summary.testable:
         yield f"<h2>Wilcoxon signed ranks</h2>{_table(wilcoxon_table(summary))}"
         if summary.measure.is_quality:

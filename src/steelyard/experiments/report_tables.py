@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from steelyard.experiments.rank_statistics import holm
 from steelyard.experiments.results import Results
 from steelyard.experiments.summary import Leak, Summary
 
@@ -15,6 +16,7 @@ __all__ = [
     "Cell",
     "Table",
     "bayesian_table",
+    "control_table",
     "dataset_table",
     "failure_table",
     "friedman_sentence",
@@ -259,6 +261,48 @@ def wilcoxon_table(summary: Summary) -> Table:
         f"Wilcoxon signed ranks, {summary.measure.title}; protocol {summary.protocol}"
     )
     return Table(title, ["method", *summary.methods], rows, notes=notes)
+
+
+def control_table(summary: Summary, control: str) -> Table:
+    """Lay out how one method does against each of the others over data sets.
+
+    p is that of Wilcoxon's signed ranks, corrected by Holm for as many comparisons as
+    there are other methods.
+    """
+    own = summary.position(control)
+    sign = 1.0 if summary.measure.larger_is_better else -1.0
+    leads = sign * (summary.scores[:, [own]] - summary.scores)
+    others = [j for j in range(len(summary.methods)) if j != own]
+    p_values = summary.wilcoxon.p_values[own]
+    adjusted = dict(zip(others, holm(p_values[others]), strict=True))
+    rows = []
+    for j in sorted(others, key=lambda j: leads[:, j].mean()):
+        lead = float(leads[:, j].mean())
+        better, worse = int((leads[:, j] > 0).sum()), int((leads[:, j] < 0).sum())
+        equal = len(leads) - better - worse
+        rows.append(
+            [
+                Cell(summary.methods[j]),
+                Cell(summary.measure.text(sign * lead, signed=True), lead),
+                Cell(f"{better}/{equal}/{worse}", better - worse),
+                Cell(_p_text(p_values[j]), float(p_values[j])),
+                Cell(
+                    _p_text(adjusted[j]),
+                    float(adjusted[j]),
+                    best=bool(adjusted[j] <= summary.alpha),
+                ),
+            ]
+        )
+    return Table(
+        f"{control} against each method, {summary.measure.title}; "
+        f"protocol {summary.protocol}",
+        ["method", f"{control} less method", "better/equal/worse", "p", "p by Holm"],
+        rows,
+        notes=[
+            f"Averages and Wilcoxon's signed ranks on {len(leads)} data sets, "
+            f"two-tailed; in bold where p by Holm is at most {summary.alpha:g}."
+        ],
+    )
 
 
 def bayesian_table(summary: Summary, control: str | None = None) -> Table:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import difflib
+import os
+import sys
 from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from sklearn.base import BaseEstimator
@@ -77,6 +80,12 @@ def _boosting(**settings: Any) -> Pipeline:
 
 
 def _khiops(**settings: Any) -> Any:
+    # It looks for its own program on the search path, which lacks the folder of an
+    # environment that is not activated.
+    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    own = str(Path(sys.executable).parent)
+    if own not in folders:
+        os.environ["PATH"] = os.pathsep.join([own, *folders])
     return import_module("khiops.sklearn").KhiopsClassifier(**settings)
 
 

@@ -1,0 +1,130 @@
+"""Write the measured part of the leader board from result files.
+
+``python tools/leaderboard.py RESULTS... --write docs/leaderboard.md`` replaces all that
+follows the line ``<!-- measured -->`` by tables, and draws the pictures into the folder
+``images`` beside the page. Result files are those of ``steelyard compare --journal``;
+several are read as one, so that long runs can be made in parts, and repeats that some
+method has not finished are left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import matplotlib
+
+from steelyard.experiments.displays import CriticalDifferenceDisplay
+from steelyard.experiments.report import table_to_markdown
+from steelyard.experiments.report_tables import (
+    Table,
+    control_table,
+    dataset_table,
+    failure_table,
+    friedman_sentence,
+    method_table,
+)
+from steelyard.experiments.results import Results
+from steelyard.experiments.summary import summaries, summarize
+
+MARK = "<!-- measured -->\n"
+CONTROL = "SHNB"
+
+# The 26 sets on which figures were given before there was a program.
+FIRST = (
+    "anneal audiology balance-scale breast-cancer breast-w colic credit-a credit-g "
+    "diabetes glass heart-c heart-h heart-statlog hepatitis ionosphere iris kr-vs-kp "
+    "labor lymphography primary-tumor sonar soybean vehicle vote vowel zoo"
+).split()
+
+# Methods that are shown by data set; more do not fit a page.
+SHOWN = (
+    "SHNB NB RNB CAWNB-CLL WANBIA-CLL CWNB DWNB LWNB LNB CFW SNB LogisticRegression "
+    "HistGradientBoosting RandomForest"
+).split()
+
+MEASURES = ("accuracy", "log_loss")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Read result files, draw pictures, write the page."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("results", nargs="+", type=Path)
+    parser.add_argument("--write", type=Path, required=True, metavar="PAGE")
+    given = parser.parse_args(arguments)
+    matplotlib.use("svg")
+    # The same results give the same picture, byte for byte.
+    matplotlib.rcParams["svg.hashsalt"] = "steelyard"
+    parts = [Results.from_journal(path) for path in given.results]
+    results = _finished(Results([row for part in parts for row in part.rows]))
+    images = given.write.parent / "images"
+    images.mkdir(exist_ok=True)
+    text = given.write.read_text(encoding="utf-8")
+    before, mark, _ = text.partition(MARK)
+    if not mark:
+        parser.error(f"{given.write} has no line {MARK.strip()!r}.")
+    body = "\n\n".join(_sections(results, images))
+    given.write.write_text(f"{before}{mark}\n{body}\n", encoding="utf-8")
+
+
+def _sections(results: Results, images: Path) -> Iterator[str]:
+    """Yield headings, tables and pictures in the order of the page."""
+    with_probabilities = _scored(results)
+    for title, group in (
+        ("All data sets", with_probabilities),
+        (
+            "The first 26 data sets, first repeat",
+            with_probabilities.select(dataset=FIRST, repeat=0),
+        ),
+    ):
+        yield f"## {title}"
+        yield _table(method_table(summaries(group), "accuracy", CONTROL))
+        for measure in MEASURES:
+            if group is with_probabilities:
+                yield _picture(group, measure, images)
+            summary = summarize(group, measure)
+            if not summary.testable:
+                continue
+            yield friedman_sentence(summary)
+            if group is with_probabilities:
+                yield _table(control_table(summary, CONTROL))
+    for measure in MEASURES:
+        yield f"## {measure.capitalize().replace('_', '-')} by data set"
+        shown = with_probabilities.select(method=SHOWN)
+        yield _table(dataset_table(summarize(shown, measure), CONTROL))
+    if results.failures:
+        yield _table(failure_table(results))
+
+
+def _finished(results: Results) -> Results:
+    """Keep the repeats of a data set that every method has run through."""
+    runs = Counter((row["dataset"], row["repeat"]) for row in results.rows)
+    folds = len({row["fold"] for row in results.rows})
+    whole = folds * len(results.methods)
+    return Results(
+        [row for row in results.rows if runs[row["dataset"], row["repeat"]] == whole]
+    )
+
+
+def _scored(results: Results) -> Results:
+    """Leave out methods without probabilities, which have no log-loss."""
+    scored = {row["method"] for row in results.rows if row["log_loss"] is not None}
+    return results.select(method=[m for m in results.methods if m in scored])
+
+
+def _table(table: Table) -> str:
+    return f"### {table.title}\n\n{table_to_markdown(table)}"
+
+
+def _picture(results: Results, measure: str, images: Path) -> str:
+    display = CriticalDifferenceDisplay.from_results(results, measure)
+    name = f"leaderboard_{measure}.svg"
+    display.figure_.savefig(images / name, metadata={"Date": None})
+    words = measure.replace("_", "-")
+    return f"![Average ranks by {words}, and the critical difference](images/{name})"
+
+
+if __name__ == "__main__":
+    main()
