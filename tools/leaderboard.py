@@ -54,9 +54,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("results", nargs="+", type=Path)
     parser.add_argument("--write", type=Path, required=True, metavar="PAGE")
     given = parser.parse_args(arguments)
-    matplotlib.use("svg")
-    # The same results give the same picture, byte for byte.
-    matplotlib.rcParams["svg.hashsalt"] = "steelyard"
     parts = [Results.from_journal(path) for path in given.results]
     results = _finished(Results([row for part in parts for row in part.rows]))
     images = given.write.parent / "images"
@@ -121,7 +118,9 @@ def _table(table: Table) -> str:
 def _picture(results: Results, measure: str, images: Path) -> str:
     display = CriticalDifferenceDisplay.from_results(results, measure)
     name = f"leaderboard_{measure}.svg"
-    display.figure_.savefig(images / name, metadata={"Date": None})
+    # The same results give the same picture, byte for byte.
+    with matplotlib.rc_context({"svg.hashsalt": "steelyard"}):
+        display.figure_.savefig(images / name, metadata={"Date": None})
     words = measure.replace("_", "-")
     return f"![Average ranks by {words}, and the critical difference](images/{name})"
 
