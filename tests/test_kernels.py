@@ -239,6 +239,35 @@ def test_densities_agree_with_scipy_and_leave_missing_cells_out():
     assert_allclose(scores, np.nansum(logs, axis=1), rtol=1e-12)
 
 
+def test_weighted_densities_of_all_kinds_agree_with_scipy():
+    rng = np.random.default_rng(5)
+    numbers = rng.normal(size=(40, 4)) * 10
+    numbers[rng.random((40, 4)) < 0.3] = np.nan
+    mean, deviation = rng.normal(size=(4, 3)), rng.exponential(size=(4, 3)) + 0.5
+    # A density, an interval, a relative density, and the number itself.
+    half, depth = np.array([0.0, 0.5, 0.0, 0.0]), np.array([0.0, 0.0, 20.0, 0.0])
+    limit = np.array([0.0, 0.0, 0.0, 4.0])
+    constant = -0.5 * math.log(2 * math.pi) - np.log(deviation)
+    forms = (mean, 1 / deviation, constant, half, 1e-75, depth, limit)
+    expected = norm.logpdf(numbers[:, :, None], mean, deviation)
+    scaled = (numbers[:, :, None] - mean) / deviation
+    wide = 0.5 / deviation[1]
+    area = norm.cdf(-np.abs(scaled[:, 1]) + wide) - norm.cdf(
+        -np.abs(scaled[:, 1]) - wide
+    )
+    expected[:, 1] = np.log(np.maximum(area, 1e-75))
+    top = expected[:, 2].max(axis=1, keepdims=True)
+    expected[:, 2] = np.maximum(expected[:, 2] - top, -20.0)
+    expected[:, 3] = np.clip(scaled[:, 3], -4.0, 4.0)
+    expected = np.where(np.isnan(numbers)[:, :, None], 0.0, expected)
+    found = np.empty((40, 4, 3))
+    scoring.density_block(numbers, *forms, found)
+    assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+    weight, scores = rng.normal(size=(4, 3)), np.ones((40, 3))
+    scoring.add_weighted(numbers, *forms, weight, scores)
+    assert_allclose(scores, 1.0 + np.einsum("igc,gc->ic", expected, weight), rtol=1e-9)
+
+
 def test_densities_of_extreme_distances_are_finite():
     numbers = np.tile([1e308, -1e308], (1, 500))
     mean = np.full((1000, 2), -1e308)

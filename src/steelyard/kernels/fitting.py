@@ -21,7 +21,6 @@ from numba import njit
 from steelyard.kernels.scoring import _exp
 
 __all__ = [
-    "density_block",
     "evaluate_many",
     "evaluate_mixture",
     "evaluate_mixture_two",
@@ -346,41 +345,3 @@ def scatter_one(values, starts, gradient, counts):
     for i in range(n):
         for j in range(b):
             counts[starts[j] + values[i, j]] += gradient[i]
-
-
-@njit(cache=True, nogil=True)
-def density_block(numbers, mean, scale, constant, half_width, floor, depth, limit, out):
-    """Log-densities of numbers (n, g) in every class, out (n, g, K); 0 where missing.
-
-    half_width (g,) is 0 for densities, half the grid's step for intervals. Where depth
-    (g,) is not 0, densities are relative to the largest, and at least minus the depth.
-    Where limit (g,) is not 0, the number itself is meant, in deviations from the mean
-    and within the limit.
-    """
-    root_half = math.sqrt(0.5)
-    n, g = numbers.shape
-    n_classes = mean.shape[1]
-    for i in range(n):
-        for j in range(g):
-            x = numbers[i, j]
-            for c in range(n_classes):
-                if x != x:
-                    out[i, j, c] = 0.0
-                elif limit[j] > 0.0:
-                    t = (x - mean[j, c]) * scale[j, c]
-                    out[i, j, c] = min(max(t, -limit[j]), limit[j])
-                elif half_width[j] > 0.0:
-                    distance = abs(x - mean[j, c])
-                    near = (distance - half_width[j]) * scale[j, c] * root_half
-                    far = (distance + half_width[j]) * scale[j, c] * root_half
-                    p = 0.5 * (math.erfc(near) - math.erfc(far))
-                    out[i, j, c] = math.log(max(p, floor))
-                else:
-                    t = min(abs(x - mean[j, c]) * scale[j, c], 1e100)
-                    out[i, j, c] = constant[j, c] - 0.5 * t * t
-            if depth[j] > 0.0 and x == x:
-                top = out[i, j, 0]
-                for c in range(1, n_classes):
-                    top = max(top, out[i, j, c])
-                for c in range(n_classes):
-                    out[i, j, c] = max(out[i, j, c] - top, -depth[j])

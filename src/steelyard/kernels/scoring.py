@@ -14,7 +14,9 @@ from numba import njit
 __all__ = [
     "add_densities",
     "add_intervals",
+    "add_weighted",
     "best",
+    "density_block",
     "gather",
     "gather_difference",
     "log_softmax",
@@ -238,3 +240,86 @@ def add_intervals(numbers, mean, scale, half_width, floor, scores):
                 b = (distance + half_width[j]) * scale[j, c] * root_half
                 p = 0.5 * (math.erfc(a) - math.erfc(b))
                 scores[i, c] += math.log(max(p, floor))
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _tell(x, mean, scale, constant, half_width, floor, depth, limit, out):
+    """Log-densities of one known number in every class, out (K,).
+
+    half_width is 0 for densities, half the grid's step for intervals. Where depth is
+    not 0, densities are relative to the largest, and at least minus the depth. Where
+    limit is not 0, the number itself is meant, in deviations from the mean and within
+    the limit.
+    """
+    root_half = math.sqrt(0.5)
+    top = -math.inf
+    for c in range(len(out)):
+        if limit > 0.0:
+            t = (x - mean[c]) * scale[c]
+            out[c] = min(max(t, -limit), limit)
+        elif half_width > 0.0:
+            distance = abs(x - mean[c])
+            near = (distance - half_width) * scale[c] * root_half
+            far = (distance + half_width) * scale[c] * root_half
+            p = 0.5 * (math.erfc(near) - math.erfc(far))
+            out[c] = math.log(max(p, floor))
+        else:
+            t = min(abs(x - mean[c]) * scale[c], _FARTHEST)
+            out[c] = constant[c] - 0.5 * t * t
+        top = max(top, out[c])
+    if depth > 0.0:
+        for c in range(len(out)):
+            out[c] = max(out[c] - top, -depth)
+
+
+@njit(cache=True, nogil=True)
+def density_block(numbers, mean, scale, constant, half_width, floor, depth, limit, out):
+    """Log-densities of numbers (n, g) in every class, out (n, g, K); 0 where missing.
+
+    mean, scale and constant (g, K); half_width, depth and limit (g,) as in ``_tell``.
+    """
+    n, g = numbers.shape
+    for i in range(n):
+        for j in range(g):
+            x = numbers[i, j]
+            if x == x:
+                _tell(
+                    x,
+                    mean[j],
+                    scale[j],
+                    constant[j],
+                    half_width[j],
+                    floor,
+                    depth[j],
+                    limit[j],
+                    out[i, j],
+                )
+            else:
+                out[i, j] = 0.0
+
+
+@njit(cache=True, nogil=True)
+def add_weighted(
+    numbers, mean, scale, constant, half_width, floor, depth, limit, weight, scores
+):
+    """Add the log-densities of known cells times weights (g, K) to the scores."""
+    n, g = numbers.shape
+    n_classes = scores.shape[1]
+    cell = np.empty(n_classes)
+    for i in range(n):
+        for j in range(g):
+            x = numbers[i, j]
+            if x == x:
+                _tell(
+                    x,
+                    mean[j],
+                    scale[j],
+                    constant[j],
+                    half_width[j],
+                    floor,
+                    depth[j],
+                    limit[j],
+                    cell,
+                )
+                for c in range(n_classes):
+                    scores[i, c] += weight[j, c] * cell[c]

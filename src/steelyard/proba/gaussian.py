@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.counts import Counts
-from steelyard.kernels import fitting, scoring
+from steelyard.kernels import scoring
 from steelyard.table.schema import FeatureSchema
 
 __all__ = ["GaussianTable", "estimate_gaussian"]
@@ -111,8 +111,8 @@ class GaussianTable:
         """Add the weighted log-densities of numbers (n, g) to scores (n, K)."""
         if not self.is_plain:
             weight = np.ones_like(self.mean) if self.weight is None else self.weight
-            for rows, densities in self.log_densities(numbers):
-                scores[rows] += np.einsum("igc,gc->ic", densities, weight)
+            rows = np.ascontiguousarray(numbers)
+            scoring.add_weighted(rows, *self._forms, weight, scores)  # type: ignore[call-arg]
             return
         plain = np.flatnonzero(self.step == 0)
         intervals = np.flatnonzero(self.step)
@@ -143,23 +143,28 @@ class GaussianTable:
         Missing cells have log-density 0: they say nothing.
         """
         g, k = self.mean.shape
+        forms = self._forms
         size = max(1, _DENSITY_CELLS // max(1, g * k))
         for lo in range(0, len(numbers), size):
             rows = slice(lo, min(lo + size, len(numbers)))
             part = np.ascontiguousarray(numbers[rows])
             out = np.empty((len(part), g, k))
-            fitting.density_block(
-                part,
-                self.mean,
-                1.0 / self.deviation,
-                -0.5 * _LOG_2_PI - np.log(self.deviation),
-                0.5 * self.step,
-                _WEKA_FLOOR,
-                np.zeros(g) if self.depth is None else self.depth,
-                np.zeros(g) if self.limit is None else self.limit,
-                out,
-            )
+            scoring.density_block(part, *forms, out)  # type: ignore[call-arg]
             yield rows, out
+
+    @property
+    def _forms(self) -> tuple[NDArray[np.float64] | float, ...]:
+        """What the kernels know of the attributes."""
+        none = np.zeros(len(self.mean))
+        return (
+            self.mean,
+            1.0 / self.deviation,
+            -0.5 * _LOG_2_PI - np.log(self.deviation),
+            0.5 * self.step,
+            _WEKA_FLOOR,
+            none if self.depth is None else self.depth,
+            none if self.limit is None else self.limit,
+        )
 
 
 def estimate_gaussian(
