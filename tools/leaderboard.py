@@ -42,10 +42,14 @@ FIRST = (
 # Methods that are shown by data set; more do not fit a page.
 SHOWN = (
     "SHNB NB RNB CAWNB-CLL WANBIA-CLL CWNB DWNB LWNB LNB CFW SNB LogisticRegression "
-    "HistGradientBoosting RandomForest"
+    "HistGradientBoosting RandomForest Khiops"
 ).split()
 
 MEASURES = ("accuracy", "log_loss")
+AVERAGED = (
+    *("accuracy", "balanced_accuracy", "f1", "log_loss", "brier", "auc", "ece"),
+    "fit_seconds",
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -77,7 +81,8 @@ def _sections(results: Results, images: Path) -> Iterator[str]:
         ),
     ):
         yield f"## {title}"
-        yield _table(method_table(summaries(group), "accuracy", CONTROL))
+        averages = summaries(group, AVERAGED)
+        yield _table(method_table(averages, "accuracy", CONTROL))
         for measure in MEASURES:
             if group is with_probabilities:
                 yield _picture(group, measure, images)
@@ -89,7 +94,13 @@ def _sections(results: Results, images: Path) -> Iterator[str]:
                 yield _table(control_table(summary, CONTROL))
     for measure in MEASURES:
         yield f"## {measure.capitalize().replace('_', '-')} by data set"
-        shown = with_probabilities.select(method=SHOWN)
+        shown = Results(
+            [
+                row
+                for name in SHOWN
+                for row in with_probabilities.select(method=[name]).rows
+            ]
+        )
         yield _table(dataset_table(summarize(shown, measure), CONTROL))
     if results.failures:
         yield _table(failure_table(results))
