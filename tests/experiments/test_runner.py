@@ -113,7 +113,7 @@ def test_number_of_processes_does_not_matter_even_if_one_of_them_dies(tmp_path):
     assert timeless(Results.from_journal(path)) == timeless(two)
 
 
-class OnlyOnce(Failing):
+class Brittle(Failing):
     """Ends the process when it is fitted again to as many rows."""
 
     def __init__(self, folder=None):
@@ -131,7 +131,7 @@ class OnlyOnce(Failing):
 @pytest.mark.slow
 def test_a_fit_that_is_in_the_journal_is_not_run_again_when_a_worker_dies(tmp_path):
     # 61 rows in two folds: 30 training rows, then 31.
-    methods = [("once", OnlyOnce(tmp_path)), ("deadly", Failing(30, deadly=True))]
+    methods = [("once", Brittle(tmp_path)), ("deadly", Failing(30, deadly=True))]
     path = tmp_path / "r.jsonl"
     results = compare(methods, mixed(61), folds=2, n_jobs=2, journal=path)
     assert [row["method"] for row in results.failures] == ["deadly"]
