@@ -187,6 +187,8 @@ class HierarchicalWeighting(Weighting):
         level = self.levels(weights, evidence)
         shared = self._shared(level, evidence)
         total = shared[:, None] + level.by_class
+        # What all classes share of a slope has no effect, and rounding alone in it.
+        shared = np.where(evidence.schema.is_linear, 0.0, shared)
         effects, position = [], 0
         for feature in evidence.schema.features:
             width = feature.n_values if feature.is_coded else 0
