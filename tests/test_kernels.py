@@ -261,10 +261,10 @@ def test_weighted_densities_of_all_kinds_agree_with_scipy():
     expected[:, 3] = np.clip(scaled[:, 3], -4.0, 4.0)
     expected = np.where(np.isnan(numbers)[:, :, None], 0.0, expected)
     found = np.empty((40, 4, 3))
-    scoring.density_block(numbers, *forms, found)
+    scoring.density_block(numbers, forms, found)
     assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
     weight, scores = rng.normal(size=(4, 3)), np.ones((40, 3))
-    scoring.add_weighted(numbers, *forms, weight, scores)
+    scoring.add_weighted(numbers, forms, weight, scores)
     assert_allclose(scores, 1.0 + np.einsum("igc,gc->ic", expected, weight), rtol=1e-9)
 
 

@@ -19,6 +19,7 @@ import matplotlib
 from steelyard.experiments.displays import CriticalDifferenceDisplay
 from steelyard.experiments.report import table_to_markdown
 from steelyard.experiments.report_tables import (
+    Cell,
     Table,
     control_table,
     dataset_table,
@@ -92,6 +93,7 @@ def _sections(results: Results, images: Path) -> Iterator[str]:
             yield friedman_sentence(summary)
             if group is with_probabilities:
                 yield _table(control_table(summary, CONTROL))
+    yield from _by_repeat(with_probabilities.select(dataset=FIRST))
     for measure in MEASURES:
         yield f"## {measure.capitalize().replace('_', '-')} by data set"
         shown = Results(
@@ -104,6 +106,30 @@ def _sections(results: Results, images: Path) -> Iterator[str]:
         yield _table(dataset_table(summarize(shown, measure), CONTROL))
     if results.failures:
         yield _table(failure_table(results))
+
+
+def _by_repeat(results: Results) -> Iterator[str]:
+    """Yield averages of the shown methods for each repeat."""
+    repeats = sorted({row["repeat"] for row in results.rows})
+    averages = {
+        (measure, repeat): summarize(results.select(repeat=repeat), measure)
+        for measure in MEASURES
+        for repeat in repeats
+    }
+    rows = [
+        [Cell(name)]
+        + [
+            Cell(one.measure.text(one.averages[one.position(name)]))
+            for one in averages.values()
+        ]
+        for name in SHOWN
+        if name in results.methods
+    ]
+    header = [
+        f"{one.measure.title}, repeat {repeat + 1}"
+        for (_, repeat), one in averages.items()
+    ]
+    yield _table(Table("Averages by repeat", ["method", *header], rows))
 
 
 def _finished(results: Results) -> Results:

@@ -225,8 +225,7 @@ class BaseNB(ClassifierMixin, BaseEstimator):
         training.codes = encoder.learn(
             table, labels, len(classes), training.row_weights(self.class_weight)
         )
-        kinds = {feature.kind for feature in training.codes.schema.features}
-        if "linear" in kinds and not self._has_class_weights():
+        if training.codes.schema.is_linear.any() and not self._has_class_weights():
             raise ParameterError(
                 "numeric='linear' adds the same to all classes unless each has weights "
                 f"of its own, which {type(self).__name__} with these settings does not "

@@ -11,7 +11,7 @@ import signal
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
@@ -388,26 +388,7 @@ def _run_in_processes(
             # A worker died: the tasks at hand are run again, one fit after the other,
             # to find out which fit it was. The rest goes on as before.
             suspects, left = left[: n_workers + 1], left[n_workers + 1 :]
-            _run_one_by_one(plan, _unfinished(plan, suspects, done), done)
-
-
-def _unfinished(plan: Plan, tasks: Sequence[Task], done: Done) -> Iterator[Task]:
-    """Yield what is left of tasks, and report the fits that the journal has."""
-    rows = [] if plan.journal is None else read_journal(plan.journal)[1]
-    fits = {tuple(row[field] for field in KEY): row for row in rows}
-    for task in tasks:
-        left = []
-        for name in task.methods:
-            key = (task.dataset, name, task.protocol, task.repeat, task.fold)
-            row = fits.get(key)
-            part = replace(task, methods=(name,), cost=task.cost / len(task.methods))
-            if row is None or row["error"] is not None:
-                left.append(name)
-            else:
-                done(part, [row])
-        if left:
-            cost = task.cost * len(left) / len(task.methods)
-            yield replace(task, methods=tuple(left), cost=cost)
+            _run_one_by_one(plan, suspects, done)
 
 
 def _until_broken(
@@ -448,13 +429,23 @@ def _stop(pool: ProcessPoolExecutor) -> None:
         pool.shutdown(wait=True, kill_workers=True)
 
 
-def _run_one_by_one(plan: Plan, tasks: Iterable[Task], done: Done) -> None:
-    """Run fits in one process; if it dies, that is the error of the fit it was at."""
-    left = [
-        replace(task, methods=(name,), cost=task.cost / len(task.methods))
-        for task in tasks
-        for name in task.methods
-    ]
+def _run_one_by_one(plan: Plan, tasks: Sequence[Task], done: Done) -> None:
+    """Run fits in one process; if it dies, that is the error of the fit it was at.
+
+    Fits that the journal has by now are not run again.
+    """
+    rows = [] if plan.journal is None else read_journal(plan.journal)[1]
+    fits = {tuple(row[field] for field in KEY): row for row in rows}
+    left = []
+    for task in tasks:
+        for name in task.methods:
+            fit = replace(task, methods=(name,), cost=task.cost / len(task.methods))
+            key = (task.dataset, name, task.protocol, task.repeat, task.fold)
+            row = fits.get(key)
+            if row is None or row["error"] is not None:
+                left.append(fit)
+            else:
+                done(fit, [row])
     while left:
         left = _until_broken(plan, left, 1, done)
         for deadly in left[:1]:

@@ -33,6 +33,7 @@ _LN2_HIGH = 0.6931471803691238
 _LN2_LOW = 1.9082149292705877e-10
 _LOWEST = -700.0
 _BUFFER = 256
+_ROOT_HALF = math.sqrt(0.5)
 
 # Far beyond anything a density can tell apart; its square still leaves room to add up
 # thousands of attributes without overflow.
@@ -218,15 +219,26 @@ def add_densities(numbers, mean, scale, constant, scores):
             scores[i, c] += total
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _log_interval(x, mean, scale, half_width, floor):
+    """Log-probability of an interval around a number, at least that of the floor.
+
+    Differences of the normal distribution function are taken in the tail where they
+    keep their digits.
+    """
+    distance = abs(x - mean)
+    near = (distance - half_width) * scale * _ROOT_HALF
+    far = (distance + half_width) * scale * _ROOT_HALF
+    return math.log(max(0.5 * (math.erfc(near) - math.erfc(far)), floor))
+
+
 @njit(cache=True, nogil=True)
 def add_intervals(numbers, mean, scale, half_width, floor, scores):
     """Add log-probabilities of an interval around each known cell to the scores.
 
     numbers (n, g) already rounded to the grid; mean and scale (g, K); half_width (g,)
-    half the grid's step; floor the smallest probability. Differences of the normal
-    distribution function are taken in the tail where they keep their digits.
+    half the grid's step; floor the smallest probability.
     """
-    root_half = math.sqrt(0.5)
     n, g = numbers.shape
     n_classes = scores.shape[1]
     for i in range(n):
@@ -235,37 +247,33 @@ def add_intervals(numbers, mean, scale, half_width, floor, scores):
             if x != x:
                 continue
             for c in range(n_classes):
-                distance = abs(x - mean[j, c])
-                a = (distance - half_width[j]) * scale[j, c] * root_half
-                b = (distance + half_width[j]) * scale[j, c] * root_half
-                p = 0.5 * (math.erfc(a) - math.erfc(b))
-                scores[i, c] += math.log(max(p, floor))
+                scores[i, c] += _log_interval(
+                    x, mean[j, c], scale[j, c], half_width[j], floor
+                )
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _tell(x, mean, scale, constant, half_width, floor, depth, limit, out):
-    """Log-densities of one known number in every class, out (K,).
+def _tell(x, j, forms, out):
+    """Log-densities of a known number of attribute j in every class, out (K,).
 
-    half_width is 0 for densities, half the grid's step for intervals. Where depth is
-    not 0, densities are relative to the largest, and at least minus the depth. Where
-    limit is not 0, the number itself is meant, in deviations from the mean and within
-    the limit.
+    forms: mean, scale and constant (g, K) as in ``add_densities``; half_width (g,), 0
+    for densities, half the grid's step for intervals; floor, their smallest
+    probability; depth (g,): where it is not 0, densities are relative to the largest,
+    and at least minus the depth; limit (g,): where it is not 0, the number itself is
+    meant, in deviations from the mean and within the limit.
     """
-    root_half = math.sqrt(0.5)
+    mean, scale, constant, half_widths, floor, depths, limits = forms
+    m, s, k = mean[j], scale[j], constant[j]
+    half_width, depth, limit = half_widths[j], depths[j], limits[j]
     top = -math.inf
     for c in range(len(out)):
         if limit > 0.0:
-            t = (x - mean[c]) * scale[c]
-            out[c] = min(max(t, -limit), limit)
+            out[c] = min(max((x - m[c]) * s[c], -limit), limit)
         elif half_width > 0.0:
-            distance = abs(x - mean[c])
-            near = (distance - half_width) * scale[c] * root_half
-            far = (distance + half_width) * scale[c] * root_half
-            p = 0.5 * (math.erfc(near) - math.erfc(far))
-            out[c] = math.log(max(p, floor))
+            out[c] = _log_interval(x, m[c], s[c], half_width, floor)
         else:
-            t = min(abs(x - mean[c]) * scale[c], _FARTHEST)
-            out[c] = constant[c] - 0.5 * t * t
+            t = min(abs(x - m[c]) * s[c], _FARTHEST)
+            out[c] = k[c] - 0.5 * t * t
         top = max(top, out[c])
     if depth > 0.0:
         for c in range(len(out)):
@@ -273,35 +281,23 @@ def _tell(x, mean, scale, constant, half_width, floor, depth, limit, out):
 
 
 @njit(cache=True, nogil=True)
-def density_block(numbers, mean, scale, constant, half_width, floor, depth, limit, out):
+def density_block(numbers, forms, out):
     """Log-densities of numbers (n, g) in every class, out (n, g, K); 0 where missing.
 
-    mean, scale and constant (g, K); half_width, depth and limit (g,) as in ``_tell``.
+    For ``forms`` see ``_tell``.
     """
     n, g = numbers.shape
     for i in range(n):
         for j in range(g):
             x = numbers[i, j]
             if x == x:
-                _tell(
-                    x,
-                    mean[j],
-                    scale[j],
-                    constant[j],
-                    half_width[j],
-                    floor,
-                    depth[j],
-                    limit[j],
-                    out[i, j],
-                )
+                _tell(x, j, forms, out[i, j])
             else:
                 out[i, j] = 0.0
 
 
 @njit(cache=True, nogil=True)
-def add_weighted(
-    numbers, mean, scale, constant, half_width, floor, depth, limit, weight, scores
-):
+def add_weighted(numbers, forms, weight, scores):
     """Add the log-densities of known cells times weights (g, K) to the scores."""
     n, g = numbers.shape
     n_classes = scores.shape[1]
@@ -310,16 +306,6 @@ def add_weighted(
         for j in range(g):
             x = numbers[i, j]
             if x == x:
-                _tell(
-                    x,
-                    mean[j],
-                    scale[j],
-                    constant[j],
-                    half_width[j],
-                    floor,
-                    depth[j],
-                    limit[j],
-                    cell,
-                )
+                _tell(x, j, forms, cell)
                 for c in range(n_classes):
                     scores[i, c] += weight[j, c] * cell[c]

@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.persistence.reader import InvalidContentError, Reader
-from steelyard.table.schema import FeatureSchema, TableSchema
+from steelyard.table.schema import FeatureSchema, Kind, TableSchema
 
 __all__ = ["describe_classes", "describe_schema", "read_classes", "read_schema"]
 
-_KINDS = (
-    "categorical",
-    "binned",
-    "gaussian",
-    "gaussian-weka",
-    "gaussian-relative",
-    "linear",
-)
+_KINDS = get_args(Kind)
 _CELLS = ("numbers", "text", "booleans", "nothing")
 _TEXT = (str,)
 _NUMBERS = (bool, int, float)

@@ -112,7 +112,7 @@ class GaussianTable:
         if not self.is_plain:
             weight = np.ones_like(self.mean) if self.weight is None else self.weight
             rows = np.ascontiguousarray(numbers)
-            scoring.add_weighted(rows, *self._forms, weight, scores)  # type: ignore[call-arg]
+            scoring.add_weighted(rows, self._forms, weight, scores)
             return
         plain = np.flatnonzero(self.step == 0)
         intervals = np.flatnonzero(self.step)
@@ -149,7 +149,7 @@ class GaussianTable:
             rows = slice(lo, min(lo + size, len(numbers)))
             part = np.ascontiguousarray(numbers[rows])
             out = np.empty((len(part), g, k))
-            scoring.density_block(part, *forms, out)  # type: ignore[call-arg]
+            scoring.density_block(part, forms, out)
             yield rows, out
 
     @property
