@@ -28,9 +28,9 @@ from benchmarks.registry import (
     within_seconds,
 )
 from steelyard import MDLDiscretizer, NaiveBayes, TableEncoder
-from steelyard.counts import count
+from steelyard.proba.counts import count
 from steelyard.table.codes import CodeBlock, Codes
-from steelyard.table.columns import as_table
+from steelyard.table.frames import as_table
 
 # Buffers that a fit may need besides the codes, in columns of eight bytes a row: each
 # of two threads has a column in work, its order, and it in that order.

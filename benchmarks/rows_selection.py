@@ -14,10 +14,10 @@ from sklearn.naive_bayes import CategoricalNB
 from benchmarks.data import labelled_codes, n_rows
 from benchmarks.registry import Case, Seconds, at_least, row
 from steelyard import TableEncoder, method
-from steelyard.held_out import resubstituted
-from steelyard.information import pair_information
-from steelyard.table.columns import as_table
-from steelyard.wrapped import PopulationScorer, weighted_model
+from steelyard.classifiers.evolved import PopulationScorer, weighted_model
+from steelyard.fitting.leave_one_out import resubstituted
+from steelyard.table.frames import as_table
+from steelyard.weighting.filters.information import pair_information
 
 # ----------------------------------------------------------------- forward selection
 

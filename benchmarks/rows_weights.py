@@ -27,7 +27,7 @@ from benchmarks.registry import (
     within_memory,
 )
 from steelyard import WeightedNB, method
-from steelyard.objective import Objective
+from steelyard.fitting.objective import Objective
 from steelyard.solvers import LBFGS, Solution, Solver
 
 # How near the least possible loss a timed fit has to come, and what stands for that.
@@ -237,7 +237,7 @@ def magic() -> tuple[Any, Any]:
     path = Path(folder) / "magic.arff.gz"
     if not path.is_file():
         raise Skip("there is no magic.arff.gz in STEELYARD_DATA")
-    from steelyard.experiments.arff import read_arff
+    from steelyard.experiments.data.arff import read_arff
 
     columns, labels = read_arff(path).split()
     X = np.stack([np.asarray(column) for column in columns.values()], axis=1)

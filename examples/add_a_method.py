@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 import steelyard as sy
-from steelyard.presets import Method
+from steelyard.classifiers.registry import Method
 from steelyard.weighting import FilterWeighting
 
 

@@ -6,7 +6,7 @@ python examples/mixed_table.py
 import pandas as pd
 
 from steelyard import NaiveBayes
-from steelyard.table.columns import as_table
+from steelyard.table.frames import as_table
 
 rows = [
     ("male", "third", 22, "S", "no"),

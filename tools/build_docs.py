@@ -20,7 +20,7 @@ from importlib import import_module
 from pathlib import Path
 
 import steelyard
-from steelyard.presets import Method
+from steelyard.classifiers.registry import Method
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))

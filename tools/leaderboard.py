@@ -17,8 +17,8 @@ from pathlib import Path
 import matplotlib
 
 from steelyard.experiments.displays import CriticalDifferenceDisplay
-from steelyard.experiments.report import table_to_markdown
-from steelyard.experiments.report_tables import (
+from steelyard.experiments.report.summary import summaries, summarize
+from steelyard.experiments.report.tables import (
     Cell,
     Table,
     control_table,
@@ -27,8 +27,8 @@ from steelyard.experiments.report_tables import (
     friedman_sentence,
     method_table,
 )
+from steelyard.experiments.report.text import table_to_markdown
 from steelyard.experiments.results import Results
-from steelyard.experiments.summary import summaries, summarize
 
 MARK = "<!-- measured -->\n"
 CONTROL = "SHNB"

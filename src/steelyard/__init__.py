@@ -11,44 +11,44 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOME = {
-    "AUCWeightedNB": "steelyard.filtered",
-    "AttributeWeightedNB": "steelyard.learned",
-    "BoostedNB": "steelyard.boosted",
-    "ClassAttributeWeightedNB": "steelyard.learned",
-    "CollaborativeNB": "steelyard.collaborative",
-    "CorrelationAdjustedNB": "steelyard.wrapped",
-    "CorrelationWeightedNB": "steelyard.filtered",
-    "CostSensitiveNB": "steelyard.cost_sensitive",
-    "DeepWeightedNB": "steelyard.filtered",
-    "DevianceNB": "steelyard.learned",
+    "AUCWeightedNB": "steelyard.classifiers.filters",
+    "AttributeWeightedNB": "steelyard.classifiers.published",
+    "BoostedNB": "steelyard.classifiers.boosted",
+    "ClassAttributeWeightedNB": "steelyard.classifiers.published",
+    "CollaborativeNB": "steelyard.classifiers.collaborative",
+    "CorrelationAdjustedNB": "steelyard.classifiers.evolved",
+    "CorrelationWeightedNB": "steelyard.classifiers.filters",
+    "CostSensitiveNB": "steelyard.classifiers.cost_sensitive",
+    "DeepWeightedNB": "steelyard.classifiers.filters",
+    "DevianceNB": "steelyard.classifiers.published",
     "EqualFrequencyDiscretizer": "steelyard.table.discretizers",
     "EqualWidthDiscretizer": "steelyard.table.discretizers",
-    "EvolvedWeightsNB": "steelyard.wrapped",
-    "ExponentialNB": "steelyard.learned",
+    "EvolvedWeightsNB": "steelyard.classifiers.evolved",
+    "ExponentialNB": "steelyard.classifiers.published",
     "FixedEdgesDiscretizer": "steelyard.table.discretizers",
-    "ForwardSelectedNB": "steelyard.selective",
-    "GainRatioWeightedNB": "steelyard.filtered",
-    "GeneralizedDevianceNB": "steelyard.learned",
-    "InstanceWeightedNB": "steelyard.instance_weighted",
-    "JointWeightedNB": "steelyard.joint",
-    "LazyAttributeInstanceNB": "steelyard.lazy",
-    "LocallyWeightedNB": "steelyard.lazy",
-    "LogisticNB": "steelyard.learned",
+    "ForwardSelectedNB": "steelyard.classifiers.selective",
+    "GainRatioWeightedNB": "steelyard.classifiers.filters",
+    "GeneralizedDevianceNB": "steelyard.classifiers.published",
+    "InstanceWeightedNB": "steelyard.classifiers.instance_weighted",
+    "JointWeightedNB": "steelyard.classifiers.joint",
+    "LazyAttributeInstanceNB": "steelyard.classifiers.lazy",
+    "LocallyWeightedNB": "steelyard.classifiers.lazy",
+    "LogisticNB": "steelyard.classifiers.published",
     "MDLDiscretizer": "steelyard.table.discretizers",
-    "NaiveBayes": "steelyard.classifier",
-    "RegularizedNB": "steelyard.learned",
-    "SPSSNaiveBayes": "steelyard.spss",
-    "SelectiveNB": "steelyard.selective",
-    "ShrinkageNB": "steelyard.shrinkage",
-    "SquaredErrorNB": "steelyard.learned",
+    "NaiveBayes": "steelyard.classifiers.base",
+    "RegularizedNB": "steelyard.classifiers.published",
+    "SPSSNaiveBayes": "steelyard.classifiers.spss",
+    "SelectiveNB": "steelyard.classifiers.selective",
+    "ShrinkageNB": "steelyard.classifiers.shrinkage",
+    "SquaredErrorNB": "steelyard.classifiers.published",
     "TableEncoder": "steelyard.table.encoder",
-    "TreeWeightedNB": "steelyard.filtered",
-    "ValueWeightedNB": "steelyard.learned",
-    "WeightedNB": "steelyard.weighted",
+    "TreeWeightedNB": "steelyard.classifiers.filters",
+    "ValueWeightedNB": "steelyard.classifiers.published",
+    "WeightedNB": "steelyard.classifiers.weighted",
     "compare": "steelyard.experiments.runner",
     "load": "steelyard.persistence",
-    "method": "steelyard.presets",
-    "methods": "steelyard.presets",
+    "method": "steelyard.classifiers.registry",
+    "methods": "steelyard.classifiers.registry",
 }
 
 __all__ = [
@@ -94,22 +94,22 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from steelyard.boosted import BoostedNB
-    from steelyard.classifier import NaiveBayes
-    from steelyard.collaborative import CollaborativeNB
-    from steelyard.cost_sensitive import CostSensitiveNB
-    from steelyard.experiments.runner import compare
-    from steelyard.filtered import (
+    from steelyard.classifiers.base import NaiveBayes
+    from steelyard.classifiers.boosted import BoostedNB
+    from steelyard.classifiers.collaborative import CollaborativeNB
+    from steelyard.classifiers.cost_sensitive import CostSensitiveNB
+    from steelyard.classifiers.evolved import CorrelationAdjustedNB, EvolvedWeightsNB
+    from steelyard.classifiers.filters import (
         AUCWeightedNB,
         CorrelationWeightedNB,
         DeepWeightedNB,
         GainRatioWeightedNB,
         TreeWeightedNB,
     )
-    from steelyard.instance_weighted import InstanceWeightedNB
-    from steelyard.joint import JointWeightedNB
-    from steelyard.lazy import LazyAttributeInstanceNB, LocallyWeightedNB
-    from steelyard.learned import (
+    from steelyard.classifiers.instance_weighted import InstanceWeightedNB
+    from steelyard.classifiers.joint import JointWeightedNB
+    from steelyard.classifiers.lazy import LazyAttributeInstanceNB, LocallyWeightedNB
+    from steelyard.classifiers.published import (
         AttributeWeightedNB,
         ClassAttributeWeightedNB,
         DevianceNB,
@@ -120,11 +120,13 @@ if TYPE_CHECKING:
         SquaredErrorNB,
         ValueWeightedNB,
     )
+    from steelyard.classifiers.registry import method, methods
+    from steelyard.classifiers.selective import ForwardSelectedNB, SelectiveNB
+    from steelyard.classifiers.shrinkage import ShrinkageNB
+    from steelyard.classifiers.spss import SPSSNaiveBayes
+    from steelyard.classifiers.weighted import WeightedNB
+    from steelyard.experiments.runner import compare
     from steelyard.persistence import load
-    from steelyard.presets import method, methods
-    from steelyard.selective import ForwardSelectedNB, SelectiveNB
-    from steelyard.shrinkage import ShrinkageNB
-    from steelyard.spss import SPSSNaiveBayes
     from steelyard.table.discretizers import (
         EqualFrequencyDiscretizer,
         EqualWidthDiscretizer,
@@ -132,8 +134,6 @@ if TYPE_CHECKING:
         MDLDiscretizer,
     )
     from steelyard.table.encoder import TableEncoder
-    from steelyard.weighted import WeightedNB
-    from steelyard.wrapped import CorrelationAdjustedNB, EvolvedWeightsNB
 
 
 def __getattr__(name: str) -> Any:

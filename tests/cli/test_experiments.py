@@ -8,7 +8,7 @@ import pytest
 
 import steelyard
 from steelyard.cli.reproduce import PAPERS
-from steelyard.experiments import reproduction
+from steelyard.experiments.papers import reproduce as reproduction
 
 
 def test_methods_lists_every_method(run, run_json, monkeypatch):

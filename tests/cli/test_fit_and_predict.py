@@ -249,7 +249,7 @@ def test_reasons_exist_for_models_that_are_not_one_sum(tmp_path, csv, run, metho
 def test_what_is_lost_without_a_cell_equals_its_contribution_in_a_sum(
     csv, model, frame
 ):
-    from steelyard.cli.reasons import _losses
+    from steelyard.explain.reasons import _losses
 
     found = sy.load(model).explain_local(frame.drop(columns="ill"))
     order = np.argsort(-found.probabilities, axis=1, kind="stable")

@@ -22,7 +22,7 @@ from steelyard.displays import (
     regularization_path,
 )
 from steelyard.exceptions import ParameterError
-from steelyard.experiments.arff import read_arff
+from steelyard.experiments.data.arff import read_arff
 from steelyard.explain import explain_weights
 
 matplotlib = pytest.importorskip("matplotlib")

@@ -11,8 +11,8 @@ from steelyard.experiments.displays import (
     PooledReliabilityDisplay,
     ScatterDisplay,
 )
-from steelyard.experiments.statistics import critical_difference
-from steelyard.experiments.summary import summarize
+from steelyard.experiments.report.summary import summarize
+from steelyard.experiments.statistics.two_methods import critical_difference
 
 matplotlib.use("Agg")
 

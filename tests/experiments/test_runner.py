@@ -19,16 +19,16 @@ from sklearn.pipeline import make_pipeline
 
 import steelyard as sy
 from steelyard.exceptions import ParameterError, TableError
+from steelyard.experiments import baselines as yardsticks
 from steelyard.experiments import journal as journals
-from steelyard.experiments import yardsticks
-from steelyard.experiments._progress import Progress
-from steelyard.experiments._work import Task, split_rows
-from steelyard.experiments.data import DataSet, load_dataset
+from steelyard.experiments.baselines import YARDSTICKS
+from steelyard.experiments.data.sets import DataSet, load_dataset
 from steelyard.experiments.journal import JournalError
+from steelyard.experiments.progress import Progress
 from steelyard.experiments.protocols import PROTOCOLS, discretize_whole
 from steelyard.experiments.results import COLUMNS, Results
 from steelyard.experiments.runner import compare, resolve_methods
-from steelyard.experiments.yardsticks import YARDSTICKS
+from steelyard.experiments.work import Task, split_rows
 
 TIMES = ("fit_seconds", "predict_seconds", "peak_memory_mb")
 

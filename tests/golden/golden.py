@@ -142,7 +142,9 @@ def plain(value):
 
 
 def record(clf, table):
-    learned = {name: plain(getattr(clf, name)) for name in LEARNED if hasattr(clf, name)}
+    learned = {
+        name: plain(getattr(clf, name)) for name in LEARNED if hasattr(clf, name)
+    }
     return {"learned": learned, **predictions(clf, table)}
 
 
@@ -154,8 +156,7 @@ def main():
             try:
                 fitted(clf, table)
             except sy.exceptions.ParameterError as error:
-                print(name, table, error)
-                continue
+                raise SystemExit(f"{name} {table}: {error}") from error
             fits[f"{name} {table}"] = record(clf, table)
             if table == "mixed":
                 clf.save(MODELS / f"{name}.json")

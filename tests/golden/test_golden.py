@@ -1,7 +1,7 @@
 """Models of released versions predict what they predicted; presets fit what they did.
 
-Bits are compared where STEELYARD_EXACT is set, which is meant for the machine that wrote
-the files; elsewhere logarithms and exponentials may differ in the last place.
+Bits are compared where STEELYARD_EXACT is set, which is meant for the machine that
+wrote the files; elsewhere logarithms and exponentials may differ in the last place.
 """
 
 from __future__ import annotations

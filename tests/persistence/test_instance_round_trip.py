@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import steelyard as sy
+from steelyard.classifiers.lazy import KERNELS
 from steelyard.exceptions import ParameterError
 from steelyard.instances import (
     DiscriminativeWeighting,
     InstanceWeighting,
     ValueFrequencyWeighting,
 )
-from steelyard.lazy import KERNELS
 from steelyard.persistence.content import content_of, estimator_from
 from steelyard.persistence.reader import InvalidContentError
 from steelyard.weighting import CorrelationWeighting

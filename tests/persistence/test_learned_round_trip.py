@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import BaseEstimator, clone
 
 import steelyard as sy
-from steelyard.classifier import BaseNB
+from steelyard.classifiers.base import BaseNB
 from steelyard.exceptions import ParameterError
 from steelyard.losses import BrierLoss, DevianceLoss, ExponentialLoss, LogLoss
 from steelyard.persistence.content import ESTIMATORS, content_of, estimator_from

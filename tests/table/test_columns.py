@@ -14,7 +14,6 @@ from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_array_equal
 
 from steelyard import NaiveBayes, TableEncoder
-from steelyard.table.columns import as_table
 from steelyard.table.discretizers import FixedEdgesDiscretizer
 from steelyard.table.factors import (
     factor_floats,
@@ -22,6 +21,7 @@ from steelyard.table.factors import (
     factor_objects,
     group_objects,
 )
+from steelyard.table.frames import as_table
 
 NAN = float("nan")
 FRAME = pd.DataFrame(

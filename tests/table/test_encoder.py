@@ -16,8 +16,8 @@ from sklearn.preprocessing import FunctionTransformer
 
 from steelyard import NaiveBayes, TableEncoder
 from steelyard.exceptions import ColumnError, IdentifierWarning
-from steelyard.table.columns import as_table
 from steelyard.table.discretizers import FixedEdgesDiscretizer
+from steelyard.table.frames import as_table
 
 NAN = float("nan")
 

@@ -18,9 +18,9 @@ from steelyard.cli.options import (
     names_of,
 )
 from steelyard.cli.output import check_output, note, print_json, screen, writing
-from steelyard.cli.tables import Source, read_table
 from steelyard.cli.training import default_method, split_target
 from steelyard.exceptions import ParameterError
+from steelyard.experiments.data.files import Source, read_table
 
 __all__ = ["add_parser"]
 
@@ -101,8 +101,8 @@ def add_parser(commands: Commands) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> None:
+    from steelyard.experiments.report.summary import check_metric
     from steelyard.experiments.runner import compare, resolve_methods
-    from steelyard.experiments.summary import check_metric
 
     for name in ("html", "markdown", "latex", "csv"):
         check_output(getattr(arguments, name), arguments.force)
@@ -140,7 +140,7 @@ def _run(arguments: argparse.Namespace) -> None:
 
 def _data_set(name: str, arguments: argparse.Namespace) -> Any:
     """Read a file as all commands do; leave other names to the comparison."""
-    from steelyard.experiments.data import DataSet
+    from steelyard.experiments.data.sets import DataSet
 
     if not Path(name).is_file():
         return name
@@ -171,7 +171,7 @@ def _write_reports(results: Any, arguments: argparse.Namespace) -> None:
 
 
 def _show(results: Any, metric: str, control: str | None) -> None:
-    from steelyard.experiments.report import print_results
+    from steelyard.experiments.report.text import print_results
 
     width = screen().width
     if sys.stdout.isatty():

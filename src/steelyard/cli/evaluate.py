@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from steelyard.cli.models import expected_columns, load_model
 from steelyard.cli.options import Commands, add_command, add_json, add_training
 from steelyard.cli.output import note, print_json, print_table, screen, working
-from steelyard.cli.tables import Source, read_chunks
 from steelyard.cli.thresholds import threshold_tables
 from steelyard.cli.training import make_classifier, read_training
 from steelyard.exceptions import ParameterError, TableError
+from steelyard.experiments.data.files import Source, read_chunks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -128,7 +128,7 @@ def _cross_validate(arguments: argparse.Namespace) -> Outcome:
     from sklearn.base import clone
     from sklearn.model_selection import StratifiedKFold
 
-    from steelyard.experiments.metrics import score_predictions
+    from steelyard.experiments.statistics.metrics import score_predictions
 
     method, clf = make_classifier(arguments)
     data = read_training(arguments.data[0], arguments)
@@ -215,7 +215,7 @@ def _check_folds(folds: int, true: NDArray[Any], target: str) -> None:
 def _test_model(arguments: argparse.Namespace) -> Outcome:
     import numpy as np
 
-    from steelyard.experiments.metrics import score_predictions
+    from steelyard.experiments.statistics.metrics import score_predictions
 
     _refuse_training_options(arguments)
     path, test = arguments.data
@@ -332,7 +332,7 @@ def _confusion(outcome: Outcome) -> NDArray[Any]:
 
 
 def _reliability(outcome: Outcome) -> list[list[float]]:
-    from steelyard.experiments.calibration import reliability_bins
+    from steelyard.experiments.statistics.calibration import reliability_bins
 
     if outcome.proba is None:
         return []

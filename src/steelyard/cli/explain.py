@@ -25,8 +25,8 @@ from steelyard.cli.output import (
     screen,
     writing,
 )
-from steelyard.cli.tables import Source, read_chunks
 from steelyard.exceptions import ParameterError
+from steelyard.experiments.data.files import Source, read_chunks
 
 if TYPE_CHECKING:
     import pandas
@@ -180,7 +180,7 @@ def _tables(found: GlobalExplanation, names: list[str]) -> list[Any]:
     """Return the value tables of some attributes, in each part that is a sum."""
     for name in names:
         if name not in found.attributes:
-            from steelyard.cli.tables import find_column
+            from steelyard.experiments.data.files import find_column
 
             find_column(name, found.attributes, "The model")
     places = [found.attributes.index(name) for name in names] or found.order[:3]

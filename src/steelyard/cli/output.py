@@ -86,7 +86,7 @@ def working(text: str) -> Iterator[Any]:
 
 def print_json(document: Any) -> None:
     """Print one JSON document; numbers that are not finite become null."""
-    from steelyard.explain.text import as_plain
+    from steelyard._common.text import as_plain
 
     text = json.dumps(as_plain(document), ensure_ascii=False, indent=1)
     print(text)

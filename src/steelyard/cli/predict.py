@@ -21,8 +21,8 @@ from steelyard.cli.options import (
     names_of,
 )
 from steelyard.cli.output import check_output, note, working, writing
-from steelyard.cli.reasons import reasons
-from steelyard.cli.tables import Source, read_chunks
+from steelyard.experiments.data.files import Source, read_chunks
+from steelyard.explain.reasons import reasons
 
 __all__ = ["add_parser"]
 

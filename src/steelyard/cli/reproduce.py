@@ -54,7 +54,7 @@ def add_parser(commands: Commands) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> None:
-    from steelyard.experiments.reproduction import reproduce
+    from steelyard.experiments.papers.reproduce import reproduce
 
     check_output(arguments.markdown, arguments.force)
     found = reproduce(

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from steelyard.cli.options import names_of
 from steelyard.cli.output import note
-from steelyard.cli.tables import Source, find_column, read_table
 from steelyard.exceptions import ColumnError, ParameterError, TableError
+from steelyard.experiments.data.files import Source, find_column, read_table
 
 if TYPE_CHECKING:
     import pandas
@@ -50,7 +50,7 @@ def split_target(
     frame: pandas.DataFrame, target: str | None, source: Source
 ) -> tuple[str, NDArray[Any], pandas.DataFrame]:
     """Return name and labels of the target, and the rows that have a label."""
-    from steelyard.experiments.data import _labels, _target_of
+    from steelyard.experiments.data.sets import _labels, _target_of
 
     if target is None:
         try:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.explain.text import shortened
+from steelyard._common.text import shortened
 
 __all__ = [
     "AGAINST",

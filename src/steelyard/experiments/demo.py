@@ -11,8 +11,8 @@ from sklearn import datasets
 from sklearn.metrics import accuracy_score, log_loss
 from sklearn.model_selection import StratifiedKFold, cross_val_predict, train_test_split
 
-from steelyard.classifier import NaiveBayes
-from steelyard.presets import method
+from steelyard.classifiers.base import NaiveBayes
+from steelyard.classifiers.registry import method
 
 __all__ = ["DEMO_METHODS", "Evidence", "Score", "explain_one", "run_demo"]
 

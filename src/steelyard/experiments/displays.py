@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from steelyard._common.text import shortened
 from steelyard.displays._base import Display
 from steelyard.displays._style import LINES, bare
 from steelyard.exceptions import ParameterError
-from steelyard.experiments.calibration import reliability
-from steelyard.experiments.report_plots import RankLayout
+from steelyard.experiments.report.plots import RankLayout
+from steelyard.experiments.report.summary import Measure, summarize
 from steelyard.experiments.results import Results
-from steelyard.experiments.summary import Measure, summarize
-from steelyard.explain.text import shortened
+from steelyard.experiments.statistics.calibration import reliability
 
 __all__ = [
     "BarsDisplay",

@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from steelyard.classifier import BaseNB, NaiveBayes
+from steelyard.classifiers.base import BaseNB, NaiveBayes
+from steelyard.classifiers.published import LogisticNB
 from steelyard.exceptions import ParameterError
-from steelyard.experiments.data import DataSet, data_folder, read_from_folder
-from steelyard.learned import LogisticNB
+from steelyard.experiments.data.sets import DataSet, data_folder, read_from_folder
 from steelyard.table.encoder import TableEncoder
 
 if TYPE_CHECKING:

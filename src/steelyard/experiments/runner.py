@@ -28,15 +28,15 @@ from joblib import effective_n_jobs
 from joblib.externals.loky import ProcessPoolExecutor
 from sklearn.base import is_classifier
 
+from steelyard.classifiers.registry import _plain, method, methods
 from steelyard.exceptions import ParameterError, TableError
-from steelyard.experiments._progress import Progress
-from steelyard.experiments._work import Plan, Task, Worker, failed_row
-from steelyard.experiments.data import DataSet, expand_names, load_dataset
+from steelyard.experiments.baselines import YARDSTICKS, yardstick
+from steelyard.experiments.data.sets import DataSet, expand_names, load_dataset
 from steelyard.experiments.journal import Journal, open_journal, read_journal
+from steelyard.experiments.progress import Progress
 from steelyard.experiments.protocols import find_protocol
 from steelyard.experiments.results import KEY, Results
-from steelyard.experiments.yardsticks import YARDSTICKS, yardstick
-from steelyard.presets import _plain, method, methods
+from steelyard.experiments.work import Plan, Task, Worker, failed_row
 
 __all__ = ["compare", "resolve_methods"]
 

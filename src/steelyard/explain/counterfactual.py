@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.boosted import BoostedModel
+from steelyard._common.text import as_plain, text_table
+from steelyard.classifiers.boosted import BoostedModel
 from steelyard.explain.cells import Cells, number_label
 from steelyard.explain.tables import gaussian_points
-from steelyard.explain.text import as_plain, text_table
 from steelyard.explain.views import (
     add_views,
     column_labels,
@@ -20,7 +20,7 @@ from steelyard.explain.views import (
     typical_numbers,
     views_of,
 )
-from steelyard.model import NBModel
+from steelyard.model.table_model import NBModel
 from steelyard.proba.gaussian import GaussianTable
 from steelyard.table.schema import TableSchema
 

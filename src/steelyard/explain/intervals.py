@@ -15,7 +15,8 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from steelyard.classifier import BaseNB
+from steelyard._common.text import as_plain, text_table
+from steelyard.classifiers.base import BaseNB
 from steelyard.exceptions import IdentifierWarning, ParameterError, TableError
 from steelyard.explain.laplace import (
     BY_VALUE,
@@ -31,8 +32,7 @@ from steelyard.explain.laplace import (
     value_names,
 )
 from steelyard.explain.overall import learned_weights
-from steelyard.explain.text import as_plain, text_table
-from steelyard.problem import Problem
+from steelyard.fitting.problem import Problem
 
 __all__ = ["EvidenceIntervals", "WeightIntervals", "explain_weights"]
 

@@ -9,18 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from steelyard.classifier import BaseNB
+from steelyard._common.text import as_plain, signed, text_table
+from steelyard.classifiers.base import BaseNB
+from steelyard.classifiers.shrinkage import ShrinkageNB
+from steelyard.classifiers.weighted import WeightedNB
 from steelyard.exceptions import ParameterError
 from steelyard.explain.parts import evidence_of
-from steelyard.explain.text import as_plain, signed, text_table
 from steelyard.explain.views import add_views, column_labels
+from steelyard.fitting.problem import Problem
 from steelyard.losses import DevianceLoss
-from steelyard.problem import Problem
-from steelyard.shrinkage import ShrinkageNB
 from steelyard.solvers import Solution
 from steelyard.table.codes import Codes
 from steelyard.table.schema import TableSchema
-from steelyard.weighted import WeightedNB
 
 __all__ = [
     "BY_VALUE",

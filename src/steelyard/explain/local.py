@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.classifier import BaseNB
+from steelyard._common.text import as_plain, bar, signed, text_table
+from steelyard.classifiers.base import BaseNB
+from steelyard.classifiers.lazy import LazyModel
 from steelyard.exceptions import ParameterError
 from steelyard.explain.cells import Cells, describe_cells
 from steelyard.explain.counterfactual import Counterfactual, counterfactual
 from steelyard.explain.neighbours import Neighbours, query_model
 from steelyard.explain.parts import ModelKind, kind_of, note_of, one, parts_of
-from steelyard.explain.text import as_plain, bar, signed, text_table
 from steelyard.explain.views import add_views, column_labels, views_of
-from steelyard.lazy import LazyModel
-from steelyard.model import NBModel
-from steelyard.table.columns import as_table
+from steelyard.model.table_model import NBModel
+from steelyard.table.frames import as_table
 
 __all__ = ["Evidence", "EvidenceItem", "LocalExplanation", "LocalPart", "explain_local"]
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.text import as_plain, text_table
+from steelyard.classifiers.lazy import LazyModel, LocalModel, MatchingModel
 from steelyard.explain.cells import Cells
-from steelyard.explain.text import as_plain, text_table
 from steelyard.kernels import lazy as kernels
-from steelyard.lazy import LazyModel, LocalModel, MatchingModel
-from steelyard.model import NBModel
+from steelyard.model.table_model import NBModel
 from steelyard.proba.gaussian import GaussianTable
 
 __all__ = ["Neighbours", "query_model"]

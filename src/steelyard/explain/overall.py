@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from steelyard.classifier import BaseNB
-from steelyard.counts import Counts
+from steelyard._common.text import as_plain, bar, text_table
+from steelyard.classifiers.base import BaseNB
 from steelyard.exceptions import ParameterError
 from steelyard.explain.local import LocalExplanation, explain_local
 from steelyard.explain.parts import (
@@ -22,9 +22,9 @@ from steelyard.explain.parts import (
     parts_of,
 )
 from steelyard.explain.tables import AttributeTable, column_tables, value_tables
-from steelyard.explain.text import as_plain, bar, text_table
 from steelyard.explain.views import column_labels, views_of
-from steelyard.model import NBModel
+from steelyard.model.table_model import NBModel
+from steelyard.proba.counts import Counts
 
 __all__ = ["GlobalExplanation", "GlobalPart", "explain_global", "learned_weights"]
 

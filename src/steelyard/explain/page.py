@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from steelyard.classifier import BaseNB
+from steelyard.classifiers.base import BaseNB
 from steelyard.exceptions import ParameterError
 from steelyard.explain.overall import explain_global
 from steelyard.explain.parts import kind_of, note_of, one, parts_of
 from steelyard.explain.views import column_labels, views_of
-from steelyard.model import NBModel
+from steelyard.model.table_model import NBModel
 from steelyard.persistence.files import _replace_file
 from steelyard.table.schema import FeatureSchema
 

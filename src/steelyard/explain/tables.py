@@ -9,16 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from steelyard.counts import Counts
+from steelyard._common.text import as_plain, signed, text_table
 from steelyard.explain.parts import evidence_of
-from steelyard.explain.text import as_plain, signed, text_table
 from steelyard.explain.views import (
     column_labels,
     column_scores,
     typical_numbers,
     views_of,
 )
-from steelyard.model import NBModel
+from steelyard.model.table_model import NBModel
+from steelyard.proba.counts import Counts
 from steelyard.proba.gaussian import GaussianTable
 from steelyard.table.cells import on_grid
 from steelyard.table.schema import FeatureSchema

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.model import NBModel
+from steelyard.model.table_model import NBModel
 from steelyard.table.cells import on_grid
 from steelyard.table.schema import TableSchema
 

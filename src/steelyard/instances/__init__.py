@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from steelyard.classifiers.hard_rows import HardRows
 from steelyard.exceptions import ParameterError
 from steelyard.instances.base import InstanceWeighting, Learned, Task
 from steelyard.instances.discriminative import DiscriminativeWeighting
 from steelyard.instances.frequency import ValueFrequencyWeighting
-from steelyard.instances.hard_rows import HardRows
 
 __all__ = [
     "INSTANCES",

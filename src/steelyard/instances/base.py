@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from steelyard.counts import Counts, count
 from steelyard.exceptions import ParameterError
-from steelyard.model import NBModel
+from steelyard.model.table_model import NBModel
+from steelyard.proba.counts import Counts, count
 from steelyard.table.codes import Codes
 
 __all__ = ["InstanceWeighting", "Learned", "Task"]

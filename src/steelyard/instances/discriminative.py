@@ -8,13 +8,13 @@ from numbers import Integral
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard._threads import row_blocks, run, thread_count
-from steelyard.counts import Counts, Moments
+from steelyard._common.threads import row_blocks, run, thread_count
 from steelyard.exceptions import ParameterError
 from steelyard.instances.base import InstanceWeighting, Learned, Task
 from steelyard.kernels import reweighing
-from steelyard.model import NBModel
-from steelyard.packing import Packing, pack_codes
+from steelyard.model.table_model import NBModel
+from steelyard.proba.counts import Counts, Moments
+from steelyard.table.packing import Packing, pack_codes
 
 __all__ = ["DiscriminativeWeighting", "add_losses"]
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from steelyard.instances.base import InstanceWeighting, Learned, Task
 from steelyard.kernels import scoring
-from steelyard.model import spread_table
+from steelyard.model.table_model import spread_table
 from steelyard.table.codes import FeatureTable
 
 __all__ = ["ValueFrequencyWeighting"]

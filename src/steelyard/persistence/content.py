@@ -8,22 +8,22 @@ from typing import Any
 import numpy as np
 
 import steelyard
-from steelyard.boosted import BoostedNB
-from steelyard.classifier import BaseNB, NaiveBayes
-from steelyard.collaborative import CollaborativeNB
-from steelyard.cost_sensitive import CostSensitiveNB
-from steelyard.exceptions import ParameterError
-from steelyard.filtered import (
+from steelyard.classifiers.base import BaseNB, NaiveBayes
+from steelyard.classifiers.boosted import BoostedNB
+from steelyard.classifiers.collaborative import CollaborativeNB
+from steelyard.classifiers.cost_sensitive import CostSensitiveNB
+from steelyard.classifiers.evolved import CorrelationAdjustedNB, EvolvedWeightsNB
+from steelyard.classifiers.filters import (
     AUCWeightedNB,
     CorrelationWeightedNB,
     DeepWeightedNB,
     GainRatioWeightedNB,
     TreeWeightedNB,
 )
-from steelyard.instance_weighted import InstanceWeightedNB
-from steelyard.joint import JointWeightedNB
-from steelyard.lazy import LazyAttributeInstanceNB, LocallyWeightedNB
-from steelyard.learned import (
+from steelyard.classifiers.instance_weighted import InstanceWeightedNB
+from steelyard.classifiers.joint import JointWeightedNB
+from steelyard.classifiers.lazy import LazyAttributeInstanceNB, LocallyWeightedNB
+from steelyard.classifiers.published import (
     AttributeWeightedNB,
     ClassAttributeWeightedNB,
     DevianceNB,
@@ -34,6 +34,11 @@ from steelyard.learned import (
     SquaredErrorNB,
     ValueWeightedNB,
 )
+from steelyard.classifiers.selective import ForwardSelectedNB, SelectiveNB
+from steelyard.classifiers.shrinkage import ShrinkageNB
+from steelyard.classifiers.spss import SPSSNaiveBayes
+from steelyard.classifiers.weighted import WeightedNB
+from steelyard.exceptions import ParameterError
 from steelyard.persistence.fitted import ATTRIBUTES, Sizes
 from steelyard.persistence.models import describe_model, read_model
 from steelyard.persistence.reader import InvalidContentError, Reader
@@ -44,12 +49,7 @@ from steelyard.persistence.table import (
     read_classes,
     read_schema,
 )
-from steelyard.selective import ForwardSelectedNB, SelectiveNB
-from steelyard.shrinkage import ShrinkageNB
-from steelyard.spss import SPSSNaiveBayes
 from steelyard.table.encoder import TableEncoder
-from steelyard.weighted import WeightedNB
-from steelyard.wrapped import CorrelationAdjustedNB, EvolvedWeightsNB
 
 __all__ = ["ESTIMATORS", "Saved", "content_of", "estimator_from"]
 

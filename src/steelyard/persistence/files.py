@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 from sklearn.utils.validation import check_is_fitted
 
-from steelyard.classifier import BaseNB
+from steelyard.classifiers.base import BaseNB
 from steelyard.exceptions import ModelFileError, ParameterError
 from steelyard.persistence.content import content_of, estimator_from
 from steelyard.persistence.reader import InvalidContentError

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.boosted import BoostedModel
-from steelyard.composite import PairwiseModel
-from steelyard.counts import Counts, Moments
-from steelyard.forward import SEARCH_ENDS
+from steelyard.classifiers.boosted import BoostedModel
+from steelyard.classifiers.selection import SelectionPath, feature_labels
+from steelyard.fitting.forward_search import SEARCH_ENDS
+from steelyard.model.combined import PairwiseModel
 from steelyard.persistence.models import LARGEST_LOG, LARGEST_WEIGHT
 from steelyard.persistence.reader import (
     Reader,
@@ -23,7 +23,7 @@ from steelyard.persistence.reader import (
     read_tagged,
     tagged_number,
 )
-from steelyard.selection import SelectionPath, feature_labels
+from steelyard.proba.counts import Counts, Moments
 from steelyard.table.schema import TableSchema
 
 __all__ = ["ATTRIBUTES", "Attribute", "Sizes"]

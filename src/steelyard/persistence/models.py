@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.boosted import FORMS, BoostedModel
-from steelyard.composite import MixtureModel, PairwiseModel
+from steelyard.classifiers.boosted import FORMS, BoostedModel
 from steelyard.exceptions import ParameterError
-from steelyard.lazy_models import KERNELS, LocalModel, MatchingModel
-from steelyard.model import NBModel
+from steelyard.model.combined import MixtureModel, PairwiseModel
+from steelyard.model.lazy import KERNELS, LocalModel, MatchingModel
+from steelyard.model.table_model import NBModel
 from steelyard.persistence.reader import Reader, float_list, gap_list, log_list
 from steelyard.proba import GaussianTable
 from steelyard.table.codes import code_dtype

@@ -10,15 +10,18 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from steelyard.boosted import FORMS
-from steelyard.collaborative import VARIANTS
+from steelyard.classifiers.boosted import FORMS
+from steelyard.classifiers.collaborative import VARIANTS
+from steelyard.classifiers.evolved import FITNESSES
+from steelyard.classifiers.selective import EVALUATIONS, MEASURES, TIES
+from steelyard.classifiers.spss import B_METHODS, DIVISORS, SELECTIONS
+from steelyard.classifiers.weighted import MULTICLASS, VARIANCES
 from steelyard.exceptions import ParameterError
 from steelyard.instances import (
     DiscriminativeWeighting,
     ValueFrequencyWeighting,
     resolve_instances,
 )
-from steelyard.lazy_models import KERNELS
 from steelyard.losses import (
     BrierLoss,
     DevianceLoss,
@@ -26,6 +29,7 @@ from steelyard.losses import (
     LogLoss,
     resolve_loss,
 )
+from steelyard.model.lazy import KERNELS
 from steelyard.persistence.reader import (
     InvalidContentError,
     Reader,
@@ -33,9 +37,7 @@ from steelyard.persistence.reader import (
     tagged_number,
 )
 from steelyard.proba import Lidstone, MEstimate, resolve_smoothing
-from steelyard.selective import EVALUATIONS, MEASURES, TIES
 from steelyard.solvers import LBFGS, SOLVERS, Fixed, Newton, Solver
-from steelyard.spss import B_METHODS, DIVISORS, SELECTIONS
 from steelyard.table.discretizers import (
     Discretizer,
     EqualFrequencyDiscretizer,
@@ -44,7 +46,6 @@ from steelyard.table.discretizers import (
     MDLDiscretizer,
 )
 from steelyard.table.encoder import CARDINALITIES, MISSING
-from steelyard.weighted import MULTICLASS, VARIANCES
 from steelyard.weighting import (
     WEIGHTINGS,
     AttributeWeighting,
@@ -60,8 +61,7 @@ from steelyard.weighting import (
     ValueWeighting,
     Weighting,
 )
-from steelyard.weighting.trees import CATEGORIES
-from steelyard.wrapped import FITNESSES
+from steelyard.weighting.filters.trees import CATEGORIES
 
 __all__ = ["ALLOWED", "PARTS", "describe_settings", "read_settings"]
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.counts import Counts
 from steelyard.kernels import scoring
+from steelyard.proba.counts import Counts
 from steelyard.table.schema import FeatureSchema
 
 __all__ = ["GaussianTable", "estimate_gaussian"]

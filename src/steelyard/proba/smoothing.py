@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from steelyard.counts import Counts
 from steelyard.exceptions import ParameterError
+from steelyard.proba.counts import Counts
 from steelyard.table.codes import FeatureTable
 
 __all__ = [

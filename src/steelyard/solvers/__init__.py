@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from steelyard.exceptions import ParameterError
-from steelyard.objective import Objective
+from steelyard.fitting.objective import Objective
 from steelyard.solvers.base import Solution, Solver, keeps_growing
 from steelyard.solvers.fixed import Fixed
 from steelyard.solvers.lbfgs import LBFGS, published_lbfgs

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from steelyard.objective import Objective
+from steelyard.fitting.objective import Objective
 
 __all__ = [
     "Solution",

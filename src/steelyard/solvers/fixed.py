@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.objective import Objective
+from steelyard.fitting.objective import Objective
 from steelyard.solvers.base import Solution, Solver
 
 __all__ = ["Fixed"]

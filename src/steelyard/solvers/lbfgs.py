@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard._threads import one_blas_thread
-from steelyard.objective import Objective
+from steelyard._common.threads import one_blas_thread
+from steelyard.fitting.objective import Objective
+from steelyard.fitting.preconditioner import ClassUnits
 from steelyard.solvers.base import (
     Solution,
     Solver,
@@ -18,7 +19,6 @@ from steelyard.solvers.base import (
     projected_gradient,
     runaway,
 )
-from steelyard.solvers.units import ClassUnits
 from steelyard.weighting import HierarchicalWeighting
 
 __all__ = ["LBFGS", "published_lbfgs"]

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard._threads import one_blas_thread
+from steelyard._common.threads import one_blas_thread
+from steelyard.fitting.objective import Objective, Sample
 from steelyard.losses.base import Loss
-from steelyard.objective import Objective, Sample
 from steelyard.solvers.base import (
     Solution,
     Solver,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard._threads import row_blocks, run, thread_count
+from steelyard._common.threads import row_blocks, run, thread_count
 from steelyard.table.schema import TableSchema
 
 __all__ = ["as_byte_matrix", "look_up_of", "observed_values"]

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from steelyard.exceptions import ColumnError
 from steelyard.kernels.cuts import bin_codes
 from steelyard.table.codes import code_dtype
-from steelyard.table.columns import Column, Factor
 from steelyard.table.factors import is_missing
+from steelyard.table.frames import Column, Factor
 from steelyard.table.schema import FeatureSchema, sort_values
 
 __all__ = [

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from steelyard._threads import run, thread_count
-from steelyard._validation import check_choice, check_n_jobs, warn_user
+from steelyard._common.checks import check_choice, check_n_jobs, warn_user
+from steelyard._common.threads import run, thread_count
 from steelyard.exceptions import ColumnError, ParameterError
-from steelyard.table.assembly import (
+from steelyard.table.blocks import (
     Assembly,
     byte_codes,
     is_plain_matrix,
@@ -33,17 +33,17 @@ from steelyard.table.cells import (
     on_grid,
 )
 from steelyard.table.codes import Codes
-from steelyard.table.columns import Column, Table, as_table
 from steelyard.table.discretizers import Discretizer
+from steelyard.table.frames import Column, Table, as_table
 from steelyard.table.identifiers import suspicion, warn_identifiers
 from steelyard.table.labels import encode_labels, training_rows
 from steelyard.table.schema import FeatureSchema, TableSchema, sort_values
-from steelyard.table.settings import (
+from steelyard.table.treatments import (
     Treatment,
     categorical_positions,
     treatment_of,
 )
-from steelyard.table.settings import treatments as resolve_treatments
+from steelyard.table.treatments import treatments as resolve_treatments
 
 __all__ = ["TableEncoder"]
 

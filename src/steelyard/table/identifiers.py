@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard._validation import warn_user
+from steelyard._common.checks import warn_user
 from steelyard.exceptions import IdentifierWarning
-from steelyard.table.columns import Column, Table
+from steelyard.table.frames import Column, Table
 
 __all__ = ["suspicion", "warn_identifiers"]
 

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import _safe_indexing, column_or_1d
 
-from steelyard._validation import check_weights, warn_user
+from steelyard._common.checks import check_weights, warn_user
 from steelyard.exceptions import TableError
-from steelyard.table.columns import Column, ObjectColumn, Table, as_series, as_table
+from steelyard.table.frames import Column, ObjectColumn, Table, as_series, as_table
 
 __all__ = ["as_label_column", "encode_labels", "known_labels", "training_rows"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.table.columns import _array_from_rows, _as_frame
+from steelyard.table.frames import _array_from_rows, _as_frame
 
 __all__ = ["take_columns", "take_rows"]
 

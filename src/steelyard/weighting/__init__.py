@@ -9,16 +9,16 @@ from sklearn.base import clone
 from steelyard.exceptions import ParameterError
 from steelyard.weighting.attribute import AttributeWeighting, ClassAttributeWeighting
 from steelyard.weighting.base import Effect, Evidence, Start, Weighting
-from steelyard.weighting.filters import (
+from steelyard.weighting.filters.counted import (
     AUCWeighting,
     CorrelationWeighting,
     FilterWeighting,
     GainRatioWeighting,
 )
+from steelyard.weighting.filters.subset import SubsetWeighting
+from steelyard.weighting.filters.trees import OneTreeWeighting, TreeWeighting
 from steelyard.weighting.hierarchy import HierarchicalWeighting
 from steelyard.weighting.mixture import MixtureWeighting
-from steelyard.weighting.subset import SubsetWeighting
-from steelyard.weighting.trees import OneTreeWeighting, TreeWeighting
 from steelyard.weighting.value import ValueWeighting
 
 __all__ = [

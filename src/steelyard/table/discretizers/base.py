@@ -19,7 +19,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from steelyard._threads import thread_count
+from steelyard._common.threads import thread_count
 from steelyard.exceptions import ParameterError
 from steelyard.kernels.cuts import bin_codes, split_columns
 

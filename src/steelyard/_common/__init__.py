@@ -1,0 +1,1 @@
+"""What every folder may use: threads, checks of settings, progress, files, text."""

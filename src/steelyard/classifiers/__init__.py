@@ -1,0 +1,1 @@
+"""The classifiers, as users know them, and the registry of methods."""

@@ -1,0 +1,175 @@
+"""What methods that select attributes share: they are transformers, with a path."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from steelyard._common.checks import warn_user
+from steelyard.exceptions import TableError
+from steelyard.table.encoder import TableEncoder
+from steelyard.table.frames import as_table
+from steelyard.table.schema import TableSchema
+from steelyard.table.taking import take_columns
+
+__all__ = ["FeatureSelector", "SelectionPath", "feature_labels"]
+
+
+def feature_labels(schema: TableSchema, positions: Iterable[int]) -> list[Any]:
+    """Return attributes as users name them: by name, or by position without names."""
+    names = schema.names
+    return [int(j) if names is None else names[j] for j in positions]
+
+
+class FeatureSelector(TransformerMixin):
+    """Makes a transformer of a classifier that stores ``selected_features_``.
+
+    ``selected_features_`` holds names, or positions where the table had no names, in
+    the order of choice. To be named before ``BaseNB`` among the base classes.
+    """
+
+    encoder_: TableEncoder
+    n_features_in_: int
+    selected_features_: list[Any]
+
+    def get_support(self, indices: bool = False) -> NDArray[Any]:
+        """Say which columns of the training table were selected.
+
+        Parameters
+        ----------
+        indices : bool, default=False
+            Whether to return positions instead of a mask.
+
+        Returns
+        -------
+        ndarray of shape (d,) or (selected,)
+            A mask over the columns, or positions of the selected ones in the order of
+            the table.
+        """
+        check_is_fitted(self)
+        names = self.encoder_.schema_.names
+        chosen = [
+            j if names is None else names.index(j) for j in self.selected_features_
+        ]
+        mask = np.zeros(self.n_features_in_, dtype=bool)
+        mask[chosen] = True
+        return np.flatnonzero(mask) if indices else mask
+
+    def transform(self, X: Any) -> Any:
+        """Keep the selected columns.
+
+        Parameters
+        ----------
+        X : table of shape (n, d)
+            A table with the columns of the training table, in any order if named.
+
+        Returns
+        -------
+        table of shape (n, selected)
+            The selected columns in the order of the training table, in the library
+            that ``X`` came from.
+        """
+        support = self.get_support(indices=True)
+        columns = self.encoder_.match(as_table(X, self))
+        if not support.size:
+            warn_user("No features were selected: the table is empty.", UserWarning)
+        return take_columns(X, [columns[j].position for j in support])
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Return the names of the selected columns.
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            Names of the columns of the training table. Where it had names, these must
+            be the same; where it had none, they replace ``x0``, ``x1``, ...
+
+        Returns
+        -------
+        ndarray of str
+            Names in the order of the training table.
+        """
+        support = self.get_support(indices=True)
+        schema = self.encoder_.schema_
+        if input_features is None:
+            return np.asarray(schema.labels(), dtype=object)[support]
+        given = np.asarray(input_features, dtype=object)
+        if schema.names is not None and given.tolist() != schema.names:
+            raise TableError("input_features is not equal to feature_names_in_")
+        if len(given) != self.n_features_in_:
+            raise TableError(
+                "input_features should have length equal to number of features "
+                f"({self.n_features_in_}), got {len(given)}"
+            )
+        return given[support]
+
+
+class SelectionPath(Sequence[dict[str, Any]]):
+    """The steps of a search for attributes: records that print as a table.
+
+    Parameters
+    ----------
+    records : iterable of dict
+        One per step, all with the same keys, which become the columns.
+
+    Examples
+    --------
+    >>> from steelyard.classifiers.selection import SelectionPath
+    >>> path = SelectionPath([{"size": 1, "added": "outlook", "chosen": True}])
+    >>> path[0]["added"]
+    'outlook'
+    >>> path
+    Size  Added    Chosen
+       1  outlook  *
+    """
+
+    def __init__(self, records: Iterable[dict[str, Any]]) -> None:
+        self._records = tuple(dict(record) for record in records)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._records[index]
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self._records)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SelectionPath) and self._records == other._records
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        if not self._records:
+            return "(no steps)"
+        columns = [_printed(key, self._records) for key in self._records[0]]
+        return "\n".join("  ".join(row).rstrip() for row in zip(*columns, strict=True))
+
+
+def _printed(key: str, records: Sequence[dict[str, Any]]) -> list[str]:
+    """Return a column of the printed table: heading and cells of equal width."""
+    values = [record.get(key) for record in records]
+    heading = key[:1].upper() + key[1:].replace("_", " ")
+    cells = [heading, *map(_cell, values)]
+    width = max(map(len, cells))
+    numbers = all(
+        isinstance(value, (int, float)) and not isinstance(value, bool)
+        for value in values
+    )
+    return [cell.rjust(width) if numbers else cell.ljust(width) for cell in cells]
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, bool):
+        return "*" if value else ""
+    if isinstance(value, float):
+        return f"{value:.6f}"
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(str, value))
+    return "" if value is None else str(value)

@@ -1,0 +1,367 @@
+"""Selective naive Bayes: attributes chosen by how well the classifier does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from steelyard._common.checks import check_choice, warn_user
+from steelyard._common.progress import progress
+from steelyard.classifiers.base import BaseNB
+from steelyard.classifiers.selection import (
+    FeatureSelector,
+    SelectionPath,
+    feature_labels,
+)
+from steelyard.fitting.leave_one_out import (
+    HeldOut,
+    left_out,
+    refuse_gaussian,
+    resubstituted,
+)
+from steelyard.model.table_model import NBModel
+from steelyard.model.training import Training
+from steelyard.proba.counts import Counts
+from steelyard.proba.estimation import Estimation
+from steelyard.table.schema import TableSchema
+from steelyard.weighting.filters.information import class_information
+
+__all__ = [
+    "EQUAL",
+    "ForwardSelectedNB",
+    "SelectedNB",
+    "SelectiveNB",
+    "first_best",
+    "warn_interrupted",
+]
+
+MEASURES = ("rmse", "zero-one")
+EVALUATIONS = ("leave-one-out", "training")
+TIES = ("stop", "add")
+
+# Sums of weights that differ by less than this share are equal.
+EQUAL = 1e-12
+
+
+class SelectedNB(FeatureSelector, BaseNB):
+    """What methods that choose attributes share: fitting around the choice."""
+
+    counts_: Counts
+    class_log_prior_: NDArray[np.float64]
+    class_count_: NDArray[np.float64]
+    selected_features_: list[Any]
+    selection_path_: SelectionPath
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SelectedNB:
+        """Choose attributes and learn the model from a table and its labels.
+
+        Parameters
+        ----------
+        X : table of shape (n, d)
+            NumPy array, pandas, polars or pyarrow table.
+        y : array-like of shape (n,)
+            Labels, none of them missing.
+        sample_weight : array-like of shape (n,), default=None
+            Row weights, in the counts and in the choice; a weight of 2 equals the row
+            twice.
+
+        Returns
+        -------
+        estimator
+            The fitted classifier.
+        """
+        self._check_settings()
+        estimation = self._estimation()
+        training = self._prepare(X, y, sample_weight)
+        schema = training.codes.schema
+        refuse_gaussian(schema, self)
+        counts = training.count(self.n_jobs, self.class_weight)
+        chosen, path = self._select(training, counts, estimation)
+        model = _restricted(estimation.model(counts, training.classes), chosen)
+        self._adopt(training)
+        self.selected_features_ = feature_labels(schema, chosen)
+        self.selection_path_ = SelectionPath(path)
+        self.counts_ = counts
+        self.class_count_ = counts.by_class
+        self.class_log_prior_ = model.log_prior
+        self.model_ = model
+        return self
+
+    def _check_settings(self) -> None:
+        raise NotImplementedError
+
+    def _select(
+        self, training: Training, counts: Counts, estimation: Estimation
+    ) -> tuple[list[int], list[dict[str, Any]]]:
+        """Return positions of attributes in order of choice, and the records."""
+        raise NotImplementedError
+
+
+class SelectiveNB(SelectedNB):
+    r"""SNB: the best of the nested models by falling mutual information.
+
+    Attributes are ranked by :math:`I(A_j; C)`. The models with the first 0, 1, ..., d
+    of them are judged by leave-one-out, all in one pass over the rows: a row's own
+    count is subtracted, nothing is fitted again,
+
+    .. math:: \theta'_{j,x_{ij}|c} = \frac{N_{j,x_{ij},c} - [c = y_i] + f_j}
+              {N_c^{(j)} - [c = y_i] + n_j f_j}, \qquad
+              \mathrm{RMSE}_a = \sqrt{\frac1n \sum_i \bigl(1 - P'_a(y_i \mid
+              x_i)\bigr)^2}
+
+    Of equally good models the one with fewer attributes is taken.
+
+    Parameters
+    ----------
+    measure : {"rmse", "zero-one"}, default="rmse"
+        What the leave-one-out posteriors are judged by: the root mean squared error of
+        the true class, or the share of rows that are classified wrongly.
+    categorical_features, numeric, missing, cardinality
+        How tables become codes; see ``NaiveBayes``. Gaussian columns are refused.
+    smoothing, prior, variance_floor
+        How counts become probabilities; see ``NaiveBayes``.
+    class_weight : dict or "balanced", default=None
+        Factor on the weight of the rows of each class.
+    n_jobs : int, default=None
+        Threads. Results do not depend on it.
+
+    Attributes
+    ----------
+    selected_features_ : list
+        Names, or positions where the table has none, by falling mutual information.
+    selection_path_ : SelectionPath
+        One record for each number of attributes, with both errors.
+    classes_, class_log_prior_, class_count_, counts_, model_, encoder_
+        As in ``NaiveBayes``.
+
+    References
+    ----------
+    S. Chen, G. I. Webb, L. Liu, X. Ma (2020), "A novel selective naive Bayes
+    algorithm", Knowledge-Based Systems 192, 105361.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from steelyard import SelectiveNB
+    >>> clf = SelectiveNB().fit(*load_iris(return_X_y=True))
+    >>> clf.selected_features_
+    [3, 2]
+    >>> clf.selection_path_
+    Size  Added      Rmse  Zero one  Chosen
+       0         0.671111  1.000000
+       1  3      0.197033  0.040000
+       2  2      0.176287  0.073333  *
+       3  0      0.194166  0.053333
+       4  1      0.198347  0.060000
+    >>> clf.transform([[5.1, 3.5, 1.4, 0.2]])
+    array([[1.4, 0.2]])
+    """
+
+    def __init__(
+        self,
+        *,
+        measure: str = "rmse",
+        categorical_features: Any = "auto",
+        numeric: Any = "mdl",
+        missing: str = "skip",
+        smoothing: Any = "m-estimate",
+        cardinality: str = "observed",
+        prior: Any = "smoothed",
+        variance_floor: float = 1e-9,
+        class_weight: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.measure = measure
+        self.categorical_features = categorical_features
+        self.numeric = numeric
+        self.missing = missing
+        self.smoothing = smoothing
+        self.cardinality = cardinality
+        self.prior = prior
+        self.variance_floor = variance_floor
+        self.class_weight = class_weight
+        self.n_jobs = n_jobs
+
+    def _check_settings(self) -> None:
+        check_choice(self, "measure", MEASURES)
+
+    def _select(
+        self, training: Training, counts: Counts, estimation: Estimation
+    ) -> tuple[list[int], list[dict[str, Any]]]:
+        information = class_information(counts)
+        order = np.argsort(-information, kind="stable").tolist()
+        held = left_out(training, counts, estimation, self.class_weight, self.n_jobs)
+        losses = held.prefix_losses(order) / held.total
+        judged = losses[:, MEASURES.index(self.measure)]
+        # The smallest up to rounding, of which the first has the fewest attributes.
+        best = int(np.flatnonzero(judged <= judged.min() * (1.0 + EQUAL))[0])
+        added = [None, *feature_labels(counts.schema, order)]
+        path = [
+            {
+                "size": size,
+                "added": name,
+                "rmse": float(np.sqrt(squared)),
+                "zero_one": float(wrong),
+                "chosen": size == best,
+            }
+            for size, (name, (squared, wrong)) in enumerate(
+                zip(added, losses, strict=True)
+            )
+        ]
+        return order[:best], path
+
+
+class ForwardSelectedNB(SelectedNB):
+    r"""SBC: attributes are added one by one as long as accuracy improves.
+
+    .. math:: S \leftarrow S \cup \{\arg\max_{j \notin S} \mathrm{Acc}(S \cup \{j\})\}
+
+    from the empty set, with the prior alone. Leave-one-out accuracy comes from
+    subtracting a row's own count; scores of the rows are kept and grow by one attribute
+    at a time.
+
+    Parameters
+    ----------
+    evaluation : {"leave-one-out", "training"}, default="leave-one-out"
+        Rows are judged without their own count, or with it.
+    ties : {"stop", "add"}, default="stop"
+        Whether an attribute that changes nothing ends the search or is added.
+    verbose : bool, default=False
+        Whether to show progress.
+    categorical_features, numeric, missing, cardinality
+        How tables become codes; see ``NaiveBayes``. Gaussian columns are refused.
+    smoothing, prior, variance_floor
+        How counts become probabilities; see ``NaiveBayes``.
+    class_weight : dict or "balanced", default=None
+        Factor on the weight of the rows of each class.
+    n_jobs : int, default=None
+        Threads. Results do not depend on it.
+
+    Attributes
+    ----------
+    selected_features_ : list
+        Names, or positions where the table has none, in order of choice.
+    selection_path_ : SelectionPath
+        One record per step; the last one may be a step that was not taken.
+    classes_, class_log_prior_, class_count_, counts_, model_, encoder_
+        As in ``NaiveBayes``.
+
+    References
+    ----------
+    P. Langley, S. Sage (1994), "Induction of selective Bayesian classifiers", UAI-94,
+    399-406.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from steelyard import ForwardSelectedNB
+    >>> clf = ForwardSelectedNB().fit(*load_iris(return_X_y=True))
+    >>> clf.selected_features_
+    [3]
+    """
+
+    def __init__(
+        self,
+        *,
+        evaluation: str = "leave-one-out",
+        ties: str = "stop",
+        verbose: bool = False,
+        categorical_features: Any = "auto",
+        numeric: Any = "mdl",
+        missing: str = "skip",
+        smoothing: Any = "m-estimate",
+        cardinality: str = "observed",
+        prior: Any = "smoothed",
+        variance_floor: float = 1e-9,
+        class_weight: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.evaluation = evaluation
+        self.ties = ties
+        self.verbose = verbose
+        self.categorical_features = categorical_features
+        self.numeric = numeric
+        self.missing = missing
+        self.smoothing = smoothing
+        self.cardinality = cardinality
+        self.prior = prior
+        self.variance_floor = variance_floor
+        self.class_weight = class_weight
+        self.n_jobs = n_jobs
+
+    def _check_settings(self) -> None:
+        check_choice(self, "evaluation", EVALUATIONS)
+        check_choice(self, "ties", TIES)
+
+    def _select(
+        self, training: Training, counts: Counts, estimation: Estimation
+    ) -> tuple[list[int], list[dict[str, Any]]]:
+        judge = left_out if self.evaluation == "leave-one-out" else resubstituted
+        held = judge(training, counts, estimation, self.class_weight, self.n_jobs)
+        schema = counts.schema
+        path = [_step(0, None, held.accuracy(held.base))]
+        chosen: list[int] = []
+        with progress("attributes", len(schema), bool(self.verbose)) as advance:
+            try:
+                self._add_all(held, schema, chosen, path, advance)
+            except KeyboardInterrupt:
+                warn_interrupted(self, f"{len(chosen)} attributes")
+        path[len(chosen)]["chosen"] = True
+        return chosen, path
+
+    def _add_all(
+        self,
+        held: HeldOut,
+        schema: TableSchema,
+        chosen: list[int],
+        path: list[dict[str, Any]],
+        advance: Callable[[str], None],
+    ) -> None:
+        """Add attributes to ``chosen`` and records to ``path`` until none helps."""
+        scores = held.base.copy()
+        least = EQUAL if self.ties == "stop" else -EQUAL
+        while len(chosen) < len(schema):
+            rest = [j for j in range(len(schema)) if j not in chosen]
+            accuracies = held.accuracies(scores, rest)
+            best = first_best(accuracies)
+            accuracy, before = float(accuracies[best]), path[-1]["accuracy"]
+            name = feature_labels(schema, [rest[best]])[0]
+            path.append(_step(len(chosen) + 1, name, accuracy))
+            if accuracy - before <= least:
+                return
+            held.add([rest[best]], scores)
+            chosen.append(rest[best])
+            advance(f"{name}: {accuracy:.4f}")
+
+
+def _restricted(model: NBModel, chosen: list[int]) -> NBModel:
+    """Return a model to which only some attributes contribute."""
+    offsets = model.schema.offsets
+    table = np.zeros_like(model.table)
+    for j in chosen:
+        own = slice(offsets[j], offsets[j + 1])
+        table[own] = model.table[own]
+    return NBModel(model.schema, model.classes, model.log_prior, table, model.gaussian)
+
+
+def _step(size: int, added: Any, accuracy: float) -> dict[str, Any]:
+    return {"size": size, "added": added, "accuracy": accuracy, "chosen": False}
+
+
+def first_best(values: Any) -> int:
+    """Position of the largest value, of those equal up to rounding the first."""
+    values = np.asarray(values)
+    return int(np.flatnonzero(values >= values.max() - EQUAL)[0])
+
+
+def warn_interrupted(owner: object, done: str) -> None:
+    """Warn that a search ended before its time."""
+    warn_user(
+        f"{type(owner).__name__} was interrupted after {done}; the best choice so far "
+        "is kept.",
+        ConvergenceWarning,
+    )

@@ -1,0 +1,135 @@
+"""scikit-learn's classifiers for the same mixed tables, to compare with."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from sklearn.base import BaseEstimator
+from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
+from sklearn.svm import LinearSVC
+
+from steelyard.classifiers.registry import _plain
+from steelyard.exceptions import ParameterError
+from steelyard.table.encoder import TableEncoder
+
+__all__ = ["YARDSTICKS", "yardstick"]
+
+
+def _columns(numbers: Any, values: Any) -> Any:
+    return make_column_transformer(
+        (numbers, make_column_selector(dtype_include="number")),
+        (values, make_column_selector(dtype_exclude="number")),
+    )
+
+
+def _one_hot() -> Any:
+    """Impute, scale numbers, and give each value a column."""
+    numbers = make_pipeline(SimpleImputer(keep_empty_features=True), StandardScaler())
+    values = make_pipeline(
+        SimpleImputer(strategy="most_frequent", keep_empty_features=True),
+        OneHotEncoder(handle_unknown="ignore"),
+    )
+    return _columns(numbers, values)
+
+
+def _ordinal() -> Any:
+    """Put numbers in place of values, as trees need no more."""
+    codes = OrdinalEncoder(
+        handle_unknown="use_encoded_value", unknown_value=-2, encoded_missing_value=-1
+    )
+    return _columns(SimpleImputer(keep_empty_features=True), codes)
+
+
+def _svm(**settings: Any) -> Pipeline:
+    # LIBLINEAR, L2-regularised L2-loss, primal, as in the CWNB paper.
+    return make_pipeline(
+        TableEncoder(),
+        OneHotEncoder(handle_unknown="ignore"),
+        LinearSVC(**{"dual": False, **settings}),
+    )
+
+
+def _logistic(**settings: Any) -> Pipeline:
+    return make_pipeline(
+        _one_hot(), LogisticRegression(**{"max_iter": 1000, **settings})
+    )
+
+
+def _forest(**settings: Any) -> Pipeline:
+    return make_pipeline(
+        _ordinal(), RandomForestClassifier(**{"random_state": 0, **settings})
+    )
+
+
+def _boosting(**settings: Any) -> Pipeline:
+    return make_pipeline(
+        _ordinal(), HistGradientBoostingClassifier(**{"random_state": 0, **settings})
+    )
+
+
+def _khiops(**settings: Any) -> Any:
+    # It looks for its own program on the search path, which lacks the folder of an
+    # environment that is not activated.
+    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    own = str(Path(sys.executable).parent)
+    if own not in folders:
+        os.environ["PATH"] = os.pathsep.join([own, *folders])
+    return import_module("khiops.sklearn").KhiopsClassifier(**settings)
+
+
+YARDSTICKS: dict[str, Callable[..., BaseEstimator]] = {
+    "SVM": _svm,
+    "LogisticRegression": _logistic,
+    "RandomForest": _forest,
+    "HistGradientBoosting": _boosting,
+}
+"""What makes each yardstick, by name; Khiops is among them where it is installed."""
+
+if find_spec("khiops") is not None:
+    YARDSTICKS["Khiops"] = _khiops
+
+
+def yardstick(name: str, **settings: Any) -> Any:
+    """Return an unfitted classifier to compare with.
+
+    Parameters
+    ----------
+    name : str
+        One of ``YARDSTICKS``; case, ``-``, ``_`` and blanks do not matter.
+    **settings
+        Settings of scikit-learn's classifier at the end of the pipeline.
+
+    Returns
+    -------
+    Pipeline
+        It takes tables of numbers, text, categories and missing cells.
+
+    Examples
+    --------
+    >>> yardstick("svm", C=0.5)[-1]
+    LinearSVC(C=0.5, dual=False)
+    """
+    by_name = {_plain(known): make for known, make in YARDSTICKS.items()}
+    make = by_name.get(_plain(name))
+    if make is None:
+        close = difflib.get_close_matches(name, YARDSTICKS, 1, 0.0)
+        raise ParameterError(
+            f"There is no yardstick {name!r}. The nearest is {close[0]!r}. Known: "
+            f"{', '.join(YARDSTICKS)}."
+        )
+    try:
+        return make(**settings)
+    except TypeError as error:
+        raise ParameterError(f"{name} cannot be made like this: {error}.") from None

@@ -1,0 +1,194 @@
+"""Read ARFF files, the text format in which Weka's data sets are shared.
+
+A file is read whole. The header is parsed token by token; the data section is
+split in bulk when no cell needs quoting, and row by row otherwise. Both ways
+give the same columns.
+"""
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from os import PathLike, fspath
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.experiments.data.arff_reader import ArffError, ArffReader
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+__all__ = ["ArffData", "ArffError", "read_arff"]
+
+
+@dataclass(frozen=True, eq=False)
+class ArffData:
+    """The contents of an ARFF file, one array per attribute.
+
+    Attributes
+    ----------
+    relation : str
+        The name after ``@relation``.
+    names : list of str
+        Attribute names, in the order of the file.
+    columns : list of ndarray of shape (n,)
+        float64 with NaN for missing where the attribute is numeric; object, of
+        str and None, where it is nominal or a string.
+    declared : list of (tuple of str) or None
+        The declared values of each nominal attribute, None for the others.
+    weights : ndarray of shape (n,) or None
+        Instance weights, None when no row states one.
+    """
+
+    relation: str
+    names: list[str]
+    columns: list[NDArray[Any]]
+    declared: list[tuple[str, ...] | None]
+    weights: NDArray[np.float64] | None = None
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.columns[0])
+
+    def target_name(self) -> str:
+        """Return the attribute named "class" in any case, else the last one."""
+        if "class" in self.names:
+            return "class"
+        for name in self.names:
+            if name.lower() == "class":
+                return name
+        return self.names[-1]
+
+    def split(
+        self, target: str | None = None
+    ) -> tuple[dict[str, NDArray[Any]], NDArray[Any]]:
+        """Separate the labels from the other columns.
+
+        Parameters
+        ----------
+        target : str, optional
+            The attribute to predict; by default `target_name`.
+
+        Returns
+        -------
+        X : dict of str to ndarray
+            The other columns by name, in the order of the file.
+        y : ndarray of shape (n,)
+            The labels.
+        """
+        if target is None:
+            target = self.target_name()
+        if target not in self.names:
+            near = difflib.get_close_matches(target, self.names, n=1, cutoff=0.0)
+            raise ValueError(
+                f"The data set {self.relation!r} has no attribute {target!r}. "
+                f"The nearest name is {near[0]!r}."
+            )
+        table = dict(zip(self.names, self.columns, strict=True))
+        y = table.pop(target)
+        return table, y
+
+    def to_pandas(self) -> "pandas.DataFrame":
+        """Return a pandas frame; nominal columns are categories as declared."""
+        import pandas as pd
+
+        frame: dict[str, Any] = {}
+        for name, column, values in self._triples():
+            if values is None:
+                frame[name] = column
+            else:
+                dtype = pd.CategoricalDtype(list(values))
+                frame[name] = pd.Categorical.from_codes(
+                    _positions(column, values), dtype=dtype
+                )
+        return pd.DataFrame(frame)
+
+    def to_polars(self) -> "polars.DataFrame":
+        """Return a polars frame; nominal columns are enums, NaN becomes null."""
+        import polars as pl
+
+        series = []
+        for name, column, values in self._triples():
+            if values is not None:
+                series.append(pl.Series(name, column.tolist(), dtype=pl.Enum(values)))
+            elif column.dtype == object:
+                series.append(pl.Series(name, column.tolist(), dtype=pl.String))
+            else:
+                series.append(pl.Series(name, column, nan_to_null=True))
+        return pl.DataFrame(series)
+
+    def _triples(
+        self,
+    ) -> Iterable[tuple[str, NDArray[Any], tuple[str, ...] | None]]:
+        return zip(self.names, self.columns, self.declared, strict=True)
+
+
+def read_arff(path: str | PathLike[str], encoding: str = "utf-8") -> ArffData:
+    r"""Read an ARFF file, plain or compressed with gzip.
+
+    Numeric, nominal and string attributes are understood, as are quoted names
+    and values, sparse rows, instance weights and comments. In a sparse row an
+    unlisted numeric cell is 0 and an unlisted nominal cell is the *first*
+    declared value. An unquoted ``?`` is a missing value; a quoted one is text.
+
+    Parameters
+    ----------
+    path : str or path
+        The file. Compression is recognised by the contents, not the name.
+    encoding : str, default="utf-8"
+        How the file's bytes spell text.
+
+    Returns
+    -------
+    ArffData
+        Names, columns, declared values and weights.
+
+    Raises
+    ------
+    ArffError
+        When the file is not ARFF as described, with the line and the remedy.
+    OSError
+        When the file cannot be opened.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> text = '''@relation weather
+    ... @attribute outlook {sunny, rainy}
+    ... @attribute temperature numeric
+    ... @attribute play {yes, no}
+    ... @data
+    ... sunny, 31.5, no
+    ... rainy, ?, yes
+    ... '''
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "weather.arff"
+    ...     _ = file.write_text(text)
+    ...     data = read_arff(file)
+    >>> data.names
+    ['outlook', 'temperature', 'play']
+    >>> data.columns[1]
+    array([31.5,  nan])
+    >>> X, y = data.split()
+    >>> list(y)
+    ['no', 'yes']
+    """
+    reader = ArffReader(fspath(path), encoding)
+    reader.read()
+    return ArffData(
+        reader.relation,
+        reader.names,
+        reader.columns,
+        reader.declared,
+        reader.weights,
+    )
+
+
+def _positions(column: NDArray[Any], values: tuple[str, ...]) -> NDArray[np.intp]:
+    """Return the place of each cell among `values`, -1 for None."""
+    place: dict[str | None, int] = {value: i for i, value in enumerate(values)}
+    place[None] = -1
+    return np.fromiter((place[cell] for cell in column), np.intp, len(column))

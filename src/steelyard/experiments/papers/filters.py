@@ -1,0 +1,94 @@
+"""Filters of the exponential-loss paper in the form that fits its printed figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.tree import DecisionTreeClassifier
+
+from steelyard.instances import Task
+from steelyard.weighting.filters.binning import with_bins
+from steelyard.weighting.filters.counted import GainRatioWeighting
+from steelyard.weighting.filters.information import gain_ratios
+from steelyard.weighting.filters.trees import OneTreeWeighting, depth_weights
+
+__all__ = ["MOST_ROWS", "NumberTree", "RawGainRatios", "figures_of_one_fold"]
+
+MOST_ROWS = 2_500
+"""Beyond, chance makes many figures look as if they came from one fold."""
+
+
+class RawGainRatios(GainRatioWeighting):
+    """KLNB's weights before they are made to add up to the number of attributes.
+
+    They are small, so that the prior decides: where the paper prints the share of the
+    larger class for KLNB, so do they.
+    """
+
+    def _filter(self, task: Task) -> NDArray[np.float64]:
+        return gain_ratios(task.count())
+
+
+class NumberTree(OneTreeWeighting):
+    """TreeNB's weights from a tree that is grown on numbers instead of their bins.
+
+    Parameters
+    ----------
+    smallest_leaf : int, default=20
+        Fewest training rows in a leaf, in place of pruning.
+    """
+
+    def __init__(self, smallest_leaf: int = 20) -> None:
+        super().__init__()
+        self.smallest_leaf = smallest_leaf
+
+    def start_from(self, task: Task, evidence: Any, gaussian: Any) -> Any:
+        """Return weights by the depth at which attributes are first tested."""
+        inputs, owner = self._inputs(with_bins(task))
+        numbers = task.codes.numbers
+        for g, j in enumerate(task.codes.schema.gaussian):
+            column = numbers[:, g] if isinstance(numbers, np.ndarray) else numbers[g]
+            inputs[:, owner == j] = column[:, None]
+        tree = DecisionTreeClassifier(
+            criterion="entropy", min_samples_leaf=self.smallest_leaf, random_state=0
+        )
+        tree.fit(inputs, task.labels, sample_weight=task.weights)
+        return self._start(depth_weights(tree.tree_, owner, len(task.codes.schema)))
+
+
+def figures_of_one_fold(
+    tasks: Iterable[tuple[Mapping[str, str], Mapping[str, str]]],
+    columns: Sequence[str],
+) -> dict[str, int]:
+    """Count printed figures that are multiples of one over the rows of a single fold.
+
+    Parameters
+    ----------
+    tasks : iterable of (size, figures)
+        Rows of the tables of sizes and of accuracies.
+    columns : sequence of str
+        Columns of the second.
+
+    Returns
+    -------
+    dict of str to int
+        How many figures of each column, of tasks of at most ``MOST_ROWS`` rows.
+
+    Examples
+    --------
+    >>> figures_of_one_fold([({"instances": "151"}, {"A": "86.67", "B": "86"})], "AB")
+    {'A': 1, 'B': 0}
+    """
+    counts = dict.fromkeys(columns, 0)
+    for size, printed in tasks:
+        n = int(size["instances"])
+        if n > MOST_ROWS:
+            continue
+        for column in columns:
+            value = float(printed[column])
+            nearest = (100 * round(value * m / 100) / m for m in {n // 10, -(-n // 10)})
+            counts[column] += min(abs(value - x) for x in nearest) <= 0.0051
+    return counts

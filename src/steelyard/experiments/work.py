@@ -1,0 +1,283 @@
+"""One task of a comparison: the fits of some methods to one fold of one data set."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import KFold, StratifiedKFold
+from threadpoolctl import threadpool_limits
+
+from steelyard.experiments.data.sets import DataSet
+from steelyard.experiments.journal import Journal, to_plain
+from steelyard.experiments.protocols import PROTOCOLS, Prepared
+from steelyard.experiments.results import COLUMNS
+from steelyard.experiments.statistics.calibration import reliability_bins
+from steelyard.experiments.statistics.metrics import score_predictions
+
+__all__ = ["Plan", "Task", "Worker", "failed_row", "split_rows"]
+
+# Smallest weight that counts as an attribute selected.
+_SELECTED = 1e-6
+_LONGEST_MESSAGE = 500
+
+Split = tuple[NDArray[np.intp], NDArray[np.intp]]
+Loaded = tuple[DataSet, NDArray[Any], NDArray[np.intp]]
+
+
+@dataclass(frozen=True)
+class Task:
+    """Some methods, on one fold of one data set."""
+
+    protocol: str
+    dataset: str
+    repeat: int
+    fold: int
+    methods: tuple[str, ...]
+    cost: float = 1.0
+
+    @property
+    def label(self) -> str:
+        """What to call it while it runs."""
+        return f"{self.dataset} fold {self.fold + 1}"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a worker needs to know."""
+
+    data: Mapping[str, DataSet | Path]
+    """Data sets, or the files they are pickled in."""
+
+    estimators: Mapping[str, Any]
+    folds: int
+    seed: int
+    journal: Path | None
+
+
+def split_rows(target: NDArray[Any], folds: int, seed: int) -> list[Split]:
+    """Split rows into folds, each with about the same share of every class.
+
+    Where no class has as many rows as there are folds, classes are not looked at.
+    """
+    counts = np.unique(target, return_counts=True)[1]
+    kind = StratifiedKFold if counts.max() >= folds else KFold
+    splitter = kind(folds, shuffle=True, random_state=seed)
+    with warnings.catch_warnings():
+        # The run has warned of small classes, once for each data set.
+        warnings.simplefilter("ignore", UserWarning)
+        return list(splitter.split(np.zeros(len(target)), target))
+
+
+class Worker:
+    """Fits one task after another, and keeps the data set it is at."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.journal = None if plan.journal is None else Journal(plan.journal)
+        self._data: tuple[str, Loaded] | None = None
+        self._prepared: tuple[tuple[str, str], Prepared] | None = None
+        self._splits: tuple[tuple[str, int], list[Split]] | None = None
+
+    def close(self) -> None:
+        """Put the rows on the disk."""
+        if self.journal is not None:
+            self.journal.close()
+
+    def run(self, task: Task) -> list[dict[str, Any]]:
+        """Return a row for each method; they are in the journal already."""
+        rows = []
+        with threadpool_limits(limits=1):
+            for name in task.methods:
+                row = to_plain(self._fit(task, name))
+                if self.journal is not None:
+                    self.journal.append(row)
+                rows.append(row)
+        return rows
+
+    def _fit(self, task: Task, name: str) -> dict[str, Any]:
+        data, classes, codes = self._load(task.dataset)
+        train, test = self._split(data, task)[task.fold]
+        row = _empty_row(task, name)
+        row |= {"n_train": len(train), "n_test": len(test), "n_classes": len(classes)}
+        true = codes[test]
+        seen = np.bincount(codes[train], minlength=len(classes)) > 0
+        row["n_unseen_class"] = int((~seen[true]).sum())
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                prepared = self._prepare(data, task.protocol)
+                protocol = PROTOCOLS[task.protocol]
+                estimator = protocol.adapt(self.plan.estimators[name], len(classes))
+                _pin(estimator, self.plan.seed)
+                table = prepared.table_for(estimator)
+                row |= _measure(
+                    estimator,
+                    (table.iloc[train], prepared.target[train], table.iloc[test]),
+                    classes,
+                    true,
+                    seen,
+                )
+            except Exception as error:
+                row |= {"status": "error", "error": _one_line(error)}
+        row["warnings"] = len(caught)
+        return row
+
+    def _load(self, name: str) -> Loaded:
+        """Return a data set, its classes, and the class of each row as a position."""
+        if self._data is None or self._data[0] != name:
+            entry = self.plan.data[name]
+            if isinstance(entry, Path):
+                # Written by this run, in a folder of its own.
+                entry = pickle.loads(entry.read_bytes())
+            found = np.unique(entry.target, return_inverse=True)
+            self._data = (name, (entry, *found))
+        return self._data[1]
+
+    def _prepare(self, data: DataSet, protocol: str) -> Prepared:
+        key = (data.name, protocol)
+        if self._prepared is None or self._prepared[0] != key:
+            self._prepared = (key, PROTOCOLS[protocol].prepare(data))
+        return self._prepared[1]
+
+    def _split(self, data: DataSet, task: Task) -> list[Split]:
+        key = (data.name, task.repeat)
+        if self._splits is None or self._splits[0] != key:
+            seed = self.plan.seed + task.repeat
+            self._splits = (key, split_rows(data.target, self.plan.folds, seed))
+        return self._splits[1]
+
+
+def failed_row(task: Task, message: str) -> dict[str, Any]:
+    """Return the row of a task's first fit, of which only its failure is known."""
+    return _empty_row(task, task.methods[0]) | {"status": "error", "error": message}
+
+
+def _empty_row(task: Task, name: str) -> dict[str, Any]:
+    row: dict[str, Any] = dict.fromkeys(COLUMNS)
+    return row | {
+        "dataset": task.dataset,
+        "method": name,
+        "protocol": task.protocol,
+        "repeat": task.repeat,
+        "fold": task.fold,
+        "status": "ok",
+        "warnings": 0,
+        "extra": {},
+    }
+
+
+def _pin(estimator: Any, seed: int) -> None:
+    """Give a classifier one thread, and a seed where it has none, in all its parts."""
+    chosen = {}
+    for name, value in estimator.get_params(deep=True).items():
+        word = name.rpartition("__")[2]
+        if word == "n_jobs":
+            chosen[name] = 1
+        elif word == "random_state" and value is None:
+            chosen[name] = seed
+    estimator.set_params(**chosen)
+
+
+def _measure(
+    estimator: Any,
+    parts: tuple[Any, NDArray[Any], Any],
+    classes: NDArray[Any],
+    true: NDArray[np.intp],
+    seen: NDArray[np.bool_],
+) -> dict[str, Any]:
+    """Fit, predict and score one classifier."""
+    train, labels, test = parts
+    _reset_peak_memory()
+    start = perf_counter()
+    estimator.fit(train, labels)
+    fitted = perf_counter()
+    predicted, probabilities, scores = _predict(estimator, test, classes)
+    end = perf_counter()
+    row: dict[str, Any] = {
+        "fit_seconds": fitted - start,
+        "predict_seconds": end - fitted,
+        "peak_memory_mb": _peak_memory(),
+        "extra": _facts(estimator),
+    }
+    if probabilities is not None:
+        sure = probabilities.max(axis=1)
+        row["extra"]["reliability"] = reliability_bins(true == predicted, sure)
+    return row | score_predictions(true, predicted, probabilities, seen, scores)
+
+
+def _predict(
+    estimator: Any, table: Any, classes: NDArray[Any]
+) -> tuple[NDArray[np.intp], Any, Any]:
+    """Return predictions, probabilities or None, and scores or None, by class."""
+    place = np.searchsorted(classes, estimator.classes_)
+    if hasattr(estimator, "predict_proba"):
+        found = _spread(estimator.predict_proba(table), place, len(classes), 0.0)
+        if not np.isfinite(found).all():
+            raise ValueError("Some probabilities are not finite.")
+        return place[found[:, place].argmax(axis=1)], found, None
+    predicted = np.searchsorted(classes, estimator.predict(table))
+    if not hasattr(estimator, "decision_function"):
+        return predicted, None, None
+    scores = estimator.decision_function(table)
+    if scores.ndim == 1:
+        scores = np.column_stack([-scores, scores])
+    return predicted, None, _spread(scores, place, len(classes), scores.min())
+
+
+def _spread(
+    values: NDArray[Any], place: NDArray[np.intp], n_classes: int, rest: float
+) -> NDArray[np.float64]:
+    """Give columns to the classes that training did not see."""
+    found = np.full((len(values), n_classes), rest, dtype=np.float64)
+    found[:, place] = values
+    return found
+
+
+def _facts(estimator: Any) -> dict[str, Any]:
+    """Return what papers tabulate of fitted classifiers, as far as this one has it."""
+    facts: dict[str, Any] = {}
+    alpha = getattr(estimator, "alpha_", None)
+    if alpha is not None and np.ndim(alpha) == 0:
+        facts["alpha"] = float(alpha)
+    weights = getattr(estimator, "attribute_weights_", None)
+    selected = getattr(estimator, "selected_features_", None)
+    if selected is not None:
+        facts["selected"] = len(selected) / estimator.n_features_in_
+    elif weights is not None and np.ndim(weights) == 1:
+        facts["selected"] = float(np.mean(np.abs(weights) > _SELECTED))
+    if hasattr(estimator, "n_iter_"):
+        facts["n_iter"] = int(np.max(estimator.n_iter_))
+    if hasattr(estimator, "n_rounds_"):
+        facts["rounds"] = int(estimator.n_rounds_)
+    return facts
+
+
+def _reset_peak_memory() -> None:
+    """Have Linux forget the largest memory of this process; elsewhere do nothing."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5")
+    except OSError:
+        return
+
+
+def _peak_memory() -> float | None:
+    """Return the largest memory of this process since the reset, in megabytes."""
+    try:
+        status = Path("/proc/self/status").read_text()
+    except OSError:
+        return None
+    lines = (line.split() for line in status.splitlines())
+    return next((int(line[1]) / 1024 for line in lines if line[0] == "VmHWM:"), None)
+
+
+def _one_line(error: Exception) -> str:
+    text = " ".join(f"{type(error).__name__}: {error}".split())
+    return text[:_LONGEST_MESSAGE]

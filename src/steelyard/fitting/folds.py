@@ -1,0 +1,87 @@
+"""Rows dealt to folds, whatever their order and however they are repeated."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.kernels import leave_one_out as kernels
+from steelyard.model.training import Training
+from steelyard.table.codes import Codes, code_dtype
+
+__all__ = ["code_columns", "deal", "distinct_rows"]
+
+
+def code_columns(codes: Codes) -> NDArray[Any]:
+    """Codes by column, shape (coded, n)."""
+    schema = codes.schema
+    most = max((schema.features[j].n_codes for j in schema.coded), default=1)
+    dtype = code_dtype(most)
+    out = np.empty((len(schema.coded), codes.n_rows), dtype=dtype)
+    for block in codes.blocks:
+        target = np.searchsorted(schema.coded, block.features)
+        look_up = np.empty((0, 0), dtype) if block.look_up is None else block.look_up
+        kernels.transpose_codes(block.values, look_up.astype(dtype), target, out)
+    return out
+
+
+def deal(
+    training: Training, n_folds: int, rng: np.random.RandomState
+) -> tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.float64]]:
+    """Deal rows to folds: positions of rows, their folds, and their weights there.
+
+    Equal rows of a class are merged and put in an order that depends on their content
+    alone. Then each class is shuffled, and one class after the other dealt out in
+    turns, so that folds have the same size and the same classes. With weights that are
+    no whole numbers rows are not merged, but each is dealt as a whole.
+    """
+    labels, given = training.labels, training.weights
+    u = np.ones(len(labels)) if given is None else given
+    first, unit = distinct_rows(training.codes, labels)
+    if not (u == np.rint(u)).all():
+        sorted_rows = np.lexsort((u, unit))
+        rows = sorted_rows[_shuffled_by_class(labels[sorted_rows], rng)]
+        return rows, (np.arange(len(rows)) % n_folds).astype(np.uint32), u[rows]
+    order = _shuffled_by_class(labels[first], rng)
+    amount = np.bincount(unit, u).astype(np.float64)[order]
+    # A unit takes the places from `start` to `stop` of the deal; fold f has those that
+    # leave the remainder f.
+    stop = np.cumsum(amount)
+    start = stop - amount
+    turns = np.arange(float(n_folds))
+    shares = np.ceil((stop[:, None] - turns) / n_folds) - np.ceil(
+        (start[:, None] - turns) / n_folds
+    )
+    entry, turn = np.nonzero(shares)
+    return first[order][entry], turn.astype(np.uint32), shares[entry, turn]
+
+
+def distinct_rows(
+    codes: Codes, labels: NDArray[np.uint32]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the first row of each kind, in order of content, and each row's kind."""
+    parts = [labels[:, None].astype(">u4"), code_columns(codes).T]
+    if codes.n_numbers:
+        # Zeros of either sign are equal, and so are all gaps.
+        numbers = codes.number_rows(slice(None)) + 0.0
+        parts.append(np.where(np.isnan(numbers), np.nan, numbers))
+    content = np.concatenate(
+        [
+            np.ascontiguousarray(part).view(np.uint8).reshape(len(labels), -1)
+            for part in parts
+        ],
+        axis=1,
+    )
+    keys = np.ascontiguousarray(content).view(f"V{content.shape[1]}").ravel()
+    _, first, unit = np.unique(keys, return_index=True, return_inverse=True)
+    return first, unit
+
+
+def _shuffled_by_class(
+    labels: NDArray[np.uint32], rng: np.random.RandomState
+) -> NDArray[np.int64]:
+    """Positions, class by class, in random order within each."""
+    key = rng.permutation(len(labels))
+    return np.lexsort((key, labels))

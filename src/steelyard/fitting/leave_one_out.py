@@ -1,0 +1,420 @@
+"""Scores of training rows by counts that leave them out, without ever refitting.
+
+Leaving a row out changes the counts of its own class alone, by a known amount. So two
+tables serve all rows: one of full counts for the other classes, one with a count less
+for the own class. Folds of a cross-validation have tables of their own, from counts
+that add up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import reduce
+from itertools import accumulate
+from operator import add
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard._common.threads import row_blocks, run, thread_count
+from steelyard.exceptions import ParameterError
+from steelyard.fitting.folds import code_columns, deal, distinct_rows
+from steelyard.kernels import leave_one_out as kernels
+from steelyard.model.training import Training, class_factors
+from steelyard.proba import GaussianTable, estimate_prior
+from steelyard.proba.counts import Counts, count
+from steelyard.proba.estimation import Estimation
+from steelyard.table.codes import FeatureTable
+from steelyard.table.schema import TableSchema
+
+__all__ = [
+    "HeldOut",
+    "cross_validated",
+    "left_out",
+    "refuse_gaussian",
+    "resubstituted",
+]
+
+# With more different amounts than this, logarithms are taken row by row: tables for
+# each would cost more.
+_MOST_TABLES = 16
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Training rows, and the tables that score each of them."""
+
+    schema: TableSchema
+    columns: NDArray[Any]
+    """Codes, shape (coded, n), one attribute after the other."""
+
+    labels: NDArray[np.uint32]
+    weights: NDArray[np.float64]
+    base: NDArray[np.float64]
+    """Log priors of each row, shape (n, K)."""
+
+    group: NDArray[np.uint32]
+    """Which tables each row reads, shape (n,)."""
+
+    table: NDArray[np.float64]
+    """Log-probabilities, shape (G, V, K)."""
+
+    own: NDArray[np.float64]
+    """The same for a row's own class, shape (G, V, K)."""
+
+    numbers: NDArray[np.float64]
+    """Cells of the Gaussian attributes, shape (n, g)."""
+
+    gaussian: tuple[GaussianTable, ...] = ()
+    """Densities of each group."""
+
+    removal: _Removal | None = None
+    """How to compute terms where there are no tables."""
+
+    n_jobs: int | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.labels)
+
+    @property
+    def total(self) -> float:
+        """Total weight of the rows."""
+        return float(self.weights.sum())
+
+    def terms(self, feature: int, rows: slice) -> NDArray[np.float64]:
+        """Return what an attribute adds to the scores of a block of rows, (rows, K)."""
+        k = int(np.searchsorted(self.schema.coded, feature))
+        codes, y = self.columns[k, rows], self.labels[rows]
+        if self.removal is not None:
+            return self.removal.terms(feature, codes, y, rows)
+        out = np.empty((len(codes), self.base.shape[1]))
+        start = int(self.schema.offsets[feature])
+        kernels.held_out_terms(
+            codes, start, self.group[rows], self.table, self.own, y, out
+        )
+        return out
+
+    def add(self, features: Iterable[int], scores: NDArray[np.float64]) -> None:
+        """Add some attributes to the scores (n, K) of all rows, in place."""
+        features = list(features)
+
+        def work(rows: slice) -> None:
+            for j in features:
+                scores[rows] += self.terms(j, rows)
+
+        for _ in self.by_block(work):
+            pass
+
+    def prefix_losses(self, order: Iterable[int]) -> NDArray[np.float64]:
+        """Sum squared and 0-1 errors with the first 0, 1, ... attributes: (m + 1, 2).
+
+        One pass over the rows, whose scores grow by one attribute at a time.
+        """
+        order = list(order)
+        two = self.base.shape[1] == 2
+        judge = kernels.add_and_judge_two if two else kernels.add_and_judge
+
+        def work(rows: slice) -> NDArray[np.float64]:
+            base, y, u = self.base[rows], self.labels[rows], self.weights[rows]
+            scores, losses = base.copy(), np.zeros((len(order) + 1, 2))
+            terms = np.zeros_like(base)
+            judge(terms, scores, base, y, u, losses[0])
+            for a, j in enumerate(order, 1):
+                judge(self.terms(j, rows), scores, base, y, u, losses[a])
+            return losses
+
+        return reduce(add, self.by_block(work))
+
+    def accuracies(
+        self, scores: NDArray[np.float64], candidates: Iterable[int]
+    ) -> NDArray[np.float64]:
+        """Accuracy when each of some attributes is added to scores (n, K)."""
+        candidates = list(candidates)
+
+        def work(rows: slice) -> NDArray[np.float64]:
+            rest = self.base[rows], self.labels[rows], self.weights[rows]
+            return np.array(
+                [
+                    kernels.weight_right(self.terms(j, rows), scores[rows], *rest)
+                    for j in candidates
+                ]
+            )
+
+        return reduce(add, self.by_block(work)) / self.total
+
+    def accuracy(self, scores: NDArray[np.float64]) -> float:
+        """Accuracy of scores (n, K) as they are."""
+        nothing = np.zeros((1, 1))
+
+        def work(rows: slice) -> float:
+            now = scores[rows]
+            terms = np.broadcast_to(nothing, now.shape).copy()
+            return float(
+                kernels.weight_right(
+                    terms, now, self.base[rows], self.labels[rows], self.weights[rows]
+                )
+            )
+
+        return sum(self.by_block(work)) / self.total
+
+    def by_block(self, work: Callable[[slice], Any]) -> Iterator[Any]:
+        """Yield what ``work`` returns for each block of rows, in order."""
+        return run(work, row_blocks(self.n_rows), thread_count(self.n_jobs))
+
+
+@dataclass(frozen=True)
+class _Removal:
+    """Counts from which each row takes an amount of its own."""
+
+    schema: TableSchema
+    known: NDArray[np.float64]
+    """Counts by code, zero for code 0, shape (V, K)."""
+
+    totals: NDArray[np.float64]
+    """Counts of the known cells by attribute, shape (d, K)."""
+
+    added: NDArray[np.float64]
+    """Pseudo-counts of a value by attribute, shape (d,)."""
+
+    removed: NDArray[np.float64]
+    """What each row takes out, shape (n,) or (G,)."""
+
+    factor: NDArray[np.float64]
+    """Factor on the pseudo-counts when that is gone, same shape."""
+
+    @classmethod
+    def of(
+        cls, counts: Counts, estimation: Estimation, removed: NDArray[np.float64]
+    ) -> _Removal:
+        known = counts.by_code.copy()
+        known[counts.schema.first_codes] = 0.0
+        totals = FeatureTable(known, counts.schema.offsets).collect(known)
+        smoothing = estimation.smoothing
+        return cls(
+            counts.schema,
+            known,
+            totals,
+            smoothing.value_counts(counts),
+            removed,
+            smoothing.factor_without(counts, removed),
+        )
+
+    def terms(
+        self, feature: int, codes: NDArray[Any], y: NDArray[np.uint32], rows: slice
+    ) -> NDArray[np.float64]:
+        """Log-probabilities of an attribute's codes in a block of rows, (rows, K)."""
+        first = int(self.schema.offsets[feature])
+        constant = (self.added[feature] * self.factor[rows])[:, None]
+        top = self.known[first + codes.astype(np.int64)]
+        bottom = np.tile(self.totals[feature], (len(codes), 1))
+        every = np.arange(len(codes))
+        for part in (top, bottom):
+            part[every, y] = np.maximum(part[every, y] - self.removed[rows], 0.0)
+        out = _log_ratio(top, bottom, constant, int(self.schema.n_values[feature]))
+        out[codes == 0] = 0.0
+        return out
+
+    def tables(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Tables for other classes and for the own one, each (G, V, K)."""
+        spread = FeatureTable(self.known, self.schema.offsets).spread
+        size = spread(self.schema.n_values)[:, None]
+        bottom = spread(self.totals)
+        pairs = []
+        for removed, factor in zip(self.removed, self.factor, strict=True):
+            constant = spread(self.added)[:, None] * factor
+            pair = [
+                _log_ratio(
+                    np.maximum(self.known - gone, 0.0),
+                    np.maximum(bottom - gone, 0.0),
+                    constant,
+                    size,
+                )
+                for gone in (0.0, removed)
+            ]
+            for table in pair:
+                table[self.schema.first_codes] = 0.0
+            pairs.append(pair)
+        table, own = (np.ascontiguousarray(part) for part in zip(*pairs, strict=True))
+        return table, own
+
+
+def _log_ratio(
+    top: NDArray[np.float64],
+    bottom: NDArray[np.float64],
+    constant: NDArray[np.float64],
+    size: Any,
+) -> NDArray[np.float64]:
+    """Logarithms of smoothed probabilities, none of them zero."""
+    prob = (top + constant) / (bottom + size * constant)
+    return np.log(np.maximum(prob, np.finfo(np.float64).tiny))
+
+
+def left_out(
+    training: Training,
+    counts: Counts,
+    estimation: Estimation,
+    class_weight: Any = None,
+    n_jobs: int | None = None,
+) -> HeldOut:
+    """Score every row by the counts of all others: leave-one-out.
+
+    A row of weight u stands for u rows of which one is left out: it takes min(1, u)
+    from its own class's counts and is judged with weight u. Factors of classes multiply
+    both.
+    """
+    factor = _row_factors(training, class_weight)
+    given = training.weights
+    removed = factor * (1.0 if given is None else np.minimum(given, 1.0))
+    amounts, group = np.unique(removed, return_inverse=True)
+    few = len(amounts) <= _MOST_TABLES
+    removal = _Removal.of(counts, estimation, amounts if few else removed)
+    nothing = np.zeros((0, 0, counts.n_classes))
+    table, own = removal.tables() if few else (nothing, nothing)
+    return HeldOut(
+        counts.schema,
+        code_columns(training.codes),
+        training.labels,
+        factor if given is None else factor * given,
+        _log_prior_without(training.labels, counts, estimation, removed),
+        group.astype(np.uint32) if few else np.zeros(len(group), np.uint32),
+        table,
+        own,
+        np.empty((training.codes.n_rows, 0)),
+        removal=None if few else removal,
+        n_jobs=n_jobs,
+    )
+
+
+def resubstituted(
+    training: Training,
+    counts: Counts,
+    estimation: Estimation,
+    class_weight: Any = None,
+    n_jobs: int | None = None,
+) -> HeldOut:
+    """Score every row by the counts of all, itself among them.
+
+    Equal rows of a class are merged, in an order that depends on their content alone.
+    """
+    rows, unit = distinct_rows(training.codes, training.labels)
+    weights = training.row_weights(class_weight)
+    merged = np.bincount(unit, weights).astype(np.float64)
+    fold = np.zeros(len(rows), dtype=np.uint32)
+    own = _taken(training, rows)
+    return _by_fold(own, merged, fold, [counts], estimation, n_jobs)
+
+
+def cross_validated(
+    training: Training,
+    n_folds: int,
+    estimation: Estimation,
+    rng: np.random.RandomState,
+    class_weight: Any = None,
+    n_jobs: int | None = None,
+) -> HeldOut:
+    """Score every row by the counts of the folds that it is not in.
+
+    Folds are stratified. Equal rows are interchangeable: a row of weight 2 is dealt
+    like the row twice, and the order of rows does not matter.
+    """
+    rows, fold, shares = deal(training, n_folds, rng)
+    dealt = _taken(training, rows)
+    # Factors of classes are those of all rows, not of what a fold holds.
+    weights = shares * _row_factors(training, class_weight)[rows]
+    parts = []
+    for f in range(n_folds):
+        mine = np.flatnonzero(fold == f)
+        parts.append(
+            count(
+                dealt.codes.take(mine),
+                dealt.labels[mine],
+                weights[mine],
+                len(training.classes),
+                n_jobs,
+            )
+        )
+    nothing = Counts.zeros(training.codes.schema, len(training.classes))
+    before = list(accumulate(parts, initial=nothing))
+    after = list(accumulate(reversed(parts), initial=nothing))[::-1]
+    others = [before[f] + after[f + 1] for f in range(n_folds)]
+    return _by_fold(dealt, weights, fold, others, estimation, n_jobs)
+
+
+def refuse_gaussian(schema: TableSchema, owner: object) -> None:
+    """Refuse attributes without codes, whose counts cannot be taken apart."""
+    if len(schema.gaussian):
+        name = schema.labels()[int(schema.gaussian[0])]
+        raise ParameterError(
+            f"{type(owner).__name__} chooses attributes by counts, which the Gaussian "
+            f"column {name!r} does not have. Use bins, for example numeric='mdl'."
+        )
+
+
+def _by_fold(
+    training: Training,
+    weights: NDArray[np.float64],
+    fold: NDArray[np.uint32],
+    counts: list[Counts],
+    estimation: Estimation,
+    n_jobs: int | None,
+) -> HeldOut:
+    """Score the rows of each fold by counts of its own."""
+    tables = [estimation.tables(part) for part in counts]
+    table = np.stack([table.values for _, table, _ in tables])
+    prior = np.stack([log_prior for log_prior, _, _ in tables])
+    numbers = training.codes.number_rows(slice(None))
+    return HeldOut(
+        training.codes.schema,
+        code_columns(training.codes),
+        training.labels,
+        weights,
+        prior[fold],
+        fold,
+        table,
+        table,
+        np.ascontiguousarray(numbers),
+        tuple(gaussian for _, _, gaussian in tables),
+        n_jobs=n_jobs,
+    )
+
+
+def _taken(training: Training, rows: NDArray[np.int64]) -> Training:
+    """Return some of the rows, without weights."""
+    labels = training.labels[rows]
+    taken = Training(training.encoder, training.classes, labels, None)
+    taken.codes = training.codes.take(rows)
+    return taken
+
+
+def _row_factors(training: Training, class_weight: Any) -> NDArray[np.float64]:
+    """Factor that ``class_weight`` puts on each row."""
+    if class_weight is None:
+        return np.ones(training.codes.n_rows)
+    n_classes = len(training.classes)
+    totals = np.bincount(training.labels, training.weights, minlength=n_classes)
+    factors = class_factors(class_weight, training.classes, totals.astype(float))
+    return factors[training.labels]
+
+
+def _log_prior_without(
+    labels: NDArray[np.uint32],
+    counts: Counts,
+    estimation: Estimation,
+    removed: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Log priors with each row's weight taken out of its class, shape (n, K)."""
+    if not isinstance(estimation.prior, str):
+        fixed = estimate_prior(estimation.prior, counts, estimation.smoothing)
+        return np.tile(fixed, (len(labels), 1))
+    every = np.arange(len(labels))
+    smoothed = np.tile(counts.by_class, (len(labels), 1))
+    smoothed[every, labels] = np.maximum(smoothed[every, labels] - removed, 0.0)
+    if estimation.prior == "smoothed":
+        factor = estimation.smoothing.factor_without(counts, removed)
+        smoothed += factor[:, None] * estimation.smoothing.prior_counts(counts)
+    with np.errstate(divide="ignore"):
+        return np.log(smoothed / smoothed.sum(axis=1, keepdims=True))

@@ -1,0 +1,196 @@
+"""NBModel: plain data from which a prediction is a sum of table rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard._common.threads import row_blocks, run, thread_count
+from steelyard.kernels import scoring
+from steelyard.proba.gaussian import GaussianTable
+from steelyard.table.codes import CodeBlock, Codes
+from steelyard.table.schema import TableSchema
+
+__all__ = ["NBModel", "spread_table"]
+
+
+@dataclass(frozen=True)
+class NBModel:
+    r"""A fitted naive Bayes model: schema, classes, and numbers to add up.
+
+    .. math:: z_c(x) = b_c + \sum_j T_{j,\,x_j,\,c} + \sum_g \log N(x_g;
+        \mu_{gc}, \sigma_{gc}^2)
+    """
+
+    schema: TableSchema
+    classes: NDArray[Any]
+    """Shape (K,), sorted."""
+
+    log_prior: NDArray[np.float64]
+    """Shape (K,)."""
+
+    table: NDArray[np.float64]
+    """Contribution of every code to the score of every class, shape (V, K)."""
+
+    gaussian: GaussianTable
+    """Densities of the attributes that have no codes."""
+
+    link_scale: float = 1.0
+    """Factor on the scores before they are turned into probabilities."""
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.classes)
+
+    @cached_property
+    def tie_order(self) -> NDArray[np.int64]:
+        """Classes by falling prior, then position: the first best one wins a tie."""
+        return np.argsort(-self.log_prior, kind="stable")
+
+    def scores(self, codes: Codes, n_jobs: int | None = None) -> NDArray[np.float64]:
+        """Joint log-probabilities of rows and classes, shape (n, K)."""
+        return self._by_block(codes, n_jobs, self._score_block)
+
+    def log_proba(self, codes: Codes, n_jobs: int | None = None) -> NDArray[np.float64]:
+        """Log posterior probabilities, shape (n, K)."""
+
+        def work(codes: Codes, tables: Any, rows: slice, out: Any) -> None:
+            self._score_block(codes, tables, rows, out)
+            out *= self.link_scale
+            scoring.log_softmax(out)
+
+        return self._by_block(codes, n_jobs, work)
+
+    def proba(self, codes: Codes, n_jobs: int | None = None) -> NDArray[np.float64]:
+        """Posterior probabilities, shape (n, K)."""
+
+        def work(codes: Codes, tables: Any, rows: slice, out: Any) -> None:
+            self._score_block(codes, tables, rows, out)
+            out *= self.link_scale
+            scoring.softmax(out)
+
+        def work_two(codes: Codes, tables: Any, rows: slice, out: Any) -> None:
+            odds = self._odds(codes, tables, rows)
+            odds *= self.link_scale
+            scoring.logistic(odds, out)
+
+        if self._has_odds(codes):
+            return self._by_block(codes, n_jobs, work_two, self._differences)
+        return self._by_block(codes, n_jobs, work)
+
+    def true_proba(
+        self, codes: Codes, y: NDArray[np.uint32], n_jobs: int | None = None
+    ) -> NDArray[np.float64]:
+        """Posterior probability of the true class of every row, shape (n,)."""
+        if not self._has_odds(codes):
+            proba = self.proba(codes, n_jobs)
+            return proba[np.arange(codes.n_rows), y]
+        chosen = np.empty(codes.n_rows)
+
+        def work(codes: Codes, tables: Any, rows: slice, out: Any) -> None:
+            odds = self._odds(codes, tables, rows)
+            odds *= self.link_scale
+            scoring.logistic_of(odds, y[rows], chosen[rows])
+
+        self._by_block(codes, n_jobs, work, self._differences, width=0)
+        return chosen
+
+    def predict(self, codes: Codes, n_jobs: int | None = None) -> NDArray[Any]:
+        """Most probable class of every row; ties go to the larger prior."""
+        order = self.tie_order.astype(np.uint64)
+        chosen = np.empty(codes.n_rows, dtype=np.int64)
+
+        def work(codes: Codes, tables: Any, rows: slice, out: Any) -> None:
+            self._score_block(codes, tables, rows, out)
+            scoring.best(out, order, chosen[rows])
+
+        def work_two(codes: Codes, tables: Any, rows: slice, out: Any) -> None:
+            odds = self._odds(codes, tables, rows)
+            chosen[rows] = np.where(odds == 0.0, order[0], odds > 0.0)
+
+        if self._has_odds(codes):
+            self._by_block(codes, n_jobs, work_two, self._differences, width=0)
+        else:
+            self._by_block(codes, n_jobs, work)
+        return self.classes[chosen]
+
+    def contributions(self, codes: Codes) -> NDArray[np.float64]:
+        """Say what each attribute adds to each class score, shape (n, d, K).
+
+        With the log prior these add up to ``scores``. Meant for the rows a person looks
+        at: the array has n * d * K entries.
+        """
+        out = np.zeros((codes.n_rows, len(self.schema), self.n_classes))
+        offsets = self.schema.offsets
+        for j in self.schema.coded.tolist():
+            out[:, j] = self.table[offsets[j] + codes.column(j).astype(np.int64)]
+        numbers = codes.number_rows(slice(None)) if codes.n_numbers else None
+        for g, j in enumerate(self.schema.gaussian.tolist()):
+            one = self.gaussian.only(g)
+            assert numbers is not None
+            part = np.zeros((codes.n_rows, self.n_classes))
+            one.add_scores(np.ascontiguousarray(numbers[:, g : g + 1]), part)
+            out[:, j] = part
+        return out
+
+    # Two classes need one number per code instead of two, and one exponential.
+
+    def _has_odds(self, codes: Codes) -> bool:
+        two = self.n_classes == 2 and not codes.n_numbers
+        return two and bool(np.isfinite(self.log_prior).all())
+
+    @cached_property
+    def _differences(self) -> NDArray[np.float64]:
+        return np.ascontiguousarray(self.table[:, 1] - self.table[:, 0])
+
+    def _odds(self, codes: Codes, tables: Any, rows: slice) -> NDArray[np.float64]:
+        """Log-odds of the second class in a block of rows."""
+        n = len(range(*rows.indices(codes.n_rows)))
+        odds = np.full(n, self.log_prior[1] - self.log_prior[0])
+        for block, (starts, table) in zip(codes.blocks, tables, strict=True):
+            scoring.gather_difference(block.values[rows], starts, table, odds)
+        return odds
+
+    def _by_block(
+        self,
+        codes: Codes,
+        n_jobs: int | None,
+        work: Any,
+        table: NDArray[np.float64] | None = None,
+        width: int | None = None,
+    ) -> NDArray[np.float64]:
+        """Run ``work`` over blocks of rows, each writing its part of the result."""
+        if codes.schema is not self.schema and codes.schema != self.schema:
+            raise ValueError("The codes were made with another schema than the model.")
+        table = self.table if table is None else table
+        tables = [spread_table(block, codes, table) for block in codes.blocks]
+        out = np.empty((codes.n_rows, self.n_classes if width is None else width))
+
+        def one(rows: slice) -> None:
+            work(codes, tables, rows, out[rows])
+
+        for _ in run(one, row_blocks(codes.n_rows), thread_count(n_jobs)):
+            pass
+        return out
+
+    def _score_block(
+        self, codes: Codes, tables: Any, rows: slice, out: NDArray[np.float64]
+    ) -> None:
+        out[:] = self.log_prior
+        for block, (starts, table) in zip(codes.blocks, tables, strict=True):
+            scoring.gather(block.values[rows], starts, table, out)
+        if codes.n_numbers:
+            self.gaussian.add_scores(codes.number_rows(rows), out)
+
+
+def spread_table(
+    block: CodeBlock, codes: Codes, table: NDArray[np.float64]
+) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
+    """Return starts and table of a block of columns, by byte where it holds bytes."""
+    rows = block.table_rows(codes.offsets)
+    return block.starts(codes.offsets), table if rows is None else table[rows]

@@ -1,0 +1,242 @@
+"""Counts: everything naive Bayes learns from rows. They add up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard._common.threads import row_blocks, run, thread_count
+from steelyard.kernels import counting
+from steelyard.table.codes import CodeBlock, Codes
+from steelyard.table.schema import TableSchema
+
+__all__ = ["Counts", "Moments", "count"]
+
+
+# Counts of one block of rows; half the width keeps the tables of ten classes in the L1
+# cache (2.3 against 2.9 ms for 100,000 x 50).
+_NARROW = np.int32
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Weight, mean and squared deviations of numbers, by attribute and class.
+
+    Two of them merge by the update of Chan, Golub and LeVeque (1983), which keeps the
+    digits that sums of squares lose.
+    """
+
+    weight: NDArray[np.float64]
+    """Total weight of the known cells, shape (g, K)."""
+
+    mean: NDArray[np.float64]
+    """Weighted mean, shape (g, K); 0 where the weight is 0."""
+
+    squares: NDArray[np.float64]
+    """Weighted sum of squared deviations from the mean, shape (g, K)."""
+
+    @classmethod
+    def zeros(cls, n_numbers: int, n_classes: int) -> Moments:
+        """Return the moments of no rows."""
+        shape = (n_numbers, n_classes)
+        return cls(np.zeros(shape), np.zeros(shape), np.zeros(shape))
+
+    def __add__(self, other: Moments) -> Moments:
+        """Merge with the moments of other rows."""
+        weight = self.weight + other.weight
+        share = np.divide(
+            other.weight, weight, out=np.zeros_like(weight), where=weight > 0
+        )
+        delta = other.mean - self.mean
+        # An empty side carries mean 0, which must not be mistaken for a value.
+        delta[(self.weight == 0) | (other.weight == 0)] = 0.0
+        mean = np.where(self.weight == 0, other.mean, self.mean + share * delta)
+        squares = self.squares + other.squares + delta**2 * share * self.weight
+        return Moments(weight, mean, squares)
+
+    def pooled(self) -> Moments:
+        """Merge all classes into one, shape (g, 1)."""
+        total = Moments.zeros(len(self.weight), 1)
+        for c in range(self.weight.shape[1]):
+            part = slice(c, c + 1)
+            total += Moments(
+                self.weight[:, part], self.mean[:, part], self.squares[:, part]
+            )
+        return total
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Weighted frequencies of classes, and of codes and numbers within classes.
+
+    Counts of the same schema and classes add up: ``a + b`` counts the rows of both,
+    exactly for whole-number weights.
+    """
+
+    schema: TableSchema
+    by_class: NDArray[np.float64]
+    """Total weight of each class, shape (K,)."""
+
+    by_code: NDArray[np.float64]
+    """Weight of each code within each class, shape (V, K); code 0 is missing."""
+
+    moments: Moments
+    """Moments of the Gaussian attributes."""
+
+    @classmethod
+    def zeros(cls, schema: TableSchema, n_classes: int) -> Counts:
+        """Return the counts of no rows."""
+        return cls(
+            schema,
+            np.zeros(n_classes),
+            np.zeros((schema.n_codes, n_classes)),
+            Moments.zeros(len(schema.gaussian), n_classes),
+        )
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.by_class)
+
+    @property
+    def total(self) -> float:
+        """Total weight of all rows."""
+        return float(self.by_class.sum())
+
+    def __add__(self, other: Counts) -> Counts:
+        """Count the rows of both."""
+        if self.schema is not other.schema and self.schema != other.schema:
+            raise ValueError("Only counts made with the same schema can be added.")
+        return Counts(
+            self.schema,
+            self.by_class + other.by_class,
+            self.by_code + other.by_code,
+            self.moments + other.moments,
+        )
+
+    def scaled(self, factors: NDArray[np.float64]) -> Counts:
+        """Multiply the weight of all rows of each class by a factor, shape (K,)."""
+        moments = Moments(
+            self.moments.weight * factors,
+            self.moments.mean,
+            self.moments.squares * factors,
+        )
+        by_code = self.by_code * factors
+        return Counts(self.schema, self.by_class * factors, by_code, moments)
+
+    def in_schema(self, grown: TableSchema) -> Counts:
+        """Move the counts to a schema that has grown out of theirs."""
+        if grown == self.schema:
+            return self
+        by_code = np.zeros((grown.n_codes, self.n_classes))
+        by_code[self.schema.rows_in(grown)] = self.by_code
+        return Counts(grown, self.by_class, by_code, self.moments)
+
+
+def count(
+    codes: Codes,
+    y: NDArray[np.uint32],
+    weights: NDArray[np.float64] | None,
+    n_classes: int,
+    n_jobs: int | None = None,
+) -> Counts:
+    """Count an encoded table in one pass over its rows.
+
+    Parameters
+    ----------
+    codes : Codes
+        Encoded table of n rows.
+    y : ndarray of shape (n,)
+        Class of every row, 0 to ``n_classes - 1``.
+    weights : ndarray of shape (n,) or None
+        Row weights; None counts every row once.
+    n_classes : int
+        Number of classes.
+    n_jobs : int, default=None
+        Threads. Each works on a block of rows with tables of its own; the blocks
+        depend on n alone and are added in order.
+
+    Returns
+    -------
+    Counts
+        Weighted frequencies.
+    """
+    spread = [block.table_rows(codes.offsets) for block in codes.blocks]
+    starts = [block.starts(codes.offsets) for block in codes.blocks]
+    widths = [codes.schema.n_codes if found is None else len(found) for found in spread]
+    nothing = Moments.zeros(codes.n_numbers, n_classes)
+
+    def count_block(rows: slice) -> _Part:
+        u = None if weights is None else weights[rows]
+        labels = y[rows]
+        by_class = np.bincount(labels, u, minlength=n_classes).astype(np.float64)
+        hists = [
+            _histogram(block, rows, first, labels, u, (n_classes, width))
+            for block, first, width in zip(codes.blocks, starts, widths, strict=True)
+        ]
+        moments = nothing
+        if codes.n_numbers:
+            every = np.empty(0) if u is None else u
+            numbers = codes.number_rows(rows)
+            parts = counting.moments(numbers, labels, every, n_classes)
+            moments = Moments(*(np.ascontiguousarray(part.T) for part in parts))
+        return _Part(by_class, hists, moments)
+
+    total: _Part | None = None
+    for part in run(count_block, row_blocks(codes.n_rows), thread_count(n_jobs)):
+        total = part if total is None else total.add(part)
+    if total is None:
+        return Counts.zeros(codes.schema, n_classes)
+    by_code = np.zeros((codes.schema.n_codes, n_classes))
+    for spread_rows, hist in zip(spread, total.hists, strict=True):
+        for c in range(n_classes):
+            if spread_rows is None:
+                by_code[:, c] += hist[c]
+            else:
+                by_code[:, c] += np.bincount(spread_rows, hist[c], len(by_code))
+    return Counts(codes.schema, total.by_class, by_code, total.moments)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Counts of a block of rows; histograms by byte are folded once, at the end."""
+
+    by_class: NDArray[np.float64]
+    hists: list[NDArray[Any]]
+    moments: Moments
+
+    def add(self, other: _Part) -> _Part:
+        hists = [
+            mine.astype(np.int64) if mine.dtype == _NARROW else mine
+            for mine in self.hists
+        ]
+        for mine, others in zip(hists, other.hists, strict=True):
+            mine += others
+        by_class = self.by_class + other.by_class
+        some = len(self.moments.weight) > 0
+        moments = self.moments + other.moments if some else self.moments
+        return _Part(by_class, hists, moments)
+
+
+def _histogram(
+    block: CodeBlock,
+    rows: slice,
+    starts: NDArray[np.uint64],
+    y: NDArray[np.uint32],
+    weights: NDArray[np.float64] | None,
+    shape: tuple[int, int],
+) -> NDArray[Any]:
+    """Count one block of columns and rows, shape (K, V) or (K, bytes)."""
+    values = block.values[rows]
+    if weights is None:
+        hist = np.zeros(shape, dtype=_NARROW if len(values) < 1 << 31 else np.int64)
+        kernel = counting.count_rows if block.is_row_major else counting.count_columns
+        kernel(values, starts, y, hist)
+        return hist
+    by_weight = np.zeros(shape, dtype=np.float64)
+    weigh = counting.weigh_rows if block.is_row_major else counting.weigh_columns
+    weigh(values, starts, y, weights, by_weight)
+    return by_weight

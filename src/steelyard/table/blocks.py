@@ -1,0 +1,84 @@
+"""Encoded columns put together: in blocks, or as the array they came in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard._common.threads import row_blocks
+from steelyard.table.bytes import look_up_of
+from steelyard.table.cells import numbers_of
+from steelyard.table.codes import CodeBlock, Codes
+from steelyard.table.frames import Table
+from steelyard.table.schema import FeatureSchema, TableSchema
+
+__all__ = ["Assembly", "byte_codes", "is_plain_matrix", "matrix_codes"]
+
+
+class Assembly:
+    """Collects the columns of a table into as few blocks as their types allow.
+
+    All one-byte columns share one array in Fortran order; memory that is set aside but
+    never written is never handed out by the system.
+    """
+
+    def __init__(self, table: Table, most: int) -> None:
+        self._table = table
+        self._bytes = np.empty((table.n_rows, most), dtype=np.uint8, order="F")
+        self._byte_features: list[int] = []
+        self._wide: list[CodeBlock] = []
+        self._numbers: list[NDArray[np.float64]] = []
+
+    def add(self, position: int, feature: FeatureSchema, cells: NDArray[Any]) -> None:
+        """Take the next column, at its position among the attributes."""
+        if not feature.is_coded:
+            self._numbers.append(cells)
+        elif cells.dtype == np.uint8:
+            self._bytes[:, len(self._byte_features)] = cells
+            self._byte_features.append(position)
+        else:
+            block = np.array([position], dtype=np.int64)
+            self._wide.append(CodeBlock(cells[:, None], block))
+
+    def finish(self, schema: TableSchema) -> Codes:
+        """Put what was added into one set of codes."""
+        blocks = list(self._wide)
+        if self._byte_features:
+            values = self._bytes[:, : len(self._byte_features)]
+            features = np.array(self._byte_features, dtype=np.int64)
+            blocks.insert(0, CodeBlock(values, features))
+        numbers = tuple(self._numbers)
+        return Codes(schema, self._table.n_rows, tuple(blocks), numbers)
+
+
+def is_plain_matrix(table: Table) -> bool:
+    """Whether a table is one float64 array, which densities can read as it is."""
+    return table.matrix is not None and table.matrix.dtype == np.float64
+
+
+def matrix_codes(schema: TableSchema, table: Table) -> Codes:
+    """Take a table of Gaussian attributes without copying it."""
+    assert table.matrix is not None
+    for rows in row_blocks(table.n_rows):
+        infinite = np.isinf(table.matrix[rows])
+        if infinite.any():
+            column = table.columns[int(np.flatnonzero(infinite.any(axis=0))[0])]
+            numbers_of(column)  # raises, and says where
+    return Codes(schema, table.n_rows, (), table.matrix)
+
+
+def byte_codes(
+    schema: TableSchema,
+    matrix: NDArray[Any],
+    lows: NDArray[np.int64],
+    all_known: bool = False,
+) -> Codes:
+    """Take a matrix of bytes as codes; ``all_known`` if it holds no other values."""
+    look_up = look_up_of(schema, matrix.dtype, lows)
+    features = np.arange(len(schema), dtype=np.int64)
+    last = int(np.flatnonzero(look_up.any(axis=0)).max(initial=-1))
+    n_bytes = last + 1 if all_known else 256
+    block = CodeBlock(matrix.view(np.uint8), features, look_up, n_bytes)
+    return Codes(schema, matrix.shape[0], (block,))

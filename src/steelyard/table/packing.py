@@ -1,0 +1,174 @@
+"""Small codes joined: fewer look-ups for each pass over the rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard._common.threads import row_blocks, run, thread_count
+from steelyard.kernels import fitting, scoring
+from steelyard.table.codes import CodeBlock, Codes
+
+__all__ = ["Packing", "pack_codes"]
+
+# Joint codes have to fit one byte. With few rows large tables cost more than they save.
+_MOST = 256
+_ROWS_PER_CODE = 8
+_MOST_OF_FEW = 16
+
+
+@dataclass(frozen=True)
+class Packing:
+    """Attributes joined into groups whose joint code fits one byte.
+
+    The joint code of attributes a, b, … is ``a + b * size_a + …``; a row of the packed
+    table is the sum of the rows of its members. Two attributes of ten values take one
+    look-up instead of two.
+    """
+
+    groups: tuple[tuple[int, ...], ...]
+    """Attributes in each group."""
+
+    lows: dict[int, int]
+    """First code of each attribute that occurs: 1 where no cell is missing."""
+
+    sizes: dict[int, int]
+    """Number of codes of each attribute from there on."""
+
+    offsets: NDArray[np.int64]
+    """Offsets of the attributes in the plain table."""
+
+    @cached_property
+    def starts(self) -> NDArray[np.uint64]:
+        """First packed row of each group."""
+        products = [self._product(group) for group in self.groups]
+        return np.concatenate([[0], np.cumsum(products)[:-1]]).astype(np.uint64)
+
+    @cached_property
+    def members(self) -> NDArray[np.uint32]:
+        """Plain rows of each packed row, shape (V', depth).
+
+        Groups with fewer attributes are filled up with the row after the last, which is
+        taken to be zero.
+        """
+        depth = max(map(len, self.groups))
+        nothing = int(self.offsets[-1])
+        parts = []
+        for group in self.groups:
+            joint = np.arange(self._product(group))
+            rows = np.full((len(joint), depth), nothing, dtype=np.uint32)
+            for k, j in enumerate(group):
+                rows[:, k] = self.offsets[j] + self.digits(joint, group, j)
+            parts.append(rows)
+        return np.concatenate(parts)
+
+    def digits(
+        self, joint: NDArray[Any], group: tuple[int, ...], feature: int
+    ) -> NDArray[np.int64]:
+        """Codes of one attribute in joint codes of its group."""
+        multiplier = self._product(group[: group.index(feature)])
+        digit = joint.astype(np.int64) // multiplier % self.sizes[feature]
+        return digit + self.lows[feature]
+
+    def expand(self, table: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Turn a plain table (V, C) into a packed one (V', C)."""
+        padded = np.concatenate([table, np.zeros((1, table.shape[1]))])
+        out = np.zeros((len(self.members), table.shape[1]))
+        scoring.gather(self.members, self._from_zero, padded, out)
+        return out
+
+    def collapse(self, packed: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Turn packed counts (V', C) into plain ones (V, C): transpose of expand."""
+        out = np.zeros((int(self.offsets[-1]) + 1, packed.shape[1]))
+        fitting.scatter(self.members, self._from_zero, packed, out)
+        return out[:-1]
+
+    @property
+    def _from_zero(self) -> NDArray[np.uint64]:
+        return np.zeros(self.members.shape[1], dtype=np.uint64)
+
+    def _product(self, group: tuple[int, ...]) -> int:
+        return int(np.prod([self.sizes[j] for j in group], dtype=np.int64))
+
+
+def pack_codes(
+    codes: Codes, missing: NDArray[np.bool_], n_jobs: int | None = None
+) -> tuple[Packing | None, NDArray[np.uint8]]:
+    """Join the columns of an encoded table whose codes fit one byte.
+
+    Parameters
+    ----------
+    codes : Codes
+        Encoded table of n rows.
+    missing : ndarray of shape (d,)
+        Whether code 0 occurs in each attribute.
+    n_jobs : int, default=None
+        Threads.
+
+    Returns
+    -------
+    tuple
+        The packing, None where no column is that narrow, and joint codes (n, g).
+    """
+    narrow = [block for block in codes.blocks if block.values.dtype == np.uint8]
+    features = [int(j) for block in narrow for j in block.features]
+    lows = {j: 0 if missing[j] else 1 for j in features}
+    sizes = {j: max(1, codes.schema.features[j].n_codes - lows[j]) for j in features}
+    most = min(_MOST, max(_MOST_OF_FEW, codes.n_rows // _ROWS_PER_CODE))
+    groups = _groups(features, sizes, most)
+    packing = Packing(groups, lows, sizes, codes.offsets) if groups else None
+    packed = np.zeros((codes.n_rows, len(groups)), dtype=np.uint8)
+    for block in narrow:
+        _pack_block(block, groups, lows, sizes, packed, n_jobs)
+    return packing, packed
+
+
+def _groups(
+    features: list[int], sizes: dict[int, int], most: int
+) -> tuple[tuple[int, ...], ...]:
+    """First fit, largest first: groups with at most so many joint codes."""
+    groups: list[list[int]] = []
+    products: list[int] = []
+    for j in sorted(features, key=lambda j: -sizes[j]):
+        for g, product in enumerate(products):
+            if product * sizes[j] <= most:
+                groups[g].append(j)
+                products[g] *= sizes[j]
+                break
+        else:
+            groups.append([j])
+            products.append(sizes[j])
+    return tuple(map(tuple, groups))
+
+
+def _pack_block(
+    block: CodeBlock,
+    groups: tuple[tuple[int, ...], ...],
+    lows: dict[int, int],
+    sizes: dict[int, int],
+    packed: NDArray[np.uint8],
+    n_jobs: int | None,
+) -> None:
+    """Add the joint codes of one block's columns to ``packed``."""
+    parts = np.zeros((len(block.features), _MOST), dtype=np.uint8)
+    target = np.zeros(len(block.features), dtype=np.uint64)
+    where = {j: (g, group) for g, group in enumerate(groups) for j in group}
+    for k, j in enumerate(block.features.tolist()):
+        g, group = where[j]
+        multiplier = 1
+        for other in group[: group.index(j)]:
+            multiplier *= sizes[other]
+        code = np.arange(_MOST) if block.look_up is None else block.look_up[k]
+        digit = np.clip(code - lows[j], 0, sizes[j] - 1)
+        parts[k] = digit * multiplier
+        target[k] = g
+
+    def work(rows: slice) -> None:
+        fitting.pack(block.values[rows], parts, target, packed[rows])
+
+    for _ in run(work, row_blocks(len(packed)), thread_count(n_jobs)):
+        pass

@@ -1,0 +1,1 @@
+"""Filters: attribute weights that are computed from counts, not optimised."""

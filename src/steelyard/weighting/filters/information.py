@@ -1,0 +1,212 @@
+"""Information of attributes about the class and about each other, in bits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard._common.threads import run, thread_count
+from steelyard.kernels import pairs
+from steelyard.proba.counts import Counts
+from steelyard.table.codes import Codes, code_dtype
+
+__all__ = [
+    "class_information",
+    "class_uncertainty",
+    "correlation_weights",
+    "gain_ratios",
+    "pair_information",
+    "pair_uncertainty",
+]
+
+# Tables of this many cells are made several at a time; larger ones than the last never.
+_SMALL = 1 << 16
+_LARGEST = 1 << 24
+
+Facts = tuple[float, float, float]
+"""Mutual information, and the two entropies."""
+
+
+def class_information(counts: Counts) -> NDArray[np.float64]:
+    r"""Mutual information of every attribute with the class, shape (d,).
+
+    .. math:: I(A_j; C) = \sum_{v,c} p(v,c) \log_2 \frac{p(v,c)}{p(v)\,p(c)}
+
+    Raw frequencies of the rows whose cell is known; 0 for Gaussian attributes, which
+    have no codes.
+    """
+    return _with_class(counts)[:, 0]
+
+
+def gain_ratios(counts: Counts) -> NDArray[np.float64]:
+    r"""Gain ratio of every attribute, :math:`I(A_j; C) / H(A_j)`, shape (d,).
+
+    0 for an attribute with a single value.
+    """
+    information, own, _ = _with_class(counts).T
+    return np.divide(information, own, out=np.zeros(len(own)), where=own > 0)
+
+
+def class_uncertainty(counts: Counts) -> NDArray[np.float64]:
+    r"""Symmetrical uncertainty of every attribute and the class, shape (d,).
+
+    .. math:: SU(A, C) = \frac{2\, I(A; C)}{H(A) + H(C)}
+    """
+    return np.array([_symmetrical(*facts) for facts in _with_class(counts)])
+
+
+def pair_information(
+    codes: Codes, weights: NDArray[np.float64] | None, n_jobs: int | None = None
+) -> NDArray[np.float64]:
+    r"""Mutual information of every pair of attributes, shape (d, d).
+
+    .. math:: I(A_j; A_k) = \sum_{v,v'} p(v,v') \log_2
+              \frac{p(v,v')}{p(v)\,p(v')}
+
+    over rows in which both cells are known. The diagonal and the rows of Gaussian
+    attributes are 0.
+    """
+    return _over_pairs(codes, weights, n_jobs, lambda mutual, *_: mutual)
+
+
+def pair_uncertainty(
+    codes: Codes, weights: NDArray[np.float64] | None, n_jobs: int | None = None
+) -> NDArray[np.float64]:
+    """Symmetrical uncertainty of every pair of attributes, shape (d, d).
+
+    Over rows in which both cells are known; the diagonal is 0.
+    """
+    return _over_pairs(codes, weights, n_jobs, _symmetrical)
+
+
+def correlation_weights(
+    counts: Counts,
+    codes: Codes,
+    weights: NDArray[np.float64] | None,
+    n_jobs: int | None = None,
+) -> NDArray[np.float64]:
+    r"""Weights of the correlation-based filter CFW, shape (d,).
+
+    .. math:: w_j = \sigma\Bigl(\frac{I(A_j;C)}{\text{mean}_k I(A_k;C)} -
+        \frac{\sum_{k \ne j} I(A_j;A_k)}{\text{mean}_l \sum_{k \ne l} I(A_l;A_k)}\Bigr)
+
+    An attribute that tells much about the class and little about the others weighs
+    more. All attributes have codes.
+
+    References
+    ----------
+    L. Jiang, L. Zhang, C. Li, J. Wu (2019), "A correlation-based feature weighting
+    filter for naive Bayes", IEEE TKDE 31(2), 201-213.
+    """
+    relevance = class_information(counts)
+    redundancy = pair_information(codes, weights, n_jobs).sum(axis=1)
+    difference = _normalised(relevance) - _normalised(redundancy)
+    return np.asarray(1.0 / (1.0 + np.exp(-difference)))
+
+
+def _normalised(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Divide by the mean; all zero where that is zero."""
+    mean = values.mean() if values.size else 0.0
+    return values / mean if mean > 0 else np.zeros_like(values)
+
+
+def _symmetrical(mutual: float, first: float, second: float) -> float:
+    """Symmetrical uncertainty; 0 where both have a single value."""
+    both = first + second
+    return 2.0 * mutual / both if both > 0 else 0.0
+
+
+def _with_class(counts: Counts) -> NDArray[np.float64]:
+    """Facts of every attribute and the class, shape (d, 3)."""
+    offsets = counts.schema.offsets
+    out = np.zeros((len(counts.schema), 3))
+    for j in counts.schema.coded.tolist():
+        out[j] = pairs.information(counts.by_code[offsets[j] + 1 : offsets[j + 1]])
+    return out
+
+
+def _over_pairs(
+    codes: Codes,
+    weights: NDArray[np.float64] | None,
+    n_jobs: int | None,
+    measure: Callable[[float, float, float], float],
+) -> NDArray[np.float64]:
+    """Measure every pair of attributes, with a few pair tables in memory at a time."""
+    coded = codes.schema.coded
+    sizes = np.array([codes.schema.features[j].n_codes for j in coded], dtype=np.int64)
+    # One row per attribute, so that the passes read memory in order.
+    columns = np.empty(
+        (len(coded), codes.n_rows), dtype=code_dtype(int(sizes.max(initial=1)))
+    )
+    for row, j in zip(columns, coded.tolist(), strict=True):
+        row[:] = codes.column(j)
+
+    def with_later(a: int) -> list[float]:
+        found: list[float] = []
+        for facts in _groups(a, columns, sizes, weights):
+            found.extend(measure(*fact) for fact in facts)
+        return found
+
+    small = np.zeros((len(coded), len(coded)))
+    found = run(with_later, range(len(coded)), thread_count(n_jobs))
+    for a, values in enumerate(found):
+        small[a, a + 1 :] = small[a + 1 :, a] = values
+    out = np.zeros((len(codes.schema), len(codes.schema)))
+    out[np.ix_(coded, coded)] = small
+    return out
+
+
+def _groups(
+    a: int,
+    columns: NDArray[Any],
+    sizes: NDArray[np.int64],
+    weights: NDArray[np.float64] | None,
+) -> Iterator[list[Facts]]:
+    """Yield the facts of column ``a`` with all later ones, a few columns at a time."""
+    d, n = columns.shape
+    most = min(max(_SMALL, 4 * n), _LARGEST)
+    lo = a + 1
+    while lo < d:
+        hi = min(lo + pairs.TABLES, d)
+        width = int(sizes[lo:hi].max())
+        if sizes[a] * width > _SMALL:
+            hi, width = lo + 1, int(sizes[lo])
+        if sizes[a] * width > most:
+            # Two columns of very many values: most cells of their table are empty.
+            yield [_sparse(columns[a], columns[lo], weights)]
+        else:
+            kind = np.uint32 if weights is None else np.float64
+            tables = np.zeros((hi - lo, int(sizes[a]), width), dtype=kind)
+            if weights is None:
+                pairs.count_pairs(columns[a], columns[lo:hi], tables)
+            else:
+                pairs.weigh_pairs(columns[a], columns[lo:hi], weights, tables)
+            yield [pairs.information(table[1:, 1:]) for table in tables]
+        lo = hi
+
+
+def _sparse(
+    first: NDArray[Any], second: NDArray[Any], weights: NDArray[np.float64] | None
+) -> Facts:
+    """Facts of two columns from the pairs of codes that occur."""
+    known = (first > 0) & (second > 0)
+    codes = np.stack([first[known], second[known]], axis=1).astype(np.int64)
+    if not len(codes):
+        return 0.0, 0.0, 0.0
+    found, where = np.unique(codes, axis=0, return_inverse=True)
+    u = None if weights is None else weights[known]
+    mass = np.bincount(where.ravel(), u).astype(np.float64)
+    rows, columns = (np.bincount(found[:, k], mass) for k in (0, 1))
+    total = mass.sum()
+    ratio = mass / rows[found[:, 0]] * (total / columns[found[:, 1]])
+    mutual = float((mass * np.log2(ratio)).sum() / total)
+    return max(mutual, 0.0), _entropy(rows / total), _entropy(columns / total)
+
+
+def _entropy(p: NDArray[np.float64]) -> float:
+    """Entropy of a distribution, in bits."""
+    p = p[p > 0]
+    return max(float(-(p * np.log2(p)).sum()), 0.0)

@@ -1,0 +1,83 @@
+"""Tables with categories, numbers and holes, and the problem of a hierarchy on them."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from steelyard import ShrinkageNB
+
+
+def _mixed(n=160, n_classes=3, seed=3):
+    random = np.random.default_rng(seed)
+    y = np.arange(n) % n_classes
+    told = np.where(random.random(n) < 0.5, y, random.integers(0, n_classes, n))
+    colour = np.array(["red", "green", "blue"], dtype=object)[told]
+    colour[random.random(n) < 0.05] = None
+    X = pd.DataFrame(
+        {
+            "colour": colour,
+            "length": np.round(1.5 * y + random.normal(size=n), 2),
+            "width": np.where(
+                random.random(n) < 0.1, np.nan, random.normal(size=n) * (1 + y)
+            ),
+            "striped": random.random(n) < 0.3 + 0.3 * (y == 1),
+        }
+    )
+    return X, np.array(["ant", "bee", "cat"])[y]
+
+
+@pytest.fixture(scope="session")
+def make_mixed():
+    """Return a function: rows, classes -> table and labels."""
+    return _mixed
+
+
+@pytest.fixture(scope="session")
+def mixed():
+    return _mixed()
+
+
+@pytest.fixture(scope="session")
+def two():
+    return _mixed(n_classes=2)
+
+
+@pytest.fixture(scope="session")
+def coverage():
+    """Return the module that simulates how often intervals cover."""
+    root = str(Path(__file__).resolve().parents[3])
+    sys.path.insert(0, root)
+    try:
+        from benchmarks import coverage
+    finally:
+        sys.path.remove(root)
+    return coverage
+
+
+@pytest.fixture(scope="session")
+def problem_of():
+    """Return a function: classifier, table, labels -> the problem of its final fit."""
+
+    def build(clf, X, y, sample_weight=None):
+        training = clf._prepare(X, y, sample_weight)
+        clf._strengths = clf._given_strengths()[0]
+        try:
+            return clf._problem(clf._task(training), None, clf.prior)
+        finally:
+            del clf._strengths
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def fixed():
+    """Return a function: a classifier with strengths that need no choice."""
+
+    def make(strength=(1.0, 4.0, 0.7), **settings):
+        views = {"numeric": ("mdl", "gaussian-relative")}
+        return ShrinkageNB(strength=strength, **{**views, **settings})
+
+    return make

@@ -1,0 +1,265 @@
+"""Explanations of models with views: one column for a reader, however it is seen."""
+
+import json
+import os
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_breast_cancer, load_iris
+
+import steelyard as sy
+from steelyard.exceptions import ParameterError
+from steelyard.explain import explain_weights
+from steelyard.explain.page import page_data
+from steelyard.explain.views import typical_numbers
+
+DATA = os.environ.get("STEELYARD_DATA")
+
+
+@pytest.fixture(scope="module", params=["iris", "cancer", "credit-g"])
+def fitted(request):
+    """A model of a real table, and the table."""
+    if request.param == "credit-g":
+        if not DATA:
+            pytest.skip("STEELYARD_DATA names no folder of data sets")
+        from steelyard.experiments.data.sets import load_dataset
+
+        data = load_dataset("credit-g", DATA)
+        X, y = data.table, data.target
+    else:
+        load = {"iris": load_iris, "cancer": load_breast_cancer}[request.param]
+        X, y = load(return_X_y=True, as_frame=True)
+    return sy.ShrinkageNB(strength=(2.5, 10.0, 2.5)).fit(X, y), X
+
+
+def test_contributions_of_columns_and_of_views_add_up_to_the_scores(fitted):
+    clf, X = fitted
+    found = clf.explain_local(X[:30])
+    scores = clf.predict_joint_log_proba(X[:30])
+    assert found.attributes == list(X.columns)
+    assert found.contributions.shape == (30, X.shape[1], len(clf.classes_))
+    assert found.view_names == clf.view_names_.tolist()
+    for parts in (found.contributions, found.view_contributions):
+        total = found.base + parts.sum(axis=1)
+        np.testing.assert_allclose(total, scores, rtol=0, atol=1e-10)
+    json.dumps(found.to_dict())
+
+
+def test_evidence_is_by_column_and_by_view_where_asked(fitted):
+    clf, X = fitted
+    found = clf.explain_local(X[:1])
+    whole, split = found.evidence(), found.evidence(views=True)
+    assert {item.attribute for item in whole.items} == set(X.columns)
+    assert {item.attribute for item in split.items} == set(clf.view_names_)
+    assert whole.total == pytest.approx(split.total, abs=1e-10)
+    by_name = {item.attribute: item.amount for item in split.items}
+    columns = clf.encoder_.schema_.columns
+    for item in whole.items:
+        own = list(X.columns).index(item.attribute)
+        views = [n for n, c in zip(clf.view_names_, columns, strict=True) if c == own]
+        assert item.amount == pytest.approx(sum(by_name[n] for n in views), abs=1e-10)
+
+
+def test_a_counterfactual_changes_cells_of_the_table(fitted):
+    clf, X = fitted
+    for i in range(3):
+        found = clf.explain_local(X[i : i + 1]).counterfactual()
+        assert found.found and found.changes
+        row = X[i : i + 1].astype(object).copy()
+        for change in found.changes:
+            is_number = pd.api.types.is_numeric_dtype(X[change.attribute])
+            value = float(change.after) if is_number else change.after
+            row[change.attribute] = [value]
+        # What the explanation promises is what the classifier says of such a row.
+        changed = row.astype(X.dtypes.astype(object).map(_wider).to_dict())
+        np.testing.assert_allclose(
+            clf.predict_proba(changed)[0], found.after, rtol=0, atol=1e-9
+        )
+        assert str(clf.predict(changed)[0]) == found.target
+
+
+def _wider(dtype):
+    return float if pd.api.types.is_numeric_dtype(dtype) else dtype
+
+
+def test_fixed_columns_do_not_change(fitted):
+    clf, X = fitted
+    found = clf.explain_local(X[:1])
+    first = found.counterfactual().changes[0].attribute
+    other = found.counterfactual(fixed=[first])
+    assert first not in [change.attribute for change in other.changes]
+
+
+def test_importance_and_tables_are_by_column(fitted):
+    clf, X = fitted
+    whole, by_rows = clf.explain_global(), clf.explain_global(X)
+    assert whole.attributes == list(X.columns)
+    assert len(whole.tables) == len(whole.importance) == X.shape[1]
+    assert len(whole.view_tables) == len(clf.view_names_)
+    # Counts tell bins, densities where in a bin: near what the rows themselves give.
+    top = whole.importance.max()
+    np.testing.assert_allclose(whole.importance, by_rows.importance, atol=0.12 * top)
+    assert all(name in repr(whole) for name in X.columns)
+    json.dumps(whole.to_dict())
+
+
+def test_value_tables_say_what_the_classifier_adds(fitted):
+    clf, X = fitted
+    whole = clf.explain_global()
+    number = next(c for c in X.columns if pd.api.types.is_numeric_dtype(X[c]))
+    table = whole.table(number)
+    assert table.points is not None and "+" in table.kind
+    rows = pd.concat([X[:1]] * len(table.points), ignore_index=True)
+    rows = rows.astype({number: float})
+    rows[number] = table.points
+    j = list(X.columns).index(number)
+    expected = clf.explain_local(rows).contributions[:, j]
+    np.testing.assert_allclose(table.contributions, expected, atol=1e-10)
+    density = whole.table(f"{number} (density)")
+    assert density.kind == "gaussian-relative"
+    assert number in repr(table)
+
+
+def test_a_page_has_one_control_for_each_column(fitted):
+    clf, X = fitted
+    data = page_data(clf)
+    assert [own["name"] for own in data["attributes"]] == list(X.columns)
+    assert sorted(data["order"]) == list(range(X.shape[1]))
+    for own, term in zip(data["attributes"], data["model"]["terms"], strict=True):
+        if own["kind"] == "number":
+            assert len(own["views"]) == len(term["views"]) > 1
+            assert own["low"] < own["high"]
+
+
+def test_two_bin_views_are_one_table_of_their_common_intervals(mixed):
+    X, y = mixed
+    clf = sy.NaiveBayes(numeric=("mdl", "equal-frequency")).fit(X, y)
+    table = clf.explain_global().table("length")
+    features = [f for f in clf.encoder_.schema_.features if f.name == "length"]
+    edges = sorted({edge for feature in features for edge in feature.edges})
+    assert list(table.edges) == edges and len(features) == 2
+    assert table.points is None and len(table.labels) == len(edges) + 2
+    found = clf.explain_local(X)
+    np.testing.assert_allclose(
+        found.contributions.sum(axis=1) + found.base,
+        clf.predict_joint_log_proba(X),
+        atol=1e-10,
+    )
+    changed = found.counterfactual(0)
+    assert changed.found
+
+
+def test_typical_numbers_lie_in_their_intervals():
+    random = np.random.default_rng(0)
+    for scale in (1e-9, 1.0, 1e12):
+        edges = np.unique(np.cumsum(random.exponential(size=20)) * scale + scale)
+        numbers = typical_numbers(edges)
+        np.testing.assert_array_equal(np.searchsorted(edges, numbers), np.arange(21))
+    close = 1.0 + np.arange(1, 5) * 1e-14
+    np.testing.assert_array_equal(
+        np.searchsorted(close, typical_numbers(close)), np.arange(5)
+    )
+
+
+@pytest.mark.parametrize("missing", ["skip", "value", "impute"])
+def test_missing_cells_are_named_once(missing, mixed, fixed):
+    X, y = mixed
+    clf = fixed(missing=missing).fit(X, y)
+    row = X[:1].assign(width=np.nan)
+    found = clf.explain_local(row)
+    assert found.missing[0].tolist() == [False, False, True, False]
+    text = found.values[0][2]
+    assert text.startswith("(missing")
+    assert ("taken as" in text) == (missing == "impute")
+    assert len(found.evidence(views=True).items) == 6
+
+
+# ---------------------------------------------------------------------- intervals
+
+
+def test_intervals_are_the_inverse_hessian_of_the_whole_objective(
+    two, fixed, problem_of
+):
+    X, y = two
+    clf = fixed(tol=1e-10).fit(X, y)
+    problem = problem_of(fixed(), X, y)
+    weights = problem.solve("auto", 1e-10, 1000).weights
+    step = 1e-5 * np.eye(len(weights))
+    hessian = [
+        (problem.objective(weights + h)[1] - problem.objective(weights - h)[1]) / 2e-5
+        for h in step
+    ]
+    inverse = np.linalg.inv(np.array(hessian))
+    k, d = 2, 6
+    # The shared weight of a first view is the overall weight and its own deviation.
+    shared = inverse[k + 1 :, k + 1 :][:d, :d]
+    own = fixed(overall=np.inf, tol=1e-10).fit(X, y)
+    found = explain_weights(own, X, y, method="laplace", level=0.6826894921370859)
+    name = "attribute_weights_"
+    half = (found.high[name] - found.low[name]) / 2.0
+    np.testing.assert_allclose(half, np.sqrt(np.diag(shared)), rtol=1e-3)
+    np.testing.assert_allclose(found.estimate[name], clf.attribute_weights_, atol=1e-5)
+    effects = found.estimate["value_effects_"]
+    assert effects.shape == found.low["value_effects_"].shape
+    assert len(found.entries["value_effects_"]) == effects.size
+    assert "colour = red in bee" in repr(found)
+    # Nothing is surer than its prior with strength lambda: variance 1 / (2 lambda).
+    assert (
+        found.high["value_effects_"] - effects <= 1.0 / np.sqrt(2 * 0.7) + 1e-9
+    ).all()
+
+
+def test_evidence_of_rows_has_intervals_around_it(mixed, fixed):
+    X, y = mixed
+    clf = sy.ShrinkageNB().fit(X, y)
+    found = explain_weights(clf, X, y, method="laplace", rows=X[:4]).evidence
+    local = clf.explain_local(X[:4])
+    scale = clf.model_.link_scale
+    k = len(clf.classes_)
+    total = local.contributions.sum(axis=2, keepdims=True)
+    expected = scale * (k * local.contributions - total) / (k - 1)
+    np.testing.assert_allclose(found.estimate, expected, atol=1e-6)
+    assert found.attributes == list(X.columns)
+    assert (found.low <= found.estimate).all() and (found.estimate <= found.high).all()
+    assert (found.total_low < found.total).all()
+    assert "sum, with the prior" in repr(found)
+    json.dumps(found.to_dict())
+    narrow = explain_weights(clf, X, y, method="laplace", level=0.5, rows=X[:4])
+    width = found.total_high - found.total_low
+    assert (narrow.evidence.total_high - narrow.evidence.total_low < width).all()
+
+
+def test_intervals_that_cannot_be_made_name_the_alternative(mixed, fixed, monkeypatch):
+    X, y = mixed
+    clf = fixed().fit(X, y)
+    with pytest.raises(ParameterError, match="method='laplace' only"):
+        explain_weights(clf, X, y, rows=X[:2])
+    with pytest.raises(ParameterError, match="training data"):
+        explain_weights(clf, X[:100], y[:100], method="laplace")
+    monkeypatch.setattr("steelyard.explain.laplace._MOST_NUMBERS", 100)
+    with pytest.raises(ParameterError, match="fewer rows"):
+        explain_weights(clf, X, y, method="laplace", rows=X)
+    monkeypatch.setattr("steelyard.explain.laplace._MOST_LAPLACE", 10)
+    with pytest.raises(ParameterError, match="method='bootstrap'"):
+        explain_weights(clf, X, y, method="laplace")
+
+
+def test_bootstrap_intervals_are_there_too(two, fixed):
+    X, y = two
+    clf = fixed().fit(X, y)
+    found = explain_weights(clf, X, y, n_bootstrap=5, random_state=0)
+    assert found.samples["attribute_weights_"].shape == (5, 6)
+    assert "value_effects_" not in found.samples
+
+
+def test_intervals_of_weights_cover_about_as_often_as_they_say(coverage):
+    shares = coverage.coverage_of_weights(25, seed=1)
+    assert set(shares) >= {"attribute_weights_", "value_effects_"}
+    for name, share in shares.items():
+        assert 0.8 < share < 0.98, name
+
+
+def test_intervals_of_log_odds_cover_most_of_the_time(coverage):
+    shares = coverage.coverage_of_log_odds(12, seed=1, strength=(2.5, 10.0, 2.5))
+    assert 0.6 < shares.mean() < 0.98

@@ -1,0 +1,183 @@
+"""The hierarchy of weights: its gradient, its limits, its optimum and its units."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from steelyard import NaiveBayes, ShrinkageNB, WeightedNB
+from steelyard.exceptions import ParameterError
+from steelyard.fitting.preconditioner import ClassUnits
+from steelyard.losses import LOSSES
+from steelyard.weighting import HierarchicalWeighting
+
+HUGE = 1e10
+ALL = ("mdl", "gaussian-relative", "equal-frequency", "linear")
+
+
+def somewhere(problem, seed=0):
+    """Weights near the start, at no special point."""
+    random = np.random.default_rng(seed)
+    return problem.start + random.normal(0.0, 0.1, len(problem.start))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_gradient_with_views_and_gaps_matches_finite_differences(
+    loss, n_classes, make_mixed, problem_of, fixed
+):
+    X, y = make_mixed(50, n_classes)
+    u = np.random.default_rng(1).uniform(0.5, 2.0, len(y))
+    problem = problem_of(fixed(loss=loss, numeric=ALL), X, y, u)
+    weights = somewhere(problem)
+    _, gradient = problem.objective(weights)
+    steps = 1e-5 * np.eye(len(weights))
+    expected = [
+        (problem.objective(weights + h)[0] - problem.objective(weights - h)[0]) / 2e-5
+        for h in steps
+    ]
+    scale = max(1.0, np.abs(gradient).max())
+    np.testing.assert_allclose(gradient, expected, rtol=1e-5, atol=1e-6 * scale)
+
+
+@pytest.mark.parametrize("missing", ["skip", "value", "impute"])
+@pytest.mark.parametrize(
+    "numeric", ["mdl", ("mdl", "gaussian-relative"), ("mdl", "linear")]
+)
+def test_with_all_strengths_huge_it_is_naive_bayes_of_the_first_views(
+    numeric, missing, mixed
+):
+    X, y = mixed
+    clf = ShrinkageNB(
+        strength=(HUGE,) * 3,
+        intercept=HUGE,
+        overall=np.inf,
+        numeric=numeric,
+        missing=missing,
+        smoothing="laplace",
+    ).fit(X, y)
+    plain = NaiveBayes(numeric="mdl", smoothing="laplace", missing=missing).fit(X, y)
+    np.testing.assert_allclose(
+        clf.predict_proba(X), plain.predict_proba(X), rtol=0, atol=1e-6
+    )
+
+
+def test_an_infinite_overall_strength_holds_the_overall_weight(mixed, fixed):
+    X, y = mixed
+    held = fixed((HUGE, HUGE, HUGE), overall=np.inf).fit(X, y)
+    free = fixed((HUGE, HUGE, HUGE), overall=0.0).fit(X, y)
+    first = ~np.char.endswith(held.view_names_.astype(str), "(density)")
+    np.testing.assert_allclose(held.attribute_weights_, first, atol=1e-6)
+    shared = free.attribute_weights_
+    np.testing.assert_allclose(shared[first], shared[first][0], atol=1e-6)
+    assert abs(shared[first][0] - 1.0) > 0.01
+    np.testing.assert_allclose(shared[~first], 0.0, atol=1e-6)
+
+
+@pytest.mark.parametrize("strength", [(10.0, 40.0, 10.0), (0.5, 1.0, 0.15)])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_optimum_is_that_of_plain_lbfgs(
+    n_classes, strength, make_mixed, problem_of, fixed
+):
+    X, y = make_mixed(160, n_classes)
+    # A rigid overall weight would be too steep for it.
+    clf = fixed(strength, overall=0.5, tol=1e-9, numeric=ALL).fit(X, y)
+    problem = problem_of(fixed(strength, overall=0.5, numeric=ALL), X, y)
+    found = minimize(
+        problem.objective,
+        problem.start,
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": 10_000, "maxfun": 20_000, "ftol": 1e-14, "gtol": 1e-9},
+    )
+    assert clf.objective_ == pytest.approx(found.fun, rel=1e-6)
+    assert clf.objective_ <= found.fun * (1.0 + 1e-7)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("most_coupled", [1_000, 12])
+def test_units_turn_weights_there_and_back_and_gradients_by_the_chain_rule(
+    n_classes, most_coupled, make_mixed, problem_of, fixed, monkeypatch
+):
+    monkeypatch.setattr("steelyard.fitting.preconditioner._MOST_COUPLED", most_coupled)
+    X, y = make_mixed(80, n_classes)
+    problem = problem_of(fixed(), X, y)
+    units = ClassUnits(problem.objective, problem.start)
+    weights = somewhere(problem)
+    own = units.vector(weights)
+    np.testing.assert_allclose(units.weights(own), weights, atol=1e-9)
+    np.testing.assert_allclose(units.vector(units.weights(own)), own, atol=1e-9)
+    # x = A y, so a gradient in y is A' times one in x.
+    direction = np.random.default_rng(4).normal(size=len(own))
+    _, gradient = problem.objective(weights)
+    along = gradient @ (units.weights(own + direction) - weights)
+    assert units.gradient(gradient) @ direction == pytest.approx(along, rel=1e-9)
+
+
+def test_units_make_the_curvature_about_one(two, problem_of, fixed):
+    X, y = two
+    problem = problem_of(fixed(), X, y)
+    weights = problem.solve("auto", 1e-9, 1000).weights
+    units = ClassUnits(problem.objective, weights)
+    sample = problem.objective.sample(10**9)
+    bent = sample.curvature(weights, exact=True)
+    eye = np.eye(len(weights))
+    columns = [units.weights(unit) for unit in eye]
+    hessian = [units.gradient(sample.product(bent, column)) for column in columns]
+    values = np.linalg.eigvalsh(hessian)
+    plain = np.linalg.eigvalsh([sample.product(bent, unit) for unit in eye])
+    # The three blocks of each weight overlap: at most three times one.
+    assert values.max() < 5.0
+    assert values.max() / values.min() < plain.max() / plain.min()
+
+
+@pytest.mark.parametrize("loss", ["log", "brier", "deviance"])
+def test_a_hierarchy_goes_with_other_losses_in_weighted_nb(loss, mixed):
+    X, y = mixed
+    clf = WeightedNB(
+        weighting="hierarchy",
+        loss=loss,
+        bounds=None,
+        numeric=("mdl", "gaussian-relative"),
+    ).fit(X, y)
+    assert clf.score(X, y) > NaiveBayes().fit(X, y).score(X, y) - 0.02
+    assert clf.class_attribute_weights_.shape == (3, 6)
+    assert [effects.shape[0] for effects in clf.value_effects_] == [3] * 6
+    assert clf.intercept_.shape == (3,)
+
+
+def test_fitted_weights_and_effects_make_the_scores(mixed, fixed):
+    X, y = mixed
+    clf = fixed().fit(X, y)
+    plain = NaiveBayes(
+        numeric=clf.numeric, smoothing=clf.smoothing, prior=clf.prior
+    ).fit(X, y)
+    offsets = clf.model_.schema.offsets
+    for j in clf.model_.schema.coded:
+        own = slice(offsets[j] + 1, offsets[j + 1])
+        expected = (
+            clf.class_attribute_weights_[:, j] * plain.model_.table[own]
+            + clf.value_effects_[j].T
+        )
+        np.testing.assert_allclose(clf.model_.table[own], expected, atol=1e-12)
+    np.testing.assert_allclose(
+        clf.model_.log_prior, plain.model_.log_prior + clf.intercept_, atol=1e-12
+    )
+    for j, effects in enumerate(clf.value_effects_):
+        coded = j in clf.model_.schema.coded
+        assert (effects.shape[1] > 0) == coded
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"bounds": (0, 1)}, "bounds=None"),
+        ({"prior_weight": True}, "prior_weight=False"),
+        ({"weighting": HierarchicalWeighting(shared=-1.0)}, "'shared'"),
+        ({"weighting": HierarchicalWeighting(overall=np.nan)}, "'overall'"),
+        ({"weighting": HierarchicalWeighting(by_value=np.inf)}, "'by_value'"),
+    ],
+)
+def test_settings_that_a_hierarchy_cannot_have_are_refused(settings, words, mixed):
+    clf = WeightedNB(**{"weighting": "hierarchy", "bounds": None, **settings})
+    with pytest.raises(ParameterError, match=words):
+        clf.fit(*mixed)

@@ -1,0 +1,476 @@
+"""Reproduction of published results: protocols, tables, the command, small sets."""
+
+import csv
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from steelyard import NaiveBayes, compare, method
+from steelyard.exceptions import ParameterError
+from steelyard.experiments.data.sets import load_dataset as load_any
+from steelyard.experiments.papers import cwnb as repro_cwnb
+from steelyard.experiments.papers import cwnb_more as repro_cwnb_more
+from steelyard.experiments.papers import exponential as repro_exponential
+from steelyard.experiments.papers import rnb as repro_rnb
+from steelyard.experiments.papers import robustness as repro_robustness
+from steelyard.experiments.papers.report import (
+    Picture,
+    Reproduction,
+    Run,
+    Section,
+    Verdict,
+    markdown_table,
+    published_folder,
+    read_published,
+    replace_section,
+    side_by_side,
+)
+from steelyard.experiments.papers.reproduce import PAPERS, main, reproduce
+from steelyard.experiments.papers.tasks import MULTICLASS, TASKS, load_task
+from steelyard.experiments.protocols import (
+    PROTOCOLS,
+    data_folder,
+    discretize_whole,
+    load_dataset,
+    one_against_rest,
+    standardize,
+)
+
+FOLDER = os.environ.get("STEELYARD_DATA")
+needs_data = pytest.mark.skipif(
+    not FOLDER or not (Path(FOLDER).resolve().parent / "published").is_dir(),
+    reason="STEELYARD_DATA names no folder of data sets with published tables beside",
+)
+
+
+def write_toy(folder, n=40, name="toy"):
+    """Write a data set: a number that tells the classes, a colour with a hole."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for i in range(n):
+        label = "yes" if i % 2 else "no"
+        number = rng.normal(2.0 if label == "yes" else 0.0)
+        colour = rng.choice(["red", "green"], p=[0.8, 0.2] if i % 2 else [0.3, 0.7])
+        cells = [f"{number:.3f}", str(colour), label]
+        if i == 3:
+            cells[0] = "?"
+        if i == 5:
+            cells[1] = "?"
+        rows.append(",".join(cells))
+    text = (
+        f"@relation {name}\n@attribute size numeric\n"
+        "@attribute colour {red,green,blue}\n@attribute class {no,yes,maybe}\n@data\n"
+    )
+    folder.mkdir(exist_ok=True)
+    (folder / f"{name}.arff").write_text(text + "\n".join(rows) + "\n")
+    return folder
+
+
+@pytest.fixture
+def toy(tmp_path):
+    return write_toy(tmp_path / "datasets")
+
+
+def published_figures():
+    return published_folder(Path(FOLDER))
+
+
+# ------------------------------------------------------------------------- protocols
+
+
+def test_data_set_is_read_by_name_with_declared_values(toy):
+    X, y = load_dataset("toy", toy)
+    assert list(X.columns) == ["size", "colour"]
+    assert list(X["colour"].cat.categories) == ["red", "green", "blue"]
+    assert set(y) == {"no", "yes"} and len(X) == len(y) == 40
+
+
+def test_data_set_that_is_absent_is_named(toy):
+    with pytest.raises(FileNotFoundError, match="holds no data set 'iris'"):
+        load_dataset("iris", toy)
+
+
+def test_data_folder_comes_from_the_argument_or_the_environment(toy, monkeypatch):
+    monkeypatch.setenv("STEELYARD_DATA", str(toy))
+    assert data_folder() == toy
+    assert data_folder(toy.parent) == toy.parent
+    with pytest.raises(FileNotFoundError, match="absent"):
+        data_folder(toy / "nowhere")
+    monkeypatch.delenv("STEELYARD_DATA")
+    with pytest.raises(FileNotFoundError, match="STEELYARD_DATA"):
+        data_folder()
+
+
+def test_whole_table_preprocessing_fills_in_and_declares_every_value(toy):
+    X, y = load_dataset("toy", toy)
+    table = discretize_whole(X, y)
+    assert not table.isna().any().any()
+    # The values of a nominal column are coded in sorted order: blue, green, red.
+    assert list(table["colour"].cat.categories) == [1, 2, 3]
+    assert X["colour"].mode().tolist() == ["red"]
+    assert table["colour"].iloc[5] == 3
+    assert len(table["size"].cat.categories) == 2
+    filled = X["size"].fillna(X["size"].mean())
+    same_bin = table["size"] == table["size"].iloc[3]
+    assert filled[same_bin].min() <= filled.iloc[3] <= filled[same_bin].max()
+
+
+def test_published_protocol_equals_a_fit_on_whole_table_codes(toy):
+    data = load_any("toy", toy)
+    protocol = PROTOCOLS["published-rnb"]
+    prepared = protocol.prepare(data)
+    whole = NaiveBayes(missing="impute", cardinality="declared")
+    coded = protocol.adapt(NaiveBayes(), 2)
+    np.testing.assert_allclose(
+        whole.fit(data.table, data.target).predict_proba(data.table),
+        coded.fit(prepared.table, data.target).predict_proba(prepared.table),
+        rtol=1e-12,
+    )
+
+
+def test_cuts_of_the_whole_table_flatter_noise():
+    # Labels are drawn apart from the numbers: only a leak can beat a coin.
+    rng = np.random.default_rng(3)
+    X = pd.DataFrame(rng.normal(size=(60, 200)), columns=[f"x{j}" for j in range(200)])
+    y = rng.permutation(np.repeat(["a", "b"], 30))
+    protocols = ["published-rnb", "honest"]
+    results = compare("NB", ("noise", X, y), protocol=protocols, n_jobs=1)
+    leaked, honest = (float(results.matrix("accuracy", p)[0, 0]) for p in protocols)
+    assert leaked > honest + 0.1
+
+
+def test_one_class_against_the_rest():
+    y = np.array(["a", "b", "c", "b"])
+    assert one_against_rest(y, "b").tolist() == [0, 1, 0, 1]
+    with pytest.raises(ValueError, match="'d'"):
+        one_against_rest(y, "d")
+
+
+def test_standardizing_changes_no_gaussian_prediction():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"small": rng.normal(size=50), "big": 9 + 7 * rng.normal(size=50)})
+    X["constant"] = 4.0
+    y = (X["small"] + 0.1 * X["big"] > 0.9).astype(int).to_numpy()
+    Z = standardize(X)
+    np.testing.assert_allclose(Z["big"].to_numpy().std(), 1.0)
+    assert (Z["constant"] == 0).all()
+    X, Z = X.drop(columns="constant"), Z.drop(columns="constant")
+    np.testing.assert_allclose(
+        method("GNB").fit(X, y).predict_proba(X),
+        method("GNB").fit(Z, y).predict_proba(Z),
+        rtol=1e-9,
+    )
+
+
+# ---------------------------------------------------------------------------- report
+
+
+def test_side_by_side_shows_differences_and_averages():
+    table = side_by_side(["a", "b"], [("NB", {"a": 80.0, "b": 90.0}, {"a": 81.5})])
+    assert table.splitlines() == [
+        "| data set | NB published | measured | difference |",
+        "| --- | ---: | ---: | ---: |",
+        "| a | 80.00 | 81.50 | +1.50 |",
+        "| b | 90.00 |  |  |",
+        "| **average** | 80.00 | 81.50 | +1.50 |",
+    ]
+    assert markdown_table(["x"], [["1"]]).splitlines() == ["| x |", "| --- |", "| 1 |"]
+
+
+def test_section_of_a_document_is_replaced_or_added():
+    once = replace_section("# Title\n", "rnb", r"a \1 b")
+    assert once.startswith("# Title\n\n<!-- begin rnb -->")
+    twice = replace_section(once, "rnb", "new")
+    assert r"a \1 b" not in twice and twice.count("begin rnb") == 1
+    both = replace_section(twice, "exponential", "more")
+    assert "new" in both and "more" in both
+
+
+def test_report_has_verdicts_sections_and_pictures_where_asked_for():
+    verdict = Verdict("Table 1", "average", "80.00", "80.10", True, "near")
+    picture = Picture("curve", "A curve", lambda: None)
+    found = Reproduction(
+        "rnb", "Title", (Section("Table 1", "text", (verdict,), (picture,)),)
+    )
+    text = found.to_markdown()
+    assert text.startswith("## Title\n")
+    assert "| Table 1 | average | 80.00 | 80.10 | yes | near |" in text
+    assert "### Table 1\n\ntext" in text and "curve.svg" not in text
+    assert "![A curve](pictures/curve.svg)" in found.to_markdown("pictures")
+    assert found.verdicts == [verdict]
+    assert json.loads(json.dumps(found.as_dict()))["verdicts"][0]["reached"] is True
+
+
+def test_quick_report_says_what_it_leaves_out():
+    found = Reproduction("rnb", "Title", (), quick=True, scope="Two sets of 33.")
+    assert (
+        "quick run" in found.to_markdown() and "Two sets of 33." in found.to_markdown()
+    )
+
+
+def test_tasks_are_those_of_the_tables():
+    assert len(TASKS) == 28 and len(MULTICLASS) == 7
+    assert len({task.name for task in (*TASKS, *MULTICLASS)}) == 35
+    assert set(repro_exponential.QUICK_TASKS) <= {task.name for task in TASKS}
+
+
+# ----------------------------------------------------------------------------- papers
+
+
+def write_rnb(tmp_path, names=("iris", "labor")):
+    """Write toy data sets under names of the RNB paper, and a table of figures."""
+    data = tmp_path / "datasets"
+    for name in names:
+        write_toy(data, name=name)
+    published = tmp_path / "published"
+    published.mkdir()
+    with (published / "rnb_table3.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["dataset", *repro_rnb.COLUMNS])
+        figures = [80] * len(repro_rnb.COLUMNS)
+        writer.writerows([name, *figures] for name in (*names, "AVERAGE"))
+    return data
+
+
+def test_learned_weights_of_table_3_take_the_published_solver():
+    found = repro_rnb.table3_methods()
+    assert tuple(found) == repro_rnb.COLUMNS
+    capped = {n for n, c in found.items() if getattr(c, "solver", "") == "published"}
+    assert capped == {"WANBIA", "CAWNB", "RNB"}
+
+
+def test_rnb_is_measured_kept_and_resumed(tmp_path, monkeypatch, capsys):
+    names = ("iris", "labor")
+    monkeypatch.setattr(repro_rnb, "QUICK_SETS", names)
+    data, out = write_rnb(tmp_path), tmp_path / "out"
+    options = {"quick": True, "out": out, "n_jobs": 1}
+    first = reproduce("rnb", data, **options)
+    said = capsys.readouterr().err
+    assert "about" in said and "rnb: table3" in said
+    titles = [section.title for section in first.sections]
+    assert titles[:3] == [
+        "Table 3: accuracy",
+        "Table 4: wins, ties and losses",
+        "Tables 5 and 6: alpha* against size",
+    ]
+    assert (out / "rnb-quick.md").read_text(encoding="utf-8").startswith("# RNB paper")
+    assert (out / "images" / "rnb_alpha.svg").is_file()
+    journal = out / "rnb-table3-quick.jsonl"
+    before = journal.read_bytes()
+    assert before.count(b"\n") >= 200  # 2 data sets, 10 methods, 10 folds
+    again = reproduce("rnb", data, progress=False, **options)
+    assert journal.read_bytes() == before
+    assert again.to_markdown() == first.to_markdown()
+
+
+def test_unknown_document_is_refused_with_the_nearest():
+    with pytest.raises(ParameterError, match="Did you mean 'cwnb'"):
+        reproduce("cwbn")
+
+
+def test_spss_path_is_the_one_worked_by_hand_and_needs_no_data(monkeypatch):
+    monkeypatch.delenv("STEELYARD_DATA", raising=False)
+    found = reproduce("spss", quick=True, progress=False)
+    assert [verdict.reached for verdict in found.verdicts] == [True] * 3
+    text = found.to_markdown()
+    assert "   2  humidity                  -0.370133" in text
+    assert "Sample data: iris" in text
+
+
+def test_flipped_labels_are_of_another_class_and_as_many_as_asked_for():
+    y = np.repeat(["a", "b", "c"], 100)
+    flipped, wrong = repro_robustness.flip_labels(y, 0.05, seed=3)
+    assert wrong.sum() == 15
+    assert (flipped != y).tolist() == wrong.tolist()
+
+
+def test_noisy_labels_depend_on_the_rows_and_spoil_training():
+    X = pd.DataFrame({"x": np.repeat(["a", "b"], 50)})
+    y = np.repeat([0, 1], 50)
+    noisy = repro_robustness.NoisyLabels(method("NB"), share=1.0, random_state=0)
+    assert (noisy.fit(X, y).predict(X) == 1 - y).all()
+    clean = repro_robustness.NoisyLabels(method("NB"), random_state=0)
+    np.testing.assert_array_equal(clean.fit(X, y).predict(X), y)
+    some = repro_robustness.NoisyLabels(method("NB"), share=0.3, random_state=0)
+    one, same = (some.fit(X, y).predict_proba(X) for _ in range(2))
+    np.testing.assert_array_equal(one, same)
+    moved = X.set_axis(range(1, 101))
+    assert not np.array_equal(one, some.fit(moved, y).predict_proba(X))
+
+
+def test_simulated_columns_follow_each_other_and_half_tell_the_classes():
+    X, y = repro_robustness.two_groups(1_000, 8, np.random.default_rng(0))
+    assert X.shape == (1_000, 8) and np.bincount(y + 1).tolist() == [500, 0, 500]
+    correlation = np.corrcoef(X.T)
+    assert correlation[0, 3] > 0.9 and correlation[4, 7] > 0.9
+    assert abs(np.corrcoef(X[:, 0], y)[0, 1]) < 0.1
+    assert np.corrcoef(X[:, 4], y)[0, 1] < -0.9
+    np.testing.assert_allclose(X[:, 0].std(), 2.0, rtol=0.1)
+
+
+def test_pictures_of_curves_points_and_matrices_are_drawn(tmp_path):
+    pytest.importorskip("matplotlib")
+    from steelyard.experiments.papers.plots import (
+        draw_correlations,
+        draw_curves,
+        draw_scatters,
+    )
+
+    points = np.array([70.0, 80.0])
+    drawn = {
+        "curves": draw_curves({"one": ([1, 2], {"NB": [1, 2]})}, "x", "y", log=True),
+        "matrix": draw_correlations({"one": np.eye(3)}),
+        "points": draw_scatters(
+            "CWNB", points, {"NB": points + 1}, {"NB": np.array([True, False])}
+        ),
+    }
+    for name, figure in drawn.items():
+        figure.savefig(tmp_path / f"{name}.svg")
+        assert (tmp_path / f"{name}.svg").stat().st_size > 1_000
+
+
+# --------------------------------------------------------------------------- command
+
+
+def test_command_says_in_one_line_what_is_absent(toy, monkeypatch, capsys):
+    monkeypatch.delenv("STEELYARD_DATA", raising=False)
+    quiet = ["--silent"]
+    for words, expected in (
+        (["rnb"], "STEELYARD_DATA"),
+        (["rnb", "--data", str(toy / "no")], "absent"),
+        (["exponential", "--data", str(toy)], "published tables"),
+        (["rnb", "--data", str(toy), "--published", str(toy)], "rnb_table3.csv"),
+    ):
+        assert main([*words, *quiet]) == 2
+        captured = capsys.readouterr()
+        assert captured.out == "" and captured.err.count("\n") == 1
+        assert captured.err.startswith("reproduction: ") and expected in captured.err
+
+
+def test_command_refuses_an_unknown_paper(capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(["bayes"])
+    assert stopped.value.code == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    assert PAPERS == ("rnb", "cwnb", "exponential", "spss")
+
+
+def test_command_prints_writes_and_records(tmp_path, monkeypatch, capsys):
+    monkeypatch.delenv("STEELYARD_DATA", raising=False)
+    document, record = tmp_path / "reproduction.md", tmp_path / "figures.json"
+    document.write_text("# Mine\n")
+    words = ["spss", "--quick", "--write", str(document), "--json", str(record)]
+    assert main([*words, "--silent"]) == 0
+    printed = capsys.readouterr().out
+    assert "Made by `steelyard reproduce spss --quick` (seed 1)." in printed
+    assert document.read_text().startswith("# Mine\n\n<!-- begin spss -->")
+    assert "Weather data" in document.read_text()
+    figures = json.loads(record.read_text())
+    assert figures["name"] == "spss" and figures["verdicts"]
+
+
+# --------------------------------------------------------------------- the real sets
+
+
+def real_run(name):
+    folder = Path(FOLDER)
+    return Run(name, folder, published_folder(folder), n_jobs=1, progress=False)
+
+
+@pytest.mark.slow
+@needs_data
+def test_columns_of_table_3_are_near_print_on_small_sets():
+    names = ("diabetes", "vote")
+    sections = repro_rnb.reproduce_rnb(real_run("rnb"), names)
+    found = {v.what.split()[2].rstrip(","): v for v in sections[0].verdicts}
+    assert tuple(found) == repro_rnb.COLUMNS
+    for column in ("NB", "WANBIA", "CAWNB", "CFW"):
+        ours, theirs = (
+            float(text.split()[0])
+            for text in (found[column].measured, found[column].published)
+        )
+        assert abs(ours - theirs) < 1.5, column
+
+
+@needs_data
+def test_deleted_attributes_are_those_of_the_paper():
+    protocol = PROTOCOLS["published-rnb"]
+    for name, attributes in (("zoo", 16), ("splice", 60)):
+        prepared = protocol.prepare(load_any(name, FOLDER))
+        assert prepared.table.shape[1] == attributes
+
+
+@needs_data
+def test_every_binary_task_has_the_published_size():
+    rows = read_published(published_figures(), "exp_table1")
+    for task, row in zip(TASKS, rows, strict=True):
+        X, y = load_task(task, Path(FOLDER))
+        numbers = X.select_dtypes("number").shape[1]
+        found = (len(X), numbers, X.shape[1] - numbers)
+        printed = (row["instances"], row["continuous"], row["discrete"])
+        assert found == tuple(map(int, printed)), task.name
+        assert abs(100 * y.mean() - float(row["minority_percent"])) < 0.02, task.name
+
+
+@needs_data
+def test_every_problem_with_several_classes_has_the_published_classes():
+    rows = read_published(published_figures(), "exp_table5")
+    for task, row in zip(MULTICLASS, rows, strict=True):
+        _, y = load_task(task, Path(FOLDER))
+        assert len(np.unique(y)) == int(row["classes"]), task.name
+
+
+@pytest.mark.slow
+@needs_data
+def test_deviance_methods_are_near_print_on_small_tasks():
+    names = ("Wholesale", "Wholesale, 3 classes")
+    sections = repro_exponential.reproduce_exponential(real_run("exponential"), names)
+    assert [section.title.split(":")[0] for section in sections] == [
+        "Table 2",
+        "Table 3",
+        "Table 4",
+        "Table 5",
+    ]
+    for verdict in (*sections[0].verdicts[:3], *sections[3].verdicts):
+        assert verdict.measured.startswith("1 of 1"), verdict
+
+
+@pytest.mark.slow
+@needs_data
+def test_every_table_of_the_cwnb_paper_is_measured(monkeypatch):
+    monkeypatch.setattr(repro_cwnb_more, "_QUICK_SIZES", (25, 100))
+    run = real_run("cwnb")
+    quick = Run(run.name, run.data, run.published, True, None, 1, False)
+    sections = repro_cwnb.reproduce_cwnb(quick, ["iris", "labor", "vote"])
+    titles = [section.title for section in sections]
+    # Vote is no quick set, and no set is large.
+    assert titles == [
+        "Table 2: accuracy and ranks",
+        "Table 3: Wilcoxon's test",
+        "Tables 4 and 5: variants and rounds",
+        "Figure 3: consistency",
+        "Beyond the paper: joint weights",
+    ]
+    assert "| labor |" in sections[0].text and "| vote |" not in sections[0].text
+
+
+def test_rounds_of_interactive_variants_are_in_the_rows():
+    X, y = repro_cwnb_more.sum_of_attributes(60, seed=1)
+    methods = repro_cwnb_more.cwnb_methods(["CWNB-I"])
+    results = compare(
+        methods, ("toy", X, y), protocol="published-cwnb", folds=2, n_jobs=1
+    )
+    assert all(row["extra"]["rounds"] >= 1 for row in results.rows)
+
+
+def test_generated_labels_say_whether_the_attributes_add_up_to_nine():
+    X, y = repro_cwnb_more.sum_of_attributes(2_000, seed=1)
+    assert X.shape == (2_000, 6)
+    assert all(list(X[name].cat.categories) == [0, 1, 2, 3] for name in X)
+    np.testing.assert_array_equal(y, X.astype(int).sum(axis=1) >= 9)
+    # 57.1 % of all 4,096 rows: not balanced, as the paper says.
+    assert 0.53 < y.mean() < 0.61
