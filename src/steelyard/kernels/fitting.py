@@ -6,9 +6,8 @@ are still in the cache. The soft counts contracted with log-probabilities give t
 gradient of any kind of weight.
 
 Shapes: ``values (n, b)`` unsigned codes in C order, ``starts (b,)`` uint64, ``y (n,)``
-uint32, ``weights (n,)`` or empty for ones. ``kind`` chooses the loss: 0 deviance with
-multiplier ``a``, 1 squared error (``a`` = 1 for the printed gradient), 2 exponential.
-Scores that overflow give a loss that is no number, which solvers take as a failed step.
+uint32, ``weights (n,)`` or empty for ones. ``kind`` and ``a`` choose the loss, one
+of ``kernels.losses``.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ import math
 import numpy as np
 from numba import njit
 
+from steelyard.kernels.losses import DEVIANCE, odds_loss, posterior, scores_loss
 from steelyard.kernels.scoring import _exp
 
 __all__ = [
@@ -31,7 +31,6 @@ __all__ = [
 ]
 
 _ROWS = 64
-_HIGHEST = 60.0
 _TINY = 1e-6
 
 
@@ -47,26 +46,6 @@ def pack(values, parts, groups, out):
         row = out[i]
         for j in range(b):
             row[groups[j]] += parts[j, values[i, j]]
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _odds_loss(f, positive, kind, a):
-    """Loss and slope of the log-odds f of the second class: two numbers.
-
-    Not used for kind 0, whose logarithms are taken for many rows at once.
-    """
-    s = 1.0 if positive else -1.0
-    if kind == 1:
-        small = _exp(-abs(f))
-        p = 1.0 / (1.0 + small)
-        p = p if f > 0.0 else small * p
-        r = p - (1.0 if positive else 0.0)
-        slope = r * p * (1.0 - p)
-        return r * r, slope if a > 0.5 else 2.0 * slope
-    t = -s * f
-    over = max(t - _HIGHEST, 0.0)
-    e = math.exp(min(t, _HIGHEST))
-    return e * (1.0 + over + 0.5 * over * over), -s * e * (1.0 + over)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -94,7 +73,7 @@ def evaluate_two(values, starts, table, odds, y, weights, kind, a, slope, counts
             for j in range(fours, b):
                 x += table[starts[j] + row[j]]
             f[r] = x
-        if kind == 0:
+        if kind == DEVIANCE:
             # log(1 + e^t) = max(t, 0) + log(1 + e^-|t|); the second logarithms of a
             # block are one logarithm of a product below 2**64.
             for r in range(rows):
@@ -122,7 +101,7 @@ def evaluate_two(values, starts, table, odds, y, weights, kind, a, slope, counts
         else:
             for r in range(rows):
                 u = 1.0 if every else weights[lo + r]
-                value, d = _odds_loss(f[r], y[lo + r] == 1, kind, a)
+                value, d = odds_loss(f[r], y[lo + r] == 1, kind, a)
                 total += u * value
                 slope[lo + r] = u * d
         for r in range(rows):
@@ -162,24 +141,6 @@ def _scatter_row(row, starts, s, counts):
             h[c] += s[c]
 
 
-@njit(cache=True, nogil=True, inline="always")
-def _posterior(s, a):
-    """Turn scores into probabilities of softmax(a s), in place; return the log-sum."""
-    width = s.shape[0]
-    top = s[0]
-    for c in range(1, width):
-        top = max(top, s[c])
-    for c in range(width):
-        s[c] = _exp(a * (s[c] - top))
-    total = 0.0
-    for c in range(width):
-        total += s[c]
-    scale = 1.0 / total
-    for c in range(width):
-        s[c] *= scale
-    return a * top + math.log(total)
-
-
 @njit(cache=True, nogil=True, error_model="numpy")
 def evaluate_many(values, starts, table, scores, y, weights, kind, a, counts):
     """Loss of many classes: table (V, K), counts (V, K) +=; returns the loss.
@@ -188,53 +149,13 @@ def evaluate_many(values, starts, table, scores, y, weights, kind, a, counts):
     with respect to the scores.
     """
     n = values.shape[0]
-    width = scores.shape[1]
     total = 0.0
     for i in range(n):
         s = scores[i]
         c_true = y[i]
         u = 1.0 if weights.size == 0 else weights[i]
         _gather_row(values[i], starts, table, s)
-        if kind == 0:
-            z = a * s[c_true]
-            log_sum = _posterior(s, a)
-            # What the other classes have, added up: keeps its digits where the true
-            # class has nearly everything.
-            others = 0.0
-            for c in range(width):
-                others += s[c] if c != c_true else 0.0
-            if others < 0.5:
-                total -= u * math.log1p(-others)
-            else:
-                total += u * (log_sum - z)
-            for c in range(width):
-                s[c] *= u * a
-            s[c_true] = -u * a * others
-        elif kind == 1:
-            _posterior(s, 1.0)
-            inner = -s[c_true]
-            loss = 1.0 - 2.0 * s[c_true]
-            for c in range(width):
-                inner += s[c] * s[c]
-                loss += s[c] * s[c]
-            total += 0.5 * u * loss
-            for c in range(width):
-                p = s[c]
-                r = p - (1.0 if c == c_true else 0.0)
-                s[c] = u * p * (r * (1.0 - p) if a > 0.5 else r - inner)
-        else:
-            z = s[c_true]
-            slopes = 0.0
-            for c in range(width):
-                if c == c_true:
-                    continue
-                t = s[c] - z
-                over = max(t - _HIGHEST, 0.0)
-                e = math.exp(min(t, _HIGHEST))
-                total += u * e * (1.0 + over + 0.5 * over * over)
-                s[c] = u * e * (1.0 + over)
-                slopes += s[c]
-            s[c_true] = -slopes
+        total = scores_loss(s, c_true, u, kind, a, total)
         _scatter_row(values[i], starts, s, counts)
     return total
 
@@ -257,8 +178,8 @@ def evaluate_mixture(values, starts, table, scores, y, weights, alpha, printed, 
         _gather_row(values[i], starts, table, s)
         specific = s[:k]
         shared = s[k:]
-        _posterior(specific, 1.0)
-        _posterior(shared, 1.0)
+        posterior(specific, 1.0)
+        posterior(shared, 1.0)
         inner_d = 0.0
         inner_i = 0.0
         for c in range(k):

@@ -1,0 +1,364 @@
+"""Settings, declared once: default, what is allowed, and a line of meaning.
+
+A class lists its settings, and what it learns, in its body::
+
+    class Ridge(DeclaredEstimator):
+        lam: float = setting(default=1.0, allowed=number(0.0), about="Strength.")
+        weights_: NDArray = learned(about="The weights.")
+
+From that one list come ``__init__`` and its signature, which type checkers and editors
+see too (PEP 681), the check before a fit, the sections "Parameters" and "Attributes" of
+the docstring, the checks of the file reader, and ``--set`` and completion on the
+command line. A subclass that repeats a name gives it another default.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
+from textwrap import wrap
+from typing import Any, ClassVar, Literal, dataclass_transform
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from steelyard.exceptions import ParameterError
+
+__all__ = [
+    "FLAG",
+    "NONE",
+    "SEED",
+    "Check",
+    "Declared",
+    "DeclaredEstimator",
+    "DeclaredPart",
+    "Learned",
+    "Setting",
+    "accepted_by",
+    "check_settings",
+    "learned",
+    "like",
+    "listed",
+    "mapped",
+    "number",
+    "part",
+    "setting",
+    "whole",
+    "word",
+]
+
+# What float64 and int64 hold with room to spare.
+_LARGEST_NUMBER = 1 << 1000
+_LARGEST_WHOLE = 1 << 63
+
+
+@dataclass(frozen=True)
+class Check:
+    """What a setting may be: in words, as a test, and which words are among it."""
+
+    text: str
+    accepts: Callable[[Any], bool]
+    words: tuple[str, ...] = ()
+
+    def __or__(self, other: Check) -> Check:
+        """Allow what either allows."""
+        return Check(
+            f"{self.text} or {other.text}",
+            lambda value: self.accepts(value) or other.accepts(value),
+            self.words + other.words,
+        )
+
+    def called(self, text: str) -> Check:
+        """Return the same check in other words."""
+        return replace(self, text=text)
+
+
+def word(*words: str) -> Check:
+    """Allow one of some words."""
+    quoted = ", ".join(repr(entry) for entry in words)
+    text = quoted if len(words) == 1 else f"one of {quoted}"
+    return Check(text, lambda value: isinstance(value, str) and value in words, words)
+
+
+def whole(low: int) -> Check:
+    """Allow whole numbers from ``low`` on."""
+    return Check(
+        f"a whole number of at least {low}",
+        lambda value: (
+            isinstance(value, Integral)
+            and not isinstance(value, bool)
+            and low <= value < _LARGEST_WHOLE
+        ),
+    )
+
+
+def number(low: float = -math.inf, high: float = math.inf, ends: str = "[)") -> Check:
+    """Allow finite numbers in a range, whose ends belong to it as the brackets say."""
+    left, right = ends
+
+    def accepts(value: Any) -> bool:
+        if not isinstance(value, Real) or isinstance(value, bool):
+            return False
+        # Whole numbers may be too large for a float.
+        if not abs(value) < _LARGEST_NUMBER:
+            return False
+        above = low < value if left == "(" else low <= value
+        return above and (value < high if right == ")" else value <= high)
+
+    finite = math.isinf(low) and math.isinf(high)
+    text = "a finite number" if finite else ""
+    return Check(
+        text or f"a float in the range {left}{low:g}, {high:g}{right}", accepts
+    )
+
+
+def like(text: str, accepts: Callable[[Any], bool], *words: str) -> Check:
+    """Allow what a test accepts, or one of some words."""
+    return Check(
+        text,
+        lambda value: value in words if isinstance(value, str) else accepts(value),
+        words,
+    )
+
+
+def listed(item: Check, n_items: int | None = None) -> Check:
+    """Allow a list, tuple or array of what ``item`` allows."""
+
+    def accepts(value: Any) -> bool:
+        if isinstance(value, (str, bytes, Mapping)) or not np.iterable(value):
+            return False
+        entries = list(value)
+        right_size = n_items is None or len(entries) == n_items
+        return right_size and all(map(item.accepts, entries))
+
+    return Check(f"a list of {item.text}", accepts)
+
+
+def mapped(key: Check, item: Check) -> Check:
+    """Allow a mapping from what ``key`` to what ``item`` allows."""
+    return Check(
+        f"a mapping from {key.text} to {item.text}",
+        lambda value: (
+            isinstance(value, Mapping)
+            and all(map(key.accepts, value))
+            and all(map(item.accepts, value.values()))
+        ),
+    )
+
+
+def part(kind: type, words: Mapping[str, Any] | tuple[str, ...]) -> Check:
+    """Allow the name of a part, or an object of its kind."""
+    names = word(*words)
+    return Check(
+        f"{names.text}, or a {kind.__name__} object",
+        lambda value: isinstance(value, kind) or names.accepts(value),
+        names.words,
+    )
+
+
+def accepted_by(resolve: Callable[[Any], Any], text: str, *words: str) -> Check:
+    """Allow what a function that resolves the setting does not refuse."""
+
+    def accepts(value: Any) -> bool:
+        try:
+            resolve(value)
+        except ParameterError:
+            return False
+        return True
+
+    return Check(text, accepts, words)
+
+
+NONE = Check("None", lambda value: value is None)
+FLAG = Check("True or False", lambda value: isinstance(value, (bool, np.bool_)))
+SEED = (
+    NONE
+    | whole(0)
+    | Check("a RandomState", lambda value: isinstance(value, np.random.RandomState))
+).called("None, a whole number or a RandomState")
+N_JOBS = like(
+    "None, a number of threads, or -1 for all cores",
+    lambda value: (
+        value is None
+        or (isinstance(value, Integral) and not isinstance(value, bool) and value != 0)
+    ),
+)
+_ANYTHING = Check("anything", lambda value: True)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting of a class."""
+
+    default: Any
+    allowed: Check | None = None
+    about: str = ""
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Learned:
+    """One attribute that a class learns."""
+
+    about: str = ""
+    optional: bool = False
+    """Whether only some settings or tables give it."""
+
+    kind: str = ""
+    """Shape and type, for documentation."""
+
+
+def setting(*, default: Any, allowed: Check | None = None, about: str = "") -> Any:
+    """Declare a setting; what is left out is that of the class above."""
+    return Setting(default, allowed, about)
+
+
+def learned(
+    kind: str = "",
+    about: str = "",
+    *,
+    optional: bool = False,
+    init: Literal[False] = False,
+) -> Any:
+    """Declare an attribute that ``fit`` sets."""
+    return Learned(about, optional, kind)
+
+
+# ----------------------------------------------------------------------- documentation
+
+_SECTION = re.compile(r"^ *(\w[\w ]*)\n *-{3,}$", re.MULTILINE)
+
+
+def _documented(cls: type[Declared]) -> str | None:
+    """Return the docstring with the sections of settings and attributes in it."""
+    text = vars(cls).get("__doc__")
+    if not text:
+        return None
+    text = inspect.cleandoc(text)
+    headings = {match[1]: match.start() for match in _SECTION.finditer(text)}
+    sections = []
+    if cls._settings and "Parameters" not in headings:
+        entries = [
+            (f"{name} : {_type_of(entry)}, default={entry.default!r}", entry.about)
+            for name, entry in cls._settings.items()
+        ]
+        sections.append(_section("Parameters", entries))
+    if cls._learned and "Attributes" not in headings:
+        entries = [
+            (f"{name} : {entry.kind}" if entry.kind else name, entry.about)
+            for name, entry in cls._learned.items()
+        ]
+        sections.append(_section("Attributes", entries))
+    place = min(headings.values(), default=len(text))
+    pieces = [text[:place].rstrip(), *sections, text[place:].rstrip()]
+    return "\n\n".join(piece for piece in pieces if piece) + "\n"
+
+
+def _type_of(entry: Setting) -> str:
+    text = entry.allowed.text if entry.allowed else "object"
+    return text.removeprefix("a ").removeprefix("one of ")
+
+
+def _section(heading: str, entries: list[tuple[str, str]]) -> str:
+    lines = [heading, "-" * len(heading)]
+    for head, about in entries:
+        lines.append(head)
+        lines += wrap(about, 84, initial_indent="    ", subsequent_indent="    ")
+    return "\n".join(lines)
+
+
+# -------------------------------------------------------------------------- the classes
+
+
+class Declared(BaseEstimator):
+    """A class whose settings are declared in its body."""
+
+    _settings: ClassVar[dict[str, Setting]] = {}
+    _learned: ClassVar[dict[str, Learned]] = {}
+    _keyword_only: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Collect what the body declares, and write ``__init__`` from it."""
+        super().__init_subclass__(**options)
+        inherited: dict[str, Setting] = {}
+        attributes: dict[str, Learned] = {}
+        for base in reversed(cls.__mro__[1:]):
+            inherited |= vars(base).get("_settings", {})
+            attributes |= vars(base).get("_learned", {})
+        own: dict[str, Setting] = {}
+        for name, value in list(vars(cls).items()):
+            if isinstance(value, Setting):
+                own[name] = _completed(value, name, inherited.get(name))
+                delattr(cls, name)
+            elif isinstance(value, Learned):
+                attributes[name] = value
+                delattr(cls, name)
+        cls._settings = {**inherited, **own}
+        cls._learned = attributes
+        if "__init__" not in vars(cls):
+            cls.__init__ = _written_init(cls)  # type: ignore[method-assign]
+        cls.__doc__ = _documented(cls)
+
+
+def _completed(value: Setting, name: str, above: Setting | None) -> Setting:
+    """Return a setting with what the class above says of it."""
+    allowed = value.allowed or (above.allowed if above else None)
+    return Setting(
+        value.default, allowed, value.about or (above.about if above else ""), name
+    )
+
+
+def _written_init(cls: type[Declared]) -> Callable[..., None]:
+    """Return an ``__init__`` that stores its arguments and does nothing else."""
+    kind = inspect.Parameter.KEYWORD_ONLY
+    if not cls._keyword_only:
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    first = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+    parameters = [
+        inspect.Parameter(name, kind, default=entry.default)
+        for name, entry in cls._settings.items()
+    ]
+    signature = inspect.Signature([first, *parameters])
+
+    def __init__(self: Any, *args: Any, **settings: Any) -> None:  # noqa: N807
+        bound = signature.bind(self, *args, **settings)
+        bound.apply_defaults()
+        for parameter in parameters:
+            setattr(self, parameter.name, bound.arguments[parameter.name])
+
+    __init__.__signature__ = signature  # type: ignore[attr-defined]
+    __init__.__qualname__ = f"{cls.__qualname__}.__init__"
+    return __init__
+
+
+@dataclass_transform(kw_only_default=True, field_specifiers=(setting, learned))
+class DeclaredEstimator(Declared):
+    """A classifier: settings by keyword only."""
+
+    _keyword_only: ClassVar[bool] = True
+
+
+@dataclass_transform(field_specifiers=(setting, learned))
+class DeclaredPart(Declared):
+    """A part of a classifier: settings by position or keyword."""
+
+
+def check_settings(owner: Declared) -> None:
+    """Raise a ``ParameterError`` for the first setting that is not allowed."""
+    for name, entry in owner._settings.items():
+        value = getattr(owner, name)
+        if not (entry.allowed or _ANYTHING).accepts(value):
+            raise refusal(owner, name)
+
+
+def refusal(owner: Declared, name: str) -> ParameterError:
+    """Return the error that says what a setting may be."""
+    allowed = (owner._settings[name].allowed or _ANYTHING).text
+    return ParameterError(
+        f"The {name!r} parameter of {type(owner).__name__} must be {allowed}. Got "
+        f"{getattr(owner, name)!r} instead."
+    )

@@ -1,0 +1,119 @@
+"""Compiled losses: the one place where a loss has its compiled form.
+
+A compiled loss is a number below, a branch of ``odds_loss`` for two classes, and a
+branch of ``scores_loss`` for more. ``losses.Loss.kernel`` names the number; a loss
+without one is evaluated by NumPy. ``a`` is the one parameter that a loss may have.
+Scores that overflow give a loss that is not a number, which solvers take as a failed
+step.
+"""
+
+from __future__ import annotations
+
+import math
+
+from numba import njit
+
+from steelyard.kernels.scoring import _exp
+
+__all__ = ["DEVIANCE", "EXPONENTIAL", "SQUARED", "odds_loss", "posterior", "scores_loss"]
+
+DEVIANCE = 0
+"""log(1 + sum of exp(a (z_c - z_y))), multiplier a."""
+
+SQUARED = 1
+"""Half the squared error of the posterior; a = 1 for the gradient as printed."""
+
+EXPONENTIAL = 2
+"""Sum of exp(z_c - z_y) over the other classes."""
+
+# Beyond this exponent the exponential is continued by its second-order expansion.
+_MAX_EXPONENT = 60.0
+
+
+@njit(cache=True, nogil=True, inline="always")
+def odds_loss(f, positive, kind, a):
+    """Loss and slope of the log-odds f of the second class: two numbers.
+
+    Not used for the deviance, whose logarithms are taken for many rows at once.
+    """
+    s = 1.0 if positive else -1.0
+    if kind == SQUARED:
+        small = _exp(-abs(f))
+        p = 1.0 / (1.0 + small)
+        p = p if f > 0.0 else small * p
+        r = p - (1.0 if positive else 0.0)
+        slope = r * p * (1.0 - p)
+        return r * r, slope if a > 0.5 else 2.0 * slope
+    if kind == EXPONENTIAL:
+        t = -s * f
+        over = max(t - _MAX_EXPONENT, 0.0)
+        e = math.exp(min(t, _MAX_EXPONENT))
+        return e * (1.0 + over + 0.5 * over * over), -s * e * (1.0 + over)
+    return math.nan, math.nan
+
+
+@njit(cache=True, nogil=True, inline="always")
+def posterior(s, a):
+    """Turn scores into probabilities of softmax(a s), in place; return the log-sum."""
+    width = s.shape[0]
+    top = s[0]
+    for c in range(1, width):
+        top = max(top, s[c])
+    for c in range(width):
+        s[c] = _exp(a * (s[c] - top))
+    total = 0.0
+    for c in range(width):
+        total += s[c]
+    scale = 1.0 / total
+    for c in range(width):
+        s[c] *= scale
+    return a * top + math.log(total)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def scores_loss(s, c_true, u, kind, a, total):
+    """Turn the scores s (K,) of a row into its gradient; return total plus its loss."""
+    width = s.shape[0]
+    if kind == DEVIANCE:
+        z = a * s[c_true]
+        log_sum = posterior(s, a)
+        # What the other classes have, added up: keeps its digits where the true class
+        # has nearly everything.
+        others = 0.0
+        for c in range(width):
+            others += s[c] if c != c_true else 0.0
+        if others < 0.5:
+            total -= u * math.log1p(-others)
+        else:
+            total += u * (log_sum - z)
+        for c in range(width):
+            s[c] *= u * a
+        s[c_true] = -u * a * others
+    elif kind == SQUARED:
+        posterior(s, 1.0)
+        inner = -s[c_true]
+        loss = 1.0 - 2.0 * s[c_true]
+        for c in range(width):
+            inner += s[c] * s[c]
+            loss += s[c] * s[c]
+        total += 0.5 * u * loss
+        for c in range(width):
+            p = s[c]
+            r = p - (1.0 if c == c_true else 0.0)
+            s[c] = u * p * (r * (1.0 - p) if a > 0.5 else r - inner)
+    elif kind == EXPONENTIAL:
+        z = s[c_true]
+        slopes = 0.0
+        for c in range(width):
+            if c == c_true:
+                continue
+            t = s[c] - z
+            over = max(t - _MAX_EXPONENT, 0.0)
+            e = math.exp(min(t, _MAX_EXPONENT))
+            total += u * e * (1.0 + over + 0.5 * over * over)
+            s[c] = u * e * (1.0 + over)
+            slopes += s[c]
+        s[c_true] = -slopes
+    else:
+        total = math.nan
+    return total
