@@ -20,7 +20,7 @@ from steelyard.explain.laplace import (
     named_weights,
     root_of_inverse,
 )
-from steelyard.losses.base import softmax
+from steelyard.model.posteriors import softmax
 
 __all__ = ["coverage_of_log_odds", "coverage_of_weights", "simulate"]
 

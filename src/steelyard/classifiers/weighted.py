@@ -20,8 +20,8 @@ from steelyard.fitting.problem import Problem, attribute_bounds, make_penalty
 from steelyard.fitting.rows import prepare_rows
 from steelyard.instances import HardRows, Learned, Task, resolve_instances
 from steelyard.losses import BrierLoss, resolve_loss
-from steelyard.losses.base import softmax
 from steelyard.model.combined import PairwiseModel
+from steelyard.model.posteriors import softmax
 from steelyard.model.training import Training
 from steelyard.proba import estimate_prior, resolve_smoothing
 from steelyard.proba.counts import Counts

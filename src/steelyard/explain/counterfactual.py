@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.text import as_plain, text_table
-from steelyard.classifiers.boosted import BoostedModel
 from steelyard.explain.cells import Cells, number_label
 from steelyard.explain.tables import gaussian_points
 from steelyard.explain.views import (
@@ -20,6 +19,7 @@ from steelyard.explain.views import (
     typical_numbers,
     views_of,
 )
+from steelyard.model.combined import BoostedModel
 from steelyard.model.table_model import NBModel
 from steelyard.proba.gaussian import GaussianTable
 from steelyard.table.schema import TableSchema

@@ -8,10 +8,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.classifiers.boosted import BoostedModel
 from steelyard.classifiers.lazy import LazyModel, LocalModel
 from steelyard.exceptions import ParameterError
-from steelyard.model.combined import MixtureModel, PairwiseModel
+from steelyard.model.combined import BoostedModel, MixtureModel, PairwiseModel
 from steelyard.model.table_model import NBModel
 
 __all__ = ["ModelKind", "Part", "evidence_of", "kind_of", "note_of", "one", "parts_of"]

@@ -13,7 +13,7 @@ from steelyard.fitting.penalty import Penalty
 from steelyard.fitting.rows import Rows
 from steelyard.kernels import fitting, scoring
 from steelyard.losses import BrierLoss, Loss
-from steelyard.losses.base import Curvature
+from steelyard.model.posteriors import Curvature
 from steelyard.table.codes import FeatureTable
 from steelyard.weighting import Effect, Evidence, MixtureWeighting, Weighting
 

@@ -11,7 +11,7 @@ from steelyard._common.threads import run, thread_count
 from steelyard.fitting.objective import Objective
 from steelyard.kernels.coupling import couple
 from steelyard.kernels.fitting import scatter
-from steelyard.losses.base import softmax
+from steelyard.model.posteriors import softmax
 from steelyard.weighting import Evidence, HierarchicalWeighting
 
 __all__ = ["ClassUnits"]

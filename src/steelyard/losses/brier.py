@@ -7,9 +7,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.losses.base import (
+from steelyard.losses.base import Loss
+from steelyard.model.posteriors import (
     Curvature,
-    Loss,
     one_hot,
     softmax,
     softmax_jacobian,

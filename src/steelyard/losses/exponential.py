@@ -7,7 +7,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.losses.base import Curvature, Loss, weighted
+from steelyard.losses.base import Loss
+from steelyard.model.posteriors import Curvature, weighted
 
 __all__ = ["HIGHEST", "ExponentialLoss"]
 

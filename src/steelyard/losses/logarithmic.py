@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from steelyard.losses.base import Curvature, Loss, softmax, weighted
+from steelyard.losses.base import Loss
+from steelyard.model.posteriors import Curvature, softmax, weighted
 
 __all__ = ["DevianceLoss", "LogLoss"]
 

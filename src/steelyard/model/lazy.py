@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from steelyard._common.threads import run, thread_count
 from steelyard.kernels import lazy as kernels
 from steelyard.kernels import pairs, scoring
-from steelyard.losses.base import softmax
 from steelyard.model.combined import ByProbability
+from steelyard.model.posteriors import softmax
 from steelyard.table.codes import Codes
 from steelyard.table.schema import TableSchema
 
@@ -74,11 +74,10 @@ class LazyModel(ByProbability):
         """Posterior probabilities, shape (n, K)."""
         return softmax(self.scores(codes, n_jobs))
 
-    def predict(self, codes: Codes, n_jobs: int | None = None) -> NDArray[Any]:
-        """Most probable class of every row; ties go to the larger prior."""
+    def winners(self, codes: Codes, n_jobs: int | None = None) -> NDArray[np.int64]:
+        """Position of the most probable class of every row."""
         order = self.tie_order
-        best = np.argmax(self.scores(codes, n_jobs)[:, order], axis=1)
-        return self.classes[order[best]]
+        return order[np.argmax(self.scores(codes, n_jobs)[:, order], axis=1)]
 
     def _sizes(self) -> NDArray[np.float64]:
         """Numbers of values of the attributes with codes."""

@@ -102,6 +102,10 @@ class NBModel:
 
     def predict(self, codes: Codes, n_jobs: int | None = None) -> NDArray[Any]:
         """Most probable class of every row; ties go to the larger prior."""
+        return self.classes[self.winners(codes, n_jobs)]
+
+    def winners(self, codes: Codes, n_jobs: int | None = None) -> NDArray[np.int64]:
+        """Position of the most probable class of every row."""
         order = self.tie_order.astype(np.uint64)
         chosen = np.empty(codes.n_rows, dtype=np.int64)
 
@@ -117,7 +121,7 @@ class NBModel:
             self._by_block(codes, n_jobs, work_two, self._differences, width=0)
         else:
             self._by_block(codes, n_jobs, work)
-        return self.classes[chosen]
+        return chosen
 
     def contributions(self, codes: Codes) -> NDArray[np.float64]:
         """Say what each attribute adds to each class score, shape (n, d, K).

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.classifiers.boosted import BoostedModel
 from steelyard.classifiers.selection import SelectionPath, feature_labels
 from steelyard.fitting.forward_search import SEARCH_ENDS
-from steelyard.model.combined import PairwiseModel
+from steelyard.model.combined import BoostedModel, PairwiseModel
 from steelyard.persistence.models import LARGEST_LOG, LARGEST_WEIGHT
 from steelyard.persistence.reader import (
     Reader,

@@ -10,9 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.classifiers.boosted import FORMS, BoostedModel
 from steelyard.exceptions import ParameterError
-from steelyard.model.combined import MixtureModel, PairwiseModel
+from steelyard.model.combined import (
+    FORMS,
+    BoostedModel,
+    MixtureModel,
+    PairwiseModel,
+)
 from steelyard.model.lazy import KERNELS, LocalModel, MatchingModel
 from steelyard.model.table_model import NBModel
 from steelyard.persistence.reader import Reader, float_list, gap_list, log_list

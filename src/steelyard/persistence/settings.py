@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from steelyard.classifiers.boosted import FORMS
 from steelyard.classifiers.collaborative import VARIANTS
 from steelyard.classifiers.evolved import FITNESSES
 from steelyard.classifiers.selective import EVALUATIONS, MEASURES, TIES
@@ -29,6 +28,7 @@ from steelyard.losses import (
     LogLoss,
     resolve_loss,
 )
+from steelyard.model.combined import FORMS
 from steelyard.model.lazy import KERNELS
 from steelyard.persistence.reader import (
     InvalidContentError,

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from steelyard._common.threads import one_blas_thread
 from steelyard.fitting.objective import Objective, Sample
-from steelyard.losses.base import Loss
 from steelyard.solvers.base import (
     Solution,
     Solver,
@@ -82,7 +81,7 @@ class Newton(Solver):
 
     def refuses(self, objective: Objective) -> str:
         """Say why an objective cannot be minimised by this solver; '' if it can."""
-        if type(objective.loss).hessian is Loss.hessian:
+        if not objective.loss.has_hessian:
             return f"{type(objective.loss).__name__} has no second derivatives."
         if not objective.loss.has_true_gradient:
             return (

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.losses.base import Curvature
+from steelyard.model.posteriors import Curvature
 from steelyard.weighting.base import Effect, Evidence, Weighting
 
 __all__ = ["AttributeWeighting", "ClassAttributeWeighting", "cross_hessian"]

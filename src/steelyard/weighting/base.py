@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 
 from steelyard.exceptions import ParameterError
 from steelyard.instances import Task
-from steelyard.losses.base import Curvature
+from steelyard.model.posteriors import Curvature
 from steelyard.proba import GaussianTable
 from steelyard.table.codes import FeatureTable
 from steelyard.table.schema import TableSchema

@@ -7,14 +7,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.losses.base import (
+from steelyard.losses.brier import residual_term
+from steelyard.model.posteriors import (
     Curvature,
     one_hot,
     softmax,
     softmax_jacobian,
     weighted,
 )
-from steelyard.losses.brier import residual_term
 from steelyard.weighting.attribute import AttributeWeighting, ClassAttributeWeighting
 from steelyard.weighting.base import Effect, Evidence, Weighting
 
