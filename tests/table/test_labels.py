@@ -10,7 +10,15 @@ from sklearn.exceptions import DataConversionWarning
 
 from steelyard import NaiveBayes
 from steelyard.exceptions import TableError
-from steelyard.table.labels import encode_labels, known_labels
+from steelyard.table.frames import as_table
+from steelyard.table.labels import (
+    as_label_column,
+    encode_labels,
+    known_labels,
+    labelled_rows,
+    read_rows,
+    training_rows,
+)
 
 TEXT = ["b", "a", "b", "c"]
 WHOLE = [7, -1, 7, 12]
@@ -107,6 +115,47 @@ MISSING = {
 def test_missing_labels_are_refused_with_their_row(name):
     with pytest.raises(TableError, match=r"Input y contains NaN.*first in row 1"):
         encode_labels(MISSING[name])
+
+
+@pytest.mark.parametrize("name", MISSING)
+def test_rows_without_a_label_can_be_left_out_with_a_warning(name):
+    y = as_label_column(MISSING[name])
+    n = len(y)
+    weights = np.array([2.0, 3.0, 5.0])[:n]
+    with pytest.warns(UserWarning, match=f"^1 of {n} rows have no target"):
+        table, kept, rest = labelled_rows(as_table(np.arange(n)[:, None]), y, weights)
+    assert table.columns[0].objects() == [0, 2][: n - 1]
+    assert type(kept) is type(y)
+    classes, codes = encode_labels(kept)
+    assert len(classes) == n - 1
+    assert sorted(codes.tolist()) == [0, 1][: n - 1]
+    assert rest.tolist() == [2.0, 5.0][: n - 1]
+
+
+def test_where_no_label_is_missing_all_rows_are_left():
+    rows = read_rows([[1.0], [2.0]], ["a", "b"], None, None)
+    assert all(a is b for a, b in zip(labelled_rows(*rows), rows, strict=True))
+
+
+def test_without_any_label_or_weight_no_row_is_left():
+    table = as_table([[1.0], [2.0]])
+    with pytest.raises(TableError, match="Every label is missing"):
+        labelled_rows(table, np.array([None, None]), None)
+    with (
+        pytest.warns(UserWarning, match="1 of 2 rows"),
+        pytest.raises(TableError, match="All sample weights are zero"),
+    ):
+        labelled_rows(table, np.array([None, "a"]), np.array([1.0, 0.0]))
+
+
+def test_labels_of_every_library_lose_the_rows_of_weight_zero():
+    for container in containers(TEXT, True):
+        table, y, weights = training_rows(
+            [[0], [1], [2], [3]], container, [1, 0, 0.5, 2], None
+        )
+        assert table.columns[0].objects() == [0, 2, 3], type(container)
+        assert encode_labels(y)[0].tolist() == ["b", "c"], type(container)
+        assert weights.tolist() == [1.0, 0.5, 2.0]
 
 
 @pytest.mark.parametrize(

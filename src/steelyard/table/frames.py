@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
+from typing import Any, Self
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -43,9 +43,16 @@ __all__ = ["Cells", "Column", "Factor", "Table", "as_series", "as_table"]
 class Column:
     """One named column of a table; the base class of the ways to store one."""
 
-    def __init__(self, position: int, name: str | None, storage: Cells) -> None:
+    def __init__(
+        self,
+        position: int,
+        name: str | None,
+        values: Any,
+        storage: Cells = "nothing",
+    ) -> None:
         self.position = position
         self.name = name
+        self._values = values
         self.storage = storage
         """What the type of the column can hold, "nothing" if it does not say."""
         self.cells = storage
@@ -79,6 +86,10 @@ class Column:
         """Cells as Python objects."""
         raise NotImplementedError
 
+    def take(self, rows: NDArray[np.int64]) -> Self:
+        """Return the cells at some positions, in that order, as a column."""
+        return type(self)(self.position, self.name, self._values[rows])
+
     def release(self) -> None:
         """Give up what was found out about the cells and can be found out again."""
 
@@ -88,8 +99,8 @@ class ArrayColumn(Column):
 
     def __init__(self, position: int, name: str | None, values: NDArray[Any]) -> None:
         kinds: dict[str, Cells] = {"b": "booleans", "U": "text"}
-        super().__init__(position, name, kinds.get(values.dtype.kind, "numbers"))
-        self._values = values
+        storage = kinds.get(values.dtype.kind, "numbers")
+        super().__init__(position, name, values, storage)
         # The first cell tells of nearly all columns that something is known.
         if values.dtype.kind == "f" and np.isnan(values[:1]).all():
             self.cells = "nothing" if np.isnan(values).all() else "numbers"
@@ -118,8 +129,7 @@ class ObjectColumn(Column):
     """A column of Python objects: each cell may have a type of its own."""
 
     def __init__(self, position: int, name: str | None, values: NDArray[Any]) -> None:
-        super().__init__(position, name, "nothing")
-        self._values = values
+        super().__init__(position, name, values)
         # Where cells share few objects, all questions are asked of those alone.
         groups = group_objects(values)
         self._groups = None if groups is None else groups[0]
@@ -175,8 +185,7 @@ class FrameColumn(Column):
     """A column of a pandas, polars, pyarrow or other frame, seen through narwhals."""
 
     def __init__(self, position: int, name: str | None, series: Any) -> None:
-        super().__init__(position, name, "nothing")
-        self._series = series
+        super().__init__(position, name, series)
         self._is_category = isinstance(series.dtype, (nw.Categorical, nw.Enum))
         self.cells = self.storage = self._classify()
         # The first cell tells of nearly all columns that something is known.
@@ -184,7 +193,7 @@ class FrameColumn(Column):
             self.cells = "nothing"
 
     def _classify(self) -> Cells:
-        series, label = self._series, self.label
+        series, label = self._values, self.label
         dtype = series.dtype
         if self._is_category:
             categories = categories_of(series.to_native())
@@ -226,34 +235,34 @@ class FrameColumn(Column):
     def _is_empty(self) -> bool:
         """Whether all cells are missing: null, or NaN among numbers."""
         if self.storage == "numbers" and not self._is_category:
-            return bool(np.isnan(_float64(self._series)).all())
-        return bool(self._series.null_count() == len(self._series))
+            return bool(np.isnan(_float64(self._values)).all())
+        return bool(self._values.null_count() == len(self._values))
 
     @property
     def declared(self) -> list[Any] | None:
         if not self._is_category:
             return None
-        categories = categories_of(self._series.to_native())
+        categories = categories_of(self._values.to_native())
         return None if categories is None else plain_values(categories)
 
     @property
     def is_integer(self) -> bool:
-        return bool(self._series.dtype.is_integer())
+        return bool(self._values.dtype.is_integer())
 
     def numbers(self) -> NDArray[np.float64]:
         if self.cells == "nothing":
-            return np.full(len(self._series), math.nan)
+            return np.full(len(self._values), math.nan)
         if self._is_category:
             factor = self.factor()
             # The entry added last is the one that index -1 picks.
             return np.array([*factor.values, math.nan], dtype=float)[factor.indices]
-        return _float64(self._series)
+        return _float64(self._values)
 
     def objects(self) -> Sequence[Any]:
-        return self._series.to_list()
+        return self._values.to_list()
 
     def factor(self) -> Factor:
-        series = self._series
+        series = self._values
         if self.storage == "nothing":
             return Factor(np.full(len(series), -1, dtype=np.int8), [])
         if self.storage == "numbers" and not self._is_category:
@@ -270,7 +279,7 @@ class FrameColumn(Column):
         return super().factor()
 
     def _factor_numbers(self) -> Factor:
-        series = self._series
+        series = self._values
         if series.dtype not in _INTEGERS:
             return factor_floats(_float64(series))
         # A detour through float64 would merge neighbours above 2^53.
@@ -321,6 +330,18 @@ class Table:
     def n_columns(self) -> int:
         """How many columns there are."""
         return len(self.columns)
+
+    def take(self, rows: NDArray[np.int64]) -> Table:
+        """Return the rows at some positions, in that order; they may repeat.
+
+        It is the table that ``as_table`` makes of these rows of the user's frame, which
+        is not needed for it.
+        """
+        _check_size((len(rows), self.n_columns), None)
+        if self.matrix is not None:
+            return _table_of_matrix(self.matrix[rows])
+        columns = [column.take(rows) for column in self.columns]
+        return Table(columns, len(rows), self.names)
 
 
 def as_table(X: Any, estimator: object = None) -> Table:
@@ -430,9 +451,13 @@ def _table_from_array(X: Any, estimator: object) -> Table:
         return Table(columns, n, None)
     if array.dtype.kind == "f" and array.dtype.itemsize != 8:
         array = array.astype(np.float64)
-    columns = [ArrayColumn(j, None, array[:, j]) for j in range(d)]
-    matrix = array if array.dtype.kind != "U" else None
-    return Table(columns, n, None, matrix)
+    return _table_of_matrix(array)
+
+
+def _table_of_matrix(matrix: NDArray[Any]) -> Table:
+    n, d = matrix.shape
+    columns: list[Column] = [ArrayColumn(j, None, matrix[:, j]) for j in range(d)]
+    return Table(columns, n, None, None if matrix.dtype.kind == "U" else matrix)
 
 
 def _array_from_rows(rows: Sequence[Any]) -> NDArray[Any]:

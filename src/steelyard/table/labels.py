@@ -8,13 +8,25 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import DataConversionWarning
-from sklearn.utils import _safe_indexing, column_or_1d
+from sklearn.utils import column_or_1d
 
 from steelyard._common.checks import check_weights, warn_user
 from steelyard.exceptions import TableError
 from steelyard.table.frames import Column, ObjectColumn, Table, as_series, as_table
 
-__all__ = ["as_label_column", "encode_labels", "known_labels", "training_rows"]
+__all__ = [
+    "Rows",
+    "as_label_column",
+    "encode_labels",
+    "known_labels",
+    "labelled_rows",
+    "read_rows",
+    "training_rows",
+    "weighted_rows",
+]
+
+Rows = tuple[Table, Any, NDArray[np.float64] | None]
+"""A table, its labels and its weights."""
 
 
 def as_label_column(y: Any) -> Any:
@@ -117,13 +129,16 @@ def known_labels(y: Any, classes: NDArray[Any]) -> NDArray[np.uint32]:
     return table[codes]
 
 
-def training_rows(
-    X: Any, y: Any, sample_weight: Any, estimator: object
-) -> tuple[Table, Any, NDArray[np.float64] | None]:
+def training_rows(X: Any, y: Any, sample_weight: Any, estimator: object) -> Rows:
     """Check lengths and weights, and leave out the rows of weight zero.
 
     Labels may be None; otherwise they come back as ``as_label_column`` makes them.
     """
+    return weighted_rows(*read_rows(X, y, sample_weight, estimator))
+
+
+def read_rows(X: Any, y: Any, sample_weight: Any, estimator: object) -> Rows:
+    """Read a table, its labels (or None) and its weights, and check their lengths."""
     table = as_table(X, estimator)
     if y is not None:
         y = as_label_column(y)
@@ -132,13 +147,45 @@ def training_rows(
                 "Found input variables with inconsistent numbers of samples: the table "
                 f"has {table.n_rows} rows, but there are {len(y)} labels."
             )
-    weights = check_weights(sample_weight, table.n_rows)
+    return table, y, check_weights(sample_weight, table.n_rows)
+
+
+def weighted_rows(table: Table, y: Any, weights: NDArray[np.float64] | None) -> Rows:
+    """Leave out the rows of weight zero."""
     if weights is None or weights.all():
         return table, y, weights
-    kept = np.flatnonzero(weights)
-    table = as_table(_safe_indexing(X, kept), estimator)
-    y = None if y is None else _safe_indexing(y, kept)
-    return table, y, weights[kept]
+    return _take(np.flatnonzero(weights), table, y, weights)
+
+
+def labelled_rows(table: Table, y: Any, weights: NDArray[np.float64] | None) -> Rows:
+    """Leave out the rows without a label, with a warning.
+
+    Labels are as ``as_label_column`` makes them, one for each row of the table.
+    """
+    has_label = as_series(y).factor().indices >= 0
+    n_missing = int(np.count_nonzero(~has_label))
+    if not n_missing:
+        return table, y, weights
+    if n_missing == table.n_rows:
+        raise TableError("Every label is missing: no row is left to learn from.")
+    warn_user(
+        f"{n_missing} of {table.n_rows} rows have no target and are left out.",
+        UserWarning,
+    )
+    table, y, weights = _take(np.flatnonzero(has_label), table, y, weights)
+    # Checked again: the weights that are left may all be zero.
+    return table, y, check_weights(weights, table.n_rows)
+
+
+def _take(
+    rows: NDArray[np.int64], table: Table, y: Any, weights: NDArray[np.float64] | None
+) -> Rows:
+    """Return some rows of a table with their labels and weights."""
+    if isinstance(y, np.ndarray):
+        y = y[rows]
+    elif y is not None:
+        y = nw.from_native(y, series_only=True)[rows].to_native()
+    return table.take(rows), y, None if weights is None else weights[rows]
 
 
 def _as_classes(ordered: list[Any], values: Any, column: Column) -> NDArray[Any]:
