@@ -18,9 +18,9 @@ from steelyard.displays._style import (
     text_width,
 )
 from steelyard.exceptions import ParameterError
+from steelyard.explain.evidence import evidence_of
 from steelyard.explain.local import LocalExplanation
 from steelyard.explain.overall import GlobalExplanation, explain_global
-from steelyard.explain.parts import evidence_of
 from steelyard.explain.tables import AttributeTable
 
 __all__ = ["NomogramDisplay"]

@@ -7,7 +7,8 @@ from typing import Any
 
 from steelyard.displays._base import Display
 from steelyard.displays._style import AGAINST, FOR, INK, PALE, bare, label
-from steelyard.explain.local import Evidence, LocalExplanation, explain_local
+from steelyard.explain.evidence import Evidence
+from steelyard.explain.local import LocalExplanation, explain_local
 
 __all__ = ["WaterfallDisplay"]
 

@@ -1,14 +1,10 @@
 """Why a model says what it says: contributions, value tables, intervals, a web page."""
 
 from steelyard.explain.counterfactual import Change, Counterfactual
+from steelyard.explain.evidence import Evidence, EvidenceItem
 from steelyard.explain.intervals import WeightIntervals, explain_weights
 from steelyard.explain.laplace import EvidenceIntervals
-from steelyard.explain.local import (
-    Evidence,
-    EvidenceItem,
-    LocalExplanation,
-    explain_local,
-)
+from steelyard.explain.local import LocalExplanation, explain_local
 from steelyard.explain.overall import GlobalExplanation, explain_global
 from steelyard.explain.page import to_html
 from steelyard.explain.tables import AttributeTable

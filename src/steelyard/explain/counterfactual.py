@@ -19,9 +19,6 @@ from steelyard.explain.views import (
     typical_numbers,
     views_of,
 )
-from steelyard.model.combined import BoostedModel
-from steelyard.model.table_model import NBModel
-from steelyard.proba.gaussian import GaussianTable
 from steelyard.table.schema import TableSchema
 
 __all__ = ["Change", "Counterfactual", "counterfactual"]
@@ -231,17 +228,13 @@ def _column_numbers(
 
 
 def _numbers_to_try(model: Any, g: int, step: float) -> NDArray[np.float64]:
-    """Numbers of a Gaussian attribute, from the first table that the model has."""
-    if hasattr(model, "numbers"):
-        known = model.numbers[g][~np.isnan(model.numbers[g])]
-        return (
-            np.unique(np.quantile(known, np.linspace(0, 1, 61)))
-            if len(known)
-            else known
-        )
-    while not isinstance(getattr(model, "gaussian", None), GaussianTable):
-        model = model.shared if hasattr(model, "shared") else model.models[0]
-    return gaussian_points(model.gaussian.only(g), step)
+    """Numbers of a Gaussian attribute, from a density or from training rows."""
+    plain = model.first_sum()
+    if plain is not None:
+        return gaussian_points(plain.gaussian.only(g), step)
+    known = model.numbers[g][~np.isnan(model.numbers[g])]
+    shares = np.linspace(0, 1, 61)
+    return np.unique(np.quantile(known, shares)) if len(known) else known
 
 
 class _Search:
@@ -290,9 +283,10 @@ def _margins(model: Any, cells: Cells, target: int) -> _Margins:
     """
     codes = cells.encoded()
     guide = np.zeros(codes.n_rows)
-    if isinstance(model, BoostedModel):
-        for vote, voter in zip(model.votes, model.models, strict=True):
-            guide += vote * np.nan_to_num(_gaps(voter.log_proba(codes), target))
+    if model.kind == "votes":
+        for voter in model.parts():
+            gaps = _gaps(voter.model.log_proba(codes), target)
+            guide += voter.share * np.nan_to_num(gaps)
     return _gaps(model.log_proba(codes), target), guide
 
 
@@ -359,7 +353,7 @@ def _least_changes(
     Against a single rival the largest gains in order are best; the hardest rival needs
     as many, and so do all together.
     """
-    if not isinstance(model, NBModel):
+    if not model.is_sum:
         return None
     schema = row.schema
     now = add_views(model.contributions(row.encoded())[0], schema, axis=0)

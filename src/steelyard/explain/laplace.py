@@ -14,7 +14,7 @@ from steelyard.classifiers.base import BaseNB
 from steelyard.classifiers.shrinkage import ShrinkageNB
 from steelyard.classifiers.weighted import WeightedNB
 from steelyard.exceptions import ParameterError
-from steelyard.explain.parts import evidence_of
+from steelyard.explain.evidence import evidence_of
 from steelyard.explain.views import add_views, column_labels
 from steelyard.fitting.problem import Problem
 from steelyard.losses import DevianceLoss
@@ -175,7 +175,7 @@ def evidence_intervals(
             f"Intervals of {codes.n_rows} rows need {size:,} numbers, too many. Ask "
             "for fewer rows at a time."
         )
-    scale = float(getattr(clf.model_, "link_scale", 1.0))
+    scale = float(clf.model_.link_scale)
     units = np.array(
         [_parts_of_rows(problem, clf, unit, codes) for unit in np.eye(len(weights))]
     )

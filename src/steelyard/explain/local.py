@@ -2,92 +2,39 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard._common.text import as_plain, bar, signed, text_table
+from steelyard._common.text import as_plain
 from steelyard.classifiers.base import BaseNB
-from steelyard.classifiers.lazy import LazyModel
 from steelyard.exceptions import ParameterError
 from steelyard.explain.cells import Cells, describe_cells
 from steelyard.explain.counterfactual import Counterfactual, counterfactual
-from steelyard.explain.neighbours import Neighbours, query_model
-from steelyard.explain.parts import ModelKind, kind_of, note_of, one, parts_of
+from steelyard.explain.evidence import Evidence, EvidenceItem
+from steelyard.explain.neighbours import Neighbours, neighbours_of
+from steelyard.explain.parts import (
+    ExplainedPart,
+    ModelKind,
+    kind_of,
+    model_of,
+    position_of,
+)
 from steelyard.explain.views import add_views, column_labels, views_of
-from steelyard.model.table_model import NBModel
+from steelyard.model.base import Model
 from steelyard.table.frames import as_table
 
-__all__ = ["Evidence", "EvidenceItem", "LocalExplanation", "LocalPart", "explain_local"]
+__all__ = ["LocalExplanation", "explain_local"]
 
-
-@dataclass(frozen=True)
-class EvidenceItem:
-    """What one attribute of a row says for one class against another."""
-
-    attribute: str
-    value: str
-    amount: float
-    """In log-odds; positive speaks for the class."""
-
-    missing: bool
-
-
-@dataclass(frozen=True, repr=False)
-class Evidence:
-    """Two classes of one row compared: the prior and all items add up to log-odds."""
-
-    target: str
-    against: str
-    probability: float
-    """Posterior probability of the target."""
-
-    prior: float
-    items: tuple[EvidenceItem, ...]
-    """By falling size."""
-
-    @property
-    def total(self) -> float:
-        """Log-odds of the target against the other class."""
-        return math.fsum([self.prior, *(item.amount for item in self.items)])
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data, for JSON."""
-        items = [vars(item) for item in self.items]
-        return as_plain({**vars(self), "items": items, "total": self.total})
-
-    def __repr__(self) -> str:
-        """Lay the evidence out as text with bars."""
-        amounts = [self.prior, *(item.amount for item in self.items)]
-        largest = max((abs(a) for a in amounts if math.isfinite(a)), default=0.0)
-        lines = [["prior", "", signed(self.prior), bar(self.prior, largest)]]
-        for item in self.items:
-            shown = bar(item.amount, largest)
-            lines.append([item.attribute, item.value, signed(item.amount), shown])
-        lines.append(["sum", "", signed(self.total), ""])
-        title = (
-            f"{self.target} (probability {self.probability:.4g}) against "
-            f"{self.against}: evidence in log-odds"
-        )
-        headers = ["attribute", "value", "evidence", ""]
-        return f"{title}\n{text_table(headers, lines, [False, False, True, False])}"
-
-
-@dataclass(frozen=True)
-class LocalPart:
-    """One of the models behind a prediction, with its explanation."""
-
-    name: str
-    share: float
-    explanation: LocalExplanation
+# How many rows, and parts of a model, are shown as text.
+_MAX_ROWS, _MAX_PARTS = 3, 10
 
 
 @dataclass(frozen=True, repr=False)
 class LocalExplanation:
-    r"""Predictions for some rows, taken apart.
+    r"""Predictions for some rows, decomposed.
 
     For a model that is one sum,
 
@@ -123,7 +70,7 @@ class LocalExplanation:
         What ``predict_proba`` returns.
     predicted : ndarray of shape (n,)
         What ``predict`` returns.
-    parts : tuple of LocalPart
+    parts : tuple of ExplainedPart
         Halves, pairs or voters, each with an explanation of its own.
     neighbours : tuple of Neighbours
         The training rows behind each row's model, for lazy classifiers.
@@ -137,16 +84,16 @@ class LocalExplanation:
     missing: NDArray[np.bool_]
     base: NDArray[np.float64] | None
     contributions: NDArray[np.float64] | None
+    view_names: list[str]
+    view_contributions: NDArray[np.float64] | None
     scores: NDArray[np.float64] | None
     probabilities: NDArray[np.float64]
     predicted: NDArray[Any]
     link_scale: float
-    view_names: list[str]
-    view_contributions: NDArray[np.float64] | None
-    parts: tuple[LocalPart, ...]
+    parts: tuple[ExplainedPart, ...]
     neighbours: tuple[Neighbours, ...]
-    model: Any = field(repr=False)
-    cells: Cells = field(repr=False)
+    model: Model
+    cells: Cells
 
     def __len__(self) -> int:
         """Count the rows."""
@@ -187,23 +134,24 @@ class LocalExplanation:
             )
         first, second = self._two(row, target, against)
         names, values, missing = self.attributes, self.values[row], self.missing[row]
-        parts = self.contributions[row] * self.link_scale
+        added = self.contributions[row]
         if views and self.view_contributions is not None:
-            columns = self.cells.schema.columns
-            names, missing = self.view_names, missing[columns]
-            values = self._view_values(row)
-            parts = self.view_contributions[row] * self.link_scale
-        amounts = parts[:, first] - parts[:, second]
-        base = self.base[row] * self.link_scale
-        order = np.argsort(-np.abs(amounts), kind="stable")
+            names, values = self.view_names, self._view_values(row)
+            missing = missing[self.cells.schema.columns]
+            added = self.view_contributions[row]
+        log_odds = [
+            terms[..., first] - terms[..., second]
+            for terms in (self.base[row] * self.link_scale, added * self.link_scale)
+        ]
+        prior, amounts = float(log_odds[0]), log_odds[1]
         return Evidence(
             str(self.classes[first]),
             str(self.classes[second]),
             float(self.probabilities[row, first]),
-            float(base[first] - base[second]),
+            prior,
             tuple(
                 EvidenceItem(names[j], values[j], float(amounts[j]), bool(missing[j]))
-                for j in order
+                for j in np.argsort(-np.abs(amounts), kind="stable")
             ),
         )
 
@@ -233,7 +181,7 @@ class LocalExplanation:
             The changes, by falling effect, and the probabilities after them.
         """
         self._check_row(row)
-        chosen = None if target is None else self._position(target)
+        chosen = None if target is None else position_of(target, self.classes)
         unknown = [name for name in fixed if name not in self.attributes]
         if unknown:
             raise ParameterError(
@@ -271,63 +219,39 @@ class LocalExplanation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, for JSON."""
-        return as_plain(
-            {
-                "kind": self.kind,
-                "note": self.note,
-                "classes": self.classes,
-                "attributes": self.attributes,
-                "values": self.values,
-                "missing": self.missing,
-                "base": self.base,
-                "contributions": self.contributions,
-                "view_names": self.view_names,
-                "view_contributions": self.view_contributions,
-                "scores": self.scores,
-                "probabilities": self.probabilities,
-                "predicted": self.predicted,
-                "link_scale": self.link_scale,
-                "parts": [
-                    {
-                        "name": part.name,
-                        "share": part.share,
-                        **part.explanation.to_dict(),
-                    }
-                    for part in self.parts
-                ],
-                "neighbours": [found.to_dict() for found in self.neighbours],
-            }
-        )
+        plain = dict(vars(self))
+        del plain["model"], plain["cells"]
+        for name in ("parts", "neighbours"):
+            plain[name] = [entry.to_dict() for entry in plain[name]]
+        return as_plain(plain)
 
     def __repr__(self) -> str:
         """Show up to three rows as text."""
         lines = [self.note] if self.kind != "sum" else []
-        for row in range(min(len(self), 3)):
+        for row in range(min(len(self), _MAX_ROWS)):
             lines.append(f"\nrow {row}: {self._prediction(row)}")
             if self.contributions is not None:
                 lines.append(repr(self.evidence(row)))
             if self.neighbours:
                 lines.append(repr(self.neighbours[row]))
-            for part in self.parts[:10]:
-                own = part.explanation
-                lines.append(
-                    f"  {part.name} (share {part.share:.3f}): {own._prediction(row)}"
-                )
-            if len(self.parts) > 10:
-                lines.append(f"  … and {len(self.parts) - 10} more")
-        if len(self) > 3:
-            lines.append(f"\n… and {len(self) - 3} more rows")
+            for part in self.parts[:_MAX_PARTS]:
+                shown = part.explanation._prediction(row)
+                lines.append(f"  {part.name} (share {part.share:.3f}): {shown}")
+            if len(self.parts) > _MAX_PARTS:
+                lines.append(f"  … and {len(self.parts) - _MAX_PARTS} more")
+        if len(self) > _MAX_ROWS:
+            lines.append(f"\n… and {len(self) - _MAX_ROWS} more rows")
         return "\n".join(lines).strip("\n")
 
     def _view_values(self, row: int) -> list[str]:
         """Name what each view sees: an interval, or the cell itself."""
-        out = []
         views = views_of(self.cells.schema)
-        for k, column in enumerate(self.cells.schema.columns):
-            own = self.values[row][column]
-            several = len(views[column]) > 1 and not self.missing[row, column]
-            out.append(self.cells.label(row, k) if several else own)
-        return out
+        return [
+            self.cells.label(row, k)
+            if len(views[column]) > 1 and not self.missing[row, column]
+            else self.values[row][column]
+            for k, column in enumerate(self.cells.schema.columns)
+        ]
 
     def _prediction(self, row: int) -> str:
         best = int(np.argmax(self.probabilities[row]))
@@ -336,9 +260,9 @@ class LocalExplanation:
 
     def _two(self, row: int, target: Any, against: Any) -> tuple[int, int]:
         order = np.argsort(-self.probabilities[row], kind="stable").tolist()
-        second = None if against is None else self._position(against)
+        second = None if against is None else position_of(against, self.classes)
         if target is not None:
-            first = self._position(target)
+            first = position_of(target, self.classes)
         else:
             first = next(c for c in order if c != second)
         if second is None:
@@ -349,19 +273,13 @@ class LocalExplanation:
             )
         return first, second
 
-    def _position(self, label: Any) -> int:
-        known = self.classes.tolist()
-        if label not in known:
-            raise ParameterError(f"{label!r} is not among the classes {known}.")
-        return known.index(label)
-
     def _check_row(self, row: int) -> None:
         if not -len(self) <= row < len(self):
             raise ParameterError(f"There is no row {row}: {len(self)} were explained.")
 
 
 def explain_local(clf: BaseNB, X: Any) -> LocalExplanation:
-    """Take the predictions for some rows apart.
+    """Decompose the predictions for some rows.
 
     Parameters
     ----------
@@ -397,11 +315,11 @@ def explain_local(clf: BaseNB, X: Any) -> LocalExplanation:
     cells = Cells.of(codes)
     columns = clf.encoder_.match(as_table(X, clf))
     values, missing = describe_cells(cells, columns)
-    return _explain(one(clf.model_), cells, values, missing, clf.n_jobs)
+    return _explain(model_of(clf), cells, values, missing, clf.n_jobs)
 
 
 def _explain(
-    model: Any,
+    model: Model,
     cells: Cells,
     values: list[list[str]],
     missing: NDArray[np.bool_],
@@ -409,54 +327,35 @@ def _explain(
 ) -> LocalExplanation:
     codes, schema = cells.encoded(), cells.schema
     base = contributions = scores = by_view = None
-    neighbours: tuple[Neighbours, ...] = ()
-    if isinstance(model, NBModel):
-        by_view = model.contributions(codes)
-        base = np.tile(model.log_prior, (codes.n_rows, 1))
-    elif isinstance(model, LazyModel):
-        base, by_view, neighbours = _explain_queries(model, cells)
-    if by_view is not None and base is not None:
+    terms = model.terms(codes)
+    if terms is not None:
+        base, by_view = terms
         contributions = add_views(by_view, schema, axis=1)
         scores = base + contributions.sum(axis=1)
     return LocalExplanation(
         kind_of(model),
-        note_of(model),
+        model.note(),
         model.classes,
         column_labels(schema),
         values,
         missing,
         base,
         contributions,
+        schema.labels(),
+        by_view,
         scores,
         model.proba(codes, n_jobs),
         model.predict(codes, n_jobs),
-        float(getattr(model, "link_scale", 1.0)),
-        schema.labels(),
-        by_view,
+        float(model.link_scale),
         tuple(
-            LocalPart(
+            ExplainedPart(
                 part.name,
                 part.share,
                 _explain(part.model, cells, values, missing, n_jobs),
             )
-            for part in parts_of(model)
+            for part in model.parts()
         ),
-        neighbours,
+        neighbours_of(model, codes),
         model,
         cells,
     )
-
-
-def _explain_queries(model: LazyModel, cells: Cells) -> tuple[Any, Any, Any]:
-    """Make each query's own model, and take it apart."""
-    n, d = cells.codes.shape
-    base = np.empty((n, len(model.classes)))
-    contributions = np.empty((n, d, len(model.classes)))
-    neighbours = []
-    for i in range(n):
-        query = cells.row(i)
-        own, found = query_model(model, query)
-        base[i] = own.log_prior
-        contributions[i] = own.contributions(query.encoded())[0]
-        neighbours.append(found)
-    return base, contributions, tuple(neighbours)

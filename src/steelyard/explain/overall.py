@@ -7,26 +7,22 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from steelyard._common.text import as_plain, bar, text_table
 from steelyard.classifiers.base import BaseNB
 from steelyard.exceptions import ParameterError
+from steelyard.explain.evidence import evidence_of
 from steelyard.explain.local import LocalExplanation, explain_local
-from steelyard.explain.parts import (
-    ModelKind,
-    evidence_of,
-    kind_of,
-    note_of,
-    one,
-    parts_of,
-)
+from steelyard.explain.parts import ExplainedPart, ModelKind, kind_of, model_of
 from steelyard.explain.tables import AttributeTable, column_tables, value_tables
 from steelyard.explain.views import column_labels, views_of
-from steelyard.model.table_model import NBModel
+from steelyard.model.base import Model, Part
 from steelyard.proba.counts import Counts
 
-__all__ = ["GlobalExplanation", "GlobalPart", "explain_global", "learned_weights"]
+__all__ = ["GlobalExplanation", "explain_global", "learned_weights"]
+
+# How many parts are shown as text.
+_MAX_PARTS = 20
 
 _WEIGHTS = (
     "attribute_weights_",
@@ -37,15 +33,6 @@ _WEIGHTS = (
     "value_effects_",
     "intercept_",
 )
-
-
-@dataclass(frozen=True)
-class GlobalPart:
-    """One of the models that a model is made of, with its explanation."""
-
-    name: str
-    share: float
-    explanation: GlobalExplanation
 
 
 @dataclass(frozen=True, repr=False)
@@ -89,7 +76,7 @@ class GlobalExplanation:
         What the importance was taken over.
     weights : dict
         Learned weights by the names of the fitted attributes.
-    parts : tuple of GlobalPart
+    parts : tuple of ExplainedPart
         Halves, pairs or voters, each with an explanation of its own.
     """
 
@@ -100,15 +87,15 @@ class GlobalExplanation:
     attributes: list[str]
     base: NDArray[np.float64] | None
     link_scale: float
-    tables: list[AttributeTable]
     importance: NDArray[np.float64] | None
     class_importance: NDArray[np.float64] | None
     source: str
     weights: dict[str, Any]
     view_names: list[str]
+    tables: list[AttributeTable]
+    parts: tuple[ExplainedPart, ...]
     views: list[list[int]]
     view_tables: list[AttributeTable]
-    parts: tuple[GlobalPart, ...]
 
     def table(self, attribute: str | int) -> AttributeTable:
         """Return the value table of one attribute, by name or position.
@@ -164,66 +151,48 @@ class GlobalExplanation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, for JSON."""
-        return as_plain(
-            {
-                "method": self.method,
-                "kind": self.kind,
-                "note": self.note,
-                "classes": self.classes,
-                "attributes": self.attributes,
-                "base": self.base,
-                "link_scale": self.link_scale,
-                "importance": self.importance,
-                "class_importance": self.class_importance,
-                "source": self.source,
-                "weights": self.weights,
-                "view_names": self.view_names,
-                "tables": [table.to_dict() for table in self.tables],
-                "parts": [
-                    {
-                        "name": part.name,
-                        "share": part.share,
-                        **part.explanation.to_dict(),
-                    }
-                    for part in self.parts
-                ],
-            }
-        )
+        plain = dict(vars(self))
+        del plain["views"], plain["view_tables"]
+        for name in ("tables", "parts"):
+            plain[name] = [entry.to_dict() for entry in plain[name]]
+        return as_plain(plain)
 
     def __repr__(self) -> str:
         """List the attributes by importance, and the parts."""
         k, d = len(self.classes), len(self.attributes)
         lines = [f"{self.method}: {d} attributes, {k} classes", self.note]
-        weights = self.weights.get("attribute_weights_")
-        if weights is not None and np.shape(weights) != (len(self.view_names),):
-            weights = None
-        headers, numeric = ["attribute"], [False]
-        if weights is not None:
-            headers, numeric = [*headers, "weight"], [*numeric, True]
-        if self.importance is not None:
-            headers, numeric = [*headers, "importance", ""], [*numeric, True, False]
-        rows = []
-        largest = 0.0 if self.importance is None else float(self.importance.max())
-        for j in self.order:
-            line = [self.attributes[j]]
-            if weights is not None:
-                own = [f"{weights[k]:.3f}" for k in self.views[j]]
-                line.append(", ".join(own))
-            if self.importance is not None:
-                amount = float(self.importance[j])
-                line += [f"{amount:.3f}", bar(amount, largest)]
-            rows.append(line)
-        if len(headers) > 1:
+        columns = self._columns()
+        if columns:
+            headers = ["attribute", *columns]
+            names = [self.attributes[j] for j in self.order]
+            rows = list(zip(names, *columns.values(), strict=True))
+            numeric = [False, *(bool(header) for header in columns)]
             lines += ["", text_table(headers, rows, numeric)]
-            if self.importance is not None:
-                lines.append(f"importance: mean absolute evidence over {self.source}")
+        if self.importance is not None:
+            lines.append(f"importance: mean absolute evidence over {self.source}")
         if self.parts:
             lines.append("")
-        for part in self.parts[:20]:
+        for part in self.parts[:_MAX_PARTS]:
             lines.append(f"part: {part.name} (share {part.share:.3f})")
-        if len(self.parts) > 20:
-            lines.append(f"… and {len(self.parts) - 20} more parts")
+        if len(self.parts) > _MAX_PARTS:
+            lines.append(f"… and {len(self.parts) - _MAX_PARTS} more parts")
         return "\n".join(lines)
+
+    def _columns(self) -> dict[str, list[str]]:
+        """Weights and importance of the attributes in order, as texts by header."""
+        columns = {}
+        weights = self.weights.get("attribute_weights_")
+        if weights is not None and np.shape(weights) == (len(self.view_names),):
+            columns["weight"] = [
+                ", ".join(f"{weights[k]:.3f}" for k in self.views[j])
+                for j in self.order
+            ]
+        if self.importance is not None:
+            amounts = self.importance[self.order].tolist()
+            largest = float(self.importance.max())
+            columns["importance"] = [f"{amount:.3f}" for amount in amounts]
+            columns[""] = [bar(amount, largest) for amount in amounts]
+        return columns
 
 
 def explain_global(clf: BaseNB, X: Any = None) -> GlobalExplanation:
@@ -262,16 +231,10 @@ def explain_global(clf: BaseNB, X: Any = None) -> GlobalExplanation:
     sepal width (cm)        1.126  ██████▏
     importance: mean absolute evidence over the training counts
     """
-    check_is_fitted(clf)
-    model = one(clf.model_)
+    model = model_of(clf)
     rows = None if X is None else explain_local(clf, X)
-    return _explain(
-        model,
-        getattr(clf, "counts_", None),
-        type(clf).__name__,
-        learned_weights(clf),
-        rows,
-    )
+    counts = getattr(clf, "counts_", None)
+    return _explain(model, counts, type(clf).__name__, learned_weights(clf), rows)
 
 
 def learned_weights(clf: Any) -> dict[str, Any]:
@@ -280,25 +243,34 @@ def learned_weights(clf: Any) -> dict[str, Any]:
 
 
 def _explain(
-    model: Any,
+    model: Model,
     counts: Counts | None,
     method: str,
     weights: dict[str, Any],
     rows: LocalExplanation | None,
 ) -> GlobalExplanation:
-    is_sum = isinstance(model, NBModel)
-    by_view = value_tables(model, counts) if is_sum else []
-    tables = column_tables(model, counts, by_view) if is_sum else []
-    parts = _parts(model, counts, method, rows)
-    by_class, source = None, "the given rows"
-    if rows is not None and rows.contributions is not None:
-        by_row = np.abs(evidence_of(rows.contributions)) * rows.link_scale
-        by_class = by_row.mean(axis=0)
-    elif tables and all(table.importance is not None for table in tables):
-        by_class = np.array([table.importance for table in tables])
+    plain = model.first_sum() if model.is_sum else None
+    by_view = [] if plain is None else value_tables(plain, counts)
+    tables = [] if plain is None else column_tables(plain, counts, by_view)
+    parts = tuple(
+        ExplainedPart(
+            part.name,
+            part.share,
+            _explain(
+                part.model,
+                _counts_of(part, counts),
+                method,
+                {},
+                None if rows is None else rows.parts[k].explanation,
+            ),
+        )
+        for k, part in enumerate(model.parts())
+    )
+    by_class = _importance(tables, rows)
     importance = None if by_class is None else by_class.mean(axis=1)
     if importance is None and parts:
         importance = _mean_of_parts(parts)
+    source = "the given rows"
     if rows is None:
         source = "the training counts"
         if len(model.schema.gaussian):
@@ -306,52 +278,52 @@ def _explain(
     return GlobalExplanation(
         method,
         kind_of(model),
-        note_of(model),
+        model.note(),
         model.classes,
         column_labels(model.schema),
-        model.log_prior if is_sum else None,
-        float(getattr(model, "link_scale", 1.0)),
-        tables,
+        None if plain is None else plain.log_prior,
+        float(model.link_scale),
         importance,
         by_class,
         source,
         weights,
         model.schema.labels(),
+        tables,
+        parts,
         views_of(model.schema),
         by_view,
-        parts,
     )
 
 
-def _parts(
-    model: Any, counts: Counts | None, method: str, rows: LocalExplanation | None
-) -> tuple[GlobalPart, ...]:
-    pairs = getattr(model, "pairs", None)
-    found = []
-    for k, part in enumerate(parts_of(model)):
-        own_counts = counts
-        if counts is not None and pairs is not None:
-            own_counts = _counts_of_pair(counts, pairs[k])
-        own_rows = None if rows is None else rows.parts[k].explanation
-        explanation = _explain(part.model, own_counts, method, {}, own_rows)
-        found.append(GlobalPart(part.name, part.share, explanation))
-    return tuple(found)
+def _importance(
+    tables: list[AttributeTable], rows: LocalExplanation | None
+) -> NDArray[np.float64] | None:
+    """Mean absolute evidence by attribute and class: of rows, or of value tables."""
+    if rows is not None and rows.contributions is not None:
+        by_row = np.abs(evidence_of(rows.contributions)) * rows.link_scale
+        return np.asarray(by_row.mean(axis=0))
+    if tables and all(table.importance is not None for table in tables):
+        return np.array([table.importance for table in tables])
+    return None
 
 
-def _counts_of_pair(counts: Counts, pair: tuple[int, int]) -> Counts:
-    """Return the counts of the rows of two classes."""
-    own = list(pair)
+def _counts_of(part: Part, counts: Counts | None) -> Counts | None:
+    """Return the counts of the rows of a part's classes."""
+    if counts is None or len(part.classes) == len(counts.by_class):
+        return counts
+    chosen = list(part.classes)
     moments = type(counts.moments)(
-        counts.moments.weight[:, own],
-        counts.moments.mean[:, own],
-        counts.moments.squares[:, own],
+        counts.moments.weight[:, chosen],
+        counts.moments.mean[:, chosen],
+        counts.moments.squares[:, chosen],
     )
-    return Counts(counts.schema, counts.by_class[own], counts.by_code[:, own], moments)
+    by_class, by_code = counts.by_class[chosen], counts.by_code[:, chosen]
+    return Counts(counts.schema, by_class, by_code, moments)
 
 
-def _mean_of_parts(parts: tuple[GlobalPart, ...]) -> NDArray[np.float64] | None:
-    found = [part.explanation.importance for part in parts]
-    if any(importance is None for importance in found):
+def _mean_of_parts(parts: tuple[ExplainedPart, ...]) -> NDArray[np.float64] | None:
+    by_part = [part.explanation.importance for part in parts]
+    if any(importance is None for importance in by_part):
         return None
     shares = np.array([part.share for part in parts])
-    return np.asarray(np.average(np.array(found), axis=0, weights=shares))
+    return np.asarray(np.average(np.array(by_part), axis=0, weights=shares))

@@ -12,18 +12,22 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from steelyard.classifiers.base import BaseNB
 from steelyard.exceptions import ParameterError
 from steelyard.explain.overall import explain_global
-from steelyard.explain.parts import kind_of, note_of, one, parts_of
+from steelyard.explain.parts import model_of
+from steelyard.explain.tables import density_range
 from steelyard.explain.views import column_labels, views_of
+from steelyard.model.base import Model
 from steelyard.model.table_model import NBModel
 from steelyard.persistence.files import _replace_file
 from steelyard.table.schema import FeatureSchema
 
 __all__ = ["page_data", "to_html"]
+
+# Kinds of models whose posterior the page's script computes.
+_KINDS = ("sum", "mixture", "pairs")
 
 
 def to_html(clf: BaseNB, path: str | PathLike[str], title: str | None = None) -> None:
@@ -84,26 +88,23 @@ def page_data(clf: BaseNB) -> dict[str, Any]:
     dict
         Plain data for JSON.
     """
-    check_is_fitted(clf)
-    model = one(clf.model_)
-    kind = kind_of(model)
-    if kind in ("vote", "neighbours"):
+    model = model_of(clf)
+    if model.kind not in _KINDS:
         raise ParameterError(
-            f"{type(clf).__name__} cannot become a page. {note_of(model)} Use "
+            f"{type(clf).__name__} cannot become a page. {model.note()} Use "
             "explain_local(X) for single rows, or a classifier that a page can hold, "
             "such as NaiveBayes, WeightedNB or RegularizedNB."
         )
     schema = model.schema
     ranges = _ranges(model)
-    order = explain_global(clf).order.tolist()
     names = column_labels(schema)
     return {
-        "note": note_of(model),
+        "note": model.note(),
         "classes": [str(c) for c in model.classes.tolist()],
-        "order": order,
+        "order": explain_global(clf).order.tolist(),
         "attributes": [
-            _column([schema.features[k] for k in views], names[j], ranges[j])
-            for j, views in enumerate(views_of(schema))
+            _column([schema.features[k] for k in views], name, limits)
+            for views, name, limits in zip(views_of(schema), names, ranges, strict=True)
         ],
         "model": _node(model, list(range(len(model.classes)))),
     }
@@ -146,32 +147,29 @@ def _attribute(
     return out
 
 
-def _ranges(model: Any) -> list[tuple[float, float] | None]:
+def _ranges(model: Model) -> list[tuple[float, float] | None]:
     """Where the slider of each numeric attribute begins and ends."""
-    plain = model
-    while not isinstance(plain, NBModel):
-        plain = parts_of(plain)[0].model
-    gaussian = plain.schema.gaussian.tolist()
+    plain = model.first_sum()
+    assert plain is not None
     schema = plain.schema
+    gaussian = schema.gaussian.tolist()
     out: list[tuple[float, float] | None] = []
     for views in views_of(schema):
         if schema.features[views[0]].kind == "categorical":
             out.append(None)
             continue
-        densities = [_density_range(plain, j) for j in views if j in gaussian]
+        densities = [
+            density_range(plain.gaussian.only(gaussian.index(j)))
+            for j in views
+            if j in gaussian
+        ]
         edges = np.array([e for j in views for e in schema.features[j].edges])
         low, high = _bin_range(edges)
         if densities:
-            low = min([*edges.tolist(), *(own[0] for own in densities)])
-            high = max([*edges.tolist(), *(own[1] for own in densities)])
+            low = min([*edges.tolist(), *(limits[0] for limits in densities)])
+            high = max([*edges.tolist(), *(limits[1] for limits in densities)])
         out.append((low, high) if math.isfinite(high - low) else (-1e308, 1e308))
     return out
-
-
-def _density_range(model: NBModel, j: int) -> tuple[float, float]:
-    own = model.gaussian.only(model.schema.gaussian.tolist().index(j))
-    low = float((own.mean - 3.0 * own.deviation).min())
-    return low, float((own.mean + 3.0 * own.deviation).max())
 
 
 def _bin_range(edges: NDArray[np.float64]) -> tuple[float, float]:
@@ -183,18 +181,18 @@ def _bin_range(edges: NDArray[np.float64]) -> tuple[float, float]:
 
 def _node(model: Any, positions: list[int]) -> dict[str, Any]:
     """Return a model as plain data: a sum, or a rule and its parts."""
-    if isinstance(model, NBModel):
+    if model.is_sum:
         return _leaf(model, positions)
-    parts = parts_of(model)
-    places = [positions] * len(parts)
-    if kind_of(model) == "pairs":
-        places = [[positions[a], positions[b]] for a, b in model.pairs]
     return {
-        "kind": kind_of(model),
+        "kind": model.kind,
         "classes": positions,
         "parts": [
-            {"name": part.name, "share": part.share, **_node(part.model, own)}
-            for part, own in zip(parts, places, strict=True)
+            {
+                "name": part.name,
+                "share": part.share,
+                **_node(part.model, [positions[c] for c in part.classes]),
+            }
+            for part in model.parts()
         ],
     }
 
@@ -202,8 +200,8 @@ def _node(model: Any, positions: list[int]) -> dict[str, Any]:
 def _leaf(model: NBModel, positions: list[int]) -> dict[str, Any]:
     terms = []
     for views in views_of(model.schema):
-        own = [_term(model, j) for j in views]
-        terms.append(own[0] if len(own) == 1 else {"views": own})
+        by_view = [_term(model, j) for j in views]
+        terms.append(by_view[0] if len(views) == 1 else {"views": by_view})
     return {
         "kind": "sum",
         "classes": positions,
@@ -219,15 +217,15 @@ def _term(model: NBModel, j: int) -> dict[str, Any]:
     schema, offsets = model.schema, model.schema.offsets
     if schema.features[j].is_coded:
         return {"table": model.table[offsets[j] : offsets[j + 1]].tolist()}
-    own = model.gaussian.only(schema.gaussian.tolist().index(j))
-    factors = np.ones_like(own.mean) if own.weight is None else own.weight
+    table = model.gaussian.only(schema.gaussian.tolist().index(j))
+    factors = np.ones_like(table.mean) if table.weight is None else table.weight
     return {
-        "mean": own.mean[0].tolist(),
-        "deviation": own.deviation[0].tolist(),
+        "mean": table.mean[0].tolist(),
+        "deviation": table.deviation[0].tolist(),
         "factor": factors[0].tolist(),
-        "step": float(own.step[0]),
-        "depth": 0.0 if own.depth is None else float(own.depth[0]),
-        "limit": 0.0 if own.limit is None else float(own.limit[0]),
+        "step": float(table.step[0]),
+        "depth": 0.0 if table.depth is None else float(table.depth[0]),
+        "limit": 0.0 if table.limit is None else float(table.limit[0]),
     }
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from steelyard._common.text import as_plain, signed, text_table
-from steelyard.explain.parts import evidence_of
+from steelyard.explain.evidence import evidence_of
 from steelyard.explain.views import (
     column_labels,
     column_scores,
@@ -23,7 +23,13 @@ from steelyard.proba.gaussian import GaussianTable
 from steelyard.table.cells import on_grid
 from steelyard.table.schema import FeatureSchema
 
-__all__ = ["AttributeTable", "column_tables", "gaussian_points", "value_tables"]
+__all__ = [
+    "AttributeTable",
+    "column_tables",
+    "density_range",
+    "gaussian_points",
+    "value_tables",
+]
 
 _POINTS = 61
 _HERMITE = 64
@@ -267,11 +273,15 @@ def _within(
 
 
 def gaussian_points(table: GaussianTable, step: float) -> NDArray[np.float64]:
-    """Return numbers to look at: three deviations around all class means."""
+    """Return numbers to look at, evenly over the range of a density."""
+    low, high = density_range(table)
+    return np.unique(on_grid(np.linspace(low, high, _POINTS), step))
+
+
+def density_range(table: GaussianTable) -> tuple[float, float]:
+    """Return the ends of three deviations around all class means."""
     low = float((table.mean - 3.0 * table.deviation).min())
-    high = float((table.mean + 3.0 * table.deviation).max())
-    points = on_grid(np.linspace(low, high, _POINTS), step)
-    return np.unique(points)
+    return low, float((table.mean + 3.0 * table.deviation).max())
 
 
 def _densities(

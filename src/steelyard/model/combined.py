@@ -4,55 +4,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.kernels import scoring
+from steelyard.model.base import Model, Part
 from steelyard.model.posteriors import softmax
 from steelyard.model.table_model import NBModel
 from steelyard.table.codes import Codes
 from steelyard.table.schema import TableSchema
 
-__all__ = ["FORMS", "BoostedModel", "ByProbability", "MixtureModel", "PairwiseModel"]
+__all__ = ["FORMS", "BoostedModel", "MixtureModel", "PairwiseModel"]
 
 FORMS = ("adaboost-m1", "elkan")
 """Forms of boosting."""
 
 
-class ByProbability:
-    """Predictions of a model that knows posterior probabilities only."""
-
-    classes: NDArray[Any]
-    tie_order: NDArray[np.int64]
-
-    def proba(self, codes: Codes, n_jobs: int | None = None) -> NDArray[np.float64]:
-        """Posterior probabilities, shape (n, K)."""
-        raise NotImplementedError
-
-    def log_proba(self, codes: Codes, n_jobs: int | None = None) -> NDArray[np.float64]:
-        """Log posterior probabilities, shape (n, K)."""
-        with np.errstate(divide="ignore"):
-            return np.log(self.proba(codes, n_jobs))
-
-    def scores(self, codes: Codes, n_jobs: int | None = None) -> NDArray[np.float64]:
-        """Log posterior probabilities: there is no joint probability to speak of."""
-        return self.log_proba(codes, n_jobs)
-
-    def predict(self, codes: Codes, n_jobs: int | None = None) -> NDArray[Any]:
-        """Most probable class of every row; ties go to the larger prior."""
-        return self.classes[self.winners(codes, n_jobs)]
-
-    def winners(self, codes: Codes, n_jobs: int | None = None) -> NDArray[np.int64]:
-        """Position of the most probable class of every row."""
-        order = self.tie_order
-        return order[np.argmax(self.proba(codes, n_jobs)[:, order], axis=1)]
-
-
 @dataclass(frozen=True)
-class MixtureModel(ByProbability):
+class MixtureModel(Model):
     r"""Two naive Bayes posteriors, mixed: :math:`\alpha P^D + (1 - \alpha) P^I`."""
+
+    kind: ClassVar[str] = "mixture"
 
     alpha: float
     specific: NBModel
@@ -62,7 +36,7 @@ class MixtureModel(ByProbability):
     """The half with weights per attribute."""
 
     @property
-    def classes(self) -> NDArray[Any]:  # type: ignore[override]
+    def classes(self) -> NDArray[Any]:
         """Classes, shape (K,)."""
         return self.shared.classes
 
@@ -72,7 +46,7 @@ class MixtureModel(ByProbability):
         return self.shared.schema
 
     @property
-    def tie_order(self) -> NDArray[np.int64]:  # type: ignore[override]
+    def tie_order(self) -> NDArray[np.int64]:
         """Classes by falling prior."""
         return self.shared.tie_order
 
@@ -85,15 +59,31 @@ class MixtureModel(ByProbability):
     def log_proba(self, codes: Codes, n_jobs: int | None = None) -> NDArray[np.float64]:
         """Log posterior probabilities, exact where probabilities underflow."""
         with np.errstate(divide="ignore"):
-            parts = np.log([self.alpha, 1.0 - self.alpha])
+            shares = np.log([self.alpha, 1.0 - self.alpha])
         return np.logaddexp(
-            parts[0] + self.specific.log_proba(codes, n_jobs),
-            parts[1] + self.shared.log_proba(codes, n_jobs),
+            shares[0] + self.specific.log_proba(codes, n_jobs),
+            shares[1] + self.shared.log_proba(codes, n_jobs),
         )
+
+    def note(self) -> str:
+        """Say in a sentence what the model is."""
+        return (
+            "Not one sum: two posteriors are mixed, "
+            f"{self.alpha:.3f} of the class-specific half and "
+            f"{1.0 - self.alpha:.3f} of the shared half. Each half is a sum."
+        )
+
+    def parts(self) -> list[Part]:
+        """Return the two halves."""
+        every = tuple(range(self.n_classes))
+        return [
+            Part("class-specific half", self.alpha, self.specific, every),
+            Part("shared half", 1.0 - self.alpha, self.shared, every),
+        ]
 
 
 @dataclass(frozen=True)
-class PairwiseModel(ByProbability):
+class PairwiseModel(Model):
     r"""One two-class model for each pair of classes.
 
     A class scores the sum of its probabilities against the others,
@@ -103,6 +93,8 @@ class PairwiseModel(ByProbability):
     ----------
     T. Kim, J.-S. Lee (2022), IEEE Access 10, equation 22.
     """
+
+    kind: ClassVar[str] = "pairs"
 
     classes: NDArray[Any]
     pairs: tuple[tuple[int, int], ...]
@@ -115,7 +107,7 @@ class PairwiseModel(ByProbability):
         return self.models[0].schema
 
     @cached_property
-    def tie_order(self) -> NDArray[np.int64]:  # type: ignore[override]
+    def tie_order(self) -> NDArray[np.int64]:
         """Classes by falling prior."""
         return np.argsort(-self.log_prior, kind="stable")
 
@@ -128,9 +120,25 @@ class PairwiseModel(ByProbability):
             out[:, b] += p[:, 1]
         return out / len(self.pairs)
 
+    def note(self) -> str:
+        """Say in a sentence what the model is."""
+        return (
+            f"Not one sum: {len(self.pairs)} models of two classes each; a class "
+            "scores the mean of its probabilities against the others. Each pair is a "
+            "model of its own."
+        )
+
+    def parts(self) -> list[Part]:
+        """Return the model of every pair."""
+        share = 1.0 / len(self.pairs)
+        return [
+            Part(f"{self.classes[a]} or {self.classes[b]}", share, model, (a, b))
+            for (a, b), model in zip(self.pairs, self.models, strict=True)
+        ]
+
 
 @dataclass(frozen=True)
-class BoostedModel(ByProbability):
+class BoostedModel(Model):
     r"""A weighted vote of naive Bayes models.
 
     AdaBoost.M1: :math:`P(c) \propto \exp \sum_{t: \hat y_t = c} a_t`, and a single
@@ -140,12 +148,14 @@ class BoostedModel(ByProbability):
     :math:`r = \sum_t b_t h_t / \sum_t b_t`.
     """
 
+    kind: ClassVar[str] = "votes"
+
     models: tuple[NBModel, ...]
     votes: NDArray[np.float64]
     form: str
 
     @property
-    def classes(self) -> NDArray[Any]:  # type: ignore[override]
+    def classes(self) -> NDArray[Any]:
         """Classes, shape (K,)."""
         return self.models[0].classes
 
@@ -154,8 +164,8 @@ class BoostedModel(ByProbability):
         """Attributes of the table."""
         return self.models[0].schema
 
-    @cached_property
-    def tie_order(self) -> NDArray[np.int64]:  # type: ignore[override]
+    @property
+    def tie_order(self) -> NDArray[np.int64]:
         """Classes by falling prior."""
         return self.models[0].tie_order
 
@@ -191,3 +201,24 @@ class BoostedModel(ByProbability):
             chosen = model.winners(codes, n_jobs)
             scores[np.arange(codes.n_rows), chosen] += vote
         return scores
+
+    def note(self) -> str:
+        """Say in a sentence what the model is."""
+        return (
+            f"Not one sum: {len(self.models)} models vote, each with a weight of its "
+            "own. Each voter is a sum."
+        )
+
+    def parts(self) -> list[Part]:
+        """Return the voters."""
+        every = tuple(range(self.n_classes))
+        return [
+            Part(f"voter {t}", float(vote), voter, every)
+            for t, (vote, voter) in enumerate(
+                zip(self.votes, self.models, strict=True), start=1
+            )
+        ]
+
+    def simplified(self) -> Model:
+        """Return the only voter of a vote of one."""
+        return self.models[0] if len(self.models) == 1 else self

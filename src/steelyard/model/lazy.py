@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 from steelyard._common.threads import run, thread_count
 from steelyard.kernels import lazy as kernels
 from steelyard.kernels import pairs, scoring
-from steelyard.model.combined import ByProbability
+from steelyard.model.base import Model
 from steelyard.model.posteriors import softmax
+from steelyard.model.table_model import NBModel
+from steelyard.proba.gaussian import GaussianTable
 from steelyard.table.codes import Codes
 from steelyard.table.schema import TableSchema
 
@@ -23,18 +25,22 @@ __all__ = ["KERNELS", "LazyModel", "LocalModel", "MatchingModel"]
 KERNELS = ("linear", "epanechnikov", "tricube", "inverse", "gauss", "constant")
 
 # Counts of pairs of codes by class that are kept at the most: 128 MB.
-_MOST_PAIRS = 1 << 24
+_MAX_PAIR_COUNTS = 1 << 24
 
 # Queries that one thread takes at a time.
-_QUERIES = 64
+_QUERIES_PER_BLOCK = 64
+
+_TINY = np.finfo(np.float64).tiny
 
 
 @dataclass(frozen=True)
-class LazyModel(ByProbability):
+class LazyModel(Model):
     """Training rows, and how a query is predicted from them.
 
     Unlike other models this one needs its training rows; it keeps their codes.
     """
+
+    is_lazy: ClassVar[bool] = True
 
     schema: TableSchema
     classes: NDArray[Any]
@@ -57,8 +63,8 @@ class LazyModel(ByProbability):
         out = np.empty((codes.n_rows, len(self.classes)))
         work = self._worker(codes, codes.to_array(), out)
         blocks = [
-            slice(lo, min(lo + _QUERIES, codes.n_rows))
-            for lo in range(0, codes.n_rows, _QUERIES)
+            slice(lo, min(lo + _QUERIES_PER_BLOCK, codes.n_rows))
+            for lo in range(0, codes.n_rows, _QUERIES_PER_BLOCK)
         ]
         for _ in run(work, blocks, thread_count(n_jobs)):
             pass
@@ -78,6 +84,74 @@ class LazyModel(ByProbability):
         """Position of the most probable class of every row."""
         order = self.tie_order
         return order[np.argmax(self.scores(codes, n_jobs)[:, order], axis=1)]
+
+    def note(self) -> str:
+        """Say in a sentence what the model is."""
+        return (
+            f"Not one sum: each query has a model of its own, fitted to {self._rows}. "
+            "For one query that model is a sum."
+        )
+
+    def terms(self, codes: Codes) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Say where the scores of queries start, and what each attribute adds."""
+        queries = [codes.take(np.array([i])) for i in range(codes.n_rows)]
+        models = [self.query_model(query) for query in queries]
+        base = np.empty((codes.n_rows, self.n_classes))
+        added = np.empty((codes.n_rows, len(self.schema), self.n_classes))
+        for i, (model, query) in enumerate(zip(models, queries, strict=True)):
+            base[i], added[i] = model.log_prior, model.contributions(query)[0]
+        return base, added
+
+    def query_model(self, query: Codes) -> NBModel:
+        """Make the model of one query: naive Bayes on weighted training rows."""
+        mass = self.row_weights(query)[1]
+        total = np.bincount(self.y, mass, minlength=self.n_classes).astype(np.float64)
+        log_prior = self.log_prior
+        if not log_prior.size:
+            share = total + self.prior_added
+            with np.errstate(divide="ignore"):
+                log_prior = np.asarray(np.log(share / share.sum()))
+        table, gaussian = self._value_table(mass), self._densities(mass)
+        return NBModel(self.schema, self.classes, log_prior, table, gaussian)
+
+    def row_weights(
+        self, query: Codes
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Distances of the training rows from a query, and what each counts, (n,)."""
+        raise NotImplementedError
+
+    @property
+    def _rows(self) -> str:
+        """Say which training rows a query's model is fitted to."""
+        raise NotImplementedError
+
+    @property
+    def _user_weights(self) -> NDArray[np.float64]:
+        return self.weights if self.weights.size else np.ones(len(self.y))
+
+    def _matches(self, query: Codes) -> NDArray[np.int64]:
+        """Count the known cells that each training row shares with a query."""
+        cells = query.to_array()[0][:, None]
+        return ((self.columns == cells) & (cells != 0)).sum(axis=0)
+
+    def _value_table(self, mass: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Log-probabilities of the values in weighted rows, shape (V, K)."""
+        schema, k = self.schema, self.n_classes
+        table = np.zeros((schema.n_codes, k))
+        for position, j in enumerate(schema.coded.tolist()):
+            n_codes = schema.features[j].n_codes
+            both = self.columns[position].astype(np.int64) * k + self.y
+            counts = np.bincount(both, mass, minlength=n_codes * k).reshape(n_codes, k)
+            added = self.value_added[position]
+            known = counts[1:].sum(axis=0)
+            p = (counts[1:] + added) / (known + (n_codes - 1) * added)
+            first = schema.offsets[j]
+            table[first + 1 : first + n_codes] = np.log(np.maximum(p, _TINY))
+        return table
+
+    def _densities(self, mass: NDArray[np.float64]) -> GaussianTable:
+        """Densities of the numbers in weighted rows."""
+        return GaussianTable.empty(self.n_classes)
 
     def _sizes(self) -> NDArray[np.float64]:
         """Numbers of values of the attributes with codes."""
@@ -99,8 +173,26 @@ class MatchingModel(LazyModel):
     instead of 6 s).
     """
 
+    kind: ClassVar[str] = "matches"
+
     exponents: NDArray[np.float64]
     """Attribute weights, shape (d,)."""
+
+    @property
+    def _rows(self) -> str:
+        return f"all {len(self.y)} training rows, weighted by the cells they share"
+
+    def row_weights(
+        self, query: Codes
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Distances of the training rows from a query, and what each counts, (n,)."""
+        matches = self._matches(query)
+        distance = (len(self.columns) - matches).astype(np.float64)
+        return distance, (1.0 + matches) * self._user_weights
+
+    def _value_table(self, mass: NDArray[np.float64]) -> NDArray[np.float64]:
+        by_code = np.repeat(self.exponents, np.diff(self.schema.offsets))
+        return by_code[:, None] * super()._value_table(mass)
 
     @cached_property
     def _pairs(self) -> tuple[NDArray[Any], ...] | None:
@@ -108,7 +200,7 @@ class MatchingModel(LazyModel):
         widths = [self.schema.features[j].n_codes for j in self.schema.coded]
         offsets = np.concatenate([[0], np.cumsum(widths)]).astype(np.uint64)
         v, k, d = int(offsets[-1]), len(self.classes), len(widths)
-        if v * v * k > _MOST_PAIRS:
+        if v * v * k > _MAX_PAIR_COUNTS:
             return None
         table = np.zeros((v, v, k))
         pairs.count_all_pairs(self.columns, offsets[:-1], self.y, self.weights, table)
@@ -127,37 +219,15 @@ class MatchingModel(LazyModel):
     def _worker(
         self, codes: Codes, queries: NDArray[Any], out: NDArray[np.float64]
     ) -> Callable[[slice], None]:
-        sizes = self._sizes()
-        counted = self._pairs
-
-        def look_up(rows: slice) -> None:
-            assert counted is not None
-            offsets, table, known, singles, known_singles, mass = counted
-            kernels.pair_scores(
-                queries[rows],
-                offsets,
-                table,
-                known,
-                singles,
-                known_singles,
-                mass,
-                self.log_prior,
-                self.value_added,
-                sizes,
-                self.exponents,
-                self.prior_added,
-                out[rows],
-            )
-
-        if counted is not None:
-            return look_up
+        sizes, data = self._sizes(), self._pairs
+        score: Any = kernels.pair_scores
+        if data is None:
+            score, data = kernels.match_scores, (self.columns, self.y, self.weights)
 
         def work(rows: slice) -> None:
-            kernels.match_scores(
+            score(
                 queries[rows],
-                self.columns,
-                self.y,
-                self.weights,
+                *data,
                 self.log_prior,
                 self.value_added,
                 sizes,
@@ -173,6 +243,8 @@ class MatchingModel(LazyModel):
 class LocalModel(LazyModel):
     """The nearest rows of a query count, by a kernel of their distance."""
 
+    kind: ClassVar[str] = "neighbours"
+
     numbers: NDArray[np.float64]
     """Numbers of the Gaussian attributes, shape (g, n)."""
 
@@ -182,6 +254,60 @@ class LocalModel(LazyModel):
     neighbours: int
     kernel: int
     """Position in ``KERNELS``."""
+
+    @property
+    def _rows(self) -> str:
+        return f"its {self.neighbours} nearest of {len(self.y)} training rows"
+
+    def row_weights(
+        self, query: Codes
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Distances of the training rows from a query, and what each counts, (n,)."""
+        squares = (len(self.columns) - self._matches(query)).astype(np.float64)
+        low, span = self._scale
+        for g, number in enumerate(query.number_rows(slice(None))[0]):
+            x = (number - low[g]) / span[g]
+            t = (self.numbers[g] - low[g]) / span[g]
+            # A missing number is as far away as it can be.
+            far = np.maximum(x, 1.0 - x) if not np.isnan(x) else 1.0
+            gap = np.abs(x - t) if not np.isnan(x) else np.maximum(t, 1.0 - t)
+            squares += np.where(np.isnan(t), far, gap) ** 2
+        return np.sqrt(squares), self._kernel_weights(squares)
+
+    def _kernel_weights(self, squares: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Weights of the nearest rows and those tied with the last of them."""
+        user = self._user_weights
+        k = min(self.neighbours, len(squares))
+        radius = np.partition(squares, k - 1)[k - 1]
+        kept = squares <= radius
+        by_kernel = np.zeros(len(squares))
+        by_kernel[kept] = 1.0
+        if radius > 0.0:
+            by_kernel[kept] = [
+                kernels._kernel(self.kernel, s) for s in np.sqrt(squares[kept] / radius)
+            ]
+        mass = by_kernel * user
+        return np.asarray(mass * (user[kept].sum() / mass.sum()))
+
+    def _densities(self, mass: NDArray[np.float64]) -> GaussianTable:
+        """Means and deviations of the weighted rows; all rows where a class has none.
+
+        An attribute without a known number is standard normal in every class.
+        """
+        mean = np.zeros((len(self.numbers), self.n_classes))
+        deviation = np.ones_like(mean)
+        for g, column in enumerate(self.numbers):
+            known = ~np.isnan(column) & (mass > 0.0)
+            for c in range(self.n_classes):
+                in_class = known & (self.y == c)
+                rows = in_class if in_class.any() else known
+                if not rows.any():
+                    continue
+                mean[g, c] = np.average(column[rows], weights=mass[rows])
+                square = (column[rows] - mean[g, c]) ** 2
+                variance = float(np.average(square, weights=mass[rows]))
+                deviation[g, c] = np.sqrt(max(variance, self.floors[g]))
+        return GaussianTable(mean, deviation, np.zeros(len(self.numbers)))
 
     @cached_property
     def _scale(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -205,15 +331,15 @@ class LocalModel(LazyModel):
 
         def work(rows: slice) -> None:
             # A copy: kernels are compiled for arrays of one kind.
-            own = np.zeros((len(out[rows]), 0))
+            numbers = np.zeros((len(out[rows]), 0))
             if codes.n_numbers:
-                own = np.array(codes.number_rows(rows), order="C")
+                numbers = np.array(codes.number_rows(rows), order="C")
             kernels.local_scores(
                 queries[rows],
-                own,
+                numbers,
                 self.columns,
                 self.numbers,
-                (own - low) / span,
+                (numbers - low) / span,
                 scaled,
                 self.y,
                 self.weights,

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.threads import row_blocks, run, thread_count
 from steelyard.kernels import scoring
+from steelyard.model.base import Model
 from steelyard.proba.gaussian import GaussianTable
 from steelyard.table.codes import CodeBlock, Codes
 from steelyard.table.schema import TableSchema
@@ -19,12 +20,15 @@ __all__ = ["NBModel", "spread_table"]
 
 
 @dataclass(frozen=True)
-class NBModel:
+class NBModel(Model):
     r"""A fitted naive Bayes model: schema, classes, and numbers to add up.
 
     .. math:: z_c(x) = b_c + \sum_j T_{j,\,x_j,\,c} + \sum_g \log N(x_g;
         \mu_{gc}, \sigma_{gc}^2)
     """
+
+    kind: ClassVar[str] = "sum"
+    is_sum: ClassVar[bool] = True
 
     schema: TableSchema
     classes: NDArray[Any]
@@ -40,12 +44,6 @@ class NBModel:
     """Densities of the attributes that have no codes."""
 
     link_scale: float = 1.0
-    """Factor on the scores before they are turned into probabilities."""
-
-    @property
-    def n_classes(self) -> int:
-        """Number of classes."""
-        return len(self.classes)
 
     @cached_property
     def tie_order(self) -> NDArray[np.int64]:
@@ -88,8 +86,7 @@ class NBModel:
     ) -> NDArray[np.float64]:
         """Posterior probability of the true class of every row, shape (n,)."""
         if not self._has_odds(codes):
-            proba = self.proba(codes, n_jobs)
-            return proba[np.arange(codes.n_rows), y]
+            return super().true_proba(codes, y, n_jobs)
         chosen = np.empty(codes.n_rows)
 
         def work(codes: Codes, tables: Any, rows: slice, out: Any) -> None:
@@ -99,10 +96,6 @@ class NBModel:
 
         self._by_block(codes, n_jobs, work, self._differences, width=0)
         return chosen
-
-    def predict(self, codes: Codes, n_jobs: int | None = None) -> NDArray[Any]:
-        """Most probable class of every row; ties go to the larger prior."""
-        return self.classes[self.winners(codes, n_jobs)]
 
     def winners(self, codes: Codes, n_jobs: int | None = None) -> NDArray[np.int64]:
         """Position of the most probable class of every row."""
@@ -135,12 +128,24 @@ class NBModel:
             out[:, j] = self.table[offsets[j] + codes.column(j).astype(np.int64)]
         numbers = codes.number_rows(slice(None)) if codes.n_numbers else None
         for g, j in enumerate(self.schema.gaussian.tolist()):
-            one = self.gaussian.only(g)
             assert numbers is not None
-            part = np.zeros((codes.n_rows, self.n_classes))
-            one.add_scores(np.ascontiguousarray(numbers[:, g : g + 1]), part)
-            out[:, j] = part
+            scores = np.zeros((codes.n_rows, self.n_classes))
+            column = np.ascontiguousarray(numbers[:, g : g + 1])
+            self.gaussian.only(g).add_scores(column, scores)
+            out[:, j] = scores
         return out
+
+    def terms(self, codes: Codes) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Say where the scores of rows start, and what each attribute adds."""
+        return np.tile(self.log_prior, (codes.n_rows, 1)), self.contributions(codes)
+
+    def note(self) -> str:
+        """Say in a sentence what the model is."""
+        return "The score of a class is its prior plus one contribution per attribute."
+
+    def first_sum(self) -> NBModel:
+        """Return itself."""
+        return self
 
     # Two classes need one number per code instead of two, and one exponential.
 
@@ -175,10 +180,10 @@ class NBModel:
         tables = [spread_table(block, codes, table) for block in codes.blocks]
         out = np.empty((codes.n_rows, self.n_classes if width is None else width))
 
-        def one(rows: slice) -> None:
+        def work_block(rows: slice) -> None:
             work(codes, tables, rows, out[rows])
 
-        for _ in run(one, row_blocks(codes.n_rows), thread_count(n_jobs)):
+        for _ in run(work_block, row_blocks(codes.n_rows), thread_count(n_jobs)):
             pass
         return out
 

@@ -1,0 +1,85 @@
+"""Evidence: what speaks for one class against another, or against all others."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard._common.text import as_plain, bar, signed, text_table
+
+__all__ = ["Evidence", "EvidenceItem", "evidence_of"]
+
+
+@dataclass(frozen=True)
+class EvidenceItem:
+    """What one attribute of a row says for one class against another."""
+
+    attribute: str
+    value: str
+    amount: float
+    """In log-odds; positive speaks for the class."""
+
+    missing: bool
+
+
+@dataclass(frozen=True, repr=False)
+class Evidence:
+    """Two classes of one row compared: the prior and all items add up to log-odds."""
+
+    target: str
+    against: str
+    probability: float
+    """Posterior probability of the target."""
+
+    prior: float
+    items: tuple[EvidenceItem, ...]
+    """By falling size."""
+
+    @property
+    def total(self) -> float:
+        """Log-odds of the target against the other class."""
+        return math.fsum([self.prior, *(item.amount for item in self.items)])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, for JSON."""
+        items = [vars(item) for item in self.items]
+        return as_plain({**vars(self), "items": items, "total": self.total})
+
+    def __repr__(self) -> str:
+        """Lay the evidence out as text with bars."""
+        amounts = [self.prior, *(item.amount for item in self.items)]
+        largest = max((abs(a) for a in amounts if math.isfinite(a)), default=0.0)
+        names = [("prior", ""), *((item.attribute, item.value) for item in self.items)]
+        lines = [
+            [*name, signed(amount), bar(amount, largest)]
+            for name, amount in zip(names, amounts, strict=True)
+        ]
+        lines.append(["sum", "", signed(self.total), ""])
+        title = (
+            f"{self.target} (probability {self.probability:.4g}) against "
+            f"{self.against}: evidence in log-odds"
+        )
+        headers = ["attribute", "value", "evidence", ""]
+        return f"{title}\n{text_table(headers, lines, [False, False, True, False])}"
+
+
+def evidence_of(contributions: NDArray[np.float64]) -> NDArray[np.float64]:
+    r"""Turn contributions (..., K) into evidence for each class against the others.
+
+    .. math:: e_c = t_c - \frac{1}{K - 1} \sum_{k \ne c} t_k
+
+    With two classes that is the log-odds, with its sign for each class.
+
+    Examples
+    --------
+    >>> evidence_of(np.array([-1.0, -3.0]))
+    array([ 2., -2.])
+    """
+    k = contributions.shape[-1]
+    total = contributions.sum(axis=-1, keepdims=True)
+    with np.errstate(invalid="ignore"):
+        return np.asarray((k * contributions - total) / (k - 1))

@@ -1,0 +1,123 @@
+"""What every fitted model answers: predictions, and questions about itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.table.codes import Codes
+from steelyard.table.schema import TableSchema
+
+if TYPE_CHECKING:
+    from steelyard.model.table_model import NBModel
+
+__all__ = ["Model", "Part"]
+
+
+@dataclass(frozen=True)
+class Part:
+    """One of the models that a model is made of."""
+
+    name: str
+    share: float
+    """Its part in the whole: a factor of a mixture, a vote, one over the pairs."""
+
+    model: Model
+    classes: tuple[int, ...]
+    """Positions of its classes among those of the whole."""
+
+
+class Model:
+    """A fitted model: plain data, with predictions for encoded rows.
+
+    What a model does not override follows from its posterior probabilities.
+    """
+
+    kind: ClassVar[str]
+    """Of which kind it is, in the word that model files use."""
+
+    is_sum: ClassVar[bool] = False
+    """Whether the score of a class is its prior plus one number per attribute."""
+
+    is_lazy: ClassVar[bool] = False
+    """Whether it keeps its training rows and makes a sum for each query."""
+
+    link_scale: float = 1.0
+    """Factor on the scores before they are turned into probabilities."""
+
+    if TYPE_CHECKING:
+        # Fields of some models, properties of others.
+
+        @property
+        def schema(self) -> TableSchema:
+            """Attributes of the table."""
+
+        @property
+        def classes(self) -> NDArray[Any]:
+            """Classes, shape (K,)."""
+
+        @property
+        def tie_order(self) -> NDArray[np.int64]:
+            """Classes by falling prior."""
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.classes)
+
+    def proba(self, codes: Codes, n_jobs: int | None = None) -> NDArray[np.float64]:
+        """Posterior probabilities, shape (n, K)."""
+        raise NotImplementedError
+
+    def log_proba(self, codes: Codes, n_jobs: int | None = None) -> NDArray[np.float64]:
+        """Log posterior probabilities, shape (n, K)."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.proba(codes, n_jobs))
+
+    def scores(self, codes: Codes, n_jobs: int | None = None) -> NDArray[np.float64]:
+        """Joint log-probabilities; log posteriors where a model has no joint ones."""
+        return self.log_proba(codes, n_jobs)
+
+    def true_proba(
+        self, codes: Codes, y: NDArray[np.uint32], n_jobs: int | None = None
+    ) -> NDArray[np.float64]:
+        """Posterior probability of the true class of every row, shape (n,)."""
+        return self.proba(codes, n_jobs)[np.arange(codes.n_rows), y]
+
+    def predict(self, codes: Codes, n_jobs: int | None = None) -> NDArray[Any]:
+        """Most probable class of every row; ties go to the larger prior."""
+        return self.classes[self.winners(codes, n_jobs)]
+
+    def winners(self, codes: Codes, n_jobs: int | None = None) -> NDArray[np.int64]:
+        """Position of the most probable class of every row."""
+        order = self.tie_order
+        return order[np.argmax(self.proba(codes, n_jobs)[:, order], axis=1)]
+
+    def note(self) -> str:
+        """Say in a sentence what the model is."""
+        raise NotImplementedError
+
+    def parts(self) -> list[Part]:
+        """Return the models that it is made of; none for one sum or for queries."""
+        return []
+
+    def simplified(self) -> Model:
+        """Return a model that predicts the same: the only voter of a vote of one."""
+        return self
+
+    def first_sum(self) -> NBModel | None:
+        """Return the first sum that it is made of, None where it is made of none."""
+        parts = self.parts()
+        return parts[0].model.first_sum() if parts else None
+
+    def terms(
+        self, codes: Codes
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+        """Say where the scores of rows start, and what each attribute adds.
+
+        Shapes (n, K) and (n, d, K); None where no row's scores are one sum.
+        """
+        return None
