@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from textwrap import wrap
-from typing import Any, ClassVar, Literal, dataclass_transform
+from typing import Any, ClassVar, Literal, TypeVar, dataclass_transform
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -46,7 +46,10 @@ __all__ = [
     "mapped",
     "number",
     "part",
+    "refusal",
+    "resolve_part",
     "setting",
+    "setting_of",
     "whole",
     "word",
 ]
@@ -125,14 +128,14 @@ def like(text: str, accepts: Callable[[Any], bool], *words: str) -> Check:
     )
 
 
-def listed(item: Check, n_items: int | None = None) -> Check:
+def listed(item: Check, n_items: int | None = None, *, at_least: int = 0) -> Check:
     """Allow a list, tuple or array of what ``item`` allows."""
 
     def accepts(value: Any) -> bool:
         if isinstance(value, (str, bytes, Mapping)) or not np.iterable(value):
             return False
         entries = list(value)
-        right_size = n_items is None or len(entries) == n_items
+        right_size = n_items in (None, len(entries)) and len(entries) >= at_least
         return right_size and all(map(item.accepts, entries))
 
     return Check(f"a list of {item.text}", accepts)
@@ -190,6 +193,9 @@ N_JOBS = like(
 _ANYTHING = Check("anything", lambda value: True)
 
 
+_SAME: Any = object()
+
+
 @dataclass(frozen=True)
 class Setting:
     """One setting of a class."""
@@ -215,6 +221,12 @@ class Learned:
 def setting(*, default: Any, allowed: Check | None = None, about: str = "") -> Any:
     """Declare a setting; what is left out is that of the class above."""
     return Setting(default, allowed, about)
+
+
+def setting_of(part: type[Declared], name: str, *, default: Any = _SAME) -> Any:
+    """Declare a setting that is handed on to a part: it is the part's own."""
+    entry = part._settings[name]
+    return entry if default is _SAME else replace(entry, default=default)
 
 
 def learned(
@@ -335,24 +347,44 @@ def _written_init(cls: type[Declared]) -> Callable[..., None]:
     return __init__
 
 
-@dataclass_transform(kw_only_default=True, field_specifiers=(setting, learned))
+@dataclass_transform(
+    kw_only_default=True, field_specifiers=(setting, setting_of, learned)
+)
 class DeclaredEstimator(Declared):
     """A classifier: settings by keyword only."""
 
     _keyword_only: ClassVar[bool] = True
 
 
-@dataclass_transform(field_specifiers=(setting, learned))
+@dataclass_transform(field_specifiers=(setting, setting_of, learned))
 class DeclaredPart(Declared):
     """A part of a classifier: settings by position or keyword."""
 
 
+Kind = TypeVar("Kind", bound=DeclaredPart)
+
+
 def check_settings(owner: Declared) -> None:
     """Raise a ``ParameterError`` for the first setting that is not allowed."""
-    for name, entry in owner._settings.items():
-        value = getattr(owner, name)
-        if not (entry.allowed or _ANYTHING).accepts(value):
-            raise refusal(owner, name)
+    for name in owner._get_param_names():
+        entry = owner._settings.get(name)
+        if entry is not None and entry.allowed is not None:
+            if not entry.allowed.accepts(getattr(owner, name)):
+                raise refusal(owner, name)
+
+
+def resolve_part(
+    value: Any, kind: type[Kind], words: Mapping[str, type[Kind]], name: str
+) -> Kind:
+    """Return the part that a setting names, or the part itself, checked."""
+    check = part(kind, words)
+    if not check.accepts(value):
+        raise ParameterError(
+            f"The {name!r} parameter must be {check.text}. Got {value!r} instead."
+        )
+    resolved = words[value]() if isinstance(value, str) else value
+    check_settings(resolved)
+    return resolved
 
 
 def refusal(owner: Declared, name: str) -> ParameterError:

@@ -1,60 +1,213 @@
-"""The classifiers: what all of them share, and plain naive Bayes."""
+"""What every classifier shares: one way to fit, predictions, and convenience."""
 
 from __future__ import annotations
 
-from copy import copy
+from collections.abc import Mapping
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from steelyard._common.checks import check_number
-from steelyard.exceptions import ParameterError, TableError
-from steelyard.instances import Task
-from steelyard.model.table_model import NBModel
-from steelyard.model.training import Training, class_factors
+from steelyard._common.settings import (
+    N_JOBS,
+    NONE,
+    Check,
+    DeclaredEstimator,
+    accepted_by,
+    check_settings,
+    learned,
+    like,
+    listed,
+    mapped,
+    number,
+    setting,
+    word,
+)
+from steelyard.fitting.recipe import Recipe, check_views
+from steelyard.fitting.weights import Fit
+from steelyard.model.base import Model
+from steelyard.model.training import Encoding, TrainingSet, encode_training
 from steelyard.proba import resolve_smoothing
 from steelyard.proba.counts import Counts
 from steelyard.proba.estimation import Estimation
 from steelyard.table.codes import Codes
-from steelyard.table.encoder import TableEncoder
-from steelyard.table.frames import Table, as_table
-from steelyard.table.labels import encode_labels, known_labels, training_rows
+from steelyard.table.discretizers import Discretizer
+from steelyard.table.encoder import CARDINALITIES, MISSING, TableEncoder
+from steelyard.table.frames import as_table
 
 if TYPE_CHECKING:
     from steelyard.explain import GlobalExplanation, LocalExplanation
 
-__all__ = ["BaseNB", "NaiveBayes"]
+__all__ = ["COLUMN", "BaseNB", "StandardNB"]
+
+# A name or a position; whether there is such a column, the table will tell.
+COLUMN = Check(
+    "names or positions of columns",
+    lambda value: isinstance(value, (str, int, np.integer, np.bool_)),
+)
 
 
-class BaseNB(ClassifierMixin, BaseEstimator):
-    """What every classifier of the package does alike: encode, predict, save.
+_TREATMENT = Check(
+    "treatment", lambda value: isinstance(value, (str, Discretizer)) and value != ""
+)
+_VIEWS = _TREATMENT | listed(_TREATMENT, at_least=1)
 
-    A subclass learns an ``NBModel`` and stores it as ``model_`` together with
-    ``encoder_`` and ``classes_``; everything here reads only those.
+
+class BaseNB(ClassifierMixin, DeclaredEstimator):
+    """One way to fit, and all that follows from a fitted model.
+
+    A subclass says what is particular to it: settings in its body, ``_recipe`` where
+    they are more than these, and ``_fit``, which turns a recipe and a training set into
+    a ``Fit``. Everything else reads ``model_``, ``encoder_`` and ``classes_`` alone.
     """
 
-    encoder_: TableEncoder
-    model_: Any
-    classes_: NDArray[Any]
+    _models: ClassVar[tuple[str, ...]] = ("sum",)
+    """Kinds of models that a fit may give."""
 
-    # Settings shared by all, declared for the type checker; subclasses' __init__ store
-    # them.
-    categorical_features: Any
-    numeric: Any
-    missing: str
-    cardinality: str
-    smoothing: Any
-    prior: Any
-    variance_floor: float
-    class_weight: Any
-    n_jobs: int | None
+    _dropped_settings: ClassVar[Mapping[str, Any]] = {}
+    """Settings that files of earlier releases have, and what stands for each now."""
 
-    # ------------------------------------------------------------------- predicting
+    categorical_features: Any = setting(
+        default="auto",
+        allowed=like("", listed(COLUMN).accepts, "auto", "all").called(
+            "'auto', 'all', or a list of names or positions of columns"
+        ),
+        about='Which columns hold categories. "auto" takes text, category, enum and '
+        "boolean columns.",
+    )
+    numeric: Any = setting(
+        default="mdl",
+        allowed=(_VIEWS | mapped(COLUMN, _VIEWS)).called(
+            "a treatment such as 'mdl' or 'gaussian', a discretizer, several of them, "
+            "or a mapping from column to these"
+        ),
+        about='Treatment of numeric columns: bins by "mdl", "mdl-better", "kononenko", '
+        '"equal-width", "equal-width-merged", "equal-frequency" or a discretizer; '
+        'densities by "gaussian" or "gaussian-weka"; or a mapping from column to one '
+        "of these. Several are several views of each numeric column.",
+    )
+    smoothing: Any = setting(
+        default="m-estimate",
+        allowed=accepted_by(
+            resolve_smoothing,
+            "one of 'm-estimate', 'laplace', 'kohavi', a number greater than 0, or a "
+            "Smoothing object",
+            "m-estimate",
+            "laplace",
+            "kohavi",
+        ),
+        about="How counts become probabilities; a float f adds f to every count.",
+    )
+    n_jobs: int | None = setting(
+        default=None, allowed=N_JOBS, about="Threads. Results do not depend on it."
+    )
+
+    classes_: NDArray[Any] = learned("ndarray of shape (K,)", "Classes, sorted.")
+    class_log_prior_: NDArray[np.float64] = learned(
+        "ndarray of shape (K,)", "Logarithms of the class priors."
+    )
+    class_count_: NDArray[np.float64] = learned(
+        "ndarray of shape (K,)",
+        "Total weight of the training rows of each class, ``class_weight`` included.",
+    )
+    counts_: Counts = learned(
+        "Counts",
+        "Frequencies in the training rows, weighted by ``sample_weight`` alone.",
+    )
+    model_: Any = learned("Model", "Everything needed to predict, as plain data.")
+    encoder_: TableEncoder = learned("TableEncoder", "How tables become codes.")
+    n_features_in_: int = learned("int", "Number of columns.")
+    feature_names_in_: NDArray[Any] = learned(
+        "ndarray of str", "Names of the columns, where the training table had any."
+    )
+
+    # ----------------------------------------------------------------------- learning
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn the model from a table and its labels.
+
+        Parameters
+        ----------
+        X : table of shape (n, d)
+            NumPy array, pandas, polars or pyarrow table.
+        y : array-like of shape (n,)
+            Labels, none of them missing.
+        sample_weight : array-like of shape (n,), default=None
+            Row weights; a weight of 2 equals the row twice, of 0 its absence.
+
+        Returns
+        -------
+        classifier
+            The fitted classifier.
+        """
+        return self._learn(X, y, sample_weight)
+
+    @final
+    def _learn(self, X: Any, y: Any, sample_weight: Any, **rows: Any) -> Self:
+        """Fit: settings to recipe, rows to training set, both to what is published."""
+        recipe = self._recipe()
+        training = encode_training(
+            X,
+            y,
+            sample_weight,
+            recipe.encoding,
+            recipe.estimation,
+            class_weight=recipe.class_weight,
+            n_jobs=recipe.n_jobs,
+            owner=self,
+        )
+        check_views(recipe, training, type(self).__name__)
+        self._publish(training, self._fit(recipe, training, **rows))
+        return self
+
+    def _recipe(self) -> Recipe:
+        """Check every setting, and resolve them to what a fit needs."""
+        check_settings(self)
+        return Recipe(self._encoding(), self._estimation(), n_jobs=self.n_jobs)
+
+    def _encoding(self) -> Encoding:
+        return Encoding(self.categorical_features, self.numeric)
+
+    def _estimation(self) -> Estimation:
+        return Estimation(resolve_smoothing(self.smoothing), "smoothed", 1e-9)
+
+    def _fit(self, recipe: Recipe, training: TrainingSet) -> Fit:
+        """Learn from encoded rows."""
+        raise NotImplementedError
+
+    @final
+    def _publish(self, training: TrainingSet, fit: Fit) -> None:
+        """Set the fitted attributes, all at once, in place of those of an earlier fit.
+
+        A fit that is refused or interrupted never comes here, and leaves an earlier
+        model as it was.
+        """
+        training = fit.training or training
+        counts = fit.counts or training.given_counts
+        class_count, factors = counts.by_class, training.class_factors
+        encoder = training.encoder
+        for name in [name for name in vars(self) if _is_fitted_name(name)]:
+            delattr(self, name)
+        self.classes_ = training.classes
+        self.encoder_ = encoder
+        self.n_features_in_ = encoder.n_features_in_
+        if hasattr(encoder, "feature_names_in_"):
+            self.feature_names_in_ = encoder.feature_names_in_
+        self.model_ = fit.model
+        self.counts_ = counts
+        self.class_count_ = class_count if factors is None else class_count * factors
+        self.class_log_prior_ = fit.log_prior
+        for name, value in fit.named.items():
+            setattr(self, name, value)
+        if fit.instance_weights is not None:
+            weights = training.all_rows(fit.instance_weights)
+            self.instance_weights_ = weights
+
+    # --------------------------------------------------------------------- predicting
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the most probable class of every row.
@@ -70,7 +223,7 @@ class BaseNB(ClassifierMixin, BaseEstimator):
             Classes. A tie goes to the class with the larger prior, then to the first.
         """
         codes = self._encode(X)
-        return self.model_.predict(codes, self.n_jobs)
+        return self._model.predict(codes, self.n_jobs)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Posterior probability of every class for every row.
@@ -86,7 +239,7 @@ class BaseNB(ClassifierMixin, BaseEstimator):
             Probabilities in the order of ``classes_``.
         """
         codes = self._encode(X)
-        return self.model_.proba(codes, self.n_jobs)
+        return self._model.proba(codes, self.n_jobs)
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """Logarithm of the posterior probability of every class for every row.
@@ -102,7 +255,7 @@ class BaseNB(ClassifierMixin, BaseEstimator):
             Log-probabilities, exact where probabilities would underflow.
         """
         codes = self._encode(X)
-        return self.model_.log_proba(codes, self.n_jobs)
+        return self._model.log_proba(codes, self.n_jobs)
 
     def predict_joint_log_proba(self, X: Any) -> NDArray[np.float64]:
         r"""Joint log-probability of every row with every class.
@@ -120,7 +273,17 @@ class BaseNB(ClassifierMixin, BaseEstimator):
             Scores before they are normalised to probabilities.
         """
         codes = self._encode(X)
-        return self.model_.scores(codes, self.n_jobs)
+        return self._model.scores(codes, self.n_jobs)
+
+    @property
+    def _model(self) -> Model:
+        return self.model_
+
+    def _encode(self, X: Any) -> Codes:
+        check_is_fitted(self)
+        return self.encoder_.encode(as_table(X, self))
+
+    # -------------------------------------------------------------------- convenience
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted model to one JSON file, whole or not at all.
@@ -155,7 +318,7 @@ class BaseNB(ClassifierMixin, BaseEstimator):
         return explain_global(self, X)
 
     def explain_local(self, X: Any) -> LocalExplanation:
-        """Take the predictions for some rows apart.
+        """Decompose the predictions for some rows.
 
         Parameters
         ----------
@@ -186,86 +349,6 @@ class BaseNB(ClassifierMixin, BaseEstimator):
 
         to_html(self, path, title)
 
-    def _encode(self, X: Any) -> Codes:
-        check_is_fitted(self)
-        return self.encoder_.encode(as_table(X, self))
-
-    # --------------------------------------------------------------------- training
-
-    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> Training:
-        """Check the training data and learn the schema, without touching the model.
-
-        A fit assigns its attributes at the end, so that one that is refused or
-        interrupted leaves an earlier model as it was.
-        """
-        table, y, weights = training_rows(X, _given(y, self), sample_weight, self)
-        classes, labels = encode_labels(y)
-        _check_two_classes(classes)
-        training = self._learn_schema(table, classes, labels, weights)
-        given = None if sample_weight is None else np.asarray(sample_weight, np.float64)
-        if given is not None and given.size > len(labels):
-            training.is_kept = given != 0
-        return training
-
-    def _learn_schema(
-        self,
-        table: Table,
-        classes: NDArray[Any],
-        labels: NDArray[np.uint32],
-        weights: NDArray[np.float64] | None,
-    ) -> Training:
-        encoder = TableEncoder(
-            self.categorical_features,
-            self.numeric,
-            self.missing,
-            self.cardinality,
-            self.n_jobs,
-        )
-        training = Training(encoder, classes, labels, weights)
-        training.codes = encoder.learn(
-            table, labels, len(classes), training.row_weights(self.class_weight)
-        )
-        if training.codes.schema.is_linear.any() and not self._has_class_weights():
-            raise ParameterError(
-                "numeric='linear' adds the same to all classes unless each has weights "
-                f"of its own, which {type(self).__name__} with these settings does not "
-                "learn. Use 'mdl' or 'gaussian', or ShrinkageNB."
-            )
-        return training
-
-    def _has_class_weights(self) -> bool:
-        """Whether an attribute may count more for one class than for another."""
-        return False
-
-    def _estimation(self) -> Estimation:
-        """How counts become probabilities, by the settings; refuses wrong ones."""
-        floor = check_number(self, "variance_floor", np.inf)
-        smoothing = resolve_smoothing(self.smoothing)
-        unbiased = getattr(self, "variance", "population") == "sample"
-        return Estimation(smoothing, self.prior, floor, unbiased)
-
-    def _task(self, training: Training) -> Task:
-        """Return the encoded rows, with the way from their counts to a model."""
-        estimation, classes = self._estimation(), training.classes
-        return Task(
-            training.codes,
-            training.labels,
-            training.row_weights(self.class_weight),
-            len(classes),
-            lambda counts: estimation.model(counts, classes),
-            self.n_jobs,
-        )
-
-    def _adopt(self, training: Training) -> None:
-        """Take over what was learned about the table."""
-        self.classes_ = training.classes
-        self.encoder_ = training.encoder
-        self.n_features_in_ = training.encoder.n_features_in_
-        if hasattr(self.encoder_, "feature_names_in_"):
-            self.feature_names_in_ = self.encoder_.feature_names_in_
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-
     def __sklearn_tags__(self) -> Tags:
         """Say what kinds of input the classifier takes."""
         tags = super().__sklearn_tags__()
@@ -275,234 +358,62 @@ class BaseNB(ClassifierMixin, BaseEstimator):
         return tags
 
 
-class NaiveBayes(BaseNB):
-    r"""Naive Bayes for any table: categories, numbers and missing cells.
+class StandardNB(BaseNB):
+    """A classifier with the settings of tables, probabilities and class weights."""
 
-    .. math:: P(c \mid x) \propto \pi_c \prod_j \theta_{j,x_j|c}
+    missing: str = setting(
+        default="skip",
+        allowed=word(*MISSING),
+        about="Leave missing cells out, replace them by the mean or most frequent "
+        "value, or treat them as a value of their own.",
+    )
+    cardinality: str = setting(
+        default="observed",
+        allowed=word(*CARDINALITIES),
+        about="Whether values declared by category and enum types count as values when "
+        "no row holds them.",
+    )
+    prior: Any = setting(
+        default="smoothed",
+        allowed=like(
+            "'smoothed', 'frequency' or one probability per class",
+            listed(number()).accepts,
+            "smoothed",
+            "frequency",
+        ),
+        about="Class priors: smoothed like the values, relative frequencies, or given.",
+    )
+    variance_floor: float = setting(
+        default=1e-9,
+        allowed=number(0.0),
+        about="Smallest variance of a Gaussian attribute within a class, as a share of "
+        "the largest variance of any numeric attribute.",
+    )
+    class_weight: Any = setting(
+        default=None,
+        allowed=(
+            NONE
+            | word("balanced")
+            | mapped(Check("class", lambda value: True), number(0.0, ends="()"))
+        ).called("None, 'balanced' or a mapping from class to a number greater than 0"),
+        about="Factor on the weight of the rows of each class.",
+    )
 
-    Fitting is one pass of counting; a prediction adds up one number per cell and class.
-    Missing cells and values never seen at fit are left out of the sum.
-
-    Parameters
-    ----------
-    categorical_features : {"auto", "all"} or list of str or int, default="auto"
-        Which columns hold categories. "auto" takes text, category, enum and boolean
-        columns.
-    numeric : str, discretizer or mapping, default="mdl"
-        Treatment of numeric columns: bins by "mdl", "mdl-better", "kononenko",
-        "equal-width", "equal-width-merged", "equal-frequency" or a discretizer;
-        densities by "gaussian" or "gaussian-weka"; or a mapping from column to one of
-        these.
-    missing : {"skip", "impute", "value"}, default="skip"
-        Leave missing cells out, replace them by the mean or most frequent value, or
-        treat them as a value of their own.
-    smoothing : {"m-estimate", "laplace", "kohavi"}, float or Smoothing
-        How counts become probabilities, default="m-estimate"; a float f adds f to every
-        count.
-    cardinality : {"observed", "declared"}, default="observed"
-        Whether values declared by category and enum types count as values when no row
-        holds them.
-    prior : {"smoothed", "frequency"} or array-like of shape (K,), default="smoothed"
-        Class priors: smoothed like the values, relative frequencies, or given.
-    variance_floor : float, default=1e-9
-        Smallest variance of a Gaussian attribute within a class, as a share of the
-        largest variance of any numeric attribute.
-    class_weight : dict or "balanced", default=None
-        Factor on the weight of the rows of each class.
-    n_jobs : int, default=None
-        Threads. Results do not depend on it.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (K,)
-        Classes in sorted order.
-    class_log_prior_ : ndarray of shape (K,)
-        Logarithms of the class priors.
-    class_count_ : ndarray of shape (K,)
-        Total weight of the training rows of each class, ``class_weight`` included.
-    model_ : NBModel
-        Everything needed to predict, as plain data.
-    counts_ : Counts
-        Frequencies behind the model, weighted by ``sample_weight`` alone.
-    encoder_ : TableEncoder
-        How tables become codes.
-    n_features_in_ : int
-        Number of columns.
-    feature_names_in_ : ndarray of str
-        Names of the columns, where the training table had any.
-
-    See Also
-    --------
-    TableEncoder : The way from a table to codes.
-
-    References
-    ----------
-    P. Langley, W. Iba, K. Thompson (1992), "An analysis of Bayesian classifiers",
-    AAAI-92, 223-228.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from steelyard import NaiveBayes
-    >>> X = np.array(
-    ...     [["sunny", 30.0], ["rain", 12.0], ["rain", None], ["sunny", 25.0]],
-    ...     dtype=object,
-    ... )
-    >>> clf = NaiveBayes().fit(X, ["out", "in", "in", "out"])
-    >>> clf.predict(X)
-    array(['out', 'in', 'in', 'out'], dtype='<U3')
-
-    A value that was never seen, or is missing, says nothing; the prior decides:
-
-    >>> clf.predict_proba(np.array([["hail", None]], dtype=object))
-    array([[0.5, 0.5]])
-    """
-
-    counts_: Counts
-    class_log_prior_: NDArray[np.float64]
-    class_count_: NDArray[np.float64]
-
-    def __init__(
-        self,
-        *,
-        categorical_features: Any = "auto",
-        numeric: Any = "mdl",
-        missing: str = "skip",
-        smoothing: Any = "m-estimate",
-        cardinality: str = "observed",
-        prior: Any = "smoothed",
-        variance_floor: float = 1e-9,
-        class_weight: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.categorical_features = categorical_features
-        self.numeric = numeric
-        self.missing = missing
-        self.smoothing = smoothing
-        self.cardinality = cardinality
-        self.prior = prior
-        self.variance_floor = variance_floor
-        self.class_weight = class_weight
-        self.n_jobs = n_jobs
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> NaiveBayes:
-        """Learn the model from a table and its labels.
-
-        Parameters
-        ----------
-        X : table of shape (n, d)
-            NumPy array, pandas, polars or pyarrow table.
-        y : array-like of shape (n,)
-            Labels, none of them missing.
-        sample_weight : array-like of shape (n,), default=None
-            Row weights; a weight of 2 equals the row twice, of 0 its absence.
-
-        Returns
-        -------
-        NaiveBayes
-            The fitted classifier.
-        """
-        self._estimation()
-        training = self._prepare(X, y, sample_weight)
-        counts = training.count(self.n_jobs)
-        model = self._estimate(counts, training.classes)
-        self._adopt(training)
-        self._keep(counts, model)
-        return self
-
-    def partial_fit(
-        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
-    ) -> NaiveBayes:
-        """Learn from one more chunk of rows.
-
-        Chunks add up to the same model as one ``fit`` on all rows: bit for bit for
-        categorical columns and fixed edges. Cut points and imputed values are learned
-        from the first chunk and kept; new categories are taken in as they come.
-
-        Parameters
-        ----------
-        X : table of shape (n, d)
-            The chunk.
-        y : array-like of shape (n,)
-            Its labels.
-        classes : array-like of shape (K,), default=None
-            All classes that will ever come; needed at the first call.
-        sample_weight : array-like of shape (n,), default=None
-            Row weights.
-
-        Returns
-        -------
-        NaiveBayes
-            The classifier, updated.
-        """
-        first = not hasattr(self, "counts_")
-        announced = _announced(classes)
-        if first and announced is None:
-            raise TableError("classes must be passed on the first call to partial_fit.")
-        if not first and announced is not None:
-            if not np.array_equal(announced, self.classes_):
-                raise TableError(
-                    f"`classes={classes}` is not the same as on last call to "
-                    f"partial_fit, was: {self.classes_}."
-                )
-        self._estimation()
-        table, y, weights = training_rows(X, _given(y, self), sample_weight, self)
-        target = announced if announced is not None else self.classes_
-        labels = known_labels(y, target)
-        if first:
-            training = self._learn_schema(table, target, labels, weights)
-            counts = training.count(self.n_jobs)
-        else:
-            encoder = copy(self.encoder_)
-            encoder.grow(table)
-            training = Training(encoder, target, labels, weights)
-            training.codes = encoder.encode(table)
-            counts = self.counts_.in_schema(encoder.schema_)
-            counts = counts + training.count(self.n_jobs)
-        model = self._estimate(counts, target)
-        self._adopt(training)
-        self._keep(counts, model)
-        return self
-
-    def _estimate(self, counts: Counts, classes: NDArray[Any]) -> NBModel:
-        """Turn counts into a model."""
-        if self.class_weight is not None:
-            counts = counts.scaled(
-                class_factors(self.class_weight, classes, counts.by_class)
-            )
-        return self._estimation().model(counts, classes)
-
-    def _keep(self, counts: Counts, model: NBModel) -> None:
-        self.counts_ = counts
-        self.model_ = model
-        self.class_log_prior_ = model.log_prior
-        self.class_count_ = counts.by_class
-        if self.class_weight is not None:
-            self.class_count_ = counts.by_class * class_factors(
-                self.class_weight, model.classes, counts.by_class
-            )
-
-
-def _given(y: Any, estimator: object) -> Any:
-    if y is None:
-        raise TableError(
-            f"{type(estimator).__name__} requires y to be passed, but the target y is "
-            "None. Pass the labels as fit(X, y)."
+    def _recipe(self) -> Recipe:
+        check_settings(self)
+        return Recipe(
+            self._encoding(), self._estimation(), self.class_weight, self.n_jobs
         )
-    return y
 
-
-def _announced(classes: Any) -> NDArray[Any] | None:
-    if classes is None:
-        return None
-    found, _ = encode_labels(classes)
-    _check_two_classes(found)
-    return found
-
-
-def _check_two_classes(classes: NDArray[Any]) -> None:
-    if len(classes) < 2:
-        raise TableError(
-            "Classifier can't train when only one class is present: every label is "
-            f"{classes.tolist()[0]!r}. At least two classes are needed."
+    def _encoding(self) -> Encoding:
+        return Encoding(
+            self.categorical_features, self.numeric, self.missing, self.cardinality
         )
+
+    def _estimation(self) -> Estimation:
+        smoothing = resolve_smoothing(self.smoothing)
+        return Estimation(smoothing, self.prior, float(self.variance_floor))
+
+
+def _is_fitted_name(name: str) -> bool:
+    return name.endswith("_") and not name.startswith("_")

@@ -2,54 +2,29 @@
 
 from __future__ import annotations
 
-from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard._common.checks import check_choice
-from steelyard.classifiers.base import BaseNB
+from steelyard._common.settings import learned, setting, whole, word
+from steelyard.classifiers.base import StandardNB
+from steelyard.classifiers.hard_rows import HardRows
 from steelyard.exceptions import ParameterError
-from steelyard.instances import HardRows, Task
+from steelyard.fitting.recipe import Recipe
+from steelyard.fitting.weights import Fit
 from steelyard.model.combined import FORMS, BoostedModel
 from steelyard.model.table_model import NBModel
+from steelyard.model.training import TrainingSet
 
 __all__ = ["BoostedNB"]
 
 
-class BoostedNB(HardRows, BaseNB):
+class BoostedNB(HardRows, StandardNB):
     r"""BNB: naive Bayes boosted by AdaBoost.M1, or by Elkan's two-class form.
 
     Each round fits naive Bayes to weighted rows and raises the weight of those that it
-    gets wrong; the models vote.
-
-    Parameters
-    ----------
-    rounds : int, default=10
-        Largest number of models.
-    form : {"adaboost-m1", "elkan"}, default="adaboost-m1"
-        AdaBoost.M1 (Freund and Schapire, 1996; any number of classes), or boosting of
-        probabilities as in Elkan (1997), for two classes.
-    categorical_features, numeric, missing, cardinality
-        How tables become codes; see ``NaiveBayes``.
-    smoothing, prior, variance_floor
-        How counts become probabilities; see ``NaiveBayes``.
-    class_weight : dict or "balanced", default=None
-        Factor on the weight of the rows of each class.
-    n_jobs : int, default=None
-        Threads. Results do not depend on it.
-
-    Attributes
-    ----------
-    votes_ : ndarray of shape (models,)
-        Weight of each model's vote.
-    instance_weights_ : ndarray of shape (n,)
-        Row weights after the last round, without ``sample_weight``.
-    diagnostics_ : list of dict
-        One record per round, with its weighted error.
-    classes_, class_log_prior_, class_count_, counts_, model_, encoder_
-        As in ``NaiveBayes``; counts and priors are those of the first model.
+    gets wrong; the models vote. Priors are those of the first model.
 
     References
     ----------
@@ -65,100 +40,60 @@ class BoostedNB(HardRows, BaseNB):
     True
     """
 
-    votes_: NDArray[np.float64]
-    instance_weights_: NDArray[np.float64]
-    diagnostics_: list[dict[str, Any]]
+    _models: ClassVar[tuple[str, ...]] = ("votes",)
 
-    def __init__(
-        self,
-        *,
-        rounds: int = 10,
-        form: str = "adaboost-m1",
-        categorical_features: Any = "auto",
-        numeric: Any = "mdl",
-        missing: str = "skip",
-        smoothing: Any = "laplace",
-        cardinality: str = "observed",
-        prior: Any = "smoothed",
-        variance_floor: float = 1e-9,
-        class_weight: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.rounds = rounds
-        self.form = form
-        self.categorical_features = categorical_features
-        self.numeric = numeric
-        self.missing = missing
-        self.smoothing = smoothing
-        self.cardinality = cardinality
-        self.prior = prior
-        self.variance_floor = variance_floor
-        self.class_weight = class_weight
-        self.n_jobs = n_jobs
+    rounds: int = setting(
+        default=10, allowed=whole(1), about="Largest number of models."
+    )
+    form: str = setting(
+        default="adaboost-m1",
+        allowed=word(*FORMS),
+        about="AdaBoost.M1 (Freund and Schapire, 1996; any number of classes), or "
+        "boosting of probabilities as in Elkan (1997), for two classes.",
+    )
+    smoothing: Any = setting(default="laplace")
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> BoostedNB:
-        """Fit the models of the vote.
+    votes_: NDArray[np.float64] = learned(
+        "ndarray of shape (models,)", "Weight of each model's vote."
+    )
+    instance_weights_: NDArray[np.float64] = learned(
+        "ndarray of shape (n,)",
+        "Row weights after the last round, without ``sample_weight``.",
+    )
+    diagnostics_: list[dict[str, Any]] = learned(
+        "list of dict", "One record per round, with its weighted error."
+    )
 
-        Parameters
-        ----------
-        X : table of shape (n, d)
-            NumPy array, pandas, polars or pyarrow table.
-        y : array-like of shape (n,)
-            Labels, none of them missing.
-        sample_weight : array-like of shape (n,), default=None
-            Row weights, with which the boosting starts.
-
-        Returns
-        -------
-        BoostedNB
-            The fitted classifier.
-        """
-        check_choice(self, "form", FORMS)
-        if not isinstance(self.rounds, Integral) or self.rounds < 1:
-            raise ParameterError(
-                "The 'rounds' parameter of BoostedNB must be a whole number of at "
-                f"least 1. Got {self.rounds!r} instead."
-            )
-        self._estimation()
-        training = self._prepare(X, y, sample_weight)
-        classes = training.classes
-        if self.form == "elkan" and len(classes) > 2:
+    def _fit(self, recipe: Recipe, training: TrainingSet) -> Fit:
+        if self.form == "elkan" and training.n_classes > 2:
             raise ParameterError(
                 f"form='elkan' is defined for two classes, but there are "
-                f"{len(classes)}. Use form='adaboost-m1'."
+                f"{training.n_classes}. Use form='adaboost-m1'."
             )
-        task = self._task(training)
         boost = _boost_elkan if self.form == "elkan" else _boost_m1
-        models, votes, learned, records = boost(task, int(self.rounds))
-        counts = task.count()
-        self._adopt(training)
-        self.model_ = BoostedModel(tuple(models), np.array(votes), self.form)
-        self.votes_ = self.model_.votes
-        self.instance_weights_ = training.all_rows(learned)
-        self.diagnostics_ = records
-        self.counts_ = counts
-        self.class_count_ = self.counts_.by_class
-        self.class_log_prior_ = models[0].log_prior
-        return self
+        models, votes, weights, records = boost(training, int(self.rounds))
+        model = BoostedModel(tuple(models), np.array(votes), self.form)
+        named = {"votes_": model.votes, "diagnostics_": records}
+        return Fit(model, models[0].log_prior, named, weights)
 
 
-def _start(task: Task) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _start(training: TrainingSet) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the user's weights, and learned ones of one."""
-    n = task.codes.n_rows
-    own = np.ones(n) if task.weights is None else task.weights
+    n = training.n_rows
+    own = np.ones(n) if training.weights is None else training.weights
     return own, np.ones(n)
 
 
-def _boost_m1(task: Task, rounds: int) -> tuple[Any, Any, Any, Any]:
+def _boost_m1(training: TrainingSet, rounds: int) -> tuple[Any, Any, Any, Any]:
     """AdaBoost.M1: raise the weight of rows that are classified wrongly."""
-    own, learned = _start(task)
+    own, learned = _start(training)
     total = own.sum()
     models: list[NBModel] = []
     votes: list[float] = []
     records = []
     for number in range(1, rounds + 1):
-        model = task.estimate(task.count(learned))
-        wrong = model.winners(task.codes, task.n_jobs) != task.labels
+        model = training.estimate(training.count(learned))
+        wrong = model.winners(training.codes, training.n_jobs) != training.labels
         error = float((own * learned)[wrong].sum() / total)
         records.append({"round": number, "error": error})
         if error <= 0.0 or error >= 0.5:
@@ -173,17 +108,17 @@ def _boost_m1(task: Task, rounds: int) -> tuple[Any, Any, Any, Any]:
     return models, votes, learned, records
 
 
-def _boost_elkan(task: Task, rounds: int) -> tuple[Any, Any, Any, Any]:
+def _boost_elkan(training: TrainingSet, rounds: int) -> tuple[Any, Any, Any, Any]:
     """Boosting of probabilities: rows keep weight in proportion to their error."""
-    own, learned = _start(task)
+    own, learned = _start(training)
     total = own.sum()
-    truth = task.labels.astype(np.float64)
+    truth = training.labels.astype(np.float64)
     models: list[NBModel] = []
     votes: list[float] = []
     records = []
     for number in range(1, rounds + 1):
-        model = task.estimate(task.count(learned))
-        miss = np.abs(truth - model.proba(task.codes, task.n_jobs)[:, 1])
+        model = training.estimate(training.count(learned))
+        miss = np.abs(truth - model.proba(training.codes, training.n_jobs)[:, 1])
         error = float((own * learned * miss).sum() / total)
         records.append({"round": number, "error": error})
         if error <= 1e-12 or error >= 0.5:

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-from numbers import Integral
-from typing import Any
+from dataclasses import replace
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard._common.checks import check_choice
-from steelyard.classifiers.published import preset
+from steelyard._common.settings import learned, setting, whole, word
 from steelyard.classifiers.weighted import WeightedNB
 from steelyard.exceptions import ParameterError
-from steelyard.fitting.problem import Problem
-from steelyard.instances import DiscriminativeWeighting, Learned, Task
+from steelyard.fitting.problem import Problem, build_problem
+from steelyard.fitting.recipe import Recipe
+from steelyard.fitting.weights import Fit, fit_weights, solved_fit, warn_unsolved
+from steelyard.instances import DiscriminativeWeighting
 from steelyard.instances.discriminative import add_losses
+from steelyard.model.training import TrainingSet
 from steelyard.solvers import Solution
 
 __all__ = ["CollaborativeNB"]
 
-VARIANTS = ("plain", "reversed", "interactive", "reversed-interactive")
 
-
-@preset(
-    smoothing="laplace",
-    extra={"variant": "plain", "rounds": 15, "max_rounds": 100, "keep": "best"},
-)
 class CollaborativeNB(WeightedNB):
     r"""CWNB: instance weights by posterior loss, attribute weights by likelihood.
 
@@ -36,31 +32,6 @@ class CollaborativeNB(WeightedNB):
     instance weights with the weighted posterior. "interactive" (CWNB-I) and
     "reversed-interactive" (CWNB-RI) alternate one round of each until the accuracy on
     the training rows no longer improves.
-
-    Parameters
-    ----------
-    variant : {"plain", "reversed", "interactive", "reversed-interactive"}
-        Order in which the two are learned, default="plain".
-    rounds : int, default=15
-        Rounds of instance weighting of "plain" and "reversed".
-    max_rounds : int, default=100
-        Largest number of rounds of the interactive variants.
-    keep : {"best", "last"}, default="best"
-        Whether an interactive variant returns the model before the round that did not
-        improve, or the one after it.
-    **settings
-        All of ``WeightedNB``; smoothing is Laplace's rule.
-
-    Attributes
-    ----------
-    instance_weights_ : ndarray of shape (n,)
-        Learned weights of the training rows, without ``sample_weight``.
-    attribute_weights_ : ndarray of shape (d,)
-        Learned weights of the attributes.
-    n_rounds_ : int
-        Rounds that were made.
-    diagnostics_ : list of dict
-        One record per round; "plain" and "reversed" have those of the solver too.
 
     References
     ----------
@@ -76,23 +47,44 @@ class CollaborativeNB(WeightedNB):
     True
     """
 
-    variant: str
-    rounds: int
-    max_rounds: int
-    keep: str
-    n_rounds_: int
+    _has_one_objective: ClassVar[bool] = False
+    _models: ClassVar[tuple[str, ...]] = ("sum", "mixture")
 
-    def _check_settings(self) -> None:
-        super()._check_settings()
-        check_choice(self, "variant", VARIANTS)
-        check_choice(self, "keep", ("best", "last"))
-        for name, least in (("rounds", 0), ("max_rounds", 1)):
-            value = getattr(self, name)
-            if not isinstance(value, Integral) or value < least:
-                raise ParameterError(
-                    f"The {name!r} parameter of {type(self).__name__} must be a whole "
-                    f"number of at least {least}. Got {value!r} instead."
-                )
+    variant: str = setting(
+        default="plain",
+        allowed=word("plain", "reversed", "interactive", "reversed-interactive"),
+        about="Order in which the two are learned.",
+    )
+    rounds: int = setting(
+        default=15,
+        allowed=whole(0),
+        about='Rounds of instance weighting of "plain" and "reversed".',
+    )
+    max_rounds: int = setting(
+        default=100,
+        allowed=whole(1),
+        about="Largest number of rounds of the interactive variants.",
+    )
+    keep: str = setting(
+        default="best",
+        allowed=word("best", "last"),
+        about="Whether an interactive variant returns the model before the round that "
+        "did not improve, or the one after it.",
+    )
+    smoothing: Any = setting(default="laplace")
+
+    instance_weights_: NDArray[np.float64] = learned(
+        "ndarray of shape (n,)",
+        "Learned weights of the training rows, without ``sample_weight``.",
+    )
+    n_rounds_: int = learned("int", "Rounds that were made.")
+    diagnostics_: list[dict[str, Any]] = learned(
+        "list of dict",
+        'One record per round; "plain" and "reversed" have those of the solver too.',
+    )
+
+    def _recipe(self) -> Recipe:
+        recipe = super()._recipe()
         if self.instances is not None:
             raise ParameterError(
                 f"{type(self).__name__} has an instance weighting of its own. Leave "
@@ -103,92 +95,93 @@ class CollaborativeNB(WeightedNB):
                 f"{type(self).__name__} learns instance weights for all classes at "
                 "once. Use multiclass='native'."
             )
+        return replace(recipe, instances=DiscriminativeWeighting(int(self.rounds)))
 
-    def _weigh(self, task: Task) -> Learned | None:
-        return DiscriminativeWeighting(self.rounds).weigh(task)
-
-    def _fit_all(self, task: Task, classes: NDArray[Any]) -> dict[str, Any]:
+    def _fit(self, recipe: Recipe, training: TrainingSet) -> Fit:
         if self.variant == "plain":
-            found = super()._fit_all(task, classes)
-            return {**found, "n_rounds_": int(self.rounds)}
-        if self.variant == "reversed":
-            return self._fit_reversed(task, classes)
-        return self._fit_in_turn(task, classes)
+            fit = fit_weights(recipe, training)
+            n_rounds = int(self.rounds)
+        elif self.variant == "reversed":
+            fit = _fit_reversed(recipe, training, int(self.rounds))
+            n_rounds = int(self.rounds)
+        else:
+            fit, n_rounds = self._fit_in_turn(recipe, training)
+        return replace(fit, named={**fit.named, "n_rounds_": n_rounds})
 
-    def _fit_reversed(self, task: Task, classes: NDArray[Any]) -> dict[str, Any]:
-        """Attribute weights first; then rounds of instance weights with them fixed."""
-        problem = self._problem(task, None, self.prior)
-        solution = self._solve(problem, None)
-        self._warn(solution)
-        learned = np.ones(task.codes.n_rows)
-        records = []
-        for number in range(1, int(self.rounds) + 1):
-            posterior = self._posterior(problem, solution, task, classes)
-            records.append(add_losses(learned, posterior, task, number))
-            problem = self._recount(problem, task, learned)
-        found = self._found(problem, solution, classes)
-        found["objective_"] = problem.objective(solution.weights)[0]
-        found["instance_weights_"] = learned
-        found["diagnostics_"] = [*solution.records, *records]
-        found["n_rounds_"] = int(self.rounds)
-        return found
-
-    def _fit_in_turn(self, task: Task, classes: NDArray[Any]) -> dict[str, Any]:
+    def _fit_in_turn(self, recipe: Recipe, training: TrainingSet) -> tuple[Fit, int]:
         """One round of each in turn, until training accuracy no longer improves."""
-        first = self.variant == "reversed-interactive"
-        learned = np.ones(task.codes.n_rows)
-        problem = self._problem(task, None, self.prior)
+        weights_first = self.variant == "reversed-interactive"
+        learned_weights = np.ones(training.n_rows)
+        problem = build_problem(recipe, training)
         solution = problem.start_solution()
-        best: dict[str, Any] | None = None
+        best: Fit | None = None
         records: list[dict[str, Any]] = []
         accuracy = -1.0
-        number = 0
-        while number < self.max_rounds:
-            number += 1
-            if first:
-                solution = self._solve(problem, solution)
-            posterior = self._posterior(problem, solution, task, classes)
-            learned = learned.copy()
-            record = add_losses(learned, posterior, task, number)
-            problem = self._recount(problem, task, learned)
-            if not first:
-                solution = self._solve(problem, solution)
-            now = self._accuracy(problem, solution, task, classes)
-            records.append({**record, "accuracy": now})
-            improved = now > accuracy
-            if improved or self.keep == "last":
-                best = self._found(problem, solution, classes)
-                best["objective_"] = problem.objective(solution.weights)[0]
-                best["instance_weights_"] = learned
-            if not improved:
+        while len(records) < self.max_rounds:
+            if weights_first:
+                solution = problem.solve(recipe, solution.weights)
+            posterior = _true_posterior(problem, solution, training)
+            learned_weights = learned_weights.copy()
+            n_rounds = len(records) + 1
+            record = add_losses(learned_weights, posterior, training, n_rounds)
+            problem = problem.with_counts(training.count(learned_weights))
+            if not weights_first:
+                solution = problem.solve(recipe, solution.weights)
+            new_accuracy = _accuracy(problem, solution, training)
+            records.append({**record, "accuracy": new_accuracy})
+            has_improved = new_accuracy > accuracy
+            if has_improved or self.keep == "last":
+                best = _fit_at(problem, solution, learned_weights, recipe)
+            if not has_improved:
                 break
-            accuracy = now
+            accuracy = new_accuracy
         assert best is not None
-        self._warn(solution)
-        return {**best, "diagnostics_": records, "n_rounds_": number}
+        warn_unsolved(solution, recipe)
+        named = {**best.named, "diagnostics_": records}
+        return replace(best, named=named), len(records)
 
-    # ------------------------------------------------------------------------ pieces
 
-    def _solve(self, problem: Problem, warm: Solution | None) -> Solution:
-        start = None if warm is None else warm.weights
-        return problem.solve(
-            self.solver, float(self.tol), int(self.max_iter), start=start
-        )
+def _fit_reversed(recipe: Recipe, training: TrainingSet, rounds: int) -> Fit:
+    """Attribute weights first; then rounds of instance weights with them fixed."""
+    problem = build_problem(recipe, training)
+    solution = problem.solve(recipe)
+    warn_unsolved(solution, recipe)
+    learned_weights = np.ones(training.n_rows)
+    records = []
+    for number in range(1, rounds + 1):
+        posterior = _true_posterior(problem, solution, training)
+        records.append(add_losses(learned_weights, posterior, training, number))
+        problem = problem.with_counts(training.count(learned_weights))
+    fit = _fit_at(problem, solution, learned_weights, recipe)
+    named = {**fit.named, "diagnostics_": [*solution.records, *records]}
+    return replace(fit, named=named)
 
-    def _recount(
-        self, problem: Problem, task: Task, learned: NDArray[np.float64]
-    ) -> Problem:
-        return problem.with_counts(task.count(learned))
 
-    def _posterior(
-        self, problem: Problem, solution: Solution, task: Task, classes: NDArray[Any]
-    ) -> NDArray[np.float64]:
-        model: Any = problem.model(solution.weights, classes, 1.0)
-        return task.true_posterior(model)
+def _fit_at(
+    problem: Problem,
+    solution: Solution,
+    learned_weights: NDArray[np.float64],
+    recipe: Recipe,
+) -> Fit:
+    """Return a fit with the objective under the counts of the last round."""
+    fit = solved_fit(problem, solution, recipe.link_scale)
+    value = problem.objective(solution.weights)[0]
+    return replace(
+        fit,
+        named={**fit.named, "objective_": value},
+        instance_weights=learned_weights,
+    )
 
-    def _accuracy(
-        self, problem: Problem, solution: Solution, task: Task, classes: NDArray[Any]
-    ) -> float:
-        model = problem.model(solution.weights, classes, 1.0)
-        right = model.predict(task.codes, task.n_jobs) == classes[task.labels]
-        return float(np.average(right, weights=task.weights))
+
+def _true_posterior(
+    problem: Problem, solution: Solution, training: TrainingSet
+) -> NDArray[np.float64]:
+    model = problem.model(solution.weights)
+    return model.true_proba(training.codes, training.labels, training.n_jobs)
+
+
+def _accuracy(problem: Problem, solution: Solution, training: TrainingSet) -> float:
+    model = problem.model(solution.weights)
+    truth = training.classes[training.labels]
+    is_right = model.predict(training.codes, training.n_jobs) == truth
+    return float(np.average(is_right, weights=training.weights))

@@ -12,9 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from steelyard._common.checks import check_number, check_whole
 from steelyard._common.progress import progress
-from steelyard.classifiers.selection import feature_labels
+from steelyard._common.settings import (
+    FLAG,
+    NONE,
+    SEED,
+    listed,
+    mapped,
+    number,
+    setting,
+    whole,
+)
+from steelyard.classifiers.base import COLUMN
 from steelyard.classifiers.selective import (
     EQUAL,
     SelectedNB,
@@ -23,10 +32,8 @@ from steelyard.classifiers.selective import (
 )
 from steelyard.exceptions import ParameterError
 from steelyard.fitting.leave_one_out import HeldOut, cross_validated
-from steelyard.model.training import Training
-from steelyard.proba.counts import Counts
-from steelyard.proba.estimation import Estimation
-from steelyard.table.schema import TableSchema
+from steelyard.model.training import TrainingSet
+from steelyard.table.schema import TableSchema, feature_labels
 
 __all__ = ["CostSensitiveNB", "attribute_costs"]
 
@@ -41,40 +48,6 @@ class CostSensitiveNB(SelectedNB):
     the training rows. Folds have counts of their own, which add up; nothing is encoded
     or fitted again. A search that ends early, by ``max_stale`` or an interruption,
     keeps the best subset it has seen.
-
-    Parameters
-    ----------
-    costs : None, mapping or array-like of shape (d,), default=None
-        Cost of each attribute: all one, by name or position (one where left out), or in
-        the order of the columns.
-    lam : float, default=0.01
-        Accuracy that is given up for saving all of the cost.
-    folds : int, default=5
-        Folds of the cross-validation. Equal rows are interchangeable: a weight of 2 is
-        dealt like the row twice.
-    max_stale : int, default=5
-        Expansions in a row without a better subset, after which the search ends.
-    random_state : int, RandomState or None, default=None
-        Seed of the folds.
-    verbose : bool, default=False
-        Whether to show progress.
-    categorical_features, numeric, missing, cardinality
-        How tables become codes; see ``NaiveBayes``. Gaussian columns are refused.
-    smoothing, prior, variance_floor
-        How counts become probabilities; see ``NaiveBayes``.
-    class_weight : dict or "balanced", default=None
-        Factor on the weight of the rows of each class.
-    n_jobs : int, default=None
-        Threads. Results do not depend on it.
-
-    Attributes
-    ----------
-    selected_features_ : list
-        Names, or positions where the table has none, in order of choice.
-    selection_path_ : SelectionPath
-        The empty subset, then for each expansion the best subset that it found.
-    classes_, class_log_prior_, class_count_, counts_, model_, encoder_
-        As in ``NaiveBayes``.
 
     References
     ----------
@@ -93,54 +66,40 @@ class CostSensitiveNB(SelectedNB):
     [2]
     """
 
-    def __init__(
-        self,
-        *,
-        costs: Any = None,
-        lam: float = 0.01,
-        folds: int = 5,
-        max_stale: int = 5,
-        random_state: Any = None,
-        verbose: bool = False,
-        categorical_features: Any = "auto",
-        numeric: Any = "mdl",
-        missing: str = "skip",
-        smoothing: Any = "m-estimate",
-        cardinality: str = "observed",
-        prior: Any = "smoothed",
-        variance_floor: float = 1e-9,
-        class_weight: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.costs = costs
-        self.lam = lam
-        self.folds = folds
-        self.max_stale = max_stale
-        self.random_state = random_state
-        self.verbose = verbose
-        self.categorical_features = categorical_features
-        self.numeric = numeric
-        self.missing = missing
-        self.smoothing = smoothing
-        self.cardinality = cardinality
-        self.prior = prior
-        self.variance_floor = variance_floor
-        self.class_weight = class_weight
-        self.n_jobs = n_jobs
+    costs: Any = setting(
+        default=None,
+        allowed=(NONE | listed(number()) | mapped(COLUMN, number())).called(
+            "None, a number for each column, or a mapping from column to number"
+        ),
+        about="Cost of each attribute: all one, by name or position (one where left "
+        "out), or in the order of the columns.",
+    )
+    lam: float = setting(
+        default=0.01,
+        allowed=number(0.0),
+        about="Accuracy that is given up for saving all of the cost.",
+    )
+    folds: int = setting(
+        default=5,
+        allowed=whole(2),
+        about="Folds of the cross-validation. Equal rows are interchangeable: a weight "
+        "of 2 is dealt like the row twice.",
+    )
+    max_stale: int = setting(
+        default=5,
+        allowed=whole(1),
+        about="Expansions in a row without a better subset, after which the search "
+        "ends.",
+    )
+    random_state: Any = setting(default=None, allowed=SEED, about="Seed of the folds.")
+    verbose: bool = setting(
+        default=False, allowed=FLAG, about="Whether to show progress."
+    )
 
-    def _check_settings(self) -> None:
-        check_whole(self, "folds", 2)
-        check_whole(self, "max_stale", 1)
-        check_number(self, "lam", np.inf)
-
-    def _select(
-        self, training: Training, counts: Counts, estimation: Estimation
-    ) -> tuple[list[int], list[dict[str, Any]]]:
-        costs = attribute_costs(self.costs, counts.schema)
+    def _select(self, training: TrainingSet) -> tuple[list[int], list[dict[str, Any]]]:
+        costs = attribute_costs(self.costs, training.schema)
         rng = check_random_state(self.random_state)
-        held = cross_validated(
-            training, int(self.folds), estimation, rng, self.class_weight, self.n_jobs
-        )
+        held = cross_validated(training, int(self.folds), rng)
         path: list[dict[str, Any]] = []
         with progress("expansions", None, bool(self.verbose)) as advance:
             try:
@@ -153,7 +112,7 @@ class CostSensitiveNB(SelectedNB):
         path[best]["chosen"] = True
         chosen = path[best]["subset"]
         for record in path:
-            record["subset"] = feature_labels(counts.schema, record["subset"])
+            record["subset"] = feature_labels(training.schema, record["subset"])
         return chosen, path
 
     def _search(

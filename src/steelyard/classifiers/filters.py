@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, ClassVar
 
-from steelyard.classifiers.published import preset
-from steelyard.classifiers.weighted import WeightedNB
-from steelyard.weighting import Weighting
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard._common.settings import learned, setting, setting_of
+from steelyard.classifiers.weighted import SolvedNB
+from steelyard.fitting.recipe import Recipe
+from steelyard.instances import resolve_instances
+from steelyard.weighting import (
+    AUCWeighting,
+    CorrelationWeighting,
+    FilterWeighting,
+    GainRatioWeighting,
+    SubsetWeighting,
+    TreeWeighting,
+)
 
 __all__ = [
     "AUCWeightedNB",
@@ -16,24 +29,46 @@ __all__ = [
     "TreeWeightedNB",
 ]
 
-# Weights are what the filter says, whatever its size.
-_FIXED: dict[str, Any] = {"solver": "fixed", "bounds": (0.0, None)}
+
+# What files of version 0.1 hold of an optimiser that these classes never used.
+_OPTIMISER = (
+    "weighting",
+    "loss",
+    "prior_weight",
+    "bounds",
+    "penalty",
+    "lam",
+    "center",
+    "multiclass",
+    "calibrated",
+    "published_gradient",
+    "solver",
+    "tol",
+    "max_iter",
+    "variance",
+)
 
 
-class FilteredNB(WeightedNB):
-    """Hands settings of its own on to the weighting that ``weighting`` names."""
+class FilteredNB(SolvedNB):
+    """Weights that a filter computes; settings of the filter are its own."""
 
-    def _weighting(self) -> Weighting:
-        weighting = super()._weighting()
-        if isinstance(self.weighting, Weighting):
-            return weighting
-        theirs = set(weighting.get_params(deep=False)) - {"prior_weight"}
-        own = self.get_params(deep=False)
-        shared = {name: own[name] for name in theirs & set(own)}
-        return weighting.set_params(**shared)
+    _filter: ClassVar[type[FilterWeighting]]
+    _dropped_settings: ClassVar[Any] = dict.fromkeys(_OPTIMISER)
+
+    attribute_weights_: NDArray[np.float64] = learned(
+        "ndarray of shape (d,)", "Weights that the filter computed."
+    )
+
+    def _recipe(self) -> Recipe:
+        names = set(self._filter._settings) & set(self._settings)
+        return replace(
+            super()._recipe(),
+            weighting=self._filter(**{name: getattr(self, name) for name in names}),
+            solver="fixed",
+            instances=resolve_instances(self.instances),
+        )
 
 
-@preset(weighting="correlation", **_FIXED)
 class CorrelationWeightedNB(FilteredNB):
     r"""CFW: weights from relevance for the class and redundancy among attributes.
 
@@ -57,8 +92,9 @@ class CorrelationWeightedNB(FilteredNB):
     array([0.46, 0.47, 0.53, 0.54])
     """
 
+    _filter: ClassVar[type[FilterWeighting]] = CorrelationWeighting
 
-@preset(weighting="gain-ratio", **_FIXED)
+
 class GainRatioWeightedNB(FilteredNB):
     r"""GRAWNB and KLNB: gain ratios that add up to the number of attributes.
 
@@ -84,13 +120,9 @@ class GainRatioWeightedNB(FilteredNB):
     array([0.7 , 0.41, 1.43, 1.45])
     """
 
+    _filter: ClassVar[type[FilterWeighting]] = GainRatioWeighting
 
-@preset(
-    {"max_stale": 5, "locally_predictive": True, "zero_is_one": True},
-    weighting="subset",
-    smoothing="laplace",
-    **_FIXED,
-)
+
 class DeepWeightedNB(FilteredNB):
     r"""DFWNB: weight 2 for attributes that CFS selects, in counts and exponents.
 
@@ -116,19 +148,18 @@ class DeepWeightedNB(FilteredNB):
     ([3, 2], array([1., 1., 2., 2.]))
     """
 
+    _filter: ClassVar[type[FilterWeighting]] = SubsetWeighting
 
-@preset(
-    {
-        "n_trees": 10,
-        "share": 0.5,
-        "categories": "one-hot",
-        "random_state": 0,
-        "verbose": False,
-    },
-    weighting="trees",
-    smoothing="laplace",
-    **_FIXED,
-)
+    max_stale: int = setting_of(SubsetWeighting, "max_stale")
+    locally_predictive: bool = setting_of(SubsetWeighting, "locally_predictive")
+    zero_is_one: bool = setting_of(SubsetWeighting, "zero_is_one")
+    smoothing: Any = setting(default="laplace")
+
+    selected_features_: list[Any] = learned(
+        "list of str or int", "Attributes that CFS selects, in order of choice."
+    )
+
+
 class TreeWeightedNB(FilteredNB):
     r"""DTAWNB and TreeNB: attributes that trees test near the root weigh more.
 
@@ -153,13 +184,16 @@ class TreeWeightedNB(FilteredNB):
     (4,)
     """
 
+    _filter: ClassVar[type[FilterWeighting]] = TreeWeighting
 
-@preset(
-    {"rescaled": False, "threshold": None},
-    weighting="auc",
-    smoothing="laplace",
-    **_FIXED,
-)
+    n_trees: int = setting_of(TreeWeighting, "n_trees")
+    share: float | None = setting_of(TreeWeighting, "share")
+    categories: str = setting_of(TreeWeighting, "categories")
+    random_state: Any = setting_of(TreeWeighting, "random_state")
+    verbose: bool = setting_of(TreeWeighting, "verbose")
+    smoothing: Any = setting(default="laplace")
+
+
 class AUCWeightedNB(FilteredNB):
     r"""AUCNB: how well each attribute alone ranks the rows.
 
@@ -183,3 +217,9 @@ class AUCWeightedNB(FilteredNB):
     >>> clf.attribute_weights_.round(2)
     array([0.87, 0.79, 0.98, 0.98])
     """
+
+    _filter: ClassVar[type[FilterWeighting]] = AUCWeighting
+
+    rescaled: bool = setting_of(AUCWeighting, "rescaled")
+    threshold: float | None = setting_of(AUCWeighting, "threshold")
+    smoothing: Any = setting(default="laplace")

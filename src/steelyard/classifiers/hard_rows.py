@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,8 @@ __all__ = ["HardRows"]
 class HardRows:
     """Reading of instance weights, for classifiers that learn them."""
 
-    instance_weights_: NDArray[np.float64]
+    if TYPE_CHECKING:
+        instance_weights_: NDArray[np.float64]
 
     def hardest_rows(self, n_rows: int = 10) -> NDArray[np.int64]:
         """Return the training rows that the model found hardest, hardest first.

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
+from steelyard._common.settings import setting
 from steelyard.classifiers.weighted import WeightedNB
 
 __all__ = [
@@ -20,68 +19,21 @@ __all__ = [
     "ValueWeightedNB",
 ]
 
-Preset = TypeVar("Preset", bound=type[WeightedNB])
 
+class _KimLeeNB(WeightedNB):
+    """How Kim and Lee treat tables.
 
-def preset(
-    extra: Mapping[str, Any] | None = None, **defaults: Any
-) -> Callable[[Preset], Preset]:
-    """Give a subclass of ``WeightedNB`` other defaults, and settings of its own.
-
-    Parameters
-    ----------
-    extra : mapping, default=None
-        Further settings and their defaults; they come first.
-    **defaults
-        Settings of ``WeightedNB`` whose defaults differ.
-
-    Returns
-    -------
-    callable
-        A class decorator.
+    Gaussian densities with the sample variance, Laplace's rule for nominal attributes,
+    priors by relative frequency, weights of at least zero.
     """
-    plain = inspect.signature(WeightedNB.__init__)
-    unknown = set(defaults) - set(plain.parameters)
-    if unknown:
-        raise TypeError(f"WeightedNB has no settings {sorted(unknown)}.")
-    first, *others = (
-        p.replace(default=defaults[p.name]) if p.name in defaults else p
-        for p in plain.parameters.values()
-    )
-    own = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=value)
-        for name, value in (extra or {}).items()
-    ]
-    signature = plain.replace(parameters=[first, *own, *others])
-    names = [name for name in signature.parameters if name != "self"]
 
-    def decorate(cls: Preset) -> Preset:
-        def __init__(self: Any, **settings: Any) -> None:  # noqa: N807
-            bound = signature.bind(self, **settings)
-            bound.apply_defaults()
-            for name in names:
-                setattr(self, name, bound.arguments[name])
-
-        __init__.__signature__ = signature  # type: ignore[attr-defined]
-        __init__.__doc__ = WeightedNB.__init__.__doc__
-        cls.__init__ = __init__  # type: ignore[method-assign]
-        return cls
-
-    return decorate
+    numeric: Any = setting(default="gaussian")
+    smoothing: Any = setting(default="laplace")
+    prior: Any = setting(default="frequency")
+    variance: str = setting(default="sample")
+    bounds: Any = setting(default=(0.0, None))
 
 
-# How Kim and Lee treat tables: Gaussian densities with the sample variance, Laplace's
-# rule for nominal attributes, priors by relative frequency, weights of at least zero.
-_KIM_LEE: dict[str, Any] = {
-    "numeric": "gaussian",
-    "smoothing": "laplace",
-    "prior": "frequency",
-    "variance": "sample",
-    "bounds": (0.0, None),
-}
-
-
-@preset(loss="brier")
 class AttributeWeightedNB(WeightedNB):
     r"""WANBIA: one weight per attribute, in [0, 1].
 
@@ -103,8 +55,9 @@ class AttributeWeightedNB(WeightedNB):
     (4,)
     """
 
+    loss: Any = setting(default="brier")
 
-@preset(weighting="class-attribute", loss="brier")
+
 class ClassAttributeWeightedNB(WeightedNB):
     r"""CAWNB: one weight per class and attribute, in [0, 1].
 
@@ -119,8 +72,10 @@ class ClassAttributeWeightedNB(WeightedNB):
     Bayes", Pattern Recognition 88, 321-330.
     """
 
+    weighting: Any = setting(default="class-attribute")
+    loss: Any = setting(default="brier")
 
-@preset(weighting="value", loss="log", smoothing="laplace")
+
 class ValueWeightedNB(WeightedNB):
     r"""CAVWNB: one weight per class, attribute and value, in [0, 1].
 
@@ -134,8 +89,11 @@ class ValueWeightedNB(WeightedNB):
     naive Bayes", Information Sciences 508, 260-274.
     """
 
+    weighting: Any = setting(default="value")
+    loss: Any = setting(default="log")
+    smoothing: Any = setting(default="laplace")
 
-@preset(weighting="mixture", loss="brier", tol=1e-7)
+
 class RegularizedNB(WeightedNB):
     r"""RNB: class-specific and shared attribute weights, mixed by a learned share.
 
@@ -160,9 +118,12 @@ class RegularizedNB(WeightedNB):
     True
     """
 
+    weighting: Any = setting(default="mixture")
+    loss: Any = setting(default="brier")
+    tol: float = setting(default=1e-7)
 
-@preset(loss="exponential", **_KIM_LEE)
-class ExponentialNB(WeightedNB):
+
+class ExponentialNB(_KimLeeNB):
     r"""ENB: attribute weights of at least zero by the exponential loss.
 
     .. math:: \min_{w \ge 0} \sum_i e^{-s_i f(x_i)}, \qquad
@@ -178,9 +139,10 @@ class ExponentialNB(WeightedNB):
     Bayes Classifiers", IEEE Access 10.
     """
 
+    loss: Any = setting(default="exponential")
 
-@preset(loss="deviance", **_KIM_LEE)
-class DevianceNB(WeightedNB):
+
+class DevianceNB(_KimLeeNB):
     r"""DNB: attribute weights of at least zero by the deviance with multiplier 2.
 
     .. math:: \min_{w \ge 0} \sum_i \log\bigl(1 + e^{-2 s_i f(x_i)}\bigr)
@@ -190,9 +152,10 @@ class DevianceNB(WeightedNB):
     T. Kim, J.-S. Lee (2022), IEEE Access 10; see ``ExponentialNB``.
     """
 
+    loss: Any = setting(default="deviance")
 
-@preset(loss="log", **_KIM_LEE)
-class LogisticNB(WeightedNB):
+
+class LogisticNB(_KimLeeNB):
     r"""LNB: attribute weights of at least zero by the conditional log-likelihood.
 
     .. math:: \min_{w \ge 0} \sum_i \log\bigl(1 + e^{-s_i f(x_i)}\bigr)
@@ -203,8 +166,7 @@ class LogisticNB(WeightedNB):
     """
 
 
-@preset(loss="log", prior_weight=True, **_KIM_LEE)
-class GeneralizedDevianceNB(WeightedNB):
+class GeneralizedDevianceNB(_KimLeeNB):
     r"""GDNB: as LNB, with a weight on the prior too.
 
     .. math:: f(x) = w_0 \log\frac{\pi_+}{\pi_-} + \sum_j w_j
@@ -217,12 +179,16 @@ class GeneralizedDevianceNB(WeightedNB):
     T. Kim, J.-S. Lee (2022), IEEE Access 10; see ``ExponentialNB``.
     """
 
+    prior_weight: bool = setting(default=True)
 
-@preset(loss="brier", **{**_KIM_LEE, "bounds": (0.0, 1.0)})
-class SquaredErrorNB(WeightedNB):
+
+class SquaredErrorNB(_KimLeeNB):
     """MSE: WANBIA's squared error with Gaussian attributes, as Kim and Lee compare it.
 
     References
     ----------
     T. Kim, J.-S. Lee (2022), IEEE Access 10; see ``ExponentialNB``.
     """
+
+    loss: Any = setting(default="brier")
+    bounds: Any = setting(default=(0.0, 1.0))

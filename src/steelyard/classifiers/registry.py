@@ -1,44 +1,27 @@
-"""Published methods by their acronyms: which exist, and how to get one."""
+"""Published methods by their acronyms: which exist, and how to get one.
+
+The registry is data: a class is imported when it is asked for, so that listing methods
+loads nothing, and ``steelyard.X`` finds every public class here.
+"""
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from steelyard.classifiers.base import BaseNB, NaiveBayes
-from steelyard.classifiers.boosted import BoostedNB
-from steelyard.classifiers.collaborative import CollaborativeNB
-from steelyard.classifiers.cost_sensitive import CostSensitiveNB
-from steelyard.classifiers.evolved import CorrelationAdjustedNB, EvolvedWeightsNB
-from steelyard.classifiers.filters import (
-    AUCWeightedNB,
-    CorrelationWeightedNB,
-    DeepWeightedNB,
-    GainRatioWeightedNB,
-    TreeWeightedNB,
-)
-from steelyard.classifiers.instance_weighted import InstanceWeightedNB
-from steelyard.classifiers.lazy import LazyAttributeInstanceNB, LocallyWeightedNB
-from steelyard.classifiers.published import (
-    AttributeWeightedNB,
-    ClassAttributeWeightedNB,
-    DevianceNB,
-    ExponentialNB,
-    GeneralizedDevianceNB,
-    LogisticNB,
-    RegularizedNB,
-    SquaredErrorNB,
-    ValueWeightedNB,
-)
-from steelyard.classifiers.selective import ForwardSelectedNB, SelectiveNB
-from steelyard.classifiers.shrinkage import ShrinkageNB
-from steelyard.classifiers.spss import SPSSNaiveBayes
-from steelyard.classifiers.weighted import WeightedNB
+from steelyard._common.text import did_you_mean, text_table
 from steelyard.exceptions import ParameterError
 
-__all__ = ["Method", "MethodTable", "method", "methods"]
+if TYPE_CHECKING:
+    from steelyard.classifiers.base import BaseNB
+
+__all__ = ["DEFAULT", "HOMES", "Method", "MethodTable", "method", "methods"]
+
+DEFAULT = "SHNB"
+"""The method that is used where none is named."""
 
 
 @dataclass(frozen=True)
@@ -46,25 +29,42 @@ class Method:
     """One published method: a class with some of its settings fixed."""
 
     acronym: str
-    estimator: type[BaseNB]
+    home: str
+    """Module and class, below ``steelyard.classifiers``."""
+
     family: str
     learns: str
     paper: str
     settings: Mapping[str, Any] = field(default_factory=dict)
     aliases: tuple[str, ...] = ()
 
+    @property
+    def class_name(self) -> str:
+        """Name of the class."""
+        return self.home.partition(".")[2]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Acronym and aliases."""
+        return (self.acronym, *self.aliases)
+
+    @property
+    def estimator(self) -> type[BaseNB]:
+        """The class."""
+        module = import_module(f"steelyard.classifiers.{self.home.partition('.')[0]}")
+        cls: type[BaseNB] = getattr(module, self.class_name)
+        return cls
+
     def create(self, **settings: Any) -> BaseNB:
         """Return an unfitted classifier, with further settings or other ones."""
         chosen = {**self.settings, **settings}
         allowed = self.estimator._get_param_names()
-        unknown = [name for name in chosen if name not in allowed]
-        if unknown:
-            close = difflib.get_close_matches(unknown[0], allowed, 1)
-            hint = f" Did you mean {close[0]!r}?" if close else ""
-            raise ParameterError(
-                f"{self.acronym} has no setting {unknown[0]!r}.{hint} "
-                f"Settings: {', '.join(allowed)}."
-            )
+        for name in chosen:
+            if name not in allowed:
+                raise ParameterError(
+                    f"{self.acronym} has no setting {name!r}."
+                    f"{did_you_mean(name, allowed)} Settings: {', '.join(allowed)}."
+                )
         return self.estimator(**chosen)
 
 
@@ -94,115 +94,140 @@ _SBC = "Langley & Sage, UAI 1994"
 _SNB = "Chen, Webb, Liu & Ma, Knowledge-Based Systems 2020"
 _SPSS = "IBM SPSS Statistics Algorithms, Naive Bayes"
 
+_PLAIN = "plain"
+_LEARNED = "learned attribute weights"
+_INSTANCES = "instance weights"
+_BOTH = "both"
+_FILTERS = "filters"
+_WRAPPERS = "wrappers and selection"
+_OURS = "ours"
+
+_WANBIA = ("published.AttributeWeightedNB", _LEARNED, "a weight per attribute", _ZAIDI)
+_CAWNB = (
+    "published.ClassAttributeWeightedNB",
+    _LEARNED,
+    "a weight per class and attribute",
+    _JIANG,
+)
+_CAVWNB = (
+    "published.ValueWeightedNB",
+    _LEARNED,
+    "a weight per class, attribute and value",
+    _ZHANG,
+)
+_CWNB_ENTRY = (
+    "collaborative.CollaborativeNB",
+    _BOTH,
+    "a weight per row and per attribute",
+    _CWNB,
+)
+_COUNTS_ONLY = "nothing beyond counts"
+
 _METHODS = (
-    Method("NB", NaiveBayes, "plain", "nothing beyond counts", _LANGLEY),
+    Method("NB", "naive_bayes.NaiveBayes", _PLAIN, _COUNTS_ONLY, _LANGLEY),
     Method(
         "NB-Laplace",
-        NaiveBayes,
-        "plain",
-        "nothing beyond counts",
+        "naive_bayes.NaiveBayes",
+        _PLAIN,
+        _COUNTS_ONLY,
         _LANGLEY,
         {"smoothing": "laplace"},
     ),
     Method(
         "GNB",
-        NaiveBayes,
-        "plain",
+        "naive_bayes.NaiveBayes",
+        _PLAIN,
         "Gaussian densities",
         _JOHN,
         {"numeric": "gaussian", "smoothing": "laplace"},
     ),
     Method(
         "GNB-Weka",
-        NaiveBayes,
-        "plain",
+        "naive_bayes.NaiveBayes",
+        _PLAIN,
         "Gaussian intervals as in Weka",
         _JOHN,
         {"numeric": "gaussian-weka", "smoothing": "laplace"},
     ),
-    *(
-        Method(
-            f"{name}-{word}",
-            estimator,
-            "learned attribute weights",
-            learns,
-            paper,
-            {"loss": loss},
-            (name,) if word == default else (),
-        )
-        for name, estimator, learns, paper, default in (
-            ("WANBIA", AttributeWeightedNB, "a weight per attribute", _ZAIDI, "MSE"),
-            (
-                "CAWNB",
-                ClassAttributeWeightedNB,
-                "a weight per class and attribute",
-                _JIANG,
-                "MSE",
-            ),
-            (
-                "CAVWNB",
-                ValueWeightedNB,
-                "a weight per class, attribute and value",
-                _ZHANG,
-                "CLL",
-            ),
-        )
-        for word, loss in (("CLL", "log"), ("MSE", "brier"))
-    ),
+    Method("WANBIA-CLL", *_WANBIA, {"loss": "log"}),
+    Method("WANBIA-MSE", *_WANBIA, {"loss": "brier"}, ("WANBIA",)),
+    Method("CAWNB-CLL", *_CAWNB, {"loss": "log"}),
+    Method("CAWNB-MSE", *_CAWNB, {"loss": "brier"}, ("CAWNB",)),
+    Method("CAVWNB-CLL", *_CAVWNB, {"loss": "log"}, ("CAVWNB",)),
+    Method("CAVWNB-MSE", *_CAVWNB, {"loss": "brier"}),
     Method(
         "RNB",
-        RegularizedNB,
-        "learned attribute weights",
+        "published.RegularizedNB",
+        _LEARNED,
         "class-specific and shared weights, and their mixture",
         _WANG,
     ),
-    *(
-        Method(acronym, estimator, "learned attribute weights", learns, _KIM)
-        for acronym, estimator, learns in (
-            ("ENB", ExponentialNB, "a weight per attribute, exponential loss"),
-            ("DNB", DevianceNB, "a weight per attribute, deviance"),
-            ("LNB", LogisticNB, "a weight per attribute, log-loss"),
-            ("GDNB", GeneralizedDevianceNB, "weights of attributes and prior"),
-            ("MSE", SquaredErrorNB, "a weight per attribute, squared error"),
-        )
+    Method(
+        "ENB",
+        "published.ExponentialNB",
+        _LEARNED,
+        "a weight per attribute, exponential loss",
+        _KIM,
     ),
-    Method("DWNB", InstanceWeightedNB, "instance weights", "a weight per row", _DWNB),
+    Method(
+        "DNB",
+        "published.DevianceNB",
+        _LEARNED,
+        "a weight per attribute, deviance",
+        _KIM,
+    ),
+    Method(
+        "LNB",
+        "published.LogisticNB",
+        _LEARNED,
+        "a weight per attribute, log-loss",
+        _KIM,
+    ),
+    Method(
+        "GDNB",
+        "published.GeneralizedDevianceNB",
+        _LEARNED,
+        "weights of attributes and prior",
+        _KIM,
+    ),
+    Method(
+        "MSE",
+        "published.SquaredErrorNB",
+        _LEARNED,
+        "a weight per attribute, squared error",
+        _KIM,
+    ),
+    Method(
+        "DWNB",
+        "instance_weighted.InstanceWeightedNB",
+        _INSTANCES,
+        "a weight per row",
+        _DWNB,
+    ),
     Method(
         "AVFWNB",
-        InstanceWeightedNB,
-        "instance weights",
+        "instance_weighted.InstanceWeightedNB",
+        _INSTANCES,
         "a weight per row, from value frequencies",
         _XU,
         {"instances": "value-frequency"},
     ),
     Method(
         "LWNB",
-        LocallyWeightedNB,
-        "instance weights",
+        "lazy.LocallyWeightedNB",
+        _INSTANCES,
         "nothing; neighbours of each query",
         _FRANK,
     ),
-    Method("BNB", BoostedNB, "instance weights", "a vote of models", _ELKAN),
-    *(
-        Method(
-            f"CWNB{suffix}",
-            CollaborativeNB,
-            "both",
-            "a weight per row and per attribute",
-            _CWNB,
-            {"variant": variant} if suffix else {},
-        )
-        for suffix, variant in (
-            ("", "plain"),
-            ("-R", "reversed"),
-            ("-I", "interactive"),
-            ("-RI", "reversed-interactive"),
-        )
-    ),
+    Method("BNB", "boosted.BoostedNB", _INSTANCES, "a vote of models", _ELKAN),
+    Method("CWNB", *_CWNB_ENTRY),
+    Method("CWNB-R", *_CWNB_ENTRY, {"variant": "reversed"}),
+    Method("CWNB-I", *_CWNB_ENTRY, {"variant": "interactive"}),
+    Method("CWNB-RI", *_CWNB_ENTRY, {"variant": "reversed-interactive"}),
     Method(
         "AIWNB-E",
-        WeightedNB,
-        "both",
+        "weighted.WeightedNB",
+        _BOTH,
         "a weight per row and per attribute, both filters",
         _AIWNB,
         {
@@ -214,104 +239,130 @@ _METHODS = (
     ),
     Method(
         "AIWNB-L",
-        LazyAttributeInstanceNB,
-        "both",
+        "lazy.LazyAttributeInstanceNB",
+        _BOTH,
         "a weight per attribute; rows are weighted by each query",
         _AIWNB,
     ),
     Method(
         "CFW",
-        CorrelationWeightedNB,
-        "filters",
+        "filters.CorrelationWeightedNB",
+        _FILTERS,
         "a weight per attribute, from mutual information",
         _CFW,
         aliases=("CBFWNB",),
     ),
     Method(
         "DFWNB",
-        DeepWeightedNB,
-        "filters",
+        "filters.DeepWeightedNB",
+        _FILTERS,
         "weight 2 for a subset of the attributes",
         _DFWNB,
         aliases=("DAWNB",),
     ),
-    *(
-        Method(
-            acronym,
-            GainRatioWeightedNB,
-            "filters",
-            "a weight per attribute, from gain ratios",
-            paper,
-        )
-        for acronym, paper in (("GRAWNB", _SHENG), ("KLNB", _KLNB))
+    Method(
+        "GRAWNB",
+        "filters.GainRatioWeightedNB",
+        _FILTERS,
+        "a weight per attribute, from gain ratios",
+        f"{_SHENG}; {_KLNB}",
+        aliases=("KLNB",),
     ),
     Method(
         "DTAWNB",
-        TreeWeightedNB,
-        "filters",
+        "filters.TreeWeightedNB",
+        _FILTERS,
         "a weight per attribute, from depths in trees",
         _HALL,
     ),
     Method(
         "TreeNB",
-        TreeWeightedNB,
-        "filters",
+        "filters.TreeWeightedNB",
+        _FILTERS,
         "a weight per attribute, from depths in one tree",
         _HALL,
         {"n_trees": 1, "share": None},
     ),
     Method(
         "AUCNB",
-        AUCWeightedNB,
-        "filters",
+        "filters.AUCWeightedNB",
+        _FILTERS,
         "a weight per attribute, from its ROC curve",
         _AUC,
     ),
-    *(
-        Method(acronym, estimator, "wrappers and selection", learns, paper)
-        for acronym, estimator, learns, paper in (
-            (
-                "DEAWNB",
-                EvolvedWeightsNB,
-                "a weight per attribute, by differential evolution",
-                _DE,
-            ),
-            (
-                "CWANB",
-                CorrelationAdjustedNB,
-                "a weight per attribute, adjusted from a filter",
-                _CWANB,
-            ),
-            (
-                "TCSFS-NB",
-                CostSensitiveNB,
-                "which attributes to use, by accuracy and cost",
-                _TCSFS,
-            ),
-            ("SBC", ForwardSelectedNB, "which attributes to use, by accuracy", _SBC),
-            (
-                "SNB",
-                SelectiveNB,
-                "which attributes to use, by leave-one-out error",
-                _SNB,
-            ),
-        )
+    Method(
+        "DEAWNB",
+        "evolved.EvolvedWeightsNB",
+        _WRAPPERS,
+        "a weight per attribute, by differential evolution",
+        _DE,
+    ),
+    Method(
+        "CWANB",
+        "evolved.CorrelationAdjustedNB",
+        _WRAPPERS,
+        "a weight per attribute, adjusted from a filter",
+        _CWANB,
+    ),
+    Method(
+        "TCSFS-NB",
+        "cost_sensitive.CostSensitiveNB",
+        _WRAPPERS,
+        "which attributes to use, by accuracy and cost",
+        _TCSFS,
+    ),
+    Method(
+        "SBC",
+        "selective.ForwardSelectedNB",
+        _WRAPPERS,
+        "which attributes to use, by accuracy",
+        _SBC,
+    ),
+    Method(
+        "SNB",
+        "selective.SelectiveNB",
+        _WRAPPERS,
+        "which attributes to use, by leave-one-out error",
+        _SNB,
     ),
     Method(
         "SPSS",
-        SPSSNaiveBayes,
-        "wrappers and selection",
+        "spss.SPSSNaiveBayes",
+        _WRAPPERS,
         "which attributes to use, by likelihood",
         _SPSS,
     ),
     Method(
         "SHNB",
-        ShrinkageNB,
-        "ours",
+        "shrinkage.ShrinkageNB",
+        _OURS,
         "weights of attributes, classes and values, drawn to naive Bayes",
         "steelyard",
     ),
 )
+
+# Public classes and functions that no acronym stands for.
+_FURTHER = {
+    "EqualFrequencyDiscretizer": "steelyard.table.discretizers",
+    "EqualWidthDiscretizer": "steelyard.table.discretizers",
+    "FixedEdgesDiscretizer": "steelyard.table.discretizers",
+    "JointWeightedNB": "steelyard.classifiers.joint",
+    "MDLDiscretizer": "steelyard.table.discretizers",
+    "TableEncoder": "steelyard.table.encoder",
+    "compare": "steelyard.experiments.runner",
+    "load": "steelyard.persistence",
+    "method": "steelyard.classifiers.registry",
+    "methods": "steelyard.classifiers.registry",
+}
+
+HOMES: dict[str, str] = {
+    **{
+        entry.class_name: f"steelyard.classifiers.{entry.home.partition('.')[0]}"
+        for entry in _METHODS
+    },
+    **_FURTHER,
+}
+"""The module of every public name."""
 
 
 class MethodTable(Sequence[Method]):
@@ -342,8 +393,8 @@ class MethodTable(Sequence[Method]):
         """Return the table as one mapping of texts per method."""
         return [
             {
-                "acronym": entry.acronym,
-                "class": entry.estimator.__name__,
+                "acronym": ", ".join(entry.names),
+                "class": entry.class_name,
                 "family": entry.family,
                 "learns": entry.learns,
                 "settings": ", ".join(f"{k}={v!r}" for k, v in entry.settings.items()),
@@ -353,14 +404,8 @@ class MethodTable(Sequence[Method]):
         ]
 
     def __repr__(self) -> str:
-        rows = self.rows()
-        widths = {c: max(len(c), *(len(r[c]) for r in rows)) for c in self._columns}
-        header = {column: column for column in self._columns}
-        lines = [
-            "  ".join(row[c].ljust(widths[c]) for c in self._columns).rstrip()
-            for row in [header, *rows]
-        ]
-        return "\n".join(lines)
+        cells = [[row[c] for c in self._columns] for row in self.rows()]
+        return text_table(list(self._columns), cells, [False] * len(self._columns))
 
 
 def methods() -> MethodTable:
@@ -397,25 +442,25 @@ def method(name: str, **settings: Any) -> BaseNB:
     >>> sy.method("GNB", n_jobs=2).numeric
     'gaussian'
     """
-    by_name = {
-        _plain(word): entry
-        for entry in _METHODS
-        for word in (entry.acronym, *entry.aliases)
-    }
-    entry = by_name.get(_plain(name)) if isinstance(name, str) else None
-    if entry is None and _plain(str(name)) == "svm":
-        # A yardstick of scikit-learn's, not an entry of the table.
-        from steelyard.experiments.baselines import yardstick
+    entry = _by_name().get(_plain(name)) if isinstance(name, str) else None
+    if entry is not None:
+        return entry.create(**settings)
+    if _plain(str(name)) == "svm":
+        # A baseline of scikit-learn's, not an entry of the table.
+        baselines = import_module("steelyard.experiments.baselines")
+        svm: BaseNB = baselines.baseline("SVM", **settings)
+        return svm
+    known = [entry.acronym for entry in _METHODS]
+    raise ParameterError(
+        f"There is no method {name!r}.{did_you_mean(str(name), known)} Known: "
+        f"{', '.join(known)}."
+    )
 
-        return yardstick("SVM", **settings)
-    if entry is None:
-        close = difflib.get_close_matches(_plain(str(name)), list(by_name), 1, 0.0)
-        nearest = by_name[close[0]].acronym
-        known = ", ".join(entry.acronym for entry in _METHODS)
-        raise ParameterError(
-            f"There is no method {name!r}. The nearest is {nearest!r}. Known: {known}."
-        )
-    return entry.create(**settings)
+
+@cache
+def _by_name() -> dict[str, Method]:
+    """Every method by its names, as they are compared."""
+    return {_plain(name): entry for entry in _METHODS for name in entry.names}
 
 
 def _plain(name: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,16 +14,9 @@ from steelyard._common.checks import warn_user
 from steelyard.exceptions import TableError
 from steelyard.table.encoder import TableEncoder
 from steelyard.table.frames import as_table
-from steelyard.table.schema import TableSchema
 from steelyard.table.taking import take_columns
 
-__all__ = ["FeatureSelector", "SelectionPath", "feature_labels"]
-
-
-def feature_labels(schema: TableSchema, positions: Iterable[int]) -> list[Any]:
-    """Return attributes as users name them: by name, or by position without names."""
-    names = schema.names
-    return [int(j) if names is None else names[j] for j in positions]
+__all__ = ["FeatureSelector", "SelectionPath"]
 
 
 class FeatureSelector(TransformerMixin):
@@ -33,9 +26,10 @@ class FeatureSelector(TransformerMixin):
     the order of choice. To be named before ``BaseNB`` among the base classes.
     """
 
-    encoder_: TableEncoder
-    n_features_in_: int
-    selected_features_: list[Any]
+    if TYPE_CHECKING:
+        encoder_: TableEncoder
+        n_features_in_: int
+        selected_features_: list[Any]
 
     def get_support(self, indices: bool = False) -> NDArray[Any]:
         """Say which columns of the training table were selected.

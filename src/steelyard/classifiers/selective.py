@@ -6,28 +6,23 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from steelyard._common.checks import check_choice, warn_user
+from steelyard._common.checks import warn_user
 from steelyard._common.progress import progress
-from steelyard.classifiers.base import BaseNB
-from steelyard.classifiers.selection import (
-    FeatureSelector,
-    SelectionPath,
-    feature_labels,
-)
+from steelyard._common.settings import FLAG, learned, setting, word
+from steelyard.classifiers.base import StandardNB
+from steelyard.classifiers.selection import FeatureSelector, SelectionPath
 from steelyard.fitting.leave_one_out import (
     HeldOut,
     left_out,
     refuse_gaussian,
     resubstituted,
 )
-from steelyard.model.table_model import NBModel
-from steelyard.model.training import Training
-from steelyard.proba.counts import Counts
-from steelyard.proba.estimation import Estimation
-from steelyard.table.schema import TableSchema
+from steelyard.fitting.recipe import Recipe
+from steelyard.fitting.weights import Fit
+from steelyard.model.training import TrainingSet
+from steelyard.table.schema import TableSchema, feature_labels
 from steelyard.weighting.filters.information import class_information
 
 __all__ = [
@@ -40,63 +35,33 @@ __all__ = [
 ]
 
 MEASURES = ("rmse", "zero-one")
-EVALUATIONS = ("leave-one-out", "training")
-TIES = ("stop", "add")
 
 # Sums of weights that differ by less than this share are equal.
 EQUAL = 1e-12
 
 
-class SelectedNB(FeatureSelector, BaseNB):
+class SelectedNB(FeatureSelector, StandardNB):
     """What methods that choose attributes share: fitting around the choice."""
 
-    counts_: Counts
-    class_log_prior_: NDArray[np.float64]
-    class_count_: NDArray[np.float64]
-    selected_features_: list[Any]
-    selection_path_: SelectionPath
+    selected_features_: list[Any] = learned(
+        "list",
+        "Names, or positions where the table has none, in order of choice.",
+    )
+    selection_path_: SelectionPath = learned(
+        "SelectionPath", "One record per step of the search; prints as a table."
+    )
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SelectedNB:
-        """Choose attributes and learn the model from a table and its labels.
+    def _fit(self, recipe: Recipe, training: TrainingSet) -> Fit:
+        refuse_gaussian(training.schema, self)
+        chosen, path = self._select(training)
+        model = training.estimate(training.count()).restricted(chosen)
+        named = {
+            "selected_features_": feature_labels(training.schema, chosen),
+            "selection_path_": SelectionPath(path),
+        }
+        return Fit(model, model.log_prior, named)
 
-        Parameters
-        ----------
-        X : table of shape (n, d)
-            NumPy array, pandas, polars or pyarrow table.
-        y : array-like of shape (n,)
-            Labels, none of them missing.
-        sample_weight : array-like of shape (n,), default=None
-            Row weights, in the counts and in the choice; a weight of 2 equals the row
-            twice.
-
-        Returns
-        -------
-        estimator
-            The fitted classifier.
-        """
-        self._check_settings()
-        estimation = self._estimation()
-        training = self._prepare(X, y, sample_weight)
-        schema = training.codes.schema
-        refuse_gaussian(schema, self)
-        counts = training.count(self.n_jobs, self.class_weight)
-        chosen, path = self._select(training, counts, estimation)
-        model = _restricted(estimation.model(counts, training.classes), chosen)
-        self._adopt(training)
-        self.selected_features_ = feature_labels(schema, chosen)
-        self.selection_path_ = SelectionPath(path)
-        self.counts_ = counts
-        self.class_count_ = counts.by_class
-        self.class_log_prior_ = model.log_prior
-        self.model_ = model
-        return self
-
-    def _check_settings(self) -> None:
-        raise NotImplementedError
-
-    def _select(
-        self, training: Training, counts: Counts, estimation: Estimation
-    ) -> tuple[list[int], list[dict[str, Any]]]:
+    def _select(self, training: TrainingSet) -> tuple[list[int], list[dict[str, Any]]]:
         """Return positions of attributes in order of choice, and the records."""
         raise NotImplementedError
 
@@ -114,29 +79,6 @@ class SelectiveNB(SelectedNB):
               x_i)\bigr)^2}
 
     Of equally good models the one with fewer attributes is taken.
-
-    Parameters
-    ----------
-    measure : {"rmse", "zero-one"}, default="rmse"
-        What the leave-one-out posteriors are judged by: the root mean squared error of
-        the true class, or the share of rows that are classified wrongly.
-    categorical_features, numeric, missing, cardinality
-        How tables become codes; see ``NaiveBayes``. Gaussian columns are refused.
-    smoothing, prior, variance_floor
-        How counts become probabilities; see ``NaiveBayes``.
-    class_weight : dict or "balanced", default=None
-        Factor on the weight of the rows of each class.
-    n_jobs : int, default=None
-        Threads. Results do not depend on it.
-
-    Attributes
-    ----------
-    selected_features_ : list
-        Names, or positions where the table has none, by falling mutual information.
-    selection_path_ : SelectionPath
-        One record for each number of attributes, with both errors.
-    classes_, class_log_prior_, class_count_, counts_, model_, encoder_
-        As in ``NaiveBayes``.
 
     References
     ----------
@@ -161,45 +103,22 @@ class SelectiveNB(SelectedNB):
     array([[1.4, 0.2]])
     """
 
-    def __init__(
-        self,
-        *,
-        measure: str = "rmse",
-        categorical_features: Any = "auto",
-        numeric: Any = "mdl",
-        missing: str = "skip",
-        smoothing: Any = "m-estimate",
-        cardinality: str = "observed",
-        prior: Any = "smoothed",
-        variance_floor: float = 1e-9,
-        class_weight: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.measure = measure
-        self.categorical_features = categorical_features
-        self.numeric = numeric
-        self.missing = missing
-        self.smoothing = smoothing
-        self.cardinality = cardinality
-        self.prior = prior
-        self.variance_floor = variance_floor
-        self.class_weight = class_weight
-        self.n_jobs = n_jobs
+    measure: str = setting(
+        default="rmse",
+        allowed=word(*MEASURES),
+        about="What the leave-one-out posteriors are judged by: the root mean squared "
+        "error of the true class, or the share of rows that are classified wrongly.",
+    )
 
-    def _check_settings(self) -> None:
-        check_choice(self, "measure", MEASURES)
-
-    def _select(
-        self, training: Training, counts: Counts, estimation: Estimation
-    ) -> tuple[list[int], list[dict[str, Any]]]:
-        information = class_information(counts)
+    def _select(self, training: TrainingSet) -> tuple[list[int], list[dict[str, Any]]]:
+        information = class_information(training.count())
         order = np.argsort(-information, kind="stable").tolist()
-        held = left_out(training, counts, estimation, self.class_weight, self.n_jobs)
+        held = left_out(training)
         losses = held.prefix_losses(order) / held.total
         judged = losses[:, MEASURES.index(self.measure)]
         # The smallest up to rounding, of which the first has the fewest attributes.
         best = int(np.flatnonzero(judged <= judged.min() * (1.0 + EQUAL))[0])
-        added = [None, *feature_labels(counts.schema, order)]
+        added = [None, *feature_labels(training.schema, order)]
         path = [
             {
                 "size": size,
@@ -224,32 +143,6 @@ class ForwardSelectedNB(SelectedNB):
     subtracting a row's own count; scores of the rows are kept and grow by one attribute
     at a time.
 
-    Parameters
-    ----------
-    evaluation : {"leave-one-out", "training"}, default="leave-one-out"
-        Rows are judged without their own count, or with it.
-    ties : {"stop", "add"}, default="stop"
-        Whether an attribute that changes nothing ends the search or is added.
-    verbose : bool, default=False
-        Whether to show progress.
-    categorical_features, numeric, missing, cardinality
-        How tables become codes; see ``NaiveBayes``. Gaussian columns are refused.
-    smoothing, prior, variance_floor
-        How counts become probabilities; see ``NaiveBayes``.
-    class_weight : dict or "balanced", default=None
-        Factor on the weight of the rows of each class.
-    n_jobs : int, default=None
-        Threads. Results do not depend on it.
-
-    Attributes
-    ----------
-    selected_features_ : list
-        Names, or positions where the table has none, in order of choice.
-    selection_path_ : SelectionPath
-        One record per step; the last one may be a step that was not taken.
-    classes_, class_log_prior_, class_count_, counts_, model_, encoder_
-        As in ``NaiveBayes``.
-
     References
     ----------
     P. Langley, S. Sage (1994), "Induction of selective Bayesian classifiers", UAI-94,
@@ -264,45 +157,24 @@ class ForwardSelectedNB(SelectedNB):
     [3]
     """
 
-    def __init__(
-        self,
-        *,
-        evaluation: str = "leave-one-out",
-        ties: str = "stop",
-        verbose: bool = False,
-        categorical_features: Any = "auto",
-        numeric: Any = "mdl",
-        missing: str = "skip",
-        smoothing: Any = "m-estimate",
-        cardinality: str = "observed",
-        prior: Any = "smoothed",
-        variance_floor: float = 1e-9,
-        class_weight: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.evaluation = evaluation
-        self.ties = ties
-        self.verbose = verbose
-        self.categorical_features = categorical_features
-        self.numeric = numeric
-        self.missing = missing
-        self.smoothing = smoothing
-        self.cardinality = cardinality
-        self.prior = prior
-        self.variance_floor = variance_floor
-        self.class_weight = class_weight
-        self.n_jobs = n_jobs
+    evaluation: str = setting(
+        default="leave-one-out",
+        allowed=word("leave-one-out", "training"),
+        about="Rows are judged without their own count, or with it.",
+    )
+    ties: str = setting(
+        default="stop",
+        allowed=word("stop", "add"),
+        about="Whether an attribute that changes nothing ends the search or is added.",
+    )
+    verbose: bool = setting(
+        default=False, allowed=FLAG, about="Whether to show progress."
+    )
 
-    def _check_settings(self) -> None:
-        check_choice(self, "evaluation", EVALUATIONS)
-        check_choice(self, "ties", TIES)
-
-    def _select(
-        self, training: Training, counts: Counts, estimation: Estimation
-    ) -> tuple[list[int], list[dict[str, Any]]]:
+    def _select(self, training: TrainingSet) -> tuple[list[int], list[dict[str, Any]]]:
         judge = left_out if self.evaluation == "leave-one-out" else resubstituted
-        held = judge(training, counts, estimation, self.class_weight, self.n_jobs)
-        schema = counts.schema
+        held = judge(training)
+        schema = training.schema
         path = [_step(0, None, held.accuracy(held.base))]
         chosen: list[int] = []
         with progress("attributes", len(schema), bool(self.verbose)) as advance:
@@ -336,16 +208,6 @@ class ForwardSelectedNB(SelectedNB):
             held.add([rest[best]], scores)
             chosen.append(rest[best])
             advance(f"{name}: {accuracy:.4f}")
-
-
-def _restricted(model: NBModel, chosen: list[int]) -> NBModel:
-    """Return a model to which only some attributes contribute."""
-    offsets = model.schema.offsets
-    table = np.zeros_like(model.table)
-    for j in chosen:
-        own = slice(offsets[j], offsets[j + 1])
-        table[own] = model.table[own]
-    return NBModel(model.schema, model.classes, model.log_prior, table, model.gaussian)
 
 
 def _step(size: int, added: Any, accuracy: float) -> dict[str, Any]:

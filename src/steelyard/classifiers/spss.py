@@ -2,46 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
-from numbers import Integral, Real
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from steelyard._common.checks import check_choice, warn_user
-from steelyard.classifiers.base import BaseNB
-from steelyard.classifiers.selection import (
-    FeatureSelector,
-    SelectionPath,
-    feature_labels,
+from steelyard._common.checks import warn_user
+from steelyard._common.settings import (
+    FLAG,
+    NONE,
+    SEED,
+    learned,
+    listed,
+    number,
+    setting,
+    whole,
+    word,
 )
-from steelyard.classifiers.usable import known_rows, rows_with_cells, with_target
+from steelyard.classifiers.base import COLUMN, BaseNB
+from steelyard.classifiers.selection import FeatureSelector, SelectionPath
 from steelyard.exceptions import ParameterError, TableError
-from steelyard.fitting.forward_search import (
-    Likelihood,
-    Search,
-    Step,
-    restricted,
-    simulate,
-)
+from steelyard.fitting.forward_search import Likelihood, Search, Step, simulate
+from steelyard.fitting.recipe import Recipe
+from steelyard.fitting.weights import Fit
 from steelyard.model.table_model import NBModel
-from steelyard.model.training import Training
+from steelyard.model.training import Encoding, TrainingSet
 from steelyard.proba.counts import Counts
 from steelyard.table.codes import Codes
 from steelyard.table.frames import as_table
-from steelyard.table.labels import encode_labels
-from steelyard.table.schema import TableSchema
+from steelyard.table.labels import as_label_column, encode_labels, labelled_rows
+from steelyard.table.schema import TableSchema, feature_labels
 from steelyard.table.treatments import column_positions
 
 __all__ = ["SPSSNaiveBayes"]
 
-SELECTIONS = ("forward", "none")
-CRITERIA = ("auto", "test", "bic")
-B_METHODS = ("auto", "exact", "simulate")
-DIVISORS = ("all", "observed")
+_COLUMNS = (NONE | listed(COLUMN)).called("None or a list of names or positions")
+
+
+@dataclass(frozen=True)
+class _TestRows:
+    """Encoded test rows with their classes."""
+
+    codes: Codes
+    labels: NDArray[np.uint32]
 
 
 class SPSSNaiveBayes(FeatureSelector, BaseNB):
@@ -62,71 +67,6 @@ class SPSSNaiveBayes(FeatureSelector, BaseNB):
     target, or without any known predictor, are left out; so are predictors with fewer
     than two observed categories. Other missing cells, and categories never seen, are
     skipped. Numbers are cut into ten bins of equal width, and empty bins are merged.
-
-    Parameters
-    ----------
-    selection : {"forward", "none"}, default="forward"
-        Whether to select predictors or use all of them.
-    exact_size : int, default=None
-        Select exactly so many predictors beyond the forced ones, whatever the
-        criterion.
-    max_size : int or "auto", default="auto"
-        Select at most so many predictors beyond the forced ones. "auto" is
-        :math:`\min\{100, \max(20, \lfloor J_0 / 5 \rfloor)\}` for :math:`J_0` usable
-        predictors.
-    forced : list of str or int, default=None
-        Predictors, by name or position, in every subset.
-    excluded : list of str or int, default=None
-        Columns that are no predictors.
-    criterion : {"auto", "test", "bic"}, default="auto"
-        The likelihood of test data, the pseudo-BIC, or the first where there are test
-        data.
-    b_method : {"auto", "exact", "simulate"}, default="auto"
-        Compute the second part of the likelihood, B(J), from the training rows or from
-        rows drawn once from the model of all predictors; "auto" draws them where the
-        scores of the training rows would need more than ``memory_limit``. Drawn rows
-        give the entropy of the model, not that of the data.
-    n_simulated : int, default=1000
-        How many rows to draw.
-    memory_limit : float, default=128
-        Largest size of the scores for ``b_method="auto"``, in megabytes.
-    divisor : {"all", "observed"}, default="all"
-        Divide B(J) by the number of all rows, which makes A(J) + B(J) the average
-        log-likelihood; or, as the manual has it, by that of the rows with a known
-        cell among the predictors of the subset.
-    select_only : bool, default=False
-        Select predictors only: no error is computed and ``predict`` refuses.
-    time_limit : float, default=None
-        Seconds after which the search stops and keeps the best subset so far.
-    verbose : bool, default=False
-        Whether to show progress on standard error.
-    categorical_features : {"auto", "all"} or list of str or int, default="auto"
-        Which columns hold categories; see ``NaiveBayes``.
-    numeric : str, discretizer or mapping, default="equal-width-merged"
-        How numeric columns are cut into bins; see ``NaiveBayes``. Columns that a
-        mapping leaves out are cut by "mdl"; densities are refused.
-    smoothing : {"m-estimate", "laplace", "kohavi"}, float or Smoothing
-        How counts become probabilities; default="kohavi" is the 1/n of the procedure.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the drawn rows.
-    n_jobs : int, default=None
-        Threads. Results do not depend on it.
-
-    Attributes
-    ----------
-    selected_features_ : list
-        Names of the predictors of the final model, or positions where the table had no
-        names, in the order of choice; forced ones come first.
-    selection_path_ : SelectionPath
-        One record per subset: size, predictor added, average log-likelihood, A, B,
-        criterion, and whether it was chosen. Prints as a table.
-    search_end_ : {"complete", "time limit", "interrupted"}
-        How the search came to its end.
-    error_ : float
-        Share of wrongly classified rows: test rows where there are any, otherwise
-        training rows.
-    classes_, class_log_prior_, class_count_, counts_, model_, encoder_
-        As in ``NaiveBayes``.
 
     Notes
     -----
@@ -162,68 +102,112 @@ class SPSSNaiveBayes(FeatureSelector, BaseNB):
        4  1                   -0.314124  -3.875385  3.561261   0.691132
     """
 
-    missing = "skip"
-    cardinality = "observed"
-    prior = "smoothed"
-    variance_floor = 1e-9
-    class_weight = None
+    selection: str = setting(
+        default="forward",
+        allowed=word("forward", "none"),
+        about="Whether to select predictors or use all of them.",
+    )
+    exact_size: int | None = setting(
+        default=None,
+        allowed=NONE | whole(0),
+        about="Select exactly so many predictors beyond the forced ones, whatever the "
+        "criterion.",
+    )
+    max_size: Any = setting(
+        default="auto",
+        allowed=word("auto") | whole(0),
+        about='Select at most so many predictors beyond the forced ones. "auto" is '
+        r":math:`\min\{100, \max(20, \lfloor J_0 / 5 \rfloor)\}` for :math:`J_0` "
+        "usable predictors.",
+    )
+    forced: Any = setting(
+        default=None,
+        allowed=_COLUMNS,
+        about="Predictors, by name or position, in every subset.",
+    )
+    excluded: Any = setting(
+        default=None, allowed=_COLUMNS, about="Columns that are no predictors."
+    )
+    criterion: str = setting(
+        default="auto",
+        allowed=word("auto", "test", "bic"),
+        about="The likelihood of test data, the pseudo-BIC, or the first where there "
+        "are test data.",
+    )
+    b_method: str = setting(
+        default="auto",
+        allowed=word("auto", "exact", "simulate"),
+        about="Compute the second part of the likelihood, B(J), from the training rows "
+        'or from rows drawn once from the model of all predictors; "auto" draws them '
+        "where the scores of the training rows would need more than ``memory_limit``. "
+        "Drawn rows give the entropy of the model, not that of the data.",
+    )
+    n_simulated: int = setting(
+        default=1000, allowed=whole(1), about="How many rows to draw."
+    )
+    memory_limit: float = setting(
+        default=128,
+        allowed=number(0.0, ends="()").called("a number of megabytes"),
+        about='Largest size of the scores for ``b_method="auto"``, in megabytes.',
+    )
+    divisor: str = setting(
+        default="all",
+        allowed=word("all", "observed"),
+        about="Divide B(J) by the number of all rows, which makes A(J) + B(J) the "
+        "average log-likelihood; or, as the manual has it, by that of the rows with a "
+        "known cell among the predictors of the subset.",
+    )
+    select_only: bool = setting(
+        default=False,
+        allowed=FLAG,
+        about="Select predictors only: no error is computed and ``predict`` refuses.",
+    )
+    time_limit: float | None = setting(
+        default=None,
+        allowed=(NONE | number(0.0, ends="()")).called("None or a number of seconds"),
+        about="Seconds after which the search stops and keeps the best subset so far.",
+    )
+    verbose: bool = setting(
+        default=False,
+        allowed=FLAG,
+        about="Whether to show progress on standard error.",
+    )
+    numeric: Any = setting(default="equal-width-merged")
+    smoothing: Any = setting(default="kohavi")
+    random_state: Any = setting(
+        default=None, allowed=SEED, about="Seed of the drawn rows."
+    )
 
-    counts_: Counts
-    class_log_prior_: NDArray[np.float64]
-    class_count_: NDArray[np.float64]
-    selection_path_: SelectionPath
-    search_end_: str
-    error_: float
-
-    def __init__(
-        self,
-        *,
-        selection: str = "forward",
-        exact_size: int | None = None,
-        max_size: Any = "auto",
-        forced: Any = None,
-        excluded: Any = None,
-        criterion: str = "auto",
-        b_method: str = "auto",
-        n_simulated: int = 1000,
-        memory_limit: float = 128,
-        divisor: str = "all",
-        select_only: bool = False,
-        time_limit: float | None = None,
-        verbose: bool = False,
-        categorical_features: Any = "auto",
-        numeric: Any = "equal-width-merged",
-        smoothing: Any = "kohavi",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.selection = selection
-        self.exact_size = exact_size
-        self.max_size = max_size
-        self.forced = forced
-        self.excluded = excluded
-        self.criterion = criterion
-        self.b_method = b_method
-        self.n_simulated = n_simulated
-        self.memory_limit = memory_limit
-        self.divisor = divisor
-        self.select_only = select_only
-        self.time_limit = time_limit
-        self.verbose = verbose
-        self.categorical_features = categorical_features
-        self.numeric = numeric
-        self.smoothing = smoothing
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    selected_features_: list[Any] = learned(
+        "list",
+        "Names of the predictors of the final model, or positions where the table had "
+        "no names, in the order of choice; forced ones come first.",
+    )
+    selection_path_: SelectionPath = learned(
+        "SelectionPath",
+        "One record per subset: size, predictor added, average log-likelihood, A, B, "
+        "criterion, and whether it was chosen. Prints as a table.",
+    )
+    search_end_: str = learned(
+        '{"complete", "time limit", "interrupted"}',
+        "How the search came to its end.",
+    )
+    error_: float = learned(
+        "float",
+        "Share of wrongly classified rows: test rows where there are any, otherwise "
+        "training rows.",
+        optional=True,
+    )
 
     def fit(
         self,
         X: Any,
         y: Any,
+        sample_weight: Any = None,
+        *,
         X_test: Any = None,
         y_test: Any = None,
-        sample_weight: Any = None,
-    ) -> SPSSNaiveBayes:
+    ) -> Self:
         """Select predictors and learn the final model.
 
         Parameters
@@ -232,98 +216,72 @@ class SPSSNaiveBayes(FeatureSelector, BaseNB):
             NumPy array, pandas, polars or pyarrow table.
         y : array-like of shape (n,)
             Labels. Rows whose label is missing are left out, with a warning.
+        sample_weight : array-like of shape (n,), default=None
+            Row weights; a weight of 2 equals the row twice, of 0 its absence.
         X_test : table of shape (n_test, d), default=None
             Test rows, for the criterion and the error.
         y_test : array-like of shape (n_test,), default=None
             Their labels.
-        sample_weight : array-like of shape (n,), default=None
-            Row weights; a weight of 2 equals the row twice, of 0 its absence.
 
         Returns
         -------
         SPSSNaiveBayes
             The fitted classifier.
         """
-        estimation = self._estimation()
-        self._check_settings(has_test=_both_or_none(X_test, y_test))
+        if (X_test is None) != (y_test is None):
+            raise ParameterError(
+                "Test data need both X_test and y_test; one of them is missing."
+            )
+        return self._learn(X, y, sample_weight, X_test=X_test, y_test=y_test)
+
+    def _encoding(self) -> Encoding:
+        return replace(super()._encoding(), skips_unlabelled=True)
+
+    def _fit(
+        self,
+        recipe: Recipe,
+        training: TrainingSet,
+        X_test: Any = None,
+        y_test: Any = None,
+    ) -> Fit:
+        if self.criterion == "test" and X_test is None:
+            raise ParameterError(
+                "criterion='test' needs test data: call fit(X, y, X_test=..., "
+                "y_test=...), or set criterion='bic'."
+            )
         rng = check_random_state(self.random_state)
-        training = self._prepare(*with_target(X, y, sample_weight, self))
-        counts = training.count(self.n_jobs)
-        forced, candidates = self._predictors(counts)
-        usable = known_rows(training, candidates)
-        if usable is not training:
-            training, counts = usable, usable.count(self.n_jobs)
-        model = estimation.model(counts, training.classes)
+        forced, candidates = self._predictors(training.given_counts)
+        training = _with_known_cells(training, candidates)
+        model = training.estimate(training.given_counts)
         test = None
         if X_test is not None:
             test = self._test_rows(X_test, y_test, training, candidates)
-
-        search = self._search(training, counts, model, test, rng)
+        search = self._search(training, model, test, rng)
         if self.selection == "none":
             forced = candidates
         n_steps = self._n_steps(len(forced), len(candidates))
         steps = search.run(forced, candidates, n_steps)
-        criteria = [self._criterion_of(step, counts.total) for step in steps]
+        criteria = [
+            self._criterion_of(step, training.given_counts.total) for step in steps
+        ]
         # Of equal criteria the first, which is that of the smallest subset.
         best = int(np.argmin(criteria))
         if self.selection == "none" or self.exact_size is not None:
             best = len(steps) - 1
-
         selected = [feature for step in steps[: best + 1] for feature in step.added]
-        model = restricted(model, selected)
-        error = None
-        if not self.select_only:
-            error = self._error_of(model, training, test)
-        self._adopt(training)
+        model = model.restricted(selected)
         labels = feature_labels(model.schema, range(len(model.schema)))
-        self.selected_features_ = [labels[j] for j in selected]
-        self.selection_path_ = SelectionPath(
-            _record(step, labels, criteria[k], k == best)
-            for k, step in enumerate(steps)
-        )
-        self.search_end_ = search.ended
-        self.counts_ = counts
-        self.class_count_ = counts.by_class
-        self.class_log_prior_ = model.log_prior
-        self.model_ = model
-        if error is not None:
-            self.error_ = error
-        elif hasattr(self, "error_"):
-            del self.error_
-        return self
-
-    # --------------------------------------------------------------------- settings
-
-    def _check_settings(self, has_test: bool) -> None:
-        check_choice(self, "selection", SELECTIONS)
-        check_choice(self, "criterion", CRITERIA)
-        check_choice(self, "b_method", B_METHODS)
-        check_choice(self, "divisor", DIVISORS)
-        for name in ("select_only", "verbose"):
-            if not isinstance(getattr(self, name), (bool, np.bool_)):
-                raise self._complaint(name, "True or False")
-        if self.exact_size is not None and not _is_whole(self.exact_size, 0):
-            raise self._complaint("exact_size", "None or a whole number of at least 0")
-        automatic = isinstance(self.max_size, str) and self.max_size == "auto"
-        if not automatic and not _is_whole(self.max_size, 0):
-            raise self._complaint("max_size", "'auto' or a whole number of at least 0")
-        if not _is_whole(self.n_simulated, 1):
-            raise self._complaint("n_simulated", "a whole number of at least 1")
-        if not _is_amount(self.memory_limit):
-            raise self._complaint("memory_limit", "a number of megabytes")
-        if self.time_limit is not None and not _is_amount(self.time_limit):
-            raise self._complaint("time_limit", "None or a number of seconds")
-        if self.criterion == "test" and not has_test:
-            raise ParameterError(
-                "criterion='test' needs test data: call fit(X, y, X_test, y_test), or "
-                "set criterion='bic'."
-            )
-
-    def _complaint(self, name: str, allowed: str) -> ParameterError:
-        return ParameterError(
-            f"The {name!r} parameter of SPSSNaiveBayes must be {allowed}. Got "
-            f"{getattr(self, name)!r} instead."
-        )
+        named: dict[str, Any] = {
+            "selected_features_": [labels[j] for j in selected],
+            "selection_path_": SelectionPath(
+                _record(step, labels, criteria[k], k == best)
+                for k, step in enumerate(steps)
+            ),
+            "search_end_": search.ended,
+        }
+        if not self.select_only:
+            named["error_"] = _error_rate(model, training, test)
+        return Fit(model, model.log_prior, named, training=training)
 
     def _n_steps(self, n_forced: int, n_candidates: int) -> int:
         """How many predictors may join the forced ones."""
@@ -348,7 +306,7 @@ class SPSSNaiveBayes(FeatureSelector, BaseNB):
             return -step.test
         return -step.log_likelihood + 0.5 * step.size * np.log(n) / n
 
-    # ------------------------------------------------------------------------- rows
+    # --------------------------------------------------------------------------- rows
 
     def _predictors(self, counts: Counts) -> tuple[list[int], list[int]]:
         """Return the forced predictors, and all that can be used."""
@@ -387,23 +345,21 @@ class SPSSNaiveBayes(FeatureSelector, BaseNB):
 
     def _columns(self, name: str, schema: TableSchema) -> list[int]:
         """Positions of the columns that a setting names, each once."""
-        setting = getattr(self, name)
-        if setting is None:
+        columns = getattr(self, name)
+        if columns is None:
             return []
-        if isinstance(setting, (str, bytes)) or not isinstance(setting, Iterable):
-            raise self._complaint(name, "None or a list of names or positions")
-        found = column_positions(setting, len(schema), schema.names, name)
-        return list(dict.fromkeys(found))
+        positions = column_positions(columns, len(schema), schema.names, name)
+        return list(dict.fromkeys(positions))
 
     def _test_rows(
-        self, X: Any, y: Any, training: Training, candidates: list[int]
-    ) -> tuple[Codes, NDArray[np.uint32]]:
-        X, y, _ = with_target(X, y, None, self)
-        table = as_table(X, self)
+        self, X: Any, y: Any, training: TrainingSet, candidates: list[int]
+    ) -> _TestRows:
+        table, y = as_table(X, self), as_label_column(y)
         if len(y) != table.n_rows:
             raise TableError(
                 f"X_test has {table.n_rows} rows, but y_test has {len(y)} labels."
             )
+        table, y, _ = labelled_rows(table, y, None)
         codes = training.encoder.encode(table)
         classes, labels = encode_labels(y)
         known = training.classes.tolist()
@@ -414,52 +370,40 @@ class SPSSNaiveBayes(FeatureSelector, BaseNB):
                 "the training rows. Leave those test rows out."
             )
         position = np.array([known.index(value) for value in classes.tolist()])
-        kept = rows_with_cells(codes, candidates)
-        if not kept.any():
+        has_cells = _rows_with_cells(codes, candidates)
+        if not has_cells.any():
             raise TableError(
                 "No row of X_test has a known cell among the predictors. Leave X_test "
                 "and y_test out, or check that categories are written alike."
             )
-        return codes.take(kept), position[labels[kept]].astype(np.uint32)
-
-    # ------------------------------------------------------------------------ model
+        kept = labels[has_cells]
+        return _TestRows(codes.take(has_cells), position[kept].astype(np.uint32))
 
     def _search(
         self,
-        training: Training,
-        counts: Counts,
+        training: TrainingSet,
         model: NBModel,
-        test: tuple[Codes, NDArray[np.uint32]] | None,
+        test: _TestRows | None,
         rng: np.random.RandomState,
     ) -> Search:
-        megabytes = 8.0 * training.codes.n_rows * model.n_classes / 2**20
-        too_large = self.b_method == "auto" and megabytes > float(self.memory_limit)
-        if self.b_method == "simulate" or too_large:
+        megabytes = 8.0 * training.n_rows * model.n_classes / 2**20
+        is_too_large = self.b_method == "auto" and megabytes > float(self.memory_limit)
+        if self.b_method == "simulate" or is_too_large:
             drawn = simulate(model, int(self.n_simulated), rng)
             rows = Likelihood(drawn, model, None, self.n_jobs)
         else:
-            rows = Likelihood(training.codes, model, training.weights, self.n_jobs)
+            rows = Likelihood(
+                training.codes, model, training.sample_weight, self.n_jobs
+            )
         return Search(
-            counts,
+            training.given_counts,
             rows,
-            None if test is None else Likelihood(test[0], model, None, self.n_jobs),
-            None if test is None else test[1],
+            None if test is None else Likelihood(test.codes, model, None, self.n_jobs),
+            None if test is None else test.labels,
             self.divisor == "observed",
             self.time_limit,
             bool(self.verbose),
         )
-
-    def _error_of(
-        self,
-        model: NBModel,
-        training: Training,
-        test: tuple[Codes, NDArray[np.uint32]] | None,
-    ) -> float:
-        codes, labels = (training.codes, training.labels) if test is None else test
-        weights = training.weights if test is None else None
-        numbered = replace(model, classes=np.arange(model.n_classes))
-        wrong = numbered.predict(codes, self.n_jobs) != labels
-        return float(np.average(wrong, weights=weights))
 
     def _encode(self, X: Any) -> Codes:
         codes = super()._encode(X)
@@ -471,22 +415,37 @@ class SPSSNaiveBayes(FeatureSelector, BaseNB):
         return codes
 
 
-def _both_or_none(X_test: Any, y_test: Any) -> bool:
-    if (X_test is None) != (y_test is None):
-        raise ParameterError(
-            "Test data need both X_test and y_test; one of them is missing."
+def _rows_with_cells(codes: Codes, attributes: list[int]) -> NDArray[np.bool_]:
+    """Say which rows have a known cell among some attributes."""
+    has_cells = np.zeros(codes.n_rows, dtype=bool)
+    for j in attributes:
+        has_cells |= codes.column(j) != 0
+        if has_cells.all():
+            break
+    return has_cells
+
+
+def _with_known_cells(training: TrainingSet, candidates: list[int]) -> TrainingSet:
+    """Leave out the rows without a known predictor, and classes that lose all rows."""
+    has_cells = _rows_with_cells(training.codes, candidates)
+    if has_cells.all() or not candidates:
+        return training
+    taken = training.take(has_cells).without_empty_classes()
+    if taken.n_classes < 2:
+        raise TableError(
+            "Fewer than two classes are left when rows without any known predictor are "
+            "left out."
         )
-    return X_test is not None
+    return taken
 
 
-def _is_whole(value: Any, low: int) -> bool:
-    whole = isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
-    return whole and value >= low
-
-
-def _is_amount(value: Any) -> bool:
-    number = isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
-    return number and 0 < float(value) < np.inf
+def _error_rate(model: NBModel, training: TrainingSet, test: _TestRows | None) -> float:
+    """Share of the test rows, or else training rows, that are classified wrongly."""
+    if test is None:
+        is_wrong = model.winners(training.codes, training.n_jobs) != training.labels
+        return float(np.average(is_wrong, weights=training.sample_weight))
+    is_wrong = model.winners(test.codes, training.n_jobs) != test.labels
+    return float(np.average(is_wrong))
 
 
 def _record(

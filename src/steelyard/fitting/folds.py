@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.kernels import leave_one_out as kernels
-from steelyard.model.training import Training
+from steelyard.model.training import TrainingSet
 from steelyard.table.codes import Codes, code_dtype
 
 __all__ = ["code_columns", "deal", "distinct_rows"]
@@ -28,17 +28,17 @@ def code_columns(codes: Codes) -> NDArray[Any]:
 
 
 def deal(
-    training: Training, n_folds: int, rng: np.random.RandomState
+    training: TrainingSet, n_folds: int, rng: np.random.RandomState
 ) -> tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.float64]]:
     """Deal rows to folds: positions of rows, their folds, and their weights there.
 
     Equal rows of a class are merged and put in an order that depends on their content
     alone. Then each class is shuffled, and one class after the other dealt out in
     turns, so that folds have the same size and the same classes. With weights that are
-    no whole numbers rows are not merged, but each is dealt as a whole.
+    not whole numbers rows are not merged, but each is dealt as a whole.
     """
-    labels, given = training.labels, training.weights
-    u = np.ones(len(labels)) if given is None else given
+    labels, u = training.labels, training.sample_weight
+    u = np.ones(len(labels)) if u is None else u
     first, unit = distinct_rows(training.codes, labels)
     if not (u == np.rint(u)).all():
         sorted_rows = np.lexsort((u, unit))
@@ -64,7 +64,7 @@ def distinct_rows(
     """Return the first row of each kind, in order of content, and each row's kind."""
     parts = [labels[:, None].astype(">u4"), code_columns(codes).T]
     if codes.n_numbers:
-        # Zeros of either sign are equal, and so are all gaps.
+        # Zeros of either sign are equal, and so are all missing ones.
         numbers = codes.number_rows(slice(None)) + 0.0
         parts.append(np.where(np.isnan(numbers), np.nan, numbers))
     content = np.concatenate(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from steelyard.model.table_model import NBModel, spread_table
 from steelyard.proba.counts import Counts
 from steelyard.table.codes import CodeBlock, Codes, FeatureTable, code_dtype
 
-__all__ = ["SEARCH_ENDS", "Likelihood", "Search", "Step", "restricted", "simulate"]
+__all__ = ["SEARCH_ENDS", "Likelihood", "Search", "Step", "simulate"]
 
 SEARCH_ENDS = ("complete", "time limit", "interrupted")
 
@@ -294,11 +294,3 @@ class Search:
 
     def _divisor(self, seen: Any, *given: Any) -> Any:
         return seen(*given) if self.by_observed else self.rows.total
-
-
-def restricted(model: NBModel, selected: list[int]) -> NBModel:
-    """Return a model in which the other attributes say nothing."""
-    is_selected = np.zeros(len(model.schema), dtype=bool)
-    is_selected[selected] = True
-    rows = np.repeat(is_selected, np.diff(model.schema.offsets))
-    return replace(model, table=np.where(rows[:, None], model.table, 0.0))

@@ -22,7 +22,7 @@ from steelyard._common.threads import row_blocks, run, thread_count
 from steelyard.exceptions import ParameterError
 from steelyard.fitting.folds import code_columns, deal, distinct_rows
 from steelyard.kernels import leave_one_out as kernels
-from steelyard.model.training import Training, class_factors
+from steelyard.model.training import TrainingSet
 from steelyard.proba import GaussianTable, estimate_prior
 from steelyard.proba.counts import Counts, count
 from steelyard.proba.estimation import Estimation
@@ -39,7 +39,7 @@ __all__ = [
 
 # With more different amounts than this, logarithms are taken row by row: tables for
 # each would cost more.
-_MOST_TABLES = 16
+_MAX_TABLES = 16
 
 
 @dataclass(frozen=True)
@@ -253,24 +253,21 @@ def _log_ratio(
     return np.log(np.maximum(prob, np.finfo(np.float64).tiny))
 
 
-def left_out(
-    training: Training,
-    counts: Counts,
-    estimation: Estimation,
-    class_weight: Any = None,
-    n_jobs: int | None = None,
-) -> HeldOut:
+def left_out(training: TrainingSet) -> HeldOut:
     """Score every row by the counts of all others: leave-one-out.
 
     A row of weight u stands for u rows of which one is left out: it takes min(1, u)
     from its own class's counts and is judged with weight u. Factors of classes multiply
     both.
     """
-    factor = _row_factors(training, class_weight)
-    given = training.weights
-    removed = factor * (1.0 if given is None else np.minimum(given, 1.0))
+    counts, estimation = training.count(), training.estimation
+    factor = _row_factors(training)
+    sample_weight = training.sample_weight
+    removed = factor
+    if sample_weight is not None:
+        removed = factor * np.minimum(sample_weight, 1.0)
     amounts, group = np.unique(removed, return_inverse=True)
-    few = len(amounts) <= _MOST_TABLES
+    few = len(amounts) <= _MAX_TABLES
     removal = _Removal.of(counts, estimation, amounts if few else removed)
     nothing = np.zeros((0, 0, counts.n_classes))
     table, own = removal.tables() if few else (nothing, nothing)
@@ -278,43 +275,30 @@ def left_out(
         counts.schema,
         code_columns(training.codes),
         training.labels,
-        factor if given is None else factor * given,
+        factor if sample_weight is None else factor * sample_weight,
         _log_prior_without(training.labels, counts, estimation, removed),
         group.astype(np.uint32) if few else np.zeros(len(group), np.uint32),
         table,
         own,
-        np.empty((training.codes.n_rows, 0)),
+        np.empty((training.n_rows, 0)),
         removal=None if few else removal,
-        n_jobs=n_jobs,
+        n_jobs=training.n_jobs,
     )
 
 
-def resubstituted(
-    training: Training,
-    counts: Counts,
-    estimation: Estimation,
-    class_weight: Any = None,
-    n_jobs: int | None = None,
-) -> HeldOut:
+def resubstituted(training: TrainingSet) -> HeldOut:
     """Score every row by the counts of all, itself among them.
 
     Equal rows of a class are merged, in an order that depends on their content alone.
     """
     rows, unit = distinct_rows(training.codes, training.labels)
-    weights = training.row_weights(class_weight)
-    merged = np.bincount(unit, weights).astype(np.float64)
+    merged = np.bincount(unit, training.weights).astype(np.float64)
     fold = np.zeros(len(rows), dtype=np.uint32)
-    own = _taken(training, rows)
-    return _by_fold(own, merged, fold, [counts], estimation, n_jobs)
+    return _by_fold(training.take(rows), merged, fold, [training.count()])
 
 
 def cross_validated(
-    training: Training,
-    n_folds: int,
-    estimation: Estimation,
-    rng: np.random.RandomState,
-    class_weight: Any = None,
-    n_jobs: int | None = None,
+    training: TrainingSet, n_folds: int, rng: np.random.RandomState
 ) -> HeldOut:
     """Score every row by the counts of the folds that it is not in.
 
@@ -322,30 +306,30 @@ def cross_validated(
     like the row twice, and the order of rows does not matter.
     """
     rows, fold, shares = deal(training, n_folds, rng)
-    dealt = _taken(training, rows)
+    dealt = training.take(rows)
     # Factors of classes are those of all rows, not of what a fold holds.
-    weights = shares * _row_factors(training, class_weight)[rows]
+    weights = shares * _row_factors(training)[rows]
     parts = []
     for f in range(n_folds):
-        mine = np.flatnonzero(fold == f)
+        in_fold = np.flatnonzero(fold == f)
         parts.append(
             count(
-                dealt.codes.take(mine),
-                dealt.labels[mine],
-                weights[mine],
-                len(training.classes),
-                n_jobs,
+                dealt.codes.take(in_fold),
+                dealt.labels[in_fold],
+                weights[in_fold],
+                training.n_classes,
+                training.n_jobs,
             )
         )
-    nothing = Counts.zeros(training.codes.schema, len(training.classes))
+    nothing = Counts.zeros(training.schema, training.n_classes)
     before = list(accumulate(parts, initial=nothing))
     after = list(accumulate(reversed(parts), initial=nothing))[::-1]
     others = [before[f] + after[f + 1] for f in range(n_folds)]
-    return _by_fold(dealt, weights, fold, others, estimation, n_jobs)
+    return _by_fold(dealt, weights, fold, others)
 
 
 def refuse_gaussian(schema: TableSchema, owner: object) -> None:
-    """Refuse attributes without codes, whose counts cannot be taken apart."""
+    """Refuse attributes without codes, from whose counts no row can be left out."""
     if len(schema.gaussian):
         name = schema.labels()[int(schema.gaussian[0])]
         raise ParameterError(
@@ -355,20 +339,18 @@ def refuse_gaussian(schema: TableSchema, owner: object) -> None:
 
 
 def _by_fold(
-    training: Training,
+    training: TrainingSet,
     weights: NDArray[np.float64],
     fold: NDArray[np.uint32],
     counts: list[Counts],
-    estimation: Estimation,
-    n_jobs: int | None,
 ) -> HeldOut:
     """Score the rows of each fold by counts of its own."""
-    tables = [estimation.tables(part) for part in counts]
+    tables = [training.estimation.tables(part) for part in counts]
     table = np.stack([table.values for _, table, _ in tables])
     prior = np.stack([log_prior for log_prior, _, _ in tables])
     numbers = training.codes.number_rows(slice(None))
     return HeldOut(
-        training.codes.schema,
+        training.schema,
         code_columns(training.codes),
         training.labels,
         weights,
@@ -378,26 +360,15 @@ def _by_fold(
         table,
         np.ascontiguousarray(numbers),
         tuple(gaussian for _, _, gaussian in tables),
-        n_jobs=n_jobs,
+        n_jobs=training.n_jobs,
     )
 
 
-def _taken(training: Training, rows: NDArray[np.int64]) -> Training:
-    """Return some of the rows, without weights."""
-    labels = training.labels[rows]
-    taken = Training(training.encoder, training.classes, labels, None)
-    taken.codes = training.codes.take(rows)
-    return taken
-
-
-def _row_factors(training: Training, class_weight: Any) -> NDArray[np.float64]:
+def _row_factors(training: TrainingSet) -> NDArray[np.float64]:
     """Factor that ``class_weight`` puts on each row."""
-    if class_weight is None:
-        return np.ones(training.codes.n_rows)
-    n_classes = len(training.classes)
-    totals = np.bincount(training.labels, training.weights, minlength=n_classes)
-    factors = class_factors(class_weight, training.classes, totals.astype(float))
-    return factors[training.labels]
+    if training.class_factors is None:
+        return np.ones(training.n_rows)
+    return training.class_factors[training.labels]
 
 
 def _log_prior_without(

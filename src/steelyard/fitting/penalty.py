@@ -7,7 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Penalty"]
+from steelyard.exceptions import ParameterError
+from steelyard.weighting import Evidence, Weighting
+
+__all__ = ["Penalty", "PenaltySetting"]
 
 
 @dataclass(frozen=True)
@@ -48,3 +51,44 @@ class Penalty:
             out += 2.0 * self.strength
             out[: self.free] = 0.0
         return out
+
+
+@dataclass(frozen=True)
+class PenaltySetting:
+    """Which distance from where is penalised, and how strongly."""
+
+    kind: str | None = None
+    """"ridge", "l1", or None."""
+
+    strength: float = 0.0
+    center: float = 1.0
+
+    def resolve(
+        self,
+        weighting: Weighting,
+        evidence: Evidence,
+        lower: NDArray[np.float64],
+        upper: NDArray[np.float64],
+    ) -> Penalty | None:
+        """Return the penalty on the weights within some bounds, None without one.
+
+        A weighting with levels brings its own ridge; the share of a mixture is free.
+        """
+        ridge = weighting.strengths(evidence)
+        if ridge is not None:
+            return Penalty(*ridge)
+        if self.kind is None or self.strength == 0.0:
+            return None
+        free = weighting.n_free
+        if self.kind == "ridge":
+            return Penalty(self.strength, self.center, None, free)
+        above, below = lower >= self.center, upper <= self.center
+        sign = np.where(above, 1.0, np.where(below, -1.0, 0.0))
+        if not sign[free:].all():
+            raise ParameterError(
+                f"penalty='l1' towards {self.center:g} needs bounds that keep every "
+                "weight on one side of it, where it is smooth: for example "
+                "bounds=(0, 1) for center=1, or bounds=(0, inf) for center=0. Or use "
+                "penalty='ridge'."
+            )
+        return Penalty(self.strength, self.center, sign, free)

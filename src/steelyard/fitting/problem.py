@@ -1,29 +1,35 @@
-"""One fit: probabilities, the objective within its bounds, and the solution."""
+"""One fit of weights: probabilities, the objective within its bounds, the solution."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.exceptions import ParameterError
+from steelyard.fitting.bounds import attribute_bounds
+from steelyard.fitting.mixture import MixtureObjective
 from steelyard.fitting.objective import Objective
-from steelyard.fitting.penalty import Penalty
-from steelyard.losses import DevianceLoss, ExponentialLoss
+from steelyard.fitting.recipe import Recipe
+from steelyard.fitting.rows import prepare_rows
+from steelyard.losses import Loss
+from steelyard.model.base import Model
 from steelyard.model.combined import MixtureModel
 from steelyard.model.table_model import NBModel
+from steelyard.model.training import TrainingSet
 from steelyard.proba import GaussianTable
 from steelyard.proba.counts import Counts
 from steelyard.proba.estimation import Estimation
-from steelyard.solvers import Fixed, Solution, keeps_growing, resolve_solver
-from steelyard.table.schema import TableSchema
-from steelyard.weighting import Effect, Evidence, MixtureWeighting, Weighting
+from steelyard.solvers import Solution, keeps_growing, resolve_solver
+from steelyard.weighting import Effect, Evidence, Weighting
 
-__all__ = ["Problem", "attribute_bounds", "make_penalty"]
+__all__ = ["Problem", "build_problem"]
+
+# Accuracy of a fit with a surrogate loss, which only has to lead close.
+_SURROGATE_TOL = 1e-5
 
 
 @dataclass(frozen=True)
@@ -42,8 +48,14 @@ class Problem:
     estimation: Estimation
     """How the probabilities come from counts."""
 
-    found: Mapping[str, Any] = field(default_factory=dict)
+    classes: NDArray[Any]
+    named: Mapping[str, Any] = field(default_factory=dict)
     """Fitted attributes that are known before weights are learned."""
+
+    @property
+    def size(self) -> int:
+        """Number of weights."""
+        return self.objective.size
 
     def start_solution(self) -> Solution:
         """Return the start as if it were a solution."""
@@ -54,7 +66,7 @@ class Problem:
         """Return the same problem with other counts and the tables made from them."""
         log_prior, table, gaussian = self.estimation.tables(counts)
         evidence = replace(self.evidence, log_prior=log_prior, table=table)
-        rows = replace(self.objective.rows, gaussian=gaussian)
+        rows = replace(self.objective.rows, gaussian=gaussian)  # type: ignore[type-var]
         objective = replace(self.objective, rows=rows, evidence=evidence)
         return replace(
             self,
@@ -65,187 +77,117 @@ class Problem:
         )
 
     def solve(
-        self,
-        setting: Any,
-        tol: float,
-        max_iter: int,
-        start: NDArray[np.float64] | None = None,
+        self, recipe: Recipe, start: NDArray[np.float64] | None = None
     ) -> Solution:
-        """Minimise by the solver that a setting names."""
-        objective = self.objective
-        solver = resolve_solver(setting, objective, tol, max_iter)
+        """Minimise as a recipe says, from its own start or another."""
+        objective, setting = self.objective, recipe.solver
+        solver = resolve_solver(setting, objective, recipe.tol, recipe.max_iter)
         start = self.start if start is None else start
-        if isinstance(objective.loss, ExponentialLoss) and setting in (
-            "auto",
-            "newton",
-            "lbfgs",
-        ):
-            # Newton's method lowers a large exponential by one unit of its exponent per
-            # step; the deviance with multiplier 2 has nearly the same minimiser and
-            # leads there in a few steps.
-            near = Objective(
-                objective.rows,
-                self.evidence,
-                objective.weighting,
-                DevianceLoss(2.0),
-                objective.penalty,
-                objective.n_jobs,
-            )
-            quick = resolve_solver(setting, near, max(tol, 1e-5), max_iter)
+        surrogate = objective.loss.surrogate
+        if surrogate is not None and setting in ("auto", "newton", "lbfgs"):
+            near = replace(objective, loss=surrogate)
+            tol = max(recipe.tol, _SURROGATE_TOL)
+            quick = resolve_solver(setting, near, tol, recipe.max_iter)
             start = quick.minimize(near, start, self.lower, self.upper).weights
         solution = solver.minimize(objective, start, self.lower, self.upper)
-        if isinstance(solver, Fixed):
+        if not solver.is_iterative or solution.status != "converged":
             return solution
-        if solution.status == "converged" and keeps_growing(
+        if keeps_growing(
             objective, solution.weights, solution.value, self.lower, self.upper
         ):
             return replace(solution, status="separable")
         return solution
 
-    def named(self, weights: NDArray[np.float64]) -> dict[str, Any]:
+    def named_weights(self, weights: NDArray[np.float64]) -> dict[str, Any]:
         """Name weights as fitted attributes of a classifier."""
         return {
             **self.objective.weighting.fitted(weights, self.evidence),
-            **self.found,
+            **self.named,
         }
 
-    def model(
-        self, weights: NDArray[np.float64], classes: NDArray[Any], link_scale: float
-    ) -> NBModel | MixtureModel:
+    def model(self, weights: NDArray[np.float64], link_scale: float = 1.0) -> Model:
         """Return the model with these weights."""
-        weighting = self.objective.weighting
-        if isinstance(weighting, MixtureWeighting):
-            alpha, specific, shared = weighting.apply_halves(weights, self.evidence)
-            return MixtureModel(
-                alpha,
-                self._plain(specific, classes, link_scale),
-                self._plain(shared, classes, link_scale),
-            )
-        effect = weighting.apply(weights, self.evidence)
-        return self._plain(effect, classes, link_scale)
+        alpha, *effects = self.objective.weighting.mixed_effects(weights, self.evidence)
+        models = [self.sum_model(effect, link_scale) for effect in effects]
+        return models[0] if len(models) == 1 else MixtureModel(alpha, *models)
 
-    def _plain(
-        self, effect: Effect, classes: NDArray[Any], link_scale: float
-    ) -> NBModel:
-        multipliers = np.ascontiguousarray(effect.multipliers)
-        gaussian = self.gaussian.weighted(multipliers)
+    def sum_model(self, effect: Effect, link_scale: float = 1.0) -> NBModel:
+        """Return the model that adds up what weights do to the scores."""
         return NBModel(
             self.evidence.schema,
-            classes,
+            self.classes,
             effect.base,
             np.ascontiguousarray(effect.table),
-            gaussian,
+            self.gaussian.weighted(np.ascontiguousarray(effect.multipliers)),
             link_scale,
         )
 
 
-def attribute_bounds(
-    setting: Any, schema: TableSchema
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return lower and upper bounds per attribute, each of shape (d,).
+def build_problem(
+    recipe: Recipe,
+    training: TrainingSet,
+    learned: NDArray[np.float64] | None = None,
+) -> Problem:
+    """Count the rows, and set up the objective of the weights, their start and bounds.
 
     Parameters
     ----------
-    setting : None, pair, array of shape (d, 2) or mapping
-        No bounds, the same for all, one pair for each attribute, or a mapping from name
-        or position to pair.
-    schema : TableSchema
-        The attributes.
+    recipe : Recipe
+        What to fit.
+    training : TrainingSet
+        The rows.
+    learned : ndarray of shape (n,), default=None
+        Instance weights that multiply those of the rows in the counts.
 
     Returns
     -------
-    tuple of ndarray
-        Lower and upper bounds.
+    Problem
+        The problem, not solved yet.
     """
-    d = len(schema)
-    pairs = np.tile([-np.inf, np.inf], (d, 1))
-    if isinstance(setting, Mapping):
-        names = schema.labels()
-        for key, pair in setting.items():
-            if isinstance(key, str) and key in names:
-                pairs[names.index(key)] = _pair(pair)
-            elif isinstance(key, Integral) and -d <= int(key) < d:
-                pairs[int(key)] = _pair(pair)
-            else:
-                raise ParameterError(
-                    f"`bounds` names {key!r}, which is no column. Columns: "
-                    f"{', '.join(names)}; or give positions from 0 to {d - 1}."
-                )
-    elif setting is not None:
-        given = np.asarray(setting, dtype=object)
-        if given.shape == (2,):
-            pairs[:] = _pair(setting)
-        elif given.shape == (d, 2):
-            pairs[:] = [_pair(pair) for pair in given.tolist()]
-        else:
-            raise ParameterError(
-                "The 'bounds' parameter must be None, a pair (low, high), one pair for "
-                f"each of the {d} attributes, or a mapping from attribute to pair. Got "
-                f"{setting!r} instead."
-            )
-    return pairs[:, 0], pairs[:, 1]
-
-
-def _pair(pair: Any) -> tuple[float, float]:
-    """Return one pair of bounds as numbers, checked."""
-    try:
-        low, high = pair
-        low = -np.inf if low is None else float(low)
-        high = np.inf if high is None else float(high)
-    except (TypeError, ValueError):
+    weighting, loss = recipe.weighting, recipe.loss
+    _check_loss(weighting, loss, training.n_classes)
+    low, high = attribute_bounds(recipe.bounds, training.schema)
+    counts, estimation = training.count(learned), training.estimation
+    log_prior, table, gaussian = estimation.tables(counts)
+    evidence = Evidence(training.schema, log_prior, table)
+    start = weighting.start_from(training, evidence, gaussian)
+    if start.count_factors is not None:
+        estimation = replace(estimation, count_factors=start.count_factors)
+        evidence = replace(evidence, table=estimation.tables(counts)[1])
+    if not np.isfinite(evidence.log_prior).all():
         raise ParameterError(
-            f"Each of `bounds` must be a pair (low, high) of numbers, with None for "
-            f"none. Got {pair!r} instead."
-        ) from None
-    if low > high:
-        raise ParameterError(
-            f"`bounds` has a lower bound above the upper one ({low:g} > {high:g}). "
-            "Give them as (low, high)."
+            "`prior` gives a class probability 0, under which no weights can be "
+            "learned. Use positive priors, or prior='smoothed'."
         )
-    if not (low < np.inf and high > -np.inf):
+    missing = np.zeros(len(training.schema), dtype=bool)
+    missing[training.schema.coded] = counts.by_code[training.schema.first_codes].any(1)
+    rows = prepare_rows(training, missing, gaussian)
+    lower, upper = weighting.bounds(evidence, low, high)
+    penalty = recipe.penalty.resolve(weighting, evidence, lower, upper)
+    kind = MixtureObjective if weighting.is_mixture else Objective
+    return Problem(
+        counts,
+        evidence,
+        gaussian,
+        kind(rows, evidence, weighting, loss, penalty, training.n_jobs),
+        lower,
+        upper,
+        start.weights,
+        estimation,
+        training.classes,
+        start.named,
+    )
+
+
+def _check_loss(weighting: Weighting, loss: Loss, n_classes: int) -> None:
+    """Refuse a loss that a weighting or a number of classes does not allow."""
+    if weighting.is_mixture and not loss.is_squared_error:
         raise ParameterError(
-            f"`bounds` leaves no finite weight between {low:g} and {high:g}. Use "
-            "numbers, with None for no bound."
+            "weighting='mixture' learns its share of two posteriors by the squared "
+            f"error; {type(loss).__name__} cannot be used with it. Use loss='brier'."
         )
-    return low, high
-
-
-def make_penalty(
-    kind: str | None,
-    strength: float,
-    center: float,
-    weighting: Weighting,
-    lower: NDArray[np.float64],
-    upper: NDArray[np.float64],
-) -> Penalty | None:
-    """Return the penalty on the weights, None without one.
-
-    Parameters
-    ----------
-    kind : {"ridge", "l1", None}
-        Which distance is penalised.
-    strength, center : float
-        Factor, and where weights are pulled to.
-    weighting : Weighting
-        What the weights are; the share of a mixture is not penalised.
-    lower, upper : ndarray of shape (p,)
-        Bounds of the weights.
-
-    Returns
-    -------
-    Penalty or None
-        The penalty.
-    """
-    if kind is None or strength == 0.0:
-        return None
-    free = 1 if weighting.is_mixture else 0
-    if kind == "ridge":
-        return Penalty(strength, center, None, free)
-    sign = np.where(lower >= center, 1.0, np.where(upper <= center, -1.0, 0.0))
-    if not sign[free:].all():
+    if loss.two_classes_only and n_classes > 2:
         raise ParameterError(
-            f"penalty='l1' towards {center:g} needs bounds that keep every weight on "
-            "one side of it, where it is smooth: for example bounds=(0, 1) for "
-            "center=1, or bounds=(0, inf) for center=0. Or use penalty='ridge'."
+            f"{type(loss).__name__} is defined for two classes, but there are "
+            f"{n_classes}. Use multiclass='one-vs-one', or another loss."
         )
-    return Penalty(strength, center, sign, free)

@@ -1,32 +1,64 @@
-"""Training rows, prepared for many passes: small codes joined, numbers at hand."""
+"""Training rows, prepared for many passes: small codes joined, numbers at hand.
+
+``Passes`` is all that an objective asks of its rows. ``Rows`` holds them in memory, and
+is the one place that may: rows in files or on other machines are other ``Passes``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.threads import row_blocks, run, thread_count
+from steelyard.fitting.block import PassTables, RowBlock, Sums, effect_of_odds
 from steelyard.kernels import fitting, scoring
+from steelyard.losses import Loss
+from steelyard.model.training import TrainingSet
 from steelyard.proba.gaussian import GaussianTable
 from steelyard.table.codes import CodeBlock, Codes
 from steelyard.table.packing import Packing, pack_codes
 from steelyard.table.schema import TableSchema
 from steelyard.weighting.base import Effect
 
-__all__ = ["Rows", "prepare_rows"]
+__all__ = ["Passes", "Rows", "prepare_rows"]
 
 # Log-densities of so many rows, attributes and classes (32 MB) are kept from pass to
 # pass; more are computed anew each time.
-_KEPT_CELLS = 1 << 22
-_PIECE = 1024
+_MAX_KEPT_CELLS = 1 << 22
+_ROWS_PER_PIECE = 1024
+
+
+class Passes(Protocol):
+    """What an objective asks of training rows, wherever they are."""
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+
+    @property
+    def total_weight(self) -> float:
+        """Sum of the row weights."""
+
+    def evaluate(self, loss: Loss, effect: Effect) -> tuple[float, Effect]:
+        """Return a loss and its gradient with respect to the effect of weights."""
+
+    def evaluate_mixture(
+        self, alpha: float, halves: tuple[Effect, Effect], printed: bool
+    ) -> tuple[float, float, Effect, Effect]:
+        """Return the squared error of a mixture, and its three gradients."""
+
+    def take(self, picked: NDArray[np.int64] | None) -> Rows:
+        """Return some rows in memory, or all, for second derivatives."""
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Everything a pass over the training rows reads."""
+    """Training rows in memory, as passes read them."""
 
     schema: TableSchema
     y: NDArray[np.uint32]
@@ -45,6 +77,7 @@ class Rows:
 
     gaussian: GaussianTable
     n_classes: int
+    n_jobs: int | None = None
     picked: NDArray[np.int64] | None = None
     """Rows of ``codes`` that these are, None for all."""
 
@@ -81,8 +114,8 @@ class Rows:
         start, stop, _ = rows.indices(self.n_rows)
         kept = self._kept_densities
         # A thousand rows at a time, so that numbers kept by column are copied in parts.
-        for lo in range(start, stop, _PIECE):
-            hi, shift = min(lo + _PIECE, stop), lo - start
+        for lo in range(start, stop, _ROWS_PER_PIECE):
+            hi, shift = min(lo + _ROWS_PER_PIECE, stop), lo - start
             if kept is not None:
                 yield slice(shift, hi - start), kept[lo:hi]
                 continue
@@ -93,7 +126,7 @@ class Rows:
     def _kept_densities(self) -> NDArray[np.float64] | None:
         """Log-densities of all rows, shape (n, g, K), None where they are too many."""
         shape = (self.n_rows, *self.gaussian.mean.shape)
-        if np.prod(shape) > _KEPT_CELLS:
+        if np.prod(shape) > _MAX_KEPT_CELLS:
             return None
         out = np.empty(shape)
         for piece, densities in self._log_densities(slice(0, self.n_rows)):
@@ -115,8 +148,10 @@ class Rows:
             return np.ascontiguousarray(numbers[picked])
         return np.stack([column[picked] for column in numbers], axis=1)
 
-    def take(self, picked: NDArray[np.int64]) -> Rows:
-        """Return some of the rows."""
+    def take(self, picked: NDArray[np.int64] | None) -> Rows:
+        """Return some of the rows, or all."""
+        if picked is None:
+            return self
         return Rows(
             self.schema,
             self.y[picked],
@@ -127,7 +162,99 @@ class Rows:
             self.codes,
             self.gaussian,
             self.n_classes,
+            self.n_jobs,
             picked if self.picked is None else self.picked[picked],
+        )
+
+    # ------------------------------------------------------------------------- passes
+
+    def evaluate(self, loss: Loss, effect: Effect) -> tuple[float, Effect]:
+        """Return a loss and its gradient with respect to the effect of weights."""
+        work = RowBlock.plain_pass if loss.compiled is None else RowBlock.scores_pass
+        if loss.compiled is None or self.n_classes > 2:
+            sums = self._pass(effect, partial(work, loss=loss))
+            return float(sums.value), Effect(sums.base, sums.wide, sums.multipliers)
+        # Two classes: everything is a difference of two columns.
+        odds = Effect(
+            np.array([effect.base[1] - effect.base[0]]),
+            (effect.table[:, 1] - effect.table[:, 0])[:, None],
+            effect.multipliers,
+        )
+        sums = self._pass(odds, partial(RowBlock.odds_pass, loss=loss))
+        slope = effect_of_odds(sums.base[0], sums.wide[:, 0], sums.multipliers)
+        return float(sums.value), slope
+
+    def evaluate_mixture(
+        self, alpha: float, halves: tuple[Effect, Effect], printed: bool
+    ) -> tuple[float, float, Effect, Effect]:
+        """Return the squared error of a mixture, and its three gradients."""
+        k = self.n_classes
+        multipliers = np.concatenate([half.multipliers for half in halves], axis=1)
+        options: dict[str, Any] = {"alpha": alpha, "printed": printed}
+        if k == 2:
+            odds = Effect(
+                np.array([half.base[1] - half.base[0] for half in halves]),
+                np.stack([h.table[:, 1] - h.table[:, 0] for h in halves], axis=1),
+                multipliers,
+            )
+            sums = self._pass(odds, partial(RowBlock.mixture_odds_pass, **options))
+            gradients = [
+                effect_of_odds(
+                    sums.base[h],
+                    sums.wide[:, h],
+                    sums.multipliers[:, 2 * h : 2 * h + 2],
+                )
+                for h in (0, 1)
+            ]
+        else:
+            both = Effect(
+                np.concatenate([half.base for half in halves]),
+                np.concatenate([half.table for half in halves], axis=1),
+                multipliers,
+            )
+            sums = self._pass(both, partial(RowBlock.mixture_scores_pass, **options))
+            gradients = [
+                Effect(sums.base[half], sums.wide[:, half], sums.multipliers[:, half])
+                for half in (slice(0, k), slice(k, 2 * k))
+            ]
+        return float(sums.value), float(sums.alpha), *gradients
+
+    def _pass(self, effect: Effect, work: Any) -> Sums:
+        """Run ``work`` over all blocks of rows, and add up what it returns, in order.
+
+        The soft counts of joint codes end as those of plain codes.
+        """
+        packed = self.expand(effect.table)
+        n_columns = effect.table.shape[1]
+        tables = PassTables(
+            effect.base,
+            packed[:, 0].copy() if n_columns == 1 else packed,
+            np.ascontiguousarray(effect.table),
+            effect.multipliers,
+        )
+        blocks = (self._block(part) for part in row_blocks(self.n_rows))
+        parts = run(
+            lambda block: work(block, tables), blocks, thread_count(self.n_jobs)
+        )
+        total = next(parts)
+        for sums in parts:
+            total = total + sums
+        if self.packing is None:
+            return total
+        counts = total.packed.reshape(len(packed), n_columns)
+        return replace(total, wide=total.wide + self.packing.collapse(counts))
+
+    def _block(self, part: slice) -> RowBlock:
+        offsets = self.schema.offsets
+        return RowBlock(
+            self.packed[part],
+            self.starts,
+            tuple((b.values[part], b.starts(offsets)) for b in self.wide),
+            self.y[part],
+            self.weights[part] if self.weights.size else self.weights,
+            lambda: self.densities(part),
+            self.schema.n_codes,
+            self.n_classes,
         )
 
     # ----------------------------------------------------- plain gather and scatter
@@ -193,48 +320,36 @@ class Rows:
 
 
 def prepare_rows(
-    codes: Codes,
-    y: NDArray[np.uint32],
-    weights: NDArray[np.float64] | None,
-    missing: NDArray[np.bool_],
-    gaussian: GaussianTable,
-    n_classes: int,
-    n_jobs: int | None = None,
+    training: TrainingSet, missing: NDArray[np.bool_], gaussian: GaussianTable
 ) -> Rows:
-    """Join the small codes of an encoded table.
+    """Join the small codes of training rows.
 
     Parameters
     ----------
-    codes : Codes
-        Encoded training table.
-    y : ndarray of shape (n,)
-        Classes.
-    weights : ndarray of shape (n,) or None
-        Row weights.
+    training : TrainingSet
+        The encoded rows.
     missing : ndarray of shape (d,)
         Whether code 0 occurs in each attribute.
     gaussian : GaussianTable
         Densities of the attributes without codes.
-    n_classes : int
-        Number of classes.
-    n_jobs : int, default=None
-        Threads.
 
     Returns
     -------
     Rows
         What a pass reads.
     """
-    packing, packed = pack_codes(codes, missing, n_jobs)
+    codes, weights = training.codes, training.weights
+    packing, packed = pack_codes(codes, missing, training.n_jobs)
     wide = [block for block in codes.blocks if block.values.dtype != np.uint8]
     return Rows(
         codes.schema,
-        y,
+        training.labels,
         np.empty(0) if weights is None else weights,
         packing,
         packed,
         tuple(CodeBlock(np.ascontiguousarray(b.values), b.features) for b in wide),
         codes if codes.n_numbers else None,
         gaussian,
-        n_classes,
+        training.n_classes,
+        training.n_jobs,
     )

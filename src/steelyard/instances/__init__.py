@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from steelyard.classifiers.hard_rows import HardRows
-from steelyard.exceptions import ParameterError
-from steelyard.instances.base import InstanceWeighting, Learned, Task
+from steelyard._common.settings import resolve_part
+from steelyard.instances.base import InstanceWeighting, Learned
 from steelyard.instances.discriminative import DiscriminativeWeighting
 from steelyard.instances.frequency import ValueFrequencyWeighting
 
 __all__ = [
     "INSTANCES",
     "DiscriminativeWeighting",
-    "HardRows",
     "InstanceWeighting",
     "Learned",
-    "Task",
     "ValueFrequencyWeighting",
     "resolve_instances",
 ]
@@ -40,12 +37,6 @@ def resolve_instances(setting: Any) -> InstanceWeighting | None:
     InstanceWeighting or None
         The instance weighting.
     """
-    if setting is None or isinstance(setting, InstanceWeighting):
-        return setting
-    if isinstance(setting, str) and setting in INSTANCES:
-        return INSTANCES[setting]()
-    words = ", ".join(repr(name) for name in INSTANCES)
-    raise ParameterError(
-        f"The 'instances' parameter must be None, one of {words}, or an "
-        f"InstanceWeighting object. Got {setting!r} instead."
-    )
+    if setting is None:
+        return None
+    return resolve_part(setting, InstanceWeighting, INSTANCES, "instances")

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral
 
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.settings import setting, whole
 from steelyard._common.threads import row_blocks, run, thread_count
-from steelyard.exceptions import ParameterError
-from steelyard.instances.base import InstanceWeighting, Learned, Task
+from steelyard.instances.base import InstanceWeighting, Learned
 from steelyard.kernels import reweighing
 from steelyard.model.table_model import NBModel
+from steelyard.model.training import TrainingSet
 from steelyard.proba.counts import Counts, Moments
 from steelyard.table.packing import Packing, pack_codes
 
@@ -26,11 +26,6 @@ class DiscriminativeWeighting(InstanceWeighting):
 
     with the posterior of the model of the previous round; all rows start at 1. The
     weights are not normalised, so that smoothing fades as they grow.
-
-    Parameters
-    ----------
-    rounds : int, default=15
-        Number of rounds; 0 leaves all weights at 1.
 
     References
     ----------
@@ -46,30 +41,30 @@ class DiscriminativeWeighting(InstanceWeighting):
     True
     """
 
-    def __init__(self, rounds: int = 15) -> None:
-        self.rounds = rounds
+    rounds: int = setting(
+        default=15,
+        allowed=whole(0),
+        about="Number of rounds; 0 leaves all weights at 1.",
+    )
 
-    def weigh(self, task: Task) -> Learned:
+    def weigh(self, training: TrainingSet) -> Learned:
         """Learn the weight of every row."""
-        if not isinstance(self.rounds, Integral) or self.rounds < 0:
-            raise ParameterError(
-                "The 'rounds' parameter of DiscriminativeWeighting must be a whole "
-                f"number of at least 0. Got {self.rounds!r} instead."
-            )
-        weights = np.ones(task.codes.n_rows)
-        counts = task.count()
-        rounds = _Rounds.of(task, counts)
+        weights = np.ones(training.codes.n_rows)
+        counts = training.count()
+        rounds = _Rounds.of(training, counts)
         records = []
         for number in range(1, int(self.rounds) + 1):
-            model = task.estimate(counts)
+            model = training.estimate(counts)
             if rounds is not None and model.link_scale == 1.0:
                 counts, loss = rounds.next(model, weights)
                 records.append(_record(number, loss, counts.total))
                 continue
-            posterior = task.true_posterior(model)
-            records.append(add_losses(weights, posterior, task, number))
+            posterior = model.true_proba(
+                training.codes, training.labels, training.n_jobs
+            )
+            records.append(add_losses(weights, posterior, training, number))
             if number < self.rounds:
-                counts = task.count(weights)
+                counts = training.count(weights)
         return Learned(weights, records)
 
 
@@ -77,47 +72,47 @@ class DiscriminativeWeighting(InstanceWeighting):
 class _Rounds:
     """Rows with joint codes: a round is one pass that scores, weighs and counts."""
 
-    task: Task
+    training: TrainingSet
     packing: Packing
     packed: NDArray[np.uint8]
 
     @classmethod
-    def of(cls, task: Task, counts: Counts) -> _Rounds | None:
-        """Join the codes of a task; None where not all attributes have small ones."""
-        codes = task.codes
+    def of(cls, training: TrainingSet, counts: Counts) -> _Rounds | None:
+        """Join the codes of the rows; None where not all attributes have small ones."""
+        codes = training.codes
         small = all(block.values.dtype == np.uint8 for block in codes.blocks)
         if codes.n_numbers or not codes.blocks or not small:
             return None
         missing = np.asarray(counts.by_code[codes.schema.first_codes].any(axis=1))
-        packing, packed = pack_codes(codes, missing, task.n_jobs)
-        return None if packing is None else cls(task, packing, packed)
+        packing, packed = pack_codes(codes, missing, training.n_jobs)
+        return None if packing is None else cls(training, packing, packed)
 
     def next(
         self, model: NBModel, weights: NDArray[np.float64]
     ) -> tuple[Counts, float]:
         """Change the weights by a model; return the counts by them and the log-loss."""
-        task, starts = self.task, self.packing.starts
-        given = np.empty(0) if task.weights is None else task.weights
+        training, starts = self.training, self.packing.starts
+        given = np.empty(0) if training.weights is None else training.weights
         table, prior = model.table, model.log_prior
         kernel = reweighing.reweigh_many
-        if task.n_classes == 2:
+        if training.n_classes == 2:
             table, prior = table[:, 1:] - table[:, :1], prior[1] - prior[0]
             kernel = reweighing.reweigh_two
         joint = self.packing.expand(table)
-        if task.n_classes == 2:
+        if training.n_classes == 2:
             joint = joint[:, 0].copy()
 
         def work(rows: slice) -> tuple[float, NDArray[np.float64]]:
-            hist = np.zeros((task.n_classes, len(joint)))
+            hist = np.zeros((training.n_classes, len(joint)))
             u = given[rows] if given.size else given
-            y = task.labels[rows]
+            y = training.labels[rows]
             loss = kernel(
                 self.packed[rows], starts, joint, prior, y, u, weights[rows], hist
             )
             return loss, hist
 
         losses, hists = zip(
-            *run(work, row_blocks(len(weights)), thread_count(task.n_jobs)),
+            *run(work, row_blocks(len(weights)), thread_count(training.n_jobs)),
             strict=True,
         )
         hist = sum(hists[1:], hists[0])
@@ -127,7 +122,7 @@ class _Rounds:
             model.schema,
             hist[:, : int(stop)].sum(axis=1),
             self.packing.collapse(hist.T),
-            Moments.zeros(0, task.n_classes),
+            Moments.zeros(0, training.n_classes),
         )
         return counts, float(sum(losses))
 
@@ -135,13 +130,13 @@ class _Rounds:
 def add_losses(
     weights: NDArray[np.float64],
     posterior: NDArray[np.float64],
-    task: Task,
+    training: TrainingSet,
     number: int,
 ) -> dict[str, float]:
     """Add a round's posterior losses to the weights, in place; return its record."""
     weights += 1.0 - posterior
-    total = weights if task.weights is None else weights * task.weights
-    return _record(number, _log_loss(posterior, task.weights), float(total.sum()))
+    total = weights if training.weights is None else weights * training.weights
+    return _record(number, _log_loss(posterior, training.weights), float(total.sum()))
 
 
 def _record(number: int, log_loss: float, total_weight: float) -> dict[str, float]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from steelyard.instances.base import InstanceWeighting, Learned, Task
+from steelyard.instances.base import InstanceWeighting, Learned
 from steelyard.kernels import scoring
 from steelyard.model.table_model import spread_table
+from steelyard.model.training import TrainingSet
 from steelyard.table.codes import FeatureTable
 
 __all__ = ["ValueFrequencyWeighting"]
@@ -27,19 +28,19 @@ class ValueFrequencyWeighting(InstanceWeighting):
     Intelligence 31(2).
     """
 
-    def weigh(self, task: Task) -> Learned:
+    def weigh(self, training: TrainingSet) -> Learned:
         """Learn the weight of every row."""
-        counts, schema = task.count(), task.codes.schema
+        counts, schema = training.count(), training.codes.schema
         table = FeatureTable(counts.by_code, schema.offsets)
         share = counts.by_code.sum(axis=1) / counts.total
         share *= table.spread(schema.n_values.astype(np.float64))
         share[schema.first_codes] = 0.0
-        weights = np.zeros(task.codes.n_rows)
-        for block in task.codes.blocks:
-            starts, values = spread_table(block, task.codes, share)
+        weights = np.zeros(training.codes.n_rows)
+        for block in training.codes.blocks:
+            starts, values = spread_table(block, training.codes, share)
             scoring.gather_difference(block.values, starts, values, weights)
-        if task.codes.n_numbers:
-            numbers = task.codes.number_rows(slice(None))
+        if training.codes.n_numbers:
+            numbers = training.codes.number_rows(slice(None))
             weights += (~np.isnan(numbers)).sum(axis=1)
         # A row with nothing in it would vanish; it counts as little as a row can.
         floor = weights[weights > 0].min(initial=1.0)

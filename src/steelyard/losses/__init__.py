@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any
 
-import numpy as np
-
+from steelyard._common.settings import resolve_part
 from steelyard.exceptions import ParameterError
 from steelyard.losses.base import Loss
 from steelyard.losses.brier import BrierLoss
@@ -46,35 +44,13 @@ def resolve_loss(setting: Any, published_gradient: bool = False) -> Loss:
     Loss
         The loss.
     """
-    if isinstance(setting, Loss):
-        loss = setting
-    elif isinstance(setting, str) and setting in LOSSES:
-        loss = LOSSES[setting]()
-    else:
-        words = ", ".join(repr(name) for name in LOSSES)
-        raise ParameterError(
-            f"The 'loss' parameter must be one of {words}, or a Loss object. Got "
-            f"{setting!r} instead."
-        )
+    loss = resolve_part(setting, Loss, LOSSES, "loss")
     if not published_gradient:
         return loss
-    if not isinstance(loss, BrierLoss):
+    if not loss.is_squared_error:
         raise ParameterError(
             f"published_gradient=True cannot be used with {type(loss).__name__}: only "
             "the squared loss was printed with a truncated gradient. Use "
             "loss='brier', or leave published_gradient off."
         )
     return BrierLoss(published_gradient=True)
-
-
-def check_multiplier(owner: object, name: str) -> float:
-    """Return a setting that must be a positive number."""
-    value = getattr(owner, name)
-    if isinstance(value, Real) and not isinstance(value, bool):
-        number = float(value)
-        if number > 0 and np.isfinite(number):
-            return number
-    raise ParameterError(
-        f"The {name!r} parameter of {type(owner).__name__} must be a float in the "
-        f"range (0, inf). Got {value!r} instead."
-    )

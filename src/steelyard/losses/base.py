@@ -6,14 +6,14 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 
+from steelyard._common.settings import DeclaredPart
 from steelyard.model.posteriors import Curvature
 
 __all__ = ["Loss"]
 
 
-class Loss(BaseEstimator):
+class Loss(DeclaredPart):
     """A loss of class scores ``z (n, K)`` and true classes ``y (n,)``.
 
     Losses see differences between scores only: adding a number to all scores of a row
@@ -26,8 +26,14 @@ class Loss(BaseEstimator):
     two_classes_only: ClassVar[bool] = False
     """Whether the loss is defined for two classes only."""
 
+    is_likelihood: ClassVar[bool] = False
+    """Whether the loss is a negative log-likelihood."""
+
+    is_squared_error: ClassVar[bool] = False
+    """Whether the loss is the squared error of the posterior."""
+
     kernel: ClassVar[int | None] = None
-    """Number of the compiled form, None where there is only the NumPy one."""
+    """Its number in ``kernels.losses``, None where there is only the NumPy form."""
 
     link_scale: float = 1.0
     """Factor on the scores that makes their softmax estimate the posterior."""
@@ -39,6 +45,25 @@ class Loss(BaseEstimator):
     def has_hessian(self) -> bool:
         """Whether the loss has second derivatives."""
         return type(self).hessian is not Loss.hessian
+
+    @property
+    def compiled(self) -> int | None:
+        """Number of the compiled form, None where NumPy has to do.
+
+        A subclass with a ``value_and_gradient`` of its own has another loss than the
+        one that its base class has compiled.
+        """
+        for cls in type(self).__mro__:
+            if "kernel" in vars(cls):
+                return cls.kernel
+            if "value_and_gradient" in vars(cls):
+                return None
+        return None
+
+    @property
+    def surrogate(self) -> Loss | None:
+        """A loss with nearly the same minimiser that is quicker to minimise."""
+        return None
 
     @property
     def parameter(self) -> float:

@@ -7,6 +7,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.settings import FLAG, setting
+from steelyard.kernels.losses import SQUARED
 from steelyard.losses.base import Loss
 from steelyard.model.posteriors import (
     Curvature,
@@ -29,18 +31,17 @@ class BrierLoss(Loss):
     Not convex. The formula printed for CAWNB and RNB keeps only
     :math:`r_c P_c (1 - P_c)` and so drops the terms between classes; for two classes
     that is half the gradient, for more it is not a gradient at all.
-
-    Parameters
-    ----------
-    published_gradient : bool, default=False
-        Use the printed formula, to reproduce published runs.
     """
 
     convex: ClassVar[bool] = False
-    kernel: ClassVar[int | None] = 1
+    is_squared_error: ClassVar[bool] = True
+    kernel: ClassVar[int | None] = SQUARED
 
-    def __init__(self, published_gradient: bool = False) -> None:
-        self.published_gradient = published_gradient
+    published_gradient: bool = setting(
+        default=False,
+        allowed=FLAG,
+        about="Use the printed formula, to reproduce published runs.",
+    )
 
     @property
     def has_true_gradient(self) -> bool:  # type: ignore[override]

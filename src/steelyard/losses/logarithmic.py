@@ -8,48 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from steelyard._common.settings import number, setting
+from steelyard.kernels.losses import DEVIANCE
 from steelyard.losses.base import Loss
 from steelyard.model.posteriors import Curvature, softmax, weighted
 
 __all__ = ["DevianceLoss", "LogLoss"]
 
 
-class DevianceLoss(Loss):
-    r"""Deviance of the scores multiplied by a constant.
+class _LikelihoodLoss(Loss):
+    """What the deviances of all multipliers share."""
 
-    .. math:: \ell(z, y) = \log \sum_c e^{a z_c} - a z_y
-                         = \log\Bigl(1 + \sum_{c \ne y} e^{a (z_c - z_y)}\Bigr)
-
-    For two classes and :math:`f = z_1 - z_0` this is :math:`\log(1 + e^{-a s f})`. With
-    a = 2 it is the loss of DNB, with a = 1 the conditional log-likelihood.
-
-    Parameters
-    ----------
-    multiplier : float, default=2.0
-        The constant a, greater than 0.
-
-    References
-    ----------
-    T. Kim, J.-S. Lee (2022), "Exponential Loss Minimization for Learning Weighted Naive
-    Bayes Classifiers", IEEE Access 10.
-    """
-
-    kernel: ClassVar[int | None] = 0
-
-    def __init__(self, multiplier: float = 2.0) -> None:
-        self.multiplier = multiplier
-
-    @property
-    def link_scale(self) -> float:  # type: ignore[override]
-        """The multiplier: the scores estimate log-probabilities divided by it."""
-        return self.parameter
-
-    @property
-    def parameter(self) -> float:
-        """The multiplier, checked."""
-        from steelyard.losses import check_multiplier
-
-        return check_multiplier(self, "multiplier")
+    is_likelihood: ClassVar[bool] = True
+    kernel: ClassVar[int | None] = DEVIANCE
 
     def value_and_gradient(
         self,
@@ -88,7 +59,37 @@ class DevianceLoss(Loss):
         return Curvature(diagonal=root * root * p, vector=root * p)
 
 
-class LogLoss(DevianceLoss):
+class DevianceLoss(_LikelihoodLoss):
+    r"""Deviance of the scores multiplied by a constant.
+
+    .. math:: \ell(z, y) = \log \sum_c e^{a z_c} - a z_y
+                         = \log\Bigl(1 + \sum_{c \ne y} e^{a (z_c - z_y)}\Bigr)
+
+    For two classes and :math:`f = z_1 - z_0` this is :math:`\log(1 + e^{-a s f})`. With
+    a = 2 it is the loss of DNB, with a = 1 the conditional log-likelihood.
+
+    References
+    ----------
+    T. Kim, J.-S. Lee (2022), "Exponential Loss Minimization for Learning Weighted Naive
+    Bayes Classifiers", IEEE Access 10.
+    """
+
+    multiplier: float = setting(
+        default=2.0, allowed=number(0.0, ends="()"), about="The constant a."
+    )
+
+    @property
+    def link_scale(self) -> float:  # type: ignore[override]
+        """The multiplier: the scores estimate log-probabilities divided by it."""
+        return self.parameter
+
+    @property
+    def parameter(self) -> float:
+        """The multiplier."""
+        return float(self.multiplier)
+
+
+class LogLoss(_LikelihoodLoss):
     r"""Negative log posterior of the true class: conditional log-likelihood.
 
     .. math:: \ell(z, y) = \log \sum_c e^{z_c} - z_y
@@ -96,13 +97,3 @@ class LogLoss(DevianceLoss):
     The gradient with respect to the scores is the posterior minus the indicator of the
     true class.
     """
-
-    link_scale: ClassVar[float] = 1.0  # type: ignore[misc]
-
-    def __init__(self) -> None:
-        pass
-
-    @property
-    def parameter(self) -> float:
-        """One."""
-        return 1.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -146,6 +146,13 @@ class NBModel(Model):
     def first_sum(self) -> NBModel:
         """Return itself."""
         return self
+
+    def restricted(self, attributes: list[int]) -> NBModel:
+        """Return a model to which only some attributes contribute."""
+        is_kept = np.zeros(len(self.schema), dtype=bool)
+        is_kept[attributes] = True
+        rows = np.repeat(is_kept, np.diff(self.schema.offsets))
+        return replace(self, table=np.where(rows[:, None], self.table, 0.0))
 
     # Two classes need one number per code instead of two, and one exponential.
 

@@ -1,47 +1,194 @@
-"""Training data after encoding: what every classifier learns from."""
+"""TrainingSet: encoded rows, their classes and their weights."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.exceptions import ParameterError
+from steelyard.exceptions import ParameterError, TableError
+from steelyard.model.table_model import NBModel
 from steelyard.proba.counts import Counts, count
+from steelyard.proba.estimation import Estimation
 from steelyard.table.codes import Codes
 from steelyard.table.encoder import TableEncoder
+from steelyard.table.frames import Table
+from steelyard.table.labels import (
+    encode_labels,
+    labelled_rows,
+    read_rows,
+    weighted_rows,
+)
+from steelyard.table.schema import TableSchema
 
-__all__ = ["Training", "class_factors"]
+__all__ = [
+    "Encoding",
+    "TrainingSet",
+    "check_two_classes",
+    "class_factors",
+    "encode_table",
+    "encode_training",
+    "estimate_model",
+    "refuse_no_labels",
+]
 
 
-@dataclass
-class Training:
-    """Training data after encoding, and the encoder that did it."""
+@dataclass(frozen=True)
+class Encoding:
+    """How tables become codes."""
 
+    categorical_features: Any = "auto"
+    numeric: Any = "mdl"
+    missing: str = "skip"
+    cardinality: str = "observed"
+    skips_unlabelled: bool = False
+    """Whether rows without a label are left out instead of refused."""
+
+    def encoder(self, n_jobs: int | None) -> TableEncoder:
+        """Return an encoder that has learned nothing yet."""
+        return TableEncoder(
+            self.categorical_features,
+            self.numeric,
+            self.missing,
+            self.cardinality,
+            n_jobs,
+        )
+
+
+@dataclass(frozen=True)
+class TrainingSet:
+    """Encoded training rows, and how their counts become probabilities."""
+
+    table: Table | None
+    """The columns behind the codes; None for rows taken from another set."""
+
+    encoding: Encoding
     encoder: TableEncoder
+    codes: Codes
     classes: NDArray[Any]
     labels: NDArray[np.uint32]
-    weights: NDArray[np.float64] | None
-    """Weights the user gave, without those of ``class_weight``."""
+    sample_weight: NDArray[np.float64] | None
+    """Weights that the user gave, without those of classes; None where all are one."""
 
-    codes: Codes = field(init=False)
-    is_kept: NDArray[np.bool_] | None = field(default=None, init=False)
+    estimation: Estimation
+    class_weight: Any = None
+    class_factors: NDArray[np.float64] | None = None
+    """Factor of each class that ``class_weight`` asks for, None without one."""
+
+    n_jobs: int | None = None
+    is_kept: NDArray[np.bool_] | None = None
     """Which rows of the user's table these are; None for all."""
 
-    def count(self, n_jobs: int | None, class_weight: Any = None) -> Counts:
-        """Count the rows by the user's weights, and those of classes if given."""
-        weights = self.row_weights(class_weight)
-        return count(self.codes, self.labels, weights, len(self.classes), n_jobs)
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.codes.n_rows
 
-    def take(self, rows: NDArray[np.int64]) -> Training:
-        """Return some of the rows, encoded as they are."""
-        weights = None if self.weights is None else self.weights[rows]
-        taken = Training(self.encoder, self.classes, self.labels[rows], weights)
-        taken.codes = self.codes.take(rows)
-        return taken
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.classes)
+
+    @property
+    def schema(self) -> TableSchema:
+        """What is known of the attributes."""
+        return self.codes.schema
+
+    @cached_property
+    def weights(self) -> NDArray[np.float64] | None:
+        """Weights of the rows, those of their classes included; None for ones."""
+        if self.class_factors is None:
+            return self.sample_weight
+        factors = self.class_factors[self.labels]
+        return factors if self.sample_weight is None else factors * self.sample_weight
+
+    @cached_property
+    def given_counts(self) -> Counts:
+        """Counts of the rows by ``sample_weight`` alone."""
+        return self._count(self.sample_weight)
+
+    def count(self, learned: NDArray[np.float64] | None = None) -> Counts:
+        """Count the rows by their weights, times learned ones."""
+        if learned is not None:
+            return self._count(self.combined(learned))
+        if self.class_factors is None:
+            return self.given_counts
+        return self.given_counts.scaled(self.class_factors)
+
+    def _count(self, weights: NDArray[np.float64] | None) -> Counts:
+        return count(self.codes, self.labels, weights, self.n_classes, self.n_jobs)
+
+    def combined(
+        self, learned: NDArray[np.float64] | None
+    ) -> NDArray[np.float64] | None:
+        """Return the weights of the rows times learned ones."""
+        if learned is not None and learned.shape != (self.n_rows,):
+            raise ParameterError(
+                "An instance weighting must return one weight for each of the "
+                f"{self.n_rows} rows. Got {len(learned)}."
+            )
+        if learned is None or self.weights is None:
+            return self.weights if learned is None else learned
+        return learned * self.weights
+
+    def estimate(self, counts: Counts) -> NBModel:
+        """Return the naive Bayes model of some counts."""
+        return estimate_model(self.estimation, counts, self.classes)
+
+    def take(self, rows: NDArray[Any]) -> TrainingSet:
+        """Return some rows, encoded as they are, with the factors of all."""
+        weights = self.sample_weight
+        return replace(
+            self,
+            table=None,
+            codes=self.codes.take(rows),
+            labels=self.labels[rows],
+            sample_weight=None if weights is None else weights[rows],
+            is_kept=None,
+        )
+
+    def pair(self, a: int, b: int) -> TrainingSet:
+        """Return the rows of two classes, which become the classes 0 and 1."""
+        assert self.class_factors is None or len(self.class_factors) == self.n_classes
+        taken = self.take(np.flatnonzero((self.labels == a) | (self.labels == b)))
+        factors = self.class_factors
+        return replace(
+            taken,
+            classes=self.classes[[a, b]],
+            labels=(taken.labels == b).astype(np.uint32),
+            class_factors=None if factors is None else factors[[a, b]],
+        )
+
+    def reencode_table(
+        self, rows: NDArray[np.int64], weights: NDArray[np.float64] | None
+    ) -> TrainingSet:
+        """Return some rows with other weights, the encoding learned from them alone."""
+        assert self.table is not None, "these rows were taken from another set"
+        return encode_table(
+            self.table.take(rows),
+            self.classes,
+            self.labels[rows],
+            weights,
+            self.encoding,
+            self.estimation,
+            self.class_weight,
+            self.n_jobs,
+        )
+
+    def without_empty_classes(self) -> TrainingSet:
+        """Return the same rows with the classes that they have."""
+        present, labels = np.unique(self.labels, return_inverse=True)
+        factors = self.class_factors
+        return replace(
+            self,
+            classes=self.classes[present],
+            labels=labels.astype(np.uint32),
+            class_factors=None if factors is None else factors[present],
+        )
 
     def all_rows(self, learned: NDArray[np.float64]) -> NDArray[np.float64]:
         """Spread what was learned of rows over the user's table, NaN where left out."""
@@ -51,42 +198,131 @@ class Training:
         out[self.is_kept] = learned
         return out
 
-    def row_weights(self, class_weight: Any) -> NDArray[np.float64] | None:
-        """Weights of the rows with those of their classes."""
-        if class_weight is None:
-            return self.weights
-        totals = np.bincount(self.labels, self.weights, minlength=len(self.classes))
-        factors = class_factors(class_weight, self.classes, totals.astype(float))
-        mine = factors[self.labels]
-        return mine if self.weights is None else mine * self.weights
+
+def encode_training(
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    encoding: Encoding,
+    estimation: Estimation,
+    *,
+    class_weight: Any = None,
+    n_jobs: int | None = None,
+    owner: object = None,
+) -> TrainingSet:
+    """Check a table, its labels and weights, and learn how it is encoded.
+
+    Parameters
+    ----------
+    X : table of shape (n, d)
+        NumPy array, pandas, polars or pyarrow table.
+    y, sample_weight : array-like of shape (n,)
+        Labels, and row weights or None. Rows of weight zero are left out.
+    encoding : Encoding
+        How the table becomes codes.
+    estimation : Estimation
+        How counts become probabilities.
+    class_weight : None, "balanced" or mapping
+        Factors of classes.
+    n_jobs : int or None
+        Threads.
+    owner : object
+        Whose class error messages name.
+
+    Returns
+    -------
+    TrainingSet
+        The encoded rows.
+    """
+    refuse_no_labels(y, owner)
+    table, y, weights = read_rows(X, y, sample_weight, owner)
+    if encoding.skips_unlabelled:
+        table, y, weights = labelled_rows(table, y, weights)
+    is_kept = None if weights is None or weights.all() else weights != 0
+    table, y, weights = weighted_rows(table, y, weights)
+    classes, labels = encode_labels(y)
+    check_two_classes(classes)
+    training = encode_table(
+        table, classes, labels, weights, encoding, estimation, class_weight, n_jobs
+    )
+    return replace(training, is_kept=is_kept)
+
+
+def encode_table(
+    table: Table,
+    classes: NDArray[Any],
+    labels: NDArray[np.uint32],
+    weights: NDArray[np.float64] | None,
+    encoding: Encoding,
+    estimation: Estimation,
+    class_weight: Any,
+    n_jobs: int | None,
+) -> TrainingSet:
+    """Learn how a table is encoded, from rows that all have a label and a weight."""
+    factors = None
+    row_weights = weights
+    if class_weight is not None:
+        totals = np.bincount(labels, weights, minlength=len(classes)).astype(float)
+        factors = class_factors(class_weight, classes, totals)
+        row_weights = factors[labels] if weights is None else factors[labels] * weights
+    encoder = encoding.encoder(n_jobs)
+    return TrainingSet(
+        table,
+        encoding,
+        encoder,
+        encoder.learn(table, labels, len(classes), row_weights),
+        classes,
+        labels,
+        weights,
+        estimation,
+        class_weight,
+        factors,
+        n_jobs,
+    )
+
+
+def estimate_model(
+    estimation: Estimation, counts: Counts, classes: NDArray[Any]
+) -> NBModel:
+    """Return the naive Bayes model of some counts."""
+    log_prior, table, gaussian = estimation.tables(counts)
+    return NBModel(counts.schema, classes, log_prior, table.values, gaussian)
+
+
+def refuse_no_labels(y: Any, owner: object) -> None:
+    """Refuse a fit without labels, in scikit-learn's words."""
+    if y is None:
+        raise TableError(
+            f"{type(owner).__name__} requires y to be passed, but the target y is "
+            "None. Pass the labels as fit(X, y)."
+        )
+
+
+def check_two_classes(classes: NDArray[Any]) -> None:
+    """Refuse labels that are all the same."""
+    if len(classes) < 2:
+        raise TableError(
+            "Classifier can't train when only one class is present: every label is "
+            f"{classes.tolist()[0]!r}. At least two classes are needed."
+        )
 
 
 def class_factors(
-    setting: Any, classes: NDArray[Any], totals: NDArray[np.float64]
+    class_weight: Any, classes: NDArray[Any], totals: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     r"""Return the factor on each class that ``class_weight`` asks for, shape (K,).
 
     "balanced" is :math:`U / (q N_c)` over the classes that have rows.
     """
-    if isinstance(setting, Mapping):
+    if isinstance(class_weight, Mapping):
         known = classes.tolist()
-        unknown = [c for c in setting if c not in known]
+        unknown = [c for c in class_weight if c not in known]
         if unknown:
             raise ParameterError(
                 f"`class_weight` names {unknown}, which are not among the classes "
                 f"{known}."
             )
-        factors = np.array([float(setting.get(c, 1.0)) for c in known])
-        if not (np.isfinite(factors) & (factors > 0)).all():
-            raise ParameterError(
-                f"`class_weight` must hold numbers greater than 0, got {setting!r}."
-            )
-        return factors
-    if not (isinstance(setting, str) and setting == "balanced"):
-        raise ParameterError(
-            "The 'class_weight' parameter must be None, 'balanced' or a mapping from "
-            f"class to weight. Got {setting!r} instead."
-        )
+        return np.array([float(class_weight.get(c, 1.0)) for c in known])
     present = totals > 0
     balanced = totals.sum() / (present.sum() * np.where(present, totals, 1.0))
     return np.where(present, balanced, 1.0)

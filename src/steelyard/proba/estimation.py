@@ -1,4 +1,4 @@
-"""From counts to a plain model: the same step in every classifier."""
+"""How counts become probabilities: the same step in every classifier."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.model.table_model import NBModel
 from steelyard.proba import (
     GaussianTable,
     Smoothing,
@@ -45,11 +44,6 @@ class Estimation:
             self.smoothing.log_prob(self._factored(counts)),
             estimate_gaussian(counts, self.variance_floor, self.unbiased),
         )
-
-    def model(self, counts: Counts, classes: NDArray[Any]) -> NBModel:
-        """Return the naive Bayes model of some counts."""
-        log_prior, table, gaussian = self.tables(counts)
-        return NBModel(counts.schema, classes, log_prior, table.values, gaussian)
 
     def _factored(self, counts: Counts) -> Counts:
         """Return counts of codes times the factors of their attributes."""

@@ -7,8 +7,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 
+from steelyard._common.settings import (
+    NONE,
+    DeclaredPart,
+    check_settings,
+    number,
+    setting,
+)
 from steelyard.exceptions import ParameterError
 from steelyard.proba.counts import Counts
 from steelyard.table.codes import FeatureTable
@@ -23,7 +29,7 @@ __all__ = [
 ]
 
 
-class Smoothing(BaseEstimator):
+class Smoothing(DeclaredPart):
     """How counts become probabilities that are never zero."""
 
     def prior_counts(self, counts: Counts) -> NDArray[np.float64]:
@@ -33,6 +39,11 @@ class Smoothing(BaseEstimator):
     def value_counts(self, counts: Counts) -> NDArray[np.float64]:
         """Pseudo-counts added to each value of each attribute, shape (d,)."""
         raise NotImplementedError
+
+    @property
+    def depends_on_total(self) -> bool:
+        """Whether pseudo-counts change with the total weight of the rows."""
+        return False
 
     def factor_without(
         self, counts: Counts, removed: NDArray[np.float64]
@@ -80,11 +91,6 @@ class MEstimate(Smoothing):
         \pi_c = \frac{N_c + m/q}{U + m}, \qquad
         \theta_{j,v|c} = \frac{N_{jvc} + m/n_j}{N_c^{(j)} + m}
 
-    Parameters
-    ----------
-    m : float, default=1.0
-        Weight of the uniform prior, in rows; greater than 0.
-
     Examples
     --------
     >>> from steelyard import NaiveBayes
@@ -92,16 +98,19 @@ class MEstimate(Smoothing):
     >>> clf = NaiveBayes(smoothing=MEstimate(m=2.0))
     """
 
-    def __init__(self, m: float = 1.0) -> None:
-        self.m = m
+    m: float = setting(
+        default=1.0,
+        allowed=number(0.0, ends="()"),
+        about="Weight of the uniform prior, in rows.",
+    )
 
     def prior_counts(self, counts: Counts) -> NDArray[np.float64]:
         """Pseudo-counts added to each class, shape (K,)."""
-        return np.full(counts.n_classes, _positive(self, "m") / counts.n_classes)
+        return np.full(counts.n_classes, float(self.m) / counts.n_classes)
 
     def value_counts(self, counts: Counts) -> NDArray[np.float64]:
         """Pseudo-counts added to each value of each attribute, shape (d,)."""
-        return _positive(self, "m") / np.maximum(counts.schema.n_values, 1)
+        return float(self.m) / np.maximum(counts.schema.n_values, 1)
 
 
 class Lidstone(Smoothing):
@@ -110,21 +119,24 @@ class Lidstone(Smoothing):
     .. math::
         \pi_c = \frac{N_c + f}{U + q f}, \qquad
         \theta_{j,v|c} = \frac{N_{jvc} + f}{N_c^{(j)} + n_j f}
-
-    Parameters
-    ----------
-    f : float or None, default=1.0
-        The constant, greater than 0; 1 is Laplace's rule. None takes one over the
-        total weight of the rows (Kohavi, Becker and Sommerfield, 1997).
     """
 
-    def __init__(self, f: float | None = 1.0) -> None:
-        self.f = f
+    f: float | None = setting(
+        default=1.0,
+        allowed=NONE | number(0.0, ends="()"),
+        about="The constant; 1 is Laplace's rule. None takes one over the total weight "
+        "of the rows (Kohavi, Becker and Sommerfield, 1997).",
+    )
+
+    @property
+    def depends_on_total(self) -> bool:
+        """Whether pseudo-counts change with the total weight of the rows."""
+        return self.f is None
 
     def _constant(self, counts: Counts) -> float:
         if self.f is None:
             return 1.0 / max(counts.total, 1e-300)
-        return _positive(self, "f")
+        return float(self.f)
 
     def prior_counts(self, counts: Counts) -> NDArray[np.float64]:
         """Pseudo-counts added to each class, shape (K,)."""
@@ -150,18 +162,19 @@ SMOOTHINGS: dict[str, Smoothing] = {
 }
 
 
-def resolve_smoothing(setting: Any) -> Smoothing:
-    """Return the smoothing that a setting names."""
-    if isinstance(setting, Smoothing):
-        return setting
-    if isinstance(setting, str) and setting in SMOOTHINGS:
-        return SMOOTHINGS[setting]
-    if not isinstance(setting, (bool, np.bool_)) and _is_positive(setting):
-        return Lidstone(float(setting))
+def resolve_smoothing(value: Any) -> Smoothing:
+    """Return the smoothing that a value names."""
+    if isinstance(value, Smoothing):
+        check_settings(value)
+        return value
+    if isinstance(value, str) and value in SMOOTHINGS:
+        return SMOOTHINGS[value]
+    if not isinstance(value, (bool, np.bool_)) and _is_positive(value):
+        return Lidstone(float(value))
     words = ", ".join(repr(name) for name in SMOOTHINGS)
     raise ParameterError(
         f"The 'smoothing' parameter must be one of {words}, a number greater than 0, "
-        f"or a Smoothing object. Got {setting!r} instead."
+        f"or a Smoothing object. Got {value!r} instead."
     )
 
 
@@ -201,13 +214,3 @@ def _is_positive(value: Any) -> bool:
         return isinstance(value, Real) and 0.0 < float(value) < np.inf
     except OverflowError:
         return False
-
-
-def _positive(part: Smoothing, name: str) -> float:
-    value = getattr(part, name)
-    if _is_positive(value):
-        return float(value)
-    raise ParameterError(
-        f"The {name!r} parameter of {type(part).__name__} must be a float in the range "
-        f"(0, inf). Got {value!r} instead."
-    )

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from steelyard.exceptions import ParameterError
-from steelyard.fitting.objective import Objective
-from steelyard.solvers.base import Solution, Solver, keeps_growing
+from steelyard.solvers.base import Objective, Solution, Solver, keeps_growing
 from steelyard.solvers.fixed import Fixed
 from steelyard.solvers.lbfgs import LBFGS, published_lbfgs
-from steelyard.solvers.newton import MOST_ASSEMBLED, Newton
+from steelyard.solvers.newton import MAX_ASSEMBLED, Newton
 
 __all__ = [
     "LBFGS",
@@ -78,7 +77,7 @@ def _newton_pays(objective: Objective) -> bool:
     # 1.6 s against 4.0 s of L-BFGS-B) and sometimes not at all (digits: 153 s against
     # 10 s).
     return (
-        objective.weighting.has_hessian
-        and objective.size <= MOST_ASSEMBLED
+        objective.has_hessian
+        and objective.size <= MAX_ASSEMBLED
         and not Newton().refuses(objective)
     )

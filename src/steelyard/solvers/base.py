@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 
-from steelyard.fitting.objective import Objective
+from steelyard._common.settings import DeclaredPart
 
 __all__ = [
+    "Objective",
+    "Preconditioner",
     "Solution",
     "Solver",
     "Status",
@@ -25,8 +26,74 @@ Status = Literal["converged", "iterations", "separable", "stalled"]
 
 # Weights beyond this, or a loss below this share of the rows, mean that the optimum is
 # at infinity.
-_LARGEST_WEIGHT = 1e3
-_SMALLEST_LOSS = 1e-6
+_MAX_WEIGHT = 1e3
+_MIN_LOSS_PER_ROW = 1e-6
+
+
+class Preconditioner(Protocol):
+    """A linear change of variables after which curvatures are about one."""
+
+    def weights(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Turn a vector in these units into weights."""
+
+    def vector(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Turn weights into a vector in these units."""
+
+    def gradient(self, gradient: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Turn a gradient by weights into one in these units."""
+
+
+class Objective(Protocol):
+    """What a solver asks of the function that it minimises."""
+
+    n_evaluations: int
+
+    @property
+    def size(self) -> int:
+        """Number of weights."""
+
+    @property
+    def n_rows(self) -> int:
+        """Number of training rows."""
+
+    @property
+    def total_weight(self) -> float:
+        """Sum of the row weights."""
+
+    @property
+    def is_convex(self) -> bool:
+        """Whether the objective is convex."""
+
+    @property
+    def has_penalty(self) -> bool:
+        """Whether weights are held by a penalty."""
+
+    @property
+    def has_hessian(self) -> bool:
+        """Whether second derivatives can be assembled."""
+
+    @property
+    def has_products(self) -> bool:
+        """Whether products with the Hessian need no Hessian."""
+
+    def __call__(
+        self, weights: NDArray[np.float64], /
+    ) -> tuple[float, NDArray[np.float64]]:
+        """Return the objective and its gradient."""
+
+    def refuses_second_order(self) -> str:
+        """Say why second-order steps cannot be used; '' if they can."""
+
+    def preconditioner(
+        self, weights: NDArray[np.float64], *, fresh: bool = False
+    ) -> Preconditioner | None:
+        """Return units in which curvatures are about one, where there are any."""
+
+    def default_sample(self) -> int:
+        """Rows that a sampled Hessian is made from."""
+
+    def sample(self, n_rows: int) -> Any:
+        """Draw rows for second derivatives."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +107,9 @@ class Solution:
     records: list[dict[str, Any]] = field(default_factory=list)
     """One record per iteration: iteration, objective, gradient, step, evaluations."""
 
+    units: Any = None
+    """The preconditioner that was used last, for a problem that differs little."""
+
     def moved(
         self,
         weights: NDArray[np.float64],
@@ -51,8 +121,11 @@ class Solution:
         return Solution(weights, value, status, self.n_iter, records or [])
 
 
-class Solver(BaseEstimator):
+class Solver(DeclaredPart):
     """Minimises an objective within bounds."""
+
+    is_iterative: ClassVar[bool] = True
+    """Whether weights move from where they start."""
 
     def refuses(self, objective: Objective) -> str:
         """Say why an objective cannot be minimised by this solver; '' if it can."""
@@ -127,9 +200,9 @@ def runaway(
     without bounds they run away to infinity ("separable"), within bounds any of them
     will do ("converged").
     """
-    if objective.penalty is not None:
+    if objective.has_penalty:
         return None
-    if value >= _SMALLEST_LOSS * objective.rows.total_weight:
+    if value >= _MIN_LOSS_PER_ROW * objective.total_weight:
         return None
     unbounded = np.isinf(lower) | np.isinf(upper)
     return "separable" if unbounded.any() else "converged"
@@ -148,8 +221,8 @@ def keeps_growing(
     little may be large too, but has an optimum.
     """
     unbounded = np.isinf(lower) | np.isinf(upper)
-    large = unbounded & (np.abs(weights) > _LARGEST_WEIGHT)
-    if not large.any() or objective.penalty is not None:
+    large = unbounded & (np.abs(weights) > _MAX_WEIGHT)
+    if not large.any() or objective.has_penalty:
         return False
     further = np.where(large, 2.0 * weights, weights)
     return bool(objective(further)[0] <= value * (1.0 + 1e-9))

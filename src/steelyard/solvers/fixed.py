@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.fitting.objective import Objective
-from steelyard.solvers.base import Solution, Solver
+from steelyard.solvers.base import Objective, Solution, Solver
 
 __all__ = ["Fixed"]
 
@@ -16,6 +17,8 @@ class Fixed(Solver):
 
     Bounds are for those who search; gain ratios may well be larger than one.
     """
+
+    is_iterative: ClassVar[bool] = False
 
     def minimize(
         self,

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.settings import NONE, number, setting, whole
 from steelyard._common.threads import one_blas_thread
-from steelyard.fitting.objective import Objective
-from steelyard.fitting.preconditioner import ClassUnits
 from steelyard.solvers.base import (
+    Objective,
+    Preconditioner,
     Solution,
     Solver,
     Status,
@@ -19,46 +20,36 @@ from steelyard.solvers.base import (
     projected_gradient,
     runaway,
 )
-from steelyard.weighting import HierarchicalWeighting
 
 __all__ = ["LBFGS", "published_lbfgs"]
 
 # Iterations, and correction pairs, between two choices of units.
-_STAGE = 40
+_ITERATIONS_PER_STAGE = 40
 
 
 class LBFGS(Solver):
     """L-BFGS-B (Byrd, Lu, Nocedal & Zhu, 1995), SciPy's.
 
-    Parameters
-    ----------
-    tol : float, default=1e-10
-        Stop when an iteration lowers the objective by less than this share of it.
-    max_iter : int, default=1000
-        Largest number of iterations.
-    memory : int, default=20
-        Correction pairs.
-    gradient_tol : float or None, default=None
-        Stop when no projected gradient entry exceeds this; None takes the objective at
-        the start times a ten-thousandth of the square root of ``tol``.
-    keeps_units : bool, default=False
-        Whether a series of problems that differ little, solved one after the other, is
-        solved in the units of the first (hierarchical weights only).
+    Where the objective offers units in which its curvature is about one, and weights
+    have no bounds, it is minimised in those.
     """
 
-    def __init__(
-        self,
-        tol: float = 1e-10,
-        max_iter: int = 1000,
-        memory: int = 20,
-        gradient_tol: float | None = None,
-        keeps_units: bool = False,
-    ) -> None:
-        self.tol = tol
-        self.max_iter = max_iter
-        self.memory = memory
-        self.gradient_tol = gradient_tol
-        self.keeps_units = keeps_units
+    tol: float = setting(
+        default=1e-10,
+        allowed=number(0.0),
+        about="Stop when an iteration lowers the objective by less than this share of "
+        "it.",
+    )
+    max_iter: int = setting(
+        default=1000, allowed=whole(1), about="Largest number of iterations."
+    )
+    memory: int = setting(default=20, allowed=whole(1), about="Correction pairs.")
+    gradient_tol: float | None = setting(
+        default=None,
+        allowed=NONE | number(0.0),
+        about="Stop when no projected gradient entry exceeds this; None takes the "
+        "objective at the start times a ten-thousandth of the square root of ``tol``.",
+    )
 
     def minimize(
         self,
@@ -68,108 +59,44 @@ class LBFGS(Solver):
         upper: NDArray[np.float64],
     ) -> Solution:
         """Minimise from a start, within bounds."""
-        from scipy.optimize import Bounds, minimize
-
-        free = np.isinf(lower).all() and np.isinf(upper).all()
-        nested = isinstance(objective.weighting, HierarchicalWeighting)
-        if nested and free and self.gradient_tol is None and objective.penalty:
+        is_free = np.isinf(lower).all() and np.isinf(upper).all()
+        if is_free and self.gradient_tol is None:
             with one_blas_thread():
-                return self._in_units(objective, start)
-        records: list[dict[str, Any]] = []
-        best: dict[str, Any] = {}
-        scale = 1.0
-
-        def function(x: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-            value, gradient = objective(x)
-            best.update(gradient=gradient)
-            return scale * value, scale * gradient
-
-        def callback(intermediate_result: Any) -> None:
-            x = np.asarray(intermediate_result.x)
-            value = float(intermediate_result.fun) / scale
-            gradient = best["gradient"]
-            step = projected_gradient(x, gradient, lower, upper)
-            note_iteration(records, objective, value, step)
-            stopped = runaway(objective, value, lower, upper)
-            if stopped and self.gradient_tol is None:
-                best["status"] = stopped
-                raise StopIteration
-
+                units = objective.preconditioner(start)
+                if units is not None:
+                    return self._in_units(objective, start, units)
         inside = np.clip(start, lower, upper)
         if (lower == upper).all():
             return Solution(inside, objective(inside)[0], "converged", 0)
-        ftol, gtol = self.tol, self.gradient_tol
-        if gtol is None:
-            # The decrease of one iteration says little about what is left: go on until
-            # the gradient agrees. SciPy measures decreases against 1 at least, so an
-            # objective below that is scaled up.
-            first = objective(inside)[0]
-            stopped = runaway(objective, first, lower, upper)
-            if stopped:
-                return Solution(inside, first, stopped, 1, records)
-            first = max(first, 1e-300)
-            scale = max(1.0, 1.0 / first)
-            ftol, gtol = 1e-5 * self.tol, 1e-4 * np.sqrt(self.tol) * first * scale
-        x, n_iter, before = inside, 0, np.inf
-        while True:
-            result = minimize(
-                function,
-                x,
-                jac=True,
-                method="L-BFGS-B",
-                bounds=Bounds(lower, upper),
-                callback=callback,
-                options={
-                    "maxcor": self.memory,
-                    "maxiter": self.max_iter - n_iter,
-                    "maxfun": 20 * self.max_iter,
-                    "ftol": ftol,
-                    "gtol": gtol,
-                },
-            )
-            x, value = np.asarray(result.x), float(result.fun) / scale
-            n_iter += int(result.nit)
-            slope = np.asarray(result.jac) / scale
-            flat = is_flat(x, value, slope, lower, upper, self.tol)
-            status: Status = "converged"
-            if "status" in best:
-                status = best["status"]
-            elif result.status == 1 or n_iter >= self.max_iter:
-                status = "converged" if flat else "iterations"
-            elif self.gradient_tol is not None:
-                status = "converged" if result.status == 0 or flat else "stalled"
-            elif not is_flat(x, value, slope, lower, upper, min(self.tol, 1e-10)):
-                # A step of next to nothing ends the search even on a slope: go on from
-                # there with an empty memory, as long as that helps.
-                if value < before - self.tol * abs(value):
-                    before = value
-                    continue
-                status = "converged" if flat else "stalled"
-            return Solution(x, value, status, n_iter, records)
+        return _Descent(self, objective, lower, upper).run(inside)
 
-    def _in_units(self, objective: Objective, start: NDArray[np.float64]) -> Solution:
+    def _in_units(
+        self,
+        objective: Objective,
+        start: NDArray[np.float64],
+        units: Preconditioner,
+    ) -> Solution:
         """Minimise in units in which the curvature is about one everywhere.
 
         There a gradient g promises a decrease of about half its square, which tells
-        when to stop. The units are made anew every so many iterations, since the
-        curvature at the start, where naive Bayes is too sure, is not that at the end.
+        when to stop. The units are recomputed every so many iterations, since the
+        curvature at the start, where naive Bayes is overconfident, is not that at the
+        end.
         """
         records: list[dict[str, Any]] = []
-        units: ClassUnits | None = getattr(self, "_units", None)
         while True:
-            if units is None:
-                units = ClassUnits(objective, start)
-                if self.keeps_units:
-                    self._units = units
-            found = self._stage(objective, units, start, records)
-            if found.status != "iterations" or len(records) >= self.max_iter:
-                return found
-            start, units = found.weights, None
+            solution = self._stage(objective, units, start, records)
+            if solution.status != "iterations" or len(records) >= self.max_iter:
+                return solution
+            start = solution.weights
+            fresh = objective.preconditioner(start, fresh=True)
+            assert fresh is not None
+            units = fresh
 
     def _stage(
         self,
         objective: Objective,
-        units: ClassUnits,
+        units: Preconditioner,
         start: NDArray[np.float64],
         records: list[dict[str, Any]],
     ) -> Solution:
@@ -197,8 +124,8 @@ class LBFGS(Solver):
             method="L-BFGS-B",
             callback=callback,
             options={
-                "maxcor": _STAGE,
-                "maxiter": min(_STAGE, self.max_iter - len(records)),
+                "maxcor": _ITERATIONS_PER_STAGE,
+                "maxiter": min(_ITERATIONS_PER_STAGE, self.max_iter - len(records)),
                 "maxfun": 20 * self.max_iter,
                 "ftol": 0.0,
                 "gtol": 0.0,
@@ -207,7 +134,113 @@ class LBFGS(Solver):
         # Where no step goes down any further, that is as far as rounding lets it.
         status: Status = "iterations" if result.status == 1 else "converged"
         weights = units.weights(np.asarray(result.x))
-        return Solution(weights, float(result.fun), status, len(records), records)
+        value = float(result.fun)
+        return Solution(weights, value, status, len(records), records, units)
+
+
+class _Descent:
+    """One run of L-BFGS-B within bounds, resumed as long as that helps."""
+
+    def __init__(
+        self,
+        solver: LBFGS,
+        objective: Objective,
+        lower: NDArray[np.float64],
+        upper: NDArray[np.float64],
+    ) -> None:
+        self._solver = solver
+        self._objective = objective
+        self._bounds = (lower, upper)
+        self._scale = 1.0
+        self._gradient = np.empty(0)
+        self._stopped: Status | None = None
+        self._records: list[dict[str, Any]] = []
+
+    def run(self, x: NDArray[np.float64]) -> Solution:
+        """Minimise from a point within the bounds."""
+        solver, records = self._solver, self._records
+        ftol, gtol = solver.tol, solver.gradient_tol
+        if gtol is None:
+            # The decrease of one iteration says little about what is left: go on until
+            # the gradient agrees. SciPy measures decreases against 1 at least, so an
+            # objective below that is scaled up.
+            first = self._objective(x)[0]
+            stopped = runaway(self._objective, first, *self._bounds)
+            if stopped:
+                return Solution(x, first, stopped, 1, records)
+            first = max(first, 1e-300)
+            self._scale = max(1.0, 1.0 / first)
+            ftol = 1e-5 * solver.tol
+            gtol = 1e-4 * np.sqrt(solver.tol) * first * self._scale
+        n_iter, before = 0, np.inf
+        while True:
+            result = self._minimize(x, solver.max_iter - n_iter, ftol, gtol)
+            x, value = np.asarray(result.x), float(result.fun) / self._scale
+            n_iter += int(result.nit)
+            status = self._status(result, x, value, n_iter)
+            if status is None and value < before - solver.tol * abs(value):
+                # A step of next to nothing ends the search even on a slope: go on from
+                # there with an empty memory, as long as that helps.
+                before = value
+                continue
+            if status is None:
+                status = "converged" if self._is_flat(result, x, value) else "stalled"
+            return Solution(x, value, status, n_iter, records)
+
+    def _minimize(
+        self, x: NDArray[np.float64], max_iter: int, ftol: float, gtol: float
+    ) -> Any:
+        from scipy.optimize import Bounds, minimize
+
+        return minimize(
+            self._scaled,
+            x,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=Bounds(*self._bounds),
+            callback=self._note,
+            options={
+                "maxcor": self._solver.memory,
+                "maxiter": max_iter,
+                "maxfun": 20 * self._solver.max_iter,
+                "ftol": ftol,
+                "gtol": gtol,
+            },
+        )
+
+    def _scaled(self, x: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        value, gradient = self._objective(x)
+        self._gradient = gradient
+        return self._scale * value, self._scale * gradient
+
+    def _note(self, intermediate_result: Any) -> None:
+        x = np.asarray(intermediate_result.x)
+        value = float(intermediate_result.fun) / self._scale
+        step = projected_gradient(x, self._gradient, *self._bounds)
+        note_iteration(self._records, self._objective, value, step)
+        stopped = runaway(self._objective, value, *self._bounds)
+        if stopped and self._solver.gradient_tol is None:
+            self._stopped = stopped
+            raise StopIteration
+
+    def _is_flat(
+        self, result: Any, x: NDArray[np.float64], value: float, most: float = np.inf
+    ) -> bool:
+        slope = np.asarray(result.jac) / self._scale
+        return is_flat(x, value, slope, *self._bounds, min(self._solver.tol, most))
+
+    def _status(
+        self, result: Any, x: NDArray[np.float64], value: float, n_iter: int
+    ) -> Status | None:
+        """Say how a run ended; None where it may go on."""
+        if self._stopped is not None:
+            return self._stopped
+        if result.status == 1 or n_iter >= self._solver.max_iter:
+            return "converged" if self._is_flat(result, x, value) else "iterations"
+        if self._solver.gradient_tol is not None:
+            flat = result.status == 0 or self._is_flat(result, x, value)
+            return "converged" if flat else "stalled"
+        return "converged" if self._is_flat(result, x, value, 1e-10) else None
 
 
 def published_lbfgs() -> LBFGS:

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.settings import number, setting, whole
 from steelyard._common.threads import one_blas_thread
-from steelyard.fitting.objective import Objective, Sample
 from steelyard.solvers.base import (
+    Objective,
     Solution,
     Solver,
     Status,
@@ -21,34 +22,34 @@ from steelyard.solvers.base import (
 from steelyard.solvers.lbfgs import LBFGS
 from steelyard.solvers.quadratic import box_minimum, conjugate_gradients
 
-__all__ = ["MOST_ASSEMBLED", "Newton"]
+__all__ = ["MAX_ASSEMBLED", "Newton"]
 
 # Above this many weights the Hessian is not assembled: solving with it would cost more
 # than the passes over the rows that it saves.
-MOST_ASSEMBLED = 1_500
+MAX_ASSEMBLED = 1_500
 
 # A projected gradient beyond the root of this share of the objective is no optimum.
-_STEEP = 1e-4
+_MAX_SLOPE_SHARE = 1e-4
 
 _ARMIJO = 1e-4
-_SMALLEST_STEP = 1e-10
+_MIN_STEP = 1e-10
 
 # A step that achieves less than this share of what the quadratic model promised shows
 # that the Hessian is out of date; where the loss is not convex it is so sooner.
-_FRESH = 0.1
-_FRESH_BENT = 0.75
-_SHORT = 0.2
+_MIN_STEP_QUALITY = 0.1
+_MIN_STEP_QUALITY_DAMPED = 0.75
+_MIN_STEP_LENGTH = 0.2
 
 # Weights up to which the Hessian of a small table is made at every step.
-_SMALL = 200
+_MAX_EXACT_WEIGHTS = 200
 
 # How exactly a model that comes from some of the rows is minimised.
-_ROUGHLY = 1e-3
+_ROUGH_ACCURACY = 1e-3
 
 # Damping of Levenberg and Marquardt, as a share of the diagonal.
 _FIRST_DAMPING = 1e-2
-_LEAST_DAMPING = 1e-8
-_MOST_DAMPING = 1e6
+_MIN_DAMPING = 1e-8
+_MAX_DAMPING = 1e6
 
 
 class Newton(Solver):
@@ -59,36 +60,27 @@ class Newton(Solver):
 
     followed by a line search towards that point. H comes from about fifty rows per
     attribute, drawn once: it only has to be roughly right, since value and gradient are
-    exact, and the gradients of each step mend it (BFGS). It is made anew, and from more
-    rows, when a step achieves less than promised. Where the Hessian would be large the
-    model is minimised by conjugate gradients with Hessian-vector products. A loss that
-    is not convex uses the exact Hessian while that is positive definite and the
+    exact, and the gradients of each step correct it (BFGS). It is recomputed, and from
+    more rows, when a step achieves less than promised. Where the Hessian would be large
+    the model is minimised by conjugate gradients with Hessian-vector products. A loss
+    that is not convex uses the exact Hessian while that is positive definite and the
     Gauss-Newton matrix otherwise, damped as by Levenberg and Marquardt instead of
     searching along a line.
-
-    Parameters
-    ----------
-    tol : float, default=1e-10
-        Stop when the quadratic model promises to lower the objective by less than this
-        share of it.
-    max_iter : int, default=1000
-        Largest number of iterations.
     """
 
-    def __init__(self, tol: float = 1e-10, max_iter: int = 1000) -> None:
-        self.tol = tol
-        self.max_iter = max_iter
+    tol: float = setting(
+        default=1e-10,
+        allowed=number(0.0),
+        about="Stop when the quadratic model promises to lower the objective by less "
+        "than this share of it.",
+    )
+    max_iter: int = setting(
+        default=1000, allowed=whole(1), about="Largest number of iterations."
+    )
 
     def refuses(self, objective: Objective) -> str:
         """Say why an objective cannot be minimised by this solver; '' if it can."""
-        if not objective.loss.has_hessian:
-            return f"{type(objective.loss).__name__} has no second derivatives."
-        if not objective.loss.has_true_gradient:
-            return (
-                "the published gradient is not the derivative of the loss, which "
-                "second-order steps rely on."
-            )
-        return ""
+        return objective.refuses_second_order()
 
     def minimize(
         self,
@@ -135,7 +127,7 @@ class Newton(Solver):
                 status = "converged" if state.is_flat(self.tol) else "stalled"
                 break
         n_iter = n_iter if status == "iterations" else len(state.records)
-        if status in ("converged", "stalled") and not state.is_flat(_STEEP):
+        if status in ("converged", "stalled") and not state.is_flat(_MAX_SLOPE_SHARE):
             # Far from an optimum after all: a first-order method goes on from here.
             return LBFGS(self.tol, self.max_iter).minimize(
                 objective, state.weights, lower, upper
@@ -157,10 +149,9 @@ class _State:
         self._lower, self._upper = lower, upper
         self.weights = np.clip(start, lower, upper)
         self.value, self.gradient = objective(self.weights)
-        self._sample: Sample = objective.sample(objective.default_sample())
-        weighting = objective.weighting
-        self._assembles = weighting.is_mixture or (
-            weighting.has_hessian and objective.size <= MOST_ASSEMBLED
+        self._sample = objective.sample(objective.default_sample())
+        self._assembles = objective.has_hessian and (
+            objective.size <= MAX_ASSEMBLED or not objective.has_products
         )
         self._matrix: NDArray[np.float64] | None = None
         self._damps = self._assembles and not objective.is_convex
@@ -187,7 +178,7 @@ class _State:
         unit = np.sqrt(np.maximum(np.diag(matrix), 1e-300))
         scaled = matrix / np.outer(unit, unit)
         gradient = self.gradient / unit
-        accuracy = 1e-12 if self._is_exact else _ROUGHLY
+        accuracy = 1e-12 if self._is_exact else _ROUGH_ACCURACY
         step = box_minimum(scaled, gradient, low * unit, high * unit, accuracy) / unit
         curved = float(step @ matrix @ step)
         return step, -(float(self.gradient @ step) + 0.5 * curved)
@@ -196,13 +187,13 @@ class _State:
         self, low: NDArray[np.float64], high: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], float]:
         if self._model is None:
-            exact = self._objective.loss.convex
+            exact = self._objective.is_convex
             self._model = self._sample.curvature(self.weights, exact=exact)
             self.is_current = True
-        bent = self._model
+        curvature = self._model
 
         def product(v: NDArray[np.float64]) -> NDArray[np.float64]:
-            return self._sample.product(bent, v)
+            return self._sample.product(curvature, v)
 
         step = conjugate_gradients(product, self.gradient, low, high, self._damping)
         curved = float(step @ product(step))
@@ -237,7 +228,7 @@ class _State:
         """Go along a direction; return whether the objective went down."""
         slope = float(self.gradient @ direction)
         t, before = 1.0, self.value
-        while t >= _SMALLEST_STEP:
+        while t >= _MIN_STEP:
             weights = np.clip(self.weights + t * direction, self._lower, self._upper)
             value, gradient = self._objective(weights)
             if value <= before + _ARMIJO * t * min(slope, 0.0) and value < before:
@@ -248,46 +239,53 @@ class _State:
             t *= 0.5 if t > 0.1 else 0.1
         else:
             return False
-        moved, turned = weights - self.weights, gradient - self.gradient
+        step, gradient_change = weights - self.weights, gradient - self.gradient
         self.weights, self.value, self.gradient = weights, value, gradient
         self._note(t)
         self.is_current = False
         wanted = promised if t == 1.0 else -t * slope * (1 - 0.5 * t)
-        self._learn(moved, turned, t, (before - value) / wanted if wanted else 1.0)
+        self._learn(
+            step, gradient_change, t, (before - value) / wanted if wanted else 1.0
+        )
         return True
 
     def _learn(
         self,
-        moved: NDArray[np.float64],
-        turned: NDArray[np.float64],
+        step: NDArray[np.float64],
+        gradient_change: NDArray[np.float64],
         t: float,
         quality: float,
     ) -> None:
-        """Mend the Hessian by what a step has shown, or have it made anew."""
-        fresh = _FRESH_BENT if self._damps else _FRESH
-        if t < _SHORT or quality < fresh or self._is_exact or not self._assembles:
+        """Correct the Hessian by what a step has shown, or have it recomputed."""
+        fresh = _MIN_STEP_QUALITY_DAMPED if self._damps else _MIN_STEP_QUALITY
+        if (
+            t < _MIN_STEP_LENGTH
+            or quality < fresh
+            or self._is_exact
+            or not self._assembles
+        ):
             self._matrix = self._model = None
         elif self._matrix is not None:
-            self._matrix = bfgs(self._matrix, moved, turned)
+            self._matrix = bfgs(self._matrix, step, gradient_change)
         if not self._damps:
             self._damping = 0.0 if t == 1.0 else self._damping
         elif quality > 0.75:
             self._damping /= 3.0
-            if self._damping < _LEAST_DAMPING:
+            if self._damping < _MIN_DAMPING:
                 self._damping = 0.0
         elif quality < 0.25:
-            self._damping = max(4.0 * self._damping, _LEAST_DAMPING)
+            self._damping = max(4.0 * self._damping, _MIN_DAMPING)
 
     def sharpen(self) -> bool:
         """After a failed step: fresher Hessian, more rows, or more damping."""
         if not self.is_current:
             self._matrix = self._model = None
             return True
-        if self._damps and self._damping < _MOST_DAMPING:
+        if self._damps and self._damping < _MAX_DAMPING:
             self._damping = max(4.0 * self._damping, _FIRST_DAMPING)
             return True
         if not self._sample.is_all:
-            rows = min(4 * self._sample.n_rows, self._objective.rows.n_rows)
+            rows = min(4 * self._sample.n_rows, self._objective.n_rows)
             cells = rows * len(self.weights)
             if cells <= 4e8:
                 self._sample = self._objective.sample(rows)
@@ -312,7 +310,7 @@ class _State:
 
         Cheap enough for small problems only.
         """
-        return self._sample.is_all and len(self.weights) <= _SMALL
+        return self._sample.is_all and len(self.weights) <= _MAX_EXACT_WEIGHTS
 
     @property
     def is_rough(self) -> bool:
@@ -340,9 +338,11 @@ class _State:
 
 
 def bfgs(
-    matrix: NDArray[np.float64], moved: NDArray[np.float64], turned: NDArray[np.float64]
+    matrix: NDArray[np.float64],
+    step: NDArray[np.float64],
+    gradient_change: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    r"""Change a Hessian so that it explains how a step has turned the gradient.
+    r"""Change a Hessian so that it explains how a step changed the gradient.
 
     .. math:: H + \frac{y y^\top}{y^\top s} - \frac{H s s^\top H}{s^\top H s}
 
@@ -352,7 +352,7 @@ def bfgs(
     ----------
     matrix : ndarray of shape (p, p)
         H, positive definite.
-    moved, turned : ndarray of shape (p,)
+    step, gradient_change : ndarray of shape (p,)
         Change s of the weights and y of the gradient.
 
     Returns
@@ -365,15 +365,19 @@ def bfgs(
     M. J. D. Powell (1978), "A fast algorithm for nonlinearly constrained optimization
     calculations", Numerical Analysis, Lecture Notes in Mathematics 630, 144-157.
     """
-    bent = matrix @ moved
-    curved, seen = float(moved @ bent), float(moved @ turned)
+    product = matrix @ step
+    curved, seen = float(step @ product), float(step @ gradient_change)
     if curved <= 0.0:
         return matrix
     if seen < 0.2 * curved:
         share = 0.8 * curved / (curved - seen)
-        turned = share * turned + (1.0 - share) * bent
-        seen = float(moved @ turned)
-    return matrix + np.outer(turned, turned) / seen - np.outer(bent, bent) / curved
+        gradient_change = share * gradient_change + (1.0 - share) * product
+        seen = float(step @ gradient_change)
+    return (
+        matrix
+        + np.outer(gradient_change, gradient_change) / seen
+        - np.outer(product, product) / curved
+    )
 
 
 def _is_positive(matrix: NDArray[np.float64]) -> bool:

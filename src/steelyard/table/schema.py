@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FeatureSchema", "Kind", "TableSchema", "sort_values"]
+__all__ = ["FeatureSchema", "Kind", "TableSchema", "feature_labels", "sort_values"]
 
 Kind = Literal[
     "categorical",
@@ -229,3 +229,9 @@ class TableSchema:
                 np.array(codes, dtype=np.int64) + grown.offsets[j]
             )
         return rows
+
+
+def feature_labels(schema: TableSchema, positions: Iterable[int]) -> list[Any]:
+    """Return attributes as users name them: by name, or by position without names."""
+    names = schema.names
+    return [int(j) if names is None else names[j] for j in positions]

@@ -6,7 +6,7 @@ from typing import Any
 
 from sklearn.base import clone
 
-from steelyard.exceptions import ParameterError
+from steelyard._common.settings import resolve_part
 from steelyard.weighting.attribute import AttributeWeighting, ClassAttributeWeighting
 from steelyard.weighting.base import Effect, Evidence, Start, Weighting
 from steelyard.weighting.filters.counted import (
@@ -73,14 +73,7 @@ def resolve_weighting(setting: Any, prior_weight: bool) -> Weighting:
     Weighting
         The weighting.
     """
-    if isinstance(setting, Weighting):
-        if prior_weight and not setting.prior_weight:
-            return clone(setting).set_params(prior_weight=True)
-        return setting
-    if not isinstance(setting, str) or setting not in WEIGHTINGS:
-        words = ", ".join(repr(name) for name in WEIGHTINGS)
-        raise ParameterError(
-            f"The 'weighting' parameter must be one of {words}, or a Weighting object. "
-            f"Got {setting!r} instead."
-        )
-    return WEIGHTINGS[setting](prior_weight=bool(prior_weight))
+    weighting = resolve_part(setting, Weighting, WEIGHTINGS, "weighting")
+    if prior_weight and not weighting.prior_weight:
+        return clone(weighting).set_params(prior_weight=True)
+    return weighting

@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 
+from steelyard._common.settings import FLAG, DeclaredPart, setting
 from steelyard.exceptions import ParameterError
-from steelyard.instances import Task
 from steelyard.model.posteriors import Curvature
+from steelyard.model.training import TrainingSet
 from steelyard.proba import GaussianTable
 from steelyard.table.codes import FeatureTable
 from steelyard.table.schema import TableSchema
@@ -86,14 +86,14 @@ class Start:
     """Further fitted attributes of the classifier."""
 
 
-class Weighting(BaseEstimator):
-    """A linear map from weights to an ``Effect``, and its transpose.
+class Weighting(DeclaredPart):
+    """A linear map from weights to an ``Effect``, and its transpose."""
 
-    Parameters
-    ----------
-    prior_weight : bool, default=False
-        Whether the log prior has a weight of its own, the first of the vector.
-    """
+    prior_weight: bool = setting(
+        default=False,
+        allowed=FLAG,
+        about="Whether the log prior has a weight of its own, the first of the vector.",
+    )
 
     has_hessian: ClassVar[bool] = False
     """Whether ``hessian`` assembles second derivatives."""
@@ -104,8 +104,11 @@ class Weighting(BaseEstimator):
     has_class_weights: ClassVar[bool] = True
     """Whether an attribute may count more for one class than for another."""
 
-    def __init__(self, prior_weight: bool = False) -> None:
-        self.prior_weight = prior_weight
+    has_levels: ClassVar[bool] = False
+    """Whether weights come in levels, each drawn to the one above by its own ridge."""
+
+    n_free: ClassVar[int] = 0
+    """How many weights at the beginning of the vector no penalty holds."""
 
     def size(self, evidence: Evidence) -> int:
         """Count the weights."""
@@ -116,11 +119,11 @@ class Weighting(BaseEstimator):
         return np.ones(self.size(evidence))
 
     def start_from(
-        self, task: Task, evidence: Evidence, gaussian: GaussianTable
+        self, training: TrainingSet, evidence: Evidence, gaussian: GaussianTable
     ) -> Start:
         """Return the start for training rows; a filter computes it from these.
 
-        The rows have the user's weights, without learned instance weights.
+        The rows have their own weights, without learned instance weights.
         """
         return Start(self.start(evidence))
 
@@ -146,6 +149,12 @@ class Weighting(BaseEstimator):
             base, weights = weights[0] * base, weights[1:]
         table, multipliers = self._apply(weights, evidence)
         return Effect(base, table, multipliers)
+
+    def mixed_effects(
+        self, weights: NDArray[np.float64], evidence: Evidence
+    ) -> tuple[float, *tuple[Effect, ...]]:
+        """Return the share of the first of several effects, and the effects."""
+        return 1.0, self.apply(weights, evidence)
 
     def direction(self, weights: NDArray[np.float64], evidence: Evidence) -> Effect:
         """Turn a change of weights into the change of their effect."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.settings import like, number, setting
 from steelyard.exceptions import ParameterError
 from steelyard.weighting.base import Effect, Evidence, Weighting
 
@@ -14,6 +15,10 @@ __all__ = ["HierarchicalWeighting"]
 
 # As good as infinite, and still a number to compute with.
 _RIGID = 1e12
+
+
+def _is_false(value: Any) -> bool:
+    return value is False or value is np.False_
 
 
 class _Levels(NamedTuple):
@@ -48,37 +53,37 @@ class HierarchicalWeighting(Weighting):
     effects of values too, with a strength of :math:`s \lambda_U`. With all strengths
     large the model is
     naive Bayes; each level opens as far as the rows support it.
-
-    Parameters
-    ----------
-    shared, by_class, by_value : float
-        Strengths :math:`\lambda_w`, :math:`\lambda_V` and :math:`\lambda_U`.
-    intercept, overall : float, default=0.5
-        Strengths :math:`\lambda_b` and :math:`\lambda_t`; an ``overall`` of infinity
-        holds t at 1.
-    slope : float, default=0.1
-        Share s of ``by_value`` that holds the slopes of linear views.
-    prior_weight : bool, default=False
-        Not available: the intercepts take its place.
     """
 
-    def __init__(
-        self,
-        shared: float = 2.5,
-        by_class: float = 10.0,
-        by_value: float = 2.5,
-        intercept: float = 0.5,
-        overall: float = 0.5,
-        slope: float = 0.1,
-        prior_weight: bool = False,
-    ) -> None:
-        self.shared = shared
-        self.by_class = by_class
-        self.by_value = by_value
-        self.intercept = intercept
-        self.overall = overall
-        self.slope = slope
-        self.prior_weight = prior_weight
+    has_levels: ClassVar[bool] = True
+
+    shared: float = setting(
+        default=2.5, allowed=number(0.0), about=r"Strength :math:`\lambda_w`."
+    )
+    by_class: float = setting(
+        default=10.0, allowed=number(0.0), about=r"Strength :math:`\lambda_V`."
+    )
+    by_value: float = setting(
+        default=2.5, allowed=number(0.0), about=r"Strength :math:`\lambda_U`."
+    )
+    intercept: float = setting(
+        default=0.5, allowed=number(0.0), about=r"Strength :math:`\lambda_b`."
+    )
+    overall: float = setting(
+        default=0.5,
+        allowed=number(0.0) | like("infinity", lambda value: value == np.inf),
+        about=r"Strength :math:`\lambda_t`; infinity holds t at 1.",
+    )
+    slope: float = setting(
+        default=0.1,
+        allowed=number(0.0),
+        about="Share s of ``by_value`` that holds the slopes of linear views.",
+    )
+    prior_weight: bool = setting(
+        default=False,
+        allowed=like("False, since its intercepts correct the prior", _is_false),
+        about="Not available: the intercepts take its place.",
+    )
 
     def size(self, evidence: Evidence) -> int:
         """Count the weights."""
@@ -95,23 +100,6 @@ class HierarchicalWeighting(Weighting):
         self, evidence: Evidence
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Strength and centre of every weight."""
-        for name in ("shared", "by_class", "by_value", "intercept", "slope"):
-            value = getattr(self, name)
-            if not 0.0 <= float(value) < np.inf:
-                raise ParameterError(
-                    f"The {name!r} parameter of HierarchicalWeighting must be a float "
-                    f"in the range [0, inf). Got {value!r} instead."
-                )
-        if not 0.0 <= float(self.overall) <= np.inf:
-            raise ParameterError(
-                "The 'overall' parameter of HierarchicalWeighting must be a float of "
-                f"at least 0, or infinity. Got {self.overall!r} instead."
-            )
-        if self.prior_weight:
-            raise ParameterError(
-                "prior_weight=True cannot be used with weighting='hierarchy': its "
-                "intercepts correct the prior. Use prior_weight=False."
-            )
         k, d = evidence.n_classes, evidence.n_features
         sizes = (k, 1, d, d * k, len(evidence.value_rows) * k)
         overall = min(float(self.overall), _RIGID)
@@ -136,7 +124,7 @@ class HierarchicalWeighting(Weighting):
         return np.full(size, -np.inf), np.full(size, np.inf)
 
     def levels(self, weights: NDArray[np.float64], evidence: Evidence) -> _Levels:
-        """Take a vector of weights apart."""
+        """Split a vector of weights into its levels."""
         k, d = evidence.n_classes, evidence.n_features
         cuts = np.cumsum([k, 1, d, d * k])
         intercept, overall, shared, by_class, by_value = np.split(weights, cuts)

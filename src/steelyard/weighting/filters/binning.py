@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from steelyard._common.threads import run, thread_count
-from steelyard.instances import Task
+from steelyard.model.training import TrainingSet
 from steelyard.table.cells import bins_of
 from steelyard.table.codes import CodeBlock
 from steelyard.table.discretizers import MDLDiscretizer
@@ -16,15 +16,15 @@ from steelyard.table.schema import FeatureSchema, TableSchema
 __all__ = ["with_bins"]
 
 
-def with_bins(task: Task) -> Task:
+def with_bins(training: TrainingSet) -> TrainingSet:
     """Cut Gaussian attributes into bins by MDL, so that filters can count them.
 
     Missing numbers get code 0. The model knows nothing of these bins.
     """
-    codes = task.codes
+    codes = training.codes
     gaussian = codes.schema.gaussian
     if not len(gaussian):
-        return task
+        return training
     discretizer = MDLDiscretizer()
 
     def cut(g: int) -> tuple[FeatureSchema, CodeBlock]:
@@ -33,14 +33,14 @@ def with_bins(task: Task) -> Task:
         column = numbers[:, g] if isinstance(numbers, np.ndarray) else numbers[g]
         column = np.ascontiguousarray(column)
         known = ~np.isnan(column)
-        weights = None if task.weights is None else task.weights[known]
+        weights = None if training.weights is None else training.weights[known]
         feature = codes.schema.features[j]
         edges = np.empty(0)
         if known.any():
             edges = discretizer.column_edges(
                 column[known],
-                task.labels[known],
-                task.n_classes,
+                training.labels[known],
+                training.n_classes,
                 weights,
                 column=(j, feature.name),
             )
@@ -50,10 +50,10 @@ def with_bins(task: Task) -> Task:
         return binned, CodeBlock(bins_of(binned, column)[:, None], gaussian[g : g + 1])
 
     features, blocks = list(codes.schema.features), list(codes.blocks)
-    cuts = run(cut, range(len(gaussian)), thread_count(task.n_jobs))
+    cuts = run(cut, range(len(gaussian)), thread_count(training.n_jobs))
     for j, (feature, block) in zip(gaussian.tolist(), cuts, strict=True):
         features[j] = feature
         blocks.append(block)
     schema = TableSchema(tuple(features))
     coded = replace(codes, schema=schema, blocks=tuple(blocks), numbers=())
-    return replace(task, codes=coded)
+    return replace(training, codes=coded)

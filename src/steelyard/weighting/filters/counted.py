@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from itertools import combinations
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.exceptions import ParameterError
-from steelyard.instances import Task
+from steelyard._common.settings import FLAG, NONE, number, setting
+from steelyard.model.training import TrainingSet
 from steelyard.proba import GaussianTable
 from steelyard.weighting.attribute import AttributeWeighting
 from steelyard.weighting.base import Evidence, Start
@@ -34,20 +33,16 @@ class FilterWeighting(AttributeWeighting):
     """
 
     def start_from(
-        self, task: Task, evidence: Evidence, gaussian: GaussianTable
+        self, training: TrainingSet, evidence: Evidence, gaussian: GaussianTable
     ) -> Start:
         """Return the filter's weights, with one for the prior if that is weighted."""
-        self.check_settings()
-        return self._start(self._filter(with_bins(task)))
-
-    def check_settings(self) -> None:
-        """Raise a ``ParameterError`` if a setting has a value that is not allowed."""
+        return self._start(self._filter(with_bins(training)))
 
     def _start(self, weights: NDArray[np.float64], **found: Any) -> Start:
         prior = np.ones(int(self.prior_weight))
         return Start(np.concatenate([prior, weights]), **found)
 
-    def _filter(self, task: Task) -> NDArray[np.float64]:
+    def _filter(self, training: TrainingSet) -> NDArray[np.float64]:
         """Weights of the attributes, all of which have codes here, shape (d,)."""
         raise NotImplementedError
 
@@ -66,8 +61,10 @@ class CorrelationWeighting(FilterWeighting):
     filter for naive Bayes", IEEE TKDE 31(2), 201-213.
     """
 
-    def _filter(self, task: Task) -> NDArray[np.float64]:
-        return correlation_weights(task.count(), task.codes, task.weights, task.n_jobs)
+    def _filter(self, training: TrainingSet) -> NDArray[np.float64]:
+        return correlation_weights(
+            training.count(), training.codes, training.weights, training.n_jobs
+        )
 
 
 class GainRatioWeighting(FilterWeighting):
@@ -89,8 +86,8 @@ class GainRatioWeighting(FilterWeighting):
     with Kullback-Leibler measure", ICDM, 1146-1151.
     """
 
-    def _filter(self, task: Task) -> NDArray[np.float64]:
-        ratios = gain_ratios(task.count())
+    def _filter(self, training: TrainingSet) -> NDArray[np.float64]:
+        ratios = gain_ratios(training.count())
         total = ratios.sum()
         return ratios * (len(ratios) / total) if total > 0 else np.ones(len(ratios))
 
@@ -105,16 +102,6 @@ class AUCWeighting(FilterWeighting):
     mean over all pairs of classes. Log-densities take the place of log-probabilities in
     Gaussian attributes.
 
-    Parameters
-    ----------
-    rescaled : bool, default=False
-        Whether weights are 2 AUC - 1, at least 0, so that an attribute without any use
-        has no weight. Not part of the published method.
-    threshold : float or None, default=None
-        Attributes with a smaller AUC get weight 0.
-    prior_weight : bool, default=False
-        Whether the log prior has a weight of its own.
-
     References
     ----------
     T. Kim, B. D. Chung, J.-S. Lee (2017), "Incorporating receiver operating
@@ -122,33 +109,25 @@ class AUCWeighting(FilterWeighting):
     99(3), 203-218.
     """
 
-    def __init__(
-        self,
-        rescaled: bool = False,
-        threshold: float | None = None,
-        prior_weight: bool = False,
-    ) -> None:
-        self.rescaled = rescaled
-        self.threshold = threshold
-        self.prior_weight = prior_weight
-
-    def check_settings(self) -> None:
-        """Raise a ``ParameterError`` if a setting has a value that is not allowed."""
-        check_flag(self, "rescaled")
-        value = self.threshold
-        fine = isinstance(value, Real) and not isinstance(value, bool)
-        if value is not None and not (fine and 0.0 <= float(value) <= 1.0):
-            raise ParameterError(
-                "The 'threshold' parameter must be None or an AUC between 0 and 1. Got "
-                f"{value!r} instead."
-            )
+    rescaled: bool = setting(
+        default=False,
+        allowed=FLAG,
+        about="Whether weights are 2 AUC - 1, at least 0, so that an attribute without "
+        "any use has no weight. Not part of the published method.",
+    )
+    threshold: float | None = setting(
+        default=None,
+        allowed=(NONE | number(0.0, 1.0, "[]")).called(
+            "None or an AUC between 0 and 1"
+        ),
+        about="Attributes with a smaller AUC get weight 0.",
+    )
 
     def start_from(
-        self, task: Task, evidence: Evidence, gaussian: GaussianTable
+        self, training: TrainingSet, evidence: Evidence, gaussian: GaussianTable
     ) -> Start:
         """Return the areas as weights, with one for the prior if that is weighted."""
-        self.check_settings()
-        areas = attribute_areas(task, evidence, gaussian)
+        areas = attribute_areas(training, evidence, gaussian)
         weights = np.maximum(2.0 * areas - 1.0, 0.0) if self.rescaled else areas.copy()
         if self.threshold is not None:
             weights[areas < self.threshold] = 0.0
@@ -156,24 +135,24 @@ class AUCWeighting(FilterWeighting):
 
 
 def attribute_areas(
-    task: Task, evidence: Evidence, gaussian: GaussianTable
+    training: TrainingSet, evidence: Evidence, gaussian: GaussianTable
 ) -> NDArray[np.float64]:
     """AUC of every attribute as a classifier of its own, shape (d,)."""
-    schema = task.codes.schema
-    counts = task.count()
+    schema = training.codes.schema
+    counts = training.count()
     out = np.empty(len(schema))
     for j in schema.coded.tolist():
         rows = slice(schema.offsets[j] + 1, schema.offsets[j + 1])
         out[j] = _mean_area(evidence.table.values[rows], counts.by_code[rows])
     for g, j in enumerate(schema.gaussian.tolist()):
-        numbers = task.codes.numbers
+        numbers = training.codes.numbers
         column = numbers[:, g] if isinstance(numbers, np.ndarray) else numbers[g]
         known = np.flatnonzero(~np.isnan(column))
         parts = gaussian.only(g).log_densities(column[known, None])
-        scores = [np.empty((0, task.n_classes)), *(part[:, 0] for _, part in parts)]
-        mass = np.zeros((len(known), task.n_classes))
-        own = 1.0 if task.weights is None else task.weights[known]
-        mass[np.arange(len(known)), task.labels[known]] = own
+        scores = [np.empty((0, training.n_classes)), *(part[:, 0] for _, part in parts)]
+        mass = np.zeros((len(known), training.n_classes))
+        own = 1.0 if training.weights is None else training.weights[known]
+        mass[np.arange(len(known)), training.labels[known]] = own
         out[j] = _mean_area(np.concatenate(scores), mass)
     return out
 
@@ -199,13 +178,3 @@ def area_under_curve(
     above, below = (np.bincount(where, mass) for mass in (positive, negative))
     smaller = np.cumsum(below) - 0.5 * below
     return float((above @ smaller) / (above.sum() * below.sum()))
-
-
-def check_flag(part: AttributeWeighting, name: str) -> None:
-    """Raise a ``ParameterError`` unless a setting is True or False."""
-    value = getattr(part, name)
-    if not isinstance(value, (bool, np.bool_)):
-        raise ParameterError(
-            f"The {name!r} parameter of {type(part).__name__} must be True or False. "
-            f"Got {value!r} instead."
-        )

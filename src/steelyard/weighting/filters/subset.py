@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.classifiers.selection import feature_labels
-from steelyard.exceptions import ParameterError
-from steelyard.instances import Task
+from steelyard._common.settings import FLAG, setting, whole
+from steelyard.model.training import TrainingSet
 from steelyard.proba import GaussianTable
+from steelyard.table.schema import feature_labels
 from steelyard.weighting.base import Evidence, Start
 from steelyard.weighting.filters.binning import with_bins
-from steelyard.weighting.filters.counted import FilterWeighting, check_flag
+from steelyard.weighting.filters.counted import FilterWeighting
 from steelyard.weighting.filters.information import class_uncertainty, pair_uncertainty
 
 __all__ = ["SubsetWeighting", "add_locally_predictive", "best_subset", "merit"]
 
 # As in Weka: what counts as an improvement of the merit, and as a correlation of zero.
-_IMPROVED = 1e-5
-_ZERO = 1e-6
+_MIN_IMPROVEMENT = 1e-5
+_MAX_ZERO_UNCERTAINTY = 1e-6
 
 _SELECTED = 2.0
 
@@ -42,20 +41,6 @@ class SubsetWeighting(FilterWeighting):
 
     by forward best-first search, where SU is symmetrical uncertainty.
 
-    Parameters
-    ----------
-    max_stale : int, default=5
-        Expansions without improvement after which the search ends.
-    locally_predictive : bool, default=True
-        Whether attributes are added afterwards that tell more about the class than
-        about any attribute selected.
-    zero_is_one : bool, default=True
-        Whether two attributes of uncertainty 0 count as fully correlated, as in Weka,
-        where this is meant for constant attributes. It keeps independent attributes
-        apart too.
-    prior_weight : bool, default=False
-        Whether the log prior has a weight of its own.
-
     References
     ----------
     L. Jiang, C. Li, S. Wang, L. Zhang (2016), "Deep feature weighting for naive Bayes
@@ -66,49 +51,43 @@ class SubsetWeighting(FilterWeighting):
     class machine learning", ICML, 359-366.
     """
 
-    def __init__(
-        self,
-        max_stale: int = 5,
-        locally_predictive: bool = True,
-        zero_is_one: bool = True,
-        prior_weight: bool = False,
-    ) -> None:
-        self.max_stale = max_stale
-        self.locally_predictive = locally_predictive
-        self.zero_is_one = zero_is_one
-        self.prior_weight = prior_weight
-
-    def check_settings(self) -> None:
-        """Raise a ``ParameterError`` if a setting has a value that is not allowed."""
-        check_flag(self, "locally_predictive")
-        check_flag(self, "zero_is_one")
-        value = self.max_stale
-        fine = isinstance(value, Integral) and not isinstance(value, bool)
-        if not fine or value < 1:
-            raise ParameterError(
-                "The 'max_stale' parameter must be a whole number of at least 1. Got "
-                f"{value!r} instead."
-            )
+    max_stale: int = setting(
+        default=5,
+        allowed=whole(1),
+        about="Expansions without improvement after which the search ends.",
+    )
+    locally_predictive: bool = setting(
+        default=True,
+        allowed=FLAG,
+        about="Whether attributes are added afterwards that tell more about the class "
+        "than about any attribute selected.",
+    )
+    zero_is_one: bool = setting(
+        default=True,
+        allowed=FLAG,
+        about="Whether two attributes of uncertainty 0 count as fully correlated, as "
+        "in Weka, where this is meant for constant attributes. It keeps independent "
+        "attributes apart too.",
+    )
 
     def start_from(
-        self, task: Task, evidence: Evidence, gaussian: GaussianTable
+        self, training: TrainingSet, evidence: Evidence, gaussian: GaussianTable
     ) -> Start:
         """Return weights 2 and 1, for exponents and counts, and the subset."""
-        self.check_settings()
-        chosen = self.select(with_bins(task))
-        weights = np.ones(len(task.codes.schema))
+        chosen = self.select(with_bins(training))
+        weights = np.ones(len(training.codes.schema))
         weights[chosen] = _SELECTED
-        names = feature_labels(task.codes.schema, chosen)
+        names = feature_labels(training.schema, chosen)
         return self._start(
             weights, count_factors=weights, named={"selected_features_": names}
         )
 
-    def select(self, task: Task) -> list[int]:
+    def select(self, training: TrainingSet) -> list[int]:
         """Return the positions of the attributes that CFS selects, in its order."""
-        relevance = class_uncertainty(task.count())
-        redundancy = pair_uncertainty(task.codes, task.weights, task.n_jobs)
+        relevance = class_uncertainty(training.count())
+        redundancy = pair_uncertainty(training.codes, training.weights, training.n_jobs)
         if self.zero_is_one:
-            redundancy[redundancy < _ZERO] = 1.0
+            redundancy[redundancy < _MAX_ZERO_UNCERTAINTY] = 1.0
             np.fill_diagonal(redundancy, 0.0)
         chosen = best_subset(relevance, redundancy, int(self.max_stale))
         if self.locally_predictive:
@@ -152,7 +131,7 @@ def best_subset(
         children = _expand(node, relevance, redundancy, max_stale, seen)
         waiting = sorted([*waiting, *children], key=lambda child: -child.merit)
         del waiting[max_stale:]
-        if children and children[0].merit > best.merit + _IMPROVED:
+        if children and children[0].merit > best.merit + _MIN_IMPROVEMENT:
             best, stale = children[0], 0
         else:
             stale += 1

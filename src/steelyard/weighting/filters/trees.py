@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from steelyard._common.checks import check_whole
 from steelyard._common.progress import progress
+from steelyard._common.settings import (
+    FLAG,
+    NONE,
+    SEED,
+    number,
+    setting,
+    whole,
+    word,
+)
 from steelyard._common.threads import run, thread_count
-from steelyard.exceptions import ParameterError
-from steelyard.instances import Task
+from steelyard.model.training import TrainingSet
 from steelyard.table.schema import FeatureSchema
 from steelyard.weighting.filters.counted import FilterWeighting
 
-__all__ = ["CATEGORIES", "OneTreeWeighting", "TreeWeighting", "depth_weights"]
-
-CATEGORIES = ("one-hot", "ordinal")
+__all__ = ["OneTreeWeighting", "TreeWeighting", "depth_weights"]
 
 
 class TreeWeighting(FilterWeighting):
@@ -32,104 +36,79 @@ class TreeWeighting(FilterWeighting):
     the codes by information gain until their leaves are pure. A missing cell is taken
     for the most frequent value.
 
-    Parameters
-    ----------
-    n_trees : int, default=10
-        Number of trees.
-    share : float or None, default=0.5
-        Size of the sample that each tree is grown on, drawn with replacement, as a
-        share of the total weight of the rows; None grows each on all rows.
-    categories : {"one-hot", "ordinal"}, default="one-hot"
-        Whether a test singles out one value of a categorical attribute, or splits its
-        values in sorted order. Binned attributes are always split in order.
-    random_state : int, RandomState instance or None, default=0
-        Seed of the samples and of the choice between equally good splits.
-    prior_weight : bool, default=False
-        Whether the log prior has a weight of its own.
-    verbose : bool, default=False
-        Whether to show how many trees have been grown.
-
     References
     ----------
     M. Hall (2007), "A decision tree-based attribute weighting filter for naive Bayes",
     Knowledge-Based Systems 20(2), 120-126.
     """
 
-    def __init__(
-        self,
-        n_trees: int = 10,
-        share: float | None = 0.5,
-        categories: str = "one-hot",
-        random_state: Any = 0,
-        prior_weight: bool = False,
-        verbose: bool = False,
-    ) -> None:
-        self.n_trees = n_trees
-        self.share = share
-        self.categories = categories
-        self.random_state = random_state
-        self.prior_weight = prior_weight
-        self.verbose = verbose
+    n_trees: int = setting(default=10, allowed=whole(1), about="Number of trees.")
+    share: float | None = setting(
+        default=0.5,
+        allowed=(NONE | number(0.0, 1.0, "(]")).called(
+            "None, or a number greater than 0 and at most 1"
+        ),
+        about="Size of the sample that each tree is grown on, drawn with replacement, "
+        "as a share of the total weight of the rows; None grows each on all rows.",
+    )
+    categories: str = setting(
+        default="one-hot",
+        allowed=word("one-hot", "ordinal"),
+        about="Whether a test singles out one value of a categorical attribute, or "
+        "splits its values in sorted order. Binned attributes are always split in "
+        "order.",
+    )
+    random_state: Any = setting(
+        default=None,
+        allowed=SEED,
+        about="Seed of the samples and of the choice between equally good splits.",
+    )
+    verbose: bool = setting(
+        default=False,
+        allowed=FLAG,
+        about="Whether to show how many trees have been grown.",
+    )
 
-    def check_settings(self) -> None:
-        """Raise a ``ParameterError`` if a setting has a value that is not allowed."""
-        check_whole(self, "n_trees", 1)
-        real = isinstance(self.share, Real) and not isinstance(self.share, bool)
-        if self.share is not None and not (real and 0.0 < float(self.share) <= 1.0):
-            raise ParameterError(
-                "The 'share' parameter must be None, or a number greater than 0 and at "
-                f"most 1. Got {self.share!r} instead."
-            )
-        if self.categories not in CATEGORIES:
-            raise ParameterError(
-                "The 'categories' parameter must be 'one-hot' or 'ordinal'. Got "
-                f"{self.categories!r} instead."
-            )
-
-    def _filter(self, task: Task) -> NDArray[np.float64]:
+    def _filter(self, training: TrainingSet) -> NDArray[np.float64]:
         from sklearn.tree import DecisionTreeClassifier
 
-        inputs, owner = self._inputs(task)
-        try:
-            rng = check_random_state(self.random_state)
-        except ValueError as error:
-            raise ParameterError(
-                "The 'random_state' parameter must be None, a whole number or a "
-                f"RandomState. Got {self.random_state!r} instead."
-            ) from error
-        samples = [task.weights] * int(self.n_trees)
+        inputs, owner = self._inputs(training)
+        rng = check_random_state(self.random_state)
+        samples = [training.weights] * int(self.n_trees)
         if self.share is not None:
-            samples = _samples(task, int(self.n_trees), float(self.share), rng)
+            samples = _samples(training, int(self.n_trees), float(self.share), rng)
         seeds = rng.randint(np.iinfo(np.int32).max, size=int(self.n_trees))
 
         def grow(t: int) -> NDArray[np.float64]:
             tree = DecisionTreeClassifier(
                 criterion="entropy", random_state=int(seeds[t])
             )
-            tree.fit(inputs, task.labels, sample_weight=samples[t])
-            return depth_weights(tree.tree_, owner, len(task.codes.schema))
+            tree.fit(inputs, training.labels, sample_weight=samples[t])
+            return depth_weights(tree.tree_, owner, len(training.codes.schema))
 
-        found = []
+        weights = []
         with progress("trees", len(seeds), bool(self.verbose)) as advance:
-            for one in run(grow, range(len(seeds)), thread_count(task.n_jobs)):
-                found.append(one)
+            for by_tree in run(grow, range(len(seeds)), thread_count(training.n_jobs)):
+                weights.append(by_tree)
                 advance("")
-        return np.asarray(np.mean(found, axis=0))
+        return np.asarray(np.mean(weights, axis=0))
 
-    def _inputs(self, task: Task) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    def _inputs(
+        self, training: TrainingSet
+    ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         """Columns for a tree, shape (n, p), and the attribute that each belongs to."""
-        features = task.codes.schema.features
+        features = training.codes.schema.features
         singled = [self._is_singled(feature) for feature in features]
         widths = [
             feature.n_values if single else 1
             for feature, single in zip(features, singled, strict=True)
         ]
-        by_code, offsets = task.count().by_code.sum(axis=1), task.codes.offsets
+        by_code, offsets = training.count().by_code.sum(axis=1), training.codes.offsets
         owner = np.repeat(np.arange(len(features)), widths)
-        inputs = np.empty((task.codes.n_rows, len(owner)), np.float32, order="F")
+        inputs = np.empty((training.codes.n_rows, len(owner)), np.float32, order="F")
         first = 0
         for j, width in enumerate(widths):
-            codes = task.codes.column(j)
+            codes = training.codes.column(j)
             # Whether a cell is missing is no test: it counts as the most frequent.
             usual = 1 + int(np.argmax(by_code[offsets[j] + 1 : offsets[j + 1]]))
             codes = np.where(codes == 0, usual, codes)
@@ -148,21 +127,10 @@ class TreeWeighting(FilterWeighting):
 
 
 class OneTreeWeighting(TreeWeighting):
-    """TreeNB: one tree, grown on all rows.
+    """TreeNB: one tree, grown on all rows."""
 
-    Parameters
-    ----------
-    categories, random_state, prior_weight
-        As in ``TreeWeighting``.
-    """
-
-    def __init__(
-        self,
-        categories: str = "one-hot",
-        random_state: Any = 0,
-        prior_weight: bool = False,
-    ) -> None:
-        super().__init__(1, None, categories, random_state, prior_weight)
+    n_trees: int = setting(default=1)
+    share: float | None = setting(default=None)
 
 
 def depth_weights(
@@ -189,17 +157,17 @@ def depth_weights(
 
 
 def _samples(
-    task: Task, n_samples: int, share: float, rng: np.random.RandomState
+    training: TrainingSet, n_samples: int, share: float, rng: np.random.RandomState
 ) -> list[NDArray[np.float64] | None]:
     """Draw rows with replacement by their weights: how often each, shape (n,).
 
     Rows are put into the order of their cells first, so that neither their order nor
     whether a row stands twice or has weight 2 matters.
     """
-    n = task.codes.n_rows
-    keys = [task.codes.column(j) for j in range(len(task.codes.schema))]
-    order = np.lexsort([*keys[::-1], task.labels])
-    weights = np.ones(n) if task.weights is None else task.weights
+    n = training.codes.n_rows
+    keys = [training.codes.column(j) for j in range(len(training.codes.schema))]
+    order = np.lexsort([*keys[::-1], training.labels])
+    weights = np.ones(n) if training.weights is None else training.weights
     ends = np.cumsum(weights[order])
     draws = max(1, round(share * float(ends[-1])))
     samples: list[NDArray[np.float64] | None] = []

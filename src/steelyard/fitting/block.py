@@ -1,0 +1,258 @@
+"""A block of training rows, and what one pass over it adds to a loss.
+
+An objective is a map over such blocks and a sum of what they return, in order. Blocks
+may come from memory, from a file or from another machine; nothing here knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.kernels import fitting, scoring
+from steelyard.losses import Loss
+from steelyard.weighting.base import Effect
+
+__all__ = ["PassTables", "RowBlock", "Sums"]
+
+Densities = Callable[[], Iterator[tuple[slice, NDArray[np.float64]]]]
+
+
+@dataclass(frozen=True)
+class PassTables:
+    """What a pass adds up: the effect of weights, as the kernels read it."""
+
+    base: NDArray[np.float64]
+    """Shape (C,): a column per class, one in all for two classes."""
+
+    packed: NDArray[np.float64]
+    """Contributions of joint codes, shape (P, C), or (P,) for two classes."""
+
+    wide: NDArray[np.float64]
+    """Contributions of plain codes, shape (V, C)."""
+
+    multipliers: NDArray[np.float64]
+    """Factors of log-densities, shape (g, K), or (g, 2 K) for a mixture."""
+
+
+@dataclass(frozen=True)
+class Sums:
+    """What a pass returns; blocks add up."""
+
+    value: float
+    base: NDArray[np.float64]
+    packed: NDArray[np.float64]
+    """Soft counts of joint codes."""
+
+    wide: NDArray[np.float64]
+    """Soft counts of plain codes."""
+
+    multipliers: NDArray[np.float64]
+    alpha: float = 0.0
+
+    def __add__(self, other: Sums) -> Sums:
+        """Add what another block returned."""
+        return Sums(
+            self.value + other.value,
+            self.base + other.base,
+            self.packed + other.packed,
+            self.wide + other.wide,
+            self.multipliers + other.multipliers,
+            self.alpha + other.alpha,
+        )
+
+
+@dataclass(frozen=True)
+class RowBlock:
+    """Some training rows, as one pass reads them."""
+
+    packed: NDArray[np.uint8]
+    """Joint codes, shape (n, g), C order."""
+
+    starts: NDArray[np.uint64]
+    """First row of each group in the table of joint codes."""
+
+    wide: tuple[tuple[NDArray[Any], NDArray[np.uint64]], ...]
+    """Codes that need more than a byte, each with the first table row of a column."""
+
+    y: NDArray[np.uint32]
+    weights: NDArray[np.float64]
+    """Row weights, empty where all are one."""
+
+    densities: Densities
+    """Yields log-densities (rows, g, K) of the Gaussian attributes, piece by piece."""
+
+    n_codes: int
+    n_classes: int
+
+    # --------------------------------------------------------------- compiled losses
+
+    def odds_pass(self, tables: PassTables, loss: Loss) -> Sums:
+        """Evaluate a compiled loss of two classes, whose scores are log-odds."""
+        odds = np.full(len(self.y), tables.base[0])
+        for values, starts in self.wide:
+            column = tables.wide[:, 0].copy()
+            scoring.gather_difference(values, starts, column, odds)
+        for piece, dens in self.densities():
+            for c, sign in ((0, -1.0), (1, 1.0)):
+                odds[piece] += sign * (dens[:, :, c] @ tables.multipliers[:, c])
+        slope, counts = np.empty(len(self.y)), np.zeros(len(tables.packed))
+        value = fitting.evaluate_two(
+            self.packed,
+            self.starts,
+            tables.packed,
+            odds,
+            self.y,
+            self.weights,
+            loss.compiled,
+            loss.parameter,
+            slope,
+            counts,
+        )
+        d_multipliers = np.zeros(tables.multipliers.shape)
+        for piece, dens in self.densities():
+            d_multipliers[:, 0] -= dens[:, :, 0].T @ slope[piece]
+            d_multipliers[:, 1] += dens[:, :, 1].T @ slope[piece]
+        d_wide = self._scatter_wide(slope[:, None])
+        return Sums(value, np.array([slope.sum()]), counts, d_wide, d_multipliers)
+
+    def scores_pass(self, tables: PassTables, loss: Loss) -> Sums:
+        """Evaluate a compiled loss of any number of classes."""
+        scores = self._scores_beside_packed(tables)
+        counts = np.zeros(tables.packed.shape)
+        value = fitting.evaluate_many(
+            self.packed,
+            self.starts,
+            tables.packed,
+            scores,
+            self.y,
+            self.weights,
+            loss.compiled,
+            loss.parameter,
+            counts,
+        )
+        d_multipliers = np.zeros(tables.multipliers.shape)
+        for piece, dens in self.densities():
+            d_multipliers += np.einsum("igc,ic->gc", dens, scores[piece])
+        d_wide = self._scatter_wide(scores)
+        return Sums(value, _column_sums(scores), counts, d_wide, d_multipliers)
+
+    # ------------------------------------------------------------------ any other loss
+
+    def plain_pass(self, tables: PassTables, loss: Loss) -> Sums:
+        """Evaluate a loss that is written in NumPy."""
+        scores = self._scores_beside_packed(tables)
+        scoring.gather(self.packed, self.starts, tables.packed, scores)
+        weights = self.weights if self.weights.size else None
+        value, d_scores = loss.value_and_gradient(scores, self.y, weights)
+        counts = np.zeros(tables.packed.shape)
+        fitting.scatter(self.packed, self.starts, d_scores, counts)
+        d_multipliers = np.zeros(tables.multipliers.shape)
+        for piece, dens in self.densities():
+            d_multipliers += np.einsum("igc,ic->gc", dens, d_scores[piece])
+        d_wide = self._scatter_wide(d_scores)
+        return Sums(value, d_scores.sum(axis=0), counts, d_wide, d_multipliers)
+
+    # ---------------------------------------------------------------- two posteriors
+
+    def mixture_odds_pass(
+        self, tables: PassTables, alpha: float, printed: bool
+    ) -> Sums:
+        """Evaluate the squared error of a mixture for two classes."""
+        scores = np.tile(tables.base, (len(self.y), 1))
+        for values, starts in self.wide:
+            scoring.gather(values, starts, tables.wide, scores)
+        for piece, dens in self.densities():
+            for half in (0, 1):
+                m = tables.multipliers[:, 2 * half : 2 * half + 2]
+                scores[piece, half] += dens[:, :, 1] @ m[:, 1] - dens[:, :, 0] @ m[:, 0]
+        counts = np.zeros(tables.packed.shape)
+        value, d_alpha = fitting.evaluate_mixture_two(
+            self.packed,
+            self.starts,
+            tables.packed,
+            scores,
+            self.y,
+            self.weights,
+            alpha,
+            printed,
+            counts,
+        )
+        d_multipliers = np.zeros(tables.multipliers.shape)
+        for piece, dens in self.densities():
+            for half in (0, 1):
+                d = scores[piece, half]
+                d_multipliers[:, 2 * half : 2 * half + 2] += np.stack(
+                    [-(dens[:, :, 0].T @ d), dens[:, :, 1].T @ d], axis=1
+                )
+        return self._mixture_sums(value, d_alpha, scores, counts, d_multipliers)
+
+    def mixture_scores_pass(
+        self, tables: PassTables, alpha: float, printed: bool
+    ) -> Sums:
+        """Evaluate the squared error of a mixture for any number of classes."""
+        k = self.n_classes
+        scores = self._scores_beside_packed(tables)
+        counts = np.zeros(tables.packed.shape)
+        value, d_alpha = fitting.evaluate_mixture(
+            self.packed,
+            self.starts,
+            tables.packed,
+            scores,
+            self.y,
+            self.weights,
+            alpha,
+            printed,
+            counts,
+        )
+        d_multipliers = np.zeros(tables.multipliers.shape)
+        for piece, dens in self.densities():
+            for columns in (slice(0, k), slice(k, 2 * k)):
+                d_multipliers[:, columns] += np.einsum(
+                    "igc,ic->gc", dens, scores[piece, columns]
+                )
+        return self._mixture_sums(value, d_alpha, scores, counts, d_multipliers)
+
+    def _mixture_sums(
+        self, value: float, d_alpha: float, scores: Any, counts: Any, d_multipliers: Any
+    ) -> Sums:
+        d_wide = self._scatter_wide(scores)
+        d_base = _column_sums(scores)
+        return Sums(value, d_base, counts, d_wide, d_multipliers, d_alpha)
+
+    # ------------------------------------------------------------- gather and scatter
+
+    def _scores_beside_packed(self, tables: PassTables) -> NDArray[np.float64]:
+        """Scores of the rows from all but the joint codes, shape (n, C)."""
+        scores = np.tile(tables.base, (len(self.y), 1))
+        for values, starts in self.wide:
+            scoring.gather(values, starts, tables.wide, scores)
+        k = self.n_classes
+        for piece, dens in self.densities():
+            for lo in range(0, scores.shape[1], k):
+                scores[piece, lo : lo + k] += np.einsum(
+                    "igc,gc->ic", dens, tables.multipliers[:, lo : lo + k]
+                )
+        return scores
+
+    def _scatter_wide(self, gradient: NDArray[np.float64]) -> NDArray[np.float64]:
+        out = np.zeros((self.n_codes, gradient.shape[1]))
+        for values, starts in self.wide:
+            fitting.scatter(values, starts, gradient, out)
+        return out
+
+
+def effect_of_odds(base: float, table: Any, multipliers: Any) -> Effect:
+    """Return the gradient by class of a gradient with respect to log-odds."""
+    return Effect(
+        np.array([-base, base]), np.stack([-table, table], axis=1), multipliers
+    )
+
+
+def _column_sums(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Add up columns: as a product, which NumPy does faster than a sum of rows."""
+    return np.asarray(np.ones(len(scores)) @ scores)

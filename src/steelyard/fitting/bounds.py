@@ -1,0 +1,86 @@
+"""Bounds of weights: one pair for all, one for each attribute, or by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.exceptions import ParameterError
+from steelyard.table.schema import TableSchema
+
+__all__ = ["attribute_bounds"]
+
+
+def attribute_bounds(
+    setting: Any, schema: TableSchema
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return lower and upper bounds per attribute, each of shape (d,).
+
+    Parameters
+    ----------
+    setting : None, pair, array of shape (d, 2) or mapping
+        No bounds, the same for all, one pair for each attribute, or a mapping from name
+        or position to pair.
+    schema : TableSchema
+        The attributes.
+
+    Returns
+    -------
+    tuple of ndarray
+        Lower and upper bounds.
+    """
+    d = len(schema)
+    pairs = np.tile([-np.inf, np.inf], (d, 1))
+    if isinstance(setting, Mapping):
+        names = schema.labels()
+        for key, pair in setting.items():
+            if isinstance(key, str) and key in names:
+                pairs[names.index(key)] = _pair(pair)
+            elif isinstance(key, Integral) and -d <= int(key) < d:
+                pairs[int(key)] = _pair(pair)
+            else:
+                raise ParameterError(
+                    f"`bounds` names {key!r}, which is no column. Columns: "
+                    f"{', '.join(names)}; or give positions from 0 to {d - 1}."
+                )
+    elif setting is not None:
+        given = np.asarray(setting, dtype=object)
+        if given.shape == (2,):
+            pairs[:] = _pair(setting)
+        elif given.shape == (d, 2):
+            pairs[:] = [_pair(pair) for pair in given.tolist()]
+        else:
+            raise ParameterError(
+                "The 'bounds' parameter must be None, a pair (low, high), one pair for "
+                f"each of the {d} attributes, or a mapping from attribute to pair. Got "
+                f"{setting!r} instead."
+            )
+    return pairs[:, 0], pairs[:, 1]
+
+
+def _pair(pair: Any) -> tuple[float, float]:
+    """Return one pair of bounds as numbers, checked."""
+    try:
+        low, high = pair
+        low = -np.inf if low is None else float(low)
+        high = np.inf if high is None else float(high)
+    except (TypeError, ValueError):
+        raise ParameterError(
+            f"Each of `bounds` must be a pair (low, high) of numbers, with None for "
+            f"none. Got {pair!r} instead."
+        ) from None
+    if low > high:
+        raise ParameterError(
+            f"`bounds` has a lower bound above the upper one ({low:g} > {high:g}). "
+            "Give them as (low, high)."
+        )
+    if not (low < np.inf and high > -np.inf):
+        raise ParameterError(
+            f"`bounds` leaves no finite weight between {low:g} and {high:g}. Use "
+            "numbers, with None for no bound."
+        )
+    return low, high

@@ -1,0 +1,55 @@
+"""Recipe: everything that the settings of a classifier say about a fit, checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from steelyard.exceptions import ParameterError
+from steelyard.fitting.penalty import PenaltySetting
+from steelyard.instances import InstanceWeighting
+from steelyard.losses import LogLoss, Loss
+from steelyard.model.training import Encoding, TrainingSet
+from steelyard.proba.estimation import Estimation
+from steelyard.weighting import AttributeWeighting, Weighting
+
+__all__ = ["Recipe", "check_views"]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a fit does, apart from the rows that it is done to.
+
+    A classifier makes it from its settings, once; nothing after that reads a
+    classifier. What plain naive Bayes does not need has the values that change nothing.
+    """
+
+    encoding: Encoding
+    estimation: Estimation
+    class_weight: Any = None
+    n_jobs: int | None = None
+    weighting: Weighting = field(default_factory=AttributeWeighting)
+    loss: Loss = field(default_factory=LogLoss)
+    penalty: PenaltySetting = field(default_factory=PenaltySetting)
+    bounds: Any = None
+    solver: Any = "auto"
+    tol: float = 1e-8
+    max_iter: int = 1000
+    instances: InstanceWeighting | None = None
+    one_vs_one: bool = False
+    may_stop_early: bool = False
+    """Whether ``max_iter`` belongs to the method, so that reaching it is no failure."""
+
+    link_scale: float = 1.0
+    """Factor on the scores before they become probabilities."""
+
+
+def check_views(recipe: Recipe, training: TrainingSet, owner: str) -> None:
+    """Refuse a linear view of a number where all classes share its weight."""
+    has_linear = training.schema.is_linear.any()
+    if has_linear and not recipe.weighting.has_class_weights:
+        raise ParameterError(
+            "numeric='linear' adds the same to all classes unless each has weights of "
+            f"its own, which {owner} with these settings does not learn. Use 'mdl' or "
+            "'gaussian', or ShrinkageNB."
+        )
