@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from sklearn.model_selection import KFold, StratifiedKFold
 from threadpoolctl import threadpool_limits
 
+from steelyard._common.text import as_plain
 from steelyard.experiments.data.sets import DataSet
-from steelyard.experiments.journal import Journal, to_plain
+from steelyard.experiments.journal import Journal
 from steelyard.experiments.protocols import PROTOCOLS, Prepared
 from steelyard.experiments.results import COLUMNS
 from steelyard.experiments.statistics.calibration import reliability_bins
@@ -96,7 +97,7 @@ class Worker:
         rows = []
         with threadpool_limits(limits=1):
             for name in task.methods:
-                row = to_plain(self._fit(task, name))
+                row = as_plain(self._fit(task, name))
                 if self.journal is not None:
                     self.journal.append(row)
                 rows.append(row)
