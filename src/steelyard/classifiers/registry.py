@@ -404,10 +404,10 @@ def method(name: str, **settings: Any) -> BaseNB:
     }
     entry = by_name.get(_plain(name)) if isinstance(name, str) else None
     if entry is None and _plain(str(name)) == "svm":
-        # A yardstick of scikit-learn's, not an entry of the table.
-        from steelyard.experiments.baselines import yardstick
+        # A baseline of scikit-learn's, not an entry of the table.
+        from steelyard.experiments.baselines import baseline
 
-        return yardstick("SVM", **settings)
+        return baseline("SVM", **settings)
     if entry is None:
         close = difflib.get_close_matches(_plain(str(name)), list(by_name), 1, 0.0)
         nearest = by_name[close[0]].acronym

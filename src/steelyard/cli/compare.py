@@ -101,8 +101,9 @@ def add_parser(commands: Commands) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> None:
+    from steelyard.experiments.inputs import resolve_methods
     from steelyard.experiments.report.measures import check_metric
-    from steelyard.experiments.runner import compare, resolve_methods
+    from steelyard.experiments.runner import compare
 
     for name in ("html", "markdown", "latex", "csv"):
         check_output(getattr(arguments, name), arguments.force)
