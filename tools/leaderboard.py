@@ -17,14 +17,13 @@ from pathlib import Path
 import matplotlib
 
 from steelyard.experiments.displays import CriticalDifferenceDisplay
+from steelyard.experiments.report.significance import control_table, friedman_sentence
 from steelyard.experiments.report.summary import summaries, summarize
 from steelyard.experiments.report.tables import (
     Cell,
     Table,
-    control_table,
     dataset_table,
     failure_table,
-    friedman_sentence,
     method_table,
 )
 from steelyard.experiments.report.text import table_to_markdown
@@ -149,7 +148,7 @@ def _scored(results: Results) -> Results:
 
 
 def _table(table: Table) -> str:
-    return f"### {table.title}\n\n{table_to_markdown(table)}"
+    return table_to_markdown(table, "###")
 
 
 def _picture(results: Results, measure: str, images: Path) -> str:

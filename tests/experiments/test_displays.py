@@ -12,7 +12,7 @@ from steelyard.experiments.displays import (
     ScatterDisplay,
 )
 from steelyard.experiments.report.summary import summarize
-from steelyard.experiments.statistics.two_methods import critical_difference
+from steelyard.experiments.statistics import critical_difference
 
 matplotlib.use("Agg")
 

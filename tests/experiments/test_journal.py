@@ -82,6 +82,16 @@ def test_torn_last_line_is_cut_off_and_the_rest_goes_on(tmp_path, cut):
     assert path.read_bytes() == whole
 
 
+def test_a_row_after_one_that_another_process_left_torn_is_whole(tmp_path):
+    path = started(tmp_path)
+    with Journal(path) as file:
+        with path.open("ab") as other:
+            other.write(b'{"dataset": "iris", "meth')
+        file.append(row(3))
+    assert read_journal(path)[1] == [row(0), row(1), row(2), row(3)]
+    assert all(json.loads(line) for line in path.read_bytes().splitlines())
+
+
 def test_torn_header_is_written_again(tmp_path):
     path = started(tmp_path, 0)
     path.write_bytes(path.read_bytes()[:40])
@@ -125,7 +135,7 @@ def test_file_of_other_settings_is_refused_and_says_which(tmp_path, change, says
 def test_file_of_another_kind_is_refused_and_left_alone(tmp_path, text):
     path = tmp_path / "table.csv"
     path.write_text(text)
-    with pytest.raises(JournalError, match="no result file"):
+    with pytest.raises(JournalError, match="not a result file"):
         open_journal(path, SETTINGS)
     assert path.read_text() == text
 

@@ -19,15 +19,16 @@ from sklearn.pipeline import make_pipeline
 
 import steelyard as sy
 from steelyard.exceptions import ParameterError, TableError
-from steelyard.experiments import baselines as yardsticks
+from steelyard.experiments import baselines
 from steelyard.experiments import journal as journals
-from steelyard.experiments.baselines import YARDSTICKS
+from steelyard.experiments.baselines import BASELINES
 from steelyard.experiments.data.sets import DataSet, load_dataset
+from steelyard.experiments.inputs import resolve_methods
 from steelyard.experiments.journal import JournalError
 from steelyard.experiments.progress import Progress
 from steelyard.experiments.protocols import PROTOCOLS, discretize_whole
 from steelyard.experiments.results import COLUMNS, Results
-from steelyard.experiments.runner import compare, resolve_methods
+from steelyard.experiments.runner import compare
 from steelyard.experiments.work import Task, split_rows
 
 TIMES = ("fit_seconds", "predict_seconds", "peak_memory_mb")
@@ -53,7 +54,7 @@ class Failing(ClassifierMixin, BaseEstimator):
 
 
 def mixed(n=60, classes=("no", "yes")):
-    """Return a small data set with numbers, text and holes."""
+    """Return a small data set with numbers, text and missing values."""
     rng = np.random.default_rng(0)
     target = np.array(classes)[np.arange(n) % len(classes)]
     number = rng.normal(size=n) + 1.5 * (target == classes[0])
@@ -184,8 +185,8 @@ def test_facts_of_fitted_classifiers_are_kept():
     assert 0.0 < wanbia["extra"]["selected"] <= 1.0 and wanbia["extra"]["n_iter"] > 0
 
 
-@pytest.mark.parametrize("name", sorted(YARDSTICKS))
-def test_yardsticks_take_tables_with_text_and_holes(name):
+@pytest.mark.parametrize("name", sorted(BASELINES))
+def test_baselines_take_tables_with_text_and_missing_values(name):
     results = compare(name, mixed(200), folds=2, n_jobs=1)
     assert results.methods == [name] and not results.failures
     assert results.matrix("accuracy")[0, 0] > 0.6
@@ -197,12 +198,12 @@ def test_khiops_finds_its_program_where_the_environment_is_not_active(monkeypatc
     monkeypatch.setitem(sys.modules, "khiops.sklearn", stub)
     monkeypatch.setenv("PATH", "elsewhere")
     for _ in range(2):
-        assert yardsticks._khiops(n_trees=0) == {"n_trees": 0}
+        assert baselines._khiops(n_trees=0) == {"n_trees": 0}
         own = str(Path(sys.executable).parent)
         assert os.environ["PATH"] == os.pathsep.join([own, "elsewhere"])
 
 
-def test_svm_is_a_yardstick_that_has_an_acronym():
+def test_svm_is_a_baseline_that_has_an_acronym():
     assert sy.method("svm", C=0.5)[-1].C == 0.5
     with pytest.raises(ParameterError, match="SVM cannot be made like this"):
         sy.method("SVM", alpha=1.0)
@@ -303,8 +304,8 @@ def test_errors_stay_unless_they_are_to_be_tried_again(tmp_path):
     assert len(compare(clf, mixed(), folds=2, journal=path, n_jobs=1).failures) == 2
     flag.touch()
     assert len(compare(clf, mixed(), folds=2, journal=path, n_jobs=1).failures) == 2
-    mended = compare(clf, mixed(), folds=2, journal=path, n_jobs=1, retry_errors=True)
-    assert not mended.failures and len(mended) == 2
+    retried = compare(clf, mixed(), folds=2, journal=path, n_jobs=1, retry_errors=True)
+    assert not retried.failures and len(retried) == 2
 
 
 class Sometimes(Failing):
@@ -369,9 +370,9 @@ def test_methods_may_be_given_in_every_form():
 @pytest.mark.parametrize(
     "methods, says",
     [
-        ("RBN", r"no method 'RBN'\. The nearest is .*Yardsticks: SVM"),
+        ("RBN", r"no method 'RBN'\. The nearest is .*Baselines: SVM"),
         (["NB", "nb"], "Two methods are named 'NB'"),
-        ([("x", 3)], "3 is no classifier"),
+        ([("x", 3)], "3 is not a classifier"),
         ([], "No method is given"),
     ],
 )

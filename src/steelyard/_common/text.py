@@ -1,14 +1,25 @@
-"""Explanations as plain text, and as plain data for JSON."""
+"""Plain text: tables, numbers, bars, suggestions; and plain data for JSON."""
 
 from __future__ import annotations
 
+import difflib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-__all__ = ["as_plain", "bar", "shortened", "signed", "text_table"]
+__all__ = [
+    "as_plain",
+    "bar",
+    "counted",
+    "did_you_mean",
+    "markdown_table",
+    "number",
+    "shortened",
+    "signed",
+    "text_table",
+]
 
 _BLOCKS = " ▏▎▍▌▋▊▉█"
 
@@ -25,6 +36,44 @@ def shortened(text: str, width: int) -> str:
         return text
     tail = (width - 1) // 3
     return f"{text[: width - 1 - tail]}…{text[len(text) - tail :]}"
+
+
+def counted(count: int, word: str) -> str:
+    """Write a number of things, one of them without an s.
+
+    Examples
+    --------
+    >>> counted(1, "data set"), counted(3, "fit")
+    ('1 data set', '3 fits')
+    """
+    return f"{count} {word}{'' if count == 1 else 's'}"
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Suggest the nearest known name, as a sentence to put after an error's first.
+
+    Examples
+    --------
+    >>> f"There is no fruit 'aple'.{did_you_mean('aple', ['apple', 'pear'])}"
+    "There is no fruit 'aple'. Did you mean 'apple'?"
+    >>> did_you_mean("plum", ["apple", "pear"])
+    ''
+    """
+    close = difflib.get_close_matches(str(name), list(known), 1)
+    return f" Did you mean {close[0]!r}?" if close else ""
+
+
+def number(value: float | None, digits: int = 2, *, sign: bool = False) -> str:
+    """Write a number with so many digits, a dash where there is none.
+
+    Examples
+    --------
+    >>> number(0.125), number(0.125, 1, sign=True), number(np.nan), number(None)
+    ('0.12', '+0.1', '-', '-')
+    """
+    if value is None or not math.isfinite(value):
+        return "-"
+    return f"{value:{'+' if sign else ''}.{digits}f}"
 
 
 def signed(amount: float) -> str:
@@ -48,11 +97,46 @@ def bar(amount: float, largest: float, width: int = 16) -> str:
 
 
 def text_table(
-    headers: Sequence[str], rows: Sequence[Sequence[str]], numeric: Sequence[bool]
+    headers: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    numeric: Sequence[bool],
+    *,
+    rule: bool = True,
+    max_width: int | None = 48,
 ) -> str:
-    """Lay out rows in columns; numeric ones are set flush right."""
-    cells = [[shortened(cell, 48) for cell in row] for row in [headers, *rows]]
-    widths = [max(len(row[k]) for row in cells) for k in range(len(headers))]
+    """Lay out rows in columns two blanks apart.
+
+    Parameters
+    ----------
+    headers : sequence of str
+        Names of the columns.
+    rows : iterable of sequence of str
+        Cells.
+    numeric : sequence of bool
+        Which columns are set flush right.
+    rule : bool, default=True
+        Whether a line of dashes follows the headers.
+    max_width : int, default=48
+        Longer cells are shortened; None keeps them whole.
+
+    Returns
+    -------
+    str
+        Lines without blanks at their ends.
+
+    Examples
+    --------
+    >>> print(text_table(["name", "size"], [["a", "12"], ["b", "3"]], [False, True]))
+    name  size
+    ----------
+    a       12
+    b        3
+    """
+    cells = [
+        [cell if max_width is None else shortened(cell, max_width) for cell in row]
+        for row in [headers, *rows]
+    ]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = [
         "  ".join(
             cell.rjust(width) if right else cell.ljust(width)
@@ -60,7 +144,14 @@ def text_table(
         ).rstrip()
         for row in cells
     ]
-    return "\n".join([lines[0], "-" * max(map(len, lines)), *lines[1:]])
+    dashes = ["-" * max(map(len, lines))] if rule else []
+    return "\n".join([lines[0], *dashes, *lines[1:]])
+
+
+def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Lay out a Markdown table: the first column to the left, the others right."""
+    lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def as_plain(value: Any) -> Any:

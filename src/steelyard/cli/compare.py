@@ -101,8 +101,9 @@ def add_parser(commands: Commands) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> None:
-    from steelyard.experiments.report.summary import check_metric
-    from steelyard.experiments.runner import compare, resolve_methods
+    from steelyard.experiments.inputs import resolve_methods
+    from steelyard.experiments.report.measures import check_metric
+    from steelyard.experiments.runner import compare
 
     for name in ("html", "markdown", "latex", "csv"):
         check_output(getattr(arguments, name), arguments.force)
@@ -171,7 +172,7 @@ def _write_reports(results: Any, arguments: argparse.Namespace) -> None:
 
 
 def _show(results: Any, metric: str, control: str | None) -> None:
-    from steelyard.experiments.report.text import print_results
+    from steelyard.experiments.report import print_results
 
     width = screen().width
     if sys.stdout.isatty():

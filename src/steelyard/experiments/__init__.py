@@ -1,1 +1,12 @@
-"""Experiments: reading data sets, and later running and reporting comparisons."""
+"""Experiments: methods compared on data sets, and what is made of the results.
+
+- ``runner`` has `compare`. ``inputs`` makes classifiers and tables of what it is given,
+  with the ``baselines`` of scikit-learn; ``protocols`` says how data are prepared.
+- ``work`` is one task, some fits to one fold; ``processes`` runs tasks side by side;
+  ``journal`` keeps a row per fit in a file that a later run resumes; ``progress`` shows
+  how far it is.
+- ``results`` is what comes out. ``statistics`` tests it, ``report`` writes it and
+  ``displays`` draws it.
+- ``data`` reads data sets; ``papers`` repeats published experiments; ``demo`` is the
+  demonstration on the command line.
+"""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import sys
 from collections.abc import Callable
@@ -20,11 +19,12 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 
+from steelyard._common.text import did_you_mean
 from steelyard.classifiers.registry import _plain
 from steelyard.exceptions import ParameterError
 from steelyard.table.encoder import TableEncoder
 
-__all__ = ["YARDSTICKS", "yardstick"]
+__all__ = ["BASELINES", "baseline"]
 
 
 def _columns(numbers: Any, values: Any) -> Any:
@@ -83,51 +83,50 @@ def _khiops(**settings: Any) -> Any:
     # It looks for its own program on the search path, which lacks the folder of an
     # environment that is not activated.
     folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
-    own = str(Path(sys.executable).parent)
-    if own not in folders:
-        os.environ["PATH"] = os.pathsep.join([own, *folders])
+    programs = str(Path(sys.executable).parent)
+    if programs not in folders:
+        os.environ["PATH"] = os.pathsep.join([programs, *folders])
     return import_module("khiops.sklearn").KhiopsClassifier(**settings)
 
 
-YARDSTICKS: dict[str, Callable[..., BaseEstimator]] = {
+BASELINES: dict[str, Callable[..., BaseEstimator]] = {
     "SVM": _svm,
     "LogisticRegression": _logistic,
     "RandomForest": _forest,
     "HistGradientBoosting": _boosting,
 }
-"""What makes each yardstick, by name; Khiops is among them where it is installed."""
+"""What makes each baseline, by name; Khiops is among them where it is installed."""
 
 if find_spec("khiops") is not None:
-    YARDSTICKS["Khiops"] = _khiops
+    BASELINES["Khiops"] = _khiops
 
 
-def yardstick(name: str, **settings: Any) -> Any:
+def baseline(name: str, **settings: Any) -> Any:
     """Return an unfitted classifier to compare with.
 
     Parameters
     ----------
     name : str
-        One of ``YARDSTICKS``; case, ``-``, ``_`` and blanks do not matter.
+        One of ``BASELINES``; case, ``-``, ``_`` and blanks do not matter.
     **settings
         Settings of scikit-learn's classifier at the end of the pipeline.
 
     Returns
     -------
     Pipeline
-        It takes tables of numbers, text, categories and missing cells.
+        It takes tables of numbers, text, categories and missing values.
 
     Examples
     --------
-    >>> yardstick("svm", C=0.5)[-1]
+    >>> baseline("svm", C=0.5)[-1]
     LinearSVC(C=0.5, dual=False)
     """
-    by_name = {_plain(known): make for known, make in YARDSTICKS.items()}
+    by_name = {_plain(known): make for known, make in BASELINES.items()}
     make = by_name.get(_plain(name))
     if make is None:
-        close = difflib.get_close_matches(name, YARDSTICKS, 1, 0.0)
         raise ParameterError(
-            f"There is no yardstick {name!r}. The nearest is {close[0]!r}. Known: "
-            f"{', '.join(YARDSTICKS)}."
+            f"There is no baseline {name!r}.{did_you_mean(name, BASELINES)} "
+            f"Baselines: {', '.join(BASELINES)}."
         )
     try:
         return make(**settings)

@@ -19,6 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from steelyard._common.text import as_plain, shortened
 from steelyard.exceptions import ParameterError
 from steelyard.experiments.results import KEY
 
@@ -33,15 +34,15 @@ __all__ = [
     "open_journal",
     "read_journal",
     "settings_hash",
-    "to_plain",
 ]
 
 FORMAT = 1
 _SYNC_SECONDS = 1.0
+_MAX_VALUE_LENGTH = 80
 
 
 class JournalError(ParameterError):
-    """A result file cannot be used: other settings made it, or it is no result file."""
+    """A file cannot be used: other settings made it, or it is not a result file."""
 
 
 def settings_hash(settings: Mapping[str, Any]) -> str:
@@ -79,7 +80,7 @@ class Journal:
         row : mapping
             What ``json`` can write. Not a number becomes null.
         """
-        line = json.dumps(to_plain(row), ensure_ascii=False, allow_nan=False) + "\n"
+        line = json.dumps(as_plain(row), ensure_ascii=False, allow_nan=False) + "\n"
         with _explained(self.path):
             _write_line(self._file, line.encode())
             if time.monotonic() - self._synced > _SYNC_SECONDS:
@@ -115,7 +116,7 @@ def open_journal(
     settings: Mapping[str, Any],
     versions: Mapping[str, str] | None = None,
 ) -> list[dict[str, Any]]:
-    """Start a result file, or make an earlier one ready to go on.
+    """Start a result file, or make an earlier one ready to resume.
 
     Parameters
     ----------
@@ -135,10 +136,7 @@ def open_journal(
     path = Path(path)
     # Compared as they will be read back: tuples become lists.
     settings = json.loads(json.dumps(settings))
-    if path.exists() and path.stat().st_size:
-        with _explained(path):
-            _cut_torn_line(path)
-    if not path.exists() or not path.stat().st_size:
+    if not _has_lines(path):
         header = {
             "steelyard": "results",
             "format": FORMAT,
@@ -146,21 +144,16 @@ def open_journal(
             "settings": settings,
             "versions": dict(versions or {}),
         }
-        with _explained(path):
-            flags = os.O_RDWR | os.O_APPEND | os.O_CREAT
-            file = os.open(path, flags, 0o666)
-            try:
-                _write_line(file, (json.dumps(header) + "\n").encode())
-                os.fsync(file)
-            finally:
-                os.close(file)
+        with _opened(path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as file:
+            _write_line(file, (json.dumps(header) + "\n").encode())
+            os.fsync(file)
         return []
     header, rows = read_journal(path)
     if header["hash"] != settings_hash(settings):
         raise JournalError(
             f"The result file {str(path)!r} was made with other settings: "
             f"{_difference(header['settings'], settings)}. Name another file, or "
-            "repeat the settings of the first run to go on with it."
+            "repeat the settings of the first run to resume it."
         )
     return rows
 
@@ -187,8 +180,8 @@ def read_journal(
     header = _parse(first)
     if header is None or header.get("steelyard") != "results":
         raise JournalError(
-            f"{str(path)!r} is no result file of a comparison: its first line is not "
-            "the header. Name another file."
+            f"{str(path)!r} is not a result file of a comparison: its first line is "
+            "not the header. Name another file."
         )
     if header.get("format") != FORMAT:
         raise JournalError(
@@ -229,16 +222,17 @@ def _no_garbage() -> Iterator[None]:
 
 def _parse(line: bytes) -> dict[str, Any] | None:
     try:
-        found = json.loads(line)
+        value = json.loads(line)
     except ValueError:
         return None
-    return found if isinstance(found, dict) else None
+    return value if isinstance(value, dict) else None
 
 
 def _difference(old: Any, new: Any, name: str = "") -> str:
     """Say in which setting two files differ first."""
     if not (isinstance(old, dict) and isinstance(new, dict)):
-        return f"{name} was {_short(old)}, is {_short(new)}"
+        was, now = (shortened(repr(value), _MAX_VALUE_LENGTH) for value in (old, new))
+        return f"{name} was {was}, is {now}"
     for key in [*new, *(key for key in old if key not in new)]:
         inner = f"{name}[{key!r}]" if name else str(key)
         if key not in old:
@@ -250,18 +244,32 @@ def _difference(old: Any, new: Any, name: str = "") -> str:
     return f"the order of {name or 'settings'}"
 
 
-def _short(value: Any, most: int = 80) -> str:
-    text = repr(value)
-    return text if len(text) <= most else f"{text[: most - 1]}…"
-
-
 # ------------------------------------------------------------------------------ writing
+
+
+@contextmanager
+def _opened(path: Path, flags: int) -> Iterator[int]:
+    """Open a file for one step."""
+    with _explained(path):
+        file = os.open(path, flags, 0o666)
+        try:
+            yield file
+        finally:
+            os.close(file)
+
+
+def _has_lines(path: Path) -> bool:
+    """Cut off a torn line, and say whether anything is left."""
+    if not path.exists():
+        return False
+    with _opened(path, os.O_RDWR) as file, _locked(file):
+        return _cut_torn_line(file) > 0
 
 
 def _write_line(file: int, line: bytes) -> None:
     """Add a line by one write, or leave the file as it was."""
     with _locked(file):
-        size = os.fstat(file).st_size
+        size = _cut_torn_line(file)
         try:
             written = os.write(file, line)
         except BaseException:
@@ -273,18 +281,27 @@ def _write_line(file: int, line: bytes) -> None:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def _cut_torn_line(path: Path) -> None:
-    """Cut off what follows the last end of line."""
-    file = os.open(path, os.O_RDWR)
-    try:
-        with _locked(file):
-            data = path.read_bytes()
-            whole = data.rfind(b"\n") + 1
-            # A file without any line may be something else than a torn header.
-            if whole < len(data) and (whole or data.startswith(b'{"steelyard": "res')):
-                os.ftruncate(file, whole)
-    finally:
-        os.close(file)
+def _cut_torn_line(file: int) -> int:
+    """Cut off what follows the last end of line, and return the size that is left.
+
+    The system may end a write in the middle when it kills the process; a row of another
+    process must not be added to such a part of a line.
+    """
+    size = os.fstat(file).st_size
+    if not size:
+        return 0
+    with open(file, "rb", buffering=0, closefd=False) as reader:
+        reader.seek(size - 1)
+        if reader.read() == b"\n":
+            return size
+        reader.seek(0)
+        data = reader.read()
+    whole = data.rfind(b"\n") + 1
+    # A file without any line may be something else than a torn header.
+    if whole or data.startswith(b'{"steelyard": "res'):
+        os.ftruncate(file, whole)
+        return whole
+    return size
 
 
 @contextmanager
@@ -310,19 +327,6 @@ def _explained(path: Path) -> Iterator[None]:
         raise OSError(
             error.errno,
             f"The result file cannot be written ({reason}). Rows written before are "
-            "safe: repeat the command to go on when this is mended",
+            "safe: repeat the command to resume when this is fixed",
             str(path),
         ) from error
-
-
-def to_plain(value: Any) -> Any:
-    """Turn NumPy's numbers into Python's, and what is not finite into None."""
-    if isinstance(value, Mapping):
-        return {str(key): to_plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [to_plain(item) for item in value]
-    if hasattr(value, "item"):
-        value = value.item()
-    if isinstance(value, float) and not (abs(value) < float("inf")):
-        return None
-    return value

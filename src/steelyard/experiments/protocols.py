@@ -8,7 +8,6 @@ papers: cut points have then seen the test rows.
 
 from __future__ import annotations
 
-import difflib
 import os
 import warnings
 from collections.abc import Callable, Mapping
@@ -19,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from steelyard._common.text import did_you_mean
 from steelyard.classifiers.base import BaseNB, NaiveBayes
 from steelyard.classifiers.published import LogisticNB
 from steelyard.exceptions import ParameterError
@@ -172,10 +172,9 @@ def find_protocol(name: str) -> Protocol:
         How data are prepared.
     """
     if name not in PROTOCOLS:
-        close = difflib.get_close_matches(str(name), PROTOCOLS, 1)
-        hint = f" Did you mean {close[0]!r}?" if close else ""
         raise ParameterError(
-            f"There is no protocol {name!r}.{hint} Protocols: {', '.join(PROTOCOLS)}."
+            f"There is no protocol {name!r}.{did_you_mean(name, PROTOCOLS)} "
+            f"Protocols: {', '.join(PROTOCOLS)}."
         )
     return PROTOCOLS[name]
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.text import counted, number, text_table
 from steelyard.exceptions import ParameterError
 
 __all__ = ["COLUMNS", "KEY", "METRICS", "Results"]
@@ -147,8 +148,9 @@ class Results:
     def __repr__(self) -> str:
         failed = len(self.failures)
         return (
-            f"<Results: {_count(self.rows, 'fit')} of {_count(self.methods, 'method')} "
-            f"on {_count(self.datasets, 'data set')}, {', '.join(self.protocols)}"
+            f"<Results: {counted(len(self.rows), 'fit')} of "
+            f"{counted(len(self.methods), 'method')} on "
+            f"{counted(len(self.datasets), 'data set')}, {', '.join(self.protocols)}"
             f"{f', {failed} failed' if failed else ''}>"
         )
 
@@ -208,7 +210,7 @@ class Results:
             NaN where the fit failed or the metric has no value.
         """
         _check_metric(metric)
-        rows = self._by_cell.get((self._one(protocol), dataset, method))
+        rows = self._by_cell.get((self.resolve_protocol(protocol), dataset, method))
         if rows is None:
             raise ParameterError(
                 f"There are no fits of {method!r} on {dataset!r}. Methods: "
@@ -236,16 +238,16 @@ class Results:
             there is none.
         """
         _check_metric(metric)
-        chosen = self._one(protocol)
+        chosen = self.resolve_protocol(protocol)
         table = np.full((len(self.datasets), len(self.methods)), np.nan)
         for i, dataset in enumerate(self.datasets):
             for j, method in enumerate(self.methods):
                 rows = self._by_cell.get((chosen, dataset, method), [])
                 if all(row["status"] == "ok" for row in rows):
-                    found = _numbers(rows, metric)
-                    found = found[~np.isnan(found)]
-                    if len(found):
-                        table[i, j] = found.mean()
+                    values = _numbers(rows, metric)
+                    known = values[~np.isnan(values)]
+                    if len(known):
+                        table[i, j] = known.mean()
         return table
 
     def table(self, metric: str = "accuracy", protocol: str | None = None) -> str:
@@ -264,22 +266,33 @@ class Results:
             One line per data set. A dash stands where a fit failed, or the metric has
             no value. Averages are over the data sets on which no method failed.
         """
-        found = self.matrix(metric, protocol)
-        useful = ~np.isnan(found).all(axis=0)
-        complete = ~np.isnan(found[:, useful]).any(axis=1)
-        average = found[complete].mean(axis=0) if complete.any() else found[:1] * np.nan
-        cells = [
-            ["-" if np.isnan(x) else f"{x:.4f}" for x in row]
-            for row in np.vstack([found, average])
+        means = self.matrix(metric, protocol)
+        useful = ~np.isnan(means).all(axis=0)
+        complete = ~np.isnan(means[:, useful]).any(axis=1)
+        average = means[complete].mean(axis=0) if complete.any() else means[:1] * np.nan
+        rows = [
+            [name, *(number(value, 4) for value in values)]
+            for name, values in zip(
+                [*self.datasets, "average"], np.vstack([means, average]), strict=True
+            )
         ]
-        names = [*self.datasets, "average"]
-        first = max(len(metric), *(len(name) for name in names))
-        widths = [max(len(name), 7) for name in self.methods]
-        lines = [
-            "  ".join([head.ljust(first), *map(str.rjust, row, widths)])
-            for head, row in zip([metric, *names], [self.methods, *cells], strict=True)
-        ]
-        return "\n".join(lines)
+        numeric = [False, *[True] * len(self.methods)]
+        header = [metric, *self.methods]
+        return text_table(header, rows, numeric, rule=False, max_width=None)
+
+    def resolve_protocol(self, protocol: str | None) -> str:
+        """Return a protocol of the rows, which may be None where there is only one."""
+        known = self.protocols
+        if protocol is None and len(known) <= 1:
+            return known[0] if known else ""
+        if protocol not in known:
+            problem = (
+                "The results hold several protocols: name one."
+                if protocol is None
+                else f"The results hold no protocol {protocol!r}."
+            )
+            raise ParameterError(f"{problem} Protocols: {', '.join(known)}.")
+        return protocol
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write all rows to a CSV file.
@@ -310,24 +323,6 @@ class Results:
             cells.setdefault(key, []).append(row)
         return cells
 
-    def _one(self, protocol: str | None) -> str:
-        """Return the protocol, which may be left out where there is only one."""
-        known = self.protocols
-        if protocol is None and len(known) <= 1:
-            return known[0] if known else ""
-        if protocol not in known:
-            problem = (
-                "The results hold several protocols: name one."
-                if protocol is None
-                else f"The results hold no protocol {protocol!r}."
-            )
-            raise ParameterError(f"{problem} Protocols: {', '.join(known)}.")
-        return protocol
-
-
-def _count(items: Sequence[Any], word: str) -> str:
-    return f"{len(items)} {word}{'' if len(items) == 1 else 's'}"
-
 
 def _check_metric(metric: str) -> None:
     if metric not in _MEASURES:
@@ -337,5 +332,5 @@ def _check_metric(metric: str) -> None:
 
 
 def _numbers(rows: Sequence[Mapping[str, Any]], metric: str) -> NDArray[np.float64]:
-    found = (row.get(metric) for row in rows)
-    return np.array([np.nan if value is None else value for value in found], float)
+    values = (row.get(metric) for row in rows)
+    return np.array([np.nan if value is None else value for value in values], float)

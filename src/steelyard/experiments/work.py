@@ -15,18 +15,19 @@ from numpy.typing import NDArray
 from sklearn.model_selection import KFold, StratifiedKFold
 from threadpoolctl import threadpool_limits
 
+from steelyard._common.text import as_plain
 from steelyard.experiments.data.sets import DataSet
-from steelyard.experiments.journal import Journal, to_plain
+from steelyard.experiments.journal import Journal
 from steelyard.experiments.protocols import PROTOCOLS, Prepared
-from steelyard.experiments.results import COLUMNS
+from steelyard.experiments.results import COLUMNS, KEY
 from steelyard.experiments.statistics.calibration import reliability_bins
 from steelyard.experiments.statistics.metrics import score_predictions
 
 __all__ = ["Plan", "Task", "Worker", "failed_row", "split_rows"]
 
 # Smallest weight that counts as an attribute selected.
-_SELECTED = 1e-6
-_LONGEST_MESSAGE = 500
+_MIN_SELECTED_WEIGHT = 1e-6
+_MAX_ERROR_LENGTH = 500
 
 Split = tuple[NDArray[np.intp], NDArray[np.intp]]
 Loaded = tuple[DataSet, NDArray[Any], NDArray[np.intp]]
@@ -42,6 +43,10 @@ class Task:
     fold: int
     methods: tuple[str, ...]
     cost: float = 1.0
+
+    def key(self, method: str) -> tuple[Any, ...]:
+        """Return the fields that name the fit of a method."""
+        return self.dataset, method, self.protocol, self.repeat, self.fold
 
     @property
     def label(self) -> str:
@@ -96,7 +101,7 @@ class Worker:
         rows = []
         with threadpool_limits(limits=1):
             for name in task.methods:
-                row = to_plain(self._fit(task, name))
+                row = as_plain(self._fit(task, name))
                 if self.journal is not None:
                     self.journal.append(row)
                 rows.append(row)
@@ -137,8 +142,8 @@ class Worker:
             if isinstance(entry, Path):
                 # Written by this run, in a folder of its own.
                 entry = pickle.loads(entry.read_bytes())
-            found = np.unique(entry.target, return_inverse=True)
-            self._data = (name, (entry, *found))
+            classes, codes = np.unique(entry.target, return_inverse=True)
+            self._data = (name, (entry, classes, codes))
         return self._data[1]
 
     def _prepare(self, data: DataSet, protocol: str) -> Prepared:
@@ -162,16 +167,8 @@ def failed_row(task: Task, message: str) -> dict[str, Any]:
 
 def _empty_row(task: Task, name: str) -> dict[str, Any]:
     row: dict[str, Any] = dict.fromkeys(COLUMNS)
-    return row | {
-        "dataset": task.dataset,
-        "method": name,
-        "protocol": task.protocol,
-        "repeat": task.repeat,
-        "fold": task.fold,
-        "status": "ok",
-        "warnings": 0,
-        "extra": {},
-    }
+    row |= zip(KEY, task.key(name), strict=True)
+    return row | {"status": "ok", "warnings": 0, "extra": {}}
 
 
 def _pin(estimator: Any, seed: int) -> None:
@@ -208,8 +205,8 @@ def _measure(
         "extra": _facts(estimator),
     }
     if probabilities is not None:
-        sure = probabilities.max(axis=1)
-        row["extra"]["reliability"] = reliability_bins(true == predicted, sure)
+        confidence = probabilities.max(axis=1)
+        row["extra"]["reliability"] = reliability_bins(true == predicted, confidence)
     return row | score_predictions(true, predicted, probabilities, seen, scores)
 
 
@@ -219,10 +216,10 @@ def _predict(
     """Return predictions, probabilities or None, and scores or None, by class."""
     place = np.searchsorted(classes, estimator.classes_)
     if hasattr(estimator, "predict_proba"):
-        found = _spread(estimator.predict_proba(table), place, len(classes), 0.0)
-        if not np.isfinite(found).all():
+        proba = _spread(estimator.predict_proba(table), place, len(classes), 0.0)
+        if not np.isfinite(proba).all():
             raise ValueError("Some probabilities are not finite.")
-        return place[found[:, place].argmax(axis=1)], found, None
+        return place[proba[:, place].argmax(axis=1)], proba, None
     predicted = np.searchsorted(classes, estimator.predict(table))
     if not hasattr(estimator, "decision_function"):
         return predicted, None, None
@@ -236,9 +233,9 @@ def _spread(
     values: NDArray[Any], place: NDArray[np.intp], n_classes: int, rest: float
 ) -> NDArray[np.float64]:
     """Give columns to the classes that training did not see."""
-    found = np.full((len(values), n_classes), rest, dtype=np.float64)
-    found[:, place] = values
-    return found
+    spread = np.full((len(values), n_classes), rest, dtype=np.float64)
+    spread[:, place] = values
+    return spread
 
 
 def _facts(estimator: Any) -> dict[str, Any]:
@@ -252,7 +249,7 @@ def _facts(estimator: Any) -> dict[str, Any]:
     if selected is not None:
         facts["selected"] = len(selected) / estimator.n_features_in_
     elif weights is not None and np.ndim(weights) == 1:
-        facts["selected"] = float(np.mean(np.abs(weights) > _SELECTED))
+        facts["selected"] = float(np.mean(np.abs(weights) > _MIN_SELECTED_WEIGHT))
     if hasattr(estimator, "n_iter_"):
         facts["n_iter"] = int(np.max(estimator.n_iter_))
     if hasattr(estimator, "n_rounds_"):
@@ -280,4 +277,4 @@ def _peak_memory() -> float | None:
 
 def _one_line(error: Exception) -> str:
     text = " ".join(f"{type(error).__name__}: {error}".split())
-    return text[:_LONGEST_MESSAGE]
+    return text[:_MAX_ERROR_LENGTH]

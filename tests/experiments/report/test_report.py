@@ -11,30 +11,30 @@ import numpy as np
 import pytest
 
 from steelyard.exceptions import ParameterError
-from steelyard.experiments.report.plots import (
-    RankLayout,
-    critical_difference_svg,
-    groups_of_equals,
-)
-from steelyard.experiments.report.summary import leaks, summaries, summarize
-from steelyard.experiments.report.tables import (
-    bayesian_table,
-    control_table,
-    dataset_table,
-    wilcoxon_table,
-    win_tie_loss_table,
-)
-from steelyard.experiments.report.text import (
+from steelyard.experiments.report import (
     print_results,
     results_to_csv,
     results_to_html,
     results_to_latex,
     results_to_markdown,
 )
+from steelyard.experiments.report.leaks import leaks
+from steelyard.experiments.report.plots import (
+    RankLayout,
+    critical_difference_svg,
+    groups_of_equals,
+)
+from steelyard.experiments.report.significance import (
+    bayesian_table,
+    control_table,
+    wilcoxon_table,
+    win_tie_loss_table,
+)
+from steelyard.experiments.report.summary import summaries, summarize
+from steelyard.experiments.report.tables import dataset_table
 from steelyard.experiments.results import Results
+from steelyard.experiments.statistics import holm, wilcoxon_signed_rank
 from steelyard.experiments.statistics.calibration import reliability, reliability_bins
-from steelyard.experiments.statistics.ranks import holm
-from steelyard.experiments.statistics.two_methods import wilcoxon_signed_rank
 
 BOTH = ("honest", "published-rnb")
 FAILED = [(2, "NB", 1), (2, "NB", 3)]
@@ -133,7 +133,7 @@ def test_the_leak_is_the_difference_of_both_protocols(make_results):
     (found,) = leaks(summaries(results))
     honest, published = (results.matrix("accuracy", name) for name in BOTH)
     assert found.difference == pytest.approx(published - honest, nan_ok=True)
-    assert found.averages[-1] == pytest.approx(0.02, abs=0.01)
+    assert found.average == pytest.approx(0.02, abs=0.01)
     assert found.protocol == "published-rnb"
     assert leaks(summaries(make_results())) == []
 
@@ -271,7 +271,7 @@ def test_the_terminal_shows_methods_data_sets_and_failures(
 ):
     if not rich:
         monkeypatch.setattr(
-            "steelyard.experiments.report.text.find_spec", lambda name: None
+            "steelyard.experiments.report.terminal.find_spec", lambda name: None
         )
     stream = io.StringIO()
     print_results(make_results(failed=FAILED), file=stream, width=110)

@@ -7,13 +7,9 @@ from hypothesis import strategies as st
 from sklearn import metrics as theirs
 
 from steelyard.experiments.statistics.metrics import (
-    accuracy,
     auc,
-    balanced_accuracy,
-    brier_score,
     calibration_error,
     log_loss,
-    macro_f1,
     score_predictions,
 )
 
@@ -33,26 +29,39 @@ def draw(seed, n=200, n_classes=4, ties=False):
 @pytest.mark.parametrize("ties", [False, True])
 def test_metrics_equal_those_of_scikit_learn(n_classes, ties):
     true, predicted, proba = draw(n_classes, n_classes=n_classes, ties=ties)
-    labels = np.arange(n_classes)
-    assert accuracy(true, predicted) == theirs.accuracy_score(true, predicted)
-    assert balanced_accuracy(true, predicted) == pytest.approx(
-        theirs.balanced_accuracy_score(true, predicted), rel=1e-12
-    )
-    assert macro_f1(true, predicted) == pytest.approx(
-        theirs.f1_score(true, predicted, average="macro"), rel=1e-12
-    )
-    assert log_loss(true, proba) == pytest.approx(
-        theirs.log_loss(true, proba, labels=labels), rel=1e-12
-    )
     onehot = np.eye(n_classes)[true]
-    assert brier_score(true, proba) == pytest.approx(
-        ((proba - onehot) ** 2).sum(axis=1).mean(), rel=1e-12
+    expected = {
+        "accuracy": theirs.accuracy_score(true, predicted),
+        "balanced_accuracy": theirs.balanced_accuracy_score(true, predicted),
+        "f1": theirs.f1_score(true, predicted, average="macro"),
+        "log_loss": theirs.log_loss(true, proba, labels=np.arange(n_classes)),
+        "brier": ((proba - onehot) ** 2).sum(axis=1).mean(),
+        "auc": theirs.roc_auc_score(
+            true,
+            proba[:, 1] if n_classes == 2 else proba,
+            multi_class="ovr",
+            average="weighted",
+        ),
+    }
+    found = score_predictions(true, predicted, proba, np.ones(n_classes, dtype=bool))
+    for name, value in expected.items():
+        assert found[name] == pytest.approx(value, rel=1e-12)
+
+
+def test_a_class_that_is_only_predicted_counts_for_f1_and_not_for_recall():
+    # Warnings are errors here: none may come of it, since results count them.
+    true, predicted = np.array([0, 0, 1]), np.array([0, 2, 1])
+    found = score_predictions(true, predicted, None, np.ones(3, dtype=bool))
+    assert found["balanced_accuracy"] == pytest.approx((0.5 + 1.0) / 2)
+    assert found["f1"] == pytest.approx((2 / 3 + 1.0 + 0.0) / 3)
+
+
+def test_a_probability_that_rounding_puts_above_one_is_scored():
+    proba = np.array([[np.nextafter(1.0, 2.0), 0.0], [0.0, 1.0]])
+    found = score_predictions(
+        np.array([0, 1]), np.array([0, 1]), proba, np.ones(2, dtype=bool)
     )
-    scores = proba[:, 1] if n_classes == 2 else proba
-    assert auc(true, proba) == pytest.approx(
-        theirs.roc_auc_score(true, scores, multi_class="ovr", average="weighted"),
-        rel=1e-12,
-    )
+    assert found["log_loss"] == pytest.approx(0.0, abs=1e-15)
 
 
 def test_area_leaves_out_classes_without_rows_and_needs_two():

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from steelyard.exceptions import ParameterError
-from steelyard.experiments.statistics.two_methods import (
+from steelyard.experiments.statistics import (
     average_ranks,
     bayesian_signed_rank,
     compare_ranks,

@@ -5,44 +5,46 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Sequence
-from html import escape
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from steelyard.exceptions import ParameterError
-from steelyard.experiments.report.plots import RankLayout, critical_difference_svg
-from steelyard.experiments.report.summary import (
-    MEASURES,
-    Summary,
-    check_metric,
-    leaks,
-    summaries,
+from steelyard._common.html import (
+    element,
+    escape,
+    fill_template,
+    read_asset,
+    script_json,
 )
+from steelyard.exceptions import ParameterError
+from steelyard.experiments.report.leaks import leaks
+from steelyard.experiments.report.measures import MEASURES, check_metric
+from steelyard.experiments.report.plots import RankLayout, critical_difference_svg
+from steelyard.experiments.report.significance import (
+    bayesian_table,
+    control_table,
+    friedman_sentence,
+    wilcoxon_table,
+    win_tie_loss_table,
+)
+from steelyard.experiments.report.summary import Summary, summaries
 from steelyard.experiments.report.tables import (
     Cell,
     Table,
-    bayesian_table,
-    control_table,
     dataset_table,
     failure_table,
-    friedman_sentence,
     leak_table,
     method_table,
-    wilcoxon_table,
-    win_tie_loss_table,
 )
 from steelyard.experiments.results import Results
 from steelyard.experiments.statistics.calibration import reliability
 
 __all__ = ["results_to_html"]
 
-# The page may not fetch anything, whatever names of data sets and methods hold.
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
-
-_SHADE = 'style="background:rgba(var(--{}),{:.2f})"'
+_PACKAGE = "steelyard.experiments.report"
+_MAX_PLAIN_LENGTH = 60
+"""Longer texts of a table are set small."""
 
 
 def results_to_html(
@@ -105,100 +107,85 @@ def results_to_html(
             f"{', '.join(shown) or 'none'}."
         )
     shown.sort(key=lambda name: name != metric)
-    page = "\n".join(_page(results, group, shown, control, title))
+    parts = {
+        "TITLE": escape(title),
+        "STYLE": read_asset(_PACKAGE, "report.css"),
+        "ABOUT": escape(_about(results)),
+        "BODY": "\n".join(_body(results, group, shown, control)),
+        "DATA": script_json(_data(results, group)),
+        "SCRIPT": read_asset(_PACKAGE, "report.js"),
+    }
+    page = fill_template(read_asset(_PACKAGE, "report.html"), parts)
     if path is not None:
         Path(path).write_text(page, encoding="utf-8")
     return page
 
 
-def _page(
-    results: Results,
-    group: list[Summary],
-    shown: list[str],
-    control: str | None,
-    title: str,
-) -> Iterator[str]:
-    n_failed = len(results.failures)
-    yield f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="{_POLICY}">
-<title>{escape(title)}</title>
-<style>
-{_asset("report.css")}</style>
-</head>
-<body>
-<h1>{escape(title)}</h1>
-<p class="soft">{len(results.rows)} fits of {len(results.methods)} methods on
-{len(results.datasets)} data sets; {_protocols(results)}; {n_failed} failed.</p>"""
-    if group:
-        yield from _body(results, group, shown, control)
-    if n_failed:
-        yield f"<h2>Failures</h2>{_table(failure_table(results))}"
-    if results.settings:
-        settings = json.dumps(results.settings, indent=1, default=str)
-        yield f"<h2>Settings</h2><pre>{escape(settings)}</pre>"
-    data = json.dumps(_data(results, group), separators=(",", ":"))
-    # No text of the data can end the element.
-    data = data.replace("<", "\\u003c")
-    yield f'<script type="application/json" id="data">{data}</script>'
-    yield f"<script>\n{_asset('report.js')}</script>\n</body>\n</html>\n"
+def _about(results: Results) -> str:
+    many = "protocols" if len(results.protocols) > 1 else "protocol"
+    return (
+        f"{len(results.rows)} fits of {len(results.methods)} methods on "
+        f"{len(results.datasets)} data sets; {many} {', '.join(results.protocols)}; "
+        f"{len(results.failures)} failed."
+    )
 
 
 def _body(
     results: Results, group: list[Summary], shown: list[str], control: str | None
 ) -> Iterator[str]:
-    first = (group[0].protocol, shown[0])
-    yield f"""<div class="controls">
-{_select("protocol", "Protocol", results.protocols)}
-{_select("metric", "Measure", shown, [MEASURES[name].title for name in shown])}
-</div>
-<noscript><p>Without scripts the page shows one measure, and tables do not
-sort.</p></noscript>
-<main>
-<p id="none" hidden>There is no value of this measure under this protocol.</p>
-<h2>Methods</h2>"""
-    for name in shown:
-        table = method_table(_order(group, name), name, control)
-        hidden = "" if name == shown[0] else " hidden"
-        yield f'<section data-metric="{name}"{hidden}>{_table(table)}</section>'
+    if group:
+        yield _comparison(results, group, shown, control)
+    if results.failures:
+        yield f"<h2>Failures</h2>{_table(failure_table(results))}"
+    if results.settings:
+        settings = json.dumps(results.settings, indent=1, default=str)
+        yield f"<h2>Settings</h2><pre>{escape(settings)}</pre>"
+
+
+def _comparison(
+    results: Results, group: list[Summary], shown: list[str], control: str | None
+) -> str:
+    """Return everything that changes with the measure and protocol chosen."""
+    leader = group[0].methods[group[0].leader]
+    other = next((name for name in results.methods if name != leader), leader)
+    titles = [MEASURES[name].title for name in shown]
+    methods = {name: _table(method_table(group, name, control)) for name in shown}
+    worth = {
+        name: "".join(map(_table, map(leak_table, leaks(group, name))))
+        for name in shown
+    }
+    parts = {
+        "PROTOCOL": _select("protocol", "Protocol", results.protocols),
+        "METRIC": _select("metric", "Measure", shown, titles),
+        "METHODS": _sections(methods, shown[0]),
+        "VIEWS": "\n".join(_views(group, shown[0], control)),
+        "FIRST": _select("first", "Across", results.methods, chosen=other),
+        "SECOND": _select("second", "Up", results.methods, chosen=leader),
+        "DATASET": _select("dataset", "Data set", results.datasets),
+        "LEAKS": _sections(
+            {
+                name: f"<h2>What the leak is worth</h2>{tables}"
+                for name, tables in worth.items()
+                if tables
+            },
+            shown[0],
+        ),
+    }
+    return fill_template(read_asset(_PACKAGE, "comparison.html"), parts)
+
+
+def _views(group: list[Summary], metric: str, control: str | None) -> Iterator[str]:
+    """Yield a section for each measure and protocol; the first is shown."""
+    first = (group[0].protocol, metric)
     for summary in group:
-        here = (summary.protocol, summary.measure.name)
-        key = escape("|".join(here), quote=True)
-        hidden = "" if here == first else " hidden"
-        yield f'<section data-view="{key}"{hidden}>'
-        yield from _view(summary, control)
-        yield "</section>"
-    yield _figures(results, group)
-    for name in shown:
-        worth = "".join(_table(leak_table(one)) for one in leaks(group, name))
-        if worth:
-            hidden = "" if name == shown[0] else " hidden"
-            yield (
-                f'<section data-metric="{name}"{hidden}><h2>What the leak is worth</h2>'
-                f"{worth}</section>"
-            )
-    yield "</main>"
+        key = (summary.protocol, summary.measure.name)
+        view = "".join(_view(summary, control))
+        yield element("section", view, data_view="|".join(key), hidden=key != first)
 
 
 def _view(summary: Summary, control: str | None) -> Iterator[str]:
     if summary.testable:
-        sentence = friedman_sentence(summary)
-        layout = RankLayout.of(
-            summary.methods, summary.ranks, summary.critical_difference
-        )
-        drawing = critical_difference_svg(
-            layout,
-            f"Critical difference diagram of {summary.measure.title}, protocol "
-            f"{summary.protocol}: average ranks, best at the left",
-        )
-        yield (
-            f'<h2>Average ranks</h2><figure><div class="wide">{drawing}</div>'
-            f"<figcaption>{escape(sentence)} "
-            "Methods under one bar do not differ significantly.</figcaption></figure>"
-        )
+        yield f"<h2>Average ranks</h2>{_diagram(summary)}"
     yield f"<h2>Data sets</h2>{_table(dataset_table(summary, control))}"
     if len(summary.methods) > 1:
         yield f"<h2>Wins, ties, losses</h2>{_table(win_tie_loss_table(summary))}"
@@ -212,31 +199,19 @@ def _view(summary: Summary, control: str | None) -> Iterator[str]:
             yield f"<h2>Bayesian signed ranks</h2>{table}"
 
 
-def _figures(results: Results, group: list[Summary]) -> str:
-    methods = results.methods
-    leader = group[0].methods[group[0].leader]
-    other = next((name for name in methods if name != leader), leader)
-    return f"""<section id="figures">
-<h2>Two methods</h2>
-<p>{_select("first", "Across", methods, chosen=other)}
-{_select("second", "Up", methods, chosen=leader)}</p>
-<div class="figures">
-<figure><svg id="scatter" role="img" aria-labelledby="scatter-caption"
- viewBox="0 0 420 415" width="420" height="415"></svg>
-<figcaption id="scatter-caption"></figcaption></figure>
-<figure id="reliability-figure" hidden><svg id="reliability" role="img"
- aria-labelledby="reliability-caption" viewBox="0 0 420 415" width="420"
- height="415"></svg>
-<figcaption id="reliability-caption">Reliability, pooled over data sets and folds:
-above the diagonal the method is too modest, below it too sure.</figcaption></figure>
-</div>
-<h2>One data set</h2>
-<p>{_select("dataset", "Data set", results.datasets)}
-<label><input type="checkbox" id="zoom"> zoom in on the differences</label></p>
-<figure><div class="wide"><svg id="bars" role="img" aria-labelledby="bars-caption"
- viewBox="0 0 900 300" width="900"></svg></div>
-<figcaption id="bars-caption"></figcaption></figure>
-</section>"""
+def _diagram(summary: Summary) -> str:
+    layout = RankLayout.of(summary.methods, summary.ranks, summary.critical_difference)
+    drawing = critical_difference_svg(
+        layout,
+        f"Critical difference diagram of {summary.measure.title}, protocol "
+        f"{summary.protocol}: average ranks, best at the left",
+    )
+    caption = (
+        f"{friedman_sentence(summary)} Methods under one bar do not differ "
+        "significantly."
+    )
+    drawn = element("div", drawing, class_="wide")
+    return element("figure", drawn + element("figcaption", escape(caption)))
 
 
 def _data(results: Results, group: list[Summary]) -> dict[str, Any]:
@@ -248,7 +223,7 @@ def _data(results: Results, group: list[Summary]) -> dict[str, Any]:
             "larger": summary.measure.larger_is_better,
             "methods": summary.methods,
             "datasets": summary.datasets,
-            "means": _listed(np.where(summary.partial, np.nan, summary.means)),
+            "means": _listed(summary.whole_means),
             "spreads": _listed(summary.spreads),
         }
         for summary in group
@@ -265,62 +240,68 @@ def _listed(values: np.ndarray) -> list[list[float | None]]:
     ]
 
 
-def _order(group: list[Summary], first: str) -> list[Summary]:
-    return sorted(group, key=lambda summary: summary.measure.name != first)
+def _sections(contents: dict[str, str], shown: str) -> str:
+    """Write a section for each measure, of which one is shown."""
+    return "\n".join(
+        element("section", content, data_metric=name, hidden=name != shown)
+        for name, content in contents.items()
+    )
 
 
 def _table(table: Table) -> str:
     header = "".join(
-        f'<th scope="col" aria-sort="none"{_kind(i, table)}><button type="button">'
-        f"{escape(name)}</button></th>"
+        element(
+            "th",
+            element("button", escape(name), type="button"),
+            scope="col",
+            aria_sort="none",
+            class_="text" if i < table.n_texts else None,
+        )
         for i, name in enumerate(table.header)
     )
     body, foot = (
-        "\n".join(f"<tr>{_cells(row, table)}</tr>" for row in rows)
-        for rows in (table.rows, table.foot)
+        "\n".join(element("tr", _cells(line, table.n_texts)) for line in lines)
+        for lines in (table.rows, table.foot)
     )
-    foot = f"<tfoot>{foot}</tfoot>" if foot else ""
-    notes = "".join(f"<p>{escape(note)}</p>" for note in table.notes)
-    name = escape(table.title, quote=True)
-    return (
-        f"<p>{escape(table.title)}</p>"
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{name}"><table>'
-        f"<thead><tr>{header}</tr></thead><tbody>{body}</tbody>{foot}</table></div>"
-        f'<div class="notes">{notes}</div>'
+    parts = element("thead", element("tr", header)) + element("tbody", body)
+    parts += element("tfoot", foot) if foot else ""
+    scroll = element(
+        "div",
+        element("table", parts),
+        class_="scroll",
+        tabindex=0,
+        role="region",
+        aria_label=table.title,
     )
+    notes = "".join(element("p", escape(note)) for note in table.notes)
+    title = element("p", escape(table.title))
+    return title + scroll + element("div", notes, class_="notes")
 
 
-def _cells(row: Sequence[Cell], table: Table) -> str:
-    head = (
-        f'<th scope="row" class="text" title="{escape(row[0].text, quote=True)}">'
-        f"{escape(row[0].text)}</th>"
+def _cells(line: Sequence[Cell], n_texts: int) -> str:
+    name = line[0].text
+    head = element("th", escape(name), scope="row", class_="text", title=name)
+    cells = (_cell(cell, i < n_texts) for i, cell in enumerate(line[1:], 1))
+    return head + "".join(cells)
+
+
+def _cell(cell: Cell, is_text: bool) -> str:
+    kinds = {
+        "text": is_text,
+        "long": is_text and len(cell.text) > _MAX_PLAIN_LENGTH,
+        "best": cell.best,
+    }
+    says_more = cell.value is not None and cell.text != f"{cell.value:g}"
+    colour = "good" if cell.shade > 0 else "bad"
+    strength = 0.4 * min(1.0, abs(cell.shade))
+    return element(
+        "td",
+        escape(cell.text),
+        class_=" ".join(kind for kind, holds in kinds.items() if holds),
+        data_v=f"{cell.value:.6g}" if says_more else None,
+        title=cell.note,
+        style=f"background:rgba(var(--{colour}),{strength:.2f})" if cell.shade else "",
     )
-    return head + "".join(_cell(cell, i, table) for i, cell in enumerate(row[1:], 1))
-
-
-def _cell(cell: Cell, column: int, table: Table) -> str:
-    kinds = []
-    if column < table.n_texts:
-        kinds.append("text")
-        if len(cell.text) > 60:
-            kinds.append("long")
-    if cell.best:
-        kinds.append("best")
-    parts = ["td"]
-    if kinds:
-        parts.append(f'class="{" ".join(kinds)}"')
-    if cell.value is not None and cell.text != f"{cell.value:g}":
-        parts.append(f'data-v="{cell.value:.6g}"')
-    if cell.note:
-        parts.append(f'title="{escape(cell.note, quote=True)}"')
-    if cell.shade:
-        colour = "good" if cell.shade > 0 else "bad"
-        parts.append(_SHADE.format(colour, 0.4 * min(1.0, abs(cell.shade))))
-    return f"<{' '.join(parts)}>{escape(cell.text)}</td>"
-
-
-def _kind(column: int, table: Table) -> str:
-    return ' class="text"' if column < table.n_texts else ""
 
 
 def _select(
@@ -331,17 +312,7 @@ def _select(
     chosen: str | None = None,
 ) -> str:
     options = "".join(
-        f'<option value="{escape(value, quote=True)}"'
-        f"{' selected' if value == chosen else ''}>{escape(text)}</option>"
+        element("option", escape(text), value=value, selected=value == chosen)
         for value, text in zip(values, texts or values, strict=True)
     )
     return f'<label>{label} <select id="{name}">{options}</select></label>'
-
-
-def _protocols(results: Results) -> str:
-    many = "protocols" if len(results.protocols) > 1 else "protocol"
-    return escape(f"{many} {', '.join(results.protocols)}")
-
-
-def _asset(name: str) -> str:
-    return (files("steelyard.experiments.report") / "assets" / name).read_text("utf-8")

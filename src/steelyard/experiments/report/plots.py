@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from html import escape
 
 import numpy as np
 from numpy.typing import NDArray
+
+from steelyard._common.html import element, escape
+from steelyard._common.text import shortened
 
 __all__ = ["RankLayout", "critical_difference_svg", "groups_of_equals"]
 
@@ -16,7 +18,8 @@ Floats = NDArray[np.float64]
 CHARACTER = 7.2
 """Width of a character of the labels, in pixels."""
 
-LONGEST_NAME = 28
+_MAX_NAME_LENGTH = 28
+_AXIS, _AXIS_WIDTH = 58.0, 420.0
 
 
 @dataclass(frozen=True)
@@ -90,8 +93,23 @@ class RankLayout:
 
     def label(self, position: int) -> str:
         """Return a name, shortened if it is very long."""
-        name = self.names[position]
-        return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
+        return shortened(self.names[position], _MAX_NAME_LENGTH)
+
+    @property
+    def ticks(self) -> range:
+        """Ranks that are marked on the axis."""
+        step = max(1, round((self.high - self.low) / 10))
+        return range(self.low, self.high + 1, step)
+
+    @property
+    def span(self) -> float:
+        """The critical difference, as far as the axis reaches."""
+        return min(self.critical_difference, self.high - self.low)
+
+    @property
+    def caption(self) -> str:
+        """What is written beside the critical difference."""
+        return f"critical difference {self.critical_difference:.2f}"
 
 
 def groups_of_equals(ranks: Floats, difference: float) -> list[tuple[int, int]]:
@@ -138,58 +156,60 @@ def critical_difference_svg(layout: RankLayout, title: str) -> str:
     str
         SVG in the colour of the text around it.
     """
-    k = len(layout.names)
-    labels = [f"{layout.label(i)}  {layout.ranks[i]:.2f}" for i in range(k)]
-    side = 24 + CHARACTER * max(len(text) for text in labels)
-    width = 420 + 2 * side
-    scale = 420 / (layout.high - layout.low)
-    axis, bars, lines = 58.0, 74.0, 74.0 + 9 * layout.n_bars + 12
+    labels = [f"{layout.label(i)}  {rank:.2f}" for i, rank in enumerate(layout.ranks)]
+    side = 24 + CHARACTER * max(map(len, labels))
+    width = _AXIS_WIDTH + 2 * side
+    bars = 74.0
+    lines = bars + 9 * layout.n_bars + 12
     height = lines + 21 * max(layout.lines) + 16
 
     def x(rank: float) -> float:
-        return side + (rank - layout.low) * scale
+        return side + (rank - layout.low) * _AXIS_WIDTH / (layout.high - layout.low)
 
-    parts = [_line(x(layout.low), axis, x(layout.high), axis)]
-    step = max(1, round((layout.high - layout.low) / 10))
-    for rank in range(layout.low, layout.high + 1, step):
-        parts.append(_line(x(rank), axis - 6, x(rank), axis))
-        parts.append(_text(x(rank), axis - 10, str(rank), "middle"))
-    span = min(layout.critical_difference, layout.high - layout.low)
-    parts.append(_line(x(layout.low), 20, x(layout.low + span), 20, "cd"))
-    for end in (layout.low, layout.low + span):
-        parts.append(_line(x(end), 15, x(end), 25, "cd"))
-    cd = f"critical difference {layout.critical_difference:.2f}"
-    parts.append(_text(x(layout.low + span) + 8, 24, cd, "start"))
+    parts = [*_axis(layout, x)]
     for start, end, line in layout.groups:
         y = bars + 9 * line
         parts.append(_line(x(start) - 3, y, x(end) + 3, y, "bar"))
     for i, text in enumerate(labels):
-        y = lines + 21 * layout.lines[i]
         left = i < layout.n_left
-        end = side - 8 if left else width - side + 8
-        at = x(float(layout.ranks[i]))
-        parts.append(
-            f'<polyline points="{at:.1f},{axis:.1f} {at:.1f},{y:.1f} '
-            f'{end:.1f},{y:.1f}"/>'
-        )
+        sign, end = (-1, side - 8) if left else (1, width - side + 8)
+        y, at = lines + 21 * layout.lines[i], x(float(layout.ranks[i]))
+        points = f"{at:.1f},{_AXIS:.1f} {at:.1f},{y:.1f} {end:.1f},{y:.1f}"
+        parts.append(element("polyline", points=points))
         anchor = "end" if left else "start"
-        text_x = end - 4 if left else end + 4
-        parts.append(_text(text_x, y + 4, text, anchor, layout.names[i]))
-    return (
-        f'<svg class="cd" role="img" viewBox="0 0 {width:.0f} {height:.0f}" '
-        f'width="{width:.0f}" height="{height:.0f}"><title>{escape(title)}</title>'
-        f"{''.join(parts)}</svg>"
+        parts.append(_text(end + 4 * sign, y + 4, text, anchor, layout.names[i]))
+    return element(
+        "svg",
+        element("title", escape(title)) + "".join(parts),
+        class_="cd",
+        role="img",
+        viewBox=f"0 0 {width:.0f} {height:.0f}",
+        width=f"{width:.0f}",
+        height=f"{height:.0f}",
     )
+
+
+def _axis(layout: RankLayout, x: Callable[[float], float]) -> Iterator[str]:
+    """Yield the axis with its ranks, and the critical difference above it."""
+    low, high = layout.low, layout.high
+    yield _line(x(low), _AXIS, x(high), _AXIS)
+    for rank in layout.ticks:
+        yield _line(x(rank), _AXIS - 6, x(rank), _AXIS)
+        yield _text(x(rank), _AXIS - 10, str(rank), "middle")
+    end = low + layout.span
+    yield _line(x(low), 20, x(end), 20, "cd")
+    for place in (low, end):
+        yield _line(x(place), 15, x(place), 25, "cd")
+    yield _text(x(end) + 8, 24, layout.caption, "start")
 
 
 def _line(x1: float, y1: float, x2: float, y2: float, kind: str = "") -> str:
-    style = f' class="{kind}"' if kind else ""
-    return f'<line{style} x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"/>'
+    ends = {"x1": x1, "y1": y1, "x2": x2, "y2": y2}
+    places = {name: f"{value:.1f}" for name, value in ends.items()}
+    return element("line", class_=kind, **places)
 
 
 def _text(x: float, y: float, text: str, anchor: str, full: str = "") -> str:
-    note = f"<title>{escape(full)}</title>" if full and full not in text else ""
-    return (
-        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{note}{escape(text)}'
-        "</text>"
-    )
+    note = element("title", escape(full)) if full and full not in text else ""
+    place = {"x": f"{x:.1f}", "y": f"{y:.1f}"}
+    return element("text", note + escape(text), text_anchor=anchor, **place)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.exceptions import ParameterError
-from steelyard.experiments.results import METRICS, Results
-from steelyard.experiments.statistics.two_methods import (
+from steelyard.experiments.report.measures import MEASURES, Measure, check_metric
+from steelyard.experiments.results import Results
+from steelyard.experiments.statistics import (
     BayesianSignedRank,
     Friedman,
     WilcoxonMatrix,
@@ -25,60 +26,9 @@ from steelyard.experiments.statistics.two_methods import (
     win_tie_loss,
 )
 
-__all__ = ["MEASURES", "Leak", "Measure", "Summary", "leaks", "summaries", "summarize"]
+__all__ = ["Summary", "summaries", "summarize"]
 
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Measure:
-    """How a field of the rows is shown."""
-
-    name: str
-    title: str
-    scale: float = 1.0
-    """What a value is multiplied by where it is shown."""
-
-    digits: int = 3
-    larger_is_better: bool = False
-    rope: float = 0.01
-    """Half the width of the region of practical equivalence."""
-
-    def text(self, value: float, signed: bool = False) -> str:
-        """Return a value as it is shown, a dash for NaN."""
-        if not np.isfinite(value):
-            return "-"
-        return f"{value * self.scale:{'+' if signed else ''}.{self.digits}f}"
-
-    @property
-    def is_quality(self) -> bool:
-        """Whether this is about predictions, not about time or memory."""
-        return self.name in METRICS
-
-    @property
-    def direction(self) -> str:
-        """Say which values are good."""
-        return "larger is better" if self.larger_is_better else "smaller is better"
-
-
-_SHOWN = {
-    "accuracy": ("accuracy (%)", 100.0, 2),
-    "balanced_accuracy": ("balanced accuracy (%)", 100.0, 2),
-    "f1": ("F1 (%)", 100.0, 2),
-    "log_loss": ("log-loss", 1.0, 4),
-    "brier": ("Brier score", 1.0, 4),
-    "auc": ("AUC", 1.0, 4),
-    "ece": ("calibration error", 1.0, 4),
-    "fit_seconds": ("fit time (s)", 1.0, 3),
-    "predict_seconds": ("predict time (s)", 1.0, 3),
-    "peak_memory_mb": ("peak memory (MB)", 1.0, 1),
-}
-
-MEASURES = {
-    name: Measure(name, *shown, larger_is_better=METRICS.get(name, False))
-    for name, shown in _SHOWN.items()
-}
-"""The fields of rows that can be summarized."""
 
 
 @dataclass(frozen=True)
@@ -131,6 +81,11 @@ class Summary:
         return self.counts < self.counts.max(axis=1, initial=1, keepdims=True)
 
     @cached_property
+    def whole_means(self) -> Floats:
+        """Averages where all folds are there, NaN elsewhere."""
+        return np.where(self.partial, np.nan, self.means)
+
+    @cached_property
     def complete(self) -> NDArray[np.int64]:
         """Positions of the data sets on which every method has all folds."""
         return np.flatnonzero(~self.partial.any(axis=1))
@@ -159,8 +114,7 @@ class Summary:
     @cached_property
     def best(self) -> NDArray[np.bool_]:
         """Whether a method with all folds is among the best on a data set, as shown."""
-        means = np.where(self.partial, np.nan, self.means)
-        shown = np.round(means * self.measure.scale, self.measure.digits)
+        shown = np.round(self.whole_means * self.measure.scale, self.measure.digits)
         if not self.measure.larger_is_better:
             shown = -shown
         top = np.where(np.isfinite(shown), shown, -np.inf).max(axis=1, keepdims=True)
@@ -219,21 +173,15 @@ class Summary:
 
     def position(self, method: str) -> int:
         """Return the position of a method, or say which there are."""
-        if method not in self.methods:
-            raise ParameterError(
-                f"The results hold no method {method!r} under the protocol "
-                f"{self.protocol!r}. Methods: {', '.join(self.methods)}."
-            )
-        return self.methods.index(method)
+        return _position(self.methods, method, "method", self.protocol)
+
+    def control(self, method: str | None) -> int:
+        """Return the position of a method, that of the leader if None."""
+        return self.leader if method is None else self.position(method)
 
     def row(self, dataset: str) -> int:
         """Return the position of a data set, or say which there are."""
-        if dataset not in self.datasets:
-            raise ParameterError(
-                f"The results hold no data set {dataset!r} under the protocol "
-                f"{self.protocol!r}. Data sets: {', '.join(self.datasets)}."
-            )
-        return self.datasets.index(dataset)
+        return _position(self.datasets, dataset, "data set", self.protocol)
 
 
 def summarize(
@@ -277,18 +225,9 @@ def summarize(
     (array([[0.95, 1.  ]]), array([2., 1.]))
     """
     check_metric(metric)
-    known = results.protocols
-    if protocol is None and len(known) == 1:
-        protocol = known[0]
-    if protocol not in known:
-        problem = (
-            "The results hold several protocols: name one."
-            if protocol is None and known
-            else f"The results hold no protocol {protocol!r}."
-        )
-        raise ParameterError(f"{problem} Protocols: {', '.join(known) or 'none'}.")
-    (found,) = summaries(results, [metric], [protocol], alpha=alpha, zeros=zeros)
-    return found
+    chosen = [results.resolve_protocol(protocol)]
+    (summary,) = summaries(results, [metric], chosen, alpha=alpha, zeros=zeros)
+    return summary
 
 
 def summaries(
@@ -319,7 +258,7 @@ def summaries(
         For each protocol in turn, one for each metric.
     """
     wanted = list(MEASURES) if metrics is None else list(metrics)
-    found = []
+    group = []
     for protocol in results.protocols if protocols is None else protocols:
         rows = [row for row in results.rows if row["protocol"] == protocol]
         grid = _Grid.of(rows, results)
@@ -327,7 +266,7 @@ def summaries(
             folds = grid.cube([_number(row.get(metric)) for row in rows])
             if metrics is None and not np.isfinite(folds).any():
                 continue
-            found.append(
+            group.append(
                 Summary(
                     measure=MEASURES[metric],
                     protocol=protocol,
@@ -340,76 +279,7 @@ def summaries(
                     zeros=zeros,
                 )
             )
-    return found
-
-
-@dataclass(frozen=True)
-class Leak:
-    """What preparing the whole data set beforehand adds, by data set and method."""
-
-    measure: Measure
-    protocol: str
-    """The published protocol."""
-
-    datasets: list[str]
-    methods: list[str]
-    difference: Floats
-    """Published minus honest, shape (data sets, methods); NaN where one is missing."""
-
-    averages: Floats = field(repr=False)
-    """Over methods, then over data sets: shape (data sets + 1,), the total last."""
-
-
-def leaks(group: Sequence[Summary], metric: str = "accuracy") -> list[Leak]:
-    """Compare each published protocol with the honest one, cell by cell.
-
-    Parameters
-    ----------
-    group : sequence of Summary
-        Measures under one or several protocols.
-    metric : str, default="accuracy"
-        One of ``MEASURES``.
-
-    Returns
-    -------
-    list of Leak
-        One for each protocol whose name begins with ``published`` and that shares a
-        data set and a method with the honest one.
-    """
-    found = {s.protocol: s for s in group if s.measure.name == metric}
-    honest = found.pop("honest", None)
-    if honest is None:
-        return []
-    every = [
-        _leak(published, honest)
-        for name, published in found.items()
-        if name.startswith("published")
-    ]
-    return [one for one in every if one.difference.size]
-
-
-def _leak(published: Summary, honest: Summary) -> Leak:
-    datasets = [name for name in published.datasets if name in honest.datasets]
-    methods = [name for name in published.methods if name in honest.methods]
-    cells = [
-        np.where(summary.partial, np.nan, summary.means)[
-            np.ix_(
-                np.array([summary.row(name) for name in datasets], dtype=np.int64),
-                np.array([summary.position(name) for name in methods], dtype=np.int64),
-            )
-        ]
-        for summary in (published, honest)
-    ]
-    difference = cells[0] - cells[1]
-    rows = [_mean(row) for row in difference]
-    return Leak(
-        honest.measure,
-        published.protocol,
-        datasets,
-        methods,
-        difference,
-        np.array([*rows, _mean(np.array(rows))]),
-    )
+    return group
 
 
 @dataclass(frozen=True)
@@ -426,27 +296,19 @@ class _Grid:
     @classmethod
     def of(cls, rows: list[dict[str, Any]], results: Results) -> _Grid:
         """Place the rows; of two for one fit the later counts."""
-        present = [{row[name] for row in rows} for name in ("dataset", "method")]
+        present = {row["dataset"] for row in rows}, {row["method"] for row in rows}
         datasets = [name for name in results.datasets if name in present[0]]
         methods = [name for name in results.methods if name in present[1]]
         folds = sorted({(row["repeat"], row["fold"]) for row in rows})
-        place = [{name: i for i, name in enumerate(x)} for x in (datasets, methods)]
-        slot = {name: i for i, name in enumerate(folds)}
         cells = (
-            np.array([place[0][row["dataset"]] for row in rows], dtype=np.int64),
-            np.array([place[1][row["method"]] for row in rows], dtype=np.int64),
-            np.array([slot[row["repeat"], row["fold"]] for row in rows], np.int64),
-        )
-        sizes = np.array(
-            [[_number(row.get("n_test")), _number(row.get("n_train"))] for row in rows]
-        ).reshape(-1, 2)
-        known = np.isfinite(sizes).all(axis=1)
-        tested, trained = (
-            np.bincount(cells[0][known], sizes[known, i], len(datasets)) for i in (0, 1)
+            _places(datasets, (row["dataset"] for row in rows)),
+            _places(methods, (row["method"] for row in rows)),
+            _places(folds, ((row["repeat"], row["fold"]) for row in rows)),
         )
         # Rows that do not say their sizes: ten folds are tested on one ninth.
         n_folds = max(2, len({fold for _, fold in folds}))
         ratio = np.full(len(datasets), 1.0 / (n_folds - 1))
+        tested, trained = _sizes(rows, cells[0], len(datasets))
         np.divide(tested, trained, out=ratio, where=trained > 0)
         failed = np.zeros((len(datasets), len(methods)), dtype=np.int64)
         bad = np.array([row.get("status", "ok") != "ok" for row in rows], dtype=bool)
@@ -461,18 +323,31 @@ class _Grid:
         return cube
 
 
-def check_metric(metric: str) -> None:
-    """Refuse what is not a measure, and say which there are."""
-    if metric not in MEASURES:
+def _places(known: Sequence[Any], names: Iterable[Any]) -> NDArray[np.int64]:
+    place = {name: i for i, name in enumerate(known)}
+    return np.array([place[name] for name in names], dtype=np.int64)
+
+
+def _sizes(
+    rows: list[dict[str, Any]], places: NDArray[np.int64], n_datasets: int
+) -> list[NDArray[Any]]:
+    """Add up rows tested and rows trained on by data set, where both are known."""
+    sizes = np.array(
+        [[_number(row.get(name)) for name in ("n_test", "n_train")] for row in rows]
+    ).reshape(-1, 2)
+    known = np.isfinite(sizes).all(axis=1)
+    return [np.bincount(places[known], sizes[known, i], n_datasets) for i in (0, 1)]
+
+
+def _position(known: list[str], name: str, kind: str, protocol: str) -> int:
+    """Return the position of a name, or say which there are."""
+    if name not in known:
         raise ParameterError(
-            f"There is no metric {metric!r}. Metrics: {', '.join(MEASURES)}."
+            f"The results hold no {kind} {name!r} under the protocol {protocol!r}. "
+            f"{kind.capitalize()}s: {', '.join(known)}."
         )
+    return known.index(name)
 
 
 def _number(value: Any) -> float:
     return np.nan if value is None or value == "" else float(value)
-
-
-def _mean(values: Floats) -> float:
-    known = values[np.isfinite(values)]
-    return float(known.mean()) if len(known) else np.nan

@@ -1,52 +1,53 @@
-"""A comparison as text for terminals, Markdown, LaTeX and CSV."""
+"""A comparison as Markdown, LaTeX and CSV."""
 
 from __future__ import annotations
 
 import csv
 import io
 import os
-import shutil
-import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
-from typing import IO
 
+from steelyard._common.text import markdown_table
 from steelyard.exceptions import ParameterError
-from steelyard.experiments.report.html import results_to_html
-from steelyard.experiments.report.summary import Summary, check_metric, leaks, summaries
+from steelyard.experiments.report.leaks import leaks
+from steelyard.experiments.report.measures import check_metric
+from steelyard.experiments.report.significance import (
+    control_table,
+    friedman_sentence,
+    wilcoxon_table,
+    win_tie_loss_table,
+)
+from steelyard.experiments.report.summary import Summary, summaries
 from steelyard.experiments.report.tables import (
     Cell,
     Table,
-    control_table,
     dataset_table,
     failure_table,
-    friedman_sentence,
     leak_table,
     method_table,
-    wilcoxon_table,
-    win_tie_loss_table,
 )
 from steelyard.experiments.results import Results
 
 __all__ = [
-    "print_results",
+    "report_parts",
     "results_to_csv",
-    "results_to_html",
     "results_to_latex",
     "results_to_markdown",
+    "table_to_markdown",
 ]
 
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"$<$",
-    ">": r"$>$",
-    "±": r"$\pm$",
-    **{character: f"\\{character}" for character in "&%$#_{}"},
-}
+_LATEX = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "<": r"$<$",
+        ">": r"$>$",
+        "±": r"$\pm$",
+        **{character: f"\\{character}" for character in "&%$#_{}"},
+    }
+)
 
 
 def results_to_markdown(
@@ -100,10 +101,8 @@ def results_to_markdown(
     <BLANKLINE>
     """
     parts = [
-        f"## {part.title}\n\n{table_to_markdown(part)}"
-        if isinstance(part, Table)
-        else part
-        for part in _parts(results, metric, control, alpha, zeros)
+        part if isinstance(part, str) else table_to_markdown(part, "##")
+        for part in report_parts(results, metric, control, alpha, zeros)
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -129,8 +128,8 @@ def results_to_latex(
         One ``table`` after the other; notes are part of captions.
     """
     parts = [
-        _latex(part) if isinstance(part, Table) else f"{_escape_latex(part)}\n"
-        for part in _parts(results, metric, control, alpha, zeros)
+        f"{part.translate(_LATEX)}\n" if isinstance(part, str) else _latex(part)
+        for part in report_parts(results, metric, control, alpha, zeros)
     ]
     return "\n".join(parts)
 
@@ -168,51 +167,7 @@ def results_to_csv(results: Results, path: str | os.PathLike[str] | None = None)
     return text.getvalue()
 
 
-def print_results(
-    results: Results,
-    metric: str = "accuracy",
-    *,
-    control: str | None = None,
-    alpha: float = 0.05,
-    file: IO[str] | None = None,
-    width: int | None = None,
-) -> None:
-    """Show a comparison in the terminal, in colour where ``rich`` is installed.
-
-    Parameters
-    ----------
-    results : Results
-        What a comparison found.
-    metric : str, default="accuracy"
-        The measure that is ranked and tested.
-    control : str, default=None
-        The method that others are tested against; that of best rank if None.
-    alpha : float, default=0.05
-        Level of all tests.
-    file : text file, default=None
-        Where to write; standard output if None.
-    width : int, default=None
-        Characters of a line; those of the terminal if None. Tables with a column for
-        each method are left out where they are wider.
-    """
-    stream = sys.stdout if file is None else file
-    width = width or shutil.get_terminal_size((100, 24)).columns
-    left_out = 0
-    for part in _parts(results, metric, control, alpha, "split", pairs=False):
-        if isinstance(part, str):
-            stream.write(f"{part}\n\n")
-        elif part.n_texts == 1 and _width(part) > width:
-            left_out += 1
-        else:
-            _write_table(_narrowed(part, width), stream, width)
-    if left_out:
-        stream.write(
-            f"Tables left out, being wider than {width} characters: {left_out}; widen "
-            "the window, or write a page with results_to_html.\n"
-        )
-
-
-def _parts(
+def report_parts(
     results: Results,
     metric: str,
     control: str | None,
@@ -220,7 +175,10 @@ def _parts(
     zeros: str,
     pairs: bool = True,
 ) -> Iterator[Table | str]:
-    """Yield tables and sentences in the order of a report."""
+    """Yield tables and sentences in the order of a report.
+
+    Without ``pairs`` the tables of all pairs of methods are left out.
+    """
     if not results.rows:
         yield "There are no results."
         return
@@ -252,34 +210,28 @@ def _parts(
         yield failure_table(results)
 
 
-def table_to_markdown(table: Table) -> str:
-    """Write one table as Markdown, with its notes."""
-    from steelyard.experiments.papers.report import markdown_table
+def table_to_markdown(table: Table, level: str) -> str:
+    """Write one table as Markdown: a heading of some level, cells, notes."""
 
-    def line(cells: Sequence[Cell]) -> list[str]:
-        texts = [cell.text.replace("|", "\\|") for cell in cells]
-        return [
-            f"**{text}**" if cell.best and text else text
-            for cell, text in zip(cells, texts, strict=True)
-        ]
+    def text(cell: Cell) -> str:
+        escaped = cell.text.replace("|", "\\|")
+        return f"**{escaped}**" if cell.best and escaped else escaped
 
     header = [name.replace("|", "\\|") for name in table.header]
-    body = markdown_table(header, [line(row) for row in [*table.rows, *table.foot]])
-    return "\n\n".join([body, *table.notes])
+    body = markdown_table(header, [[*map(text, line)] for line in table.lines])
+    return "\n\n".join([f"{level} {table.title}", body, *table.notes])
 
 
 def _latex(table: Table) -> str:
+    def text(cell: Cell) -> str:
+        escaped = cell.text.translate(_LATEX)
+        return rf"\textbf{{{escaped}}}" if cell.best and escaped else escaped
+
     def line(cells: Sequence[Cell]) -> str:
-        texts = [
-            rf"\textbf{{{_escape_latex(cell.text)}}}"
-            if cell.best and cell.text
-            else _escape_latex(cell.text)
-            for cell in cells
-        ]
-        return f"{' & '.join(texts)} \\\\"
+        return f"{' & '.join(map(text, cells))} \\\\"
 
     columns = "l" * table.n_texts + "r" * (len(table.header) - table.n_texts)
-    caption = _escape_latex(" ".join([f"{table.title}.", *table.notes]))
+    caption = " ".join([f"{table.title}.", *table.notes]).translate(_LATEX)
     foot = [r"\midrule", *map(line, table.foot)] if table.foot else []
     lines = [
         r"\begin{table}",
@@ -298,10 +250,6 @@ def _latex(table: Table) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _escape_latex(text: str) -> str:
-    return "".join(_LATEX.get(character, character) for character in text)
-
-
 def _csv_lines(ours: dict[str, Summary], names: Sequence[str]) -> Iterator[list[str]]:
     first = next(iter(ours.values()))
     for i, dataset in enumerate(first.datasets):
@@ -317,79 +265,3 @@ def _csv_lines(ours: dict[str, Summary], names: Sequence[str]) -> Iterator[list[
                     value = float("nan") if values is None else float(values[i, j])
                     line.append("" if value != value else repr(value))
             yield line
-
-
-def _columns(table: Table) -> list[int]:
-    lines = [
-        table.header,
-        *([cell.text for cell in row] for row in [*table.rows, *table.foot]),
-    ]
-    return [max(map(len, column)) for column in zip(*lines, strict=True)]
-
-
-def _width(table: Table) -> int:
-    return sum(_columns(table)) + 3 * len(table.header)
-
-
-def _narrowed(table: Table, width: int) -> Table:
-    """Leave out measures at the right of the table of methods until it fits."""
-    essential = table.header.index("w/t/l") + 2 if "w/t/l" in table.header else 99
-    while _width(table) > width and len(table.header) > essential + 1:
-        drop = len(table.header) - 1 - (table.header[-1] == "failed")
-        table = replace(
-            table,
-            header=[*table.header[:drop], *table.header[drop + 1 :]],
-            rows=[[*row[:drop], *row[drop + 1 :]] for row in table.rows],
-        )
-    return table
-
-
-def _write_table(table: Table, stream: IO[str], width: int) -> None:
-    if find_spec("rich") is not None:
-        _write_rich(table, stream, width)
-    else:
-        _write_plain(table, stream)
-    stream.write("".join(f"{note}\n" for note in table.notes) + "\n")
-
-
-def _write_rich(table: Table, stream: IO[str], width: int) -> None:
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table as RichTable
-    from rich.text import Text
-
-    drawn = RichTable(
-        title=Text(table.title),
-        title_justify="left",
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-    )
-    for i, name in enumerate(table.header):
-        drawn.add_column(
-            Text(name),
-            justify="left" if i < table.n_texts else "right",
-            overflow="fold",
-        )
-    for row in table.rows:
-        drawn.add_row(*(Text(c.text, "bold green" if c.best else "") for c in row))
-    if table.foot:
-        drawn.add_section()
-    for row in table.foot:
-        drawn.add_row(*(Text(c.text, "bold" if c.best else "dim") for c in row))
-    Console(file=stream, width=width).print(drawn)
-
-
-def _write_plain(table: Table, stream: IO[str]) -> None:
-    widths = _columns(table)
-
-    def line(texts: Sequence[str]) -> str:
-        cells = [
-            text.ljust(size) if i < table.n_texts else text.rjust(size)
-            for i, (text, size) in enumerate(zip(texts, widths, strict=True))
-        ]
-        return "  ".join(cells).rstrip() + "\n"
-
-    stream.write(f"{table.title}\n{line(table.header)}")
-    stream.write("  ".join("-" * size for size in widths) + "\n")
-    for row in [*table.rows, *table.foot]:
-        stream.write(line([cell.text for cell in row]))

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steelyard.exceptions import ParameterError
-from steelyard.experiments.statistics.ranks import (
+from steelyard.experiments.statistics.scores import (
     Floats,
     check_control,
     check_scores,
@@ -82,8 +82,8 @@ def bayesian_signed_rank(
     (True, True)
     """
     d = differences_of(first, second)
-    (found,) = _compare(d[:, None], rope, prior, n_samples, random_state)
-    return found
+    (test,) = _compare(d[:, None], rope, prior, n_samples, random_state)
+    return test
 
 
 def bayesian_against(
@@ -120,7 +120,7 @@ def bayesian_against(
     >>> bayesian_against(scores, 1)[0].second > 0.9
     True
     """
-    values = check_scores(scores) * (1.0 if larger_is_better else -1.0)
+    values = check_scores(scores, larger_is_better)
     check_control(control, values.shape[1])
     pairs = [differences_of(values[:, control], other) for other in values.T]
     return _compare(np.column_stack(pairs), rope, prior, n_samples, random_state)

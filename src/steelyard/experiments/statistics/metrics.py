@@ -1,4 +1,7 @@
-"""How good predictions are: metrics of a matrix of probabilities and true classes."""
+"""How good predictions are: metrics of a matrix of probabilities and true classes.
+
+Those of scikit-learn, where test parts that lack a class do not stop them.
+"""
 
 from __future__ import annotations
 
@@ -6,23 +9,22 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
+from sklearn.metrics import accuracy_score, f1_score, recall_score, roc_auc_score
+
+from steelyard.experiments.results import METRICS
 
 __all__ = [
-    "accuracy",
     "auc",
-    "balanced_accuracy",
     "brier_score",
     "calibration_error",
     "log_loss",
-    "macro_f1",
     "score_predictions",
 ]
 
 CALIBRATION_BINS = 15
 
 # scikit-learn's bound: a probability of zero costs 36, not infinity.
-_SMALLEST = float(np.finfo(np.float64).eps)
+_SMALLEST_PROBABILITY = float(np.finfo(np.float64).eps)
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -59,63 +61,44 @@ def score_predictions(
     Examples
     --------
     >>> proba = np.array([[0.9, 0.1], [0.4, 0.6], [0.7, 0.3]])
-    >>> found = score_predictions(
+    >>> metrics = score_predictions(
     ...     np.array([0, 1, 1]), proba.argmax(axis=1), proba, np.array([True, True])
     ... )
-    >>> round(found["accuracy"], 3), round(found["brier"], 3), found["auc"]
+    >>> round(metrics["accuracy"], 3), round(metrics["brier"], 3), metrics["auc"]
     (0.667, 0.44, 1.0)
     """
     known = seen[true]
-    found: dict[str, float] = {
-        "accuracy": accuracy(true, predicted),
-        "balanced_accuracy": balanced_accuracy(true, predicted),
-        "f1": macro_f1(true, predicted),
+    metrics: dict[str, Any] = {
+        "accuracy": accuracy_score(true, predicted),
+        # Balanced accuracy, whose function warns of classes that no row has.
+        "balanced_accuracy": recall_score(
+            true, predicted, labels=np.unique(true), average="macro"
+        ),
+        "f1": f1_score(true, predicted, average="macro"),
     }
     ranked = scores if probabilities is None else probabilities
     if ranked is not None:
-        found["auc"] = auc(true, ranked)
+        metrics["auc"] = auc(true, ranked)
     if probabilities is not None:
-        found["log_loss"] = log_loss(true[known], probabilities[known])
-        found["brier"] = brier_score(true, probabilities)
-        found["ece"] = calibration_error(true, predicted, probabilities)
-    fields = ("accuracy", "balanced_accuracy", "f1", "log_loss", "brier", "auc", "ece")
-    row: dict[str, Any] = {name: _or_none(found.get(name)) for name in fields}
-    row["n_unseen_class"] = int((~known).sum())
-    return row
-
-
-def accuracy(true: Ints, predicted: Ints) -> float:
-    """Return the share of rows whose class is predicted."""
-    return float(np.mean(true == predicted))
-
-
-def balanced_accuracy(true: Ints, predicted: Ints) -> float:
-    """Return the recall of each class that occurs, averaged."""
-    totals = np.bincount(true)
-    right = np.bincount(true[true == predicted], minlength=len(totals))
-    present = totals > 0
-    return float(np.mean(right[present] / totals[present]))
-
-
-def macro_f1(true: Ints, predicted: Ints) -> float:
-    """Return F1 averaged over the classes that occur or are predicted."""
-    n_classes = int(max(true.max(), predicted.max())) + 1
-    actual = np.bincount(true, minlength=n_classes)
-    claimed = np.bincount(predicted, minlength=n_classes)
-    right = np.bincount(true[true == predicted], minlength=n_classes)
-    used = actual + claimed > 0
-    return float(np.mean(2.0 * right[used] / (actual + claimed)[used]))
+        metrics["log_loss"] = log_loss(true[known], probabilities[known])
+        metrics["brier"] = brier_score(true, probabilities)
+        metrics["ece"] = calibration_error(true, predicted, probabilities)
+    values = {name: float(metrics.get(name, np.nan)) for name in METRICS}
+    row = {name: None if np.isnan(value) else value for name, value in values.items()}
+    return {**row, "n_unseen_class": int((~known).sum())}
 
 
 def log_loss(true: Ints, probabilities: Floats) -> float:
     """Return the mean of minus the log-probability of the true class.
 
-    Probabilities below 2.2e-16 count as that, as in scikit-learn. NaN without rows.
+    Probabilities below 2.2e-16 count as that, as in scikit-learn; its function refuses
+    a test part without rows, and probabilities that rounding puts above 1. NaN without
+    rows.
     """
     if not len(true):
         return float("nan")
-    own = probabilities[np.arange(len(true)), true]
-    return float(-np.log(np.maximum(own, _SMALLEST)).mean())
+    chosen = probabilities[np.arange(len(true)), true]
+    return float(-np.log(np.maximum(chosen, _SMALLEST_PROBABILITY)).mean())
 
 
 def brier_score(true: Ints, probabilities: Floats) -> float:
@@ -125,28 +108,22 @@ def brier_score(true: Ints, probabilities: Floats) -> float:
 
     From 0 to 2, also with two classes.
     """
-    own = probabilities[np.arange(len(true)), true]
+    chosen = probabilities[np.arange(len(true)), true]
     # (p - 1)^2 differs from p^2 by 1 - 2p.
-    return float(np.mean((probabilities**2).sum(axis=1) + 1.0 - 2.0 * own))
+    return float(np.mean((probabilities**2).sum(axis=1) + 1.0 - 2.0 * chosen))
 
 
 def auc(true: Ints, scores: Floats) -> float:
     """Return the area under the ROC curve, each class against the rest.
 
-    Areas are weighted by the rows of each class. NaN where all rows are of one class.
+    Areas are weighted by the rows of each class; classes without rows are left out,
+    which scikit-learn refuses to do. NaN where all rows are of one class.
     """
-    totals = np.bincount(true, minlength=scores.shape[1])
-    n_rows = len(true)
-    present = np.flatnonzero(totals)
+    present = np.unique(true)
     if len(present) < 2:
         return float("nan")
-    ranks = rankdata(scores[:, present], axis=0)
-    own = np.zeros(len(present))
-    place = np.searchsorted(present, true)
-    np.add.at(own, place, ranks[np.arange(n_rows), place])
-    n_own = totals[present].astype(np.float64)
-    areas = (own - n_own * (n_own + 1) / 2) / (n_own * (n_rows - n_own))
-    return float(np.average(areas, weights=n_own))
+    members = true[:, None] == present
+    return float(roc_auc_score(members, scores[:, present], average="weighted"))
 
 
 def calibration_error(
@@ -167,7 +144,3 @@ def calibration_error(
     ends = np.linspace(0, len(true), min(bins, len(true)) + 1).astype(int)
     sums = np.add.reduceat(gap, ends[:-1])
     return float(np.abs(sums).sum() / len(true))
-
-
-def _or_none(value: float | None) -> float | None:
-    return None if value is None or np.isnan(value) else value

@@ -10,6 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from steelyard.exceptions import ParameterError
+from steelyard.experiments.statistics.scores import (
+    Floats,
+    check_alpha,
+    check_control,
+    check_scores,
+    rank,
+    tidy,
+)
 
 __all__ = [
     "Friedman",
@@ -20,8 +28,6 @@ __all__ = [
     "friedman",
     "holm",
 ]
-
-Floats = NDArray[np.float64]
 
 
 def average_ranks(scores: ArrayLike, *, larger_is_better: bool = True) -> Floats:
@@ -44,7 +50,7 @@ def average_ranks(scores: ArrayLike, *, larger_is_better: bool = True) -> Floats
     >>> average_ranks([[0.9, 0.8, 0.8], [0.7, 0.6, 0.5]])
     array([1.  , 2.25, 2.75])
     """
-    return _dataset_ranks(check_scores(scores), larger_is_better).mean(axis=0)
+    return _dataset_ranks(check_scores(scores, larger_is_better)).mean(axis=0)
 
 
 @dataclass(frozen=True)
@@ -103,14 +109,14 @@ def friedman(
     """
     from scipy.stats import chi2, f
 
-    values = check_scores(scores)
+    values = check_scores(scores, larger_is_better)
     n, k = values.shape
     if n < 2 or k < 2:
         raise ParameterError(
             "Friedman's test needs two data sets and two methods at least. "
             f"Got {n} and {k}."
         )
-    by_dataset = _dataset_ranks(values, larger_is_better)
+    by_dataset = _dataset_ranks(values)
     ranks = by_dataset.mean(axis=0)
     spread = float(((ranks - (k + 1) / 2) ** 2).sum())
     statistic = 12.0 * n / (k * (k + 1)) * spread
@@ -235,7 +241,7 @@ def compare_ranks(
     >>> compare_ranks(scores, control=0).adjusted.round(3)
     array([0.289, 0.068])
     """
-    values = check_scores(scores)
+    values = check_scores(scores, larger_is_better)
     n, k = values.shape
     if k < 2:
         raise ParameterError(f"Ranks of two methods at least are needed. Got {k}.")
@@ -247,7 +253,7 @@ def compare_ranks(
         pairs = np.column_stack([np.full(k - 1, control), others])
     from scipy.special import ndtr
 
-    ranks = _dataset_ranks(values, larger_is_better).mean(axis=0)
+    ranks = _dataset_ranks(values).mean(axis=0)
     z = (ranks[pairs[:, 0]] - ranks[pairs[:, 1]]) / _rank_error(k, n)
     p_values = 2.0 * ndtr(-np.abs(z))
     if correction == "holm":
@@ -296,24 +302,8 @@ def holm(p_values: ArrayLike) -> Floats:
     return adjusted
 
 
-def tidy(values: Floats) -> Floats:
-    """Round to twelve digits of the largest value."""
-    known = np.abs(values[np.isfinite(values)])
-    largest = float(known.max()) if known.size else 0.0
-    if largest == 0.0:
-        return values
-    return np.round(values, 12 - int(np.ceil(np.log10(largest))))
-
-
-def rank(values: Floats, axis: int | None = None) -> Floats:
-    from scipy.stats import rankdata
-
-    return np.asarray(rankdata(values, axis=axis), dtype=np.float64)
-
-
-def _dataset_ranks(scores: Floats, larger_is_better: bool) -> Floats:
-    values = tidy(scores)
-    return rank(-values if larger_is_better else values, axis=1)
+def _dataset_ranks(scores: Floats) -> Floats:
+    return rank(-tidy(scores), axis=1)
 
 
 def _rank_error(n_methods: int, n_datasets: int) -> float:
@@ -325,50 +315,3 @@ def _nemenyi_quantile(n_methods: int, alpha: float) -> float:
     from scipy.stats import studentized_range
 
     return float(studentized_range.ppf(1 - alpha, n_methods, np.inf) / np.sqrt(2.0))
-
-
-def check_scores(scores: ArrayLike) -> Floats:
-    values = np.asarray(scores, dtype=np.float64)
-    if values.ndim != 2 or 0 in values.shape:
-        raise ParameterError(
-            "Scores must have a row for each data set and a column for each method. "
-            f"Got an array of shape {values.shape}."
-        )
-    check_finite(values)
-    return values
-
-
-def check_finite(values: Floats) -> None:
-    if not np.all(np.isfinite(values)):
-        raise ParameterError(
-            "Scores hold NaN or infinity. Leave out data sets on which a method has "
-            "no score."
-        )
-
-
-def check_alpha(alpha: float) -> None:
-    if not 0 < alpha < 1:
-        raise ParameterError(f"alpha must lie between 0 and 1. Got {alpha}.")
-
-
-def differences_of(first: ArrayLike, second: ArrayLike | None) -> Floats:
-    a = np.asarray(first, dtype=np.float64)
-    b = np.zeros_like(a) if second is None else np.asarray(second, dtype=np.float64)
-    if a.ndim != 1 or a.shape != b.shape or len(a) == 0:
-        raise ParameterError(
-            "Both methods need one score for each data set. "
-            f"Got arrays of shapes {a.shape} and {b.shape}."
-        )
-    check_finite(a - b)
-    # Rounded as scores are, or 0.9 - 0.8 would not tie with 0.4 - 0.3.
-    largest = max(np.abs(a).max(), np.abs(b).max())
-    return tidy(np.append(a - b, largest))[:-1]
-
-
-def check_control(control: int, n_methods: int) -> None:
-    """Refuse a control that is no column of the scores."""
-    if not 0 <= control < n_methods:
-        raise ParameterError(
-            "control must be the column of a method, from 0 to "
-            f"{n_methods - 1}. Got {control}."
-        )

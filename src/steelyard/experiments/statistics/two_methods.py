@@ -1,8 +1,4 @@
-"""Tests for comparing classifiers: on one data set, over several, two or many.
-
-Scores come as one row per data set and one column per method. Equal is meant up to
-twelve digits: means of folds that are equal on paper may differ in the last bit.
-"""
+"""Tests of two methods: corrected t on one data set, Wilcoxon over several."""
 
 from __future__ import annotations
 
@@ -13,43 +9,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from steelyard.exceptions import ParameterError
-from steelyard.experiments.statistics.bayesian import (
-    BayesianSignedRank,
-    bayesian_against,
-    bayesian_signed_rank,
-)
-from steelyard.experiments.statistics.ranks import (
+from steelyard.experiments.statistics.ranks import holm
+from steelyard.experiments.statistics.scores import (
     Floats,
-    Friedman,
-    RankComparison,
-    average_ranks,
     check_alpha,
     check_scores,
-    compare_ranks,
-    critical_difference,
     differences_of,
-    friedman,
-    holm,
     rank,
     tidy,
 )
 
 __all__ = [
-    "BayesianSignedRank",
-    "Friedman",
     "PairedTTest",
-    "RankComparison",
     "WilcoxonMatrix",
     "WilcoxonTest",
     "WinTieLoss",
-    "average_ranks",
-    "bayesian_against",
-    "bayesian_signed_rank",
-    "compare_ranks",
     "corrected_t_test",
-    "critical_difference",
-    "friedman",
-    "holm",
     "wilcoxon_matrix",
     "wilcoxon_signed_rank",
     "win_tie_loss",
@@ -57,7 +32,7 @@ __all__ = [
 
 Zeros = Literal["split", "drop"]
 ZEROS = ("split", "drop")
-EXACT_UP_TO = 25
+MAX_EXACT = 25
 """Largest number of differences for which Wilcoxon's test counts sign patterns."""
 
 
@@ -79,7 +54,7 @@ def corrected_t_test(differences: ArrayLike, ratio: ArrayLike) -> PairedTTest:
     .. math:: t = \bar d \Big/ \sqrt{(1/J + n_{test}/n_{train}) \, s^2}
 
     with J - 1 degrees of freedom, two-tailed. Training sets of folds overlap, so that
-    the variance of the usual test is too small; the ratio of sizes mends that. Where
+    the variance of the usual test is too small; the ratio of sizes corrects that. Where
     s = 0, p is 1 if all differences are 0 and 0 otherwise, as in Weka.
 
     Parameters
@@ -122,10 +97,9 @@ def corrected_t_test(differences: ArrayLike, ratio: ArrayLike) -> PairedTTest:
         mean = np.where(known, values, 0.0).sum(axis=-1) / n
         residuals = np.where(known, values - mean[..., None], 0.0)
         # Equal differences leave rounding errors of their mean behind.
-        equal = np.where(known, values, -np.inf).max(axis=-1) == np.where(
-            known, values, np.inf
-        ).min(axis=-1)
-        mean = np.where(equal, np.where(known, values, -np.inf).max(axis=-1), mean)
+        largest = np.where(known, values, -np.inf).max(axis=-1)
+        equal = largest == np.where(known, values, np.inf).min(axis=-1)
+        mean = np.where(equal, largest, mean)
         variance = np.where(equal, 0.0, (residuals**2).sum(axis=-1) / (n - 1))
         statistic = mean / np.sqrt((1.0 / n + ratios) * variance)
         statistic = np.where(equal & (mean == 0), 0.0, statistic)
@@ -156,6 +130,10 @@ class WinTieLoss:
     def losses(self) -> NDArray[np.int64]:
         """Shape (k, k): significantly worse."""
         return self.wins.T
+
+    def lead(self, row: int, column: int) -> int:
+        """Return wins less losses of the row."""
+        return int(self.wins[row, column] - self.wins[column, row])
 
     def text(self, row: int, column: int) -> str:
         """Return a cell such as ``"3/10/1"``: wins, ties and losses of the row."""
@@ -301,7 +279,7 @@ def wilcoxon_signed_rank(
     plus = float(ranks @ (np.sign(d) + 1) / 2)
     smaller = min(plus, total - plus)
     if exact is None:
-        exact = len(d) <= EXACT_UP_TO
+        exact = len(d) <= MAX_EXACT
     p_value = _exact_p(ranks, smaller) if exact else _normal_p(ranks, smaller)
     return WilcoxonTest(plus, total - plus, p_value, len(d), n_zeros, exact)
 
@@ -343,11 +321,11 @@ def wilcoxon_matrix(
 
     Examples
     --------
-    >>> found = wilcoxon_matrix([[3, 2, 1], [6, 5, 3], [9, 7, 5]])
-    >>> found.r_plus[0, 2], found.p_values[0, 2]
+    >>> tests = wilcoxon_matrix([[3, 2, 1], [6, 5, 3], [9, 7, 5]])
+    >>> tests.r_plus[0, 2], tests.p_values[0, 2]
     (np.float64(6.0), np.float64(0.25))
     """
-    values = check_scores(scores) * (1.0 if larger_is_better else -1.0)
+    values = check_scores(scores, larger_is_better)
     k = values.shape[1]
     r_plus, p_values, adjusted = np.zeros((k, k)), np.ones((k, k)), np.ones((k, k))
     upper = np.triu_indices(k, 1)

@@ -1,0 +1,151 @@
+"""Average ranks of methods and the critical difference."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from steelyard.displays._base import Display
+from steelyard.displays._style import LINES
+from steelyard.exceptions import ParameterError
+from steelyard.experiments.report.plots import RankLayout
+from steelyard.experiments.report.summary import summarize
+from steelyard.experiments.results import Results
+
+__all__ = ["CriticalDifferenceDisplay"]
+
+
+class CriticalDifferenceDisplay(Display):
+    """Average ranks on an axis, with bars over methods that do not differ.
+
+    Use `from_results` to make one.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Methods.
+    ranks : array-like of shape (n_methods,)
+        Average ranks, 1 for the best.
+    critical_difference : float
+        From which difference of ranks on methods differ.
+
+    Attributes
+    ----------
+    layout : RankLayout
+        Methods by rank, and bars.
+    ax_, figure_
+        Where it was drawn.
+
+    References
+    ----------
+    J. Demsar (2006), Statistical comparisons of classifiers over multiple data sets,
+    JMLR 7, 1-30.
+
+    Examples
+    --------
+    >>> ranks = [1.4, 1.9, 2.7]
+    >>> display = CriticalDifferenceDisplay(["RNB", "CAWNB", "NB"], ranks, 1.0)
+    >>> display.layout.groups
+    [(1.4, 1.9, 0), (1.9, 2.7, 1)]
+    """
+
+    def __init__(
+        self, names: list[str], ranks: ArrayLike, critical_difference: float
+    ) -> None:
+        values = np.asarray(ranks, dtype=np.float64)
+        if len(names) < 2 or values.shape != (len(names),):
+            raise ParameterError(
+                "A critical difference diagram needs two methods at least, and a rank "
+                f"for each. Got {len(names)} names and ranks of shape {values.shape}."
+            )
+        self.layout = RankLayout.of(names, values, critical_difference)
+
+    @classmethod
+    def from_results(
+        cls,
+        results: Results,
+        metric: str = "accuracy",
+        *,
+        protocol: str | None = None,
+        alpha: float = 0.05,
+        ax: Any = None,
+    ) -> CriticalDifferenceDisplay:
+        """Rank the methods over data sets and draw.
+
+        Parameters
+        ----------
+        results : Results
+            What a comparison found.
+        metric : str, default="accuracy"
+            What to rank by.
+        protocol : str, default=None
+            May be left out where the results hold only one.
+        alpha : float, default=0.05
+            Level of Nemenyi's test.
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure if None.
+
+        Returns
+        -------
+        CriticalDifferenceDisplay
+            Drawn.
+        """
+        summary = summarize(results, metric, protocol, alpha=alpha)
+        if not summary.testable:
+            raise ParameterError(
+                "A critical difference diagram needs two methods and two data sets on "
+                f"which both have all folds. Got {len(summary.methods)} methods and "
+                f"{len(summary.complete)} such data sets."
+            )
+        display = cls(summary.methods, summary.ranks, summary.critical_difference)
+        return display.plot(ax=ax)
+
+    def _draw(self, ax: Any) -> None:
+        layout = self.layout
+        depth = 0.32 * layout.n_bars + 1.2 + max(layout.lines)
+        ax = self._axes(ax, 9.0, 0.9 + 0.24 * depth)
+        margin = 0.03 * (layout.high - layout.low)
+        self._draw_axis(ax, margin)
+        for start, end, line in layout.groups:
+            y = -0.5 - 0.32 * line
+            style = {"color": LINES[0], "lw": 3.5, "solid_capstyle": "round"}
+            ax.plot([start, end], [y, y], **style)
+        self._draw_names(ax, margin)
+        # Labels take up to a third of the width on either side.
+        longest = max(len(layout.label(i)) for i in range(len(layout.names))) + 6
+        side = margin + (layout.high - layout.low) * min(1.0, 0.022 * longest)
+        ax.set_xlim(layout.low - side, layout.high + side)
+        ax.set_ylim(-depth - 0.8, 2.6)
+        ax.set_axis_off()
+
+    def _draw_axis(self, ax: Any, margin: float) -> None:
+        """Draw the axis with its ranks, and the critical difference above it."""
+        low, high = self.layout.low, self.layout.high
+        ax.plot([low, high], [0, 0], color="black", lw=1)
+        for rank in self.layout.ticks:
+            ax.plot([rank, rank], [0, 0.25], color="black", lw=1)
+            ax.text(rank, 0.4, str(rank), ha="center", va="bottom")
+        end = low + self.layout.span
+        ax.plot([low, end], [2.0, 2.0], color="black", lw=1.5)
+        for place in (low, end):
+            ax.plot([place, place], [1.8, 2.2], color="black", lw=1.5)
+        ax.text(end + margin / 2, 2.0, self.layout.caption, va="center")
+
+    def _draw_names(self, ax: Any, margin: float) -> None:
+        """Draw a line from each rank to the name of its method."""
+        layout = self.layout
+        for i, rank in enumerate(layout.ranks):
+            y = -0.32 * layout.n_bars - 1.0 - layout.lines[i]
+            left = i < layout.n_left
+            end = layout.low - margin if left else layout.high + margin
+            ax.plot([rank, rank, end], [0, y, y], color="black", lw=0.8)
+            ax.text(
+                end + (-margin / 3 if left else margin / 3),
+                y,
+                f"{layout.label(i)}  {rank:.2f}",
+                ha="right" if left else "left",
+                va="center",
+                parse_math=False,
+            )

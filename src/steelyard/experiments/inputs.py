@@ -1,0 +1,189 @@
+"""What a comparison takes: methods and data sets, in every form they may have."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+
+from steelyard.classifiers.registry import _plain, method, methods
+from steelyard.exceptions import ParameterError, TableError
+from steelyard.experiments.baselines import BASELINES, baseline
+from steelyard.experiments.data.sets import DataSet, expand_names, load_dataset
+
+__all__ = ["check_folds", "resolve_datasets", "resolve_methods"]
+
+_MAX_SHOWN_CLASSES = 5
+
+
+def resolve_methods(methods: Any) -> dict[str, Any]:
+    """Return unfitted classifiers by name.
+
+    Parameters
+    ----------
+    methods : str, classifier, pair, mapping, or a list of these
+        See ``compare``.
+
+    Returns
+    -------
+    dict of str to classifier
+        In the order given.
+
+    Examples
+    --------
+    >>> resolve_methods(["nb", ("free", method("RNB", bounds=None)), "SVM"]).keys()
+    dict_keys(['NB', 'free', 'SVM'])
+    """
+    classifiers: dict[str, Any] = {}
+    for name, classifier in _pairs(methods):
+        if name in classifiers:
+            raise ParameterError(
+                f"Two methods are named {name!r}. Give each a name of its own, as in "
+                "('my name', classifier)."
+            )
+        classifiers[name] = classifier
+    if not classifiers:
+        raise ParameterError("No method is given. Name at least one, such as 'NB'.")
+    return classifiers
+
+
+def resolve_datasets(
+    datasets: Any, folder: str | PathLike[str] | None, target: str | None
+) -> dict[str, DataSet]:
+    """Read data sets, and refuse those that cannot be learned from.
+
+    Parameters
+    ----------
+    datasets : str, path, DataSet, triple, or a list of these
+        See ``compare``.
+    folder : str or path, or None
+        Folder of data sets.
+    target : str or None
+        Column to predict in data sets that are files.
+
+    Returns
+    -------
+    dict of str to DataSet
+        In the order given.
+    """
+    single = isinstance(datasets, (str, PathLike, DataSet)) or _is_triple(datasets)
+    by_name: dict[str, DataSet] = {}
+    for entry in expand_names([datasets] if single else datasets, folder):
+        data = _load(entry, folder, target)
+        data.check()
+        if data.name in by_name:
+            raise ParameterError(
+                f"Two data sets are named {data.name!r}. Rename one: "
+                "dataclasses.replace(data, name=...)."
+            )
+        by_name[data.name] = data
+    if not by_name:
+        raise ParameterError("No data set is given. Name at least one, such as 'iris'.")
+    return by_name
+
+
+def check_folds(data: Mapping[str, DataSet], folds: int) -> None:
+    """Refuse data sets with fewer rows than folds, and warn of small classes."""
+    for name, entry in data.items():
+        if len(entry) < folds:
+            raise TableError(
+                f"The data set {name!r} has {len(entry)} rows, fewer than {folds} "
+                "folds. Lower `folds`."
+            )
+        classes, counts = np.unique(entry.target, return_counts=True)
+        small = [str(label) for label in classes[counts < folds]]
+        if small:
+            word = "class" if len(small) == 1 else "classes"
+            more = ", …" if len(small) > _MAX_SHOWN_CLASSES else ""
+            warnings.warn(
+                f"The data set {name!r} has {len(small)} {word} of fewer than {folds} "
+                f"rows ({', '.join(small[:_MAX_SHOWN_CLASSES])}{more}): some folds "
+                "lack them. The run goes on.",
+                UserWarning,
+                stacklevel=3,
+            )
+
+
+# ------------------------------------------------------------------------------ methods
+
+
+def _pairs(chosen: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(chosen, Mapping):
+        chosen = list(chosen.items())
+    elif _is_pair(chosen) or not isinstance(chosen, (list, tuple)):
+        chosen = [chosen]
+    for entry in chosen:
+        if isinstance(entry, str):
+            names = [m.acronym for m in methods()] if entry == "all" else [entry]
+            yield from map(_by_name, names)
+            continue
+        name, classifier = entry if _is_pair(entry) else (type(entry).__name__, entry)
+        if not (hasattr(classifier, "fit") and is_classifier(classifier)):
+            raise ParameterError(
+                f"{classifier!r} is not a classifier. Give acronyms, classifiers, or "
+                "pairs of a name and a classifier."
+            )
+        yield name, classifier
+
+
+def _is_pair(entry: Any) -> bool:
+    return (
+        isinstance(entry, tuple)
+        and len(entry) == 2
+        and isinstance(entry[0], str)
+        and not isinstance(entry[1], str)
+    )
+
+
+def _by_name(name: str) -> tuple[str, Any]:
+    """Return a method or baseline, under the name that the tables use."""
+    plain = _plain(name)
+    for known in BASELINES:
+        if _plain(known) == plain:
+            return known, baseline(known)
+    try:
+        classifier = method(name)
+    except ParameterError as error:
+        raise ParameterError(f"{error} Baselines: {', '.join(BASELINES)}.") from None
+    for entry in methods():
+        if _plain(entry.acronym) == plain:
+            return entry.acronym, classifier
+    # An alias stays as it was written: papers know the method by it.
+    return name, classifier
+
+
+# --------------------------------------------------------------------------------- data
+
+
+def _load(
+    entry: Any, folder: str | PathLike[str] | None, target: str | None
+) -> DataSet:
+    if _is_triple(entry):
+        return _from_triple(*entry)
+    if isinstance(entry, DataSet):
+        return entry
+    is_file = Path(entry).is_file()
+    return load_dataset(entry, folder, target=target if is_file else None)
+
+
+def _is_triple(entry: Any) -> bool:
+    return (
+        isinstance(entry, tuple)
+        and len(entry) == 3
+        and isinstance(entry[0], str)
+        and not isinstance(entry[1], (str, PathLike, DataSet))
+    )
+
+
+def _from_triple(name: str, table: Any, labels: Any) -> DataSet:
+    import pandas as pd
+
+    if hasattr(table, "to_pandas"):
+        table = table.to_pandas()
+    frame = pd.DataFrame(table).reset_index(drop=True)
+    return DataSet(name, frame, np.asarray(labels))

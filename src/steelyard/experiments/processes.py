@@ -1,0 +1,160 @@
+"""The fits of a comparison, here or in several processes that may die."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import shutil
+import signal
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+from joblib.externals.loky import ProcessPoolExecutor
+
+from steelyard.experiments.data.sets import DataSet
+from steelyard.experiments.journal import Journal, read_journal
+from steelyard.experiments.results import KEY
+from steelyard.experiments.work import Plan, Task, Worker, failed_row
+
+__all__ = ["run_tasks"]
+
+Done = Callable[[Task, list[dict[str, Any]]], None]
+
+
+def run_tasks(plan: Plan, tasks: Sequence[Task], n_workers: int, done: Done) -> None:
+    """Run tasks in order, and hand the rows of each to ``done``.
+
+    A fit that ends its process is a row with that error, and the others go on.
+    """
+    if n_workers > 1:
+        _run_in_processes(plan, tasks, n_workers, done)
+        return
+    with closing(Worker(plan)) as worker:
+        for task in tasks:
+            done(task, worker.run(task))
+
+
+def _run_in_processes(
+    plan: Plan, tasks: Sequence[Task], n_workers: int, done: Done
+) -> None:
+    with tempfile.TemporaryDirectory(prefix="steelyard-") as folder:
+        plan = _pickled(plan, Path(folder))
+        left = list(tasks)
+        while left:
+            left = _until_broken(plan, left, n_workers, done)
+            # A worker died: the tasks at hand are run again, one fit after the other,
+            # to find out which fit it was. The rest goes on as before.
+            suspects, left = left[: n_workers + 1], left[n_workers + 1 :]
+            _run_one_by_one(plan, suspects, done)
+
+
+def _until_broken(
+    plan: Plan, tasks: Sequence[Task], n_workers: int, done: Done
+) -> list[Task]:
+    """Run tasks in order until all are done or a worker dies; return what is left."""
+    left = list(tasks)
+    waiting = iter(tasks)
+    pool = ProcessPoolExecutor(n_workers, initializer=_start, initargs=(plan,))
+    try:
+        # One task more than there are workers: none waits for work, and few tasks are
+        # at hand when the run ends early.
+        at_hand = {
+            pool.submit(_run, task): task for task in islice(waiting, n_workers + 1)
+        }
+        while at_hand:
+            for future in wait(at_hand, return_when=FIRST_COMPLETED).done:
+                task = at_hand.pop(future)
+                done(task, future.result())
+                left.remove(task)
+                for new in islice(waiting, 1):
+                    at_hand[pool.submit(_run, new)] = new
+    except BrokenProcessPool:
+        pass
+    finally:
+        _stop(pool)
+    return left
+
+
+def _stop(pool: ProcessPoolExecutor) -> None:
+    """End all workers at once, also in the middle of a fit.
+
+    Rows of other fits are written. To leave in good order takes a worker a second.
+    """
+    with warnings.catch_warnings():
+        # Without `psutil` and `pgrep` workers' own children are not looked for.
+        warnings.simplefilter("ignore", UserWarning)
+        pool.shutdown(wait=True, kill_workers=True)
+
+
+def _run_one_by_one(plan: Plan, tasks: Sequence[Task], done: Done) -> None:
+    """Run fits in one process; if it dies, that is the error of the fit it was at.
+
+    Fits that the journal has by now are not run again.
+    """
+    rows = [] if plan.journal is None else read_journal(plan.journal)[1]
+    fits = {tuple(row[field] for field in KEY): row for row in rows}
+    left = []
+    for task in tasks:
+        for name in task.methods:
+            fit = replace(task, methods=(name,), cost=task.cost / len(task.methods))
+            row = fits.get(task.key(name))
+            if row is None or row["error"] is not None:
+                left.append(fit)
+            else:
+                done(fit, [row])
+    while left:
+        left = _until_broken(plan, left, 1, done)
+        for deadly in left[:1]:
+            row = failed_row(deadly, "The process died, perhaps for lack of memory.")
+            if plan.journal is not None:
+                with Journal(plan.journal) as file:
+                    file.append(row)
+            done(deadly, [row])
+        left = left[1:]
+
+
+def _pickled(plan: Plan, folder: Path) -> Plan:
+    """Write data sets to files, which workers read when they come to them."""
+    paths: dict[str, DataSet | Path] = {}
+    for i, (name, entry) in enumerate(plan.data.items()):
+        path = folder / f"{i}.pickle"
+        path.write_bytes(pickle.dumps(entry, protocol=pickle.HIGHEST_PROTOCOL))
+        paths[name] = path
+    return replace(plan, data=paths)
+
+
+_worker: Worker | None = None
+
+
+def _start(plan: Plan) -> None:
+    """Make the worker of this process."""
+    global _worker
+    # Ctrl-C reaches all processes; the first of them ends the others.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_leave_with_parent, args=(os.getppid(), plan), daemon=True).start()
+    _worker = Worker(plan)
+
+
+def _leave_with_parent(parent: int, plan: Plan) -> None:
+    """End this process when the one that started it was killed."""
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    for path in plan.data.values():
+        if isinstance(path, Path):
+            shutil.rmtree(path.parent, ignore_errors=True)
+    os._exit(1)
+
+
+def _run(task: Task) -> list[dict[str, Any]]:
+    assert _worker is not None
+    return _worker.run(task)
