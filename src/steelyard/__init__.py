@@ -33,25 +33,25 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from steelyard.classifiers.boosted import *
-    from steelyard.classifiers.collaborative import *
-    from steelyard.classifiers.cost_sensitive import *
-    from steelyard.classifiers.evolved import *
-    from steelyard.classifiers.filters import *
-    from steelyard.classifiers.instance_weighted import *
-    from steelyard.classifiers.joint import *
-    from steelyard.classifiers.lazy import *
-    from steelyard.classifiers.naive_bayes import *
-    from steelyard.classifiers.published import *
+    from steelyard.classifiers.boosted import *  # noqa: F403
+    from steelyard.classifiers.collaborative import *  # noqa: F403
+    from steelyard.classifiers.cost_sensitive import *  # noqa: F403
+    from steelyard.classifiers.evolved import *  # noqa: F403
+    from steelyard.classifiers.filters import *  # noqa: F403
+    from steelyard.classifiers.instance_weighted import *  # noqa: F403
+    from steelyard.classifiers.joint import *  # noqa: F403
+    from steelyard.classifiers.lazy import *  # noqa: F403
+    from steelyard.classifiers.naive_bayes import *  # noqa: F403
+    from steelyard.classifiers.published import *  # noqa: F403
     from steelyard.classifiers.registry import method, methods
-    from steelyard.classifiers.selective import *
-    from steelyard.classifiers.shrinkage import *
-    from steelyard.classifiers.spss import *
-    from steelyard.classifiers.weighted import *
+    from steelyard.classifiers.selective import *  # noqa: F403
+    from steelyard.classifiers.shrinkage import *  # noqa: F403
+    from steelyard.classifiers.spss import *  # noqa: F403
+    from steelyard.classifiers.weighted import *  # noqa: F403
     from steelyard.experiments.runner import compare
     from steelyard.persistence import load
-    from steelyard.table.discretizers import *
-    from steelyard.table.encoder import *
+    from steelyard.table.discretizers import *  # noqa: F403
+    from steelyard.table.encoder import *  # noqa: F403
 
 
 def __getattr__(name: str) -> Any:

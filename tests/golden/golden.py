@@ -96,7 +96,8 @@ def classifiers():
     found = {}
     for entry in sy.methods():
         settings = SEED if "random_state" in entry.estimator().get_params() else {}
-        found[entry.acronym] = entry.create(**settings)
+        for name in entry.names:
+            found[name] = entry.create(**settings)
     return {**found, **{name: make() for name, make in COMBINATIONS.items()}}
 
 

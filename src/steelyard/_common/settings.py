@@ -94,23 +94,24 @@ def whole(low: int) -> Check:
         lambda value: (
             isinstance(value, Integral)
             and not isinstance(value, bool)
-            and low <= value < _LARGEST_WHOLE
+            and low <= int(value) < _LARGEST_WHOLE
         ),
     )
 
 
 def number(low: float = -math.inf, high: float = math.inf, ends: str = "[)") -> Check:
     """Allow finite numbers in a range, whose ends belong to it as the brackets say."""
-    left, right = ends
+    left, right = ends[0], ends[1]
 
     def accepts(value: Any) -> bool:
         if not isinstance(value, Real) or isinstance(value, bool):
             return False
         # Whole numbers may be too large for a float.
-        if not abs(value) < _LARGEST_NUMBER:
+        if isinstance(value, Integral) and abs(int(value)) >= _LARGEST_NUMBER:
             return False
-        above = low < value if left == "(" else low <= value
-        return above and (value < high if right == ")" else value <= high)
+        x = float(value)
+        above = low < x if left == "(" else low <= x
+        return above and math.isfinite(x) and (x < high if right == ")" else x <= high)
 
     finite = math.isinf(low) and math.isinf(high)
     text = "a finite number" if finite else ""
@@ -293,6 +294,12 @@ class Declared(BaseEstimator):
     _learned: ClassVar[dict[str, Learned]] = {}
     _keyword_only: ClassVar[bool] = False
 
+    _dropped_settings: ClassVar[tuple[str, ...]] = ()
+    """Settings that files of earlier releases have, and that mean nothing now."""
+
+    _added_settings: ClassVar[tuple[str, ...]] = ()
+    """Settings that files of earlier releases may lack: they had the default."""
+
     def __init_subclass__(cls, **options: Any) -> None:
         """Collect what the body declares, and write ``__init__`` from it."""
         super().__init_subclass__(**options)
@@ -326,9 +333,11 @@ def _completed(value: Setting, name: str, above: Setting | None) -> Setting:
 
 def _written_init(cls: type[Declared]) -> Callable[..., None]:
     """Return an ``__init__`` that stores its arguments and does nothing else."""
-    kind = inspect.Parameter.KEYWORD_ONLY
-    if not cls._keyword_only:
-        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    kind = (
+        inspect.Parameter.KEYWORD_ONLY
+        if cls._keyword_only
+        else inspect.Parameter.POSITIONAL_OR_KEYWORD
+    )
     first = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
     parameters = [
         inspect.Parameter(name, kind, default=entry.default)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, Self, final
 
@@ -67,9 +66,6 @@ class BaseNB(ClassifierMixin, DeclaredEstimator):
 
     _models: ClassVar[tuple[str, ...]] = ("sum",)
     """Kinds of models that a fit may give."""
-
-    _dropped_settings: ClassVar[Mapping[str, Any]] = {}
-    """Settings that files of earlier releases have, and what stands for each now."""
 
     categorical_features: Any = setting(
         default="auto",

@@ -53,7 +53,7 @@ class FilteredNB(SolvedNB):
     """Weights that a filter computes; settings of the filter are its own."""
 
     _filter: ClassVar[type[FilterWeighting]]
-    _dropped_settings: ClassVar[Any] = dict.fromkeys(_OPTIMISER)
+    _dropped_settings: ClassVar[tuple[str, ...]] = _OPTIMISER
 
     attribute_weights_: NDArray[np.float64] = learned(
         "ndarray of shape (d,)", "Weights that the filter computed."

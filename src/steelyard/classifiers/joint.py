@@ -17,6 +17,7 @@ from steelyard.fitting.recipe import Recipe
 from steelyard.fitting.weights import Fit, solved_fit, warn_unsolved
 from steelyard.model.training import TrainingSet
 from steelyard.solvers import Solution
+from steelyard.solvers.base import Status
 
 __all__ = ["JointWeightedNB"]
 
@@ -173,5 +174,5 @@ def _minimise(
         },
     )
     weights = np.clip(result.x / unit, lower, upper)
-    status = "iterations" if result.status == 1 else "converged"
+    status: Status = "iterations" if result.status == 1 else "converged"
     return Solution(weights, float(result.fun), status, int(result.nit), records)

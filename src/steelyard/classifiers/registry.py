@@ -18,7 +18,7 @@ from steelyard.exceptions import ParameterError
 if TYPE_CHECKING:
     from steelyard.classifiers.base import BaseNB
 
-__all__ = ["DEFAULT", "HOMES", "Method", "MethodTable", "method", "methods"]
+__all__ = ["CLASSES", "DEFAULT", "HOMES", "Method", "MethodTable", "method", "methods"]
 
 DEFAULT = "SHNB"
 """The method that is used where none is named."""
@@ -341,12 +341,11 @@ _METHODS = (
     ),
 )
 
-# Public classes and functions that no acronym stands for.
+# Public names that are not classifiers.
 _FURTHER = {
     "EqualFrequencyDiscretizer": "steelyard.table.discretizers",
     "EqualWidthDiscretizer": "steelyard.table.discretizers",
     "FixedEdgesDiscretizer": "steelyard.table.discretizers",
-    "JointWeightedNB": "steelyard.classifiers.joint",
     "MDLDiscretizer": "steelyard.table.discretizers",
     "TableEncoder": "steelyard.table.encoder",
     "compare": "steelyard.experiments.runner",
@@ -355,13 +354,16 @@ _FURTHER = {
     "methods": "steelyard.classifiers.registry",
 }
 
-HOMES: dict[str, str] = {
+CLASSES: dict[str, str] = {
+    "JointWeightedNB": "steelyard.classifiers.joint",
     **{
         entry.class_name: f"steelyard.classifiers.{entry.home.partition('.')[0]}"
         for entry in _METHODS
     },
-    **_FURTHER,
 }
+"""The module of every classifier."""
+
+HOMES: dict[str, str] = {**CLASSES, **_FURTHER}
 """The module of every public name."""
 
 
@@ -405,7 +407,8 @@ class MethodTable(Sequence[Method]):
 
     def __repr__(self) -> str:
         cells = [[row[c] for c in self._columns] for row in self.rows()]
-        return text_table(list(self._columns), cells, [False] * len(self._columns))
+        is_numeric = [False] * len(self._columns)
+        return text_table(self._columns, cells, is_numeric, rule=False, max_width=None)
 
 
 def methods() -> MethodTable:
@@ -451,9 +454,9 @@ def method(name: str, **settings: Any) -> BaseNB:
         svm: BaseNB = baselines.baseline("SVM", **settings)
         return svm
     known = [entry.acronym for entry in _METHODS]
+    hint = did_you_mean(_plain(str(name)).upper(), map(str.upper, known))
     raise ParameterError(
-        f"There is no method {name!r}.{did_you_mean(str(name), known)} Known: "
-        f"{', '.join(known)}."
+        f"There is no method {name!r}.{hint} Known: {', '.join(known)}."
     )
 
 

@@ -68,7 +68,7 @@ class ShrinkageNB(SolvedNB):
     ['x0', 'x0 (density)']
     """
 
-    _dropped_settings: ClassVar[Any] = {"overall": np.inf}
+    _dropped_settings: ClassVar[tuple[str, ...]] = ("overall",)
 
     strength: Any = setting(
         default="auto",

@@ -46,6 +46,7 @@ BOUNDS = (NONE | _PAIR | listed(_PAIR) | mapped(COLUMN, _PAIR)).called(
 class SolvedNB(HardRows, StandardNB):
     """What classifiers whose weights have an objective learn."""
 
+    _added_settings: ClassVar[tuple[str, ...]] = ("instances",)
     _has_one_objective: ClassVar[bool] = True
     """Whether all weights are learned from one objective."""
 

@@ -11,7 +11,7 @@ from sklearn import datasets
 from sklearn.metrics import accuracy_score, log_loss
 from sklearn.model_selection import StratifiedKFold, cross_val_predict, train_test_split
 
-from steelyard.classifiers.base import NaiveBayes
+from steelyard.classifiers.naive_bayes import NaiveBayes
 from steelyard.classifiers.registry import method
 
 __all__ = ["DEMO_METHODS", "Evidence", "Score", "explain_one", "run_demo"]

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from steelyard._common.text import did_you_mean
-from steelyard.classifiers.base import BaseNB, NaiveBayes
+from steelyard.classifiers.base import BaseNB
+from steelyard.classifiers.naive_bayes import NaiveBayes
 from steelyard.classifiers.published import LogisticNB
 from steelyard.exceptions import ParameterError
 from steelyard.experiments.data.sets import DataSet, data_folder, read_from_folder

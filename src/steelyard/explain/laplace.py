@@ -11,13 +11,13 @@ from scipy.special import ndtri
 
 from steelyard._common.text import as_plain, signed, text_table
 from steelyard.classifiers.base import BaseNB
-from steelyard.classifiers.shrinkage import ShrinkageNB
-from steelyard.classifiers.weighted import WeightedNB
+from steelyard.classifiers.weighted import SolvedNB
 from steelyard.exceptions import ParameterError
 from steelyard.explain.evidence import evidence_of
 from steelyard.explain.views import add_views, column_labels
-from steelyard.fitting.problem import Problem
-from steelyard.losses import DevianceLoss
+from steelyard.fitting.problem import Problem, build_problem
+from steelyard.fitting.weights import weigh_rows
+from steelyard.model.training import encode_training
 from steelyard.solvers import Solution
 from steelyard.table.codes import Codes
 from steelyard.table.schema import TableSchema
@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 # Beyond this many weights the inverse of the Hessian is not made.
-_MOST_LAPLACE = 3_000
+_MAX_WEIGHTS = 3_000
 
 # Weights times rows, columns and classes, for intervals of evidence.
 _MOST_NUMBERS = 50_000_000
@@ -181,7 +181,7 @@ def evidence_intervals(
     )
     units = evidence_of(units) * scale
     effect = problem.objective.weighting.apply(weights, problem.evidence)
-    found = problem._plain(effect, clf.classes_, 1.0)
+    found = problem.sum_model(effect)
     parts = add_views(found.contributions(codes), schema, axis=1)
     estimate = evidence_of(parts) * scale
     total = evidence_of(found.log_prior + parts.sum(axis=1)) * scale
@@ -208,7 +208,7 @@ def _parts_of_rows(
 ) -> NDArray[np.float64]:
     """Return what a change of weights adds: base and columns, (n, 1 + d, K)."""
     effect = problem.objective.weighting.direction(direction, problem.evidence)
-    changed = problem._plain(effect, clf.classes_, 1.0)
+    changed = problem.sum_model(effect)
     parts = add_views(changed.contributions(codes), clf.encoder_.schema_, axis=1)
     base = np.broadcast_to(effect.base, (len(parts), 1, parts.shape[2]))
     return np.concatenate([base, parts], axis=1)
@@ -216,43 +216,42 @@ def _parts_of_rows(
 
 def solved(clf: BaseNB, X: Any, y: Any, sample_weight: Any) -> tuple[Problem, Solution]:
     """Set the training problem of a classifier up again, and solve it."""
-    own = type(clf)
-    is_plain = isinstance(clf, ShrinkageNB) or (
-        isinstance(clf, WeightedNB)
-        and own.fit is WeightedNB.fit
-        and own._fit_all is WeightedNB._fit_all
-    )
-    if not is_plain:
+    if not isinstance(clf, SolvedNB) or not clf._has_one_objective:
         raise ParameterError(
-            f"{own.__name__} does not learn its weights from one objective, so "
+            f"{type(clf).__name__} does not learn its weights from one objective, so "
             "there is no Hessian. Use method='bootstrap'."
         )
-    assert isinstance(clf, WeightedNB)
-    training = clf._prepare(X, y, sample_weight)
-    classes = training.classes
-    if clf.multiclass == "one-vs-one" and len(classes) > 2:
+    recipe = clf._fitted_recipe()
+    training = encode_training(
+        X,
+        y,
+        sample_weight,
+        recipe.encoding,
+        recipe.estimation,
+        class_weight=recipe.class_weight,
+        n_jobs=recipe.n_jobs,
+        owner=clf,
+    )
+    if recipe.one_vs_one and training.n_classes > 2:
         raise ParameterError(
             "One-vs-one fits a model for each pair of classes. Use "
             "method='bootstrap' for its weights."
         )
-    task = clf._task(training)
-    weighed = clf._weigh(task)
-    problem = clf._problem(
-        task, None if weighed is None else weighed.weights, clf.prior
+    weighed = weigh_rows(recipe, training)
+    problem = build_problem(
+        recipe, training, None if weighed is None else weighed.weights
     )
-    objective = problem.objective
-    if not isinstance(objective.loss, DevianceLoss) or objective.weighting.is_mixture:
+    if not recipe.loss.is_likelihood or recipe.weighting.is_mixture:
         raise ParameterError(
             "Laplace's approximation needs a loss that is a negative log-likelihood: "
             "'log' or 'deviance', and no mixture. Use method='bootstrap'."
         )
-    if objective.size > _MOST_LAPLACE:
+    if problem.size > _MAX_WEIGHTS:
         raise ParameterError(
-            f"There are {objective.size} weights, too many to invert their Hessian "
-            f"(at most {_MOST_LAPLACE}). Use method='bootstrap'."
+            f"There are {problem.size} weights, too many to invert their Hessian "
+            f"(at most {_MAX_WEIGHTS}). Use method='bootstrap'."
         )
-    solution = problem.solve(clf.solver, float(clf.tol), int(clf.max_iter))
-    return problem, solution
+    return problem, problem.solve(recipe)
 
 
 def named_bounds(

@@ -47,11 +47,13 @@ class MixtureObjective(Objective):
     def _evaluate(
         self, weights: NDArray[np.float64]
     ) -> tuple[float, NDArray[np.float64]]:
-        alpha, *halves = self.weighting.mixed_effects(weights, self.evidence)
-        value, *gradients = self.rows.evaluate_mixture(
-            alpha, (halves[0], halves[1]), self._printed
+        alpha, (specific, shared) = self.weighting.mixed_effects(weights, self.evidence)
+        value, d_alpha, *gradients = self.rows.evaluate_mixture(
+            alpha, (specific, shared), self._printed
         )
-        return value, self.weighting.pullback_halves(*gradients, self.evidence)
+        return value, self.weighting.pullback_halves(
+            d_alpha, gradients[0], gradients[1], self.evidence
+        )
 
     def sampled_hessian(
         self, sample: Sample, weights: NDArray[np.float64], exact: bool
@@ -71,9 +73,11 @@ class MixtureObjective(Objective):
 
         Without ``exact`` the terms in r are left out: the Gauss-Newton matrix.
         """
-        alpha, *halves = self.weighting.mixed_effects(weights, self.evidence)
-        scores = [sample.rows.scores(half) for half in halves]
-        by_row = _by_row(alpha, *scores, sample.rows.y, exact)
+        alpha, (specific, shared) = self.weighting.mixed_effects(weights, self.evidence)
+        rows = sample.rows
+        by_row = _by_row(
+            alpha, rows.scores(specific), rows.scores(shared), rows.y, exact
+        )
         m_dd, m_ii, m_di, a_d, a_i, m_aa = (
             weighted(m, sample.scaled_weights()) for m in by_row
         )

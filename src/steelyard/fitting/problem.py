@@ -107,7 +107,7 @@ class Problem:
 
     def model(self, weights: NDArray[np.float64], link_scale: float = 1.0) -> Model:
         """Return the model with these weights."""
-        alpha, *effects = self.objective.weighting.mixed_effects(weights, self.evidence)
+        alpha, effects = self.objective.weighting.mixed_effects(weights, self.evidence)
         models = [self.sum_model(effect, link_scale) for effect in effects]
         return models[0] if len(models) == 1 else MixtureModel(alpha, *models)
 

@@ -217,7 +217,7 @@ class Rows:
                 Effect(sums.base[half], sums.wide[:, half], sums.multipliers[:, half])
                 for half in (slice(0, k), slice(k, 2 * k))
             ]
-        return float(sums.value), float(sums.alpha), *gradients
+        return float(sums.value), float(sums.alpha), gradients[0], gradients[1]
 
     def _pass(self, effect: Effect, work: Any) -> Sums:
         """Run ``work`` over all blocks of rows, and add up what it returns, in order.

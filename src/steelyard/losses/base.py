@@ -35,11 +35,15 @@ class Loss(DeclaredPart):
     kernel: ClassVar[int | None] = None
     """Its number in ``kernels.losses``, None where there is only the NumPy form."""
 
-    link_scale: float = 1.0
-    """Factor on the scores that makes their softmax estimate the posterior."""
+    @property
+    def link_scale(self) -> float:
+        """Factor on the scores that makes their softmax estimate the posterior."""
+        return 1.0
 
-    has_true_gradient: bool = True
-    """Whether ``value_and_gradient`` returns the derivative of its value."""
+    @property
+    def has_true_gradient(self) -> bool:
+        """Whether ``value_and_gradient`` returns the derivative of its value."""
+        return True
 
     @property
     def has_hessian(self) -> bool:
@@ -55,7 +59,7 @@ class Loss(DeclaredPart):
         """
         for cls in type(self).__mro__:
             if "kernel" in vars(cls):
-                return cls.kernel
+                return vars(cls)["kernel"]
             if "value_and_gradient" in vars(cls):
                 return None
         return None

@@ -44,7 +44,7 @@ class BrierLoss(Loss):
     )
 
     @property
-    def has_true_gradient(self) -> bool:  # type: ignore[override]
+    def has_true_gradient(self) -> bool:
         """Whether the gradient is that of the value."""
         return not self.published_gradient
 

@@ -34,7 +34,11 @@ class ExponentialLoss(Loss):
     """
 
     kernel: ClassVar[int | None] = EXPONENTIAL
-    link_scale = 2.0
+
+    @property
+    def link_scale(self) -> float:
+        """Two: the scores estimate half the log-odds."""
+        return 2.0
 
     @property
     def surrogate(self) -> Loss | None:

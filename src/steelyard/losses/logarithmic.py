@@ -79,7 +79,7 @@ class DevianceLoss(_LikelihoodLoss):
     )
 
     @property
-    def link_scale(self) -> float:  # type: ignore[override]
+    def link_scale(self) -> float:
         """The multiplier: the scores estimate log-probabilities divided by it."""
         return self.parameter
 

@@ -98,7 +98,7 @@ class PairwiseModel(Model):
 
     classes: NDArray[Any]
     pairs: tuple[tuple[int, int], ...]
-    models: tuple[NBModel | MixtureModel, ...]
+    models: tuple[Model, ...]
     log_prior: NDArray[np.float64]
 
     @property

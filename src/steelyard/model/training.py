@@ -163,7 +163,7 @@ class TrainingSet:
             class_factors=None if factors is None else factors[[a, b]],
         )
 
-    def reencode_table(
+    def re_encoded(
         self, rows: NDArray[np.int64], weights: NDArray[np.float64] | None
     ) -> TrainingSet:
         """Return some rows with other weights, the encoding learned from them alone."""

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.classifiers.selection import SelectionPath, feature_labels
+from steelyard.classifiers.selection import SelectionPath
 from steelyard.fitting.forward_search import SEARCH_ENDS
-from steelyard.model.combined import BoostedModel, PairwiseModel
 from steelyard.persistence.models import LARGEST_LOG, LARGEST_WEIGHT
 from steelyard.persistence.reader import (
     Reader,
@@ -23,7 +22,7 @@ from steelyard.persistence.reader import (
     tagged_number,
 )
 from steelyard.proba.counts import Counts, Moments
-from steelyard.table.schema import TableSchema
+from steelyard.table.schema import TableSchema, feature_labels
 
 __all__ = ["ATTRIBUTES", "Attribute", "Sizes"]
 
@@ -43,8 +42,8 @@ class Sizes:
     @classmethod
     def of(cls, model: Any) -> Sizes:
         """Return the sizes of a model."""
-        n_pairs = len(model.pairs) if isinstance(model, PairwiseModel) else None
-        n_votes = len(model.models) if isinstance(model, BoostedModel) else 1
+        n_pairs = len(model.pairs) if model.kind == "pairs" else None
+        n_votes = len(model.models) if model.kind == "votes" else 1
         return cls(model.schema, len(model.classes), n_pairs, n_votes)
 
     @property

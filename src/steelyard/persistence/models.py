@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.exceptions import ParameterError
+from steelyard.model.base import Model
 from steelyard.model.combined import (
     FORMS,
     BoostedModel,
@@ -41,16 +42,16 @@ _LARGEST_NUMBER = 1e150
 class ModelKind:
     """A kind of model: how it is described, and how it is read."""
 
-    model: type
+    model: type[Model]
     describe: Callable[[Any], dict[str, Any]]
     read: Callable[[Reader, TableSchema, NDArray[Any]], Any]
 
 
 def describe_model(model: Any) -> dict[str, Any]:
     """Describe a model, with the name of its kind."""
-    for name, kind in MODELS.items():
-        if type(model) is kind.model:
-            return {"kind": name, **kind.describe(model)}
+    kind = MODELS.get(getattr(model, "kind", ""))
+    if kind is not None and type(model) is kind.model:
+        return {"kind": model.kind, **kind.describe(model)}
     raise ParameterError(
         f"A {type(model).__module__}.{type(model).__name__} cannot be saved: a model "
         "file cannot describe it. Use pickle."
@@ -274,10 +275,13 @@ def _read_matches(
 
 
 MODELS: dict[str, ModelKind] = {
-    "sum": ModelKind(NBModel, _sum, _read_sum),
-    "mixture": ModelKind(MixtureModel, _mixture, _read_mixture),
-    "pairs": ModelKind(PairwiseModel, _pairs, _read_pairs),
-    "votes": ModelKind(BoostedModel, _votes, _read_votes),
-    "neighbours": ModelKind(LocalModel, _neighbours, _read_neighbours),
-    "matches": ModelKind(MatchingModel, _matches, _read_matches),
+    kind.model.kind: kind
+    for kind in (
+        ModelKind(NBModel, _sum, _read_sum),
+        ModelKind(MixtureModel, _mixture, _read_mixture),
+        ModelKind(PairwiseModel, _pairs, _read_pairs),
+        ModelKind(BoostedModel, _votes, _read_votes),
+        ModelKind(LocalModel, _neighbours, _read_neighbours),
+        ModelKind(MatchingModel, _matches, _read_matches),
+    )
 }

@@ -152,9 +152,9 @@ class Weighting(DeclaredPart):
 
     def mixed_effects(
         self, weights: NDArray[np.float64], evidence: Evidence
-    ) -> tuple[float, *tuple[Effect, ...]]:
+    ) -> tuple[float, tuple[Effect, ...]]:
         """Return the share of the first of several effects, and the effects."""
-        return 1.0, self.apply(weights, evidence)
+        return 1.0, (self.apply(weights, evidence),)
 
     def direction(self, weights: NDArray[np.float64], evidence: Evidence) -> Effect:
         """Turn a change of weights into the change of their effect."""

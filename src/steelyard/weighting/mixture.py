@@ -65,11 +65,12 @@ class MixtureWeighting(Weighting):
 
     def mixed_effects(
         self, weights: NDArray[np.float64], evidence: Evidence
-    ) -> tuple[float, *tuple[Effect, ...]]:
+    ) -> tuple[float, tuple[Effect, ...]]:
         """Turn weights into alpha and the effects of both halves."""
         alpha, specific, shared = self.split(weights, evidence)
         first, second = self.halves()
-        return alpha, first.apply(specific, evidence), second.apply(shared, evidence)
+        effects = first.apply(specific, evidence), second.apply(shared, evidence)
+        return alpha, effects
 
     def pullback_halves(
         self, d_alpha: float, specific: Effect, shared: Effect, evidence: Evidence

@@ -8,7 +8,16 @@ from steelyard.table.discretizers.equal_width import EqualWidthDiscretizer
 from steelyard.table.discretizers.fixed import FixedEdgesDiscretizer
 from steelyard.table.discretizers.mdl import MDLDiscretizer
 
+CLASSES = (
+    EqualFrequencyDiscretizer,
+    EqualWidthDiscretizer,
+    FixedEdgesDiscretizer,
+    MDLDiscretizer,
+)
+"""Every discretizer that a setting may hold."""
+
 __all__ = [
+    "CLASSES",
     "Discretizer",
     "EqualFrequencyDiscretizer",
     "EqualWidthDiscretizer",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -128,6 +128,8 @@ class TreeWeighting(FilterWeighting):
 
 class OneTreeWeighting(TreeWeighting):
     """TreeNB: one tree, grown on all rows."""
+
+    _added_settings: ClassVar[tuple[str, ...]] = ("n_trees", "share", "verbose")
 
     n_trees: int = setting(default=1)
     share: float | None = setting(default=None)
