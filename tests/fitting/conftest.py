@@ -1,16 +1,10 @@
 """Small tables of every kind, and the objective that a classifier would minimise."""
 
-from unittest import mock
-
 import numpy as np
 import pytest
 
 from steelyard import WeightedNB
-from steelyard.fitting.problem import Problem
-
-
-class _BuiltError(Exception):
-    """The problem is set up; there is no need to solve it."""
+from steelyard.fitting.problem import build_problem
 
 
 def _text(rng, n, n_values):
@@ -92,16 +86,8 @@ def problem_of():
     """Return a function: settings, table -> objective, start, lower, upper bounds."""
 
     def build(settings, X, y, sample_weight=None):
-        clf = WeightedNB(**settings)
-        found = []
-
-        def stop(problem, *arguments, **named):
-            found.append(problem)
-            raise _BuiltError
-
-        with mock.patch.object(Problem, "solve", stop), pytest.raises(_BuiltError):
-            clf.fit(X, y, sample_weight)
-        (problem,) = found
+        recipe = WeightedNB(**settings)._recipe()
+        problem = build_problem(recipe, recipe.encode(X, y, sample_weight))
         return problem.objective, problem.start, problem.lower, problem.upper
 
     return build

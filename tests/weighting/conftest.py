@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from steelyard import NaiveBayes
-from steelyard.instances import Task
 
 
 @pytest.fixture(scope="session")
@@ -35,19 +34,11 @@ def random_table_fixture():
     return random_table
 
 
-def make_task(X, y, weights=None, **settings):
+def make_training(X, y, weights=None, **settings):
     """Encode rows as a fit does."""
-    clf = NaiveBayes(**settings)
-    training = clf._prepare(X, y, weights)
-    return Task(
-        training.codes,
-        training.labels,
-        training.weights,
-        len(training.classes),
-        lambda counts: clf._estimate(counts, training.classes),
-    )
+    return NaiveBayes(**settings)._recipe().encode(X, y, weights)
 
 
-@pytest.fixture(scope="session", name="make_task")
-def make_task_fixture():
-    return make_task
+@pytest.fixture(scope="session", name="make_training")
+def make_training_fixture():
+    return make_training

@@ -23,8 +23,8 @@ def yes(clf, X):
     return clf.predict_proba(X[:1])[0, 1]
 
 
-def test_gain_ratios(weather, make_task):
-    counts = make_task(*weather).count()
+def test_gain_ratios(weather, make_training):
+    counts = make_training(*weather).count()
     assert gain_ratios(counts).tolist() == near(0.156428, 0.018773, 0.151836, 0.048849)
 
 
@@ -44,10 +44,10 @@ def test_correlation_weights(name, weather):
     assert yes(clf, weather[0]) == near(0.409859)
 
 
-def test_symmetrical_uncertainty_and_the_best_subset(weather, make_task):
-    task = make_task(*weather)
-    relevance = class_uncertainty(task.count())
-    redundancy = pair_uncertainty(task.codes, None)
+def test_symmetrical_uncertainty_and_the_best_subset(weather, make_training):
+    training = make_training(*weather)
+    relevance = class_uncertainty(training.count())
+    redundancy = pair_uncertainty(training.codes, None)
     assert relevance.tolist() == near(0.196013, 0.023407, 0.156508, 0.049989)
     assert sorted(best_subset(relevance, redundancy, 5)) == [0, 2]
     assert merit([0, 2], relevance, redundancy) == near(0.247287)

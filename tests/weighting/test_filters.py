@@ -207,7 +207,7 @@ def test_collaborative_weights_keep_multiplying_counts(weather):
     X, y = weather
 
     class Always(SubsetWeighting):
-        def select(self, task):
+        def select(self, training):
             return [0, 2]
 
     part = Always()

@@ -38,14 +38,16 @@ def by_hand(a, b, u):
 @pytest.mark.plain
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("gaps", [0.0, 0.3])
-def test_all_measures_are_those_of_plain_loops(weighted, gaps, random_table, make_task):
+def test_all_measures_are_those_of_plain_loops(
+    weighted, gaps, random_table, make_training
+):
     X, y = random_table(gaps=gaps)
     u = np.random.default_rng(1).random(len(y)) if weighted else None
-    task = make_task(X, y, u)
+    training = make_training(X, y, u)
     one = np.ones(len(y)) if u is None else u
-    mutual = pair_information(task.codes, task.weights)
-    uncertainty = pair_uncertainty(task.codes, task.weights)
-    counts = task.count()
+    mutual = pair_information(training.codes, training.weights)
+    uncertainty = pair_uncertainty(training.codes, training.weights)
+    counts = training.count()
     for j in range(X.shape[1]):
         for k in range(X.shape[1]):
             expected = by_hand(X[:, j], X[:, k], one) if j != k else (0.0, 0.0)
@@ -60,57 +62,59 @@ def test_all_measures_are_those_of_plain_loops(weighted, gaps, random_table, mak
         assert gain_ratios(counts)[j] == pytest.approx(ratio, abs=1e-12)
 
 
-def test_pairs_agree_with_scikit_learn(make_task):
+def test_pairs_agree_with_scikit_learn(make_training):
     rng = np.random.default_rng(0)
     X = rng.integers(0, 10, (3000, 7)).astype(np.uint8)
     X[:, 3] = X[:, 2] // 2
     y = rng.integers(0, 2, 3000)
-    found = pair_information(make_task(X, y, categorical_features="all").codes, None)
+    found = pair_information(
+        make_training(X, y, categorical_features="all").codes, None
+    )
     for j in range(7):
         for k in range(7):
             expected = mutual_info_score(X[:, j], X[:, k]) / math.log(2) * (j != k)
             assert found[j, k] == pytest.approx(expected, abs=1e-12)
 
 
-def test_columns_of_very_many_values_need_no_table(make_task, monkeypatch):
+def test_columns_of_very_many_values_need_no_table(make_training, monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.integers(0, 40, (300, 4)).astype(str).astype(object)
     X[rng.random(X.shape) < 0.1] = None
     X[:, 3] = None
     u = rng.random(300)
-    task = make_task(X, rng.integers(0, 2, 300))
+    training = make_training(X, rng.integers(0, 2, 300))
     for weights in (None, u):
         for measure in (pair_information, pair_uncertainty):
-            dense = measure(task.codes, weights)
+            dense = measure(training.codes, weights)
             with monkeypatch.context() as patch:
                 patch.setattr(information, "_SMALL", 10)
                 patch.setattr(information, "_LARGEST", 20)
-                sparse = measure(task.codes, weights)
+                sparse = measure(training.codes, weights)
             np.testing.assert_allclose(sparse, dense, atol=1e-12)
 
 
-def test_identifiers_on_both_sides_stay_within_memory(make_task):
+def test_identifiers_on_both_sides_stay_within_memory(make_training):
     X = np.arange(60_000).reshape(-1, 2)[:, [0, 1, 1]]
     y = np.arange(len(X)) % 2
-    task = make_task(X, y, categorical_features="all")
-    found = pair_information(task.codes, None)
+    training = make_training(X, y, categorical_features="all")
+    found = pair_information(training.codes, None)
     expected = math.log2(len(X))
     assert found[0, 1:].tolist() == pytest.approx([expected, expected])
 
 
-def test_threads_and_order_of_rows_do_not_matter(random_table, make_task):
+def test_threads_and_order_of_rows_do_not_matter(random_table, make_training):
     X, y = random_table(500)
-    task = make_task(X, y)
-    one, two = (pair_information(task.codes, None, n_jobs) for n_jobs in (1, 2))
+    training = make_training(X, y)
+    one, two = (pair_information(training.codes, None, n_jobs) for n_jobs in (1, 2))
     np.testing.assert_array_equal(one, two)
-    turned = pair_information(make_task(X[::-1], y[::-1]).codes, None)
+    turned = pair_information(make_training(X[::-1], y[::-1]).codes, None)
     np.testing.assert_array_equal(one, turned)
 
 
 @pytest.mark.parametrize("d", [1, 2])
-def test_filter_of_one_or_of_useless_attributes_is_one_half(d, make_task):
+def test_filter_of_one_or_of_useless_attributes_is_one_half(d, make_training):
     X = np.array([["a", "b"], ["a", "c"]] * 4)[:, :d]
     y = np.array([0, 0, 1, 1] * 2)
-    task = make_task(X, y)
-    weights = correlation_weights(task.count(), task.codes, None)
+    training = make_training(X, y)
+    weights = correlation_weights(training.count(), training.codes, None)
     np.testing.assert_allclose(weights, 0.5)

@@ -346,7 +346,10 @@ def _written_init(cls: type[Declared]) -> Callable[..., None]:
     signature = inspect.Signature([first, *parameters])
 
     def __init__(self: Any, *args: Any, **settings: Any) -> None:  # noqa: N807
-        bound = signature.bind(self, *args, **settings)
+        try:
+            bound = signature.bind(self, *args, **settings)
+        except TypeError as error:
+            raise TypeError(f"{type(self).__name__}() {error}") from None
         bound.apply_defaults()
         for parameter in parameters:
             setattr(self, parameter.name, bound.arguments[parameter.name])

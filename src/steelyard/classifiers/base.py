@@ -26,10 +26,10 @@ from steelyard._common.settings import (
     setting,
     word,
 )
-from steelyard.fitting.recipe import Recipe, check_views
+from steelyard.fitting.recipe import Recipe
 from steelyard.fitting.weights import Fit
 from steelyard.model.base import Model
-from steelyard.model.training import Encoding, TrainingSet, encode_training
+from steelyard.model.training import Encoding, TrainingSet
 from steelyard.proba import resolve_smoothing
 from steelyard.proba.counts import Counts
 from steelyard.proba.estimation import Estimation
@@ -146,17 +146,7 @@ class BaseNB(ClassifierMixin, DeclaredEstimator):
     def _learn(self, X: Any, y: Any, sample_weight: Any, **rows: Any) -> Self:
         """Fit: settings to recipe, rows to training set, both to what is published."""
         recipe = self._recipe()
-        training = encode_training(
-            X,
-            y,
-            sample_weight,
-            recipe.encoding,
-            recipe.estimation,
-            class_weight=recipe.class_weight,
-            n_jobs=recipe.n_jobs,
-            owner=self,
-        )
-        check_views(recipe, training, type(self).__name__)
+        training = recipe.encode(X, y, sample_weight, self)
         self._publish(training, self._fit(recipe, training, **rows))
         return self
 

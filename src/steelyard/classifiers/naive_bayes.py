@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from steelyard.classifiers.base import StandardNB
 from steelyard.exceptions import TableError
-from steelyard.fitting.recipe import Recipe, check_views
+from steelyard.fitting.recipe import Recipe
 from steelyard.fitting.weights import Fit
 from steelyard.model.training import (
     TrainingSet,
@@ -106,7 +106,7 @@ class NaiveBayes(StandardNB):
                 recipe.class_weight,
                 recipe.n_jobs,
             )
-            check_views(recipe, training, type(self).__name__)
+            recipe.check_views(training, self)
             counts = training.given_counts
         else:
             encoder = copy(self.encoder_)

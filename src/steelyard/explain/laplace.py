@@ -17,7 +17,6 @@ from steelyard.explain.evidence import evidence_of
 from steelyard.explain.views import add_views, column_labels
 from steelyard.fitting.problem import Problem, build_problem
 from steelyard.fitting.weights import weigh_rows
-from steelyard.model.training import encode_training
 from steelyard.solvers import Solution
 from steelyard.table.codes import Codes
 from steelyard.table.schema import TableSchema
@@ -222,16 +221,7 @@ def solved(clf: BaseNB, X: Any, y: Any, sample_weight: Any) -> tuple[Problem, So
             "there is no Hessian. Use method='bootstrap'."
         )
     recipe = clf._fitted_recipe()
-    training = encode_training(
-        X,
-        y,
-        sample_weight,
-        recipe.encoding,
-        recipe.estimation,
-        class_weight=recipe.class_weight,
-        n_jobs=recipe.n_jobs,
-        owner=clf,
-    )
+    training = recipe.encode(X, y, sample_weight, clf)
     if recipe.one_vs_one and training.n_classes > 2:
         raise ParameterError(
             "One-vs-one fits a model for each pair of classes. Use "

@@ -9,11 +9,11 @@ from steelyard.exceptions import ParameterError
 from steelyard.fitting.penalty import PenaltySetting
 from steelyard.instances import InstanceWeighting
 from steelyard.losses import LogLoss, Loss
-from steelyard.model.training import Encoding, TrainingSet
+from steelyard.model.training import Encoding, TrainingSet, encode_training
 from steelyard.proba.estimation import Estimation
 from steelyard.weighting import AttributeWeighting, Weighting
 
-__all__ = ["Recipe", "check_views"]
+__all__ = ["Recipe"]
 
 
 @dataclass(frozen=True)
@@ -43,13 +43,32 @@ class Recipe:
     link_scale: float = 1.0
     """Factor on the scores before they become probabilities."""
 
+    def encode(
+        self, X: Any, y: Any, sample_weight: Any = None, owner: object = None
+    ) -> TrainingSet:
+        """Check a table, its labels and weights, and encode them.
 
-def check_views(recipe: Recipe, training: TrainingSet, owner: str) -> None:
-    """Refuse a linear view of a number where all classes share its weight."""
-    has_linear = training.schema.is_linear.any()
-    if has_linear and not recipe.weighting.has_class_weights:
-        raise ParameterError(
-            "numeric='linear' adds the same to all classes unless each has weights of "
-            f"its own, which {owner} with these settings does not learn. Use 'mdl' or "
-            "'gaussian', or ShrinkageNB."
+        ``owner`` is the one whose class error messages name.
+        """
+        training = encode_training(
+            X,
+            y,
+            sample_weight,
+            self.encoding,
+            self.estimation,
+            class_weight=self.class_weight,
+            n_jobs=self.n_jobs,
+            owner=owner,
         )
+        self.check_views(training, owner)
+        return training
+
+    def check_views(self, training: TrainingSet, owner: object) -> None:
+        """Refuse a linear view of a number where all classes share its weight."""
+        has_linear = training.schema.is_linear.any()
+        if has_linear and not self.weighting.has_class_weights:
+            raise ParameterError(
+                "numeric='linear' adds the same to all classes unless each has weights "
+                f"of its own, which {type(owner).__name__} with these settings does "
+                "not learn. Use 'mdl' or 'gaussian', or ShrinkageNB."
+            )

@@ -1,4 +1,4 @@
-"""Tables with categories, numbers and holes, and the problem of a hierarchy on them."""
+"""Tables with categories, numbers and missing values, and the problem of a hierarchy on them."""
 
 import sys
 from pathlib import Path
@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from steelyard import ShrinkageNB
+from steelyard.fitting.problem import build_problem
 
 
 def _mixed(n=160, n_classes=3, seed=3):
@@ -62,12 +63,8 @@ def problem_of():
     """Return a function: classifier, table, labels -> the problem of its final fit."""
 
     def build(clf, X, y, sample_weight=None):
-        training = clf._prepare(X, y, sample_weight)
-        clf._strengths = clf._given_strengths()[0]
-        try:
-            return clf._problem(clf._task(training), None, clf.prior)
-        finally:
-            del clf._strengths
+        recipe = clf._recipe()
+        return build_problem(recipe, recipe.encode(X, y, sample_weight))
 
     return build
 

@@ -1,0 +1,119 @@
+"""The weather data, small random tables, and naive Bayes in plain Python."""
+
+import math
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture(scope="session")
+def weather():
+    """Quinlan's weather data: table and labels."""
+    days = (
+        "shhF n;shhT n;ohhF y;rmhF y;rcnF y;rcnT n;ocnT y;smhF n;scnF y;rmnF y;smnT y;"
+        "omhT y;ohnF y;rmhT n"
+    ).split(";")
+    return np.array([list(day[:4]) for day in days]), np.array([d[-1] for d in days])
+
+
+def random_table(n=60, n_classes=3, gaps=0.0, seed=0, sizes=(2, 3, 4, 3)):
+    """Categories of which half say something about the class."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, n_classes, n)
+    y[:n_classes] = np.arange(n_classes)
+    X = np.empty((n, len(sizes)), object)
+    for j, size in enumerate(sizes):
+        told = rng.random(n) < 0.5
+        codes = np.where(told, y % size, rng.integers(0, size, n))
+        X[:, j] = [f"v{code}" for code in codes]
+    X[rng.random(X.shape) < gaps] = None
+    return X, y
+
+
+@pytest.fixture(scope="session", name="random_table")
+def random_table_fixture():
+    return random_table
+
+
+class PlainNB:
+    """Weighted naive Bayes by Laplace's rule, cell by cell, in the log domain."""
+
+    def __init__(self, X, y, u, w=None, smooth=1.0):
+        self.classes = sorted(set(y.tolist()))
+        self.values = [
+            sorted({v for v in X[:, j] if v is not None}) for j in range(X.shape[1])
+        ]
+        self.w = [1.0] * X.shape[1] if w is None else list(w)
+        q, total = len(self.classes), float(sum(u))
+        self.prior, self.theta = [], []
+        for c in self.classes:
+            rows = [i for i in range(len(y)) if y[i] == c]
+            own = sum(u[i] for i in rows)
+            self.prior.append(math.log((own + smooth) / (total + q * smooth)))
+            tables = []
+            for j, values in enumerate(self.values):
+                known = sum(u[i] for i in rows if X[i, j] is not None)
+                tables.append(
+                    {
+                        v: math.log(
+                            (sum(u[i] for i in rows if X[i, j] == v) + smooth)
+                            / (known + len(values) * smooth)
+                        )
+                        for v in values
+                    }
+                )
+            self.theta.append(tables)
+
+    def scores(self, X):
+        return np.array(
+            [
+                [
+                    prior
+                    + sum(
+                        w * table.get(value, 0.0)
+                        for w, table, value in zip(self.w, tables, row, strict=True)
+                    )
+                    for prior, tables in zip(self.prior, self.theta, strict=True)
+                ]
+                for row in X
+            ]
+        )
+
+    def entries(self, X):
+        """Log-likelihood entries, shape (n, K, d)."""
+        rows = [
+            [[t.get(v, 0.0) for t, v in zip(tables, row, strict=True)] for row in X]
+            for tables in self.theta
+        ]
+        return np.array(rows).transpose(1, 0, 2)
+
+    def proba(self, X):
+        z = self.scores(X)
+        p = np.exp(z - z.max(axis=1, keepdims=True))
+        return p / p.sum(axis=1, keepdims=True)
+
+    def predict(self, X):
+        """Positions of classes; ties to the larger prior."""
+        order = sorted(range(len(self.prior)), key=lambda c: -self.prior[c])
+        z = self.scores(X)[:, order]
+        return np.array(order)[np.argmax(z, axis=1)]
+
+
+@pytest.fixture(scope="session")
+def plain_nb():
+    return PlainNB
+
+
+def plain_dwnb(X, y, rounds, own=None):
+    """Instance weights of DWNB by plain loops."""
+    own = np.ones(len(y)) if own is None else own
+    u = np.ones(len(y))
+    for _ in range(rounds):
+        p = PlainNB(X, y, own * u).proba(X)
+        u = u + np.array([1.0 - p[i, y[i]] for i in range(len(y))])
+    return u
+
+
+@pytest.fixture(scope="session", name="plain_dwnb")
+def plain_dwnb_fixture():
+    return plain_dwnb
