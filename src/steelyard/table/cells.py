@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from steelyard.exceptions import ColumnError
 from steelyard.kernels.cuts import bin_codes
 from steelyard.table.codes import code_dtype
-from steelyard.table.factors import is_missing
-from steelyard.table.frames import Column, Factor
+from steelyard.table.columns import Column
+from steelyard.table.factors import Factor, is_missing
 from steelyard.table.schema import FeatureSchema, sort_values
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "factor_of",
     "grid_step",
     "grown",
+    "held_values",
     "numbers_of",
     "on_grid",
 ]
@@ -116,6 +117,13 @@ def check_cells(feature: FeatureSchema, column: Column) -> None:
     )
 
 
+def held_values(factor: Factor) -> tuple[list[Any], int]:
+    """Return the values that rows hold, and the number of missing cells."""
+    counts = np.bincount(factor.indices + 1, minlength=len(factor.values) + 1).tolist()
+    values = [v for v, n in zip(factor.values, counts[1:], strict=True) if n]
+    return values, counts[0]
+
+
 def grown(
     feature: FeatureSchema,
     column: Column,
@@ -138,33 +146,33 @@ def grown(
     if feature.cells == "nothing" and column.cells != "nothing":
         cuts = edges() if feature.kind == "binned" else ()
         # All cells so far were missing: from now on that is a value among others.
-        own = missing == "value" and feature.is_coded
-        feature = replace(feature, cells=column.cells, edges=cuts, missing_is_value=own)
-    if feature.kind != "categorical":
-        # Read here in any case: an infinite number is refused before anything grows.
-        numbers = numbers_of(column)
-        holes = feature.cells != "nothing" and np.isnan(numbers).any()
-        if feature.kind == "binned" and missing == "value" and holes:
-            feature = replace(feature, missing_is_value=True)
-        return feature
-    factor = factor_of(column)
-    held = np.bincount(factor.indices + 1, minlength=len(factor.values) + 1)
-    found = [v for v, count in zip(factor.values, held[1:], strict=True) if count]
-    values = sort_values([*feature.values, *found])
+        as_value = missing == "value" and feature.is_coded
+        feature = replace(
+            feature, cells=column.cells, edges=cuts, missing_is_value=as_value
+        )
+    if feature.kind == "categorical":
+        return _with_values(feature, factor_of(column), missing)
+    # Read here in any case: an infinite number is refused before anything grows.
+    some_missing = bool(np.isnan(numbers_of(column)).any())
+    if feature.kind == "binned" and feature.cells != "nothing":
+        if missing == "value" and some_missing:
+            return replace(feature, missing_is_value=True)
+    return feature
+
+
+def _with_values(feature: FeatureSchema, factor: Factor, missing: str) -> FeatureSchema:
+    """Return the schema of a categorical column with the values of more rows."""
+    held, n_missing = held_values(factor)
+    values = sort_values([*feature.values, *held])
     fill = feature.fill
     if fill is not None:
         fill = 1 + values.index(feature.values[int(fill) - 1])
-    return replace(
-        feature,
-        values=values,
-        missing_is_value=feature.missing_is_value
-        or (missing == "value" and bool(held[0])),
-        fill=fill,
-    )
+    as_value = feature.missing_is_value or (missing == "value" and n_missing > 0)
+    return replace(feature, values=values, missing_is_value=as_value, fill=fill)
 
 
 def grid_step(numbers: NDArray[np.float64]) -> float:
-    """Mean gap between distinct values, Weka's precision of an attribute."""
+    """Mean distance of distinct neighbours, Weka's precision of an attribute."""
     distinct = np.unique(numbers)
     if distinct.size < 2:
         return 0.01

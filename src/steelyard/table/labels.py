@@ -12,7 +12,8 @@ from sklearn.utils import column_or_1d
 
 from steelyard._common.checks import check_weights, warn_user
 from steelyard.exceptions import TableError
-from steelyard.table.frames import Column, ObjectColumn, Table, as_series, as_table
+from steelyard.table.columns import Column
+from steelyard.table.frames import Table, as_series, as_table
 
 __all__ = [
     "Rows",
@@ -189,11 +190,10 @@ def _take(
 
 
 def _as_classes(ordered: list[Any], values: Any, column: Column) -> NDArray[Any]:
-    if isinstance(values, np.ndarray) and not isinstance(column, ObjectColumn):
+    if isinstance(values, np.ndarray):
         return np.array(ordered, dtype=values.dtype)
-    if column.cells == "text" or isinstance(column, ObjectColumn):
-        return np.array(ordered, dtype=object)
-    return np.array(ordered)
+    as_objects = column.holds_objects or column.cells == "text"
+    return np.array(ordered, dtype=object if as_objects else None)
 
 
 def _check_whole(values: NDArray[np.float64]) -> None:

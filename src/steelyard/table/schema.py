@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
@@ -58,8 +58,8 @@ class FeatureSchema:
     """Width of the grid of a ``gaussian-weka`` attribute."""
 
     column: int | None = None
-    """Column that is read, where a column may be seen in several ways; None where
-    attributes are columns."""
+    """Column that is read, where columns may have several views; None where attributes
+    are columns."""
 
     @property
     def is_coded(self) -> bool:
@@ -204,12 +204,6 @@ class TableSchema:
                 what = "trend" if feature.kind == "linear" else "density"
             labels.append(name if is_first else f"{name} ({what})")
         return labels
-
-    def with_feature(self, position: int, **changes: Any) -> TableSchema:
-        """Return a schema in which one attribute differs."""
-        features = list(self.features)
-        features[position] = replace(features[position], **changes)
-        return TableSchema(tuple(features))
 
     def rows_in(self, grown: TableSchema) -> NDArray[np.int64]:
         """Say where each table row of this schema is in a schema grown from it."""
