@@ -14,7 +14,7 @@ from steelyard.table.codes import CodeBlock, Codes
 from steelyard.table.frames import Table
 from steelyard.table.schema import FeatureSchema, TableSchema
 
-__all__ = ["BlockBuilder", "byte_codes", "is_plain_matrix", "matrix_codes"]
+__all__ = ["BlockBuilder", "byte_codes", "matrix_codes"]
 
 
 class BlockBuilder:
@@ -52,14 +52,10 @@ class BlockBuilder:
         return Codes(schema, n_rows, tuple(blocks), tuple(self._numbers))
 
 
-def is_plain_matrix(table: Table) -> bool:
-    """Whether a table is one float64 array, which densities can read as it is."""
-    return table.matrix is not None and table.matrix.dtype == np.float64
-
-
-def matrix_codes(schema: TableSchema, table: Table) -> Codes:
-    """Make codes of a table of Gaussian attributes without copying it."""
-    assert table.matrix is not None
+def matrix_codes(schema: TableSchema, table: Table) -> Codes | None:
+    """Take a table of Gaussian attributes without a copy; None if it is no matrix."""
+    if table.matrix is None or table.matrix.dtype != np.float64:
+        return None
     for rows in row_blocks(table.n_rows):
         infinite = np.isinf(table.matrix[rows])
         if infinite.any():
@@ -74,7 +70,7 @@ def byte_codes(
     lows: NDArray[np.int64],
     all_known: bool = False,
 ) -> Codes:
-    """Make codes of a matrix of bytes; ``all_known`` if the schema has its values."""
+    """Take a matrix of bytes without a copy; ``all_known`` if the schema has it all."""
     look_up = look_up_of(schema, matrix.dtype, lows)
     features = np.arange(len(schema), dtype=np.int64)
     last = int(np.flatnonzero(look_up.any(axis=0)).max(initial=-1))

@@ -25,7 +25,6 @@ __all__ = [
     "factor_of",
     "grid_step",
     "grown",
-    "held_values",
     "numbers_of",
     "on_grid",
 ]
@@ -117,13 +116,6 @@ def check_cells(feature: FeatureSchema, column: Column) -> None:
     )
 
 
-def held_values(factor: Factor) -> tuple[list[Any], int]:
-    """Return the values that rows hold, and the number of missing cells."""
-    counts = np.bincount(factor.indices + 1, minlength=len(factor.values) + 1).tolist()
-    values = [v for v, n in zip(factor.values, counts[1:], strict=True) if n]
-    return values, counts[0]
-
-
 def grown(
     feature: FeatureSchema,
     column: Column,
@@ -162,7 +154,7 @@ def grown(
 
 def _with_values(feature: FeatureSchema, factor: Factor, missing: str) -> FeatureSchema:
     """Return the schema of a categorical column with the values of more rows."""
-    held, n_missing = held_values(factor)
+    held, n_missing = factor.held()
     values = sort_values([*feature.values, *held])
     fill = feature.fill
     if fill is not None:

@@ -17,23 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.exceptions import ColumnError
-from steelyard.table.factors import (
-    EXACT,
-    Cells,
-    Factor,
-    categories_of,
-    classify_objects,
-    dates_refused,
-    factor_arrow,
-    factor_floats,
-    factor_integers,
-    factor_objects,
-    factor_pandas,
-    factor_polars,
-    group_objects,
-    is_missing,
-    plain_values,
-)
+from steelyard.table import factors
+from steelyard.table.factors import Cells, Factor, classify_objects, is_missing
 
 __all__ = ["Column", "array_column", "series_column"]
 
@@ -86,7 +71,7 @@ class Column:
 
     def factor(self) -> Factor:
         """Distinct values and where they are."""
-        return factor_objects(self.objects())
+        return factors.factor_objects(self.objects())
 
     def objects(self) -> Sequence[Any]:
         """Cells as Python objects."""
@@ -121,11 +106,11 @@ class ArrayColumn(Column):
     def factor(self) -> Factor:
         values = self._values
         if values.dtype.kind in "biu":
-            return factor_integers(values)
+            return factors.factor_integers(values)
         if values.dtype.kind == "U":
             unique, indices = np.unique(values, return_inverse=True)
             return Factor(indices, unique.tolist())
-        return factor_floats(np.asarray(values, dtype=np.float64))
+        return factors.factor_floats(np.asarray(values, dtype=np.float64))
 
 
 class ObjectColumn(Column):
@@ -136,7 +121,7 @@ class ObjectColumn(Column):
     def __init__(self, position: int, name: str | None, values: NDArray[Any]) -> None:
         super().__init__(position, name, values)
         # Where cells share few objects, all questions are asked of those alone.
-        groups = group_objects(values)
+        groups = factors.group_objects(values)
         self._groups = None if groups is None else groups[0]
         self._distinct = values if groups is None else groups[1]
         self.cells = self.storage = classify_objects(self._distinct, self.label)
@@ -174,13 +159,13 @@ class ObjectColumn(Column):
 
     def _distinct_factor(self) -> Factor:
         if self.cells != "numbers":
-            return factor_objects(self._distinct)
+            return factors.factor_objects(self._distinct)
         numbers = self._distinct_numbers()
         # Whole numbers that float64 cannot tell apart are compared as they are.
-        large = np.fmax.reduce(np.abs(numbers)) >= EXACT
+        large = np.fmax.reduce(np.abs(numbers)) >= factors.EXACT
         if large and self.is_integer:
-            return factor_objects(self._distinct)
-        return factor_floats(numbers)
+            return factors.factor_objects(self._distinct)
+        return factors.factor_floats(numbers)
 
 
 class FrameColumn(Column):
@@ -198,7 +183,7 @@ class FrameColumn(Column):
     def _classify(self) -> Cells:
         series, dtype = self._values, self._values.dtype
         if self._is_category:
-            categories = categories_of(series.to_native())
+            categories = factors.categories_of(series.to_native())
             if categories is None:
                 return "text"
             return classify_objects(categories, self.label)
@@ -215,7 +200,7 @@ class FrameColumn(Column):
     def _unsupported(self) -> ColumnError:
         label, dtype = self.label, self._values.dtype
         if dtype.is_temporal():
-            return dates_refused(label, dtype)
+            return factors.dates_refused(label, dtype)
         if dtype.is_nested():
             return ColumnError(
                 f"{label} holds nested values ({dtype}). Split it into one column per "
@@ -247,8 +232,8 @@ class FrameColumn(Column):
     def declared(self) -> list[Any] | None:
         if not self._is_category:
             return None
-        categories = categories_of(self._values.to_native())
-        return None if categories is None else plain_values(categories)
+        categories = factors.categories_of(self._values.to_native())
+        return None if categories is None else factors.plain_values(categories)
 
     @property
     def is_integer(self) -> bool:
@@ -271,16 +256,16 @@ class FrameColumn(Column):
         if self.storage == "nothing":
             return Factor(np.full(len(series), -1, dtype=np.int8), [])
         if self._is_number and series.dtype not in _INTEGERS:
-            return factor_floats(_float64(series))
+            return factors.factor_floats(_float64(series))
         if self._is_number:
             return _factor_integers(series)
         native = series.to_native()
         if series.implementation.is_pandas():
-            return factor_pandas(native)
+            return factors.factor_pandas(native)
         if series.implementation.is_polars():
-            return factor_polars(native)
+            return factors.factor_polars(native)
         if series.implementation.is_pyarrow():
-            return factor_arrow(native)
+            return factors.factor_arrow(native)
         return super().factor()
 
 
@@ -311,7 +296,7 @@ def _known_integers(series: Any) -> tuple[Any, NDArray[Any]]:
 def _factor_integers(series: Any) -> Factor:
     # Not through float64, which would merge neighbours above 2^53.
     known, integers = _known_integers(series)
-    factor = factor_integers(integers)
+    factor = factors.factor_integers(integers)
     if integers.size == len(series):
         return factor
     indices = np.full(len(series), -1, dtype=np.int64)

@@ -15,12 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from steelyard._common.checks import check_choice, check_n_jobs, warn_user
 from steelyard._common.threads import run, thread_count
 from steelyard.exceptions import ColumnError, ParameterError
-from steelyard.table.blocks import (
-    BlockBuilder,
-    byte_codes,
-    is_plain_matrix,
-    matrix_codes,
-)
+from steelyard.table.blocks import BlockBuilder, byte_codes, matrix_codes
 from steelyard.table.bytes import as_byte_matrix, observed_values
 from steelyard.table.cells import check_cells, encode_column, grown
 from steelyard.table.codes import Codes
@@ -310,13 +305,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         kinds = [treatment.kind for _, treatment in views]
         if set(kinds) == {"categorical"}:
             return self._learn_bytes(table, table.matrix)
-        # One view for each column, no more.
-        if kinds != ["gaussian"] * table.n_columns or not is_plain_matrix(table):
+        if kinds != ["gaussian"] * table.n_columns:
             return None
-        self.schema_ = TableSchema(
+        schema = TableSchema(
             tuple(FeatureSchema(None, "gaussian", c.cells) for c in table.columns)
         )
-        return matrix_codes(self.schema_, table)
+        codes = matrix_codes(schema, table)
+        if codes is not None:
+            self.schema_ = schema
+        return codes
 
     def _learn_bytes(self, table: Table, matrix: NDArray[Any]) -> Codes | None:
         small = as_byte_matrix(matrix, self.n_jobs)
@@ -351,7 +348,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 check_cells(feature, column)
             return byte_codes(schema, *small)
         imputed = any(feature.fill is not None for feature in schema.features)
-        if kinds != {"gaussian"} or imputed or not is_plain_matrix(table):
+        if kinds != {"gaussian"} or imputed:
             return None
         return matrix_codes(schema, table)
 

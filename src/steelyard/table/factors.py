@@ -60,6 +60,12 @@ class Factor:
     Category types list values here that no row holds, and may list one twice.
     """
 
+    def held(self) -> tuple[list[Any], int]:
+        """Return the values that rows hold, and the number of missing cells."""
+        counts = np.bincount(self.indices + 1, minlength=len(self.values) + 1).tolist()
+        held = [v for v, n in zip(self.values, counts[1:], strict=True) if n]
+        return held, counts[0]
+
 
 # --------------------------------------------------------------------- Python objects
 

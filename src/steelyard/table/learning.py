@@ -13,7 +13,6 @@ from steelyard.table.cells import (
     codes_of,
     factor_of,
     grid_step,
-    held_values,
     numbers_of,
     on_grid,
 )
@@ -34,7 +33,7 @@ class Target(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """One attribute: its schema, the training cells encoded by it, and a doubt."""
+    """One attribute: its schema, and the training cells encoded by it."""
 
     feature: FeatureSchema
     encoded: NDArray[Any]
@@ -51,7 +50,7 @@ def learn_categories(
 ) -> Learned:
     """Learn the values of a categorical column."""
     factor = factor_of(column)
-    values, n_missing = held_values(factor)
+    values, n_missing = factor.held()
     suspect = suspicion(column, factor.indices.size, len(values))
     has_values = bool(values)
     if cardinality == "declared":

@@ -14,12 +14,7 @@ from numpy.typing import NDArray
 __all__ = ["FeatureSchema", "Kind", "TableSchema", "sort_values"]
 
 Kind = Literal[
-    "categorical",
-    "binned",
-    "gaussian",
-    "gaussian-weka",
-    "gaussian-relative",
-    "linear",
+    "categorical", "binned", "gaussian", "gaussian-weka", "gaussian-relative", "linear"
 ]
 
 
@@ -169,23 +164,17 @@ class TableSchema:
     @cached_property
     def coded(self) -> NDArray[np.int64]:
         """Positions of the attributes with codes."""
-        return self._positions(True)
+        return np.flatnonzero([feature.is_coded for feature in self.features])
 
     @cached_property
     def gaussian(self) -> NDArray[np.int64]:
         """Positions of the attributes with densities."""
-        return self._positions(False)
+        return np.flatnonzero([not feature.is_coded for feature in self.features])
 
     @cached_property
     def is_linear(self) -> NDArray[np.bool_]:
         """Whether each attribute is the number itself, shape (d,)."""
         return np.array([f.kind == "linear" for f in self.features], dtype=bool)
-
-    def _positions(self, coded: bool) -> NDArray[np.int64]:
-        return np.array(
-            [j for j, f in enumerate(self.features) if f.is_coded == coded],
-            dtype=np.int64,
-        )
 
     def labels(self) -> list[str]:
         """Name every attribute, by position where the table has no names.

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import repeat
+from itertools import islice, repeat
 from numbers import Integral
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -19,7 +17,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from steelyard._common.threads import thread_count
+from steelyard._common.threads import run, thread_count
 from steelyard.exceptions import ParameterError
 from steelyard.kernels.cuts import bin_codes, split_columns
 from steelyard.table.schema import Kind
@@ -38,7 +36,7 @@ _NUMBERS: dict[str, Any] = {
 }
 
 
-class Discretizer(TransformerMixin, BaseEstimator):
+class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     r"""Base class: learns increasing edges for every column and returns bin numbers.
 
     A subclass says in `supervised` whether it looks at the classes, and finds the
@@ -46,23 +44,6 @@ class Discretizer(TransformerMixin, BaseEstimator):
     :math:`e_1 < \dots < e_B` the bin of `x` is the number of edges below `x`, so a
     value equal to an edge goes left. Missing values take no part in the search and
     stay missing.
-
-    Parameters
-    ----------
-    n_jobs : int or None, default=None
-        Number of threads that work on the columns, as in scikit-learn. The result
-        does not depend on it.
-
-    Attributes
-    ----------
-    edges_ : list of ndarray of shape (n_bins - 1,)
-        Increasing inner edges of every column; empty where all values share one bin.
-    n_bins_ : ndarray of shape (n_features,)
-        Number of bins of every column.
-    n_features_in_ : int
-        Number of columns seen in `fit`.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Names of the columns, where `fit` was given names.
     """
 
     kind: ClassVar[Kind] = "binned"
@@ -84,25 +65,12 @@ class Discretizer(TransformerMixin, BaseEstimator):
         *,
         column: ColumnId | None = None,
     ) -> NDArray[np.float64]:
-        """Find the edges of one column.
+        """Return the increasing edges of one column, shape (n_bins - 1,).
 
-        Parameters
-        ----------
-        values : ndarray of shape (n,)
-            Finite numbers in any order, contiguous; there may be none.
-        y : ndarray of shape (n,) or None
-            Class codes 0 .. `n_classes` - 1. Only a supervised discretizer needs them.
-        n_classes : int
-            Number of classes.
-        weights : ndarray of shape (n,) or None
-            Positive weights; None stands for ones.
-        column : tuple of (int, str or None), optional
-            Position and name of the column.
-
-        Returns
-        -------
-        ndarray of shape (n_bins - 1,)
-            Increasing edges.
+        `values` (n,) are finite numbers in any order, contiguous; there may be none.
+        `y` (n,) are class codes 0 .. `n_classes` - 1, which only a supervised
+        discretizer needs, `weights` (n,) positive ones or None for ones, `column` the
+        position and name.
         """
         raise NotImplementedError
 
@@ -234,17 +202,8 @@ def float_columns(X: NDArray[np.floating[Any]]) -> Iterator[NDArray[np.float64]]
 
     Columns that lie contiguous in memory are not copied. Otherwise eight columns at a
     time are copied: one pass over the rows per group, not per column, since a single
-    strided copy fetches whole cache lines and uses one number of each.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-        Numbers.
-
-    Yields
-    ------
-    ndarray of shape (n,)
-        One column; not to be written to.
+    strided copy fetches whole cache lines and uses one number of each. They are not to
+    be written to.
     """
     if X.flags.f_contiguous:
         for j in range(X.shape[1]):
@@ -265,17 +224,9 @@ def map_columns(
 ) -> list[Result]:
     """Return `function(column, extra)` for all columns, in their order."""
     n_threads = thread_count(n_jobs)
-    if n_threads == 1:
-        return [function(*pair) for pair in zip(columns, extras, strict=False)]
-
-    # A pool would read the whole iterable at once, and the columns may be copies: let
-    # it run two columns per thread ahead, and no further.
-    results = []
-    waiting: deque[Future[Result]] = deque()
-    with ThreadPoolExecutor(n_threads) as pool:
-        for pair in zip(columns, extras, strict=False):
-            if len(waiting) == 2 * n_threads:
-                results.append(waiting.popleft().result())
-            waiting.append(pool.submit(function, *pair))
-        results.extend(future.result() for future in waiting)
+    pairs = zip(columns, extras, strict=False)
+    results: list[Result] = []
+    # A few at a time, not the whole iterable at once: the columns may be copies.
+    while batch := list(islice(pairs, 2 * n_threads)):
+        results.extend(run(lambda pair: function(*pair), batch, n_threads))
     return results
