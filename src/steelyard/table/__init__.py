@@ -15,7 +15,7 @@ Deciding
     - ``schema``: what a model knows of its table: names, kinds, values, cut points.
     - ``treatments``: the settings of an encoder, resolved for every column.
     - ``discretizers``: cut points of numeric columns, as scikit-learn transformers.
-    - ``learning``: the schema of one attribute, from the training cells.
+    - ``learning``: the schema of one attribute, from training cells or more of them.
     - ``identifiers``: columns that look like running numbers or names of rows.
 
 Encoding

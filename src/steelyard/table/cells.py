@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +13,7 @@ from steelyard.kernels.cuts import bin_codes
 from steelyard.table.codes import code_dtype
 from steelyard.table.columns import Column
 from steelyard.table.factors import Factor, is_missing
-from steelyard.table.schema import FeatureSchema, sort_values
+from steelyard.table.schema import FeatureSchema
 
 __all__ = [
     "bins_of",
@@ -23,8 +21,6 @@ __all__ = [
     "codes_of",
     "encode_column",
     "factor_of",
-    "grid_step",
-    "grown",
     "numbers_of",
     "on_grid",
 ]
@@ -114,62 +110,6 @@ def check_cells(feature: FeatureSchema, column: Column) -> None:
         f"{column.label} {verb} {was} when the model was fitted and now holds "
         f"{column.cells} ({example!r}). {hint}"
     )
-
-
-def grown(
-    feature: FeatureSchema,
-    column: Column,
-    missing: str,
-    edges: Callable[[], tuple[float, ...]],
-) -> FeatureSchema:
-    """Return the schema of a column with the new values of more rows taken in.
-
-    ``edges`` gives the cut points of a binned column that was empty so far.
-    """
-    check_cells(feature, column)
-    if feature.kind != "categorical" and column.cells == "text":
-        # So far all cells were missing, and now it turns out what the column holds.
-        if feature.kind != "binned":
-            raise ColumnError(
-                f"{column.label} was empty in the rows so far and was taken as numbers "
-                "(`numeric`), and now holds text. Name it in `categorical_features`."
-            )
-        feature = replace(feature, kind="categorical")
-    if feature.cells == "nothing" and column.cells != "nothing":
-        cuts = edges() if feature.kind == "binned" else ()
-        # All cells so far were missing: from now on that is a value among others.
-        as_value = missing == "value" and feature.is_coded
-        feature = replace(
-            feature, cells=column.cells, edges=cuts, missing_is_value=as_value
-        )
-    if feature.kind == "categorical":
-        return _with_values(feature, factor_of(column), missing)
-    # Read here in any case: an infinite number is refused before anything grows.
-    some_missing = bool(np.isnan(numbers_of(column)).any())
-    if feature.kind == "binned" and feature.cells != "nothing":
-        if missing == "value" and some_missing:
-            return replace(feature, missing_is_value=True)
-    return feature
-
-
-def _with_values(feature: FeatureSchema, factor: Factor, missing: str) -> FeatureSchema:
-    """Return the schema of a categorical column with the values of more rows."""
-    held, n_missing = factor.held()
-    values = sort_values([*feature.values, *held])
-    fill = feature.fill
-    if fill is not None:
-        fill = 1 + values.index(feature.values[int(fill) - 1])
-    as_value = feature.missing_is_value or (missing == "value" and n_missing > 0)
-    return replace(feature, values=values, missing_is_value=as_value, fill=fill)
-
-
-def grid_step(numbers: NDArray[np.float64]) -> float:
-    """Mean distance of distinct neighbours, Weka's precision of an attribute."""
-    distinct = np.unique(numbers)
-    if distinct.size < 2:
-        return 0.01
-    step = float((distinct[-1] - distinct[0]) / (distinct.size - 1))
-    return step if step > 0 and np.isfinite(step) else 0.01
 
 
 def on_grid(numbers: NDArray[np.float64], step: float) -> NDArray[np.float64]:

@@ -17,13 +17,19 @@ from steelyard._common.threads import run, thread_count
 from steelyard.exceptions import ColumnError, ParameterError
 from steelyard.table.blocks import BlockBuilder, byte_codes, matrix_codes
 from steelyard.table.bytes import as_byte_matrix, observed_values
-from steelyard.table.cells import check_cells, encode_column, grown
+from steelyard.table.cells import check_cells, encode_column
 from steelyard.table.codes import Codes
 from steelyard.table.columns import Column
 from steelyard.table.frames import Table, as_table
 from steelyard.table.identifiers import suspicion, warn_identifiers
 from steelyard.table.labels import encode_labels, training_rows
-from steelyard.table.learning import Learned, Target, learn_categories, learn_numbers
+from steelyard.table.learning import (
+    Learned,
+    Target,
+    grown,
+    learn_categories,
+    learn_numbers,
+)
 from steelyard.table.schema import FeatureSchema, TableSchema
 from steelyard.table.treatments import Treatment, numeric_treatments, treatments
 
@@ -246,12 +252,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         def learn_view(k: int) -> Learned:
             j, treatment = views[k]
             column, name = table.columns[j], names[j]
-            if treatment.kind == "categorical":
-                weights, cardinality = target.weights, self.cardinality
-                return learn_categories(
-                    column, name, weights, self.missing, cardinality
-                )
-            return learn_numbers(column, name, treatment, target, self.missing)
+            if treatment.kind != "categorical":
+                return learn_numbers(column, name, treatment, target, self.missing)
+            return learn_categories(
+                column, name, target.weights, self.missing, self.cardinality
+            )
 
         features: list[FeatureSchema] = []
         suspects: dict[int, str | None] = {}
@@ -324,14 +329,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.schema_ = TableSchema(
             tuple(FeatureSchema(None, "categorical", cells, values=v) for v in values)
         )
-        sizes = map(len, values)
-        warn_identifiers(
-            table,
-            [
-                suspicion(column, table.n_rows, size)
-                for column, size in zip(table.columns, sizes, strict=True)
-            ],
-        )
+        suspects = [
+            suspicion(column, table.n_rows, len(of_column))
+            for column, of_column in zip(table.columns, values, strict=True)
+        ]
+        warn_identifiers(table, suspects)
         return byte_codes(self.schema_, *small, all_known=True)
 
     def _encode_matrix(self, table: Table, columns: list[Column]) -> Codes | None:
