@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from steelyard.explain.views import views_of
 from steelyard.table.cells import factor_of, numbers_of
 from steelyard.table.codes import CodeBlock, Codes, code_dtype
-from steelyard.table.frames import Column
+from steelyard.table.columns import Column
 from steelyard.table.schema import FeatureSchema, TableSchema
 
 __all__ = ["Cells", "describe_cells", "number_label"]

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import OneToOneFeatureMixin
 
 from steelyard.kernels.cuts import midpoint
 from steelyard.table.discretizers.base import ColumnId, Discretizer
@@ -14,7 +13,7 @@ from steelyard.table.discretizers.base import ColumnId, Discretizer
 __all__ = ["EqualFrequencyDiscretizer"]
 
 
-class EqualFrequencyDiscretizer(OneToOneFeatureMixin, Discretizer):
+class EqualFrequencyDiscretizer(Discretizer):
     r"""Divide a column into bins that hold about the same weight.
 
     Let :math:`U(v)` be the weight of the values up to :math:`v`, and :math:`U` the

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import OneToOneFeatureMixin
 
 from steelyard.kernels.cuts import bin_codes, midpoint
 from steelyard.table.discretizers.base import ColumnId, Discretizer
@@ -15,7 +14,7 @@ from steelyard.table.discretizers.base import ColumnId, Discretizer
 __all__ = ["EqualWidthDiscretizer"]
 
 
-class EqualWidthDiscretizer(OneToOneFeatureMixin, Discretizer):
+class EqualWidthDiscretizer(Discretizer):
     r"""Divide the range of a column into bins of equal width.
 
     With :math:`B` bins the edges are

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import OneToOneFeatureMixin
 
 from steelyard.exceptions import ParameterError
 from steelyard.table.discretizers.base import ColumnId, Discretizer
@@ -18,7 +17,7 @@ __all__ = ["FixedEdgesDiscretizer"]
 Edges = Sequence[float]
 
 
-class FixedEdgesDiscretizer(OneToOneFeatureMixin, Discretizer):
+class FixedEdgesDiscretizer(Discretizer):
     r"""Use edges that are known beforehand.
 
     The bin of :math:`x` is the number of edges below it,

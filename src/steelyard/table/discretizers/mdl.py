@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import OneToOneFeatureMixin
 
 from steelyard.kernels.cuts import mdl_cuts, xlog2_table
 from steelyard.table.discretizers.base import ColumnId, Discretizer
@@ -20,7 +19,7 @@ _NO_WEIGHTS = np.empty(0, dtype=np.int64)
 _TABLE_BITS = 20
 
 
-class MDLDiscretizer(OneToOneFeatureMixin, Discretizer):
+class MDLDiscretizer(Discretizer):
     r"""Cut where it tells the classes apart, and only if the cut pays for itself.
 
     A range of :math:`N` values is cut half-way between two neighbouring distinct
