@@ -115,9 +115,7 @@ def method_table(group: Sequence[Summary], main: str, control: str | None) -> Ta
     return table if some_failed else table.without(len(header))
 
 
-def dataset_table(
-    summary: Summary, control: str | None = None, spread: bool = False
-) -> Table:
+def dataset_table(summary: Summary, control: str | None = None) -> Table:
     """Lay out one measure, a line for each data set and a column for each method.
 
     Parameters
@@ -137,7 +135,7 @@ def dataset_table(
     measure = summary.measure
     everyone = range(len(summary.methods))
     rows = [
-        [Cell(dataset), *(_mean_cell(summary, i, j, spread) for j in everyone)]
+        [Cell(dataset), *(_mean_cell(summary, i, j) for j in everyone)]
         for i, dataset in enumerate(summary.datasets)
     ]
     against = summary.control(control)
@@ -231,13 +229,11 @@ def _method_rows(
     return rows
 
 
-def _mean_cell(summary: Summary, i: int, j: int, spread: bool) -> Cell:
+def _mean_cell(summary: Summary, i: int, j: int) -> Cell:
     """Return the average over folds of a data set and a method."""
     mean = float(summary.means[i, j])
     text = summary.measure.text(mean)
     deviation = summary.measure.text(summary.spreads[i, j])
-    if spread and deviation != "-":
-        text += f" ± {deviation}"
     note = f"± {deviation} over {summary.counts[i, j]} folds"
     if summary.partial[i, j]:
         text += "*"
