@@ -62,17 +62,7 @@ class Evidence:
 def run_demo(folds: int = 5, seed: int = 1) -> list[Score]:
     """Cross-validate the demonstration methods on scikit-learn's bundled data.
 
-    Parameters
-    ----------
-    folds : int, default=5
-        Number of stratified folds; everything is learned inside the training part.
-    seed : int, default=1
-        Seed of the folds.
-
-    Returns
-    -------
-    list of Score
-        One entry per data set and method.
+    Everything is learned inside the training part of each stratified fold.
     """
     splits = StratifiedKFold(folds, shuffle=True, random_state=seed)
     scores = []
@@ -103,16 +93,8 @@ def run_demo(folds: int = 5, seed: int = 1) -> list[Score]:
 def explain_one(row: int = 7) -> Evidence:
     """Explain the prediction for one held-out wine by its summed evidence.
 
-    Parameters
-    ----------
-    row : int, default=7
-        Which row of the test part.
-
-    Returns
-    -------
-    Evidence
-        Contributions by attribute, largest first; they add up to the log-odds of the
-        predicted class against the second most probable one.
+    Contributions go by size and add up to the log-odds of the predicted class against
+    the second most probable one.
     """
     bunch: Any = datasets.load_wine()
     names = [name.replace("_", " ") for name in bunch.feature_names]

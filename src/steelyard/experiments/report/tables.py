@@ -75,19 +75,8 @@ class Table:
 def method_table(group: Sequence[Summary], main: str, control: str | None) -> Table:
     """Lay out averages of all measures, a line for each method and protocol.
 
-    Parameters
-    ----------
-    group : sequence of Summary
-        Measures under one or several protocols.
-    main : str
-        The measure that is ranked and tested.
-    control : str or None
-        The method that others are tested against; that of best rank if None.
-
-    Returns
-    -------
-    Table
-        Sorted by protocol, then average rank.
+    Lines go by the average rank of the main measure. Methods are tested against the
+    control, or that of best rank if None.
     """
     measures = list({s.measure.name: s.measure for s in group}.values())
     measures.sort(key=lambda measure: measure.name != main)
@@ -118,19 +107,8 @@ def method_table(group: Sequence[Summary], main: str, control: str | None) -> Ta
 def dataset_table(summary: Summary, control: str | None = None) -> Table:
     """Lay out one measure, a line for each data set and a column for each method.
 
-    Parameters
-    ----------
-    summary : Summary
-        The measure under one protocol.
-    control : str, default=None
-        The method that others are tested against; that of best rank if None.
-    spread : bool, default=False
-        Whether to write the standard deviation over folds as well.
-
-    Returns
-    -------
-    Table
-        With averages, ranks and wins/ties/losses at the foot.
+    Averages, ranks and wins/ties/losses against the control, or the method of best rank
+    if None, are at the foot.
     """
     measure = summary.measure
     everyone = range(len(summary.methods))
