@@ -103,14 +103,14 @@ def explain_one(row: int = 7) -> Evidence:
         bunch.data, labels, test_size=0.3, random_state=0, stratify=labels
     )
     clf = NaiveBayes().fit(X_train, y_train)
-    found = clf.explain_local(X_test[row : row + 1]).evidence()
+    evidence = clf.explain_local(X_test[row : row + 1]).evidence()
     name_of = dict(zip(clf.model_.schema.labels(), names, strict=True))
     return Evidence(
         f"wine, row {row} of the test part",
-        found.target,
+        evidence.target,
         str(y_test[row]),
-        found.probability,
-        found.against,
-        found.prior,
-        [(name_of[item.attribute], item.value, item.amount) for item in found.items],
+        evidence.probability,
+        evidence.against,
+        evidence.prior,
+        [(name_of[item.attribute], item.value, item.amount) for item in evidence.items],
     )

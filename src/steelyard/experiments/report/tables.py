@@ -146,7 +146,7 @@ def leak_table(leak: Leak) -> Table:
         [*map(line, leak.datasets, leak.difference, leak.by_dataset)],
         [line("average", leak.by_method, leak.average)],
         [
-            "Under published protocols missing cells are filled in and numbers cut on "
+            "Under published protocols missing values are filled in and numbers cut on "
             "the whole data set, test rows included. Where a paper also cut numbers in "
             "another way, that is part of the difference."
         ],

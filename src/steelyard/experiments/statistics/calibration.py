@@ -1,4 +1,4 @@
-"""How often predictions are right when they are so sure, by bins of confidence."""
+"""How often predictions are right, by bins of confidence."""
 
 from __future__ import annotations
 
