@@ -23,7 +23,6 @@ from steelyard._common.settings import (
     setting,
     whole,
 )
-from steelyard.classifiers.base import COLUMN
 from steelyard.classifiers.selective import (
     EQUAL,
     SelectedNB,
@@ -33,6 +32,7 @@ from steelyard.classifiers.selective import (
 from steelyard.exceptions import ParameterError
 from steelyard.fitting.leave_one_out import HeldOut, cross_validated
 from steelyard.model.training import TrainingSet
+from steelyard.table.encoder import COLUMN
 from steelyard.table.schema import TableSchema, feature_labels
 
 __all__ = ["CostSensitiveNB", "attribute_costs"]

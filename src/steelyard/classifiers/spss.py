@@ -21,7 +21,7 @@ from steelyard._common.settings import (
     whole,
     word,
 )
-from steelyard.classifiers.base import COLUMN, BaseNB
+from steelyard.classifiers.base import BaseNB
 from steelyard.classifiers.selection import FeatureSelector, SelectionPath
 from steelyard.exceptions import ParameterError, TableError
 from steelyard.fitting.forward_search import Likelihood, Search, Step, simulate
@@ -31,6 +31,7 @@ from steelyard.model.table_model import NBModel
 from steelyard.model.training import Encoding, TrainingSet
 from steelyard.proba.counts import Counts
 from steelyard.table.codes import Codes
+from steelyard.table.encoder import COLUMN
 from steelyard.table.frames import as_table
 from steelyard.table.labels import as_label_column, encode_labels, labelled_rows
 from steelyard.table.schema import TableSchema, feature_labels

@@ -49,8 +49,8 @@ def content_of(estimator: BaseNB) -> dict[str, Any]:
     if name not in registry.classes() or estimator_class(name) is not type(estimator):
         raise ParameterError(
             f"{type(estimator).__module__}.{name} cannot be saved: a model file "
-            f"describes {', '.join(registry.classes())} only. Use pickle for classes of your "
-            "own."
+            f"describes {', '.join(registry.classes())} only. Use pickle for classes "
+            "of your own."
         )
     model = estimator.model_
     attributes = saved_attributes(type(estimator))

@@ -9,10 +9,21 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from steelyard._common.checks import check_choice, check_n_jobs, warn_user
+from steelyard._common.checks import warn_user
+from steelyard._common.settings import (
+    N_JOBS,
+    Check,
+    DeclaredPart,
+    check_settings,
+    learned,
+    listed,
+    mapped,
+    setting,
+    word,
+)
 from steelyard._common.threads import run, thread_count
 from steelyard.exceptions import ColumnError, ParameterError
 from steelyard.table.blocks import BlockBuilder, byte_codes, matrix_codes
@@ -20,6 +31,7 @@ from steelyard.table.bytes import as_byte_matrix, observed_values
 from steelyard.table.cells import check_cells, encode_column
 from steelyard.table.codes import Codes
 from steelyard.table.columns import Column
+from steelyard.table.discretizers import Discretizer
 from steelyard.table.frames import Table, as_table
 from steelyard.table.identifiers import suspicion, warn_identifiers
 from steelyard.table.labels import encode_labels, training_rows
@@ -33,48 +45,27 @@ from steelyard.table.learning import (
 from steelyard.table.schema import FeatureSchema, TableSchema
 from steelyard.table.treatments import Treatment, numeric_treatments, treatments
 
-__all__ = ["TableEncoder"]
-
-MISSING = ("skip", "impute", "value")
-CARDINALITIES = ("observed", "declared")
+__all__ = ["COLUMN", "TableEncoder"]
 
 Result = TypeVar("Result")
 
+# A name or a position; whether there is such a column, the table will tell.
+COLUMN = Check(
+    "names or positions of columns",
+    lambda value: isinstance(value, (str, int, np.integer, np.bool_)),
+)
+_TREATMENT = Check(
+    "treatment", lambda value: isinstance(value, (str, Discretizer)) and value != ""
+)
+_VIEWS = _TREATMENT | listed(_TREATMENT, at_least=1)
 
-class TableEncoder(TransformerMixin, BaseEstimator):
+
+class TableEncoder(TransformerMixin, DeclaredPart):
     """Turn any table into codes, by a schema learned once.
 
     Code 0 stands for a cell that is missing or holds a value never seen at fit; the
     values of a column follow from 1 on in sorted order, whatever library the table came
     from. Numeric columns are cut into bins, or kept as numbers for a density.
-
-    Parameters
-    ----------
-    categorical_features : {"auto", "all"} or list of str or int, default="auto"
-        Which columns hold categories: text, category, enum and boolean columns, all
-        columns, or the ones named (by name or position).
-    numeric : str, discretizer or mapping, default="mdl"
-        What to do with numeric columns: "mdl", "mdl-better", "kononenko",
-        "equal-width", "equal-width-merged", "equal-frequency", "gaussian",
-        "gaussian-weka", "gaussian-relative", "linear" (for weights by class), a
-        discretizer, a tuple of these for several views of each column, or a mapping
-        from column to one of these (columns that it leaves out are treated with "mdl").
-    missing : {"skip", "impute", "value"}, default="skip"
-        Leave missing cells out, replace them by the mean or the most frequent value, or
-        treat them as a value of their own (Gaussian columns skip them then).
-    cardinality : {"observed", "declared"}, default="observed"
-        Whether category and enum types add values that no training row holds.
-    n_jobs : int, default=None
-        Threads; the result does not depend on it.
-
-    Attributes
-    ----------
-    schema_ : TableSchema
-        Names, kinds, values and cut points of the columns.
-    n_features_in_ : int
-        Number of columns.
-    feature_names_in_ : ndarray of str
-        Names of the columns, where the table had any.
 
     Examples
     --------
@@ -90,23 +81,50 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     array([[0, 2]], dtype=uint8)
     """
 
-    schema_: TableSchema
-    n_features_in_: int
-    feature_names_in_: NDArray[Any]
+    categorical_features: Any = setting(
+        default="auto",
+        allowed=(word("auto", "all") | listed(COLUMN)).called(
+            "'auto', 'all', or a list of names or positions of columns"
+        ),
+        about='Which columns hold categories. "auto" takes text, category, enum and '
+        "boolean columns.",
+    )
+    numeric: Any = setting(
+        default="mdl",
+        allowed=(_VIEWS | mapped(COLUMN, _VIEWS)).called(
+            "a treatment such as 'mdl' or 'gaussian', a discretizer, several of them, "
+            "or a mapping from column to these"
+        ),
+        about='Treatment of numeric columns: bins by "mdl", "mdl-better", "kononenko", '
+        '"equal-width", "equal-width-merged", "equal-frequency" or a discretizer; '
+        'densities by "gaussian", "gaussian-weka" or "gaussian-relative"; "linear" for '
+        "weights by class; a tuple of these for several views of each column; or a "
+        'mapping from column to these, with "mdl" for columns that it leaves out.',
+    )
+    missing: str = setting(
+        default="skip",
+        allowed=word("skip", "impute", "value"),
+        about="Leave missing cells out, replace them by the mean or most frequent "
+        "value, or treat them as a value of their own (Gaussian columns skip them "
+        "then).",
+    )
+    cardinality: str = setting(
+        default="observed",
+        allowed=word("observed", "declared"),
+        about="Whether values declared by category and enum types count as values when "
+        "no row holds them.",
+    )
+    n_jobs: int | None = setting(
+        default=None, allowed=N_JOBS, about="Threads. Results do not depend on it."
+    )
 
-    def __init__(
-        self,
-        categorical_features: Any = "auto",
-        numeric: Any = "mdl",
-        missing: str = "skip",
-        cardinality: str = "observed",
-        n_jobs: int | None = None,
-    ) -> None:
-        self.categorical_features = categorical_features
-        self.numeric = numeric
-        self.missing = missing
-        self.cardinality = cardinality
-        self.n_jobs = n_jobs
+    schema_: TableSchema = learned(
+        "TableSchema", "Names, kinds, values and cut points of the columns."
+    )
+    n_features_in_: int = learned("int", "Number of columns.")
+    feature_names_in_: NDArray[Any] = learned(
+        "ndarray of str", "Names of the columns, where the table had any."
+    )
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> TableEncoder:
         """Learn the schema of a table.
@@ -167,9 +185,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         weights: NDArray[np.float64] | None,
     ) -> Codes:
         """Learn the schema and return the codes of the training table."""
-        check_choice(self, "missing", MISSING)
-        check_choice(self, "cardinality", CARDINALITIES)
-        check_n_jobs(self, self.n_jobs)
+        check_settings(self)
         by_column = treatments(
             self.categorical_features, self.numeric, table.columns, table.names
         )
@@ -262,10 +278,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         suspects: dict[int, str | None] = {}
         builder = BlockBuilder(table.n_rows, len(views))
         of = [j for j, _ in views]
-        for k, learned in enumerate(self._by_view(learn_view, table.columns, of)):
-            builder.add(k, learned.feature, learned.encoded)
-            features.append(learned.feature)
-            suspects.setdefault(of[k], learned.suspect)
+        for k, view in enumerate(self._by_view(learn_view, table.columns, of)):
+            builder.add(k, view.feature, view.encoded)
+            features.append(view.feature)
+            suspects.setdefault(of[k], view.suspect)
         if len(views) > table.n_columns:
             features = [
                 replace(feature, column=j)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice, repeat
-from numbers import Integral
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -17,8 +16,14 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from steelyard._common.settings import (
+    N_JOBS,
+    DeclaredPart,
+    check_settings,
+    learned,
+    setting,
+)
 from steelyard._common.threads import run, thread_count
-from steelyard.exceptions import ParameterError
 from steelyard.kernels.cuts import bin_codes, split_columns
 from steelyard.table.schema import Kind
 
@@ -29,6 +34,14 @@ Result = TypeVar("Result")
 
 _COLUMNS_PER_COPY = 8
 
+# The last setting of every discretizer.
+THREADS: Any = setting(
+    default=None,
+    allowed=N_JOBS,
+    about="Number of threads that work on the columns, as in scikit-learn. The result "
+    "does not depend on it.",
+)
+
 # Single precision is widened column by column: no second copy of the whole table.
 _NUMBERS: dict[str, Any] = {
     "dtype": [np.float64, np.float32],
@@ -36,7 +49,7 @@ _NUMBERS: dict[str, Any] = {
 }
 
 
-class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class Discretizer(OneToOneFeatureMixin, TransformerMixin, DeclaredPart):
     r"""Base class: learns increasing edges for every column and returns bin numbers.
 
     A subclass says in `supervised` whether it looks at the classes, and finds the
@@ -49,12 +62,24 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     kind: ClassVar[Kind] = "binned"
     supervised: ClassVar[bool] = False
 
-    edges_: list[NDArray[np.float64]]
-    n_bins_: NDArray[np.int64]
-    n_features_in_: int
+    edges_: list[NDArray[np.float64]] = learned(
+        "list of ndarray of shape (n_bins - 1,)",
+        "Increasing edges of every column; empty where it is one bin.",
+    )
+    n_bins_: NDArray[np.int64] = learned(
+        "ndarray of shape (n_features,)", "Number of bins of every column."
+    )
+    n_features_in_: int = learned("int", "Number of columns seen in `fit`.")
+    feature_names_in_: NDArray[Any] = learned(
+        "ndarray of shape (n_features,)",
+        "Names of the columns, where `fit` was given names.",
+    )
 
-    def __init__(self, *, n_jobs: int | None = None) -> None:
-        self.n_jobs = n_jobs
+    @property
+    def _threads(self) -> int | None:
+        """The setting ``n_jobs``, which every discretizer has, last of all."""
+        threads: int | None = getattr(self, "n_jobs", None)
+        return threads
 
     def column_edges(
         self,
@@ -95,6 +120,7 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def check_parameters(self) -> None:
         """Raise a `ParameterError` if a parameter has a value that is not allowed."""
+        check_settings(self)
 
     def check_columns(self, columns: Sequence[ColumnId]) -> None:
         """Raise a `ParameterError` if the parameters do not fit these columns."""
@@ -145,7 +171,7 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         def edges(column: NDArray[np.float64], name: ColumnId) -> NDArray[np.float64]:
             return self.known_edges(column, codes, n_classes, weights, column=name)
 
-        self.edges_ = map_columns(edges, float_columns(table), ids, self.n_jobs)
+        self.edges_ = map_columns(edges, float_columns(table), ids, self._threads)
         self.n_bins_ = np.array([len(edges) + 1 for edges in self.edges_])
         return self
 
@@ -174,7 +200,7 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         # One row per column, turned over at the end: each thread writes to its own
         # stretch of memory.
         out = np.empty(table.shape[::-1])
-        map_columns(bins, float_columns(table), range(len(out)), self.n_jobs)
+        map_columns(bins, float_columns(table), range(len(out)), self._threads)
         return out.T
 
     def __sklearn_tags__(self) -> Any:
@@ -182,19 +208,6 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         tags.input_tags.allow_nan = True
         tags.target_tags.required = self.supervised
         return tags
-
-    def _complain(self, name: str, allowed: str, got: object) -> ParameterError:
-        """Return the error for a parameter whose value is not allowed."""
-        return ParameterError(
-            f"The {name!r} parameter of {type(self).__name__} must be {allowed}. "
-            f"Got {got!r} instead."
-        )
-
-    def _check_n_bins(self) -> None:
-        """Raise unless the parameter `n_bins` is a whole number above zero."""
-        n_bins = getattr(self, "n_bins", None)
-        if not isinstance(n_bins, Integral) or isinstance(n_bins, bool) or n_bins < 1:
-            raise self._complain("n_bins", "an int in the range [1, inf)", n_bins)
 
 
 def float_columns(X: NDArray[np.floating[Any]]) -> Iterator[NDArray[np.float64]]:
