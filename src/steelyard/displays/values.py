@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.displays._base import Display
-from steelyard.displays._style import FOR, INK, LINES, PALE, bare, behind, label
+from steelyard.displays._style import (
+    FOR,
+    INK,
+    bare,
+    count_bars,
+    headline,
+    label,
+    largest,
+    line_colour,
+)
 from steelyard.explain.overall import explain_global
+from steelyard.explain.parts import position_of
 from steelyard.explain.tables import AttributeTable
 
 __all__ = ["ValueCurveDisplay"]
 
+# How many classes are drawn unless they are named.
+_MAX_LINES = 6
 
+
+@dataclass(eq=False, repr=False)
 class ValueCurveDisplay(Display):
     """Evidence over the values of one attribute, above bars of their counts.
 
@@ -40,9 +55,8 @@ class ValueCurveDisplay(Display):
     >>> display = ValueCurveDisplay.from_estimator(clf, "petal width (cm)")
     """
 
-    def __init__(self, table: AttributeTable, classes: list[Any] | None = None) -> None:
-        self.table = table
-        self.classes = classes
+    table: AttributeTable
+    classes: list[Any] | None = None
 
     @classmethod
     def from_estimator(
@@ -83,9 +97,7 @@ class ValueCurveDisplay(Display):
         ax = self._axes(ax, width, 4.4 if long else 3.8)
         evidence = table.evidence
         chosen = self._chosen(evidence)
-        colours = (
-            [FOR] if k == 2 else [LINES[i % len(LINES)] for i in range(len(chosen))]
-        )
+        colours = [FOR if k == 2 else line_colour(i) for i in range(len(chosen))]
         ax.axhline(0.0, color=INK, linewidth=0.8)
         if table.points is not None:
             for c, colour in zip(chosen, colours, strict=True):
@@ -95,9 +107,10 @@ class ValueCurveDisplay(Display):
             self._draw_bins(ax, evidence, chosen, colours)
         else:
             self._draw_values(ax, evidence, chosen, colours, long)
-        other = f"against {table.classes[0]}" if k == 2 else "against the others"
-        what = f"for {table.classes[1]} " if k == 2 else ""
-        ax.set_ylabel(f"evidence {label(what + other, 40)}")
+        what = "against the others"
+        if k == 2:
+            what = f"for {table.classes[1]} against {table.classes[0]}"
+        ax.set_ylabel(f"evidence {label(what, 40)}")
         if k > 2:
             ax.legend(
                 loc="upper left", bbox_to_anchor=(1.08, 1.0), fontsize=8, frameon=False
@@ -108,15 +121,14 @@ class ValueCurveDisplay(Display):
         return {"label": label(self.table.classes[c], 28)}
 
     def _chosen(self, evidence: NDArray[np.float64]) -> list[int]:
-        known = self.table.classes.tolist()
         if self.classes is not None:
-            return [known.index(c) for c in self.classes]
-        if len(known) == 2:
+            return [position_of(c, self.table.classes) for c in self.classes]
+        if len(self.table.classes) == 2:
             return [1]
-        strength = np.abs(evidence).max(axis=0)
-        if self.table.importance is not None:
-            strength = self.table.importance
-        return sorted(np.argsort(-strength, kind="stable")[:6].tolist())
+        strength = self.table.importance
+        if strength is None:
+            strength = np.abs(evidence).max(axis=0)
+        return sorted(largest(strength, _MAX_LINES))
 
     def _draw_bins(
         self, ax: Any, evidence: NDArray[np.float64], chosen: list[int], colours: Any
@@ -147,7 +159,7 @@ class ValueCurveDisplay(Display):
             beside = ", ".join(
                 f"{table.classes[c]}: {evidence[-1, c]:+.2f}" for c in chosen
             )
-            ax.set_title(f"missing: {beside}", fontsize=8, loc="left")
+            headline(ax, f"missing: {beside}", 8)
 
     def _draw_values(
         self,
@@ -166,27 +178,17 @@ class ValueCurveDisplay(Display):
             ax.plot(x, evidence[1:, c], "o", color=colour, **self._line(c))
             ax.vlines(x, 0.0, evidence[1:, c], color=colour, linewidth=1.5)
         self._counts(ax, places, np.full(len(labels), 0.85), slice(1, None))
+        slanted = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"}
         shown = [label(name, 24) for name in labels]
-        if long:
-            ax.set_xticks(
-                places, shown, rotation=40, ha="right", rotation_mode="anchor"
-            )
-        else:
-            ax.set_xticks(places, shown)
+        ax.set_xticks(places, shown, **(slanted if long else {}))
         ax.set_xlim(-0.6, len(labels) - 0.4)
         ax.set_xlabel(label(self.table.name, 60))
 
-    def _counts(self, ax: Any, places: Any, widths: Any, own: slice) -> None:
+    def _counts(self, ax: Any, places: Any, widths: Any, coded: slice) -> None:
         """Draw counts as pale bars in the lowest quarter, on an axis of their own."""
         if self.table.counts is None:
             return
         low, high = ax.get_ylim()
         ax.set_ylim(low - 0.33 * (high - low), high)
-        rows = self.table.counts[own].sum(axis=1)
-        beside = behind(ax)
-        beside.bar(places, rows, widths, color=PALE, zorder=0)
-        top = max(float(rows.max()), 1.0)
-        beside.set_ylim(0.0, 4.2 * top)
-        beside.set_yticks([0.0, top], ["0", f"{top:g}"])
-        beside.set_ylabel("rows", loc="bottom")
-        bare(beside, "top")
+        rows = self.table.counts[coded].sum(axis=1)
+        bare(count_bars(ax, places, rows, widths, 4.2), "top")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -110,33 +112,26 @@ def counterfactual(
     For a sum and two classes these are the largest gains in order, and no smaller set
     suffices. The last change is then made as small as it can be.
     """
-    before = np.asarray(model.proba(row.encoded()))[0]
+    codes = row.encoded()
+    winner = int(model.winners(codes)[0])
+    targets = [c for c in range(model.n_classes) if c != winner]
     candidates = _candidates(model, row, fixed)
-    predicted = model.predict(row.encoded())[0]
-    winner = model.classes.tolist().index(predicted)
-    targets = [target] if target is not None else []
-    if target is None:
-        targets = [c for c in range(len(model.classes)) if c != winner]
-    results = []
-    for c in targets:
-        if c == winner:
-            results.append(_Search(model, row, c, candidates, ()))
-            continue
-        results.append(_search(model, row, c, candidates, max_changes))
+    searches = [
+        _Search(model, row, c, candidates)
+        for c in (targets if target is None else [target])
+    ]
     best = min(
-        results,
+        (s if s.target == winner else _search(s, max_changes) for s in searches),
         key=lambda s: (not s.wins, len(s.steps) if s.wins else 0, -s.proba[s.target]),
     )
-    changes = []
-    margin = _Search(model, row, best.target, candidates, ()).margin
-    for k, step in enumerate(best.steps, start=1):
-        after = _Search(model, row, best.target, candidates, best.steps[:k])
-        name = column_labels(row.schema)[step[0]]
-        label = candidates.labels[step[1]]
-        changes.append(
-            Change(name, labels[step[0]], label, float(after.margin - margin))
+    names = column_labels(row.schema)
+    margins = [best.moved(best.steps[:k]).margin for k in range(len(best.steps) + 1)]
+    changes = [
+        Change(names[column], labels[column], candidates.labels[k], after - before)
+        for (column, k), (before, after) in zip(
+            best.steps, pairwise(margins), strict=True
         )
-        margin = after.margin
+    ]
     least = _least_changes(model, row, best.target, candidates)
     return Counterfactual(
         str(model.classes[best.target]),
@@ -144,7 +139,7 @@ def counterfactual(
         tuple(changes),
         least is not None and best.wins and len(best.steps) <= least,
         model.classes,
-        before,
+        np.asarray(model.proba(codes))[0],
         best.proba,
     )
 
@@ -162,11 +157,11 @@ class _Candidates:
     def changed(self, cells: Cells, positions: NDArray[np.int64]) -> Cells:
         """Make one of some changes, to all views of its column, in each row."""
         columns = np.asarray(cells.schema.columns)
-        own = columns == self.column[positions][:, None]
+        is_changed = columns == self.column[positions][:, None]
         return Cells(
             cells.schema,
-            np.where(own, self.rows.codes[positions], cells.codes),
-            np.where(own, self.rows.numbers[positions], cells.numbers),
+            np.where(is_changed, self.rows.codes[positions], cells.codes),
+            np.where(is_changed, self.rows.numbers[positions], cells.numbers),
         )
 
 
@@ -176,34 +171,28 @@ Step = tuple[int, int]
 
 def _candidates(model: Any, row: Cells, fixed: set[int]) -> _Candidates:
     schema = row.schema
-    codes, numbers, owner, labels = [], [], [], []
+    empty = np.zeros((0, len(schema)))
+    codes, numbers, owner, labels = [empty.astype(np.int64)], [empty], [], []
     for column, views in enumerate(views_of(schema)):
         if column in fixed:
             continue
         feature = schema.features[views[0]]
         if len(views) == 1 and feature.is_coded:
-            tried = np.arange(1, feature.n_values - feature.missing_is_value + 1)
-            new_codes = tried[tried != row.codes[0, views[0]], None]
+            values = np.arange(1, feature.n_values - feature.missing_is_value + 1)
+            new_codes = values[values != row.codes[0, views[0]], None]
             new_numbers = np.full(new_codes.shape, np.nan)
             labels += [feature.describe(int(code)) for code in new_codes[:, 0]]
         else:
-            found = _column_numbers(model, schema, views)
-            new_codes, new_numbers = place_numbers(schema, views, found)
+            tried = _column_numbers(model, schema, views)
+            new_codes, new_numbers = place_numbers(schema, views, tried)
             write = number_label if len(views) == 1 else number_text
-            labels += [write(x) for x in found.tolist()]
-        own_codes = np.repeat(row.codes, len(new_codes), axis=0)
-        own_numbers = np.repeat(row.numbers, len(new_codes), axis=0)
-        own_codes[:, views], own_numbers[:, views] = new_codes, new_numbers
-        codes.append(own_codes)
-        numbers.append(own_numbers)
+            labels += [write(x) for x in tried.tolist()]
+        codes.append(np.repeat(row.codes, len(new_codes), axis=0))
+        numbers.append(np.repeat(row.numbers, len(new_codes), axis=0))
+        codes[-1][:, views], numbers[-1][:, views] = new_codes, new_numbers
         owner += [column] * len(new_codes)
-    empty = np.zeros((0, len(schema)))
     return _Candidates(
-        Cells(
-            schema,
-            np.concatenate([empty.astype(np.int64), *codes]),
-            np.concatenate([empty, *numbers]),
-        ),
+        Cells(schema, np.concatenate(codes), np.concatenate(numbers)),
         np.array(owner, dtype=np.int64),
         labels,
     )
@@ -214,17 +203,17 @@ def _column_numbers(
 ) -> NDArray[np.float64]:
     """Numbers of one column to try: in every bin, and along its densities."""
     gaussian = schema.gaussian.tolist()
-    found = []
-    for j in views:
-        feature = schema.features[j]
-        if not feature.is_coded:
-            found.append(_numbers_to_try(model, gaussian.index(j), feature.step))
+    tried = [
+        _numbers_to_try(model, gaussian.index(j), schema.features[j].step)
+        for j in views
+        if not schema.features[j].is_coded
+    ]
     if len(views) > 1:
         # Short to write; each is encoded as it is written.
-        found = [np.array([float(f"{x:.6g}") for x in own]) for own in found]
+        tried = [np.array([float(f"{x:.6g}") for x in numbers]) for numbers in tried]
         edges = [schema.features[j].edges for j in views]
-        found.append(typical_numbers(np.unique(np.concatenate(edges))))
-    return np.unique(np.concatenate(found))
+        tried.append(typical_numbers(np.unique(np.concatenate(edges))))
+    return np.unique(np.concatenate(tried))
 
 
 def _numbers_to_try(model: Any, g: int, step: float) -> NDArray[np.float64]:
@@ -237,24 +226,35 @@ def _numbers_to_try(model: Any, g: int, step: float) -> NDArray[np.float64]:
     return np.unique(np.quantile(known, shares)) if len(known) else known
 
 
+_Margins = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
 class _Search:
     """A row with some changes made, and how far its target is ahead."""
 
-    def __init__(
-        self,
-        model: Any,
-        row: Cells,
-        target: int,
-        candidates: _Candidates,
-        steps: tuple[Step, ...],
-    ) -> None:
-        self.model, self.row, self.target = model, row, target
-        self.candidates, self.steps = candidates, steps
-        self.cells = row
-        for _, k in steps:
-            self.cells = candidates.changed(self.cells, np.array([k]))
-        margins, guides = _margins(model, self.cells, target)
-        self.margin, self.guide = float(margins[0]), float(guides[0])
+    model: Any
+    row: Cells
+    target: int
+    candidates: _Candidates
+    steps: tuple[Step, ...] = ()
+
+    @cached_property
+    def cells(self) -> Cells:
+        cells = self.row
+        for _, k in self.steps:
+            cells = self.candidates.changed(cells, np.array([k]))
+        return cells
+
+    @cached_property
+    def place(self) -> tuple[float, float]:
+        """How far the target is ahead, and what to go by in a tie."""
+        margins, guides = _margins(self.model, self.cells, self.target)
+        return float(margins[0]), float(guides[0])
+
+    @property
+    def margin(self) -> float:
+        return self.place[0]
 
     @property
     def wins(self) -> bool:
@@ -270,10 +270,7 @@ class _Search:
         return _margins(self.model, changed, self.target)
 
     def moved(self, steps: tuple[Step, ...]) -> _Search:
-        return _Search(self.model, self.row, self.target, self.candidates, steps)
-
-
-_Margins = tuple[NDArray[np.float64], NDArray[np.float64]]
+        return replace(self, steps=steps)
 
 
 def _margins(model: Any, cells: Cells, target: int) -> _Margins:
@@ -297,27 +294,20 @@ def _gaps(logs: NDArray[np.float64], target: int) -> NDArray[np.float64]:
     return np.where(np.isnan(gap), -np.inf, gap)
 
 
-def _search(
-    model: Any,
-    row: Cells,
-    target: int,
-    candidates: _Candidates,
-    max_changes: int | None,
-) -> _Search:
-    state = _Search(model, row, target, candidates, ())
-    most = len(set(row.schema.columns)) if max_changes is None else max_changes
+def _search(state: _Search, max_changes: int | None) -> _Search:
+    columns = state.candidates.column
+    most = len(set(state.row.schema.columns)) if max_changes is None else max_changes
     while not state.wins and len(state.steps) < most:
-        used = [j for j, _ in state.steps]
-        free = np.flatnonzero(~np.isin(candidates.column, used))
+        free = np.flatnonzero(~np.isin(columns, [j for j, _ in state.steps]))
         if not free.size:
             break
         margins, guides = state.tried(free)
         # Votes do not move before a voter changes its mind; what leads there counts.
         best = int(np.lexsort((guides, margins))[-1])
-        if not (margins[best], guides[best]) > (state.margin, state.guide):
+        if not (margins[best], guides[best]) > state.place:
             break
         k = int(free[best])
-        state = state.moved((*state.steps, (int(candidates.column[k]), k)))
+        state = state.moved((*state.steps, (int(columns[k]), k)))
     if not state.wins:
         return state
     return _with_smallest_last_change(_without_needless(state))
@@ -360,15 +350,14 @@ def _least_changes(
     scores = model.log_prior + now.sum(axis=0)
     after = model.contributions(candidates.rows.encoded())
     after = add_views(after, schema, axis=1)
+    column = candidates.column
+    change = after[np.arange(len(column)), column] - now[column]
     least = 0
     for rival in range(model.n_classes):
         if rival == target or scores[target] > scores[rival]:
             continue
         gains = np.zeros(len(now))
-        own = candidates.column
-        each = np.arange(len(own))
-        parts = after[each, own] - now[own]
-        np.maximum.at(gains, own, parts[:, target] - parts[:, rival])
+        np.maximum.at(gains, column, change[:, target] - change[:, rival])
         reached = scores[target] - scores[rival] + np.cumsum(np.sort(gains)[::-1])
         enough = np.flatnonzero(reached > 0.0)
         if not enough.size:

@@ -40,7 +40,7 @@ __all__ = [
 _MOST_LAPLACE = 3_000
 
 # Weights times rows, columns and classes, for intervals of evidence.
-_MOST_NUMBERS = 50_000_000
+_MAX_EVIDENCE_NUMBERS = 50_000_000
 
 # Weights that are laid out by value.
 BY_VALUE = ("value_weights_", "value_effects_")
@@ -75,24 +75,13 @@ class EvidenceIntervals:
         for i in range(min(len(self.total), 3)):
             c = int(np.argmax(self.total[i]))
             order = np.argsort(-np.abs(self.estimate[i, :, c]), kind="stable")
-            entries = [
-                (
-                    self.attributes[j],
-                    self.estimate[i, j, c],
-                    self.low[i, j, c],
-                    self.high[i, j, c],
-                )
-                for j in order
+            columns = np.stack([self.estimate, self.low, self.high])[:, i, order, c].T
+            sums = [self.total[i, c], self.total_low[i, c], self.total_high[i, c]]
+            names = [*(self.attributes[j] for j in order), "sum, with the prior"]
+            rows = [
+                [name, *map(signed, numbers)]
+                for name, numbers in zip(names, [*columns, sums], strict=True)
             ]
-            entries.append(
-                (
-                    "sum, with the prior",
-                    self.total[i, c],
-                    self.total_low[i, c],
-                    self.total_high[i, c],
-                )
-            )
-            rows = [[name, *map(signed, numbers)] for name, *numbers in entries]
             title = f"row {i}: evidence for {self.classes[c]}"
             headers = [title, "evidence", "low", "high"]
             lines.append(text_table(headers, rows, [False, True, True, True]))
@@ -128,9 +117,8 @@ def root_of_inverse(
     values, vectors = np.linalg.eigh(scaled)
     flat = values <= 1e-12 * max(float(values.max(initial=0.0)), 1e-300)
     inverse = np.where(flat, 0.0, 1.0 / np.sqrt(np.where(flat, 1.0, values)))
-    own = vectors * inverse / unit[:, None]
-    open_ended = (np.abs(vectors) > 1e-4) & flat
-    root[free] = np.where(open_ended, np.inf, own)
+    is_open = (np.abs(vectors) > 1e-4) & flat
+    root[free] = np.where(is_open, np.inf, vectors * inverse / unit[:, None])
     return root
 
 
@@ -170,7 +158,7 @@ def evidence_intervals(
     codes = clf._encode(asked)
     schema = clf.encoder_.schema_
     size = len(weights) * codes.n_rows * (len(schema) + 1) * len(clf.classes_)
-    if size > _MOST_NUMBERS:
+    if size > _MAX_EVIDENCE_NUMBERS:
         raise ParameterError(
             f"Intervals of {codes.n_rows} rows need {size:,} numbers, too many. Ask "
             "for fewer rows at a time."
@@ -181,10 +169,10 @@ def evidence_intervals(
     )
     units = evidence_of(units) * scale
     effect = problem.objective.weighting.apply(weights, problem.evidence)
-    found = problem._plain(effect, clf.classes_, 1.0)
-    parts = add_views(found.contributions(codes), schema, axis=1)
+    model = problem._plain(effect, clf.classes_, 1.0)
+    parts = add_views(model.contributions(codes), schema, axis=1)
     estimate = evidence_of(parts) * scale
-    total = evidence_of(found.log_prior + parts.sum(axis=1)) * scale
+    total = evidence_of(model.log_prior + parts.sum(axis=1)) * scale
     z = float(ndtri(0.5 + level / 2.0))
     columns, sums = units[:, :, 1:], units.sum(axis=2)
     p = len(weights)

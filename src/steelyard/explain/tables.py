@@ -31,8 +31,8 @@ __all__ = [
     "value_tables",
 ]
 
-_POINTS = 61
-_HERMITE = 64
+# Numbers at which a density is tabulated, and nodes of means under it.
+_POINTS, _HERMITE = 61, 64
 
 # Numbers that stand for the rows of one class in one bin.
 _PER_BIN = 8
@@ -118,18 +118,18 @@ def value_tables(model: NBModel, counts: Counts | None) -> list[AttributeTable]:
     ):
         # Counts of all classes do not describe a model of two of them.
         counts = None
-    names = schema.labels()
     gaussian = schema.gaussian.tolist()
     tables = []
-    for j, feature in enumerate(schema.features):
-        own = slice(offsets[j], offsets[j + 1])
-        points, found = None, None
+    for j, (name, feature) in enumerate(
+        zip(schema.labels(), schema.features, strict=True)
+    ):
+        points = by_value = None
         if feature.is_coded:
-            contributions = model.table[own]
+            rows = slice(offsets[j], offsets[j + 1])
+            contributions = model.table[rows]
+            by_value = None if counts is None else counts.by_code[rows]
             labels = [feature.describe(code) for code in range(feature.n_codes)]
-            if counts is not None:
-                found = counts.by_code[own]
-            importance = _mean_evidence(model, contributions, found)
+            importance = _mean_evidence(model, contributions, by_value)
         else:
             table = model.gaussian.only(gaussian.index(j))
             points = gaussian_points(table, feature.step)
@@ -138,12 +138,12 @@ def value_tables(model: NBModel, counts: Counts | None) -> list[AttributeTable]:
             importance = _mean_density(model, table, counts, gaussian.index(j))
         tables.append(
             AttributeTable(
-                names[j],
+                name,
                 feature.kind,
                 model.classes,
                 labels,
                 contributions,
-                found,
+                by_value,
                 points,
                 feature.edges,
                 model.link_scale,
@@ -226,32 +226,28 @@ def _joint_importance(
     gaussian = schema.gaussian.tolist()
     densities = [gaussian.index(j) for j in views if j in gaussian]
     coded = [j for j in views if schema.features[j].is_coded]
-    mean = deviation = None
-    if densities:
-        own = model.gaussian.only(densities[0])
-        mean, deviation = own.mean[0], own.deviation[0]
+    cuts = np.array([-np.inf, np.inf])
+    mass = counts.moments.weight[densities[:1]]
+    if coded:
+        finest = max(coded, key=lambda j: schema.features[j].n_codes)
+        cuts = np.array([-np.inf, *schema.features[finest].edges, np.inf])
+        first = schema.offsets[finest] + 1
+        mass = counts.by_code[first : first + len(cuts) - 1]
     out = np.zeros(model.n_classes)
     for c in range(model.n_classes):
-        if coded:
-            base = max(coded, key=lambda j: schema.features[j].n_codes)
-            cuts = np.array([-np.inf, *schema.features[base].edges, np.inf])
-            first = schema.offsets[base] + 1
-            mass = counts.by_code[first : first + len(cuts) - 1, c]
-        else:
-            cuts = np.array([-np.inf, np.inf])
-            mass = counts.moments.weight[densities[0], c : c + 1]
-        for low, high, rows in zip(cuts[:-1], cuts[1:], mass, strict=True):
+        for low, high, rows in zip(cuts[:-1], cuts[1:], mass[:, c], strict=True):
             if not rows > 0.0:
                 continue
-            if mean is not None and deviation is not None:
-                numbers = _within(low, high, float(mean[c]), float(deviation[c]))
+            if densities:
+                table = model.gaussian.only(densities[0])
+                mean, deviation = float(table.mean[0, c]), float(table.deviation[0, c])
+                numbers = _within(low, high, mean, deviation)
             else:
                 numbers = typical_numbers(edges)
                 numbers = numbers[(numbers > low) & (numbers <= high)]
             evidence = np.abs(evidence_of(column_scores(model, views, numbers)))
             out += rows * evidence.mean(axis=0)
-    feature = schema.features[views[0]]
-    if feature.missing_is_value:
+    if schema.features[views[0]].missing_is_value:
         rows = counts.by_code[schema.offsets[coded[0] + 1] - 1].sum()
         last = [model.table[schema.offsets[j + 1] - 1] for j in coded]
         out += rows * np.abs(evidence_of(np.sum(last, axis=0)))

@@ -44,7 +44,7 @@ def add_views(
     if len(views) == len(schema):
         return values
     moved = np.moveaxis(values, axis, 0)
-    added = np.stack([moved[own].sum(axis=0) for own in views])
+    added = np.stack([moved[positions].sum(axis=0) for positions in views])
     return np.moveaxis(added, 0, axis)
 
 
@@ -75,8 +75,8 @@ def column_scores(
         if schema.features[j].is_coded:
             out += model.table[schema.offsets[j] + codes[:, k]]
         else:
-            own = model.gaussian.only(gaussian.index(j))
-            own.add_scores(np.ascontiguousarray(values[:, k : k + 1]), out)
+            column = np.ascontiguousarray(values[:, k : k + 1])
+            model.gaussian.only(gaussian.index(j)).add_scores(column, out)
     return out
 
 
@@ -103,6 +103,5 @@ def typical_numbers(edges: NDArray[np.float64]) -> NDArray[np.float64]:
 def number_text(number: float) -> str:
     """Write a number so that it reads back as itself, short where that is possible."""
     short = f"{number:.6g}"
-    return (
-        short if float(short) == number or not math.isfinite(number) else f"{number!r}"
-    )
+    is_same = float(short) == number or not math.isfinite(number)
+    return short if is_same else f"{number!r}"
