@@ -9,29 +9,6 @@ import numpy as np
 
 from steelyard._common.text import shortened
 
-__all__ = [
-    "AGAINST",
-    "FOR",
-    "INK",
-    "LINES",
-    "PALE",
-    "bare",
-    "behind",
-    "count_bars",
-    "headline",
-    "horizontal_grid",
-    "label",
-    "largest",
-    "line_colour",
-    "mark",
-    "paper",
-    "pyplot",
-    "side_colour",
-    "sides",
-    "spread",
-    "text_width",
-]
-
 FOR, AGAINST, INK, PALE = "#2a7f62", "#c0543c", "#333333", "#d5d9d7"
 
 # Told apart also by most colour-blind readers (Okabe and Ito, 2008).

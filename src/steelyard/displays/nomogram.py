@@ -55,7 +55,8 @@ class NomogramDisplay(Display):
     explanation : GlobalExplanation
         Of a model that is one sum.
     target : class, default=None
-        The class that evidence speaks for.
+        The class that evidence speaks for; the second of two, the most frequent one of
+        several.
     max_attributes : int, default=40
         Draw so many attributes, the most important ones.
     row : LocalExplanation, default=None
@@ -63,10 +64,8 @@ class NomogramDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
+    ax_, figure_
         Where it was drawn.
-    figure_ : matplotlib Figure
-        The figure of these axes.
 
     Examples
     --------
@@ -98,11 +97,8 @@ class NomogramDisplay(Display):
         ----------
         clf : BaseNB
             A fitted classifier.
-        target : class, default=None
-            The class that evidence speaks for; the second of two, the most frequent
-            one of several.
-        max_attributes : int, default=40
-            Draw so many attributes, the most important ones.
+        target, max_attributes
+            As in ``NomogramDisplay``.
         row : table of one row, default=None
             Mark the values of this row.
         ax : matplotlib Axes, default=None
@@ -130,12 +126,10 @@ class NomogramDisplay(Display):
 
         Parameters
         ----------
-        explanation : GlobalExplanation
-            Of a model that is one sum.
-        target, max_attributes, ax
-            As in ``from_estimator``.
-        row : LocalExplanation, default=None
-            Of a row whose values are marked.
+        explanation, target, max_attributes, row
+            As in ``NomogramDisplay``.
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure if not given.
 
         Returns
         -------

@@ -174,8 +174,8 @@ class RegularizationPathDisplay(Display):
         ----------
         clf, X, y, path, parameter
             As in ``regularization_path``.
-        max_named : int, default=12
-            Name so many lines, those that move most.
+        max_named
+            As in ``RegularizationPathDisplay``.
         ax : matplotlib Axes, default=None
             Where to draw; a new figure if not given.
 

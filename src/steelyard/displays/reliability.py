@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import binomtest
 
 from steelyard.displays._base import Display
 from steelyard.displays._style import FOR, INK, PALE, bare, count_bars, headline, label
@@ -79,8 +80,8 @@ class ReliabilityDisplay(Display):
         target : class, default=None
             Look at the probability of this class; by default at that of the second of
             two, or at that of the predicted class of several.
-        n_bins : int, default=10
-            Number of groups of about equally many rows.
+        n_bins
+            As in ``ReliabilityDisplay``.
         ax : matplotlib Axes, default=None
             Where to draw; a new figure if not given.
 
@@ -108,7 +109,10 @@ class ReliabilityDisplay(Display):
         size = np.array([len(rows) for rows in groups], dtype=np.float64)
         share = np.array([self.happened[rows].mean() for rows in groups])
         self.error_ = float((size / n) @ np.abs(share - mean))
-        low, high = _wilson(share, size)
+        tests = [
+            binomtest(int(self.happened[rows].sum()), len(rows)) for rows in groups
+        ]
+        low, high = np.transpose([t.proportion_ci(method="wilson") for t in tests])
         ax.plot([0, 1], [0, 1], color=PALE, linewidth=1.5, zorder=0)
         rows, bins = np.histogram(self.proba, np.linspace(0.0, 1.0, 21))
         beside = count_bars(ax, bins[:-1] + 0.025, rows, 0.048, 5.0)
@@ -136,12 +140,8 @@ class ReliabilityDisplay(Display):
         ends = np.unique(np.searchsorted(self.proba[order], cuts, side="right"))
         return [rows for rows in np.split(order, ends) if len(rows)]
 
-
-def _wilson(
-    share: NDArray[np.float64], n: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Wilson's 95 % interval of a frequency."""
-    z = 1.959963984540054
-    middle = (share + z * z / (2 * n)) / (1 + z * z / n)
-    half = z * np.sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / (1 + z * z / n)
-    return middle - half, middle + half
+    def _wilson(self, rows: NDArray[np.int64]) -> tuple[float, float]:
+        """Wilson's 95 % interval of the frequency in a group."""
+        test = binomtest(int(self.happened[rows].sum()), len(rows))
+        low, high = test.proportion_ci(method="wilson")
+        return low, high

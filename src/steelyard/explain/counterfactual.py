@@ -202,11 +202,8 @@ def _column_numbers(
     model: Any, schema: TableSchema, views: list[int]
 ) -> NDArray[np.float64]:
     """Numbers of one column to try: in every bin, and along its densities."""
-    gaussian = schema.gaussian.tolist()
     tried = [
-        _numbers_to_try(model, gaussian.index(j), schema.features[j].step)
-        for j in views
-        if not schema.features[j].is_coded
+        _numbers_to_try(model, j) for j in views if not schema.features[j].is_coded
     ]
     if len(views) > 1:
         # Short to write; each is encoded as it is written.
@@ -216,12 +213,13 @@ def _column_numbers(
     return np.unique(np.concatenate(tried))
 
 
-def _numbers_to_try(model: Any, g: int, step: float) -> NDArray[np.float64]:
+def _numbers_to_try(model: Any, j: int) -> NDArray[np.float64]:
     """Numbers of a Gaussian attribute, from a density or from training rows."""
     plain = model.first_sum()
     if plain is not None:
-        return gaussian_points(plain.gaussian.only(g), step)
-    known = model.numbers[g][~np.isnan(model.numbers[g])]
+        return gaussian_points(plain.density(j), model.schema.features[j].step)
+    numbers = model.numbers[model.schema.gaussian.tolist().index(j)]
+    known = numbers[~np.isnan(numbers)]
     shares = np.linspace(0, 1, 61)
     return np.unique(np.quantile(known, shares)) if len(known) else known
 

@@ -19,19 +19,8 @@ from sklearn.utils.validation import check_is_fitted
 from steelyard._common.text import as_plain, text_table
 from steelyard.classifiers.base import BaseNB
 from steelyard.exceptions import IdentifierWarning, ParameterError, TableError
-from steelyard.explain.laplace import (
-    BY_VALUE,
-    EvidenceIntervals,
-    evidence_intervals,
-    hessian_of,
-    named_bounds,
-    named_deviation,
-    named_weights,
-    root_of_inverse,
-    side_by_side,
-    solved,
-    value_names,
-)
+from steelyard.explain import laplace
+from steelyard.explain.laplace import BY_VALUE, EvidenceIntervals
 from steelyard.explain.overall import learned_weights
 from steelyard.fitting.problem import Problem
 
@@ -200,26 +189,10 @@ def explain_weights(
         )
     if method == "laplace":
         return _laplace(clf, X, y, sample_weight, float(level), rows)
-    if method != "bootstrap":
-        raise ParameterError(
-            "The 'method' parameter must be 'bootstrap' or 'laplace'. Got "
-            f"{method!r} instead."
-        )
-    if rows is not None:
-        raise ParameterError(
-            "Evidence of rows has intervals with method='laplace' only. Leave `rows` "
-            "out for the bootstrap of weights."
-        )
-    named = _bootstrapped_weights(clf)
-    if not isinstance(n_bootstrap, Integral) or n_bootstrap < 2:
-        raise ParameterError(
-            "The 'n_bootstrap' parameter must be a whole number of at least 2. Got "
-            f"{n_bootstrap!r} instead."
-        )
-    random = np.random.default_rng(random_state)
+    named = _bootstrapped_weights(clf, method, n_bootstrap, rows)
+    refits = _refits(clf, X, y, sample_weight, np.random.default_rng(random_state))
     weights: dict[str, list[Any]] = {name: [] for name in named}
-    fits = islice(_refits(clf, X, y, sample_weight, random), int(n_bootstrap))
-    for done, refit in enumerate(fits, start=1):
+    for done, refit in enumerate(islice(refits, int(n_bootstrap)), start=1):
         for name in named:
             weights[name].append(getattr(refit, name))
         if progress is not None:
@@ -236,8 +209,20 @@ def explain_weights(
     )
 
 
-def _bootstrapped_weights(clf: BaseNB) -> dict[str, NDArray[np.float64]]:
-    """Return the learned weights that a bootstrap can compare, by name."""
+def _bootstrapped_weights(
+    clf: BaseNB, method: str, n_bootstrap: int, rows: Any
+) -> dict[str, NDArray[np.float64]]:
+    """Check the settings of a bootstrap; return the weights it compares, by name."""
+    if method != "bootstrap":
+        raise ParameterError(
+            "The 'method' parameter must be 'bootstrap' or 'laplace'. Got "
+            f"{method!r} instead."
+        )
+    if rows is not None:
+        raise ParameterError(
+            "Evidence of rows has intervals with method='laplace' only. Leave `rows` "
+            "out for the bootstrap of weights."
+        )
     named = {
         name: np.asarray(value, dtype=np.float64)
         for name, value in learned_weights(clf).items()
@@ -248,6 +233,11 @@ def _bootstrapped_weights(clf: BaseNB) -> dict[str, NDArray[np.float64]]:
             f"{type(clf).__name__} has no weights with a bootstrap: it learns none per "
             "attribute. Weights of values change with the cut points of each refit; "
             "use method='laplace' for them."
+        )
+    if not isinstance(n_bootstrap, Integral) or n_bootstrap < 2:
+        raise ParameterError(
+            "The 'n_bootstrap' parameter must be a whole number of at least 2. Got "
+            f"{n_bootstrap!r} instead."
         )
     return named
 
@@ -290,28 +280,28 @@ def _resample(
 def _laplace(
     clf: BaseNB, X: Any, y: Any, sample_weight: Any, level: float, asked: Any
 ) -> WeightIntervals:
-    problem, solution = solved(clf, X, y, sample_weight)
+    problem, solution = laplace.solved(clf, X, y, sample_weight)
     weights = solution.weights
-    named = named_weights(problem, weights)
+    named = laplace.named_weights(problem, weights)
     for name, value in named.items():
-        fitted = side_by_side(name, getattr(clf, name))
+        fitted = laplace.side_by_side(name, getattr(clf, name))
         if fitted.shape != value.shape or not np.allclose(fitted, value, atol=1e-6):
             raise ParameterError(
                 "A fit to these rows has other weights than the classifier. Pass its "
                 "training data and the row weights of that fit."
             )
     free = _between(problem, weights)
-    held = named_weights(problem, (~free).astype(np.float64))
-    root = root_of_inverse(hessian_of(problem, weights), free)
+    held = laplace.named_weights(problem, (~free).astype(np.float64))
+    root = laplace.root_of_inverse(laplace.hessian_of(problem, weights), free)
     z = float(ndtri(0.5 + level / 2.0))
-    deviation = named_deviation(problem, weights, root)
+    deviation = laplace.named_deviation(problem, weights, root)
     half = {name: z * value for name, value in deviation.items()}
-    lower, upper = named_bounds(problem, named)
+    lower, upper = laplace.named_bounds(problem, named)
     schema, classes = clf.encoder_.schema_, clf.classes_
     by_value = [name for name in named if name in (*BY_VALUE, "intercept_")]
     evidence = None
     if asked is not None:
-        evidence = evidence_intervals(clf, problem, weights, root, asked, level)
+        evidence = laplace.evidence_intervals(clf, problem, weights, root, asked, level)
     return WeightIntervals(
         "laplace",
         level,
@@ -322,7 +312,7 @@ def _laplace(
         {name: np.minimum(named[name] + half[name], upper[name]) for name in named},
         {},
         {name: entry != 0.0 for name, entry in held.items()},
-        {name: value_names(schema, classes, name) for name in by_value},
+        {name: laplace.value_names(schema, classes, name) for name in by_value},
         evidence,
     )
 

@@ -125,11 +125,13 @@ def root_of_inverse(
 def _deviation(
     root: NDArray[np.float64], map_: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return standard deviations of linear functions of weights, (p, m) to (m,)."""
+    """Return standard deviations of linear functions of weights, (p, ...) to (...)."""
+    flat = map_.reshape(len(root), -1)
     spread = np.where(np.isinf(root), 0.0, root)
-    out = np.sqrt(((spread.T @ map_) ** 2).sum(axis=0))
+    out = np.sqrt(((spread.T @ flat) ** 2).sum(axis=0))
     endless = np.isinf(root).any(axis=1)
-    return np.where((map_[endless] != 0.0).any(axis=0), np.inf, out)
+    out = np.where((flat[endless] != 0.0).any(axis=0), np.inf, out)
+    return out.reshape(map_.shape[1:])
 
 
 def named_deviation(
@@ -139,10 +141,8 @@ def named_deviation(
     # Names stand for linear functions of the weights.
     units = [named_weights(problem, unit) for unit in np.eye(len(weights))]
     return {
-        name: _deviation(
-            root, np.array([unit[name].ravel() for unit in units])
-        ).reshape(value.shape)
-        for name, value in named_weights(problem, weights).items()
+        name: _deviation(root, np.array([unit[name] for unit in units]))
+        for name in named_weights(problem, weights)
     }
 
 
@@ -164,31 +164,22 @@ def evidence_intervals(
             "for fewer rows at a time."
         )
     scale = float(clf.model_.link_scale)
-    units = np.array(
-        [_parts_of_rows(problem, clf, unit, codes) for unit in np.eye(len(weights))]
-    )
-    units = evidence_of(units) * scale
+    changes = [
+        _parts_of_rows(problem, clf, unit, codes) for unit in np.eye(len(weights))
+    ]
+    units = evidence_of(np.array(changes)) * scale
     effect = problem.objective.weighting.apply(weights, problem.evidence)
     model = problem._plain(effect, clf.classes_, 1.0)
     parts = add_views(model.contributions(codes), schema, axis=1)
-    estimate = evidence_of(parts) * scale
-    total = evidence_of(model.log_prior + parts.sum(axis=1)) * scale
-    z = float(ndtri(0.5 + level / 2.0))
-    columns, sums = units[:, :, 1:], units.sum(axis=2)
-    p = len(weights)
-    half = z * _deviation(root, columns.reshape(p, -1)).reshape(estimate.shape)
-    half_total = z * _deviation(root, sums.reshape(p, -1)).reshape(total.shape)
-    return EvidenceIntervals(
-        level,
-        clf.classes_,
-        column_labels(schema),
-        estimate,
-        estimate - half,
-        estimate + half,
-        total,
-        total - half_total,
-        total + half_total,
-    )
+    arrays = []
+    for scores, by_weight in (
+        (parts, units[:, :, 1:]),
+        (model.log_prior + parts.sum(axis=1), units.sum(axis=2)),
+    ):
+        estimate = evidence_of(scores) * scale
+        half = float(ndtri(0.5 + level / 2.0)) * _deviation(root, by_weight)
+        arrays += [estimate, estimate - half, estimate + half]
+    return EvidenceIntervals(level, clf.classes_, column_labels(schema), *arrays)
 
 
 def _parts_of_rows(

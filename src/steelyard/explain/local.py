@@ -327,6 +327,10 @@ def _explain(
 ) -> LocalExplanation:
     codes, schema = cells.encoded(), cells.schema
     base = contributions = scores = by_view = None
+    parts = tuple(
+        ExplainedPart(name, share, _explain(part, cells, values, missing, n_jobs))
+        for name, share, part in ((p.name, p.share, p.model) for p in model.parts())
+    )
     terms = model.terms(codes)
     if terms is not None:
         base, by_view = terms
@@ -347,14 +351,7 @@ def _explain(
         model.proba(codes, n_jobs),
         model.predict(codes, n_jobs),
         float(model.link_scale),
-        tuple(
-            ExplainedPart(
-                part.name,
-                part.share,
-                _explain(part.model, cells, values, missing, n_jobs),
-            )
-            for part in model.parts()
-        ),
+        parts,
         neighbours_of(model, codes),
         model,
         cells,

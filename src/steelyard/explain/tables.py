@@ -118,7 +118,6 @@ def value_tables(model: NBModel, counts: Counts | None) -> list[AttributeTable]:
     ):
         # Counts of all classes do not describe a model of two of them.
         counts = None
-    gaussian = schema.gaussian.tolist()
     tables = []
     for j, (name, feature) in enumerate(
         zip(schema.labels(), schema.features, strict=True)
@@ -131,11 +130,10 @@ def value_tables(model: NBModel, counts: Counts | None) -> list[AttributeTable]:
             labels = [feature.describe(code) for code in range(feature.n_codes)]
             importance = _mean_evidence(model, contributions, by_value)
         else:
-            table = model.gaussian.only(gaussian.index(j))
-            points = gaussian_points(table, feature.step)
-            contributions = _densities(table, points, model.n_classes)
+            points = gaussian_points(model.density(j), feature.step)
+            contributions = model.density_scores(j, points)
             labels = [f"{x:.5g}" for x in points]
-            importance = _mean_density(model, table, counts, gaussian.index(j))
+            importance = _mean_density(model, counts, j)
         tables.append(
             AttributeTable(
                 name,
@@ -223,11 +221,10 @@ def _joint_importance(
     schema = model.schema
     if counts is None or counts.schema != schema or not counts.total > 0:
         return None
-    gaussian = schema.gaussian.tolist()
-    densities = [gaussian.index(j) for j in views if j in gaussian]
     coded = [j for j in views if schema.features[j].is_coded]
+    densities = [j for j in views if j not in coded]
     cuts = np.array([-np.inf, np.inf])
-    mass = counts.moments.weight[densities[:1]]
+    mass = counts.moments.weight[np.isin(schema.gaussian, densities[:1])]
     if coded:
         finest = max(coded, key=lambda j: schema.features[j].n_codes)
         cuts = np.array([-np.inf, *schema.features[finest].edges, np.inf])
@@ -239,7 +236,7 @@ def _joint_importance(
             if not rows > 0.0:
                 continue
             if densities:
-                table = model.gaussian.only(densities[0])
+                table = model.density(densities[0])
                 mean, deviation = float(table.mean[0, c]), float(table.deviation[0, c])
                 numbers = _within(low, high, mean, deviation)
             else:
@@ -280,14 +277,6 @@ def density_range(table: GaussianTable) -> tuple[float, float]:
     return low, float((table.mean + 3.0 * table.deviation).max())
 
 
-def _densities(
-    table: GaussianTable, points: NDArray[np.float64], n_classes: int
-) -> NDArray[np.float64]:
-    out = np.zeros((len(points), n_classes))
-    table.add_scores(np.ascontiguousarray(points[:, None]), out)
-    return out
-
-
 def _mean_evidence(
     model: NBModel,
     contributions: NDArray[np.float64],
@@ -302,7 +291,7 @@ def _mean_evidence(
 
 
 def _mean_density(
-    model: NBModel, table: GaussianTable, counts: Counts | None, g: int
+    model: NBModel, counts: Counts | None, j: int
 ) -> NDArray[np.float64] | None:
     """Mean absolute evidence under the fitted densities of the classes.
 
@@ -312,11 +301,12 @@ def _mean_density(
         return None
     nodes, weights = np.polynomial.hermite.hermgauss(_HERMITE)
     weights = weights / weights.sum()
-    mass = counts.moments.weight[g] / counts.total
+    table = model.density(j)
+    mass = counts.moments.weight[model.schema.gaussian == j][0] / counts.total
     out = np.zeros(model.n_classes)
     for c in range(model.n_classes):
         points = table.mean[0, c] + np.sqrt(2.0) * table.deviation[0, c] * nodes
         points = on_grid(points, float(table.step[0]))
-        evidence = evidence_of(_densities(table, points, model.n_classes))
+        evidence = evidence_of(model.density_scores(j, points))
         out += mass[c] * (weights @ np.abs(evidence))
     return out * model.link_scale

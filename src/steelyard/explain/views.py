@@ -70,13 +70,11 @@ def column_scores(
     schema = model.schema
     codes, values = place_numbers(schema, views, numbers)
     out = np.zeros((len(numbers), model.n_classes))
-    gaussian = schema.gaussian.tolist()
     for k, j in enumerate(views):
         if schema.features[j].is_coded:
             out += model.table[schema.offsets[j] + codes[:, k]]
         else:
-            column = np.ascontiguousarray(values[:, k : k + 1])
-            model.gaussian.only(gaussian.index(j)).add_scores(column, out)
+            model.density(j).add_scores(np.ascontiguousarray(values[:, k, None]), out)
     return out
 
 
