@@ -90,7 +90,9 @@ def count_bars(ax: Any, places: Any, rows: Any, widths: Any, height: float) -> A
     beside.bar(places, rows, widths, color=PALE, zorder=0)
     top = max(rows.max(), 1)
     beside.set_ylim(0.0, height * top)
-    beside.set_yticks([0, top], ["0", f"{top:g}"])
+    # Counts are whole; weights of rows need not be.
+    shown = f"{top:g}" if isinstance(top, float) else f"{top}"
+    beside.set_yticks([0, top], ["0", shown])
     beside.set_ylabel("rows", loc="bottom")
     return beside
 

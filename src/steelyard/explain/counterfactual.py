@@ -21,7 +21,6 @@ from steelyard.explain.views import (
     typical_numbers,
     views_of,
 )
-from steelyard.table.schema import TableSchema
 
 __all__ = ["Change", "Counterfactual", "counterfactual"]
 
@@ -126,13 +125,11 @@ def counterfactual(
     )
     names = column_labels(row.schema)
     margins = [best.moved(best.steps[:k]).margin for k in range(len(best.steps) + 1)]
-    changes = [
-        Change(names[column], labels[column], candidates.labels[k], after - before)
-        for (column, k), (before, after) in zip(
-            best.steps, pairwise(margins), strict=True
-        )
-    ]
-    least = _least_changes(model, row, best.target, candidates)
+    changes = []
+    for k, (before, after) in zip(best.steps, pairwise(margins), strict=True):
+        column, value = candidates.column[k], candidates.labels[k]
+        changes.append(Change(names[column], labels[column], value, after - before))
+    least = _least_changes(best)
     return Counterfactual(
         str(model.classes[best.target]),
         best.wins or best.target == winner,
@@ -165,10 +162,6 @@ class _Candidates:
         )
 
 
-Step = tuple[int, int]
-"""Column, and position among the candidates."""
-
-
 def _candidates(model: Any, row: Cells, fixed: set[int]) -> _Candidates:
     schema = row.schema
     empty = np.zeros((0, len(schema)))
@@ -183,7 +176,7 @@ def _candidates(model: Any, row: Cells, fixed: set[int]) -> _Candidates:
             new_numbers = np.full(new_codes.shape, np.nan)
             labels += [feature.describe(int(code)) for code in new_codes[:, 0]]
         else:
-            tried = _column_numbers(model, schema, views)
+            tried = _column_numbers(model, views)
             new_codes, new_numbers = place_numbers(schema, views, tried)
             write = number_label if len(views) == 1 else number_text
             labels += [write(x) for x in tried.tolist()]
@@ -198,18 +191,15 @@ def _candidates(model: Any, row: Cells, fixed: set[int]) -> _Candidates:
     )
 
 
-def _column_numbers(
-    model: Any, schema: TableSchema, views: list[int]
-) -> NDArray[np.float64]:
+def _column_numbers(model: Any, views: list[int]) -> NDArray[np.float64]:
     """Numbers of one column to try: in every bin, and along its densities."""
-    tried = [
-        _numbers_to_try(model, j) for j in views if not schema.features[j].is_coded
-    ]
+    features = model.schema.features
+    tried = [_numbers_to_try(model, j) for j in views if not features[j].is_coded]
     if len(views) > 1:
         # Short to write; each is encoded as it is written.
         tried = [np.array([float(f"{x:.6g}") for x in numbers]) for numbers in tried]
-        edges = [schema.features[j].edges for j in views]
-        tried.append(typical_numbers(np.unique(np.concatenate(edges))))
+        edges = np.concatenate([features[j].edges for j in views])
+        tried.append(typical_numbers(np.unique(edges)))
     return np.unique(np.concatenate(tried))
 
 
@@ -235,12 +225,13 @@ class _Search:
     row: Cells
     target: int
     candidates: _Candidates
-    steps: tuple[Step, ...] = ()
+    steps: tuple[int, ...] = ()
+    """Positions of the changes among the candidates."""
 
     @cached_property
     def cells(self) -> Cells:
         cells = self.row
-        for _, k in self.steps:
+        for k in self.steps:
             cells = self.candidates.changed(cells, np.array([k]))
         return cells
 
@@ -267,7 +258,7 @@ class _Search:
         changed = self.candidates.changed(self.cells, positions)
         return _margins(self.model, changed, self.target)
 
-    def moved(self, steps: tuple[Step, ...]) -> _Search:
+    def moved(self, steps: tuple[int, ...]) -> _Search:
         return replace(self, steps=steps)
 
 
@@ -294,9 +285,10 @@ def _gaps(logs: NDArray[np.float64], target: int) -> NDArray[np.float64]:
 
 def _search(state: _Search, max_changes: int | None) -> _Search:
     columns = state.candidates.column
-    most = len(set(state.row.schema.columns)) if max_changes is None else max_changes
-    while not state.wins and len(state.steps) < most:
-        free = np.flatnonzero(~np.isin(columns, [j for j, _ in state.steps]))
+    if max_changes is None:
+        max_changes = len(set(state.row.schema.columns))
+    while not state.wins and len(state.steps) < max_changes:
+        free = np.flatnonzero(~np.isin(columns, columns[list(state.steps)]))
         if not free.size:
             break
         margins, guides = state.tried(free)
@@ -304,8 +296,7 @@ def _search(state: _Search, max_changes: int | None) -> _Search:
         best = int(np.lexsort((guides, margins))[-1])
         if not (margins[best], guides[best]) > state.place:
             break
-        k = int(free[best])
-        state = state.moved((*state.steps, (int(columns[k]), k)))
+        state = state.moved((*state.steps, int(free[best])))
     if not state.wins:
         return state
     return _with_smallest_last_change(_without_needless(state))
@@ -324,31 +315,29 @@ def _with_smallest_last_change(state: _Search) -> _Search:
     """Of the values that suffice in the last change take the one that adds least."""
     if not state.steps:
         return state
-    *first, (j, _) = state.steps
-    earlier = state.moved(tuple(first))
-    same = np.flatnonzero(state.candidates.column == j)
-    margins = earlier.tried(same)[0]
+    *first, last = state.steps
+    columns = state.candidates.column
+    same = np.flatnonzero(columns == columns[last])
+    margins = state.moved(tuple(first)).tried(same)[0]
     enough = np.flatnonzero(margins > 0.0)
-    k = int(same[enough[np.argmin(margins[enough])]])
-    return state.moved((*first, (j, k)))
+    return state.moved((*first, int(same[enough[np.argmin(margins[enough])]])))
 
 
-def _least_changes(
-    model: Any, row: Cells, target: int, candidates: _Candidates
-) -> int | None:
+def _least_changes(state: _Search) -> int | None:
     """Return a lower bound on the number of changes, None where there is none.
 
     Against a single rival the largest gains in order are best; the hardest rival needs
     as many, and so do all together.
     """
+    model, target, column = state.model, state.target, state.candidates.column
     if not model.is_sum:
         return None
-    schema = row.schema
-    now = add_views(model.contributions(row.encoded())[0], schema, axis=0)
+    now, after = (
+        add_views(model.contributions(cells.encoded()), cells.schema, axis=1)
+        for cells in (state.row, state.candidates.rows)
+    )
+    now = now[0]
     scores = model.log_prior + now.sum(axis=0)
-    after = model.contributions(candidates.rows.encoded())
-    after = add_views(after, schema, axis=1)
-    column = candidates.column
     change = after[np.arange(len(column)), column] - now[column]
     least = 0
     for rival in range(model.n_classes):

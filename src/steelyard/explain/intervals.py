@@ -1,4 +1,4 @@
-"""How sure learned weights are: bootstrap and Laplace intervals."""
+"""How uncertain learned weights are: bootstrap and Laplace intervals."""
 
 from __future__ import annotations
 
