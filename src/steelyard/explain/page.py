@@ -158,11 +158,7 @@ def _ranges(model: Model) -> list[tuple[float, float] | None]:
         if schema.features[views[0]].kind == "categorical":
             out.append(None)
             continue
-        densities = [
-            density_range(plain.gaussian.only(gaussian.index(j)))
-            for j in views
-            if j in gaussian
-        ]
+        densities = [density_range(plain.density(j)) for j in views if j in gaussian]
         edges = np.array([e for j in views for e in schema.features[j].edges])
         low, high = _bin_range(edges)
         if densities:
@@ -217,7 +213,7 @@ def _term(model: NBModel, j: int) -> dict[str, Any]:
     schema, offsets = model.schema, model.schema.offsets
     if schema.features[j].is_coded:
         return {"table": model.table[offsets[j] : offsets[j + 1]].tolist()}
-    table = model.gaussian.only(schema.gaussian.tolist().index(j))
+    table = model.density(j)
     factors = np.ones_like(table.mean) if table.weight is None else table.weight
     return {
         "mean": table.mean[0].tolist(),

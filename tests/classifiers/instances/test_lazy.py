@@ -429,7 +429,7 @@ def test_counts_of_pairs_give_the_scores_that_scanning_rows_gives(monkeypatch):
     clf = steelyard.method("AIWNB-L").fit(X, y, sample_weight=rng.random(120))
     by_pairs = clf.predict_log_proba(X)
     assert clf.model_._pairs is not None
-    monkeypatch.setattr("steelyard.model.lazy._MOST_PAIRS", 0)
+    monkeypatch.setattr("steelyard.model.lazy._MAX_PAIR_COUNTS", 0)
     again = copy.deepcopy(clf)
     again.model_.__dict__.pop("_pairs")
     by_rows = again.predict_log_proba(X)
