@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-__all__ = ["as_plain", "bar", "shortened", "signed", "text_table"]
+__all__ = [
+    "as_plain",
+    "bar",
+    "markdown_table",
+    "shortened",
+    "signed",
+    "text_table",
+]
 
 _BLOCKS = " ▏▎▍▌▋▊▉█"
 
@@ -61,6 +68,21 @@ def text_table(
         for row in cells
     ]
     return "\n".join([lines[0], "-" * max(map(len, lines)), *lines[1:]])
+
+
+def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Lay out a Markdown table: the first column to the left, the others right.
+
+    Examples
+    --------
+    >>> print(markdown_table(["data set", "NB"], [["iris", "0.95"]]))
+    | data set | NB |
+    | --- | ---: |
+    | iris | 0.95 |
+    """
+    rule = ["---", *(["---:"] * (len(header) - 1))]
+    lines = [header, rule, *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def as_plain(value: Any) -> Any:

@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import IO
 
+from steelyard._common.text import markdown_table
 from steelyard.exceptions import ParameterError
 from steelyard.experiments.report.html import results_to_html
 from steelyard.experiments.report.summary import Summary, check_metric, leaks, summaries
@@ -254,7 +255,6 @@ def _parts(
 
 def table_to_markdown(table: Table) -> str:
     """Write one table as Markdown, with its notes."""
-    from steelyard.experiments.papers.report import markdown_table
 
     def line(cells: Sequence[Cell]) -> list[str]:
         texts = [cell.text.replace("|", "\\|") for cell in cells]
