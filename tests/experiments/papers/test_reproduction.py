@@ -17,12 +17,7 @@ from steelyard.exceptions import ParameterError
 from steelyard.experiments.data.sets import load_dataset as load_any
 from steelyard.experiments.data.tasks import MULTICLASS, TASKS
 from steelyard.experiments.papers import PAPERS, cwnb, exponential, rnb
-from steelyard.experiments.papers.engine import (
-    Run,
-    Scale,
-    published_folder,
-    read_published,
-)
+from steelyard.experiments.papers.engine import Run, Scale, published_folder
 from steelyard.experiments.papers.report import (
     Picture,
     Reproduction,
@@ -80,10 +75,6 @@ def write_toy(folder, n=40, name="toy"):
 @pytest.fixture
 def toy(tmp_path):
     return write_toy(tmp_path / "datasets")
-
-
-def published_figures():
-    return published_folder(Path(FOLDER))
 
 
 # ------------------------------------------------------------------------- protocols
@@ -396,15 +387,15 @@ def test_report_names_the_command_with_its_repeats():
 
 
 def real_run(paper, **options):
-    """Measure a document on the real data."""
-    folder, published = Path(FOLDER), published_figures()
-    return Run(paper, folder, published, n_jobs=1, progress=False, **options).measure()
+    folder = Path(FOLDER)
+    published = published_folder(folder)
+    return Run(paper, folder, published, n_jobs=1, progress=False, **options)
 
 
 @pytest.mark.slow
 @needs_data
 def test_columns_of_table_3_are_near_print_on_small_sets():
-    sections = real_run(replace(rnb.PAPER, data=("diabetes", "vote")))
+    sections = real_run(replace(rnb.PAPER, data=("diabetes", "vote"))).measure()
     found = {v.what.split()[2].rstrip(","): v for v in sections[0].verdicts}
     assert tuple(found) == tuple(rnb.METHODS)
     for column in ("NB", "WANBIA", "CAWNB", "CFW"):
@@ -425,8 +416,8 @@ def test_deleted_attributes_are_those_of_the_paper():
 
 @needs_data
 def test_every_binary_task_has_the_published_size():
-    rows = read_published(published_figures(), "exp_table1")
-    for task, row in zip(TASKS, rows, strict=True):
+    printed = real_run(exponential.PAPER).printed("exp_table1")
+    for task, row in zip(TASKS, printed.values(), strict=True):
         data = load_any(f"task:{task.name}", FOLDER)
         X, y = data.table, data.target
         numbers = X.select_dtypes("number").shape[1]
@@ -438,8 +429,8 @@ def test_every_binary_task_has_the_published_size():
 
 @needs_data
 def test_every_problem_with_several_classes_has_the_published_classes():
-    rows = read_published(published_figures(), "exp_table5")
-    for task, row in zip(MULTICLASS, rows, strict=True):
+    printed = real_run(exponential.PAPER).printed("exp_table5")
+    for task, row in zip(MULTICLASS, printed.values(), strict=True):
         data = load_any(f"task:{task.name}", FOLDER)
         assert len(data.classes) == int(row["classes"]), task.name
 
@@ -449,7 +440,8 @@ def test_every_problem_with_several_classes_has_the_published_classes():
 def test_deviance_methods_are_near_print_on_small_tasks():
     names = ("Wholesale", "Wholesale, 3 classes")
     tables = exponential.PAPER.sections[:4]
-    sections = real_run(replace(exponential.PAPER, data=names, sections=tables))
+    paper = replace(exponential.PAPER, data=names, sections=tables)
+    sections = real_run(paper).measure()
     assert [section.title.split(":")[0] for section in sections] == [
         "Table 2",
         "Table 3",
@@ -466,7 +458,7 @@ def test_every_table_of_the_cwnb_paper_is_measured(monkeypatch):
     monkeypatch.setattr(cwnb, "SIZES", Scale(full=(), quick=(25, 100)))
     names = ["iris", "labor", "vote"]
     paper = replace(cwnb.PAPER, data=lambda run: cwnb.by_size(run, names))
-    sections = real_run(paper, quick=True)
+    sections = real_run(paper, quick=True).measure()
     titles = [section.title for section in sections]
     # Vote is no quick set, and no set is large.
     assert titles == [

@@ -63,10 +63,10 @@ def by_size(run: Run, names: Iterable[str]) -> list[str]:
     return sorted((n for n in sizes if sizes[n] <= limit), key=sizes.__getitem__)
 
 
-def _n_rows(run: Run) -> dict[str, int]:
-    """Return the number of rows of each data set of the tables."""
+def _with_rows(run: Run, least: float, most: float) -> list[str]:
+    """Name the data sets of the tables that have so many rows."""
     entries = run.results("tables").settings["datasets"]
-    return {name: entry["rows"] for name, entry in entries.items()}
+    return [name for name, data in entries.items() if least <= data["rows"] <= most]
 
 
 # --------------------------------------------------------------------- Tables 2 and 3
@@ -114,7 +114,7 @@ _TABLE3 = partial(
 
 # --------------------------------------------------------------------------- Figure 2
 
-_MIN_LARGE = 1_000  # rows
+_MAX_SMALL = 1_000  # rows
 # From the paper's text: on how many of the 20 large data sets of Figure 2 CWNB is
 # better, and significantly so.
 _PRINTED_LARGE = {
@@ -128,7 +128,7 @@ _PRINTED_LARGE = {
 
 def _figure2(run: Run) -> Section | None:
     """CWNB against the others on the larger data sets."""
-    names = [name for name, n in _n_rows(run).items() if n > _MIN_LARGE]
+    names = _with_rows(run, _MAX_SMALL + 1, np.inf)
     if not names:
         return None
     folds = fold_accuracies(run.results("tables").select(dataset=names), _COMPARED)
@@ -140,7 +140,7 @@ def _figure2(run: Run) -> Section | None:
         masks = ahead[:, j], ahead[:, j] & significant[:, j]
         ours = [100 * int(mask.sum()) / len(names) for mask in masks]
         shares = [theirs[0], ours[0], theirs[1], ours[1]]
-        rows.append(" | ".join([name, *(f"{share:.0f} %" for share in shares)]))
+        rows.append([name, *(f"{share:.0f} %" for share in shares)])
     header = "competitor | CWNB better, published | measured | significantly, published"
     averages = 100 * folds.mean(axis=2)
     points, marks = (
@@ -151,7 +151,7 @@ def _figure2(run: Run) -> Section | None:
     alt = "CWNB against each competitor on large data sets"
     return Section.of(
         "Figure 2: large data sets",
-        f"Shares of the {len(names)} data sets of more than {_MIN_LARGE:,} rows (20 in "
+        f"Shares of the {len(names)} data sets of more than {_MAX_SMALL:,} rows (20 in "
         "the paper). Filled points are significant.",
         table(f"{header} | measured", rows),
         pictures=[Picture("cwnb_large", alt, draw)],
@@ -164,28 +164,19 @@ def _figure2(run: Run) -> Section | None:
 _PRINTED_ROUNDS = {"CWNB-I": (3.70, 2.50, 22.04), "CWNB-RI": (3.74, 2.61, 22.64)}
 
 
-def _rounds(run: Run, name: str) -> dict[str, float]:
-    """Average the rounds of an interactive variant over the folds."""
-    results = run.results("tables")
-    rounds = {}
-    for data in results.datasets:
-        fits = results.select(dataset=data, method=name).rows
-        rounds[data] = mean(r["extra"]["rounds"] for r in fits if r["status"] == "ok")
-    return rounds
-
-
 def _tables4_5(run: Run) -> Section:
     """Compare the variants, and count rounds of the interactive ones."""
     accuracies = run.accuracies("tables")
     shown = {name: averaged(accuracies[name]) for name in _VARIANTS}
     rows, verdicts = [], []
     for name, printed in _PRINTED_ROUNDS.items():
-        rounds = _rounds(run, name)
+        records = run.extras("tables", name, "rounds")
+        rounds = {data: mean(values) for data, values in records.items()}
         shown[f"rounds {name[4:]}"] = averaged(rounds)
         values = np.array(list(rounds.values()))
         measured = [float(f(values)) for f in (np.mean, np.median, np.max)]
         pairs = zip(printed, measured, strict=True)
-        rows.append(" | ".join([name, *(f"{x:.2f} | {y:.2f}" for x, y in pairs)]))
+        rows.append([name, *(f"{x:.2f} | {y:.2f}" for x, y in pairs)])
         what = f"average rounds of {name}, within 1"
         texts = f"{printed[0]:.2f}", f"{measured[0]:.2f}"
         near = run.judged(abs(measured[0] - printed[0]) <= 1)
@@ -247,7 +238,7 @@ def _consistency(run: Run) -> Panels:
 def _consistency_table(run: Run, panels: Panels) -> str:
     ((_, curves),) = panels.values()
     rows = [
-        " | ".join([f"{n:,} | {len(names)}", *(f"{c[i]:.2f}" for c in curves.values())])
+        [f"{n:,} | {len(names)}", *(f"{values[i]:.2f}" for values in curves.values())]
         for i, (n, names) in enumerate(_draws(run).items())
     ]
     return table(" | ".join(["rows | draws", *curves]), rows)
@@ -284,10 +275,6 @@ _FIGURE3 = partial(
 _MAX_JOINT_ROWS = 700
 _FLIPPED_SETS = ("breast-w", "vote", "soybean", "segment", "kr-vs-kp", "splice")
 _FLIPPED_SHARE, _FLIPPED_DRAWS = 0.05, 5
-
-
-def _small_sets(run: Run) -> list[str]:
-    return [name for name, n in _n_rows(run).items() if n <= _MAX_JOINT_ROWS]
 
 
 def _joint(run: Run) -> Section:
@@ -349,7 +336,9 @@ PAPER = Paper(
         "consistency": Comparison(
             {name: METHODS[name] for name in _CONSISTENT}, _PROTOCOL, _generated
         ),
-        "joint": Comparison(_JOINT, _PROTOCOL, _small_sets),
+        "joint": Comparison(
+            _JOINT, _PROTOCOL, lambda run: _with_rows(run, 0, _MAX_JOINT_ROWS)
+        ),
     },
     sections=(_TABLE2, _TABLE3, _figure2, _tables4_5, _FIGURE3, _joint, _flips),
 )

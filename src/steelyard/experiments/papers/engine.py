@@ -16,15 +16,7 @@ from steelyard.experiments.papers.tables import Columns, Pair
 from steelyard.experiments.results import Results
 from steelyard.experiments.runner import compare
 
-__all__ = [
-    "Comparison",
-    "Forms",
-    "Paper",
-    "Run",
-    "Scale",
-    "published_folder",
-    "read_published",
-]
+__all__ = ["Comparison", "Forms", "Paper", "Run", "Scale", "published_folder"]
 
 T = TypeVar("T")
 
@@ -46,61 +38,54 @@ class Scale(Generic[T]):
 
 @dataclass(frozen=True)
 class Comparison:
-    """Methods that are cross-validated on data sets; a result file each."""
+    """Methods that are cross-validated on data sets; a result file each.
+
+    Methods by name and data sets may be functions of the run; data sets are those of
+    the document by default. ``repeats`` holds unless the run says how often.
+    """
 
     methods: Any
-    """Classifiers by name; or a function of the run that returns them."""
-
     protocol: str | Sequence[str]
     data: Any = lambda run: run.names
-    """Data sets, or a function of the run; those of the document by default."""
-
     repeats: Scale[int] | None = None
-    """How often cross-validation is repeated, unless the run says how often."""
 
 
 @dataclass(frozen=True)
 class Paper:
-    """A document: what is measured, and how it is laid out."""
+    """A document: what is measured, and how it is laid out.
+
+    ``minutes`` is about how long one process needs for all of it, on a machine of 2
+    cores; ``scope`` says what a quick run has. Sections are functions of the run that
+    return a ``Section``, or None where there is nothing to show. ``data`` names data
+    sets, and ``rows`` the rows of printed tables whose first column has other names.
+    Sections and data may themselves be functions of the run.
+    """
 
     name: str
     title: str
     minutes: float
-    """About how long one process needs for all of it, on a machine of 2 cores."""
-
     scope: str
-    """What a quick run has."""
-
     sections: Any
-    """Functions of the run, each of which returns a section, or None where there is
-    nothing to show; or a function of the run that returns these."""
-
     data: Any = ()
-    """Names of data sets, or a function of the run that returns them."""
-
     comparisons: Mapping[str, Comparison] = field(default_factory=dict)
     rows: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Our names of the rows of printed tables, where the first column has others."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """How a document is reproduced: on which data, how thoroughly, and where to."""
+    """How a document is reproduced: from which folders, how thoroughly, where to.
+
+    ``repeats`` is how often cross-validation is repeated where the paper repeats it.
+    """
 
     paper: Paper
     folder: Path
-    """Of data sets."""
-
     published: Path
-    """Folder of printed tables."""
-
     quick: bool = False
     out: Path | None = None
     n_jobs: int | None = 2
     progress: bool = True
     repeats: int | None = None
-    """How often cross-validation is repeated where the paper repeats it."""
-
     _kept: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def measure(self) -> tuple[Section, ...]:
@@ -119,9 +104,7 @@ class Run:
 
     def printed(self, file: str) -> dict[str, dict[str, str]]:
         """Return the cells of a printed table, by row and column."""
-        lines = self._once(
-            ("printed", file), lambda: read_published(self.published, file)
-        )
+        lines = self._once(file, lambda: _read_published(self.published, file))
         names = self.paper.rows.get(file) or [next(iter(x.values())) for x in lines]
         return dict(zip(names, lines, strict=True))
 
@@ -145,18 +128,23 @@ class Run:
     def pairs(
         self, file: str, forms: Forms, rows: Sequence[str] | None = None
     ) -> list[Pair]:
-        """Put columns of a printed table beside measured ones.
-
-        All data sets that were measured are taken, or those named.
-        """
+        """Put printed columns beside measured ones, on some or all measured data."""
         cells = self.printed(file)
         pairs = []
         for column, (part, method) in forms.items():
             measured = self.accuracies(part)[method]
-            names = measured if rows is None else rows
+            names = rows or measured
             published = {name: float(cells[name][column]) for name in names}
             pairs.append(Pair(column, published, {n: measured[n] for n in names}))
         return pairs
+
+    def extras(self, part: str, method: str, key: str) -> dict[str, list[Any]]:
+        """Return what the fits of a method recorded, by data set."""
+        records: dict[str, list[Any]] = {}
+        for row in self.results(part).select(method=method).rows:
+            if row["status"] == "ok":
+                records.setdefault(row["dataset"], []).append(row["extra"][key])
+        return records
 
     def say(self, text: str) -> None:
         """Tell on standard error what happens."""
@@ -177,9 +165,7 @@ class Run:
     def _compare(self, part: str) -> Results:
         """Run a comparison; with a folder for files it resumes from what is there."""
         spec = self.paper.comparisons[part]
-        repeats = 1
-        if spec.repeats is not None:
-            repeats = self.repeats or spec.repeats(self)
+        repeats = (self.repeats or spec.repeats(self)) if spec.repeats else 1
         self.say(f"{self.paper.name}: {part}")
         with warnings.catch_warnings():
             # Classes of fewer rows than folds are part of the papers' data.
@@ -224,7 +210,7 @@ def published_folder(data: Path, path: str | os.PathLike[str] | None = None) -> 
     return folder
 
 
-def read_published(folder: Path, name: str) -> list[dict[str, str]]:
+def _read_published(folder: Path, name: str) -> list[dict[str, str]]:
     """Read a published table: one mapping from column to text for each row."""
     path = folder / f"{name}.csv"
     if not path.is_file():

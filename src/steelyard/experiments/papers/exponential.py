@@ -32,7 +32,6 @@ from steelyard.experiments.papers.report import Section, Verdict
 from steelyard.experiments.papers.sections import (
     Tests,
     accuracy_table,
-    beside,
     wilcoxon_table,
     within_or_better,
 )
@@ -129,8 +128,14 @@ def _below(run: Run, pair: Pair) -> str:
     return ", ".join(f"{name} {gap:+.2f}" for gap, name in below) or "none"
 
 
-_beside = partial(beside, printed="exp_table2", first="task")
-_GROUPS = (_JUDGED, ("NB", "MSE", "ENB"), ("SBC", "KLNB"), ("TreeNB", "DFWNB"))
+_GROUPS = (
+    _JUDGED,
+    ("NB", "MSE", "ENB"),
+    ("SBC", "KLNB"),
+    ("TreeNB", "DFWNB"),
+    ("CBFWNB",),
+)
+_NEAR = partial(within_or_better, columns=_JUDGED, tolerance=_TOLERANCE)
 _TABLE2 = partial(
     accuracy_table,
     title="Table 2: accuracy",
@@ -145,25 +150,15 @@ _TABLE2 = partial(
     },
     body=[
         _figures_of_one_fold,
-        *(
-            partial(_beside, forms={name: _FORMS[name] for name in group})
-            for group in (*_GROUPS, ("CBFWNB",))
-        ),
+        *({name: _FORMS[name] for name in group} for group in _GROUPS),
         "KLNB with gain ratios that are not made to add up to the number of "
         "attributes, and TreeNB with a tree grown on the numbers instead of MDL bins:",
-        partial(_beside, forms=_AS_PRINTED),
+        _AS_PRINTED,
         "The filters on bins instead of densities:",
-        partial(_beside, forms={name: _ON_BINS[name] for name in _BINNED[1:]}),
+        {name: _ON_BINS[name] for name in _BINNED[1:]},
     ],
-    verdicts=[
-        partial(
-            within_or_better,
-            columns=_JUDGED,
-            tolerance=_TOLERANCE,
-            where=" on 21 of 28",
-        ),
-        _filters_near,
-    ],
+    verdicts=[partial(_NEAR, where=" on 21 of 28"), _filters_near],
+    first="task",
 )
 
 # ---------------------------------------------------------------------------- Table 3
@@ -278,15 +273,9 @@ _TABLE5 = partial(
     title="Table 5: several classes, one against one",
     printed="exp_table5",
     forms=_TABLE5_FORMS,
-    body=[partial(beside, printed="exp_table5", forms=_TABLE5_FORMS, first="problem")],
-    verdicts=[
-        partial(
-            within_or_better,
-            columns=_JUDGED,
-            tolerance=_TOLERANCE,
-            note="reached: three of four",
-        )
-    ],
+    body=[_TABLE5_FORMS],
+    verdicts=[partial(_NEAR, note="reached: three of four")],
+    first="problem",
 )
 
 _TABLE2_METHODS = {

@@ -120,7 +120,7 @@ def _noise(run: Run) -> Panels:
 def _noise_text(run: Run, panels: Panels) -> str:
     shares = _SHARES(run)
     rows = [
-        " | ".join([task, name, *(f"{x:.2f}" for x in (*y, y[0] - y[-1]))])
+        [task, name, *(f"{x:.2f}" for x in (*y, y[0] - y[-1]))]
         for task, (_, curves) in panels.items()
         for name, y in curves.items()
     ]
@@ -199,9 +199,7 @@ def _dimensions(run: Run) -> Panels:
 def _dimensions_text(run: Run, panels: Panels) -> str:
     (sizes, accuracy), (_, ratio) = panels.values()
     rows = [
-        " | ".join(
-            [str(d), *(f"{accuracy[n][i]:.1f} / {ratio[n][i]:.3f}" for n in PROPOSED)]
-        )
+        [str(d), *(f"{accuracy[n][i]:.1f} / {ratio[n][i]:.3f}" for n in PROPOSED)]
         for i, d in enumerate(sizes)
         if run.quick or d == 2 or d % 20 == 0
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -18,28 +18,23 @@ SEED = 1
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a published figure was reached."""
+    """Whether a figure was reached: None where nothing is printed or asked for."""
 
     table: str
     what: str
     published: str
     measured: str
     reached: bool | None
-    """None where nothing was printed, or nothing is asked for."""
-
     note: str = ""
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture that is drawn when it is wanted."""
+    """A file without its suffix, and what returns a figure of matplotlib for it."""
 
     name: str
-    """Of the file, without its suffix."""
-
     alt: str
     draw: Callable[[], Any]
-    """Returns a figure of matplotlib."""
 
 
 @dataclass(frozen=True)
@@ -65,27 +60,26 @@ class Section:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """A document's tables and figures: published beside measured, with verdicts."""
+    """A document's tables and figures: published beside measured, with verdicts.
+
+    ``scope`` says what a quick run has; ``repeats`` how often cross-validation was to
+    be repeated, None for as often as usual.
+    """
 
     name: str
     title: str
     sections: tuple[Section, ...]
     quick: bool = False
     scope: str = ""
-    """What a quick run leaves out."""
-
     repeats: int | None = None
-    """How often cross-validation was to be repeated; None: as often as usual."""
-
     seconds: float = field(default=0.0, compare=False)
 
     @property
     def command(self) -> str:
         """The command that makes the report."""
-        words = ["steelyard reproduce", self.name, *(["--quick"] if self.quick else [])]
-        if self.repeats is not None:
-            words.append(f"--repeats {self.repeats}")
-        return " ".join(words)
+        quick = " --quick" if self.quick else ""
+        repeats = "" if self.repeats is None else f" --repeats {self.repeats}"
+        return f"steelyard reproduce {self.name}{quick}{repeats}"
 
     @property
     def verdicts(self) -> list[Verdict]:
@@ -159,12 +153,8 @@ class Reproduction:
 
 def _verdict_table(verdicts: Iterable[Verdict]) -> str:
     words = {True: "yes", False: "no", None: ""}
-    rows = [
-        [v.table, v.what, v.published, v.measured, words[v.reached], v.note]
-        for v in verdicts
-    ]
-    header = ["table", "what", "published", "measured", "reached", "note"]
-    return markdown_table(header, rows)
+    rows = [[*astuple(v)[:4], words[v.reached], v.note] for v in verdicts]
+    return markdown_table([column.name for column in fields(Verdict)], rows)
 
 
 def replace_section(document: str, name: str, text: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -17,7 +16,6 @@ from steelyard.experiments.papers.report import Picture, Section, Verdict
 from steelyard.experiments.papers.sections import (
     accuracy_table,
     average_near,
-    beside,
     win_tie_loss_table,
 )
 from steelyard.experiments.papers.tables import (
@@ -75,7 +73,7 @@ _TABLE3 = partial(
     "published solver. Seconds are those of all fits, in one thread.",
     summary={"within a point": _within_a_point, "seconds": _seconds},
     body=[
-        partial(beside, printed=_PRINTED, forms={name: _FORMS[name] for name in group})
+        {name: _FORMS[name] for name in group}
         for group in (
             ("NB", "WANBIA", "CAWNB"),
             ("RNB", "CFW", "DAWNB"),
@@ -136,26 +134,19 @@ _MIN_LARGE = 500  # rows per class
 
 def _mixtures(run: Run) -> Section:
     """Tables 5 and 6: the learned mixture against the number of rows."""
-    results, accuracies = run.results("table3"), run.accuracies("table3")
+    lead = differences(*(run.accuracies("table3")[name] for name in ("RNB", "CAWNB")))
+    sizes = run.results("table3").settings["datasets"]
     rows, points = [], []
-    for name, size in results.settings["datasets"].items():
-        fits = results.select(dataset=name, method="RNB").rows
-        alphas = [row["extra"]["alpha"] for row in fits if row["status"] == "ok"]
-        per_class = size["rows"] / size["classes"]
-        lead = accuracies["RNB"][name] - accuracies["CAWNB"][name]
-        points.append((per_class, mean(alphas), lead))
-        rows.append(
-            f"{name} | {size['rows']:,} | {per_class:,.0f} | {mean(alphas):.3f} | "
-            f"{np.std(alphas):.3f}"
-        )
+    for name, alphas in run.extras("table3", "RNB", "alpha").items():
+        n, per_class = sizes[name]["rows"], sizes[name]["rows"] / sizes[name]["classes"]
+        points.append((per_class, mean(alphas), lead[name]))
+        cells = [f"{n:,} | {per_class:,.0f}", f"{mean(alphas):.3f}"]
+        rows.append([name, *cells, f"{np.std(alphas):.3f}"])
     array = np.array(points)
     large = array[:, 0] > _MIN_LARGE
-    groups = {
-        word: array[mask]
-        for word, mask in (("small", ~large), ("large", large))
-        if mask.any()
-    }
-    alpha = {word: f"{group[:, 1].mean():.3f}" for word, group in groups.items()}
+    groups = [("small", array[~large]), ("large", array[large])]
+    groups = [(word, group) for word, group in groups if len(group)]
+    alpha = {word: f"{group[:, 1].mean():.3f}" for word, group in groups}
     verdict = Verdict(
         "Tables 5, 6",
         "alpha* is larger on large data sets",
@@ -166,9 +157,9 @@ def _mixtures(run: Run) -> Section:
     )
     summary = [
         f"{word} | {len(group)} | {alpha[word]} | {group[:, 2].mean():+.2f}"
-        for word, group in groups.items()
+        for word, group in groups
     ]
-    picture = partial(_draw_mixtures, array)
+    draw = partial(_draw_mixtures, array)
     return Section.of(
         "Tables 5 and 6: alpha* against size",
         "The mixture alpha* that RNB learned, mean and standard deviation over the "
@@ -176,7 +167,7 @@ def _mixtures(run: Run) -> Section:
         table("data set | rows | rows per class | alpha* | deviation", rows),
         table("data sets | number | alpha* | RNB - CAWNB", summary),
         verdicts=[verdict],
-        pictures=[Picture("rnb_alpha", "alpha* against rows per class", picture)],
+        pictures=[Picture("rnb_alpha", "alpha* against rows per class", draw)],
     )
 
 
@@ -198,24 +189,16 @@ def _draw_mixtures(points: NDArray[np.float64]) -> Any:
 _MAX_WEIGHTS = 300
 
 
-def _all_data(run: Run) -> Iterator[DataSet]:
-    return (load_dataset(name, run.folder) for name in run.names)
-
-
 def _few_weights(run: Run) -> list[str]:
-    return [
-        data.name
-        for data in _all_data(run)
-        if len(data.classes) * len(data.table.columns) <= _MAX_WEIGHTS
-    ]
+    data = [load_dataset(name, run.folder) for name in run.names]
+    return [d.name for d in data if len(d.classes) * d.table.shape[1] <= _MAX_WEIGHTS]
 
 
 def _finer_cuts(run: Run) -> list[DataSet]:
+    data = [load_dataset(name, run.folder) for name in run.names]
     # The protocol deletes what the paper does; codes are no longer cut.
-    return [
-        replace(data, table=discretize_whole(data.table, data.target, "mdl-better"))
-        for data in _all_data(run)
-    ]
+    codes = [discretize_whole(d.table, d.target, "mdl-better") for d in data]
+    return [replace(d, table=table) for d, table in zip(data, codes, strict=True)]
 
 
 def _other_settings(run: Run) -> Section:

@@ -39,7 +39,6 @@ __all__ = [
     "Tests",
     "accuracy_table",
     "average_near",
-    "beside",
     "curve",
     "fold_accuracies",
     "rank_table",
@@ -57,36 +56,35 @@ def accuracy_table(
     title: str,
     printed: str,
     forms: Forms,
-    body: Sequence[str | Callable[[Run], str]],
+    body: Sequence[str | Forms | Callable[[Run], str]],
     verdicts: Sequence[Callable[[Run, str, Sequence[Pair]], Iterable[Verdict]]],
     intro: str = "",
     summary: Mapping[str, Callable[[Run, Pair], str]] | None = None,
+    first: str = "data set",
 ) -> Section:
     """Show averages of printed and measured columns, if there is an intro; then a body.
 
-    ``summary`` has further columns of the table of averages; ``verdicts`` are functions
-    of the run, the name of the table and its columns.
+    ``summary`` has further columns of the table of averages. The body has texts,
+    functions that return one, and columns to be shown by data set. ``verdicts`` are
+    functions of the run, the name of the table and its columns.
     """
     pairs = run.pairs(printed, forms)
+    names = list(pairs[0].measured)
     parts = []
     if intro:
         more = summary or {}
         header = " | ".join(["method | published | measured | difference", *more])
-        rows = [
-            " | ".join([p.title, p.summary, *(cell(run, p) for cell in more.values())])
-            for p in pairs
-        ]
-        parts = [intro.format(n=len(pairs[0].measured)), table(header, rows)]
-    parts += [part if isinstance(part, str) else part(run) for part in body]
+        cells = [[cell(run, pair) for cell in more.values()] for pair in pairs]
+        rows = [[p.title, p.summary, *c] for p, c in zip(pairs, cells, strict=True)]
+        parts = [intro.format(n=len(names)), table(header, rows)]
+    for part in body:
+        if isinstance(part, Mapping):
+            parts.append(side_by_side(names, run.pairs(printed, part), first))
+        else:
+            parts.append(part(run) if callable(part) else part)
     name = title.partition(":")[0]
     judged = [verdict for judge in verdicts for verdict in judge(run, name, pairs)]
     return Section.of(title, *parts, verdicts=judged)
-
-
-def beside(run: Run, printed: str, forms: Forms, first: str = "data set") -> str:
-    """Lay out printed columns beside measured ones, by data set."""
-    pairs = run.pairs(printed, forms)
-    return side_by_side(list(pairs[0].measured), pairs, first)
 
 
 def average_near(
@@ -162,13 +160,11 @@ def rank_table(
     tally = win_tie_loss(folds, np.full(len(folds), 1 / 9))
     test = friedman(scores)
     cells = [run.printed(printed)[name] for name in methods]
-    averages, ranks = (
-        [[float(row[column]) for row in cells], measured]
-        for column, measured in (
-            ("average_accuracy", [mean(columns[name].values()) for name in methods]),
-            ("average_rank", average_ranks(scores).tolist()),
-        )
-    )
+    # Published ones, then measured ones.
+    averages = [[float(row["average_accuracy"]) for row in cells]]
+    averages.append([mean(columns[name].values()) for name in methods])
+    ranks = [[float(row["average_rank"]) for row in cells]]
+    ranks.append(average_ranks(scores).tolist())
     rows = []
     for j, name in enumerate(methods):
         pairs = [f"{kind[j]:.2f}" for kind in averages]
@@ -176,7 +172,7 @@ def rank_table(
         pairs += [f"{kind[j]:.2f}" for kind in ranks]
         wins = " / ".join(cells[j][column] for column in counted)
         wins += f" | {tally.wins[0, j]} / {tally.losses[0, j]}"
-        rows.append(" | ".join([name, *pairs, wins if j else " | "]))
+        rows.append([name, *pairs, wins if j else " | "])
     header = (
         "method | average published | measured | {0}'s lead published | measured | "
         "rank published | measured | {0} significantly better / worse, published | "
@@ -295,7 +291,7 @@ def wilcoxon_table(
     }
     cells = {place: cell(run, *place, test) for place, test in tests.items()}
     lines = [
-        " | ".join([row, *(cells.get((row, column), diagonal) for column in scores)])
+        [row, *(cells.get((row, column), diagonal) for column in scores)]
         for row in rows
     ]
     intro, verdict = describe(run, tests)

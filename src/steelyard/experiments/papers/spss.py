@@ -60,29 +60,21 @@ def _worked(run: Run) -> Section:
     rows = [f"{k} | {x:.6f} | {measured[k]:.6f}" for k, x in _BY_HAND.items()]
     largest = max(abs(measured[key] - value) for key, value in _BY_HAND.items())
     order = [record["added"] for record in path[1:]]
-    subset = fitted.selected_features_
-    checks = [
-        (
-            "all figures to 5 digits",
-            f"{len(_BY_HAND)} figures by hand",
-            f"largest difference {largest:.1e}",
-            largest < 1e-5,
-        ),
-        ("order of predictors", ", ".join(_ORDER), ", ".join(order), order == _ORDER),
-        (
-            "final subset",
-            ", ".join(_ORDER[:2]),
-            ", ".join(subset),
-            subset == _ORDER[:2],
-        ),
-    ]
+    texts = f"{len(_BY_HAND)} figures by hand", f"largest difference {largest:.1e}"
+    verdicts = [Verdict("weather", "all figures to 5 digits", *texts, largest < 1e-5)]
+    for what, theirs, ours in (
+        ("order of predictors", _ORDER, order),
+        ("final subset", _ORDER[:2], fitted.selected_features_),
+    ):
+        texts = ", ".join(theirs), ", ".join(ours)
+        verdicts.append(Verdict("weather", what, *texts, theirs == ours))
     return Section.of(
         "Weather data",
         "The manual has formulas and no example; these were worked out by hand on the "
         "14 days of the weather data. Criterion: pseudo-BIC.",
         _block(path),
         table("quantity | by hand | measured", rows),
-        verdicts=[Verdict("weather", *check) for check in checks],
+        verdicts=verdicts,
     )
 
 

@@ -71,9 +71,10 @@ def differences(first: Figures, second: Figures) -> dict[str, float]:
     return {row: value - second[row] for row, value in first.items()}
 
 
-def table(header: str, rows: Iterable[str]) -> str:
-    """Lay out a Markdown table of lines whose cells are separated by ``" | "``."""
-    return markdown_table(header.split(" | "), [row.split(" | ") for row in rows])
+def table(header: str, rows: Iterable[str | Sequence[str]]) -> str:
+    """Lay out a Markdown table of lines, or of cells; ``" | "`` separates cells."""
+    lines = [row if isinstance(row, str) else " | ".join(row) for row in rows]
+    return markdown_table(header.split(" | "), [line.split(" | ") for line in lines])
 
 
 def figures_table(columns: Columns, formats: Mapping[str, str] | None = None) -> str:
@@ -104,21 +105,10 @@ def side_by_side(
     columns: Iterable[tuple[str, Figures, Figures]],
     first: str = "data set",
 ) -> str:
-    """Lay out published figures beside measured ones and their differences.
+    """Lay out published figures, measured ones and their differences, by data set.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Data sets, one per row; a row of averages is added.
-    columns : iterable of (title, published, measured)
-        Figures by data set, for each group of three columns; some may be absent.
-    first : str, default="data set"
-        Title of the first column.
-
-    Returns
-    -------
-    str
-        A Markdown table.
+    Columns are titles, published and measured figures by name, of which some may be
+    absent; a row of averages is added. ``first`` is the title of the column of names.
     """
     lines = [first, *names, _AVERAGE]
     for title, published, measured in columns:
