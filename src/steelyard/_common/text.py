@@ -133,8 +133,17 @@ def text_table(
 
 
 def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Lay out a Markdown table: the first column to the left, the others right."""
-    lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
+    """Lay out a Markdown table: the first column to the left, the others right.
+
+    Examples
+    --------
+    >>> print(markdown_table(["data set", "NB"], [["iris", "0.95"]]))
+    | data set | NB |
+    | --- | ---: |
+    | iris | 0.95 |
+    """
+    rule = ["---", *(["---:"] * (len(header) - 1))]
+    lines = [header, rule, *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 

@@ -24,6 +24,7 @@ from steelyard.classifiers.naive_bayes import NaiveBayes
 from steelyard.classifiers.published import LogisticNB
 from steelyard.exceptions import ParameterError
 from steelyard.experiments.data.sets import DataSet, data_folder, read_from_folder
+from steelyard.experiments.data.tasks import one_against_rest, standardize
 from steelyard.table.encoder import TableEncoder
 
 if TYPE_CHECKING:
@@ -181,14 +182,6 @@ def load_dataset(
     return data.table, data.target
 
 
-def one_against_rest(y: NDArray[Any], label: str) -> NDArray[Any]:
-    """Turn labels into two classes: 1 where they are the label, 0 elsewhere."""
-    chosen = y == label
-    if not chosen.any():
-        raise ValueError(f"No row has the label {label!r}.")
-    return chosen.astype(np.int64)
-
-
 def discretize_whole(
     X: pandas.DataFrame, y: NDArray[Any], numeric: Any = "mdl", missing: str = "impute"
 ) -> pandas.DataFrame:
@@ -231,18 +224,3 @@ def fill_whole(X: pandas.DataFrame) -> pandas.DataFrame:
             value = counts.index[int(np.argmax(counts))]
         filled[name] = X[name].fillna(value)
     return filled
-
-
-def standardize(X: pandas.DataFrame) -> pandas.DataFrame:
-    """Give every numeric column of a frame mean 0 and variance 1.
-
-    A Gaussian density changes by the same factor in all classes, so naive Bayes and its
-    weighted forms are as before, but for the smallest variance allowed: it is relative
-    to the largest variance of any column, which would be that of the column with the
-    largest unit.
-    """
-    X = X.copy()
-    for name in X.select_dtypes("number"):
-        deviation = X[name].std(ddof=0)
-        X[name] = (X[name] - X[name].mean()) / (deviation if deviation > 0 else 1.0)
-    return X

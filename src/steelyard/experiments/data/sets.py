@@ -17,6 +17,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from steelyard.exceptions import ParameterError, TableError
 from steelyard.experiments.data.arff import read_arff
+from steelyard.experiments.data.tasks import MULTICLASS, TASKS, select_task
 
 if TYPE_CHECKING:
     import pandas
@@ -240,8 +241,6 @@ def dataset_group(
         Names for ``load_dataset``.
     """
     if group == "tasks28":
-        from steelyard.experiments.papers.exponential import TASKS
-
         return [f"task:{task.name}" for task in TASKS]
     where = data_folder(folder)
     groups = _groups(where)
@@ -415,17 +414,16 @@ def _from_openml(spec: str, target: str | None) -> DataSet:
 
 def _task(name: str, folder: str | os.PathLike[str] | None) -> DataSet:
     """Read a task of the exponential-loss paper."""
-    from steelyard.experiments.papers.exponential import MULTICLASS, TASKS, load_task
-
     tasks = {task.name: task for task in (*TASKS, *MULTICLASS)}
     if name not in tasks:
         raise FileNotFoundError(
             f"There is no task {name!r}.{_close(name, tasks)} Tasks: "
             f"{', '.join(tasks)}."
         )
-    table, labels = load_task(tasks[name], data_folder(folder))
-    table = table.reset_index(drop=True)
-    return DataSet(f"task:{name}", table, labels, "class", tasks[name].file)
+    task = tasks[name]
+    data = read_from_folder(task.file, folder)
+    table, labels = select_task(task, data.table, data.target)
+    return DataSet(f"task:{name}", table, labels, "class", task.file)
 
 
 # ---------------------------------------------------------------------------- messages
