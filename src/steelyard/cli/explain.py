@@ -158,13 +158,14 @@ def _write_files(
             clf.to_html(path, Path(arguments.model).stem)
         if arguments.picture is not None:
             path = files.enter_context(writing(arguments.picture, arguments.force))
-            _draw(whole if rows is None else rows, path)
+            suffix = Path(arguments.picture).suffix.lower()
+            _draw(whole if rows is None else rows, path, suffix[1:])
     for written in (arguments.html, arguments.picture):
         if written is not None:
             note(f"written: {written}")
 
 
-def _draw(found: Any, path: Path) -> None:
+def _draw(found: Any, path: Path, form: str) -> None:
     import matplotlib
 
     # Files are drawn without a window.
@@ -173,7 +174,7 @@ def _draw(found: Any, path: Path) -> None:
         part = max(found.parts, key=lambda part: part.share)
         note(f"{found.note} The picture shows the {part.name}.")
         found = part.explanation
-    found.plot().figure_.savefig(path, dpi=150)
+    found.plot().figure_.savefig(path, format=form, dpi=150)
 
 
 def _tables(found: GlobalExplanation, names: list[str]) -> list[Any]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import secrets
-import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from steelyard._common.files import replacing
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -174,13 +174,5 @@ def check_output(path: str | None, force: bool) -> None:
 def writing(path: str, force: bool) -> Iterator[Path]:
     """Give a temporary file, which becomes the output when all went well."""
     check_output(path, force)
-    # As when a file is opened for writing: a link stays, its target is replaced.
-    target = Path(os.path.realpath(path))
-    partial = target.parent / f".steelyard-{secrets.token_hex(8)}{target.suffix}"
-    try:
+    with replacing(path) as partial:
         yield partial
-        if target.exists():
-            shutil.copymode(target, partial)
-        os.replace(partial, target)
-    finally:
-        partial.unlink(missing_ok=True)

@@ -7,20 +7,19 @@ import json
 import math
 from importlib.resources import files
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from steelyard._common.files import atomic_write
 from steelyard.classifiers.base import BaseNB
 from steelyard.exceptions import ParameterError
 from steelyard.explain.overall import explain_global
 from steelyard.explain.parts import kind_of, note_of, one, parts_of
 from steelyard.explain.views import column_labels, views_of
 from steelyard.model.table_model import NBModel
-from steelyard.persistence.files import _replace_file
 from steelyard.table.schema import FeatureSchema
 
 __all__ = ["page_data", "to_html"]
@@ -68,7 +67,7 @@ def to_html(clf: BaseNB, path: str | PathLike[str], title: str | None = None) ->
     # In one pass: a column may be named like a placeholder.
     pieces = text.split("@@")
     text = "".join(parts[p] if k % 2 else p for k, p in enumerate(pieces))
-    _replace_file(Path(path), text.encode("utf-8"))
+    atomic_write(path, text.encode("utf-8"))
 
 
 def page_data(clf: BaseNB) -> dict[str, Any]:
