@@ -105,6 +105,13 @@ def test_rows_without_a_label_are_left_out_and_counted(tmp_path, frame, run, run
     assert run_json(*arguments, "-o", tmp_path / "b.json")["rows"] == 58
 
 
+def test_a_column_without_a_name_is_left_out_and_mentioned(tmp_path, run):
+    path = tmp_path / "index.csv"
+    path.write_text(",a,class\n0,1,x\n1,2,y\n2,1,x\n")
+    done = run("fit", path, "--method", "NB", "-o", tmp_path / "m.json")
+    assert "left out, for want of a name: column 1" in done.err
+
+
 def test_dates_are_refused_in_the_words_of_the_library(tmp_path, frame, refused):
     frame["day"] = pd.Timestamp("2020-01-01")
     path = tmp_path / "days.parquet"

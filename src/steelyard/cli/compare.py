@@ -16,11 +16,11 @@ from steelyard.cli.options import (
     add_json,
     add_target,
     names_of,
+    reading_of,
 )
 from steelyard.cli.output import check_output, note, print_json, screen, writing
-from steelyard.cli.training import default_method, split_target
+from steelyard.cli.training import default_method
 from steelyard.exceptions import ParameterError
-from steelyard.experiments.data.files import Source, read_table
 
 __all__ = ["add_parser"]
 
@@ -140,16 +140,13 @@ def _run(arguments: argparse.Namespace) -> None:
 
 def _data_set(name: str, arguments: argparse.Namespace) -> Any:
     """Read a file as all commands do; leave other names to the comparison."""
-    from steelyard.experiments.data.sets import DataSet
+    from steelyard.experiments.data import read_dataset
 
     if not Path(name).is_file():
         return name
-    source = Source.of(name, arguments)
-    target, labels, frame = split_target(read_table(source), arguments.target, source)
-    title = Path(name).name.removesuffix(".gz")
-    return DataSet(
-        Path(title).stem, frame.drop(columns=target), labels, target, description=name
-    )
+    data = read_dataset(name, target=arguments.target, **reading_of(arguments))
+    note(*data.notes)
+    return data
 
 
 def _write_reports(results: Any, arguments: argparse.Namespace) -> None:

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from steelyard.cli.models import expected_columns, load_model
+from steelyard.cli.models import load_model, rows_for
 from steelyard.cli.options import (
     Commands,
     add_command,
@@ -26,7 +26,6 @@ from steelyard.cli.output import (
     writing,
 )
 from steelyard.exceptions import ParameterError
-from steelyard.experiments.data.files import Source, read_chunks
 
 if TYPE_CHECKING:
     import pandas
@@ -134,15 +133,11 @@ def _check_options(arguments: argparse.Namespace) -> None:
 
 
 def _first_rows(clf: Any, arguments: argparse.Namespace) -> pandas.DataFrame:
-    source = Source.of(arguments.data, arguments)
-    expected = expected_columns(clf)
-    chunks = read_chunks(source, expected, rows=max(arguments.rows, 1000))
-    frame, extra = next(chunks)
+    n_rows = arguments.rows
+    chunks = rows_for(clf, arguments.data, arguments, rows=max(n_rows, 1000))
+    table, _ = next(chunks)
     chunks.close()  # type: ignore[attr-defined]
-    if extra:
-        shown = ", ".join(extra[:8]) + (", …" if len(extra) > 8 else "")
-        note(f"columns that the model does not use are ignored: {shown}")
-    return frame[list(expected)].head(arguments.rows)
+    return table.head(n_rows)
 
 
 def _write_files(
@@ -179,11 +174,10 @@ def _draw(found: Any, path: Path, form: str) -> None:
 
 def _tables(found: GlobalExplanation, names: list[str]) -> list[Any]:
     """Return the value tables of some attributes, in each part that is a sum."""
-    for name in names:
-        if name not in found.attributes:
-            from steelyard.experiments.data.files import find_column
+    from steelyard.experiments.data.source import find_column
 
-            find_column(name, found.attributes, "The model")
+    for name in names:
+        find_column(name, found.attributes, "The model")
     places = [found.attributes.index(name) for name in names] or found.order[:3]
     sums = [("", found)] if found.tables else []
     sums += [
@@ -249,7 +243,8 @@ def _show_evidence(console: Any, found: LocalExplanation, i: int) -> None:
                 " (-), in log-odds",
             )
         )
-        console.print(evidence_table(evidence, most=15))
+        items = [(item.attribute, item.value, item.amount) for item in evidence.items]
+        console.print(evidence_table(evidence.prior, items, evidence.total, most=15))
     if found.neighbours:
         console.print(Text(repr(found.neighbours[i])), soft_wrap=True)
     for part in found.parts[:3]:

@@ -15,6 +15,7 @@ __all__ = [
     "add_output",
     "add_training",
     "names_of",
+    "reading_of",
 ]
 
 Commands = Any
@@ -52,7 +53,7 @@ def add_command(
         description=f"{about[0].upper()}{about[1:]}.",
         epilog=f"examples:\n{lines}",
     )
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, parser=parser)
     return parser
 
 
@@ -143,7 +144,7 @@ def add_json(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def names_of(given: list[str]) -> list[str]:
+def names_of(texts: list[str]) -> list[str]:
     """Split lists of names, as in ``--drop a,b --drop '"c, in metres"'``.
 
     Examples
@@ -151,5 +152,15 @@ def names_of(given: list[str]) -> list[str]:
     >>> names_of(["a,b", '"c, in metres", d'])
     ['a', 'b', 'c, in metres', 'd']
     """
-    rows = csv.reader(given, skipinitialspace=True)
+    rows = csv.reader(texts, skipinitialspace=True)
     return [name.strip() for row in rows for name in row if name.strip()]
+
+
+def reading_of(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return how files are read, as `add_input` has asked."""
+    return {
+        "format": arguments.format,
+        "separator": arguments.separator,
+        "encoding": arguments.encoding,
+        "missing_values": names_of(arguments.missing_values),
+    }

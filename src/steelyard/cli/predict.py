@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Any
 
-from steelyard.cli.models import expected_columns, load_model
+from steelyard.cli.models import load_model, rows_for
 from steelyard.cli.options import (
     Commands,
     add_command,
@@ -20,9 +20,7 @@ from steelyard.cli.options import (
     add_output,
     names_of,
 )
-from steelyard.cli.output import check_output, note, working, writing
-from steelyard.experiments.data.files import Source, read_chunks
-from steelyard.explain.reasons import reasons
+from steelyard.cli.output import check_output, working, writing
 
 __all__ = ["add_parser"]
 
@@ -86,8 +84,7 @@ def _run(arguments: argparse.Namespace) -> None:
     check_output(arguments.output, arguments.force)
     separator = "\t" if str(arguments.output).endswith((".tsv", ".tab")) else ","
     clf = load_model(arguments.model)
-    source = Source.of(arguments.data, arguments)
-    chunks = _predictions(clf, source, arguments)
+    chunks = _predictions(clf, arguments)
     with ExitStack() as stack:
         if arguments.output is None:
             stream: IO[str] = sys.stdout
@@ -122,19 +119,14 @@ def _header(clf: Any, arguments: argparse.Namespace) -> list[str]:
     ]
 
 
-def _predictions(
-    clf: Any, source: Source, arguments: argparse.Namespace
-) -> Iterator[Lines]:
+def _predictions(clf: Any, arguments: argparse.Namespace) -> Iterator[Lines]:
     """Yield lines of predictions, chunk by chunk."""
-    expected = expected_columns(clf)
+    from steelyard.explain.reasons import reasons
+
     keep = names_of(arguments.keep)
     rows = arguments.chunk_rows or (_EXPLAINED_ROWS if arguments.reasons else _ROWS)
-    for k, (frame, extra) in enumerate(read_chunks(source, expected, keep, rows)):
-        if k == 0 and extra:
-            shown = ", ".join(extra[:8]) + (", …" if len(extra) > 8 else "")
-            note(f"columns that the model does not use are ignored: {shown}")
-        table = frame[list(expected)]
-        columns: list[Any] = [_cells(frame[name]) for name in keep]
+    for table, kept in rows_for(clf, arguments.data, arguments, keep, rows):
+        columns: list[Any] = [_cells(kept[name]) for name in keep]
         columns.append(clf.predict(table).tolist())
         columns += clf.predict_proba(table).T.tolist()
         if arguments.reasons:
