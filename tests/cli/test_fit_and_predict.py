@@ -253,19 +253,6 @@ def test_reasons_exist_for_models_that_are_not_one_sum(tmp_path, csv, run, metho
     assert any("smoker = " in line["reason 1"] + line["reason 2"] for line in found)
 
 
-def test_what_is_lost_without_a_cell_equals_its_contribution_in_a_sum(
-    csv, model, frame
-):
-    from steelyard.explain.reasons import _losses
-
-    found = sy.load(model).explain_local(frame.drop(columns="ill"))
-    order = np.argsort(-found.probabilities, axis=1, kind="stable")
-    each = np.arange(len(found))
-    parts = found.contributions
-    expected = parts[each, :, order[:, 0]] - parts[each, :, order[:, 1]]
-    assert np.allclose(_losses(found, order), expected, atol=1e-10)
-
-
 def test_categories_that_are_numbers_match_across_formats(tmp_path, csv, frame, run):
     path = tmp_path / "m.json"
     options = ["--target", "ill", "--method", "NB", "--categorical", "zip"]

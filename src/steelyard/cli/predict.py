@@ -130,7 +130,12 @@ def _predictions(clf: Any, arguments: argparse.Namespace) -> Iterator[Lines]:
         columns.append(clf.predict(table).tolist())
         columns += clf.predict_proba(table).T.tolist()
         if arguments.reasons:
-            columns += zip(*reasons(clf, table, arguments.reasons), strict=True)
+            filled = [""] * arguments.reasons
+            lines = [
+                [*map(str, line), *filled][: arguments.reasons]
+                for line in reasons(clf, table, arguments.reasons)
+            ]
+            columns += zip(*lines, strict=True)
         yield list(zip(*columns, strict=True))
 
 

@@ -52,7 +52,7 @@ class Evaluation:
     predicted: NDArray[np.intp]
     """The predicted class of each row."""
 
-    proba: Floats | None
+    proba: NDArray[np.float64] | None
     """Probabilities, rows by classes; None where the classifier has none."""
 
     metrics: dict[str, float | None]
