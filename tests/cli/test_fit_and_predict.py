@@ -135,6 +135,7 @@ def test_dates_are_refused_in_the_words_of_the_library(tmp_path, frame, refused)
         (["--target", "ill", "--categorical", "zp"], "The nearest is 'zip'"),
         (["--target", "ill", "--weights", "smoker"], "must be numbers"),
         (["--target", "ill", "--weights", "age"], "all known"),
+        (["--target", "ill", "--weights", "ill"], "has no column 'ill'"),
         (["--target", "ill", "--method", "RNBB"], "The nearest is 'RNB'"),
         (["--target", "ill", "--method", "SVM"], "cannot be saved"),
         (["--target", "ill", "--set", "smooth=1"], "has no setting 'smooth'"),

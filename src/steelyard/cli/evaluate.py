@@ -8,7 +8,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from steelyard.cli.models import load_model, rows_for
-from steelyard.cli.options import Commands, add_command, add_json, add_training
+from steelyard.cli.options import (
+    Commands,
+    add_command,
+    add_folds,
+    add_json,
+    add_training,
+)
 from steelyard.cli.output import note, print_json, print_table, screen, working
 from steelyard.cli.training import make_classifier, read_training
 from steelyard.exceptions import ParameterError, TableError
@@ -51,10 +57,7 @@ def add_parser(commands: Commands) -> None:
         metavar="FILE",
         help="a data file for cross-validation; or a model file and a test file",
     )
-    parser.add_argument("--folds", type=int, default=10, help="folds (default: 10)")
-    parser.add_argument(
-        "--seed", type=int, default=1, help="seed of the folds (default: 1)"
-    )
+    add_folds(parser)
     parser.add_argument(
         "--positive",
         metavar="CLASS",

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import ast
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from steelyard.cli.options import names_of, reading_of
+from steelyard.cli.options import reading_of
 from steelyard.cli.output import note
 from steelyard.exceptions import ColumnError, ParameterError, TableError
 
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
 
     from steelyard.experiments.data import DataSet
 
-__all__ = ["default_method", "make_classifier", "read_training"]
+__all__ = ["DEFAULT_METHOD", "make_classifier", "read_training"]
+
+DEFAULT_METHOD = "SHNB"
 
 
 def read_training(
@@ -26,15 +29,14 @@ def read_training(
     """Read a file, and return the columns to learn from with labels, and weights."""
     from steelyard.experiments.data import read_dataset
 
-    categorical, numeric = names_of(arguments.categorical), names_of(arguments.numeric)
-    both = sorted(set(categorical) & set(numeric))
+    both = sorted(set(arguments.categorical) & set(arguments.numeric))
     if both:
         raise ColumnError(f"Column {both[0]!r} is both in --categorical and --numeric.")
     data = read_dataset(
         path,
         target=arguments.target,
-        categorical=categorical,
-        numeric=numeric,
+        categorical=arguments.categorical,
+        numeric=arguments.numeric,
         **reading_of(arguments),
     )
     note(*data.notes)
@@ -44,19 +46,11 @@ def read_training(
     return replace(data, table=_columns(data, arguments)), weights
 
 
-def default_method() -> str:
-    """Name the method that is used when none is asked for."""
-    import steelyard
-
-    known = {entry.acronym for entry in steelyard.methods()}
-    return "SHNB" if "SHNB" in known else "NB"
-
-
 def make_classifier(arguments: argparse.Namespace) -> tuple[str, Any]:
     """Return the method's name and an unfitted classifier with its settings."""
     import steelyard
 
-    name = arguments.method or default_method()
+    name = arguments.method or DEFAULT_METHOD
     settings = dict(_setting(text) for text in arguments.settings)
     return name, steelyard.method(name, **settings)
 
@@ -78,15 +72,16 @@ def _weights(data: DataSet, name: str) -> NDArray[Any]:
     import numpy as np
     import pandas as pd
 
-    column = data.table[_column(name, data)]
+    column = data.table[_find(name, data.table.columns, data)]
     if not pd.api.types.is_numeric_dtype(column) or column.isna().any():
         raise ColumnError(f"The weights in column {name!r} must be numbers, all known.")
     return np.asarray(column, dtype=np.float64)
 
 
 def _columns(data: DataSet, arguments: argparse.Namespace) -> pandas.DataFrame:
-    chosen = [_column(name, data) for name in names_of(arguments.columns)]
-    dropped = [_column(name, data) for name in names_of(arguments.drop)]
+    known = [*data.table.columns, data.target_name]
+    chosen = [_find(name, known, data) for name in arguments.columns]
+    dropped = [_find(name, known, data) for name in arguments.drop]
     if data.target_name in chosen:
         raise ColumnError(
             f"The target {data.target_name!r} cannot be learned from: --columns."
@@ -98,8 +93,7 @@ def _columns(data: DataSet, arguments: argparse.Namespace) -> pandas.DataFrame:
     return data.table[kept]
 
 
-def _column(name: str, data: DataSet) -> str:
+def _find(name: str, known: Iterable[str], data: DataSet) -> str:
     from steelyard.experiments.data.source import find_column
 
-    known = [*data.table.columns, data.target_name]
     return find_column(name, known, f"The data set {data.name}")

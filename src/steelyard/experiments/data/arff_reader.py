@@ -2,7 +2,6 @@
 
 import difflib
 import re
-from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -53,6 +52,8 @@ class ArffReader:
         self.numeric: list[bool] = []
         self.columns: list[NDArray[Any]] = []
         self.weights: NDArray[np.float64] | None = None
+        # The line of each row, counted from 1.
+        self._lines: list[int] = []
 
     def read(self, text: str) -> None:
         """Read the text of a file, or raise ArffError."""
@@ -61,27 +62,22 @@ class ArffReader:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
         lines = text.split("\n")
         start = self._header(lines)
-        stripped = [line.strip(_BLANKS) for line in lines[start:]]
-        rows = [line for line in stripped if line and line[0] != "%"]
-        # The line of each row; a list only where a comment or a blank intervenes.
-        numbers: Sequence[int] = range(start + 1, start + 1 + len(rows))
-        if stripped[: len(rows)] != rows:
-            kept = enumerate(stripped, start + 1)
-            numbers = [i for i, line in kept if line and line[0] != "%"]
-
-        missing: str | None = None
+        rows = []
+        for i, line in enumerate(lines[start:], start + 1):
+            row = line.strip(_BLANKS)
+            if row and row[0] != "%":
+                rows.append(row)
+                self._lines.append(i)
         joined = ",".join(rows)
         if not rows:
             cells: list[list[Any]] = [[] for _ in self.names]
         elif _SPECIAL.search(joined) is None:
-            cells, missing = self._split_in_bulk(rows, joined, numbers), "?"
+            cells = self._split_in_bulk(rows, joined)
         else:
-            cells, self.weights = self._split_by_row(rows, numbers)
+            cells = self._split_by_row(rows)
         self.columns = [
-            self._numbers(j, values, missing, numbers)
-            if self.numeric[j]
-            else self._labels(j, values, missing, numbers)
-            for j, values in enumerate(cells)
+            self._numbers(j, column) if self.numeric[j] else self._labels(j, column)
+            for j, column in enumerate(cells)
         ]
 
     def _fail(self, line: int | None, problem: str) -> NoReturn:
@@ -191,42 +187,43 @@ class ArffReader:
 
     # The data section.
 
-    def _split_in_bulk(
-        self, rows: list[str], joined: str, numbers: Sequence[int]
-    ) -> list[list[Any]]:
+    def _split_in_bulk(self, rows: list[str], joined: str) -> list[list[Any]]:
         """Return raw columns of rows that hold nothing but cells and commas."""
         d = len(self.names)
         for i, row in enumerate(rows):
             if row.count(",") != d - 1:
-                self._wrong_length(row.count(",") + 1, numbers[i])
-        cells = joined.split(",")
+                self._wrong_length(row.count(",") + 1, self._lines[i])
+        cells: list[Any] = joined.split(",")
         if " " in joined:
             cells = [cell.strip(_BLANKS) for cell in cells]
+        if "" in cells:
+            self._empty(self._lines[cells.index("") // d])
+        if "?" in cells:
+            cells = [None if cell == "?" else cell for cell in cells]
         return [cells[j::d] for j in range(d)]
 
-    def _split_by_row(
-        self, rows: list[str], numbers: Sequence[int]
-    ) -> tuple[list[list[Any]], NDArray[np.float64] | None]:
-        """Return raw columns, None for a missing cell, and instance weights."""
+    def _split_by_row(self, rows: list[str]) -> list[list[Any]]:
+        """Return raw columns, None for a missing cell, and note instance weights."""
         table = []
-        weights = np.ones(len(rows))
-        has_weights = False
-        for i, row in enumerate(rows):
+        weights: dict[int, float] = {}
+        for i, (row, line) in enumerate(zip(rows, self._lines, strict=True)):
             weight = None
             if row[0] == "{":
-                cells, weight = self._sparse_row(row, numbers[i])
+                cells, weight = self._sparse_row(row, line)
             elif _SPECIAL.search(row):
-                cells, weight = self._dense_row(row, numbers[i])
+                cells, weight = self._dense_row(row, line)
             else:
-                cells = [parse_cell(cell.strip(_BLANKS)) for cell in row.split(",")]
+                cells = [
+                    self._cell(cell.strip(_BLANKS), line) for cell in row.split(",")
+                ]
             if len(cells) != len(self.names):
-                self._wrong_length(len(cells), numbers[i])
+                self._wrong_length(len(cells), line)
             if weight is not None:
                 weights[i] = weight
-                has_weights = True
             table.append(cells)
-        columns = [list(column) for column in zip(*table, strict=True)]
-        return columns, weights if has_weights else None
+        if weights:
+            self.weights = np.array([weights.get(i, 1.0) for i in range(len(rows))])
+        return [list(column) for column in zip(*table, strict=True)]
 
     def _dense_row(self, row: str, line: int) -> tuple[list[str | None], float | None]:
         cells: list[str | None] = []
@@ -310,62 +307,39 @@ class ArffReader:
 
     # One column at a time.
 
-    def _numbers(
-        self,
-        j: int,
-        cells: list[Any],
-        missing: str | None,
-        numbers: Sequence[int],
-    ) -> NDArray[np.float64]:
-        if missing in cells:
-            cells = ["nan" if cell == missing else cell for cell in cells]
+    def _numbers(self, j: int, cells: list[str | None]) -> NDArray[np.float64]:
+        texts = ["nan" if cell is None else cell for cell in cells]
         try:
             # float() would read 1_000 as a thousand.
-            if "_" not in "".join(cells):
-                return np.fromiter(map(float, cells), np.float64, len(cells))
+            if "_" not in "".join(texts):
+                return np.fromiter(map(float, texts), np.float64, len(texts))
         except ValueError:
             pass
-        for i, cell in enumerate(cells):
-            if not cell:
-                self._empty(numbers[i])
-            if parse_number(cell) is None:
-                self._fail(
-                    numbers[i],
-                    f"{excerpt(cell)} is not a number, but {self.names[j]!r} is "
-                    "numeric. Write ? for a missing value.",
-                )
-        raise AssertionError("one of the cells is not a number")
+        i = next(i for i, text in enumerate(texts) if parse_number(text) is None)
+        self._fail(
+            self._lines[i],
+            f"{excerpt(texts[i])} is not a number, but {self.names[j]!r} is "
+            "numeric. Write ? for a missing value.",
+        )
 
-    def _labels(
-        self,
-        j: int,
-        cells: list[Any],
-        missing: str | None,
-        numbers: Sequence[int],
-    ) -> NDArray[Any]:
+    def _labels(self, j: int, cells: list[str | None]) -> NDArray[Any]:
         column = np.empty(len(cells), dtype=object)
         values = self.declared[j]
         if values is None:
-            if missing is not None and "" in cells:
-                self._empty(numbers[cells.index("")])
-            column[:] = [None if cell == missing else cell for cell in cells]
+            column[:] = cells
             return column
-
         # Every row shares the declared string, so a cell costs one pointer.
         known: dict[str | None, str | None] = {value: value for value in values}
-        known[missing] = None
+        known[None] = None
         try:
             column[:] = [known[cell] for cell in cells]
         except KeyError as error:
             cell = error.args[0]
-            line = numbers[cells.index(cell)]
-            if not cell:
-                self._empty(line)
             near = difflib.get_close_matches(cell, values, n=1)
             hint = f" The nearest declared value is {near[0]!r}." if near else ""
             raise ArffError(
                 self.path,
-                line,
+                self._lines[cells.index(cell)],
                 f"{excerpt(cell)} is not among the {len(values)} declared values of "
                 f"{self.names[j]!r}.{hint} Declare it, or write ? for a missing value.",
             ) from None
