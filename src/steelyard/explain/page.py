@@ -7,12 +7,12 @@ import json
 import math
 from importlib.resources import files
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.files import atomic_write
 from steelyard.classifiers.base import BaseNB
 from steelyard.exceptions import ParameterError
 from steelyard.explain.overall import explain_global
@@ -21,7 +21,6 @@ from steelyard.explain.tables import density_range
 from steelyard.explain.views import column_labels, views_of
 from steelyard.model.base import Model
 from steelyard.model.table_model import NBModel
-from steelyard.persistence.files import _replace_file
 from steelyard.table.schema import FeatureSchema
 
 __all__ = ["page_data", "to_html"]
@@ -72,7 +71,7 @@ def to_html(clf: BaseNB, path: str | PathLike[str], title: str | None = None) ->
     # In one pass: a column may be named like a placeholder.
     pieces = text.split("@@")
     text = "".join(parts[p] if k % 2 else p for k, p in enumerate(pieces))
-    _replace_file(Path(path), text.encode("utf-8"))
+    atomic_write(path, text.encode("utf-8"))
 
 
 def page_data(clf: BaseNB) -> dict[str, Any]:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import pandas
 
 __all__ = [
-    "NO_NUMBER",
+    "MISSING_NUMBERS",
     "as_booleans",
     "as_numbers",
     "as_text",
@@ -22,7 +22,7 @@ __all__ = [
 _TRUTH = {"true": True, "1": True, "false": False, "0": False}
 
 # How programs write a missing number. As text they may be values: NA is Namibia.
-NO_NUMBER = ("NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?")
+MISSING_NUMBERS = ("NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?")
 
 
 def is_boolean(column: pandas.Series) -> bool:
@@ -40,7 +40,7 @@ def numbers_if_all_are(column: pandas.Series) -> pandas.Series:
 
     if pd.api.types.is_numeric_dtype(column):
         return column
-    known = column.notna() & ~column.isin(NO_NUMBER)
+    known = column.notna() & ~column.isin(MISSING_NUMBERS)
     # The first cells tell text from numbers in nearly all columns.
     for part in (column[known].head(20), column[known]):
         numbers = pd.to_numeric(part, errors="coerce")
@@ -76,7 +76,7 @@ def as_numbers(
         return column
     if isinstance(column.dtype, pd.CategoricalDtype):
         column = column.astype(object)
-    known = column.notna() & ~column.isin(NO_NUMBER)
+    known = column.notna() & ~column.isin(MISSING_NUMBERS)
     texts = column[known].map(str)
     numbers = pd.to_numeric(texts, errors="coerce")
     wrong = texts[numbers.isna()]
@@ -84,8 +84,8 @@ def as_numbers(
         row = seen + column.index.get_loc(wrong.index[0]) + 1
         raise ColumnError(
             f"Column {name!r} of {where} must hold numbers, but row {row} has "
-            f"{wrong.iloc[0]!r}. Correct it, leave it empty, or name it with "
-            "--missing-values."
+            f"{wrong.iloc[0]!r}. Correct it, leave it empty, or name it in "
+            "`missing_values`."
         )
     return numbers.reindex(column.index).astype(float)
 
