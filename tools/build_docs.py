@@ -16,12 +16,12 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
 
 import steelyard
-from steelyard._common.settings import Setting
+from steelyard._common.settings import Declared, Setting
 from steelyard.classifiers.registry import Method, classes, homes
 from steelyard.persistence.content import estimator_class, saved_attributes
 from steelyard.persistence.settings import PARTS
@@ -93,6 +93,7 @@ def with_tables(text: str) -> str:
 
 def table(what: str) -> str:
     """Return a table that is made from what classes declare."""
+    rows: Sequence[Sequence[str]]
     if what == "public names":
         rows = [(name, summary(name)) for name in sorted(homes())]
         return markdown(("name", "what it is"), [(f"`{n}`", text) for n, text in rows])
@@ -135,7 +136,9 @@ def file_row(name: str) -> tuple[str, ...]:
     return (f"`{name}`", *(", ".join(f"`{word}`" for word in cell) for cell in cells))
 
 
-def settings_of(cls: type, beyond: Iterable[str] = ()) -> list[tuple[str, ...]]:
+def settings_of(
+    cls: type[Declared], beyond: Iterable[str] = ()
+) -> list[tuple[str, ...]]:
     """Return rows of the settings of a class that are not among others."""
     return [
         (f"`{cls.__name__}`", f"`{name}`", f"`{entry.default!r}`", *described(entry))
@@ -170,7 +173,7 @@ def one_line(thing: object) -> str:
     return " ".join(repr(thing).split())
 
 
-def markdown(headers: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def markdown(headers: tuple[str, ...], rows: Sequence[Sequence[str]]) -> str:
     """Return a table in Markdown."""
     lines = [headers, ["---"] * len(headers), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)

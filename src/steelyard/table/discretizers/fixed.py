@@ -84,7 +84,7 @@ class FixedEdgesDiscretizer(Discretizer):
         position, name = (None, None) if column is None else column
         key = name if isinstance(self.edges, Mapping) else position
         try:
-            edges: Any = self.edges[key]  # type: ignore[index]
+            edges: Any = self.edges[key]
         except (KeyError, IndexError, TypeError):
             raise ParameterError(
                 "The 'edges' parameter of FixedEdgesDiscretizer has no edges for "
