@@ -17,6 +17,7 @@ from steelyard.proba import Lidstone
 from steelyard.proba.counts import count
 from steelyard.proba.estimation import Estimation
 from steelyard.table.encoder import TableEncoder
+from steelyard.table.frames import as_table
 
 plain = pytest.mark.plain
 
@@ -228,9 +229,7 @@ def entropy_of(X, y):
     encoder = TableEncoder("all")
     classes, labels = np.unique(y, return_inverse=True)
     encoder.fit(X, y)
-    codes = encoder.learn(
-        sy.table.columns.as_table(X), labels.astype(np.uint32), len(classes), None
-    )
+    codes = encoder.learn(as_table(X), labels.astype(np.uint32), len(classes), None)
     counts = count(codes, labels.astype(np.uint32), None, len(classes))
     model = Estimation(Lidstone(None), "smoothed", 0.0).model(counts, classes)
     offsets, log_joint = model.schema.offsets, model.log_prior[None]
