@@ -175,13 +175,10 @@ def _show_model(whole: GlobalExplanation, tables: list[Any]) -> None:
 
     console = screen()
     console.print(Text(repr(whole)), soft_wrap=True)
-    weights = whole.weights.get("class_attribute_weights_")
-    shape = (len(whole.classes), len(whole.view_names))
-    if (
-        weights is not None
-        and np.shape(weights) == shape
-        and shape[0] <= _MAX_SHOWN_CLASSES
-    ):
+    weights: Any = whole.weights.get("class_attribute_weights_")
+    n_classes = len(whole.classes)
+    has_table = np.shape(weights) == (n_classes, len(whole.view_names))
+    if has_table and n_classes <= _MAX_SHOWN_CLASSES:
         rows = [
             [whole.view_names[k], *(f"{w:.3f}" for w in weights[:, k])]
             for k in whole.view_order

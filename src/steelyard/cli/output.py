@@ -31,7 +31,7 @@ __all__ = [
 # A pipe has no width of its own; tables are as wide as they need to be.
 _PIPE_WIDTH = 400
 # With names and values, bars of evidence fill 80 columns.
-_BARS = 24
+_BAR_WIDTH = 24
 
 
 def screen(*, error: bool = False) -> Console:
@@ -138,7 +138,7 @@ def evidence_table(
     amounts = [amount for *_, amount in lines]
     finite = [amount for amount in amounts if abs(amount) < float("inf")]
     low, high = min(*finite, 0.0, 0.0), max(*finite, 0.0, 0.0)
-    scale = _BARS / ((high - low) or 1.0)
+    scale = _BAR_WIDTH / ((high - low) or 1.0)
     left = round(-scale * low)
     for name, value, amount in lines:
         length = round(scale * min(abs(amount), max(high, -low)))

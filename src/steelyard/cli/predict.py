@@ -34,8 +34,8 @@ Lines = list[tuple[Any, ...]]
 
 # Rows of a chunk: explanations hold a number per row, column and class, and a text
 # per cell.
-_ROWS = 50_000
-_EXPLAINED_ROWS = 2_000
+_MAX_CHUNK_ROWS = 50_000
+_MAX_EXPLAINED_ROWS = 2_000
 
 
 def add_parser(commands: Commands) -> None:
@@ -116,7 +116,9 @@ def _predictions(clf: Any, arguments: argparse.Namespace) -> Iterator[Lines]:
     from steelyard.explain.reasons import reasons
 
     keep = arguments.keep
-    rows = arguments.chunk_rows or (_EXPLAINED_ROWS if arguments.reasons else _ROWS)
+    rows = arguments.chunk_rows or (
+        _MAX_EXPLAINED_ROWS if arguments.reasons else _MAX_CHUNK_ROWS
+    )
     for table, kept in rows_for(clf, arguments.data, arguments, keep, rows):
         columns: list[Any] = [_cells(kept[name]) for name in keep]
         columns.append(clf.predict(table).tolist())

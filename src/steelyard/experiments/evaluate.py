@@ -100,10 +100,10 @@ def evaluate(
         for train, test in split_rows(labels, folds, seed):
             fitted = _fit(clone(estimator), X, labels, sample_weight, train)
             known = np.searchsorted(classes, fitted.classes_)
-            positions, found = _predict(fitted, _safe_indexing(X, test))
+            positions, part = _predict(fitted, _safe_indexing(X, test))
             predicted[test] = known[positions]
-            if found is not None:
-                proba[np.ix_(test, known)] = found
+            if part is not None:
+                proba[np.ix_(test, known)] = part
             parts.append((test, np.isin(np.arange(len(classes)), known)))
             advance("")
     return _measured(

@@ -1,4 +1,4 @@
-"""What an evaluation found: measures, confusion, calibration, thresholds."""
+"""The result of an evaluation: measures, confusion, calibration, thresholds."""
 
 from __future__ import annotations
 

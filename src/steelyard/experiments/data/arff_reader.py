@@ -118,8 +118,8 @@ class ArffReader:
 
     def _name(self, text: str, line: int, keyword: str) -> tuple[str, str]:
         """Return the leading name, unquoted, and what follows it."""
-        found = _NAME.match(text)
-        if found is None:
+        match = _NAME.match(text)
+        if match is None:
             if not text:
                 self._fail(line, f"{keyword} without a name.")
             self._fail(
@@ -127,7 +127,7 @@ class ArffReader:
                 f"{keyword} has a name that cannot be read, {excerpt(text)}. "
                 "A quoted name needs its closing quote.",
             )
-        return unquoted(found[1]), text[found.end() :].strip(_BLANKS)
+        return unquoted(match[1]), text[match.end() :].strip(_BLANKS)
 
     def _attribute(self, text: str, line: int) -> None:
         name, kind = self._name(text, line, "@attribute")
@@ -170,19 +170,19 @@ class ArffReader:
         values: dict[str, None] = {}
         position, end = 1, ","
         while end == ",":
-            found = _DECLARED.match(text, position)
-            if found is None or not found[1]:
+            match = _DECLARED.match(text, position)
+            if match is None or not match[1]:
                 self._fail(
                     line,
                     f"the values of {name!r} cannot be read near "
                     f"{excerpt(text[position:])}. Write them as {{a, b, 'c d'}} on "
                     "one line, with quotes around blanks, commas and braces.",
                 )
-            value = unquoted(found[1])
+            value = unquoted(match[1])
             if value in values:
                 self._fail(line, f"{name!r} declares the value {value!r} twice.")
             values[value] = None
-            position, end = found.end(), found[2]
+            position, end = match.end(), match[2]
         return tuple(values), text[position:]
 
     # The data section.
@@ -231,28 +231,28 @@ class ArffReader:
         while more or position < len(row):
             if row.startswith(("%", "{"), position):
                 return cells, self._weight(row, position, line)
-            found = _CELL.match(row, position)
-            if found is None:
+            match = _CELL.match(row, position)
+            if match is None:
                 self._bad_quote(row, position, line)
-            cells.append(self._cell(found[1], line))
-            position = found.end()
-            more = "," in found[2] or "\t" in found[2]
+            cells.append(self._cell(match[1], line))
+            position = match.end()
+            more = "," in match[2] or "\t" in match[2]
         return cells, None
 
     def _sparse_row(self, row: str, line: int) -> tuple[list[str | None], float | None]:
         listed: dict[int, str | None] = {}
-        found = re.match(r"\{[ \t]*\}", row)
-        position = 1 if found is None else found.end()
-        while found is None or found[0][-1] == ",":
-            found = _SPARSE_CELL.match(row, position)
-            if found is None:
+        match = re.match(r"\{[ \t]*\}", row)
+        position = 1 if match is None else match.end()
+        while match is None or match[0][-1] == ",":
+            match = _SPARSE_CELL.match(row, position)
+            if match is None:
                 self._fail(
                     line,
                     "cannot read this sparse row near "
                     f"{excerpt(row[position:])}. Write it as "
                     "{position value, position value}, quoting blanks and commas.",
                 )
-            index = int(found[1])
+            index = int(match[1])
             if index >= len(self.names):
                 self._fail(
                     line,
@@ -261,8 +261,8 @@ class ArffReader:
                 )
             if index in listed:
                 self._fail(line, f"position {index} is listed twice in a sparse row.")
-            listed[index] = self._cell(found[2], line)
-            position = found.end()
+            listed[index] = self._cell(match[2], line)
+            position = match.end()
         cells = [
             listed[j] if j in listed else self._default(j, line)
             for j in range(len(self.names))
@@ -285,17 +285,17 @@ class ArffReader:
 
     def _weight(self, row: str, position: int, line: int) -> float | None:
         """Return the weight in braces at the end of a row, if there is one."""
-        found = _WEIGHT.match(row, position)
-        end = position if found is None else found.end()
+        match = _WEIGHT.match(row, position)
+        end = position if match is None else match.end()
         if not _COMMENT.fullmatch(row, end):
             self._fail(line, f"unexpected text at the end: {excerpt(row[end:])}.")
-        if found is None:
+        if match is None:
             return None
-        weight = parse_number(found[1])
+        weight = parse_number(match[1])
         if weight is None or not 0 <= weight < np.inf:
             self._fail(
                 line,
-                f"the instance weight {{{found[1]}}} is not a number in [0, inf). "
+                f"the instance weight {{{match[1]}}} is not a number in [0, inf). "
                 "Quote a value that holds braces.",
             )
         return weight

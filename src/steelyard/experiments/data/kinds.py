@@ -1,4 +1,4 @@
-"""Kinds of columns: numbers, text or booleans, found out or as a model expects."""
+"""Kinds of columns: numbers, text or booleans, as cells look or as a model expects."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def conform(
 def as_numbers(
     column: pandas.Series, name: str, where: str, seen: int
 ) -> pandas.Series:
-    """Turn text into numbers; refuse a cell that is none."""
+    """Turn text into numbers; refuse a cell that is not a number."""
     import pandas as pd
 
     if column.dtype != bool and pd.api.types.is_numeric_dtype(column):
@@ -95,14 +95,14 @@ def as_booleans(column: pandas.Series, name: str, where: str) -> pandas.Series:
     if column.dtype == bool:
         return column
     texts = as_text(column).map(lambda cell: str(cell).lower(), na_action="ignore")
-    found = texts.astype(object).map(_TRUTH)
-    wrong = column[found.isna() & column.notna()]
+    booleans = texts.astype(object).map(_TRUTH)
+    wrong = column[booleans.isna() & column.notna()]
     if len(wrong):
         raise ColumnError(
             f"Column {name!r} of {where} must hold true or false, not "
             f"{str(wrong.iloc[0])!r}."
         )
-    return found.astype(object)
+    return booleans.astype(object)
 
 
 def as_text(column: pandas.Series) -> pandas.Series:

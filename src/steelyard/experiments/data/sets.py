@@ -51,7 +51,7 @@ def data_folder(path: str | os.PathLike[str] | None = None) -> Path:
     chosen = path if path is not None else os.environ.get("STEELYARD_DATA")
     if not chosen:
         raise FileNotFoundError(
-            "No folder of data sets is given: name one, or set the environment "
+            "No folder of data sets: name one, or set the environment "
             "variable STEELYARD_DATA."
         )
     folder = Path(chosen)
