@@ -50,7 +50,7 @@ needs_data = pytest.mark.skipif(
 
 
 def write_toy(folder, n=40, name="toy"):
-    """Write a data set: a number that tells the classes, a colour; one of each is missing."""
+    """Write a data set: a telling number and a colour, one of each missing."""
     rng = np.random.default_rng(0)
     rows = []
     for i in range(n):
@@ -205,10 +205,8 @@ def test_report_has_verdicts_sections_and_pictures_where_asked_for():
 
 def test_quick_report_says_what_it_leaves_out():
     report = Reproduction("rnb", "Title", (), quick=True, scope="Two sets of 33.")
-    assert (
-        "quick run" in report.to_markdown()
-        and "Two sets of 33." in report.to_markdown()
-    )
+    text = report.to_markdown()
+    assert "quick run" in text and "Two sets of 33." in text
 
 
 def test_tasks_are_those_of_the_tables():
