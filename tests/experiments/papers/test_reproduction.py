@@ -50,7 +50,7 @@ needs_data = pytest.mark.skipif(
 
 
 def write_toy(folder, n=40, name="toy"):
-    """Write a data set: a number that tells the classes, a colour with a hole."""
+    """Write a data set: a telling number and a colour, one of each missing."""
     rng = np.random.default_rng(0)
     rows = []
     for i in range(n):
@@ -191,23 +191,22 @@ def test_section_of_a_document_is_replaced_or_added():
 def test_report_has_verdicts_sections_and_pictures_where_asked_for():
     verdict = Verdict("Table 1", "average", "80.00", "80.10", True, "near")
     picture = Picture("curve", "A curve", lambda: None)
-    found = Reproduction(
+    report = Reproduction(
         "rnb", "Title", (Section("Table 1", "text", (verdict,), (picture,)),)
     )
-    text = found.to_markdown()
+    text = report.to_markdown()
     assert text.startswith("## Title\n")
     assert "| Table 1 | average | 80.00 | 80.10 | yes | near |" in text
     assert "### Table 1\n\ntext" in text and "curve.svg" not in text
-    assert "![A curve](pictures/curve.svg)" in found.to_markdown("pictures")
-    assert found.verdicts == [verdict]
-    assert json.loads(json.dumps(found.as_dict()))["verdicts"][0]["reached"] is True
+    assert "![A curve](pictures/curve.svg)" in report.to_markdown("pictures")
+    assert report.verdicts == [verdict]
+    assert json.loads(json.dumps(report.as_dict()))["verdicts"][0]["reached"] is True
 
 
 def test_quick_report_says_what_it_leaves_out():
-    found = Reproduction("rnb", "Title", (), quick=True, scope="Two sets of 33.")
-    assert (
-        "quick run" in found.to_markdown() and "Two sets of 33." in found.to_markdown()
-    )
+    report = Reproduction("rnb", "Title", (), quick=True, scope="Two sets of 33.")
+    text = report.to_markdown()
+    assert "quick run" in text and "Two sets of 33." in text
 
 
 def test_tasks_are_those_of_the_tables():
@@ -276,9 +275,9 @@ def test_unknown_document_is_refused_with_the_nearest():
 
 def test_spss_path_is_the_one_worked_by_hand_and_needs_no_data(monkeypatch):
     monkeypatch.delenv("STEELYARD_DATA", raising=False)
-    found = reproduce("spss", quick=True, progress=False)
-    assert [verdict.reached for verdict in found.verdicts] == [True] * 3
-    text = found.to_markdown()
+    report = reproduce("spss", quick=True, progress=False)
+    assert [verdict.reached for verdict in report.verdicts] == [True] * 3
+    text = report.to_markdown()
     assert "   2  humidity                  -0.370133" in text
     assert "Sample data: iris" in text
 
@@ -396,12 +395,12 @@ def real_run(paper, **options):
 @needs_data
 def test_columns_of_table_3_are_near_print_on_small_sets():
     sections = real_run(replace(rnb.PAPER, data=("diabetes", "vote"))).measure()
-    found = {v.what.split()[2].rstrip(","): v for v in sections[0].verdicts}
-    assert tuple(found) == tuple(rnb.METHODS)
+    verdicts = {v.what.split()[2].rstrip(","): v for v in sections[0].verdicts}
+    assert tuple(verdicts) == tuple(rnb.METHODS)
     for column in ("NB", "WANBIA", "CAWNB", "CFW"):
         ours, theirs = (
             float(text.split()[0])
-            for text in (found[column].measured, found[column].published)
+            for text in (verdicts[column].measured, verdicts[column].published)
         )
         assert abs(ours - theirs) < 1.5, column
 
@@ -421,9 +420,9 @@ def test_every_binary_task_has_the_published_size():
         data = load_any(f"task:{task.name}", FOLDER)
         X, y = data.table, data.target
         numbers = X.select_dtypes("number").shape[1]
-        found = (len(X), numbers, X.shape[1] - numbers)
+        size = (len(X), numbers, X.shape[1] - numbers)
         printed = (row["instances"], row["continuous"], row["discrete"])
-        assert found == tuple(map(int, printed)), task.name
+        assert size == tuple(map(int, printed)), task.name
         assert abs(100 * y.mean() - float(row["minority_percent"])) < 0.02, task.name
 
 

@@ -118,25 +118,10 @@ MULTICLASS = (
 def select_task(
     task: Task, X: pandas.DataFrame, y: NDArray[Any], seed: int = 1
 ) -> tuple[pandas.DataFrame, NDArray[Any]]:
-    """Select the rows and columns of a task from the table of its file.
+    """Select the rows and columns of a task from the table and labels of its file.
 
-    Parameters
-    ----------
-    task : Task
-        One of ``TASKS`` or ``MULTICLASS``.
-    X : pandas.DataFrame
-        The attributes in the file.
-    y : ndarray of shape (n,)
-        The labels in the file.
-    seed : int, default=1
-        Seed of the rows that are drawn, where some are.
-
-    Returns
-    -------
-    X : pandas.DataFrame
-        Attributes; numeric ones have mean 0 and variance 1.
-    y : ndarray of shape (n,)
-        0 and 1 for a binary task, else the labels.
+    Numeric attributes get mean 0 and variance 1; labels of a binary task are 0 and 1.
+    The seed is that of the rows that are drawn, where some are.
     """
     if task.columns is not None:
         X = X[list(task.columns)]

@@ -115,12 +115,8 @@ def _figures_of_one_fold(run: Run) -> str:
     )
 
 
-def _reached(run: Run, pair: Pair) -> str:
-    return str(sum(gap >= -_TOLERANCE for gap in pair.gaps.values()))
-
-
-def _close(run: Run, pair: Pair) -> str:
-    return str(sum(abs(gap) <= _TOLERANCE for gap in pair.gaps.values()))
+def _count(run: Run, pair: Pair, least: float, most: float = np.inf) -> str:
+    return str(sum(least <= gap <= most for gap in pair.gaps.values()))
 
 
 def _below(run: Run, pair: Pair) -> str:
@@ -144,8 +140,8 @@ _TABLE2 = partial(
     intro="Averages over {n} tasks in percent. Gaussian densities, but bins (MDL, "
     "whole data) for SBC, which chooses attributes by counts.",
     summary={
-        f"within {_TOLERANCE} or better": _reached,
-        f"within {_TOLERANCE}": _close,
+        f"within {_TOLERANCE} or better": partial(_count, least=-_TOLERANCE),
+        f"within {_TOLERANCE}": partial(_count, least=-_TOLERANCE, most=_TOLERANCE),
         "below": _below,
     },
     body=[
