@@ -5,7 +5,6 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Mapping
 from itertools import count as counter
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -30,6 +29,7 @@ from steelyard.classifiers.selective import (
     warn_interrupted,
 )
 from steelyard.exceptions import ParameterError
+from steelyard.fitting.bounds import by_position
 from steelyard.fitting.leave_one_out import HeldOut, cross_validated
 from steelyard.model.training import TrainingSet
 from steelyard.table.encoder import COLUMN
@@ -161,38 +161,16 @@ class CostSensitiveNB(SelectedNB):
 def attribute_costs(setting: Any, schema: TableSchema) -> NDArray[np.float64]:
     """Return the cost of every attribute, shape (d,).
 
-    Parameters
-    ----------
-    setting : None, mapping or array-like of shape (d,)
-        All one, a mapping from name or position to cost, or a cost for each attribute.
-    schema : TableSchema
-        The attributes.
-
-    Returns
-    -------
-    ndarray of shape (d,)
-        Costs of at least 0.
+    The setting is None for all one, a mapping from name or position to cost, or a cost
+    for each attribute.
     """
     d, names = len(schema), schema.labels()
     costs = np.ones(d)
-    try:
-        if isinstance(setting, Mapping):
-            for key, cost in setting.items():
-                if isinstance(key, str) and key in names:
-                    costs[names.index(key)] = float(cost)
-                elif isinstance(key, Integral) and -d <= int(key) < d:
-                    costs[int(key)] = float(cost)
-                else:
-                    raise ParameterError(
-                        f"`costs` names {key!r}, which is no column. Columns: "
-                        f"{', '.join(names)}; or give positions from 0 to {d - 1}."
-                    )
-        elif setting is not None:
-            costs = np.asarray(setting, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        if isinstance(error, ParameterError):
-            raise
-        raise ParameterError(f"`costs` must hold numbers: {error}.") from None
+    if isinstance(setting, Mapping):
+        for j, cost in by_position(setting, schema, "costs"):
+            costs[j] = float(cost)
+    elif setting is not None:
+        costs = np.asarray(setting, dtype=np.float64)
     if costs.shape != (d,):
         raise ParameterError(
             f"`costs` must hold one number for each of the {d} columns, or be a "
