@@ -20,6 +20,7 @@ from steelyard.explain.laplace import (
     named_weights,
     root_of_inverse,
 )
+from steelyard.fitting.problem import build_problem
 from steelyard.model.posteriors import softmax
 
 __all__ = ["coverage_of_log_odds", "coverage_of_weights", "simulate"]
@@ -83,8 +84,8 @@ def coverage_of_weights(
     X, y, _ = simulate(random)
     clf = ShrinkageNB(strength=strength, categorical_features="all", tol=1e-10)
     clf.fit(X, y)
-    training = clf._prepare(X, y, None)
-    problem = clf._problem(clf._task(training), None, clf.prior)
+    recipe = clf._recipe()
+    problem = build_problem(recipe, recipe.encode(X, y))
     ridge, center = problem.objective.weighting.strengths(problem.evidence)
     hits: dict[str, list[float]] = {}
     for _ in range(n_repeats):
@@ -94,7 +95,7 @@ def coverage_of_weights(
         drawn = (random.random(len(share)) < share[:, 1]).astype(np.uint32)
         rows = replace(problem.objective.rows, y=drawn)
         own = replace(problem, objective=replace(problem.objective, rows=rows))
-        weights = own.solve(clf.solver, clf.tol, clf.max_iter).weights
+        weights = own.solve(recipe).weights
         root = root_of_inverse(
             hessian_of(own, weights), np.ones(len(weights), dtype=bool)
         )

@@ -169,15 +169,14 @@ def _(scale: float) -> Case:
 def _(scale: float) -> Case:
     X, y = labelled_codes(n_rows(100_000, scale), 100, 2)
     clf = method("DEAWNB", categorical_features="all")
-    training = clf._prepare(X, y, None)
-    counts, estimation = training.count(2), clf._estimation()
-    scorer = PopulationScorer(resubstituted(training, counts, estimation, n_jobs=2))
+    training = clf.set_params(n_jobs=2)._recipe().encode(X, y)
+    scorer = PopulationScorer(resubstituted(training))
     vectors = np.random.default_rng(0).random((50, 100))
 
     def one_by_one() -> NDArray[np.float64]:
         right = []
         for weights in vectors:
-            model = weighted_model(estimation, counts, training.classes, weights)
+            model = weighted_model(training, weights)
             right.append(np.sum(model.predict(training.codes, 2) == y))
         return np.array(right, dtype=np.float64)
 

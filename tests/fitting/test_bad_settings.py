@@ -48,9 +48,12 @@ X, Y = load_iris(return_X_y=True)
         ({"bounds": (1, 0)}, r"lower bound above the upper one \(1 > 0\)"),
         ({"bounds": [(0, 1)] * 3 + [(1, 0)]}, "lower bound above the upper one"),
         ({"bounds": {0: (2, 1)}}, "lower bound above the upper one"),
-        ({"bounds": (0, float("nan"))}, "no finite weight between 0 and nan"),
+        ({"bounds": (0, float("nan"))}, r"pair \(low, high\) of numbers.*Got \(0, nan"),
         ({"bounds": (float("inf"), None)}, "no finite weight"),
-        ({"bounds": (0, 1, 2)}, r"pair \(low, high\), one pair for each of the 4"),
+        (
+            {"bounds": (0, 1, 2)},
+            r"a pair \(low, high\) .* pair for each attribute",
+        ),
         ({"bounds": [(0, 1)] * 3}, "one pair for each of the 4"),
         ({"bounds": 1.0}, r"must be None, a pair \(low, high\)"),
         ({"bounds": "01"}, r"must be None, a pair \(low, high\)"),
@@ -58,7 +61,7 @@ X, Y = load_iris(return_X_y=True)
         ({"bounds": {0: 1}}, r"pair \(low, high\) of numbers"),
         ({"bounds": {"sepal": (0, 1)}}, "'sepal', which is no column.*x0, x1, x2, x3"),
         ({"bounds": {7: (0, 1)}}, "names 7, which is no column.*from 0 to 3"),
-        ({"bounds": {None: (0, 1)}}, "names None, which is no column"),
+        ({"bounds": {None: (0, 1)}}, "a mapping from attribute to pair.*Got {None"),
         (
             {"penalty": "l1", "lam": 1.0, "bounds": None},
             r"bounds=\(0, 1\) for center=1, .* penalty='ridge'",

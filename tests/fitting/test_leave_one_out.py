@@ -31,10 +31,9 @@ def declared_table(n=18, n_classes=3, gaps=0.0, seed=0, sizes=(2, 3, 4, 3)):
     return pd.DataFrame(columns), y
 
 
-def prepared(clf, X, y, weights=None):
-    """What a fit has in its hands: training rows, counts, and the way to a model."""
-    training = clf._prepare(X, y, weights)
-    return training, training.count(None, clf.class_weight), clf._estimation()
+def encoded(clf, X, y, weights=None):
+    """Return the training set that a fit would learn from."""
+    return clf._recipe().encode(X, y, weights)
 
 
 def losses_by_refitting(clf, X, y, weights, order):
@@ -87,7 +86,7 @@ def test_subtracting_counts_equals_fitting_again(case, smoothing):
     }[kind]
     clf = NaiveBayes(smoothing=smoothing, cardinality="declared", **options)
     order = [2, 0, 3, 1]
-    held = left_out(*prepared(clf, X, y, weights), clf.class_weight)
+    held = left_out(encoded(clf, X, y, weights))
     np.testing.assert_allclose(
         held.prefix_losses(order),
         losses_by_refitting(clf, X, y, weights, order),
@@ -99,10 +98,10 @@ def test_subtracting_counts_equals_fitting_again(case, smoothing):
 def test_logarithms_row_by_row_equal_tables(smoothing, monkeypatch):
     X, y = declared_table(gaps=0.2)
     weights = np.arange(len(y)) % 4 * 0.5 + 0.25
-    parts = prepared(NaiveBayes(smoothing=smoothing), X, y, weights)
-    by_table = left_out(*parts)
-    monkeypatch.setattr(module, "_MOST_TABLES", 0)
-    by_row = left_out(*parts)
+    training = encoded(NaiveBayes(smoothing=smoothing), X, y, weights)
+    by_table = left_out(training)
+    monkeypatch.setattr(module, "_MAX_TABLES", 0)
+    by_row = left_out(training)
     assert by_table.removal is None and by_row.removal is not None
     every = slice(0, len(y))
     for j in range(4):
@@ -116,9 +115,9 @@ def test_weight_two_equals_the_row_twice(smoothing):
     X, y = declared_table(gaps=0.1)
     twice = np.arange(len(y)) % 3 == 0
     clf = NaiveBayes(smoothing=smoothing)
-    weighted = left_out(*prepared(clf, X, y, 1.0 + twice))
+    weighted = left_out(encoded(clf, X, y, 1.0 + twice))
     rows = np.concatenate([np.arange(len(y)), np.flatnonzero(twice)])
-    repeated = left_out(*prepared(clf, X.iloc[rows], y[rows]))
+    repeated = left_out(encoded(clf, X.iloc[rows], y[rows]))
     order = [0, 1, 2, 3]
     np.testing.assert_allclose(
         weighted.prefix_losses(order), repeated.prefix_losses(order), rtol=1e-12
@@ -130,8 +129,8 @@ def test_row_of_weight_zero_is_as_if_absent():
     weights = (np.arange(len(y)) % 5 > 0).astype(float)
     kept = weights > 0
     clf = NaiveBayes()
-    some = left_out(*prepared(clf, X, y, weights)).prefix_losses([1, 0])
-    rest = left_out(*prepared(clf, X[kept], y[kept])).prefix_losses([1, 0])
+    some = left_out(encoded(clf, X, y, weights)).prefix_losses([1, 0])
+    rest = left_out(encoded(clf, X[kept], y[kept])).prefix_losses([1, 0])
     np.testing.assert_allclose(some, rest, rtol=1e-14)
 
 
@@ -139,7 +138,7 @@ def test_only_row_of_a_class_is_lost_without_it():
     X = np.array([["a"], ["b"], ["b"], ["a"]])
     y = [0, 1, 1, 1]
     for prior in ("frequency", "smoothed"):
-        losses = left_out(*prepared(NaiveBayes(prior=prior), X, y)).prefix_losses([0])
+        losses = left_out(encoded(NaiveBayes(prior=prior), X, y)).prefix_losses([0])
         assert np.isfinite(losses).all()
         assert (losses[:, 1] >= 1.0).all()
 
@@ -151,11 +150,11 @@ def test_wide_columns_and_bytes_read_in_place_are_looked_up_alike():
     small = rng.integers(5, 9, (900, 2))
     frame = pd.DataFrame({"a": small[:, 0], "wide": wide, "b": small[:, 1]})
     clf = NaiveBayes(categorical_features="all")
-    held = left_out(*prepared(clf, frame, y))
+    held = left_out(encoded(clf, frame, y))
     assert held.columns.dtype == np.uint16
-    codes = clf._prepare(frame, y, None).codes
+    codes = encoded(clf, frame, y).codes
     np.testing.assert_array_equal(held.columns, codes.to_array().T)
-    in_place = left_out(*prepared(clf, small.astype(np.uint8), y))
+    in_place = left_out(encoded(clf, small.astype(np.uint8), y))
     np.testing.assert_array_equal(in_place.columns, held.columns[[0, 2]])
 
 
@@ -204,9 +203,8 @@ def scores_of(held, features=(0, 1, 2, 3)):
 def test_fold_is_scored_by_a_model_of_the_other_folds(smoothing):
     X, y = declared_table(n=30, gaps=0.2)
     clf = NaiveBayes(smoothing=smoothing, cardinality="declared")
-    training, _, estimation = prepared(clf, X, y)
-    rng = np.random.RandomState(0)
-    held = cross_validated(training, 5, estimation, rng)
+    training = encoded(clf, X, y)
+    held = cross_validated(training, 5, np.random.RandomState(0))
     rows, fold, shares = deal(training, 5, np.random.RandomState(0))
     assert shares.sum() == 30
     for f in range(5):
@@ -222,7 +220,7 @@ def test_fold_is_scored_by_a_model_of_the_other_folds(smoothing):
 @pytest.mark.parametrize("n_folds", [2, 5, 7])
 def test_folds_have_equal_sizes_and_equal_classes(n_folds):
     X, y = declared_table(n=64, n_classes=3)
-    training, _, _ = prepared(NaiveBayes(), X, y)
+    training = encoded(NaiveBayes(), X, y)
     rows, fold, shares = deal(training, n_folds, np.random.RandomState(3))
     table = np.zeros((n_folds, 3))
     np.add.at(table, (fold, y[rows]), shares)
@@ -240,9 +238,8 @@ def test_folds_depend_on_content_and_seed_not_on_order_or_repetition():
     clf = NaiveBayes()
 
     def accuracy(X, y, weights, seed):
-        training, _, estimation = prepared(clf, X, y, weights)
-        rng = np.random.RandomState(seed)
-        held = cross_validated(training, 5, estimation, rng)
+        training = encoded(clf, X, y, weights)
+        held = cross_validated(training, 5, np.random.RandomState(seed))
         return held.accuracies(held.base, range(4)), held.accuracy(scores_of(held))
 
     found = [accuracy(X, y, weights, seed) for seed in range(3)]
@@ -259,7 +256,7 @@ def test_rows_of_other_weights_are_dealt_one_by_one_whatever_their_order():
 
     def table(rows):
         """Weight of each kind of row in each fold."""
-        training, _, _ = prepared(NaiveBayes(), X.iloc[rows], y[rows], weights[rows])
+        training = encoded(NaiveBayes(), X.iloc[rows], y[rows], weights[rows])
         picked, fold, shares = deal(training, 5, np.random.RandomState(0))
         assert (np.bincount(fold) == 8).all()
         kinds = X.iloc[rows[picked]].astype(str).sum(axis=1) + y[rows[picked]].astype(
@@ -279,13 +276,11 @@ def test_training_rows_are_scored_as_predict_does(class_weight):
     X, y = declared_table(n=50, gaps=0.1, sizes=(2, 2, 3, 2))
     weights = np.arange(50) % 3 + 0.5
     clf = NaiveBayes(class_weight=class_weight)
-    training, counts, estimation = prepared(clf, X, y, weights)
-    held = resubstituted(training, counts, estimation, class_weight)
+    training = encoded(clf, X, y, weights)
+    held = resubstituted(training)
     assert held.n_rows < 50
     fitted = clf.fit(X, y, weights)
-    right = np.average(
-        fitted.predict(X) == y, weights=training.row_weights(class_weight)
-    )
+    right = np.average(fitted.predict(X) == y, weights=training.weights)
     np.testing.assert_allclose(held.accuracy(scores_of(held)), right, rtol=1e-13)
     alone = scores_of(held, [0, 1, 2])
     np.testing.assert_allclose(held.accuracies(alone, [3])[0], right, rtol=1e-13)
@@ -294,9 +289,9 @@ def test_training_rows_are_scored_as_predict_does(class_weight):
 def test_more_folds_than_rows_leave_one_out():
     X, y = declared_table(n=18)
     clf = NaiveBayes(cardinality="declared")
-    training, counts, estimation = prepared(clf, X, y)
-    folds = cross_validated(training, 300, estimation, np.random.RandomState(0))
-    alone = left_out(training, counts, estimation)
+    training = encoded(clf, X, y)
+    folds = cross_validated(training, 300, np.random.RandomState(0))
+    alone = left_out(training)
     for features in ((), (0,), (0, 1, 2, 3)):
         np.testing.assert_allclose(
             folds.accuracy(scores_of(folds, features)),

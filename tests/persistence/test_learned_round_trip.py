@@ -9,12 +9,20 @@ import pytest
 from sklearn.base import BaseEstimator, clone
 
 import steelyard as sy
+from steelyard._common.settings import check_settings
 from steelyard.classifiers.base import BaseNB
+from steelyard.classifiers.registry import CLASSES, HOMES
 from steelyard.exceptions import ParameterError
 from steelyard.losses import BrierLoss, DevianceLoss, ExponentialLoss, LogLoss
-from steelyard.persistence.content import ESTIMATORS, content_of, estimator_from
+from steelyard.persistence.content import (
+    content_of,
+    estimator_class,
+    estimator_from,
+    saved_attributes,
+)
 from steelyard.persistence.fitted import ATTRIBUTES
-from steelyard.persistence.settings import ALLOWED
+from steelyard.persistence.reader import Reader
+from steelyard.persistence.settings import PARTS, describe_settings, read_settings
 from steelyard.solvers import LBFGS, Fixed, Newton
 from steelyard.weighting import (
     AttributeWeighting,
@@ -26,7 +34,7 @@ from steelyard.weighting import (
 pytestmark = pytest.mark.plain
 
 CATEGORICAL = ["text", "flag", "level"]
-METHODS = {entry.acronym: entry for entry in sy.methods()}
+METHODS = {name: entry for entry in sy.methods() for name in entry.names}
 PAIRED = [
     name
     for name, entry in METHODS.items()
@@ -68,19 +76,37 @@ def comes_back(clf, X, assert_same_models):
 
 
 def test_every_public_classifier_can_be_saved():
-    public = [getattr(sy, name) for name in sy.__all__]
+    public = [getattr(sy, name) for name in HOMES]
     classifiers = {c for c in public if isinstance(c, type) and issubclass(c, BaseNB)}
-    assert classifiers == {saved.estimator for saved in ESTIMATORS.values()}
+    assert classifiers == {estimator_class(name) for name in CLASSES}
     assert {entry.estimator for entry in METHODS.values()} <= classifiers
 
 
-@pytest.mark.parametrize("name", list(ESTIMATORS))
+@pytest.mark.parametrize("name", list(CLASSES))
 def test_every_setting_of_a_classifier_is_checked(name):
-    saved = ESTIMATORS[name]
-    assert set(saved.estimator._get_param_names()) <= set(ALLOWED)
-    assert {*saved.always, *saved.sometimes} <= set(ATTRIBUTES)
-    defaults = saved.estimator().get_params(deep=False)
-    assert all(ALLOWED[key](value) for key, value in defaults.items())
+    cls = estimator_class(name)
+    assert set(saved_attributes(cls)) <= set(ATTRIBUTES)
+    assert set(cls._get_param_names()) == set(cls._settings)
+    for entry in cls._settings.values():
+        assert entry.allowed is not None and entry.allowed.accepts(entry.default)
+
+
+@pytest.mark.parametrize("name", list(PARTS))
+def test_every_setting_of_a_part_is_checked(name):
+    part = PARTS[name]
+    assert set(part._get_param_names()) == set(part._settings)
+    for entry in part._settings.values():
+        assert entry.allowed is not None and entry.allowed.accepts(entry.default)
+    check_settings(part())
+
+
+@pytest.mark.parametrize("name", [*CLASSES, *PARTS])
+def test_every_default_comes_back_from_a_file(name):
+    cls = PARTS[name] if name in PARTS else estimator_class(name)
+    owner = cls()
+    text = json.dumps(describe_settings(owner), allow_nan=False)
+    again = cls(**read_settings(Reader(json.loads(text), "content.settings"), cls))
+    assert same_settings(owner, again)
 
 
 @pytest.mark.parametrize("name", list(METHODS))

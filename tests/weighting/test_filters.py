@@ -27,7 +27,9 @@ from steelyard.weighting.filters.subset import (
 )
 from steelyard.weighting.filters.trees import depth_weights
 
-METHODS = [entry.acronym for entry in sy.methods() if entry.family == "filters"]
+METHODS = [
+    name for entry in sy.methods() if entry.family == "filters" for name in entry.names
+]
 WORDS = [word for word, kind in WEIGHTINGS.items() if issubclass(kind, FilterWeighting)]
 
 
@@ -35,18 +37,60 @@ def near(*values):
     return pytest.approx(list(values), abs=1e-12)
 
 
+def method_of(name, **settings):
+    """Return a method, with a seed where it draws random numbers."""
+    clf = sy.method(name, **settings)
+    if "random_state" in clf.get_params() and "random_state" not in settings:
+        clf.set_params(random_state=0)
+    return clf
+
+
+def part_of(word):
+    """Return the filter that a word names, with a seed where it draws numbers."""
+    part = WEIGHTINGS[word]()
+    return part.set_params(random_state=0) if "random_state" in vars(part) else part
+
+
 def weights_of(name, X, y, u=None, **settings):
-    return sy.method(name, **settings).fit(X, y, u).attribute_weights_
+    return method_of(name, **settings).fit(X, y, u).attribute_weights_
 
 
 # -------------------------------------------------------------------------- all filters
 
 
 def test_all_acronyms_of_filters_are_there():
-    names = ["CFW", "DFWNB", "GRAWNB", "KLNB", "DTAWNB", "TreeNB", "AUCNB"]
-    assert names == METHODS
-    assert sy.method("CBFWNB").weighting == "correlation"
-    assert sy.method("DAWNB").weighting == "subset"
+    names = {"CFW", "DFWNB", "GRAWNB", "KLNB", "DTAWNB", "TreeNB", "AUCNB"}
+    assert names <= set(METHODS)
+    assert isinstance(sy.method("CBFWNB"), sy.CorrelationWeightedNB)
+    assert isinstance(sy.method("DAWNB"), sy.DeepWeightedNB)
+
+
+def test_klnb_is_another_name_of_grawnb(weather):
+    (entry,) = [entry for entry in sy.methods() if "KLNB" in entry.names]
+    assert "GRAWNB" in entry.names
+    one, other = (sy.method(name) for name in ("GRAWNB", "KLNB"))
+    assert type(one) is type(other) and one.get_params() == other.get_params()
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_filter_has_common_settings_and_its_own_but_no_optimiser(name):
+    clf = sy.method(name)
+    names = set(clf.get_params())
+    common = set(sy.NaiveBayes().get_params()) | {"instances"}
+    part = set(clf._filter().get_params()) - {"prior_weight"}
+    assert names == common | part
+    with pytest.raises(TypeError, match="solver"):
+        type(clf)(solver="newton")
+
+
+def test_trees_differ_from_fit_to_fit_unless_they_are_given_a_seed(random_table):
+    X, y = random_table()
+    assert sy.TreeWeightedNB().random_state is None
+    assert TreeWeighting().random_state is None
+    drawn = [sy.TreeWeightedNB().fit(X, y).attribute_weights_ for _ in range(3)]
+    assert any((drawn[0] != other).any() for other in drawn[1:])
+    seeded = [weights_of("DTAWNB", X, y, random_state=5) for _ in range(2)]
+    np.testing.assert_array_equal(*seeded)
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -96,7 +140,7 @@ def test_weights_of_a_filter_are_exponents(name):
         numeric={0: "gaussian", 1: "mdl"}, smoothing=clf.smoothing
     ).fit(X, y)
     added = plain.model_.contributions(plain._encode(X))
-    if name == "DFWNB":  # its counts are multiplied too
+    if isinstance(clf, sy.DeepWeightedNB):  # its counts are multiplied too
         assert clf.attribute_weights_.tolist() == [1.0, 1.0, 2.0, 2.0]
         added[:, 2:] = clf.model_.contributions(clf._encode(X))[:, 2:] / 2.0
     expected = plain.class_log_prior_ + np.einsum(
@@ -108,16 +152,17 @@ def test_weights_of_a_filter_are_exponents(name):
 @pytest.mark.parametrize("word", WORDS)
 def test_a_filter_can_start_an_optimisation(word, random_table):
     X, y = random_table()
-    start = sy.WeightedNB(weighting=word, solver="fixed").fit(X, y)
+    part = part_of(word)
+    start = sy.WeightedNB(weighting=part, solver="fixed").fit(X, y)
     assert start.n_iter_ == 1
-    found = sy.WeightedNB(weighting=word, bounds=(0, None), lam=0.5).fit(X, y)
+    found = sy.WeightedNB(weighting=part, bounds=(0, None), lam=0.5).fit(X, y)
     assert (found.attribute_weights_ != start.attribute_weights_).any()
     # The objective is convex, so that the start does not matter for the end; but the
     # counts of "subset" are other counts.
     if word != "subset":
         plain = sy.WeightedNB(bounds=(0, None), lam=0.5).fit(X, y)
         assert found.objective_ == pytest.approx(plain.objective_, rel=1e-6)
-    weighted = sy.WeightedNB(weighting=word, solver="fixed", prior_weight=True)
+    weighted = sy.WeightedNB(weighting=part, solver="fixed", prior_weight=True)
     assert weighted.fit(X, y).prior_weight_ == 1.0
     np.testing.assert_array_equal(weighted.attribute_weights_, start.attribute_weights_)
 
@@ -130,10 +175,11 @@ def test_bounds_do_not_cut_weights_that_are_not_searched_for(weather):
 @pytest.mark.parametrize("word", WORDS)
 def test_one_filter_for_each_pair_of_classes(word, random_table, tmp_path):
     X, y = random_table()
-    clf = sy.WeightedNB(weighting=word, multiclass="one-vs-one", solver="fixed")
+    part = part_of(word)
+    clf = sy.WeightedNB(weighting=part, multiclass="one-vs-one", solver="fixed")
     clf.fit(X, y)
     rows = y != 1
-    pair = sy.WeightedNB(weighting=word, solver="fixed").fit(X[rows], y[rows])
+    pair = sy.WeightedNB(weighting=part, solver="fixed").fit(X[rows], y[rows])
     np.testing.assert_allclose(clf.attribute_weights_[1], pair.attribute_weights_)
     if word == "subset":
         assert clf.selected_features_[1] == pair.selected_features_
@@ -177,14 +223,18 @@ def test_a_filter_that_is_a_part_comes_back(weather, tmp_path):
         ("DTAWNB", {"n_trees": True}, "'n_trees'"),
         ("DTAWNB", {"share": 0.0}, "'share'.*greater than 0"),
         ("DTAWNB", {"share": 2}, "'share'.*at most 1"),
-        ("DTAWNB", {"categories": "both"}, "'one-hot' or 'ordinal'. Got 'both'"),
+        (
+            "DTAWNB",
+            {"categories": "both"},
+            "'categories'.*'one-hot', 'ordinal'. Got 'both'",
+        ),
         ("DTAWNB", {"random_state": "x"}, "'random_state'"),
         ("DFWNB", {"max_stale": 0}, "'max_stale'.*at least 1. Got 0"),
         ("DFWNB", {"locally_predictive": 1}, "'locally_predictive'.*True or False"),
         ("DFWNB", {"zero_is_one": "no"}, "'zero_is_one'.*True or False"),
         ("AUCNB", {"rescaled": None}, "'rescaled'.*True or False"),
         ("AUCNB", {"threshold": 2.0}, "'threshold'.*between 0 and 1. Got 2.0"),
-        ("CFW", {"weighting": "relief"}, "'gain-ratio'.*Got 'relief'"),
+        ("CFW", {"instances": "relief"}, "'discriminative'.*Got 'relief'"),
     ],
 )
 def test_bad_settings_are_refused_and_leave_the_earlier_model(
@@ -214,7 +264,7 @@ def test_collaborative_weights_keep_multiplying_counts(weather):
     clf = sy.CollaborativeNB(
         weighting=part, variant="reversed", rounds=1, solver="fixed"
     ).fit(X, y)
-    first = sy.method("DFWNB", weighting=part).fit(X, y)
+    first = sy.WeightedNB(weighting=part, smoothing="laplace", solver="fixed").fit(X, y)
     proba = first.predict_proba(X)[np.arange(len(y)), (y == "y").astype(int)]
     np.testing.assert_allclose(clf.instance_weights_, 2.0 - proba)
     again = first.fit(X, y, clf.instance_weights_)
@@ -310,7 +360,7 @@ def test_depths_of_a_tree_made_by_hand():
 
 def test_one_tree_is_scikit_learns_on_ordered_codes():
     X, y = load_iris(return_X_y=True)
-    clf = sy.method("TreeNB").fit(X, y)
+    clf = sy.method("TreeNB", random_state=0).fit(X, y)
     codes = clf.encoder_.transform(X)
     seed = np.random.RandomState(0).randint(np.iinfo(np.int32).max, size=1)[0]
     tree = DecisionTreeClassifier(criterion="entropy", random_state=int(seed))

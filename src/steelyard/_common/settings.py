@@ -207,6 +207,8 @@ class Setting:
     allowed: Check | None = None
     about: str = ""
     name: str = ""
+    kw_only: bool = False
+    """Whether it can be given by keyword only."""
 
 
 @dataclass(frozen=True)
@@ -221,9 +223,15 @@ class Learned:
     """Shape and type, for documentation."""
 
 
-def setting(*, default: Any, allowed: Check | None = None, about: str = "") -> Any:
+def setting(
+    *,
+    default: Any,
+    allowed: Check | None = None,
+    about: str = "",
+    kw_only: bool = False,
+) -> Any:
     """Declare a setting; what is left out is that of the class above."""
-    return Setting(default, allowed, about)
+    return Setting(default, allowed, about, kw_only=kw_only)
 
 
 def required(*, allowed: Check | None = None, about: str = "") -> Any:
@@ -337,24 +345,28 @@ class Declared(BaseEstimator):
 
 def _completed(value: Setting, name: str, above: Setting | None) -> Setting:
     """Return a setting with what the class above says of it."""
-    allowed = value.allowed or (above.allowed if above else None)
+    if above is None:
+        return replace(value, name=name)
     return Setting(
-        value.default, allowed, value.about or (above.about if above else ""), name
+        value.default,
+        value.allowed or above.allowed,
+        value.about or above.about,
+        name,
+        value.kw_only or above.kw_only,
     )
 
 
 def _written_init(cls: type[Declared]) -> Callable[..., None]:
     """Return an ``__init__`` that stores its arguments and does nothing else."""
-    kind = (
-        inspect.Parameter.KEYWORD_ONLY
-        if cls._keyword_only
-        else inspect.Parameter.POSITIONAL_OR_KEYWORD
-    )
+    kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     first = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
     parameters = [
-        inspect.Parameter(name, kind, default=entry.default)
+        inspect.Parameter(
+            name, kinds[cls._keyword_only or entry.kw_only], default=entry.default
+        )
         for name, entry in cls._settings.items()
     ]
+    parameters.sort(key=lambda parameter: parameter.kind)
     signature = inspect.Signature([first, *parameters])
 
     def __init__(self: Any, *args: Any, **settings: Any) -> None:  # noqa: N807

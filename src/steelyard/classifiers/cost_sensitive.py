@@ -69,7 +69,8 @@ class CostSensitiveNB(SelectedNB):
     costs: Any = setting(
         default=None,
         allowed=(NONE | listed(number()) | mapped(COLUMN, number())).called(
-            "None, a number for each column, or a mapping from column to number"
+            "None, a finite number for each column, or a mapping from column to such "
+            "a number"
         ),
         about="Cost of each attribute: all one, by name or position (one where left "
         "out), or in the order of the columns.",
@@ -176,11 +177,10 @@ def attribute_costs(setting: Any, schema: TableSchema) -> NDArray[np.float64]:
             f"`costs` must hold one number for each of the {d} columns, or be a "
             f"mapping from column to cost. Got an array of shape {costs.shape}."
         )
-    if not (np.isfinite(costs) & (costs >= 0)).all():
-        j = int(np.flatnonzero(~(np.isfinite(costs) & (costs >= 0)))[0])
+    if (costs < 0).any():
+        j = int(np.flatnonzero(costs < 0)[0])
         raise ParameterError(
-            f"`costs` must be finite and at least 0. Got {costs[j]:g} for column "
-            f"{names[j]!r}."
+            f"`costs` must be at least 0. Got {costs[j]:g} for column {names[j]!r}."
         )
     return costs
 

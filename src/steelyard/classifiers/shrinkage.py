@@ -33,10 +33,19 @@ __all__ = ["GRID", "ShrinkageNB", "Strengths"]
 _TRIPLE = listed(number(0.0, ends="()"), 3) | Check(
     "Strengths", lambda value: isinstance(value, Strengths)
 )
-_POSITIONS = Check(
-    "positions",
-    lambda rows: np.ndim(rows) == 1 and np.asarray(rows).dtype.kind in "iu",
-)
+
+
+def _are_positions(rows: Any) -> bool:
+    """Whether something is a list or array of whole numbers from 0 on."""
+    try:
+        rows = np.asarray(rows)
+    except ValueError:  # a ragged list
+        return False
+    is_whole = rows.size == 0 or rows.dtype.kind in "iu"
+    return rows.ndim == 1 and is_whole and bool((rows >= 0).all())
+
+
+_POSITIONS = Check("positions", _are_positions)
 
 
 class ShrinkageNB(SolvedNB):
@@ -73,8 +82,8 @@ class ShrinkageNB(SolvedNB):
     strength: Any = setting(
         default="auto",
         allowed=(word("auto") | _TRIPLE).called(
-            "'auto' or three numbers greater than 0, the strengths of shared weights, "
-            "class weights and value effects"
+            "'auto' or three finite numbers greater than 0, the strengths of shared "
+            "weights, class weights and value effects"
         ),
         about=r":math:`\lambda_w, \lambda_V, \lambda_U`; "
         '"auto" chooses them from a grid by cross-validated log-loss, with everything '
@@ -86,8 +95,8 @@ class ShrinkageNB(SolvedNB):
     grid: Any = setting(
         default=None,
         allowed=(NONE | listed(_TRIPLE, at_least=1)).called(
-            "None or at least one triple of strengths, each of three numbers greater "
-            "than 0"
+            "None or at least one triple of strengths, each of three finite numbers "
+            "greater than 0"
         ),
         about='What "auto" chooses from, best from strong to weak; None is a grid of '
         "five.",

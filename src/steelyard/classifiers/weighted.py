@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -36,11 +37,15 @@ from steelyard.weighting import WEIGHTINGS, Weighting, resolve_weighting
 
 __all__ = ["BOUNDS", "SolvedNB", "WeightedNB"]
 
-_BOUND = number() | Check("None", lambda value: value is None or np.isinf(value))
+_BOUND = (
+    NONE
+    | number()
+    | Check("inf", lambda value: isinstance(value, Real) and abs(value) == np.inf)
+)
 _PAIR = listed(_BOUND, 2)
 BOUNDS = (NONE | _PAIR | listed(_PAIR) | mapped(COLUMN, _PAIR)).called(
-    "None, a pair (low, high), one pair for each attribute, or a mapping from "
-    "attribute to pair"
+    "None, a pair (low, high) of numbers, one pair for each attribute, or a mapping "
+    "from attribute to pair"
 )
 
 

@@ -187,9 +187,9 @@ def _posteriors(
 def _among_kept(training: TrainingSet, rows: Any) -> NDArray[np.int64]:
     """Turn positions in the user's table into positions among the training rows."""
     rows = np.asarray(rows, dtype=np.int64)
-    if training.is_kept is None:
-        return rows
-    kept = np.flatnonzero(training.is_kept)
+    kept = np.arange(training.n_rows)
+    if training.is_kept is not None:
+        kept = np.flatnonzero(training.is_kept)
     position = np.minimum(np.searchsorted(kept, rows), len(kept) - 1)
     return np.asarray(position[kept[position] == rows])
 

@@ -56,6 +56,7 @@ class Smoothing(DeclaredPart):
 
     def log_prior(self, counts: Counts) -> NDArray[np.float64]:
         """Logarithms of the smoothed class priors, shape (K,)."""
+        check_settings(self)
         smoothed = counts.by_class + self.prior_counts(counts)
         prior = smoothed / smoothed.sum()
         return np.log(np.maximum(prior, np.finfo(np.float64).tiny))
@@ -69,6 +70,7 @@ class Smoothing(DeclaredPart):
         the probabilities of an attribute add up to one with missing cells too. The row
         of code 0 is zero: a missing or unseen cell says nothing.
         """
+        check_settings(self)
         table = FeatureTable(counts.by_code, counts.schema.offsets)
         first = counts.schema.first_codes
         known = counts.by_code.copy()

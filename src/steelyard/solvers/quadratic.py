@@ -89,7 +89,9 @@ def _to_bounds(
     wall = np.where(step > 0, high, low)
     ratio = np.full(len(d), np.inf)
     moving = step != 0
-    ratio[moving] = np.maximum((wall[moving] - d[moving]) / step[moving], 0.0)
+    with np.errstate(over="ignore"):
+        # A bound that a tiny step hardly comes closer to is infinitely far away.
+        ratio[moving] = np.maximum((wall[moving] - d[moving]) / step[moving], 0.0)
     t = min(1.0, float(ratio.min()))
     hit = ratio <= t
     new = np.clip(d + t * step, low, high)

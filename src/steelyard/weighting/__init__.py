@@ -6,7 +6,7 @@ from typing import Any
 
 from sklearn.base import clone
 
-from steelyard._common.settings import resolve_part
+from steelyard._common.settings import check_settings, resolve_part
 from steelyard.weighting.attribute import AttributeWeighting, ClassAttributeWeighting
 from steelyard.weighting.base import Effect, Evidence, Start, Weighting
 from steelyard.weighting.filters.counted import (
@@ -61,5 +61,6 @@ def resolve_weighting(setting: Any, prior_weight: bool) -> Weighting:
     """Return the weighting that a setting names, with a weight of the prior if any."""
     weighting = resolve_part(setting, Weighting, WEIGHTINGS, "weighting")
     if prior_weight and not weighting.prior_weight:
-        return clone(weighting).set_params(prior_weight=True)
+        weighting = clone(weighting).set_params(prior_weight=True)
+        check_settings(weighting)
     return weighting

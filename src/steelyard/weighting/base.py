@@ -93,6 +93,7 @@ class Weighting(DeclaredPart):
         default=False,
         allowed=FLAG,
         about="Whether the log prior has a weight of its own, the first of the vector.",
+        kw_only=True,
     )
 
     has_hessian: ClassVar[bool] = False

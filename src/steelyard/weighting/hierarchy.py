@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard._common.settings import like, number, setting
+from steelyard._common.settings import Check, like, number, setting
 from steelyard.exceptions import ParameterError
 from steelyard.weighting.base import Effect, Evidence, Weighting
 
@@ -15,6 +16,10 @@ __all__ = ["HierarchicalWeighting"]
 
 # As good as infinite, and still a number to compute with.
 _RIGID = 1e12
+
+
+def _is_infinity(value: Any) -> bool:
+    return isinstance(value, Real) and value == np.inf
 
 
 def _is_false(value: Any) -> bool:
@@ -71,7 +76,7 @@ class HierarchicalWeighting(Weighting):
     )
     overall: float = setting(
         default=0.5,
-        allowed=number(0.0) | like("infinity", lambda value: value == np.inf),
+        allowed=number(0.0) | Check("infinity", _is_infinity),
         about=r"Strength :math:`\lambda_t`; infinity holds t at 1.",
     )
     slope: float = setting(
@@ -83,6 +88,7 @@ class HierarchicalWeighting(Weighting):
         default=False,
         allowed=like("False, since its intercepts correct the prior", _is_false),
         about="Not available: the intercepts take its place.",
+        kw_only=True,
     )
 
     def size(self, evidence: Evidence) -> int:

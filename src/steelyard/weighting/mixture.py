@@ -35,8 +35,8 @@ class MixtureWeighting(Weighting):
     def halves(self) -> tuple[Weighting, Weighting]:
         """Return the weightings of both halves, the class-specific one first."""
         return (
-            ClassAttributeWeighting(self.prior_weight),
-            AttributeWeighting(self.prior_weight),
+            ClassAttributeWeighting(prior_weight=self.prior_weight),
+            AttributeWeighting(prior_weight=self.prior_weight),
         )
 
     def size(self, evidence: Evidence) -> int:

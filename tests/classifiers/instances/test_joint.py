@@ -1,35 +1,24 @@
 """Instance and attribute weights from one objective: gradient, descent, limits."""
 
 import warnings
-from unittest import mock
 
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from steelyard import JointWeightedNB, WeightedNB
-from steelyard.classifiers.joint import JointObjective
 from steelyard.exceptions import ParameterError
-
-
-class BuiltError(Exception):
-    """The rows are encoded; there is no need to learn from them."""
+from steelyard.fitting.joint import JointObjective
+from steelyard.fitting.problem import build_problem
 
 
 def joint_of(settings, X, y, sample_weight=None):
-    """Return the objective that a fit would minimise, and its number of rows."""
+    """Return the objective that a fit would minimise, and its problem of weights."""
     clf = JointWeightedNB(**settings)
-
-    def stop(self, task, classes):
-        raise BuiltError(task)
-
-    with mock.patch.object(JointWeightedNB, "_fit_all", stop):
-        with pytest.raises(BuiltError) as caught:
-            clf.fit(X, y, sample_weight)
-    (task,) = caught.value.args
-    problem = clf._problem(task, None, clf.prior)
-    joint = JointObjective(problem, task, clf, float(clf.instance_lam))
-    return joint, problem
+    recipe = clf._recipe()
+    training = recipe.encode(X, y, sample_weight)
+    problem = build_problem(recipe, training)
+    return JointObjective(problem, training, float(clf.instance_lam)), problem
 
 
 def somewhere(joint, problem, n, seed=0):

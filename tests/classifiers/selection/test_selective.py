@@ -144,7 +144,7 @@ def test_attribute_that_changes_nothing_is_left_out_or_added(weather):
 
 def plain_score(clf, X, y, columns, costs):
     """Score of a subset, by fitting naive Bayes on the columns for each fold."""
-    training = clf._prepare(X, y, None)
+    training = clf._recipe().encode(X, y)
     seed = np.random.RandomState(clf.random_state)
     rows, fold, shares = deal(training, clf.folds, seed)
     nb, right = NaiveBayes(cardinality="declared"), 0.0
@@ -218,13 +218,13 @@ def test_seed_decides_the_folds():
     "costs, message",
     [
         ({"a0": -1.0}, "at least 0. Got -1 for column 'a0'"),
-        ([1, 2, np.nan, 4, 5], "finite"),
+        ([1, 2, np.nan, 4, 5], "a finite number for each column.*Got"),
         ({"b": 1.0}, "names 'b', which is no column"),
         ({7: 1.0}, "names 7, which is no column"),
         ([1.0, 2.0], "each of the 5 columns"),
-        (3.0, "each of the 5 columns"),
-        ("dear", "must hold numbers"),
-        ({"a0": "dear"}, "must hold numbers"),
+        (3.0, "number for each column.*Got 3.0"),
+        ("dear", "number for each column.*Got 'dear'"),
+        ({"a0": "dear"}, "mapping from column to such a number.*Got"),
     ],
 )
 def test_costs_that_mean_nothing_are_refused(costs, message):

@@ -13,6 +13,7 @@ from scipy.special import logsumexp
 import steelyard as sy
 from steelyard.fitting.forward_search import Likelihood, simulate
 from steelyard.kernels import forward
+from steelyard.model.training import estimate_model
 from steelyard.proba import Lidstone
 from steelyard.proba.counts import count
 from steelyard.proba.estimation import Estimation
@@ -231,7 +232,7 @@ def entropy_of(X, y):
     encoder.fit(X, y)
     codes = encoder.learn(as_table(X), labels.astype(np.uint32), len(classes), None)
     counts = count(codes, labels.astype(np.uint32), None, len(classes))
-    model = Estimation(Lidstone(None), "smoothed", 0.0).model(counts, classes)
+    model = estimate_model(Estimation(Lidstone(None), "smoothed", 0.0), counts, classes)
     offsets, log_joint = model.schema.offsets, model.log_prior[None]
     for j in range(len(model.schema)):
         theta = model.table[offsets[j] + 1 : offsets[j + 1]]
@@ -336,7 +337,7 @@ def test_no_selection_uses_all_predictors(weather):
 def test_test_data_decide_where_they_are_given():
     X, y = random_table(5, 600)
     clf = sy.SPSSNaiveBayes(categorical_features="all")
-    clf.fit(X[:100], y[:100], X[100:], y[100:])
+    clf.fit(X[:100], y[:100], X_test=X[100:], y_test=y[100:])
     criteria = column(clf, "criterion")
     for k, step in enumerate(clf.selection_path_):
         part = sy.SPSSNaiveBayes(categorical_features="all", exact_size=k)

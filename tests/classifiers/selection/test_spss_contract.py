@@ -17,7 +17,7 @@ def test_saved_selections_come_back(weather, tmp_path, select_only, nameless):
     X, y = weather
     X = X.to_numpy() if nameless else X
     clf = sy.SPSSNaiveBayes(forced=[3, 0], select_only=select_only, random_state=1)
-    clf.fit(X, y, X[:5], y[:5]).save(tmp_path / "model.json")
+    clf.fit(X, y, X_test=X[:5], y_test=y[:5]).save(tmp_path / "model.json")
     again = sy.load(tmp_path / "model.json")
     assert again.get_params() == clf.get_params()
     assert again.selected_features_ == clf.selected_features_

@@ -180,8 +180,8 @@ def test_test_rows_without_target_or_predictors_are_dropped(weather):
     longer = pd.concat([X[:4], X[:1], X[:1].map(lambda cell: None)], ignore_index=True)
     labels = [*y[:4], None, "n"]
     with pytest.warns(UserWarning, match="1 of 6 rows have no target"):
-        clf = sy.SPSSNaiveBayes().fit(X, y, longer, labels)
-    same_model(clf, sy.SPSSNaiveBayes().fit(X, y, X[:4], y[:4]), X)
+        clf = sy.SPSSNaiveBayes().fit(X, y, X_test=longer, y_test=labels)
+    same_model(clf, sy.SPSSNaiveBayes().fit(X, y, X_test=X[:4], y_test=y[:4]), X)
 
 
 # -------------------------------------------------------------------------- bad input
@@ -210,7 +210,7 @@ def test_test_rows_without_target_or_predictors_are_dropped(weather):
         ({"forced": "outlook"}, "'forced' .* list of names or positions"),
         ({"forced": ["outlok"]}, "`forced` names 'outlok', which is not a column"),
         ({"excluded": [4]}, r"`excluded` names column 4, but there are 4 columns"),
-        ({"excluded": [1.0]}, "`excluded` must name columns"),
+        ({"excluded": [1.0]}, "'excluded' .* list of names or positions. Got"),
         (
             {"forced": ["windy"], "excluded": [3, 0]},
             r"`forced` and `excluded` both name \['windy'\]",
@@ -236,14 +236,24 @@ def test_bad_test_data_are_explained(weather):
     with pytest.raises(ParameterError, match="both X_test and y_test"):
         clf.fit(X, y, y_test=y)
     with pytest.raises(TableError, match="X_test has 3 rows, but y_test has 14"):
-        clf.fit(X, y, X[:3], y)
+        clf.fit(X, y, X_test=X[:3], y_test=y)
     with pytest.raises(TableError, match=r"y_test holds \['perhaps'\]"):
-        clf.fit(X, y, X[:1], ["perhaps"])
+        clf.fit(X, y, X_test=X[:1], y_test=["perhaps"])
     with pytest.raises(TableError, match="No row of X_test has a known cell"):
-        clf.fit(X, y, X[:2].replace(r".", "?", regex=True), y[:2])
+        nothing = X[:2].replace(r".", "?", regex=True)
+        clf.fit(X, y, X_test=nothing, y_test=y[:2])
     with pytest.raises(ColumnError, match="windy"):
-        clf.fit(X, y, X.drop(columns="windy"), y)
+        clf.fit(X, y, X_test=X.drop(columns="windy"), y_test=y)
     assert not hasattr(clf, "model_")
+
+
+def test_weights_come_third_and_test_data_by_keyword_only(weather):
+    X, y = weather
+    weights = np.arange(len(y)) % 3 + 1.0
+    named = sy.SPSSNaiveBayes().fit(X, y, sample_weight=weights)
+    same_model(sy.SPSSNaiveBayes().fit(X, y, weights), named, X)
+    with pytest.raises(TypeError, match="positional"):
+        sy.SPSSNaiveBayes().fit(X, y, weights, X, y)
 
 
 def test_labels_that_cannot_be_used_are_explained(weather):

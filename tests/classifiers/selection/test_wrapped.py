@@ -1,6 +1,7 @@
 """Weights that are evolved for accuracy, and weights of a filter that are adjusted."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -18,11 +19,12 @@ from steelyard import (
     SelectiveNB,
     WeightedNB,
 )
-from steelyard.classifiers.evolved import Evolution, PopulationScorer, weighted_model
+from steelyard.classifiers.evolved import weighted_model
 from steelyard.exceptions import ParameterError
+from steelyard.fitting.evolution import Evolution, PopulationScorer
 from steelyard.fitting.folds import deal
+from steelyard.fitting.leave_one_out import cross_validated, resubstituted
 from steelyard.kernels import population as kernels
-from steelyard.proba.counts import count
 
 
 def mixed_table(n=150, n_classes=3, gaps=0.1, seed=0):
@@ -49,12 +51,11 @@ def quick(**settings):
 
 
 def judged(clf, X, y, weights=None):
-    """Rows and tables that judge a population, and the pieces they are made of."""
-    training = clf._prepare(X, y, weights)
-    counts = training.count(None, clf.class_weight)
-    rng = np.random.RandomState(0)
-    held = clf._judged_rows(training, counts, clf._estimation(), rng)
-    return held, training, counts
+    """Rows and tables that judge a population, and the rows they are made of."""
+    training = clf._recipe().encode(X, y, weights)
+    if clf.fitness == "training":
+        return resubstituted(training), training
+    return cross_validated(training, clf.folds, np.random.RandomState(0)), training
 
 
 # ---------------------------------------------------------------- scoring a population
@@ -67,17 +68,12 @@ def test_population_scores_equal_single_ones(n_classes, numeric):
     X, y = mixed_table(n_classes=n_classes)
     weights = np.arange(len(y)) % 3 + 0.5
     clf = quick(numeric=numeric)
-    held, training, counts = judged(clf, X, y, weights)
+    held, training = judged(clf, X, y, weights)
     vectors = np.random.default_rng(1).random((7, 4))
     vectors[0] = 1.0
     vectors[1] = 0.0
     right = [
-        weights[
-            weighted_model(clf._estimation(), counts, training.classes, vector).predict(
-                training.codes
-            )
-            == y
-        ].sum()
+        weights[weighted_model(training, vector).predict(training.codes) == y].sum()
         for vector in vectors
     ]
     found = PopulationScorer(held).weight_right(vectors)
@@ -102,20 +98,15 @@ def test_tie_goes_to_the_larger_prior_then_to_the_first():
 def test_population_is_judged_by_models_of_the_other_folds(numeric):
     X, y = mixed_table()
     clf = quick(fitness="cross-validation", numeric=numeric, folds=4)
-    held, training, _ = judged(clf, X, y)
+    held, training = judged(clf, X, y)
     rows, fold, shares = deal(training, 4, np.random.RandomState(0))
     vectors = np.random.default_rng(1).random((5, 4))
     right = np.zeros(5)
     for f in range(4):
         mine, rest = rows[fold == f], rows[fold != f]
-        counts = count(
-            training.codes.take(rest),
-            training.labels[rest],
-            shares[fold != f],
-            3,
-        )
+        others = replace(training.take(rest), sample_weight=shares[fold != f])
         for p, vector in enumerate(vectors):
-            model = weighted_model(clf._estimation(), counts, training.classes, vector)
+            model = weighted_model(others, vector)
             hits = model.predict(training.codes.take(mine)) == y[mine]
             right[p] += (hits * shares[fold == f]).sum()
     np.testing.assert_array_equal(PopulationScorer(held).weight_right(vectors), right)

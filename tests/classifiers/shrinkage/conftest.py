@@ -1,4 +1,4 @@
-"""Tables with categories, numbers and missing values, and the problem of a hierarchy on them."""
+"""Tables with categories, numbers and missing values, and a hierarchy's problem."""
 
 import sys
 from pathlib import Path
@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from steelyard import ShrinkageNB
+from steelyard import ShrinkageNB, WeightedNB
 from steelyard.fitting.problem import build_problem
+from steelyard.weighting import HierarchicalWeighting
 
 
 def _mixed(n=160, n_classes=3, seed=3):
@@ -76,5 +77,17 @@ def fixed():
     def make(strength=(1.0, 4.0, 0.7), **settings):
         views = {"numeric": ("mdl", "gaussian-relative")}
         return ShrinkageNB(strength=strength, **{**views, **settings})
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def levels():
+    """Return a function: the same model with an overall weight of some strength."""
+
+    def make(strength, overall, **settings):
+        views = {"numeric": ("mdl", "gaussian-relative"), "smoothing": "laplace"}
+        weighting = HierarchicalWeighting(*strength, overall=overall)
+        return WeightedNB(weighting=weighting, bounds=None, **{**views, **settings})
 
     return make

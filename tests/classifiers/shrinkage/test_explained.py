@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -184,7 +185,7 @@ def test_intervals_are_the_inverse_hessian_of_the_whole_objective(
     X, y = two
     clf = fixed(tol=1e-10).fit(X, y)
     problem = problem_of(fixed(), X, y)
-    weights = problem.solve("auto", 1e-10, 1000).weights
+    weights = problem.solve(replace(fixed()._recipe(), tol=1e-10)).weights
     step = 1e-5 * np.eye(len(weights))
     hessian = [
         (problem.objective(weights + h)[1] - problem.objective(weights - h)[1]) / 2e-5
@@ -194,8 +195,7 @@ def test_intervals_are_the_inverse_hessian_of_the_whole_objective(
     k, d = 2, 6
     # The shared weight of a first view is the overall weight and its own deviation.
     shared = inverse[k + 1 :, k + 1 :][:d, :d]
-    own = fixed(overall=np.inf, tol=1e-10).fit(X, y)
-    found = explain_weights(own, X, y, method="laplace", level=0.6826894921370859)
+    found = explain_weights(clf, X, y, method="laplace", level=0.6826894921370859)
     name = "attribute_weights_"
     half = (found.high[name] - found.low[name]) / 2.0
     np.testing.assert_allclose(half, np.sqrt(np.diag(shared)), rtol=1e-3)
@@ -240,7 +240,7 @@ def test_intervals_that_cannot_be_made_name_the_alternative(mixed, fixed, monkey
     monkeypatch.setattr("steelyard.explain.laplace._MAX_EVIDENCE_NUMBERS", 100)
     with pytest.raises(ParameterError, match="fewer rows"):
         explain_weights(clf, X, y, method="laplace", rows=X)
-    monkeypatch.setattr("steelyard.explain.laplace._MOST_LAPLACE", 10)
+    monkeypatch.setattr("steelyard.explain.laplace._MAX_WEIGHTS", 10)
     with pytest.raises(ParameterError, match="method='bootstrap'"):
         explain_weights(clf, X, y, method="laplace")
 

@@ -1,5 +1,7 @@
 """The hierarchy of weights: its gradient, its limits, its optimum and its units."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -50,7 +52,6 @@ def test_with_all_strengths_huge_it_is_naive_bayes_of_the_first_views(
     clf = ShrinkageNB(
         strength=(HUGE,) * 3,
         intercept=HUGE,
-        overall=np.inf,
         numeric=numeric,
         missing=missing,
         smoothing="laplace",
@@ -61,11 +62,12 @@ def test_with_all_strengths_huge_it_is_naive_bayes_of_the_first_views(
     )
 
 
-def test_an_infinite_overall_strength_holds_the_overall_weight(mixed, fixed):
+def test_an_infinite_overall_strength_holds_the_overall_weight(mixed, levels):
     X, y = mixed
-    held = fixed((HUGE, HUGE, HUGE), overall=np.inf).fit(X, y)
-    free = fixed((HUGE, HUGE, HUGE), overall=0.0).fit(X, y)
-    first = ~np.char.endswith(held.view_names_.astype(str), "(density)")
+    held = levels((HUGE, HUGE, HUGE), np.inf).fit(X, y)
+    free = levels((HUGE, HUGE, HUGE), 0.0).fit(X, y)
+    names = np.array(held.model_.schema.labels())
+    first = ~np.char.endswith(names.astype(str), "(density)")
     np.testing.assert_allclose(held.attribute_weights_, first, atol=1e-6)
     shared = free.attribute_weights_
     np.testing.assert_allclose(shared[first], shared[first][0], atol=1e-6)
@@ -76,12 +78,12 @@ def test_an_infinite_overall_strength_holds_the_overall_weight(mixed, fixed):
 @pytest.mark.parametrize("strength", [(10.0, 40.0, 10.0), (0.5, 1.0, 0.15)])
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_the_optimum_is_that_of_plain_lbfgs(
-    n_classes, strength, make_mixed, problem_of, fixed
+    n_classes, strength, make_mixed, problem_of, levels
 ):
     X, y = make_mixed(160, n_classes)
     # A rigid overall weight would be too steep for it.
-    clf = fixed(strength, overall=0.5, tol=1e-9, numeric=ALL).fit(X, y)
-    problem = problem_of(fixed(strength, overall=0.5, numeric=ALL), X, y)
+    clf = levels(strength, 0.5, tol=1e-9, numeric=ALL).fit(X, y)
+    problem = problem_of(levels(strength, 0.5, numeric=ALL), X, y)
     found = minimize(
         problem.objective,
         problem.start,
@@ -116,7 +118,7 @@ def test_units_turn_weights_there_and_back_and_gradients_by_the_chain_rule(
 def test_units_make_the_curvature_about_one(two, problem_of, fixed):
     X, y = two
     problem = problem_of(fixed(), X, y)
-    weights = problem.solve("auto", 1e-9, 1000).weights
+    weights = problem.solve(replace(fixed()._recipe(), tol=1e-9)).weights
     units = ClassUnits(problem.objective, weights)
     sample = problem.objective.sample(10**9)
     bent = sample.curvature(weights, exact=True)
@@ -171,7 +173,7 @@ def test_fitted_weights_and_effects_make_the_scores(mixed, fixed):
     ("settings", "words"),
     [
         ({"bounds": (0, 1)}, "bounds=None"),
-        ({"prior_weight": True}, "prior_weight=False"),
+        ({"prior_weight": True}, "'prior_weight' .* must be False.*Got True"),
         ({"weighting": HierarchicalWeighting(shared=-1.0)}, "'shared'"),
         ({"weighting": HierarchicalWeighting(overall=np.nan)}, "'overall'"),
         ({"weighting": HierarchicalWeighting(by_value=np.inf)}, "'by_value'"),

@@ -16,9 +16,7 @@ from steelyard.weighting import HierarchicalWeighting
 VIEWS = ("mdl", "gaussian-relative")
 CASES = {
     "automatic": sy.ShrinkageNB(),
-    "given": sy.ShrinkageNB(
-        strength=(1.0, 4.0, 0.5), overall=np.inf, intercept=2, numeric=VIEWS
-    ),
+    "given": sy.ShrinkageNB(strength=(1.0, 4.0, 0.5), intercept=2, numeric=VIEWS),
     "trends": sy.WeightedNB(
         weighting="class-attribute", numeric=("gaussian", "linear"), lam=1.0
     ),
@@ -72,7 +70,7 @@ def test_settings_come_back_as_they_were(mixed, tmp_path):
     clf.save(tmp_path / "model.json")
     back = sy.load(tmp_path / "model.json")
     assert back.get_params(deep=False) == clf.get_params(deep=False)
-    assert back.overall == np.inf and back.numeric == VIEWS
+    assert back.numeric == VIEWS
     assert isinstance(back.strength, tuple)
 
 
@@ -124,9 +122,8 @@ FIRST = ("features", 1)
         (("settings", "cv"), 0),
         (("settings", "cv"), "five"),
         (("settings", "cv"), [[[0], [-1]]]),
-        (("settings", "overall"), {"number": "-inf"}),
         (("settings", "overall"), {"number": "nan"}),
-        (("settings", "overall"), -1.0),
+        (("settings", "overalls"), 1.0),
         (("settings", "intercept"), {"number": "inf"}),
         (("settings", "numeric"), {"tuple": []}),
         (("settings", "numeric"), {"tuple": [3]}),
@@ -152,6 +149,16 @@ def test_files_that_say_what_cannot_be_are_refused(path, value, content):
     assert estimator_from(content) is not None
     with pytest.raises(InvalidContentError):
         estimator_from(change(content, path, value))
+
+
+@pytest.mark.parametrize("value", [{"number": "inf"}, 0.5])
+def test_files_with_the_overall_strength_of_0_1_load(value, content, mixed):
+    X, _ = mixed
+    old = estimator_from(change(content, ("settings", "overall"), value))
+    new = estimator_from(content)
+    assert "overall" not in old.get_params()
+    assert old.get_params() == new.get_params()
+    np.testing.assert_array_equal(old.predict_proba(X), new.predict_proba(X))
 
 
 def test_a_generator_of_random_numbers_is_refused_with_the_way_out(mixed, tmp_path):

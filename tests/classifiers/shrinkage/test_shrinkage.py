@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from steelyard import ShrinkageNB
+from steelyard import ShrinkageNB, WeightedNB
 from steelyard.classifiers.shrinkage import GRID
 from steelyard.exceptions import ParameterError
 
@@ -145,13 +145,13 @@ def test_folds_can_be_given_as_positions_of_rows(mixed):
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"strength": "strong"}, "'auto' or three numbers"),
-        ({"strength": (1.0, 2.0)}, "three numbers"),
-        ({"strength": 3.0}, "three numbers"),
+        ({"strength": "strong"}, "'auto' or three finite numbers"),
+        ({"strength": (1.0, 2.0)}, "three finite numbers"),
+        ({"strength": 3.0}, "three finite numbers"),
         ({"strength": (1.0, 0.0, 1.0)}, "greater than 0"),
-        ({"strength": (1.0, np.inf, 1.0)}, "finite"),
+        ({"strength": (1.0, np.inf, 1.0)}, "three finite numbers"),
         ({"grid": []}, "at least one triple"),
-        ({"grid": [(1.0, 2.0)]}, "'grid' parameter must give three"),
+        ({"grid": [(1.0, 2.0)]}, "'grid' parameter of ShrinkageNB .*three"),
         ({"grid": [(1.0, 2.0, -1.0)]}, "'grid'"),
         ({"cv": 1}, "'cv'"),
         ({"cv": True}, "'cv'"),
@@ -161,7 +161,6 @@ def test_folds_can_be_given_as_positions_of_rows(mixed):
         ({"cv": [([0.5], [1])]}, "'cv'"),
         ({"intercept": -1.0}, "'intercept'"),
         ({"intercept": np.inf}, "'intercept'"),
-        ({"overall": -1.0}, "'overall'"),
         ({"tol": -1.0}, "'tol'"),
         ({"max_iter": 0}, "'max_iter'"),
         ({"numeric": "nonsense"}, "'numeric'"),
@@ -284,3 +283,18 @@ def test_rows_in_the_same_bins_are_not_one_row_in_the_comparison(numeric, missin
     assert [r["log_loss"] for r in clf.strength_path_] == pytest.approx(
         [r["log_loss"] for r in other.strength_path_], rel=1e-4
     )
+
+
+def test_it_is_no_weighted_naive_bayes_and_has_no_overall_weight():
+    assert not issubclass(ShrinkageNB, WeightedNB)
+    assert "overall" not in ShrinkageNB().get_params()
+    with pytest.raises(TypeError, match="overall"):
+        ShrinkageNB(overall=1.0)
+
+
+def test_the_same_table_gives_the_same_model_and_the_docstring_says_why(mixed):
+    X, y = mixed
+    assert ShrinkageNB().random_state == 0
+    one, other = (ShrinkageNB().fit(X, y) for _ in range(2))
+    assert one.strength_path_ == other.strength_path_
+    assert "the same model" in " ".join(ShrinkageNB.__doc__.split())
