@@ -72,8 +72,8 @@ class Method:
 @cache
 def entries() -> tuple[Method, ...]:
     """Read the table of methods: ``methods.txt``, a line for each."""
-    text = resources.files("steelyard.classifiers").joinpath("methods.txt").read_text()
-    _, *lines = text.splitlines()
+    file = resources.files("steelyard.classifiers").joinpath("methods.txt")
+    _, *lines = filter(None, file.read_text("utf-8").splitlines())
     return tuple(_read_entry(line) for line in lines)
 
 
