@@ -170,7 +170,7 @@ def _peak_mb(run: Callable[[], Any]) -> float | None:
 
 
 def _reset_peak() -> bool:
-    """Start the high-water mark of this process anew, where the system has one."""
+    """Reset the high-water mark of this process, where the system has one."""
     try:
         with open("/proc/self/clear_refs", "w") as switch:
             switch.write("5")

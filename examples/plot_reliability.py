@@ -1,7 +1,7 @@
 """Compare how far the probabilities of two methods can be trusted.
 
-Measurements of a tumour repeat each other. Naive Bayes counts each in full and is too
-sure of itself; WANBIA learns smaller weights. Every tumour is predicted by a model that
+Measurements of a tumour repeat each other. Naive Bayes counts each in full and is
+overconfident; WANBIA learns smaller weights. Every tumour is predicted by a model that
 has not seen it. A perfect method would lie on the diagonal.
 
     python examples/plot_reliability.py reliability.svg

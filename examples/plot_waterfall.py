@@ -1,6 +1,6 @@
 """Draw one prediction as a waterfall, and say what would change it.
 
-The tumour about which weighted naive Bayes is least sure is taken apart: every
+The tumour about which weighted naive Bayes is least sure is decomposed: every
 measurement adds evidence for or against, and the bars add up to the prediction.
 
     python examples/plot_waterfall.py waterfall.svg

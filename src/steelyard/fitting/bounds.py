@@ -29,11 +29,11 @@ def attribute_bounds(
         for j, pair in by_position(setting, schema, "bounds"):
             pairs[j] = _pair(pair)
     elif setting is not None:
-        given = np.asarray(setting, dtype=object)
-        if given.shape == (2,):
+        pairs_given = np.asarray(setting, dtype=object)
+        if pairs_given.shape == (2,):
             pairs[:] = _pair(setting)
-        elif given.shape == (d, 2):
-            pairs[:] = [_pair(pair) for pair in given.tolist()]
+        elif pairs_given.shape == (d, 2):
+            pairs[:] = [_pair(pair) for pair in pairs_given.tolist()]
         else:
             raise ParameterError(
                 "The 'bounds' parameter must be None, a pair (low, high), one pair for "

@@ -88,8 +88,8 @@ class PopulationScorer:
         for g, gaussian in enumerate(held.gaussian if held.numbers.shape[1] else ()):
             mine = np.flatnonzero(held.group[rows] == g)
             for piece, dens in gaussian.log_densities(held.numbers[rows][mine]):
-                found = np.moveaxis(dens[..., 1:] - dens[..., :1], (2, 1), (0, 1))
-                out[:, n_coded:, mine[piece]] = found
+                differences = np.moveaxis(dens[..., 1:] - dens[..., :1], (2, 1), (0, 1))
+                out[:, n_coded:, mine[piece]] = differences
         return out
 
 
@@ -128,10 +128,10 @@ class Evolution:
             # Nothing is better than all right.
             while len(self.records) <= generations and self.best_fitness < self.most:
                 trials = self._trials(population)
-                found = self.fitness(trials)
-                taken = found >= fitness
+                trial_fitness = self.fitness(trials)
+                taken = trial_fitness >= fitness
                 population = np.where(taken[:, None], trials, population)
-                fitness = np.where(taken, found, fitness)
+                fitness = np.where(taken, trial_fitness, fitness)
                 self._note(population, fitness, int(taken.sum()))
                 advance(f"accuracy {self.best_fitness / self.most:.4f}")
         except KeyboardInterrupt:
@@ -142,9 +142,9 @@ class Evolution:
         size, d = population.shape
         lots = self.rng.random_sample((size, size))
         np.fill_diagonal(lots, 2.0)
-        one, two, three = np.argsort(lots, axis=1)[:, :3].T
-        step = self.mutation * (population[two] - population[three])
-        mutants = np.clip(population[one] + step, self.lower, self.upper)
+        first, second, third = np.argsort(lots, axis=1)[:, :3].T
+        step = self.mutation * (population[second] - population[third])
+        mutants = np.clip(population[first] + step, self.lower, self.upper)
         crossed = self.rng.random_sample((size, d)) < self.crossover
         crossed[np.arange(size), self.rng.randint(d, size=size)] = True
         return np.where(crossed, mutants, population)

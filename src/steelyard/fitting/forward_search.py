@@ -86,8 +86,10 @@ class Likelihood:
 
     def log_likelihood(self, labels: NDArray[np.uint32]) -> float:
         """Average log posterior probability of the true classes."""
-        own = self.scores[np.arange(len(labels)), labels]
-        return float(np.average(own, weights=self.weights)) - self.norm() / self.total
+        of_truth = self.scores[np.arange(len(labels)), labels]
+        return (
+            float(np.average(of_truth, weights=self.weights)) - self.norm() / self.total
+        )
 
     def seen_weight(self) -> float:
         """Weight of the rows with a known cell in the subset."""
@@ -123,12 +125,12 @@ class Likelihood:
                 codes.blocks, self._tables, sought, strict=True
             ):
                 out = np.zeros(len(block.features))
-                given = (block.values[rows], starts)
+                cells = (block.values[rows], starts)
                 if self.weights is None:
                     sizes = _sizes(block, codes)
-                    forward.try_columns(*given, sizes, columns, table, posterior, out)
+                    forward.try_columns(*cells, sizes, columns, table, posterior, out)
                 else:
-                    forward.weigh_columns(*given, columns, table, posterior, u, out)
+                    forward.weigh_columns(*cells, columns, table, posterior, u, out)
                 gains[block.features] += out
             return norm, gains
 

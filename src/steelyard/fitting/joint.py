@@ -46,11 +46,11 @@ class JointObjective:
         learned, weights = vector[:n], vector[n:]
         problem = self.at(learned)
         value, d_weights, d_table, d_prior = problem.objective.with_tables(weights)
-        own = 1.0 if training.weights is None else training.weights
-        d_rows = own * self._by_row(problem, d_table, d_prior)
+        row_weights = 1.0 if training.weights is None else training.weights
+        d_rows = row_weights * self._by_row(problem, d_table, d_prior)
         away = learned - 1.0
-        value += self._strength * float((own * away * away).sum())
-        d_rows += 2.0 * self._strength * own * away
+        value += self._strength * float((row_weights * away * away).sum())
+        d_rows += 2.0 * self._strength * row_weights * away
         gradient = np.concatenate([d_rows, d_weights])
         self._last = vector.copy(), gradient
         return value, gradient

@@ -62,27 +62,27 @@ class ClassUnits:
         self._inside = np.concatenate([np.ones(1 + d, dtype=bool), values >= 0])
         values = values[values >= 0]
         owner = evidence.table.spread(np.arange(d))[kept]
-        bends = u[:, None] * share * (1.0 - share)
-        both = _coupling(places, bends[:, 0], n_codes) if k == 2 else None
+        curvatures = u[:, None] * share * (1.0 - share)
+        both = _coupling(places, curvatures[:, 0], n_codes) if k == 2 else None
 
         def one_class(c: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-            bent = np.ascontiguousarray(bends[:, c])
+            curvature = np.ascontiguousarray(curvatures[:, c])
             # Two classes have one curvature.
-            codes = _coupling(places, bent, n_codes) if both is None else both
+            codes = _coupling(places, curvature, n_codes) if both is None else both
             levels = np.zeros((n_codes, d))
             levels[np.arange(n_codes), owner] = evidence.table.values[kept, c]
             dens = np.ascontiguousarray(entries[c, evidence.gaussian].T)
             by_code = np.zeros((n_codes, len(evidence.gaussian)))
             none = np.zeros(places.shape[1], dtype=np.uint64)
-            scatter(places, none, dens * bent[:, None], by_code)
-            block = _block(codes, levels, dens, by_code, bent, evidence, values)
+            scatter(places, none, dens * curvature[:, None], by_code)
+            block = _block(codes, levels, dens, by_code, curvature, evidence, values)
             pull = ridge[1][c]
-            apart = np.maximum(pull[~self._inside], 1e-6 * bent.sum())
-            return _inverse_factor(block, pull[self._inside]), 1.0 / np.sqrt(apart)
+            diagonal = np.maximum(pull[~self._inside], 1e-6 * curvature.sum())
+            return _inverse_factor(block, pull[self._inside]), 1.0 / np.sqrt(diagonal)
 
-        found = run(one_class, range(k), thread_count(objective.n_jobs))
-        own, outside = zip(*found, strict=True)
-        self._own, self._outside = np.stack(own), np.stack(outside)
+        by_class = run(one_class, range(k), thread_count(objective.n_jobs))
+        inverses, outside = zip(*by_class, strict=True)
+        self._inverses, self._outside = np.stack(inverses), np.stack(outside)
         centers = HierarchicalWeighting.centers(evidence)
         overall = np.einsum("cds,d->cs", entries, centers)[:, None]
         entries = np.concatenate([overall, entries], axis=1)
@@ -91,29 +91,31 @@ class ClassUnits:
 
     def weights(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
         """Turn a vector in these units into weights."""
-        shared, own = self._split(y)
-        out = np.empty_like(own)
-        inside = np.ascontiguousarray(own[:, None, self._inside])
-        out[:, self._inside] = np.matmul(inside, self._own)[:, 0]
-        out[:, ~self._inside] = own[:, ~self._inside] * self._outside
+        shared, by_class = self._split(y)
+        out = np.empty_like(by_class)
+        inside = np.ascontiguousarray(by_class[:, None, self._inside])
+        out[:, self._inside] = np.matmul(inside, self._inverses)[:, 0]
+        out[:, ~self._inside] = by_class[:, ~self._inside] * self._outside
         return self._join(shared @ self._common, out)
 
     def vector(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """Turn weights into a vector in these units."""
-        shared, own = self._split(weights)
-        out = np.empty_like(own)
-        out[:, ~self._inside] = own[:, ~self._inside] / self._outside
-        for c, inverse in enumerate(self._own):
-            out[c, self._inside] = solve_triangular(inverse.T, own[c, self._inside])
+        shared, by_class = self._split(weights)
+        out = np.empty_like(by_class)
+        out[:, ~self._inside] = by_class[:, ~self._inside] / self._outside
+        for c, inverse in enumerate(self._inverses):
+            out[c, self._inside] = solve_triangular(
+                inverse.T, by_class[c, self._inside]
+            )
         return self._join(solve_triangular(self._common.T, shared), out)
 
     def gradient(self, gradient: NDArray[np.float64]) -> NDArray[np.float64]:
         """Turn a gradient by weights into one in these units."""
-        shared, own = self._split(gradient)
-        out = np.empty_like(own)
-        inside = np.ascontiguousarray(own[:, self._inside, None])
-        out[:, self._inside] = np.matmul(self._own, inside)[:, :, 0]
-        out[:, ~self._inside] = own[:, ~self._inside] * self._outside
+        shared, by_class = self._split(gradient)
+        out = np.empty_like(by_class)
+        inside = np.ascontiguousarray(by_class[:, self._inside, None])
+        out[:, self._inside] = np.matmul(self._inverses, inside)[:, :, 0]
+        out[:, ~self._inside] = by_class[:, ~self._inside] * self._outside
         return self._join(self._common @ shared, out)
 
     def _split(
@@ -128,10 +130,10 @@ class ClassUnits:
         return shared, np.ascontiguousarray(np.concatenate(rows).T)
 
     def _join(
-        self, shared: NDArray[np.float64], own: NDArray[np.float64]
+        self, shared: NDArray[np.float64], by_class: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         d = self._shape[1]
-        rows = own.T
+        rows = by_class.T
         return np.concatenate(
             [rows[0], shared, rows[1 : 1 + d].ravel(), rows[1 + d :].ravel()]
         )
@@ -154,7 +156,7 @@ def _block(
     levels: NDArray[np.float64],
     dens: NDArray[np.float64],
     by_code: NDArray[np.float64],
-    bent: NDArray[np.float64],
+    curvature: NDArray[np.float64],
     evidence: Evidence,
     values: NDArray[np.int64],
 ) -> NDArray[np.float64]:
@@ -170,12 +172,12 @@ def _block(
     inner = levels.T @ cross
     between = by_code.T @ levels
     inner[gaussian] = between
-    inner[np.ix_(gaussian, gaussian)] = (dens * bent[:, None]).T @ dens
+    inner[np.ix_(gaussian, gaussian)] = (dens * curvature[:, None]).T @ dens
     first = totals @ levels
-    first[gaussian] = bent @ dens
+    first[gaussian] = curvature @ dens
     size = 1 + d + len(values)
     out = np.zeros((size, size))
-    out[0, 0] = bent.sum()
+    out[0, 0] = curvature.sum()
     out[1 : 1 + d, 0] = first
     out[1 + d :, 0] = totals[values]
     out[1 : 1 + d, 1 : 1 + d] = inner
@@ -194,17 +196,17 @@ def _shared(
     mean = np.einsum("cds,sc->ds", entries, share)
     out = np.zeros((entries.shape[1], entries.shape[1]))
     for c in range(len(entries)):
-        apart = entries[c] - mean
-        out += (apart * (u * share[:, c])) @ apart.T
+        deviation = entries[c] - mean
+        out += (deviation * (u * share[:, c])) @ deviation.T
     return out
 
 
 def _coupling(
-    places: NDArray[np.uint64], bent: NDArray[np.float64], n_codes: int
+    places: NDArray[np.uint64], curvature: NDArray[np.float64], n_codes: int
 ) -> NDArray[np.float64]:
     """Curvature that every two codes share, shape (V, V)."""
     codes = np.zeros((n_codes, n_codes))
-    couple(places, np.ascontiguousarray(bent), codes)
+    couple(places, np.ascontiguousarray(curvature), codes)
     codes += np.tril(codes, -1).T
     return codes
 

@@ -28,7 +28,7 @@ from steelyard.weighting.base import Effect
 __all__ = ["Passes", "Rows", "prepare_rows"]
 
 # Log-densities of so many rows, attributes and classes (32 MB) are kept from pass to
-# pass; more are computed anew each time.
+# pass; more are computed each time.
 _MAX_KEPT_CELLS = 1 << 22
 _ROWS_PER_PIECE = 1024
 

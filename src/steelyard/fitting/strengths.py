@@ -140,8 +140,8 @@ def _folds(
 def _with_numbers(training: TrainingSet, rows: NDArray[np.int64]) -> TrainingSet:
     """Return some rows with the numbers of all numeric columns.
 
-    Equal rows are merged when they are dealt to folds. Cut points are learned anew in
-    each fold, so that rows in the same bins are not equal.
+    Equal rows are merged when they are dealt to folds. Each fold learns cut points of
+    its own, so that rows in the same bins are not equal.
     """
     taken = training.take(rows) if len(rows) < training.n_rows else training
     views = list(zip(training.schema.columns, training.schema.features, strict=True))

@@ -95,11 +95,13 @@ def _fit_pairs(recipe: Recipe, training: TrainingSet) -> Fit:
     problems, solutions = [], []
     for a, b in pairs:
         rows = np.flatnonzero((training.labels == a) | (training.labels == b))
-        own = training.pair(a, b)
+        pair_rows = training.pair(a, b)
         if not isinstance(estimation.prior, str):
             prior = softmax(log_prior[None, [a, b]])[0]
-            own = replace(own, estimation=replace(estimation, prior=prior))
-        problem = build_problem(recipe, own, None if learned is None else learned[rows])
+            pair_rows = replace(pair_rows, estimation=replace(estimation, prior=prior))
+        problem = build_problem(
+            recipe, pair_rows, None if learned is None else learned[rows]
+        )
         problems.append(problem)
         solutions.append(problem.solve(recipe))
     for status in ("stalled", "separable", "iterations"):

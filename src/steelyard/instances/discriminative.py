@@ -92,7 +92,7 @@ class _Rounds:
     ) -> tuple[Counts, float]:
         """Change the weights by a model; return the counts by them and the log-loss."""
         training, starts = self.training, self.packing.starts
-        given = np.empty(0) if training.weights is None else training.weights
+        row_weights = np.empty(0) if training.weights is None else training.weights
         table, prior = model.table, model.log_prior
         kernel = reweighing.reweigh_many
         if training.n_classes == 2:
@@ -104,7 +104,7 @@ class _Rounds:
 
         def work(rows: slice) -> tuple[float, NDArray[np.float64]]:
             hist = np.zeros((training.n_classes, len(joint)))
-            u = given[rows] if given.size else given
+            u = row_weights[rows] if row_weights.size else row_weights
             y = training.labels[rows]
             loss = kernel(
                 self.packed[rows], starts, joint, prior, y, u, weights[rows], hist

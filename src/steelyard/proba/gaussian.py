@@ -92,12 +92,17 @@ class GaussianTable:
 
     def only(self, g: int) -> GaussianTable:
         """Return the table of a single attribute."""
-        own = slice(g, g + 1)
-        weight = None if self.weight is None else self.weight[own]
-        depth = None if self.depth is None else self.depth[own]
-        limit = None if self.limit is None else self.limit[own]
+        column = slice(g, g + 1)
+        weight = None if self.weight is None else self.weight[column]
+        depth = None if self.depth is None else self.depth[column]
+        limit = None if self.limit is None else self.limit[column]
         return GaussianTable(
-            self.mean[own], self.deviation[own], self.step[own], weight, depth, limit
+            self.mean[column],
+            self.deviation[column],
+            self.step[column],
+            weight,
+            depth,
+            limit,
         )
 
     @property

@@ -350,17 +350,17 @@ def bfgs(
     which keeps the matrix positive definite.
     """
     product = matrix @ step
-    curved, seen = float(step @ product), float(step @ gradient_change)
-    if curved <= 0.0:
+    expected, observed = float(step @ product), float(step @ gradient_change)
+    if expected <= 0.0:
         return matrix
-    if seen < 0.2 * curved:
-        share = 0.8 * curved / (curved - seen)
+    if observed < 0.2 * expected:
+        share = 0.8 * expected / (expected - observed)
         gradient_change = share * gradient_change + (1.0 - share) * product
-        seen = float(step @ gradient_change)
+        observed = float(step @ gradient_change)
     return (
         matrix
-        + np.outer(gradient_change, gradient_change) / seen
-        - np.outer(product, product) / curved
+        + np.outer(gradient_change, gradient_change) / observed
+        - np.outer(product, product) / expected
     )
 
 

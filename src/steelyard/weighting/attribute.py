@@ -56,8 +56,8 @@ class AttributeWeighting(Weighting):
         k, d, _ = likelihoods.shape
         if k == 2:
             difference = likelihoods[1] - likelihoods[0]
-            bent = difference * curvature.matrices()[:, 1, 1]
-            return np.asarray(bent @ difference.T)
+            scaled = difference * curvature.matrices()[:, 1, 1]
+            return np.asarray(scaled @ difference.T)
         if curvature.full is not None:
             return cross_hessian(likelihoods, curvature.full)
         assert curvature.diagonal is not None and curvature.vector is not None
@@ -116,25 +116,25 @@ class ClassAttributeWeighting(Weighting):
         if curvature.full is not None:
             for c in range(k):
                 for e in range(c + 1):
-                    bent = likelihoods[c] * curvature.full[:, c, e]
-                    full[c, :, e] = bent @ likelihoods[e].T
+                    scaled = likelihoods[c] * curvature.full[:, c, e]
+                    full[c, :, e] = scaled @ likelihoods[e].T
                     full[e, :, c] = full[c, :, e].T
         else:
             assert curvature.diagonal is not None and curvature.vector is not None
-            bent = likelihoods * curvature.vector.T[:, None, :]
-            flat = np.ascontiguousarray(bent.reshape(k * d, n))
+            scaled = likelihoods * curvature.vector.T[:, None, :]
+            flat = np.ascontiguousarray(scaled.reshape(k * d, n))
             full -= (flat @ flat.T).reshape(k, d, k, d)
             for c in range(k):
-                bent = likelihoods[c] * curvature.diagonal[:, c]
-                full[c, :, c] += bent @ likelihoods[c].T
+                scaled = likelihoods[c] * curvature.diagonal[:, c]
+                full[c, :, c] += scaled @ likelihoods[c].T
         if not self.prior_weight:
             return full.reshape(k * d, k * d)
-        own = full[:, 1:, :, 1:].reshape(k * (d - 1), k * (d - 1))
+        of_attributes = full[:, 1:, :, 1:].reshape(k * (d - 1), k * (d - 1))
         shared = full[:, 0, :, 1:].sum(axis=0).ravel()
-        out = np.empty((len(own) + 1, len(own) + 1))
+        out = np.empty((len(of_attributes) + 1, len(of_attributes) + 1))
         out[0, 0] = full[:, 0, :, 0].sum()
         out[0, 1:] = out[1:, 0] = shared
-        out[1:, 1:] = own
+        out[1:, 1:] = of_attributes
         return out
 
 
@@ -148,6 +148,6 @@ def cross_hessian(
     """
     d = likelihoods.shape[1]
     by_row = np.ascontiguousarray(likelihoods.transpose(2, 1, 0))
-    bent = by_row @ curvature
+    scaled = by_row @ curvature
     flat = by_row.transpose(1, 0, 2).reshape(d, -1)
-    return np.asarray(bent.transpose(1, 0, 2).reshape(d, -1) @ flat.T)
+    return np.asarray(scaled.transpose(1, 0, 2).reshape(d, -1) @ flat.T)

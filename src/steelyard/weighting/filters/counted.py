@@ -151,8 +151,8 @@ def attribute_areas(
         parts = gaussian.only(g).log_densities(column[known, None])
         scores = [np.empty((0, training.n_classes)), *(part[:, 0] for _, part in parts)]
         mass = np.zeros((len(known), training.n_classes))
-        own = 1.0 if training.weights is None else training.weights[known]
-        mass[np.arange(len(known)), training.labels[known]] = own
+        row_weights = 1.0 if training.weights is None else training.weights[known]
+        mass[np.arange(len(known)), training.labels[known]] = row_weights
         out[j] = _mean_area(np.concatenate(scores), mass)
     return out
 

@@ -46,8 +46,10 @@ def gain_ratios(counts: Counts) -> NDArray[np.float64]:
 
     0 for an attribute with a single value.
     """
-    information, own, _ = _with_class(counts).T
-    return np.divide(information, own, out=np.zeros(len(own)), where=own > 0)
+    information, entropy, _ = _with_class(counts).T
+    return np.divide(
+        information, entropy, out=np.zeros(len(entropy)), where=entropy > 0
+    )
 
 
 def class_uncertainty(counts: Counts) -> NDArray[np.float64]:
