@@ -194,11 +194,11 @@ class _Part:
 
     def add(self, other: _Part) -> _Part:
         hists = [
-            mine.astype(np.int64) if mine.dtype == _NARROW else mine
-            for mine in self.hists
+            hist.astype(np.int64) if hist.dtype == _NARROW else hist
+            for hist in self.hists
         ]
-        for mine, others in zip(hists, other.hists, strict=True):
-            mine += others
+        for hist, other_hist in zip(hists, other.hists, strict=True):
+            hist += other_hist
         by_class = self.by_class + other.by_class
         some = len(self.moments.weight) > 0
         moments = self.moments + other.moments if some else self.moments

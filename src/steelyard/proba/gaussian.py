@@ -217,8 +217,8 @@ def estimate_gaussian(
     if table.limit is not None:
         linear = table.limit > 0
         mean[linear] = overall.mean[linear]
-        own = np.maximum(variance_of_all[linear], _TINY_VARIANCE)
-        deviation[linear] = np.sqrt(own)
+        lowest_linear = np.maximum(variance_of_all[linear], _TINY_VARIANCE)
+        deviation[linear] = np.sqrt(lowest_linear)
     on_grid = table.step > 0
     exact = np.sqrt(variance[on_grid])
     sixth = table.step[on_grid, None] / 6.0

@@ -147,14 +147,12 @@ def _over_pairs(
         row[:] = codes.column(j)
 
     def with_later(a: int) -> list[float]:
-        found: list[float] = []
-        for facts in _groups(a, columns, sizes, weights):
-            found.extend(measure(*fact) for fact in facts)
-        return found
+        groups = _groups(a, columns, sizes, weights)
+        return [measure(*fact) for facts in groups for fact in facts]
 
     small = np.zeros((len(coded), len(coded)))
-    found = run(with_later, range(len(coded)), thread_count(n_jobs))
-    for a, values in enumerate(found):
+    by_column = run(with_later, range(len(coded)), thread_count(n_jobs))
+    for a, values in enumerate(by_column):
         small[a, a + 1 :] = small[a + 1 :, a] = values
     out = np.zeros((len(codes.schema), len(codes.schema)))
     out[np.ix_(coded, coded)] = small
