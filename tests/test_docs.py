@@ -58,21 +58,10 @@ def test_how_it_works_opens_with_the_sentence_everything_follows_from():
     )
 
 
-def test_api_page_lists_every_parameter_with_its_default():
-    text = (ROOT / "docs/api.md").read_text(encoding="utf-8")
-    for estimator in (steelyard.NaiveBayes(), steelyard.WeightedNB()):
-        for name, default in estimator.get_params(deep=False).items():
-            row = rf"^\| `{name}` \| `{re.escape(repr(default))}`"
-            assert re.search(row, text, re.M), name
-
-
-def test_every_method_is_in_the_reference_and_has_a_section_or_a_row_of_its_own():
-    reference = (ROOT / "docs/api.md").read_text(encoding="utf-8")
+def test_every_method_has_a_row_and_a_section_of_the_methods_page():
     page = (ROOT / "docs/methods.md").read_text(encoding="utf-8")
     headings = " ".join(re.findall(r"^## (.*)", page, re.M))
     for entry in steelyard.methods():
-        for name in (entry.acronym, *entry.aliases):
-            assert re.search(rf"^\| [^|]*`{name}`[^|]*\|", reference, re.M), name
         row = re.search(rf"^\| `{entry.acronym}`.*$", page, re.M)
         assert row and f"`{entry.estimator.__name__}`" in row[0], entry.acronym
         assert entry.acronym.removesuffix("-CLL").removesuffix("-MSE") in headings
