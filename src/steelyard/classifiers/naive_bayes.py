@@ -96,32 +96,15 @@ class NaiveBayes(StandardNB):
         table, y, weights = training_rows(X, y, sample_weight, self)
         labels = known_labels(y, target)
         if is_first:
-            training = encode_table(
-                table,
-                target,
-                labels,
-                weights,
-                recipe.encoding,
-                recipe.estimation,
-                recipe.class_weight,
-                recipe.n_jobs,
-            )
+            training = encode_table(table, target, labels, weights, recipe)
             recipe.check_views(training, self)
             counts = training.given_counts
         else:
             encoder = copy(self.encoder_)
             encoder.grow(table)
+            codes = encoder.encode(table)
             training = TrainingSet(
-                None,
-                recipe.encoding,
-                encoder,
-                encoder.encode(table),
-                target,
-                labels,
-                weights,
-                recipe.estimation,
-                recipe.class_weight,
-                n_jobs=recipe.n_jobs,
+                None, encoder, codes, target, labels, weights, recipe
             )
             counts = self.counts_.in_schema(encoder.schema_) + training.given_counts
         if recipe.class_weight is not None:

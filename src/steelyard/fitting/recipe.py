@@ -9,25 +9,20 @@ from steelyard.exceptions import ParameterError
 from steelyard.fitting.penalty import PenaltySetting
 from steelyard.instances import InstanceWeighting
 from steelyard.losses import LogLoss, Loss
-from steelyard.model.training import Encoding, TrainingSet, encode_training
-from steelyard.proba.estimation import Estimation
+from steelyard.model.training import Preparation, TrainingSet, encode_training
 from steelyard.weighting import AttributeWeighting, Weighting
 
 __all__ = ["Recipe"]
 
 
 @dataclass(frozen=True)
-class Recipe:
+class Recipe(Preparation):
     """What a fit does, apart from the rows that it is done to.
 
     A classifier makes it from its settings, once; nothing after that reads a
     classifier. What plain naive Bayes does not need has the values that change nothing.
     """
 
-    encoding: Encoding
-    estimation: Estimation
-    class_weight: Any = None
-    n_jobs: int | None = None
     weighting: Weighting = field(default_factory=AttributeWeighting)
     loss: Loss = field(default_factory=LogLoss)
     penalty: PenaltySetting = field(default_factory=PenaltySetting)
@@ -46,20 +41,8 @@ class Recipe:
     def encode(
         self, X: Any, y: Any, sample_weight: Any = None, owner: object = None
     ) -> TrainingSet:
-        """Check a table, its labels and weights, and encode them.
-
-        ``owner`` is the one whose class error messages name.
-        """
-        training = encode_training(
-            X,
-            y,
-            sample_weight,
-            self.encoding,
-            self.estimation,
-            class_weight=self.class_weight,
-            n_jobs=self.n_jobs,
-            owner=owner,
-        )
+        """Check a table, its labels and weights, and encode them."""
+        training = encode_training(X, y, sample_weight, self, owner)
         self.check_views(training, owner)
         return training
 

@@ -150,7 +150,7 @@ def _with_numbers(training: TrainingSet, rows: NDArray[np.int64]) -> TrainingSet
     if numeric <= exact:
         return taken
     densities = {column: "gaussian" for column in sorted(numeric)}
-    encoding = replace(training.encoding, numeric=densities, missing="skip")
+    encoding = replace(training.preparation.encoding, numeric=densities, missing="skip")
     encoder = encoding.encoder(training.n_jobs)
     table = training.table if taken is training else None
     if table is None:

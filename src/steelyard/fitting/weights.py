@@ -98,7 +98,9 @@ def _fit_pairs(recipe: Recipe, training: TrainingSet) -> Fit:
         pair_rows = training.pair(a, b)
         if not isinstance(estimation.prior, str):
             prior = softmax(log_prior[None, [a, b]])[0]
-            pair_rows = replace(pair_rows, estimation=replace(estimation, prior=prior))
+            own = replace(estimation, prior=prior)
+            prepared = replace(training.preparation, estimation=own)
+            pair_rows = replace(pair_rows, preparation=prepared)
         problem = build_problem(
             recipe, pair_rows, None if learned is None else learned[rows]
         )

@@ -27,6 +27,7 @@ from steelyard.table.schema import TableSchema
 
 __all__ = [
     "Encoding",
+    "Preparation",
     "TrainingSet",
     "check_two_classes",
     "class_factors",
@@ -60,13 +61,22 @@ class Encoding:
 
 
 @dataclass(frozen=True)
+class Preparation:
+    """How rows become codes, counts and probabilities."""
+
+    encoding: Encoding
+    estimation: Estimation
+    class_weight: Any = None
+    n_jobs: int | None = None
+
+
+@dataclass(frozen=True)
 class TrainingSet:
     """Encoded training rows, and how their counts become probabilities."""
 
     table: Table | None
     """The columns behind the codes; None for rows taken from another set."""
 
-    encoding: Encoding
     encoder: TableEncoder
     codes: Codes
     classes: NDArray[Any]
@@ -74,14 +84,22 @@ class TrainingSet:
     sample_weight: NDArray[np.float64] | None
     """Weights that the user gave, without those of classes; None where all are one."""
 
-    estimation: Estimation
-    class_weight: Any = None
+    preparation: Preparation
     class_factors: NDArray[np.float64] | None = None
     """Factor of each class that ``class_weight`` asks for, None without one."""
 
-    n_jobs: int | None = None
     is_kept: NDArray[np.bool_] | None = None
     """Which rows of the user's table these are; None for all."""
+
+    @property
+    def estimation(self) -> Estimation:
+        """How counts become probabilities."""
+        return self.preparation.estimation
+
+    @property
+    def n_jobs(self) -> int | None:
+        """Threads."""
+        return self.preparation.n_jobs
 
     @property
     def n_rows(self) -> int:
@@ -168,16 +186,8 @@ class TrainingSet:
     ) -> TrainingSet:
         """Return some rows with other weights, the encoding learned from them alone."""
         assert self.table is not None, "these rows were taken from another set"
-        return encode_table(
-            self.table.take(rows),
-            self.classes,
-            self.labels[rows],
-            weights,
-            self.encoding,
-            self.estimation,
-            self.class_weight,
-            self.n_jobs,
-        )
+        table, labels = self.table.take(rows), self.labels[rows]
+        return encode_table(table, self.classes, labels, weights, self.preparation)
 
     def without_empty_classes(self) -> TrainingSet:
         """Return the same rows with the classes that they have."""
@@ -200,15 +210,7 @@ class TrainingSet:
 
 
 def encode_training(
-    X: Any,
-    y: Any,
-    sample_weight: Any,
-    encoding: Encoding,
-    estimation: Estimation,
-    *,
-    class_weight: Any = None,
-    n_jobs: int | None = None,
-    owner: object = None,
+    X: Any, y: Any, sample_weight: Any, preparation: Preparation, owner: object = None
 ) -> TrainingSet:
     """Check a table, its labels and weights, and learn how it is encoded.
 
@@ -216,15 +218,13 @@ def encode_training(
     """
     refuse_no_labels(y, owner)
     table, y, weights = read_rows(X, y, sample_weight, owner)
-    if encoding.skips_unlabelled:
+    if preparation.encoding.skips_unlabelled:
         table, y, weights = labelled_rows(table, y, weights)
     is_kept = None if weights is None or weights.all() else weights != 0
     table, y, weights = weighted_rows(table, y, weights)
     classes, labels = encode_labels(y)
     check_two_classes(classes)
-    training = encode_table(
-        table, classes, labels, weights, encoding, estimation, class_weight, n_jobs
-    )
+    training = encode_table(table, classes, labels, weights, preparation)
     return replace(training, is_kept=is_kept)
 
 
@@ -233,31 +233,18 @@ def encode_table(
     classes: NDArray[Any],
     labels: NDArray[np.uint32],
     weights: NDArray[np.float64] | None,
-    encoding: Encoding,
-    estimation: Estimation,
-    class_weight: Any,
-    n_jobs: int | None,
+    preparation: Preparation,
 ) -> TrainingSet:
     """Learn how a table is encoded, from rows that all have a label and a weight."""
-    factors = None
-    row_weights = weights
-    if class_weight is not None:
+    factors, row_weights = None, weights
+    if preparation.class_weight is not None:
         totals = np.bincount(labels, weights, minlength=len(classes)).astype(float)
-        factors = class_factors(class_weight, classes, totals)
+        factors = class_factors(preparation.class_weight, classes, totals)
         row_weights = factors[labels] if weights is None else factors[labels] * weights
-    encoder = encoding.encoder(n_jobs)
+    encoder = preparation.encoding.encoder(preparation.n_jobs)
+    codes = encoder.learn(table, labels, len(classes), row_weights)
     return TrainingSet(
-        table,
-        encoding,
-        encoder,
-        encoder.learn(table, labels, len(classes), row_weights),
-        classes,
-        labels,
-        weights,
-        estimation,
-        class_weight,
-        factors,
-        n_jobs,
+        table, encoder, codes, classes, labels, weights, preparation, factors
     )
 
 
