@@ -142,10 +142,10 @@ class UntilReached(Solver):
     def __init__(self, target: float) -> None:
         self.target = target
 
-    def minimize(self, objective: Any, start: Any, lower: Any, upper: Any) -> Solution:
+    def minimize(self, objective: Any, start: Any, box: Any) -> Solution:
         watched: Any = _Watched(objective, self.target)
         try:
-            return LBFGS(tol=EXACT).minimize(watched, start, lower, upper)
+            return LBFGS(tol=EXACT).minimize(watched, start, box)
         except _Reached as reached:
             return Solution(*reached.args, "converged", 1)
 
@@ -266,7 +266,7 @@ class Keep(Solver):
 
     objective: Objective
 
-    def minimize(self, objective: Any, start: Any, lower: Any, upper: Any) -> Solution:
+    def minimize(self, objective: Any, start: Any, box: Any) -> Solution:
         self.objective = objective
         return Solution(start, 0.0, "converged", 0)
 

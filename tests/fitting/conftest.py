@@ -88,7 +88,7 @@ def problem_of():
     def build(settings, X, y, sample_weight=None):
         recipe = WeightedNB(**settings)._recipe()
         problem = build_problem(recipe, recipe.encode(X, y, sample_weight))
-        return problem.objective, problem.start, problem.lower, problem.upper
+        return problem.objective, problem.start, problem.box.lower, problem.box.upper
 
     return build
 

@@ -11,7 +11,7 @@ import steelyard as sy
 from steelyard import WeightedNB
 from steelyard.kernels import fitting
 from steelyard.losses import LOSSES
-from steelyard.solvers.base import projected_gradient
+from steelyard.solvers import Box
 from steelyard.weighting import WEIGHTINGS
 
 LOADERS = {"iris": load_iris, "wine": load_wine, "cancer": load_breast_cancer}
@@ -58,7 +58,7 @@ def assert_optimal(clf, X, y, problem_of, share=1e-6):
     assert value <= first
     if value < 1e-6 * len(y):
         return
-    step = projected_gradient(weights, gradient, lower, upper)
+    step = Box(lower, upper).projected(weights, gradient)
     assert np.abs(step).max() <= share * max(1.0, first)
 
 

@@ -16,7 +16,7 @@ from steelyard.fitting.problem import Problem, build_problem
 from steelyard.fitting.recipe import Recipe
 from steelyard.fitting.weights import Fit, solved_fit, warn_unsolved
 from steelyard.model.training import TrainingSet
-from steelyard.solvers import Solution
+from steelyard.solvers import Box, Solution
 from steelyard.solvers.base import Status
 
 __all__ = ["JointWeightedNB"]
@@ -136,8 +136,10 @@ def _minimise(
 
     n = training.n_rows
     start = np.concatenate([np.ones(n), problem.start_solution().weights])
-    lower = np.concatenate([np.zeros(n), problem.lower])
-    upper = np.concatenate([np.full(n, bound), problem.upper])
+    box = Box(
+        np.concatenate([np.zeros(n), problem.box.lower]),
+        np.concatenate([np.full(n, bound), problem.box.upper]),
+    )
     # In units of the root of its weight a row counts like so many copies of it.
     unit = np.ones(len(start))
     if training.weights is not None:
@@ -149,7 +151,7 @@ def _minimise(
             {
                 "iteration": len(records) + 1,
                 "objective": float(intermediate_result.fun),
-                "gradient": joint.slope(lower, upper),
+                "gradient": joint.slope(box),
             }
         )
 
@@ -157,13 +159,13 @@ def _minimise(
         value, gradient = joint(vector / unit)
         return value, gradient / unit
 
-    start = np.clip(start, lower, upper)
+    start = box.clip(start)
     result = minimize(
         scaled,
         start * unit,
         jac=True,
         method="L-BFGS-B",
-        bounds=Bounds(lower * unit, upper * unit),
+        bounds=Bounds(box.lower * unit, box.upper * unit),
         callback=note,
         options={
             "maxcor": 20,
@@ -173,6 +175,6 @@ def _minimise(
             "gtol": 1e-8 * max(1.0, joint(start)[0]),
         },
     )
-    weights = np.clip(result.x / unit, lower, upper)
+    weights = box.clip(result.x / unit)
     status: Status = "iterations" if result.status == 1 else "converged"
     return Solution(weights, float(result.fun), status, int(result.nit), records)

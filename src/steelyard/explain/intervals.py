@@ -320,7 +320,7 @@ def _laplace(
 def _between(problem: Problem, weights: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Which weights lie strictly within their bounds."""
     near = 1e-8 * np.maximum(1.0, np.abs(weights))
-    return (weights > problem.lower + near) & (weights < problem.upper - near)
+    return (weights > problem.box.lower + near) & (weights < problem.box.upper - near)
 
 
 def _entry_names(

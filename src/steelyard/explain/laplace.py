@@ -227,10 +227,11 @@ def named_bounds(
     problem: Problem, named: dict[str, NDArray[np.float64]]
 ) -> tuple[dict[str, NDArray[np.float64]], dict[str, NDArray[np.float64]]]:
     """Bounds of the weights as they are named; none where no weight has any."""
-    if np.isinf(problem.lower).all() and np.isinf(problem.upper).all():
+    if problem.box.is_everywhere:
         none = {name: np.full(value.shape, np.inf) for name, value in named.items()}
         return {name: -value for name, value in none.items()}, none
-    return named_weights(problem, problem.lower), named_weights(problem, problem.upper)
+    box = problem.box
+    return named_weights(problem, box.lower), named_weights(problem, box.upper)
 
 
 def named_weights(

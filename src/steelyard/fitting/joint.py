@@ -9,7 +9,7 @@ from steelyard.fitting.problem import Problem
 from steelyard.kernels import scoring
 from steelyard.model.table_model import spread_table
 from steelyard.model.training import TrainingSet
-from steelyard.solvers.base import projected_gradient
+from steelyard.solvers import Box
 from steelyard.table.codes import FeatureTable
 
 __all__ = ["JointObjective"]
@@ -26,11 +26,11 @@ class JointObjective:
         self._strength = strength
         self._last: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
 
-    def slope(self, lower: NDArray[np.float64], upper: NDArray[np.float64]) -> float:
+    def slope(self, box: Box) -> float:
         """Return the largest projected gradient where it was last asked for."""
         if self._last is None:
             return float("nan")
-        step = projected_gradient(*self._last, lower, upper)
+        step = box.projected(*self._last)
         return float(np.abs(step).max(initial=0.0))
 
     def at(self, learned: NDArray[np.float64]) -> Problem:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.exceptions import ParameterError
+from steelyard.solvers import Box
 from steelyard.weighting import Evidence, Weighting
 
 __all__ = ["Penalty", "PenaltySetting"]
@@ -64,11 +65,7 @@ class PenaltySetting:
     center: float = 1.0
 
     def resolve(
-        self,
-        weighting: Weighting,
-        evidence: Evidence,
-        lower: NDArray[np.float64],
-        upper: NDArray[np.float64],
+        self, weighting: Weighting, evidence: Evidence, box: Box
     ) -> Penalty | None:
         """Return the penalty on the weights within some bounds, None without one.
 
@@ -82,7 +79,7 @@ class PenaltySetting:
         free = weighting.n_free
         if self.kind == "ridge":
             return Penalty(self.strength, self.center, None, free)
-        above, below = lower >= self.center, upper <= self.center
+        above, below = box.lower >= self.center, box.upper <= self.center
         sign = np.where(above, 1.0, np.where(below, -1.0, 0.0))
         if not sign[free:].all():
             raise ParameterError(

@@ -23,7 +23,7 @@ from steelyard.model.training import TrainingSet
 from steelyard.proba import GaussianTable
 from steelyard.proba.counts import Counts
 from steelyard.proba.estimation import Estimation
-from steelyard.solvers import Solution, keeps_growing, resolve_solver
+from steelyard.solvers import Box, Solution, keeps_growing, resolve_solver
 from steelyard.weighting import Effect, Evidence, Weighting
 
 __all__ = ["Problem", "build_problem"]
@@ -40,8 +40,9 @@ class Problem:
     evidence: Evidence
     gaussian: GaussianTable
     objective: Objective
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
+    box: Box
+    """Bounds of the weights."""
+
     start: NDArray[np.float64]
     """Weights that a solver starts from."""
 
@@ -59,8 +60,7 @@ class Problem:
 
     def start_solution(self) -> Solution:
         """Return the start as if it were a solution."""
-        weights = np.clip(self.start, self.lower, self.upper)
-        return Solution(weights, np.nan, "converged", 0)
+        return Solution(self.box.clip(self.start), np.nan, "converged", 0)
 
     def with_counts(self, counts: Counts) -> Problem:
         """Return the same problem with other counts and the tables made from them."""
@@ -88,13 +88,11 @@ class Problem:
             near = replace(objective, loss=surrogate)
             tol = max(recipe.tol, _SURROGATE_TOL)
             quick = resolve_solver(setting, near, tol, recipe.max_iter)
-            start = quick.minimize(near, start, self.lower, self.upper).weights
-        solution = solver.minimize(objective, start, self.lower, self.upper)
+            start = quick.minimize(near, start, self.box).weights
+        solution = solver.minimize(objective, start, self.box)
         if not solver.is_iterative or solution.status != "converged":
             return solution
-        if keeps_growing(
-            objective, solution.weights, solution.value, self.lower, self.upper
-        ):
+        if keeps_growing(objective, solution, self.box):
             return replace(solution, status="separable")
         return solution
 
@@ -150,16 +148,15 @@ def build_problem(
     missing = np.zeros(len(training.schema), dtype=bool)
     missing[training.schema.coded] = counts.by_code[training.schema.first_codes].any(1)
     rows = prepare_rows(training, missing, gaussian)
-    lower, upper = weighting.bounds(evidence, low, high)
-    penalty = recipe.penalty.resolve(weighting, evidence, lower, upper)
+    box = Box(*weighting.bounds(evidence, low, high))
+    penalty = recipe.penalty.resolve(weighting, evidence, box)
     kind = MixtureObjective if weighting.is_mixture else Objective
     return Problem(
         counts,
         evidence,
         gaussian,
         kind(rows, evidence, weighting, loss, penalty, training.n_jobs),
-        lower,
-        upper,
+        box,
         start.weights,
         estimation,
         training.classes,

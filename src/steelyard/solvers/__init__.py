@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from steelyard.exceptions import ParameterError
-from steelyard.solvers.base import Objective, Solution, Solver, keeps_growing
+from steelyard.solvers.base import Box, Objective, Solution, Solver, keeps_growing
 from steelyard.solvers.fixed import Fixed
 from steelyard.solvers.lbfgs import LBFGS, published_lbfgs
 from steelyard.solvers.newton import MAX_ASSEMBLED, Newton
@@ -13,6 +13,7 @@ from steelyard.solvers.newton import MAX_ASSEMBLED, Newton
 __all__ = [
     "LBFGS",
     "SOLVERS",
+    "Box",
     "Fixed",
     "Newton",
     "Solution",

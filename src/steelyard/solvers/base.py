@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from steelyard._common.settings import DeclaredPart
 
 __all__ = [
+    "Box",
     "Objective",
     "Preconditioner",
     "Solution",
     "Solver",
     "Status",
-    "is_flat",
     "keeps_growing",
-    "projected_gradient",
+    "note_iteration",
     "runaway",
 ]
 
@@ -110,15 +110,47 @@ class Solution:
     units: Any = None
     """The preconditioner that was used last, for a problem that differs little."""
 
-    def moved(
+
+@dataclass(frozen=True)
+class Box:
+    """Bounds of the weights, each of shape (p,)."""
+
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+
+    @property
+    def is_open(self) -> NDArray[np.bool_]:
+        """Which weights have no bound on one side."""
+        return np.isinf(self.lower) | np.isinf(self.upper)
+
+    @property
+    def is_everywhere(self) -> bool:
+        """Whether no weight has a bound."""
+        return bool(np.isinf(self.lower).all() and np.isinf(self.upper).all())
+
+    def clip(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the nearest weights within the bounds."""
+        return np.clip(weights, self.lower, self.upper)
+
+    def projected(
+        self, weights: NDArray[np.float64], gradient: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return the step that a unit gradient step takes within the bounds.
+
+        It is zero exactly where the first-order conditions hold.
+        """
+        return np.asarray(weights - self.clip(weights - gradient))
+
+    def is_flat(
         self,
         weights: NDArray[np.float64],
         value: float,
-        status: Status = "converged",
-        records: list[dict[str, Any]] | None = None,
-    ) -> Solution:
-        """Return a solution elsewhere."""
-        return Solution(weights, value, status, self.n_iter, records or [])
+        gradient: NDArray[np.float64],
+        tol: float,
+    ) -> bool:
+        """Whether the first-order conditions hold as far as rounding lets them."""
+        size = np.abs(self.projected(weights, gradient)).max(initial=0.0)
+        return bool(size <= max(np.sqrt(tol), 1e-7) * max(1.0, abs(value)))
 
 
 class Solver(DeclaredPart):
@@ -132,11 +164,7 @@ class Solver(DeclaredPart):
         return ""
 
     def minimize(
-        self,
-        objective: Objective,
-        start: NDArray[np.float64],
-        lower: NDArray[np.float64],
-        upper: NDArray[np.float64],
+        self, objective: Objective, start: NDArray[np.float64], box: Box
     ) -> Solution:
         """Minimise from a start, within bounds."""
         raise NotImplementedError
@@ -161,68 +189,27 @@ def note_iteration(
     )
 
 
-def projected_gradient(
-    weights: NDArray[np.float64],
-    gradient: NDArray[np.float64],
-    lower: NDArray[np.float64],
-    upper: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    """Return the step that a unit gradient step takes within the bounds.
-
-    It is zero exactly where the first-order conditions hold.
-    """
-    return np.asarray(weights - np.clip(weights - gradient, lower, upper))
-
-
-def is_flat(
-    weights: NDArray[np.float64],
-    value: float,
-    gradient: NDArray[np.float64],
-    lower: NDArray[np.float64],
-    upper: NDArray[np.float64],
-    tol: float,
-) -> bool:
-    """Whether the first-order conditions hold as far as rounding lets them."""
-    step = projected_gradient(weights, gradient, lower, upper)
-    size = float(np.abs(step).max(initial=0.0))
-    return bool(size <= max(np.sqrt(tol), 1e-7) * max(1.0, abs(value)))
-
-
-def runaway(
-    objective: Objective,
-    value: float,
-    lower: NDArray[np.float64],
-    upper: NDArray[np.float64],
-) -> Status | None:
+def runaway(objective: Objective, value: float, box: Box) -> Status | None:
     """Say whether to stop because the rows are predicted perfectly, and as what.
 
     With a loss of next to nothing the weights are not determined by the rows any more:
     without bounds they run away to infinity ("separable"), within bounds any of them
     will do ("converged").
     """
-    if objective.has_penalty:
+    if objective.has_penalty or value >= _MIN_LOSS_PER_ROW * objective.total_weight:
         return None
-    if value >= _MIN_LOSS_PER_ROW * objective.total_weight:
-        return None
-    unbounded = np.isinf(lower) | np.isinf(upper)
-    return "separable" if unbounded.any() else "converged"
+    return "separable" if box.is_open.any() else "converged"
 
 
-def keeps_growing(
-    objective: Objective,
-    weights: NDArray[np.float64],
-    value: float,
-    lower: NDArray[np.float64],
-    upper: NDArray[np.float64],
-) -> bool:
+def keeps_growing(objective: Objective, solution: Solution, box: Box) -> bool:
     """Whether some weights of a solution are large, and could as well be larger.
 
     Some rows can then be separated, though not all. A weight of an attribute that says
     little may be large too, but has an optimum.
     """
-    unbounded = np.isinf(lower) | np.isinf(upper)
-    large = unbounded & (np.abs(weights) > _MAX_WEIGHT)
+    weights = solution.weights
+    large = box.is_open & (np.abs(weights) > _MAX_WEIGHT)
     if not large.any() or objective.has_penalty:
         return False
     further = np.where(large, 2.0 * weights, weights)
-    return bool(objective(further)[0] <= value * (1.0 + 1e-9))
+    return bool(objective(further)[0] <= solution.value * (1.0 + 1e-9))

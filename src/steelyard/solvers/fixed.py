@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.solvers.base import Objective, Solution, Solver
+from steelyard.solvers.base import Box, Objective, Solution, Solver
 
 __all__ = ["Fixed"]
 
@@ -21,11 +21,7 @@ class Fixed(Solver):
     is_iterative: ClassVar[bool] = False
 
     def minimize(
-        self,
-        objective: Objective,
-        start: NDArray[np.float64],
-        lower: NDArray[np.float64],
-        upper: NDArray[np.float64],
+        self, objective: Objective, start: NDArray[np.float64], box: Box
     ) -> Solution:
         """Return the start, with the objective there."""
         value, _ = objective(start)

@@ -10,14 +10,13 @@ from numpy.typing import NDArray
 from steelyard._common.settings import NONE, number, setting, whole
 from steelyard._common.threads import one_blas_thread
 from steelyard.solvers.base import (
+    Box,
     Objective,
     Preconditioner,
     Solution,
     Solver,
     Status,
-    is_flat,
     note_iteration,
-    projected_gradient,
     runaway,
 )
 
@@ -54,23 +53,18 @@ class LBFGS(Solver):
     )
 
     def minimize(
-        self,
-        objective: Objective,
-        start: NDArray[np.float64],
-        lower: NDArray[np.float64],
-        upper: NDArray[np.float64],
+        self, objective: Objective, start: NDArray[np.float64], box: Box
     ) -> Solution:
         """Minimise from a start, within bounds."""
-        is_free = np.isinf(lower).all() and np.isinf(upper).all()
-        if is_free and self.gradient_tol is None:
+        if box.is_everywhere and self.gradient_tol is None:
             with one_blas_thread():
                 units = objective.preconditioner(start)
                 if units is not None:
                     return self._in_units(objective, start, units)
-        inside = np.clip(start, lower, upper)
-        if (lower == upper).all():
+        inside = box.clip(start)
+        if (box.lower == box.upper).all():
             return Solution(inside, objective(inside)[0], "converged", 0)
-        return _Descent(self, objective, lower, upper).run(inside)
+        return _Descent(self, objective, box).run(inside)
 
     def _in_units(
         self,
@@ -143,16 +137,10 @@ class LBFGS(Solver):
 class _Descent:
     """One run of L-BFGS-B within bounds, resumed as long as that helps."""
 
-    def __init__(
-        self,
-        solver: LBFGS,
-        objective: Objective,
-        lower: NDArray[np.float64],
-        upper: NDArray[np.float64],
-    ) -> None:
+    def __init__(self, solver: LBFGS, objective: Objective, box: Box) -> None:
         self._solver = solver
         self._objective = objective
-        self._bounds = (lower, upper)
+        self._box = box
         self._scale = 1.0
         self._gradient = np.empty(0)
         self._stopped: Status | None = None
@@ -167,7 +155,7 @@ class _Descent:
             # the gradient agrees. SciPy measures decreases against 1 at least, so an
             # objective below that is scaled up.
             first = self._objective(x)[0]
-            stopped = runaway(self._objective, first, *self._bounds)
+            stopped = runaway(self._objective, first, self._box)
             if stopped:
                 return Solution(x, first, stopped, 1, records)
             first = max(first, 1e-300)
@@ -199,7 +187,7 @@ class _Descent:
             x,
             jac=True,
             method="L-BFGS-B",
-            bounds=Bounds(*self._bounds),
+            bounds=Bounds(self._box.lower, self._box.upper),
             callback=self._note,
             options={
                 "maxcor": self._solver.memory,
@@ -218,9 +206,9 @@ class _Descent:
     def _note(self, intermediate_result: Any) -> None:
         x = np.asarray(intermediate_result.x)
         value = float(intermediate_result.fun) / self._scale
-        step = projected_gradient(x, self._gradient, *self._bounds)
+        step = self._box.projected(x, self._gradient)
         note_iteration(self._records, self._objective, value, step)
-        stopped = runaway(self._objective, value, *self._bounds)
+        stopped = runaway(self._objective, value, self._box)
         if stopped and self._solver.gradient_tol is None:
             self._stopped = stopped
             raise StopIteration
@@ -229,7 +217,7 @@ class _Descent:
         self, result: Any, x: NDArray[np.float64], value: float, most: float = np.inf
     ) -> bool:
         slope = np.asarray(result.jac) / self._scale
-        return is_flat(x, value, slope, *self._bounds, min(self._solver.tol, most))
+        return self._box.is_flat(x, value, slope, min(self._solver.tol, most))
 
     def _status(
         self, result: Any, x: NDArray[np.float64], value: float, n_iter: int

@@ -10,13 +10,12 @@ from numpy.typing import NDArray
 from steelyard._common.settings import number, setting, whole
 from steelyard._common.threads import one_blas_thread
 from steelyard.solvers.base import (
+    Box,
     Objective,
     Solution,
     Solver,
     Status,
-    is_flat,
     note_iteration,
-    projected_gradient,
     runaway,
 )
 from steelyard.solvers.lbfgs import LBFGS
@@ -83,29 +82,21 @@ class Newton(Solver):
         return objective.refuses_second_order()
 
     def minimize(
-        self,
-        objective: Objective,
-        start: NDArray[np.float64],
-        lower: NDArray[np.float64],
-        upper: NDArray[np.float64],
+        self, objective: Objective, start: NDArray[np.float64], box: Box
     ) -> Solution:
         """Minimise from a start, within bounds."""
         with one_blas_thread():
-            return self._minimize(objective, start, lower, upper)
+            return self._minimize(objective, start, box)
 
     def _minimize(
-        self,
-        objective: Objective,
-        start: NDArray[np.float64],
-        lower: NDArray[np.float64],
-        upper: NDArray[np.float64],
+        self, objective: Objective, start: NDArray[np.float64], box: Box
     ) -> Solution:
-        state = _State(objective, start, lower, upper)
+        state = _State(objective, start, box)
         status: Status = "iterations"
         n_iter = 0
         while n_iter < self.max_iter:
             n_iter += 1
-            stopped = runaway(objective, state.value, lower, upper)
+            stopped = runaway(objective, state.value, box)
             if stopped:
                 status = stopped
                 break
@@ -130,7 +121,7 @@ class Newton(Solver):
         if status in ("converged", "stalled") and not state.is_flat(_MAX_SLOPE_SHARE):
             # Far from an optimum after all: a first-order method goes on from here.
             return LBFGS(self.tol, self.max_iter).minimize(
-                objective, state.weights, lower, upper
+                objective, state.weights, box
             )
         return Solution(state.weights, state.value, status, n_iter, state.records)
 
@@ -139,15 +130,11 @@ class _State:
     """Where the iteration is, and the Hessian that it uses."""
 
     def __init__(
-        self,
-        objective: Objective,
-        start: NDArray[np.float64],
-        lower: NDArray[np.float64],
-        upper: NDArray[np.float64],
+        self, objective: Objective, start: NDArray[np.float64], box: Box
     ) -> None:
         self._objective = objective
-        self._lower, self._upper = lower, upper
-        self.weights = np.clip(start, lower, upper)
+        self._box = box
+        self.weights = box.clip(start)
         self.value, self.gradient = objective(self.weights)
         self._sample = objective.sample(objective.default_sample())
         self._assembles = objective.has_hessian and (
@@ -162,7 +149,7 @@ class _State:
 
     def direction(self) -> tuple[NDArray[np.float64], float]:
         """Minimise the quadratic model; return the step and what it promises."""
-        low, high = self._lower - self.weights, self._upper - self.weights
+        low, high = self._box.lower - self.weights, self._box.upper - self.weights
         if not self._assembles:
             return self._direction_by_products(low, high)
         if self._matrix is None:
@@ -219,8 +206,8 @@ class _State:
 
     def _free(self, matrix: NDArray[np.float64]) -> NDArray[np.float64]:
         """Part of a matrix that belongs to weights not held at a bound."""
-        held = (self.weights <= self._lower) & (self.gradient > 0)
-        held |= (self.weights >= self._upper) & (self.gradient < 0)
+        held = (self.weights <= self._box.lower) & (self.gradient > 0)
+        held |= (self.weights >= self._box.upper) & (self.gradient < 0)
         free = np.flatnonzero(~held)
         return np.asarray(matrix[np.ix_(free, free)])
 
@@ -229,7 +216,7 @@ class _State:
         slope = float(self.gradient @ direction)
         t, before = 1.0, self.value
         while t >= _MIN_STEP:
-            weights = np.clip(self.weights + t * direction, self._lower, self._upper)
+            weights = self._box.clip(self.weights + t * direction)
             value, gradient = self._objective(weights)
             if value <= before + _ARMIJO * t * min(slope, 0.0) and value < before:
                 break
@@ -328,12 +315,10 @@ class _State:
 
     def is_flat(self, tol: float) -> bool:
         """Whether the first-order conditions hold as far as rounding lets them."""
-        return is_flat(
-            self.weights, self.value, self.gradient, self._lower, self._upper, tol
-        )
+        return self._box.is_flat(self.weights, self.value, self.gradient, tol)
 
     def _note(self, step: float) -> None:
-        move = projected_gradient(self.weights, self.gradient, self._lower, self._upper)
+        move = self._box.projected(self.weights, self.gradient)
         note_iteration(self.records, self._objective, self.value, move, step)
 
 

@@ -119,8 +119,8 @@ def test_learned_weights_are_a_stationary_point(random_table):
     at = np.concatenate([clf.instance_weights_, clf.attribute_weights_])
     value, gradient = joint(at)
     assert value == pytest.approx(clf.objective_)
-    lower = np.concatenate([np.zeros(40), problem.lower])
-    upper = np.concatenate([np.full(40, 1.5), problem.upper])
+    lower = np.concatenate([np.zeros(40), problem.box.lower])
+    upper = np.concatenate([np.full(40, 1.5), problem.box.upper])
     step = at - np.clip(at - gradient, lower, upper)
     assert np.abs(step).max() < 1e-3
     # The model is that of the weights.
