@@ -49,12 +49,24 @@ def test_two_calls_give_two_objects():
 
 
 @pytest.mark.parametrize(
-    "name, nearest", [("GNB-Veka", "GNB-Weka"), ("NBB", "NB"), ("laplace", "NB-Lap")]
+    "name, nearest",
+    [
+        ("GNB-Veka", "GNB-Weka"),
+        ("NBB", "NB"),
+        ("laplace", "NB-Laplace"),
+        ("klnbb", "KLNB"),
+    ],
 )
 def test_unknown_acronym_names_the_nearest_and_all_known(name, nearest):
-    with pytest.raises(ParameterError, match=f"nearest is '{nearest}") as error:
+    with pytest.raises(ParameterError, match=f"Did you mean '{nearest}'\\?") as error:
         sy.method(name)
     assert "Known: NB, NB-Laplace, GNB, GNB-Weka" in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["random forest", "xyz"])
+def test_a_name_that_is_near_to_none_gets_no_suggestion(name):
+    with pytest.raises(ParameterError, match=rf"no method '{name}'\. Known: NB,"):
+        sy.method(name)
 
 
 @pytest.mark.parametrize("name", ["", 3, None])

@@ -69,7 +69,7 @@ class BaseNB(ClassifierMixin, DeclaredEstimator):
 
     categorical_features: Any = setting(
         default="auto",
-        allowed=like("", listed(COLUMN).accepts, "auto", "all").called(
+        allowed=(NONE | word("auto", "all") | listed(COLUMN)).called(
             "'auto', 'all', or a list of names or positions of columns"
         ),
         about='Which columns hold categories. "auto" takes text, category, enum and '

@@ -454,7 +454,7 @@ def method(name: str, **settings: Any) -> BaseNB:
         svm: BaseNB = baselines.baseline("SVM", **settings)
         return svm
     known = [entry.acronym for entry in _METHODS]
-    hint = did_you_mean(_plain(str(name)).upper(), map(str.upper, known))
+    hint = did_you_mean(name, (n for entry in _METHODS for n in entry.names))
     raise ParameterError(
         f"There is no method {name!r}.{hint} Known: {', '.join(known)}."
     )

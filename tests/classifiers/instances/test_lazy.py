@@ -414,7 +414,7 @@ def test_wrong_settings_are_refused_and_an_earlier_model_stays(clf, message):
 
 
 def test_more_columns_than_matches_can_count_are_refused(monkeypatch):
-    monkeypatch.setattr("steelyard.classifiers.lazy._MOST_COLUMNS", 3)
+    monkeypatch.setattr("steelyard.classifiers.lazy._MAX_COLUMNS", 3)
     X = np.array([list("abcd"), list("bcda")] * 2)
     for cls in (LocallyWeightedNB, LazyAttributeInstanceNB):
         with pytest.raises(ParameterError, match="at most 3 columns"):
@@ -429,7 +429,7 @@ def test_counts_of_pairs_give_the_scores_that_scanning_rows_gives(monkeypatch):
     clf = steelyard.method("AIWNB-L").fit(X, y, sample_weight=rng.random(120))
     by_pairs = clf.predict_log_proba(X)
     assert clf.model_._pairs is not None
-    monkeypatch.setattr("steelyard.model.lazy._MOST_PAIRS", 0)
+    monkeypatch.setattr("steelyard.model.lazy._MAX_PAIR_COUNTS", 0)
     again = copy.deepcopy(clf)
     again.model_.__dict__.pop("_pairs")
     by_rows = again.predict_log_proba(X)
