@@ -9,7 +9,6 @@ from itertools import pairwise
 import numpy as np
 
 import steelyard as sy
-from steelyard.classifiers.registry import Method
 from steelyard.weighting import FilterWeighting
 
 
@@ -19,8 +18,8 @@ class CramerWeighting(FilterWeighting):
     .. math:: w_j = \sqrt{\frac{\chi^2_j / N_j}{\min(n_j, K) - 1}}
     """
 
-    def _filter(self, task):
-        by_code, offsets = task.count().by_code, task.codes.schema.offsets
+    def _filter(self, training):
+        by_code, offsets = training.count().by_code, training.schema.offsets
         # The first row of an attribute counts its missing cells.
         tables = [by_code[a + 1 : b] for a, b in pairwise(offsets)]
         return np.array([cramer_v(table) for table in tables])
@@ -38,22 +37,12 @@ def cramer_v(frequency):
     return float(np.sqrt(chi2 / total / freedom))
 
 
-CVNB = Method(
-    "CVNB",
-    sy.WeightedNB,
-    family="filters",
-    learns="a weight per attribute, from Cramér's V",
-    paper="none yet",
-    settings={"weighting": CramerWeighting(), "solver": "fixed"},
-)
-
-
 if __name__ == "__main__":
     candidates = {
         "NB": sy.method("NB"),
-        "CVNB": CVNB.create(),
+        "CVNB": sy.WeightedNB(weighting=CramerWeighting(), solver="fixed"),
         # With a solver the filter is a start, and the weights go on from there.
-        "CVNB, learned": CVNB.create(solver="auto"),
+        "CVNB, learned": sy.WeightedNB(weighting=CramerWeighting()),
     }
     results = sy.compare(
         list(candidates.items()),

@@ -8,7 +8,11 @@ from pathlib import Path
 import pytest
 
 import steelyard
+from steelyard.classifiers.registry import classes, homes
 from steelyard.cli import main
+from steelyard.persistence.fitted import ATTRIBUTES
+from steelyard.persistence.models import MODELS
+from steelyard.persistence.settings import PARTS
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -88,7 +92,7 @@ def test_links_of_a_section_lead_from_the_page_of_a_method(source):
 
 def test_every_public_name_has_a_page(source):
     names = {path.stem for path in (source / "reference").glob("*.rst")}
-    assert set(steelyard.__all__) - {"__version__"} <= names
+    assert set(homes()) <= names
 
 
 def test_methods_of_scikit_learn_are_left_to_its_own_documentation(builder):
@@ -104,13 +108,26 @@ def test_every_example_has_a_page_with_its_code(source):
         assert (f"images/{path.stem}.svg" in page) == path.stem.startswith("plot_")
 
 
-def test_readme_lists_every_method_by_family():
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    families = {}
+def test_the_list_of_methods_has_every_method_by_family(source):
+    text = (source / "method/index.md").read_text(encoding="utf-8")
     for entry in steelyard.methods():
-        families.setdefault(entry.family, []).append(f"`{entry.acronym}`")
-    for family, acronyms in families.items():
-        assert f"| {family} | {', '.join(acronyms)} |" in text
+        assert f"## {entry.family.capitalize()}" in text
+        assert f"[{entry.acronym}]({entry.acronym}.md)" in text
+
+
+def test_every_setting_is_in_the_reference_with_its_meaning(source):
+    text = (source / "api.md").read_text(encoding="utf-8")
+    assert "<!-- table" not in text
+    for name in classes():
+        for setting, entry in getattr(steelyard, name)._settings.items():
+            assert f"| `{setting}` |" in text
+            assert entry.about, f"{name}.{setting} says nothing of itself"
+
+
+def test_the_page_of_the_model_file_names_every_class_and_part(source):
+    text = (source / "model_file.md").read_text(encoding="utf-8")
+    for name in [*classes(), *PARTS, *ATTRIBUTES, *MODELS]:
+        assert f"`{name}`" in text or f"`{name}." in text or f'`"{name}"`' in text
 
 
 def test_commands_of_the_tutorial_run(tmp_path, monkeypatch, capsys):

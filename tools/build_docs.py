@@ -16,11 +16,15 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
 
 import steelyard
-from steelyard.classifiers.registry import Method
+from steelyard._common.settings import Declared, Setting
+from steelyard.classifiers.registry import Method, classes, homes
+from steelyard.persistence.content import estimator_class, saved_attributes
+from steelyard.persistence.settings import PARTS
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
@@ -66,6 +70,8 @@ def assemble(source: Path) -> None:
     for name in ("CHANGELOG", "CONTRIBUTING"):
         text = (ROOT / f"{name}.md").read_text(encoding="utf-8")
         write(source / f"{name.lower()}.md", text.replace("](docs/", "]("))
+    for page in source.glob("*.md"):
+        write(page, with_tables(page.read_text(encoding="utf-8")))
     method_pages(source)
     reference_pages(source)
     gallery_pages(source)
@@ -75,6 +81,102 @@ def write(path: Path, text: str) -> None:
     """Write a page, and the folder that it is in."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
+
+
+# -------------------------------------------------------- tables of what is declared
+
+
+def with_tables(text: str) -> str:
+    """Put tables in the place of the comments that ask for them."""
+    return re.sub(r"<!-- table: ([^>]*?) -->", lambda match: table(match[1]), text)
+
+
+def table(what: str) -> str:
+    """Return a table that is made from what classes declare."""
+    rows: Sequence[Sequence[str]]
+    if what == "public names":
+        rows = [(name, summary(name)) for name in sorted(homes())]
+        return markdown(("name", "what it is"), [(f"`{n}`", text) for n, text in rows])
+    if what == "methods":
+        rows = [
+            (", ".join(f"`{name}`" for name in e.names), f"`{one_line(e.create())}`")
+            for e in steelyard.methods()
+        ]
+        return markdown(("acronym", "same as"), rows)
+    if what == "classifiers in files":
+        headers = ("class", "kinds of model", "always", "where learned")
+        return markdown(headers, [file_row(name) for name in sorted(classes())])
+    if what == "parts in files":
+        rows = [
+            (f"`{name}`", ", ".join(f"`{s}`" for s in part._settings))
+            for name, part in sorted(PARTS.items())
+        ]
+        return markdown(("part", "settings"), rows)
+    if what == "further settings":
+        rows = [row for name in classes() for row in own_settings(name)]
+        return markdown(("class", "name", "default", "values", "meaning"), rows)
+    name = what.removeprefix("settings of ")
+    rows = (
+        own_settings(name)
+        if name != "NaiveBayes"
+        else settings_of(steelyard.NaiveBayes)
+    )
+    return markdown(("name", "default", "values", "meaning"), [row[1:] for row in rows])
+
+
+def file_row(name: str) -> tuple[str, ...]:
+    """Return what a model file has of a class."""
+    cls = estimator_class(name)
+    attributes = saved_attributes(cls)
+    cells: list[list[str]] = [
+        list(cls._models),
+        [key for key, is_optional in attributes.items() if not is_optional],
+        [key for key, is_optional in attributes.items() if is_optional],
+    ]
+    return (f"`{name}`", *(", ".join(f"`{word}`" for word in cell) for cell in cells))
+
+
+def settings_of(
+    cls: type[Declared], beyond: Iterable[str] = ()
+) -> list[tuple[str, ...]]:
+    """Return rows of the settings of a class that are not among others."""
+    return [
+        (f"`{cls.__name__}`", f"`{name}`", f"`{entry.default!r}`", *described(entry))
+        for name, entry in cls._settings.items()
+        if name not in beyond
+    ]
+
+
+def described(entry: Setting) -> tuple[str, str]:
+    """Return what a setting may be, and what it means, for a cell of a table."""
+    allowed = entry.allowed.text if entry.allowed else ""
+    meaning = re.sub(r":math:`([^`]*)`", r"$\\1$", entry.about).replace("``", "`")
+    return allowed.replace("|", "\\|"), meaning.replace("|", "\\|")
+
+
+def own_settings(name: str) -> list[tuple[str, ...]]:
+    """Return rows of the settings that a class has beyond those of its family."""
+    cls = getattr(steelyard, name)
+    weighted = steelyard.WeightedNB
+    family = weighted if issubclass(cls, weighted) and cls is not weighted else None
+    return settings_of(cls, (family or steelyard.NaiveBayes)._settings)
+
+
+def summary(name: str) -> str:
+    """Return the first sentence of a docstring."""
+    text = inspect.getdoc(getattr(steelyard, name)) or ""
+    return text.partition("\n")[0].rstrip(".")
+
+
+def one_line(thing: object) -> str:
+    """Return how something is written, in one line."""
+    return " ".join(repr(thing).split())
+
+
+def markdown(headers: tuple[str, ...], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table in Markdown."""
+    lines = [headers, ["---"] * len(headers), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 # ------------------------------------------------------------------------- methods
@@ -114,9 +216,13 @@ def method_page(entry: Method, text: str) -> str:
         "on the command line": f"`steelyard fit data.csv --method {entry.acronym}`",
     }
     rows = [f"| {key} | {value} |" for key, value in facts.items() if value]
-    settings = "\n".join(
-        f"| `{key}` | `{value!r}` |"
-        for key, value in sorted(entry.create().get_params(deep=False).items())
+    made_settings = entry.create().get_params(deep=False)
+    rows_of_settings = [
+        (f"`{key}`", f"`{made_settings[key]!r}`", *described(declared))
+        for key, declared in entry.estimator._settings.items()
+    ]
+    settings = markdown(
+        ("name", f"value in {entry.acronym}", "values", "meaning"), rows_of_settings
     )
     return f"""# {entry.acronym}
 
@@ -134,11 +240,8 @@ def method_page(entry: Method, text: str) -> str:
 
 ## Settings
 
-Any of them can be changed: `steelyard.method("{entry.acronym}", name=value)`. Their
-meaning is told with the class below.
+Any of them can be changed: `steelyard.method("{entry.acronym}", name=value)`.
 
-| name | value in {entry.acronym} |
-| --- | --- |
 {settings}
 
 ## The class
@@ -155,7 +258,7 @@ def when_to_use(entry: Method, text: str) -> str:
     table = text.split("| take it |", 1)[1].split("\n\n", 1)[0]
     for row in table.splitlines():
         cells = [cell.strip() for cell in row.strip("|").split("|")]
-        if f"`{entry.acronym}`" in cells[0]:
+        if any(f"`{name}`" in cells[0] for name in entry.names):
             return f"Take it {cells[1]}."
     raise LookupError(
         f'docs/methods.md: {entry.acronym} has no row in the table "take it".'
@@ -167,7 +270,8 @@ def section(entry: Method, text: str) -> str:
     for part in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
         heading, body = part.split("\n", 1)
         names = heading.split(", ")
-        if entry.acronym in names or re.sub("-(CLL|MSE)$", "", entry.acronym) in names:
+        plain = re.sub("-(CLL|MSE)$", "", entry.acronym)
+        if plain in names or set(entry.names) & set(names):
             return body.strip()
     raise LookupError(f"docs/methods.md has no section for {entry.acronym}.")
 
@@ -183,7 +287,7 @@ def elsewhere(text: str) -> str:
 
 def reference_pages(source: Path) -> None:
     """Write a page for each public name and module, and the list of them."""
-    names = [name for name in steelyard.__all__ if not name.startswith("__")]
+    names = sorted(homes())
     for name in names:
         write(source / f"reference/{name}.rst", reference_page(name))
     for module, title in MODULES.items():

@@ -57,17 +57,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("results", nargs="+", type=Path)
     parser.add_argument("--write", type=Path, required=True, metavar="PAGE")
-    given = parser.parse_args(arguments)
-    parts = [Results.from_journal(path) for path in given.results]
+    options = parser.parse_args(arguments)
+    parts = [Results.from_journal(path) for path in options.results]
     results = _finished(Results([row for part in parts for row in part.rows]))
-    images = given.write.parent / "images"
+    images = options.write.parent / "images"
     images.mkdir(exist_ok=True)
-    text = given.write.read_text(encoding="utf-8")
+    text = options.write.read_text(encoding="utf-8")
     before, mark, _ = text.partition(MARK)
     if not mark:
-        parser.error(f"{given.write} has no line {MARK.strip()!r}.")
+        parser.error(f"{options.write} has no line {MARK.strip()!r}.")
     body = "\n\n".join(_sections(results, images))
-    given.write.write_text(f"{before}{mark}\n{body}\n", encoding="utf-8")
+    options.write.write_text(f"{before}{mark}\n{body}\n", encoding="utf-8")
 
 
 def _sections(results: Results, images: Path) -> Iterator[str]:
@@ -95,13 +95,8 @@ def _sections(results: Results, images: Path) -> Iterator[str]:
     yield from _by_repeat(with_probabilities.select(dataset=FIRST))
     for measure in MEASURES:
         yield f"## {measure.capitalize().replace('_', '-')} by data set"
-        shown = Results(
-            [
-                row
-                for name in SHOWN
-                for row in with_probabilities.select(method=[name]).rows
-            ]
-        )
+        parts = [with_probabilities.select(method=name) for name in SHOWN]
+        shown = Results([row for part in parts for row in part.rows])
         yield _table(dataset_table(summarize(shown, measure), CONTROL))
     if results.failures:
         yield _table(failure_table(results))
@@ -118,15 +113,15 @@ def _by_repeat(results: Results) -> Iterator[str]:
     rows = [
         [Cell(name)]
         + [
-            Cell(one.measure.text(one.averages[one.position(name)]))
-            for one in averages.values()
+            Cell(summary.measure.text(summary.averages[summary.position(name)]))
+            for summary in averages.values()
         ]
         for name in SHOWN
         if name in results.methods
     ]
     header = [
-        f"{one.measure.title}, repeat {repeat + 1}"
-        for (_, repeat), one in averages.items()
+        f"{summary.measure.title}, repeat {repeat + 1}"
+        for (_, repeat), summary in averages.items()
     ]
     yield _table(Table("Averages by repeat", ["method", *header], rows))
 

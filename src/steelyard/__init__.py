@@ -55,11 +55,11 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    from steelyard.classifiers.registry import HOMES
+    from steelyard.classifiers.registry import homes
 
-    if name not in HOMES:
+    if name not in homes():
         raise AttributeError(f"module 'steelyard' has no attribute {name!r}")
-    value = getattr(import_module(HOMES[name]), name)
+    value = getattr(import_module(homes()[name]), name)
     globals()[name] = value
     return value
 

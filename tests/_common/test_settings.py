@@ -31,7 +31,7 @@ from steelyard._common.settings import (
     whole,
     word,
 )
-from steelyard.classifiers.registry import CLASSES
+from steelyard.classifiers.registry import classes
 from steelyard.exceptions import ParameterError
 from steelyard.persistence.settings import PARTS
 from steelyard.solvers import LBFGS
@@ -69,7 +69,7 @@ class Model(DeclaredEstimator):
     weights_: list = learned("list", "The weights.")
 
 
-CLASSES_AND_PARTS = [*(getattr(sy, name) for name in CLASSES), *PARTS.values()]
+CLASSES_AND_PARTS = [*(getattr(sy, name) for name in classes()), *PARTS.values()]
 
 
 def text_of(signature):

@@ -7,10 +7,10 @@ from sklearn.base import clone
 import steelyard as sy
 from steelyard._common.settings import check_settings
 from steelyard.classifiers.base import BaseNB
-from steelyard.classifiers.registry import CLASSES
+from steelyard.classifiers.registry import classes
 from steelyard.exceptions import ParameterError
 
-CLASSIFIERS = [getattr(sy, name) for name in CLASSES]
+CLASSIFIERS = [getattr(sy, name) for name in classes()]
 WITH_FACTORS = [cls for cls in CLASSIFIERS if "class_weight" in cls._settings]
 METHODS = [name for entry in sy.methods() for name in entry.names]
 

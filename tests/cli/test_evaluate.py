@@ -3,10 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
+from sklearn.metrics import confusion_matrix
 
 import steelyard as sy
-from steelyard.cli.thresholds import threshold_tables
 
 
 def test_cross_validation_agrees_with_compare(csv, frame, run_json):
@@ -69,7 +68,7 @@ def test_small_classes_are_mentioned_and_the_run_goes_on(tmp_path, frame, run):
     assert "1 of 3 classes have fewer rows than there are folds" in done.err
 
 
-def test_a_yardstick_without_probabilities_can_be_measured(csv, run_json):
+def test_a_baseline_without_probabilities_can_be_measured(csv, run_json):
     found = run_json(
         "evaluate", csv, "--target", "ill", "--method", "SVM", "--folds", 2
     )
@@ -85,36 +84,6 @@ def test_weights_reach_the_fits(tmp_path, frame, run_json):
         for extra in (["--drop", "w"], ["--weights", "w"])
     ]
     assert claimed[1] > claimed[0] + 5
-
-
-def test_thresholds_agree_with_scikit_learn():
-    rng = np.random.default_rng(0)
-    positive = rng.random(200) < 0.3
-    proba = np.round(np.clip(0.3 * positive + 0.5 * rng.random(200), 0, 1), 2)
-    found = threshold_tables(positive, proba, (1.0, 4.0))
-
-    def f1(threshold):
-        scores = precision_recall_fscore_support(
-            positive, proba >= threshold, average="binary", zero_division=0
-        )
-        return scores[:3]
-
-    for entry in found["table"]:
-        values = entry["precision"], entry["recall"], entry["f1"]
-        assert values == pytest.approx(f1(entry["threshold"]))
-    every = np.unique(proba)
-    assert found["best_f1"]["f1"] == pytest.approx(max(f1(t)[2] for t in every))
-    costs = [
-        ((proba >= t) & ~positive).sum() + 4 * ((proba < t) & positive).sum()
-        for t in every
-    ]
-    assert found["best_cost"]["cost"] == min(costs)
-
-
-def test_where_alarms_cost_too_much_no_row_is_chosen():
-    found = threshold_tables(np.array([1, 0, 0]), np.array([0.2, 0.9, 1.0]), (9, 1))
-    assert found["best_cost"]["threshold"] > 1
-    assert found["best_cost"]["cost"] == 1
 
 
 def test_costs_and_the_positive_class_are_options(csv, model, run, run_json):

@@ -8,6 +8,7 @@ import pytest
 
 import steelyard
 from steelyard.cli.reproduce import PAPERS
+from steelyard.experiments.data import load_dataset
 from steelyard.experiments.papers import reproduce as reproduction
 
 
@@ -111,6 +112,28 @@ def test_compare_refuses(tmp_path, csv, frame, refused, arguments, message):
     twice.write_text("age,age,class\n1,2,a\n3,4,b\n")
     places = {"CSV": csv, "ONE": one, "TWICE": twice}
     assert message in refused("compare", *(places.get(a, a) for a in arguments))
+
+
+CELLS = """height,country,tall,ill,class
+1.9,NA,TRUE,?,a
+NA,SE,FALSE,yes,b
+1.7,null,TRUE,no,a
+,,,None,b
+1.6,SE,FALSE,yes,
+"""
+
+
+def test_a_file_gives_the_same_table_in_python_and_in_the_shell(tmp_path, run_json):
+    path = tmp_path / "data.csv"
+    path.write_text(CELLS)
+    arguments = ["compare", path, "--methods", "NB", "--folds", 2, "--jobs", 1]
+    shell = run_json(*arguments)
+    python = steelyard.compare("NB", path, folds=2, n_jobs=1, progress=False)
+    assert shell["settings"]["datasets"] == python.settings["datasets"]
+    table = load_dataset(path).table
+    assert table["country"].fillna("-").tolist() == ["NA", "SE", "null", "-"]
+    assert table["tall"].fillna("-").tolist() == ["TRUE", "FALSE", "TRUE", "-"]
+    assert table["height"].isna().tolist() == [False, True, False, True]
 
 
 def test_a_small_class_is_a_warning_and_the_run_goes_on(tmp_path, frame, run):

@@ -94,7 +94,7 @@ def test_page_and_picture_are_written_both_or_not_at_all(tmp_path, csv, run, ref
         (["CSV", "--attribute", "age"], "whole model"),
         (["LACKING"], "no column 'age'"),
         (["--html", "MODEL"], "exists"),
-        (["nothing.csv"], "is not there"),
+        (["nothing.csv"], "There is no file"),
     ],
 )
 def test_explain_refuses(tmp_path, csv, frame, model, refused, arguments, message):

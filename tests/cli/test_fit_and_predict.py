@@ -105,6 +105,13 @@ def test_rows_without_a_label_are_left_out_and_counted(tmp_path, frame, run, run
     assert run_json(*arguments, "-o", tmp_path / "b.json")["rows"] == 58
 
 
+def test_a_column_without_a_name_is_left_out_and_mentioned(tmp_path, run):
+    path = tmp_path / "index.csv"
+    path.write_text(",a,class\n0,1,x\n1,2,y\n2,1,x\n")
+    done = run("fit", path, "--method", "NB", "-o", tmp_path / "m.json")
+    assert "left out, for want of a name: column 1" in done.err
+
+
 def test_dates_are_refused_in_the_words_of_the_library(tmp_path, frame, refused):
     frame["day"] = pd.Timestamp("2020-01-01")
     path = tmp_path / "days.parquet"
@@ -128,6 +135,7 @@ def test_dates_are_refused_in_the_words_of_the_library(tmp_path, frame, refused)
         (["--target", "ill", "--categorical", "zp"], "The nearest is 'zip'"),
         (["--target", "ill", "--weights", "smoker"], "must be numbers"),
         (["--target", "ill", "--weights", "age"], "all known"),
+        (["--target", "ill", "--weights", "ill"], "has no column 'ill'"),
         (["--target", "ill", "--method", "RNBB"], "The nearest is 'RNB'"),
         (["--target", "ill", "--method", "SVM"], "cannot be saved"),
         (["--target", "ill", "--set", "smooth=1"], "has no setting 'smooth'"),
@@ -244,19 +252,6 @@ def test_reasons_exist_for_models_that_are_not_one_sum(tmp_path, csv, run, metho
     assert done.status == 0, done.err
     found = lines_of(done.out)
     assert any("smoker = " in line["reason 1"] + line["reason 2"] for line in found)
-
-
-def test_what_is_lost_without_a_cell_equals_its_contribution_in_a_sum(
-    csv, model, frame
-):
-    from steelyard.explain.reasons import _losses
-
-    found = sy.load(model).explain_local(frame.drop(columns="ill"))
-    order = np.argsort(-found.probabilities, axis=1, kind="stable")
-    each = np.arange(len(found))
-    parts = found.contributions
-    expected = parts[each, :, order[:, 0]] - parts[each, :, order[:, 1]]
-    assert np.allclose(_losses(found, order), expected, atol=1e-10)
 
 
 def test_categories_that_are_numbers_match_across_formats(tmp_path, csv, frame, run):

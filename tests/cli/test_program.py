@@ -11,9 +11,10 @@ import time
 import pytest
 
 import steelyard
-from steelyard.cli import main
+from steelyard.cli import main, options
 from steelyard.cli.completion import SHELLS, script
 from steelyard.cli.program import build_parser
+from steelyard.experiments.data import source
 
 COMMANDS = (
     "fit",
@@ -122,6 +123,7 @@ def test_warnings_are_one_line_on_standard_error(monkeypatch, run):
         ("rich", "cli", ["demo"]),
         ("pandas", "cli", ["fit", "CSV", "-o", "z.json"]),
         ("pyarrow", "cli", ["fit", "PARQUET", "-o", "z.json"]),
+        ("shtab", "cli", ["completion", "bash"]),
         ("matplotlib", "plot", ["explain", "MODEL", "--picture", "z.png"]),
     ],
 )
@@ -194,7 +196,7 @@ def test_interrupt_leaves_no_half_written_file(monkeypatch, tmp_path, csv, model
         raise KeyboardInterrupt
 
     before = sorted(tmp_path.iterdir())
-    monkeypatch.setattr("steelyard.cli.predict.read_chunks", interrupted)
+    monkeypatch.setattr("steelyard.experiments.data.files.read_chunks", interrupted)
     assert run("predict", model, csv, "-o", tmp_path / "out.csv").status == 130
     assert sorted(tmp_path.iterdir()) == before
 
@@ -287,6 +289,17 @@ def test_colours_are_for_terminals_and_vanish_with_no_color(monkeypatch, capsys)
     assert not re.search("\x1b\\[[0-9;]*3[0-7]m", shown["plain"])
 
 
+def test_formats_are_those_of_the_library():
+    assert options.FORMATS == source.FORMATS
+
+
+def test_errors_of_the_library_name_options(refused, tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_bytes("a,class\n1,ä\n".encode("latin-1"))
+    message = refused("fit", path, "-o", tmp_path / "m.json")
+    assert "with --encoding, for example latin-1" in message
+
+
 # --------------------------------------------------------------------------- completion
 
 
@@ -315,6 +328,7 @@ def test_completion_scripts_are_valid_where_the_shell_is_there(shell):
         (["fit", "data.csv", "--tar"], {"--target"}),
         (["fit", "--method", "WANBIA-"], {"WANBIA-CLL", "WANBIA-MSE"}),
         (["completion", "f"], {"fish"}),
+        (["compare", "iris", "--methods", "WANBIA-C"], {"WANBIA-CLL"}),
         (["predict", "--format", "p"], {"parquet"}),
     ],
 )
@@ -322,7 +336,7 @@ def test_bash_completes_a_word(words, expected):
     line = " ".join(f"'{word}'" for word in ["steelyard", *words])
     code = (
         f"{script('bash', build_parser())}\nCOMP_WORDS=({line})\n"
-        f"COMP_CWORD={len(words)}\n_steelyard\n"
+        f"COMP_CWORD={len(words)}\n_shtab_steelyard\n"
         'printf "%s\\n" "${COMPREPLY[@]}"\n'
     )
     done = subprocess.run(["bash", "-c", code], capture_output=True, text=True)

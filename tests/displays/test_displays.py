@@ -39,7 +39,7 @@ def closed():
 
 
 def wide(n_columns, n_classes, seed=0):
-    """A table with many columns, long names, odd signs, numbers and holes."""
+    """Many columns with long names, odd signs, numbers and missing values."""
     random = np.random.default_rng(seed)
     n = 150
     y = random.integers(0, n_classes, n)

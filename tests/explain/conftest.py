@@ -18,7 +18,7 @@ import steelyard as sy
 
 @pytest.fixture(scope="session")
 def mixed():
-    """Text, numbers, booleans and holes; three classes."""
+    """Text, numbers, booleans and missing values; three classes."""
     random = np.random.default_rng(7)
     n = 240
     y = random.integers(0, 3, n)

@@ -38,7 +38,7 @@ def weather():
 
 
 def mixed_table(rng, n=80):
-    """Return a frame with categories, bins to be found and numbers, with holes."""
+    """Return categories, numbers to be cut and densities, with missing values."""
     frame = pd.DataFrame(
         {
             "letter": rng.choice(list("abcd"), n).astype(object),

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, clone
 import steelyard as sy
 from steelyard._common.settings import check_settings
 from steelyard.classifiers.base import BaseNB
-from steelyard.classifiers.registry import CLASSES, HOMES
+from steelyard.classifiers.registry import classes, homes
 from steelyard.exceptions import ParameterError
 from steelyard.losses import BrierLoss, DevianceLoss, ExponentialLoss, LogLoss
 from steelyard.persistence.content import (
@@ -76,13 +76,13 @@ def comes_back(clf, X, assert_same_models):
 
 
 def test_every_public_classifier_can_be_saved():
-    public = [getattr(sy, name) for name in HOMES]
+    public = [getattr(sy, name) for name in homes()]
     classifiers = {c for c in public if isinstance(c, type) and issubclass(c, BaseNB)}
-    assert classifiers == {estimator_class(name) for name in CLASSES}
+    assert classifiers == {estimator_class(name) for name in classes()}
     assert {entry.estimator for entry in METHODS.values()} <= classifiers
 
 
-@pytest.mark.parametrize("name", list(CLASSES))
+@pytest.mark.parametrize("name", list(classes()))
 def test_every_setting_of_a_classifier_is_checked(name):
     cls = estimator_class(name)
     assert set(saved_attributes(cls)) <= set(ATTRIBUTES)
@@ -100,7 +100,7 @@ def test_every_setting_of_a_part_is_checked(name):
     check_settings(part())
 
 
-@pytest.mark.parametrize("name", [*CLASSES, *PARTS])
+@pytest.mark.parametrize("name", [*classes(), *PARTS])
 def test_every_default_comes_back_from_a_file(name):
     cls = PARTS[name] if name in PARTS else estimator_class(name)
     owner = cls()

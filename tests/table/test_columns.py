@@ -286,6 +286,12 @@ def test_whole_numbers_beyond_bytes_are_unseen_by_a_byte_model(new):
     assert encoder.transform(np.array([[44], [new]])).ravel().tolist() == [2, 0]
 
 
+def test_whole_numbers_beyond_64_bits_are_values_that_no_byte_holds():
+    encoder = TableEncoder("all").fit(np.array([[2**70], [1], [-(2**70)]], object))
+    X = np.array([[1], [2]], dtype=np.int8)
+    assert encoder.transform(X).ravel().tolist() == [2, 0]
+
+
 @settings(max_examples=30, deadline=None)
 @given(
     hnp.arrays(
@@ -367,8 +373,8 @@ def test_a_missing_column_that_is_a_value_of_its_own_changes_nothing(name):
 def test_a_column_without_cells_at_prediction_is_missing_whatever_its_type(name, known):
     frame = pd.DataFrame({**BASE, "empty": known})
     clf = NaiveBayes(numeric="equal-width").fit(frame, Y8)
-    holes = frame.assign(empty=pd.Series([None] * 8, dtype=object))
-    expected = clf.predict_proba(holes)
+    missing = frame.assign(empty=pd.Series([None] * 8, dtype=object))
+    expected = clf.predict_proba(missing)
     assert_array_equal(clf.predict_proba(with_column(name, NOTHING[name])), expected)
 
 

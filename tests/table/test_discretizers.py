@@ -18,15 +18,15 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from steelyard import TableEncoder
 from steelyard.exceptions import ParameterError
 from steelyard.table.discretizers import (
     EqualFrequencyDiscretizer,
     EqualWidthDiscretizer,
     FixedEdgesDiscretizer,
     MDLDiscretizer,
-    find_edges,
-    float_columns,
 )
+from steelyard.table.discretizers.base import float_columns, map_columns
 from steelyard.table.discretizers.mdl import _xlog2
 
 pytestmark = pytest.mark.plain
@@ -449,51 +449,49 @@ def test_classes_may_be_text():
 
 
 # ---------------------------------------------------------------------------
-# find_edges and float_columns
+# Column by column, on threads
 # ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_find_edges_equals_fit(n_jobs, weighted):
+def test_edges_of_a_column_are_those_of_its_known_rows_that_count(n_jobs, weighted):
     X, y = random_table(d=17)
     weights = np.arange(len(X)) % 3.0 if weighted else None
-    fitted = MDLDiscretizer().fit(X, y, weights)
-    found = find_edges(MDLDiscretizer(), float_columns(X), y, 3, weights, n_jobs)
-    same_edges(found, fitted.edges_)
+    edges = []
+    for j, column in enumerate(X.T):
+        kept = ~np.isnan(column) & (weights > 0 if weighted else True)
+        u = weights[kept] if weighted else None
+        edges.append(
+            MDLDiscretizer().column_edges(column[kept], y[kept], 3, u, column=(j, None))
+        )
+    same_edges(MDLDiscretizer(n_jobs=n_jobs).fit(X, y, weights).edges_, edges)
 
 
-def test_find_edges_reads_the_columns_lazily():
+def test_columns_are_read_a_few_ahead_of_the_threads():
     done = []
 
-    class Watched(EqualWidthDiscretizer):
-        def column_edges(self, values, y, n_classes, weights, *, column=None):
-            edges = super().column_edges(values, y, n_classes, weights)
-            done.append(column)
-            return edges
+    def watched(column, name):
+        done.append(name)
+        return column.sum()
 
     def columns():
         for j in range(40):
             assert j - len(done) <= 2 * 2 + 1
-            yield np.arange(5.0)
+            yield np.full(5, float(j))
 
-    names = [(j, f"x{j}") for j in range(40)]
-    edges = find_edges(Watched(), columns(), None, 0, None, 2, column_ids=names)
-    assert len(edges) == 40
+    names = [f"x{j:02}" for j in range(40)]
+    assert map_columns(watched, columns(), names, 2) == [5.0 * j for j in range(40)]
     assert sorted(done) == names
 
 
-def test_find_edges_refuses_codes_out_of_range():
-    for code in (-1, 2):
-        with pytest.raises(ValueError, match="Class codes"):
-            find_edges(
-                MDLDiscretizer(), [np.arange(2.0)], np.array([0, code]), 2, None, 1
-            )
+def test_errors_of_threads_are_passed_on():
+    class Refusing(EqualWidthDiscretizer):
+        def column_edges(self, values, y, n_classes, weights, *, column=None):
+            raise ParameterError(f"No edges for {column}.")
 
-
-def test_find_edges_passes_on_errors_of_threads():
-    with pytest.raises(ParameterError, match="column 1"):
-        find_edges(FixedEdgesDiscretizer([[1.0]]), [np.ones(2)] * 3, None, 0, None, 2)
+    with pytest.raises(ParameterError, match="No edges for"):
+        Refusing(n_jobs=2).fit(np.ones((2, 3)))
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -646,4 +644,4 @@ def test_bad_parameters_are_explained(discretizer, message):
     with pytest.raises(ParameterError, match=message):
         discretizer.fit([[1.0], [2.0]], [0, 1])
     with pytest.raises(ParameterError, match=message):
-        find_edges(discretizer, [], None, 0, None, None)
+        TableEncoder(numeric=discretizer).fit([[1.0], [2.0]], [0, 1])

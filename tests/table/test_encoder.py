@@ -53,9 +53,9 @@ def test_without_missing_cells_at_fit_missing_is_no_value():
     assert encoder.transform(column(None, "a")).ravel().tolist() == [0, 1]
 
 
-@pytest.mark.parametrize("hole_at_fit", [True, False])
-def test_imputation_takes_the_most_frequent_value_and_never_for_unseen(hole_at_fit):
-    cells = ["b", "b", "a", "c"] + ([None] if hole_at_fit else [])
+@pytest.mark.parametrize("missing_at_fit", [True, False])
+def test_imputation_takes_the_most_frequent_value_and_never_for_unseen(missing_at_fit):
+    cells = ["b", "b", "a", "c"] + ([None] if missing_at_fit else [])
     encoder = TableEncoder(missing="impute").fit(column(*cells))
     codes = encoder.transform(column(None, "new", "a"))
     assert codes.ravel().tolist() == [2, 0, 1]
@@ -191,6 +191,12 @@ def test_gaussian_columns_are_numbers_among_codes():
     assert codes.to_array().tolist() == [[2, 1], [1, 2], [0, 2]]
     with pytest.raises(ValueError, match="Attribute 0 is not coded"):
         codes.column(0)
+
+
+def test_two_densities_of_a_matrix_are_two_attributes_for_each_column():
+    X = np.array([[0.5, 1.0], [2.5, np.nan], [1.5, 4.0]])
+    encoder = TableEncoder(numeric=("gaussian", "gaussian")).fit(X)
+    assert_array_equal(encoder.transform(X), np.repeat(X, 2, axis=1))
 
 
 def test_the_number_of_threads_does_not_matter():

@@ -17,7 +17,7 @@ from steelyard import NaiveBayes, TableEncoder
 
 NAN = float("nan")
 
-# Text, floats and booleans with holes, whole numbers, text of a declared set.
+# Text, floats and booleans with missing values, whole numbers, text of a declared set.
 CELLS = {
     "sky": ["rain", "sun", None, "fog", "sun", "rain", "sun", "fog"],
     "heat": [12.5, 30.0, 21.0, None, 28.5, 9.0, 33.25, 8.0],

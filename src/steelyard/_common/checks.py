@@ -1,78 +1,23 @@
-"""Checks of settings, weights and priors, with messages that say what is allowed."""
+"""Checks of row weights, and warnings at the line of the user."""
 
 from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Sequence
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.exceptions import ParameterError, TableError
+from steelyard.exceptions import TableError
 
 __all__ = [
-    "check_choice",
-    "check_n_jobs",
-    "check_number",
     "check_weights",
-    "check_whole",
     "warn_user",
 ]
 
 # Frames of these packages are between the user's line and a warning.
 _OWN = ("steelyard", "sklearn")
-
-
-def check_choice(owner: object, name: str, allowed: Sequence[str]) -> str:
-    """Return a setting of ``owner`` if it is one of the allowed words."""
-    value = getattr(owner, name)
-    if isinstance(value, str) and value in allowed:
-        return value
-    words = ", ".join(repr(word) for word in allowed)
-    raise ParameterError(
-        f"The {name!r} parameter of {type(owner).__name__} must be one of {words}. "
-        f"Got {value!r} instead."
-    )
-
-
-def check_n_jobs(owner: object, n_jobs: Any) -> None:
-    """Refuse a number of threads that means nothing."""
-    if n_jobs is None:
-        return
-    if isinstance(n_jobs, Integral) and not isinstance(n_jobs, bool) and n_jobs != 0:
-        return
-    raise ParameterError(
-        f"The 'n_jobs' parameter of {type(owner).__name__} must be None, a number of "
-        f"threads, or -1 for all cores. Got {n_jobs!r} instead."
-    )
-
-
-def check_whole(owner: object, name: str, least: int) -> int:
-    """Return a setting that must be a whole number of at least ``least``."""
-    value = getattr(owner, name)
-    whole = isinstance(value, Integral) and not isinstance(value, bool)
-    if whole and int(value) >= least:
-        return int(value)
-    raise ParameterError(
-        f"The {name!r} parameter of {type(owner).__name__} must be a whole number of "
-        f"at least {least}. Got {value!r} instead."
-    )
-
-
-def check_number(owner: object, name: str, most: float) -> float:
-    """Return a setting that must be a finite number from 0 to ``most``."""
-    value = getattr(owner, name)
-    is_number = isinstance(value, Real) and not isinstance(value, bool)
-    if is_number and 0.0 <= float(value) <= most and np.isfinite(float(value)):
-        return float(value)
-    end = "inf)" if np.isinf(most) else f"{most:g}]"
-    raise ParameterError(
-        f"The {name!r} parameter of {type(owner).__name__} must be a float in the "
-        f"range [0, {end}. Got {value!r} instead."
-    )
 
 
 def warn_user(message: str, category: type[Warning]) -> None:

@@ -14,20 +14,8 @@ __all__ = ["element", "escape", "fill_template", "read_asset", "script_json"]
 def element(tag: str, content: str = "", /, **attributes: Any) -> str:
     """Write an element around content that is HTML already.
 
-    Parameters
-    ----------
-    tag : str
-        Its name.
-    content : str, default=""
-        What is inside: HTML, or text that went through `escape`.
-    **attributes
-        Escaped here. ``class_`` stands for ``class`` and other underscores for hyphens;
-        True is an attribute without a value; None, False and "" leave it out.
-
-    Returns
-    -------
-    str
-        With its end tag.
+    Attributes are escaped here. ``class_`` stands for ``class`` and other underscores
+    for hyphens; True is an attribute without a value; None, False and "" leave it out.
 
     Examples
     --------

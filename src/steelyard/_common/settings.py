@@ -31,6 +31,7 @@ from steelyard.exceptions import ParameterError
 __all__ = [
     "FLAG",
     "NONE",
+    "N_JOBS",
     "SEED",
     "Check",
     "Declared",
@@ -47,6 +48,7 @@ __all__ = [
     "number",
     "part",
     "refusal",
+    "required",
     "resolve_part",
     "setting",
     "setting_of",
@@ -232,6 +234,11 @@ def setting(
     return Setting(default, allowed, about, kw_only=kw_only)
 
 
+def required(*, allowed: Check | None = None, about: str = "") -> Any:
+    """Declare a setting without a default."""
+    return Setting(inspect.Parameter.empty, allowed, about)
+
+
 def setting_of(part: type[Declared], name: str, *, default: Any = _SAME) -> Any:
     """Declare a setting that is handed on to a part: it is the part's own."""
     entry = part._settings[name]
@@ -264,7 +271,7 @@ def _documented(cls: type[Declared]) -> str | None:
     sections = []
     if cls._settings and "Parameters" not in headings:
         entries = [
-            (f"{name} : {_type_of(entry)}, default={entry.default!r}", entry.about)
+            (f"{name} : {_type_of(entry)}{_default_of(entry)}", entry.about)
             for name, entry in cls._settings.items()
         ]
         sections.append(_section("Parameters", entries))
@@ -282,6 +289,11 @@ def _documented(cls: type[Declared]) -> str | None:
 def _type_of(entry: Setting) -> str:
     text = entry.allowed.text if entry.allowed else "object"
     return text.removeprefix("a ").removeprefix("one of ")
+
+
+def _default_of(entry: Setting) -> str:
+    is_required = entry.default is inspect.Parameter.empty
+    return "" if is_required else f", default={entry.default!r}"
 
 
 def _section(heading: str, entries: list[tuple[str, str]]) -> str:
@@ -372,7 +384,7 @@ def _written_init(cls: type[Declared]) -> Callable[..., None]:
 
 
 @dataclass_transform(
-    kw_only_default=True, field_specifiers=(setting, setting_of, learned)
+    kw_only_default=True, field_specifiers=(setting, required, learned)
 )
 class DeclaredEstimator(Declared):
     """A classifier: settings by keyword only."""
@@ -380,7 +392,7 @@ class DeclaredEstimator(Declared):
     _keyword_only: ClassVar[bool] = True
 
 
-@dataclass_transform(field_specifiers=(setting, setting_of, learned))
+@dataclass_transform(field_specifiers=(setting, required, learned))
 class DeclaredPart(Declared):
     """A part of a classifier: settings by position or keyword."""
 

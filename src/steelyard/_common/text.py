@@ -107,25 +107,9 @@ def text_table(
     rule: bool = True,
     max_width: int | None = 48,
 ) -> str:
-    """Lay out rows in columns two blanks apart.
+    """Lay out rows in columns two blanks apart, numeric ones flush right.
 
-    Parameters
-    ----------
-    headers : sequence of str
-        Names of the columns.
-    rows : iterable of sequence of str
-        Cells.
-    numeric : sequence of bool
-        Which columns are set flush right.
-    rule : bool, default=True
-        Whether a line of dashes follows the headers.
-    max_width : int, default=48
-        Longer cells are shortened; None keeps them whole.
-
-    Returns
-    -------
-    str
-        Lines without blanks at their ends.
+    A rule of dashes follows the headers. Cells wider than `max_width` are shortened.
 
     Examples
     --------
@@ -152,8 +136,17 @@ def text_table(
 
 
 def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Lay out a Markdown table: the first column to the left, the others right."""
-    lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
+    """Lay out a Markdown table: the first column to the left, the others right.
+
+    Examples
+    --------
+    >>> print(markdown_table(["data set", "NB"], [["iris", "0.95"]]))
+    | data set | NB |
+    | --- | ---: |
+    | iris | 0.95 |
+    """
+    rule = ["---", *(["---:"] * (len(header) - 1))]
+    lines = [header, rule, *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 

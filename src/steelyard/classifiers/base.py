@@ -12,7 +12,6 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from steelyard._common.settings import (
-    N_JOBS,
     NONE,
     Check,
     DeclaredEstimator,
@@ -24,6 +23,7 @@ from steelyard._common.settings import (
     mapped,
     number,
     setting,
+    setting_of,
     word,
 )
 from steelyard.fitting.recipe import Recipe
@@ -34,26 +34,13 @@ from steelyard.proba import resolve_smoothing
 from steelyard.proba.counts import Counts
 from steelyard.proba.estimation import Estimation
 from steelyard.table.codes import Codes
-from steelyard.table.discretizers import Discretizer
-from steelyard.table.encoder import CARDINALITIES, MISSING, TableEncoder
+from steelyard.table.encoder import TableEncoder
 from steelyard.table.frames import as_table
 
 if TYPE_CHECKING:
     from steelyard.explain import GlobalExplanation, LocalExplanation
 
-__all__ = ["COLUMN", "BaseNB", "StandardNB"]
-
-# A name or a position; whether there is such a column, the table will tell.
-COLUMN = Check(
-    "names or positions of columns",
-    lambda value: isinstance(value, (str, int, np.integer, np.bool_)),
-)
-
-
-_TREATMENT = Check(
-    "treatment", lambda value: isinstance(value, (str, Discretizer)) and value != ""
-)
-_VIEWS = _TREATMENT | listed(_TREATMENT, at_least=1)
+__all__ = ["BaseNB", "StandardNB"]
 
 
 class BaseNB(ClassifierMixin, DeclaredEstimator):
@@ -67,25 +54,8 @@ class BaseNB(ClassifierMixin, DeclaredEstimator):
     _models: ClassVar[tuple[str, ...]] = ("sum",)
     """Kinds of models that a fit may give."""
 
-    categorical_features: Any = setting(
-        default="auto",
-        allowed=(NONE | word("auto", "all") | listed(COLUMN)).called(
-            "'auto', 'all', or a list of names or positions of columns"
-        ),
-        about='Which columns hold categories. "auto" takes text, category, enum and '
-        "boolean columns.",
-    )
-    numeric: Any = setting(
-        default="mdl",
-        allowed=(_VIEWS | mapped(COLUMN, _VIEWS)).called(
-            "a treatment such as 'mdl' or 'gaussian', a discretizer, several of them, "
-            "or a mapping from column to these"
-        ),
-        about='Treatment of numeric columns: bins by "mdl", "mdl-better", "kononenko", '
-        '"equal-width", "equal-width-merged", "equal-frequency" or a discretizer; '
-        'densities by "gaussian" or "gaussian-weka"; or a mapping from column to one '
-        "of these. Several are several views of each numeric column.",
-    )
+    categorical_features: Any = setting_of(TableEncoder, "categorical_features")
+    numeric: Any = setting_of(TableEncoder, "numeric")
     smoothing: Any = setting(
         default="m-estimate",
         allowed=accepted_by(
@@ -98,9 +68,7 @@ class BaseNB(ClassifierMixin, DeclaredEstimator):
         ),
         about="How counts become probabilities; a float f adds f to every count.",
     )
-    n_jobs: int | None = setting(
-        default=None, allowed=N_JOBS, about="Threads. Results do not depend on it."
-    )
+    n_jobs: int | None = setting_of(TableEncoder, "n_jobs")
 
     classes_: NDArray[Any] = learned("ndarray of shape (K,)", "Classes, sorted.")
     class_log_prior_: NDArray[np.float64] = learned(
@@ -347,18 +315,8 @@ class BaseNB(ClassifierMixin, DeclaredEstimator):
 class StandardNB(BaseNB):
     """A classifier with the settings of tables, probabilities and class weights."""
 
-    missing: str = setting(
-        default="skip",
-        allowed=word(*MISSING),
-        about="Leave missing cells out, replace them by the mean or most frequent "
-        "value, or treat them as a value of their own.",
-    )
-    cardinality: str = setting(
-        default="observed",
-        allowed=word(*CARDINALITIES),
-        about="Whether values declared by category and enum types count as values when "
-        "no row holds them.",
-    )
+    missing: str = setting_of(TableEncoder, "missing")
+    cardinality: str = setting_of(TableEncoder, "cardinality")
     prior: Any = setting(
         default="smoothed",
         allowed=like(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Mapping
 from itertools import count as counter
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,6 @@ from steelyard._common.settings import (
     setting,
     whole,
 )
-from steelyard.classifiers.base import COLUMN
 from steelyard.classifiers.selective import (
     EQUAL,
     SelectedNB,
@@ -31,8 +29,10 @@ from steelyard.classifiers.selective import (
     warn_interrupted,
 )
 from steelyard.exceptions import ParameterError
+from steelyard.fitting.bounds import by_position
 from steelyard.fitting.leave_one_out import HeldOut, cross_validated
 from steelyard.model.training import TrainingSet
+from steelyard.table.encoder import COLUMN
 from steelyard.table.schema import TableSchema, feature_labels
 
 __all__ = ["CostSensitiveNB", "attribute_costs"]
@@ -162,31 +162,14 @@ class CostSensitiveNB(SelectedNB):
 def attribute_costs(setting: Any, schema: TableSchema) -> NDArray[np.float64]:
     """Return the cost of every attribute, shape (d,).
 
-    Parameters
-    ----------
-    setting : None, mapping or array-like of shape (d,)
-        All one, a mapping from name or position to cost, or a cost for each attribute.
-    schema : TableSchema
-        The attributes.
-
-    Returns
-    -------
-    ndarray of shape (d,)
-        Costs of at least 0.
+    The setting is None for all one, a mapping from name or position to cost, or a cost
+    for each attribute.
     """
     d, names = len(schema), schema.labels()
     costs = np.ones(d)
     if isinstance(setting, Mapping):
-        for key, cost in setting.items():
-            if isinstance(key, str) and key in names:
-                costs[names.index(key)] = float(cost)
-            elif isinstance(key, Integral) and -d <= int(key) < d:
-                costs[int(key)] = float(cost)
-            else:
-                raise ParameterError(
-                    f"`costs` names {key!r}, which is no column. Columns: "
-                    f"{', '.join(names)}; or give positions from 0 to {d - 1}."
-                )
+        for j, cost in by_position(setting, schema, "costs"):
+            costs[j] = float(cost)
     elif setting is not None:
         costs = np.asarray(setting, dtype=np.float64)
     if costs.shape != (d,):

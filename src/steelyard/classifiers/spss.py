@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from steelyard._common.checks import warn_user
 from steelyard._common.settings import (
     FLAG,
     NONE,
@@ -21,32 +19,28 @@ from steelyard._common.settings import (
     whole,
     word,
 )
-from steelyard.classifiers.base import COLUMN, BaseNB
+from steelyard.classifiers.base import BaseNB
 from steelyard.classifiers.selection import FeatureSelector, SelectionPath
-from steelyard.exceptions import ParameterError, TableError
+from steelyard.exceptions import ParameterError
 from steelyard.fitting.forward_search import Likelihood, Search, Step, simulate
+from steelyard.fitting.predictors import (
+    TestRows,
+    encode_test_rows,
+    error_rate,
+    usable_predictors,
+    with_known_cells,
+)
 from steelyard.fitting.recipe import Recipe
 from steelyard.fitting.weights import Fit
 from steelyard.model.table_model import NBModel
 from steelyard.model.training import Encoding, TrainingSet
-from steelyard.proba.counts import Counts
 from steelyard.table.codes import Codes
-from steelyard.table.frames import as_table
-from steelyard.table.labels import as_label_column, encode_labels, labelled_rows
-from steelyard.table.schema import TableSchema, feature_labels
-from steelyard.table.treatments import column_positions
+from steelyard.table.encoder import COLUMN
+from steelyard.table.schema import feature_labels
 
 __all__ = ["SPSSNaiveBayes"]
 
 _COLUMNS = (NONE | listed(COLUMN)).called("None or a list of names or positions")
-
-
-@dataclass(frozen=True)
-class _TestRows:
-    """Encoded test rows with their classes."""
-
-    codes: Codes
-    labels: NDArray[np.uint32]
 
 
 class SPSSNaiveBayes(FeatureSelector, BaseNB):
@@ -250,12 +244,14 @@ class SPSSNaiveBayes(FeatureSelector, BaseNB):
                 "y_test=...), or set criterion='bic'."
             )
         rng = check_random_state(self.random_state)
-        forced, candidates = self._predictors(training.given_counts)
-        training = _with_known_cells(training, candidates)
+        forced, candidates = usable_predictors(
+            training.given_counts, self.forced, self.excluded
+        )
+        training = with_known_cells(training, candidates)
         model = training.estimate(training.given_counts)
         test = None
         if X_test is not None:
-            test = self._test_rows(X_test, y_test, training, candidates)
+            test = encode_test_rows(X_test, y_test, training, candidates, self)
         search = self._search(training, model, test, rng)
         if self.selection == "none":
             forced = candidates
@@ -280,7 +276,7 @@ class SPSSNaiveBayes(FeatureSelector, BaseNB):
             "search_end_": search.ended,
         }
         if not self.select_only:
-            named["error_"] = _error_rate(model, training, test)
+            named["error_"] = error_rate(model, training, test)
         return Fit(model, model.log_prior, named, training=training)
 
     def _n_steps(self, n_forced: int, n_candidates: int) -> int:
@@ -306,84 +302,11 @@ class SPSSNaiveBayes(FeatureSelector, BaseNB):
             return -step.test
         return -step.log_likelihood + 0.5 * step.size * np.log(n) / n
 
-    # --------------------------------------------------------------------------- rows
-
-    def _predictors(self, counts: Counts) -> tuple[list[int], list[int]]:
-        """Return the forced predictors, and all that can be used."""
-        schema = counts.schema
-        if schema.gaussian.size:
-            raise ParameterError(
-                "SPSSNaiveBayes needs categories: cut numbers into bins with "
-                "numeric='equal-width-merged' or a discretizer, instead of densities."
-            )
-        forced = self._columns("forced", schema)
-        excluded = self._columns("excluded", schema)
-        both = [j for j in forced if j in excluded]
-        if both:
-            raise ParameterError(
-                "`forced` and `excluded` both name "
-                f"{feature_labels(schema, both)}. A column can be one of them."
-            )
-        parts = np.split(counts.by_code.sum(axis=1), schema.offsets[1:-1])
-        observed = [np.count_nonzero(part[1:]) for part in parts]
-        usable = [j for j in range(len(schema)) if observed[j] > 1]
-        useless = [j for j in forced if j not in usable]
-        if useless:
-            warn_user(
-                f"Forced predictors {feature_labels(schema, useless)} have fewer than "
-                "two observed categories and are left out.",
-                UserWarning,
-            )
-        candidates = [j for j in usable if j not in excluded]
-        if not candidates:
-            warn_user(
-                "No column can be used as a predictor: all are excluded or have fewer "
-                "than two observed categories. The model predicts the largest class.",
-                UserWarning,
-            )
-        return [j for j in forced if j in usable], candidates
-
-    def _columns(self, name: str, schema: TableSchema) -> list[int]:
-        """Positions of the columns that a setting names, each once."""
-        columns = getattr(self, name)
-        if columns is None:
-            return []
-        positions = column_positions(columns, len(schema), schema.names, name)
-        return list(dict.fromkeys(positions))
-
-    def _test_rows(
-        self, X: Any, y: Any, training: TrainingSet, candidates: list[int]
-    ) -> _TestRows:
-        table, y = as_table(X, self), as_label_column(y)
-        if len(y) != table.n_rows:
-            raise TableError(
-                f"X_test has {table.n_rows} rows, but y_test has {len(y)} labels."
-            )
-        table, y, _ = labelled_rows(table, y, None)
-        codes = training.encoder.encode(table)
-        classes, labels = encode_labels(y)
-        known = training.classes.tolist()
-        unknown = [value for value in classes.tolist() if value not in known]
-        if unknown:
-            raise TableError(
-                f"y_test holds {unknown}, which are not among the classes {known} of "
-                "the training rows. Leave those test rows out."
-            )
-        position = np.array([known.index(value) for value in classes.tolist()])
-        has_cells = _rows_with_cells(codes, candidates)
-        if not has_cells.any():
-            raise TableError(
-                "No row of X_test has a known cell among the predictors. Leave X_test "
-                "and y_test out, or check that categories are written alike."
-            )
-        kept = labels[has_cells]
-        return _TestRows(codes.take(has_cells), position[kept].astype(np.uint32))
-
     def _search(
         self,
         training: TrainingSet,
         model: NBModel,
-        test: _TestRows | None,
+        test: TestRows | None,
         rng: np.random.RandomState,
     ) -> Search:
         megabytes = 8.0 * training.n_rows * model.n_classes / 2**20
@@ -413,39 +336,6 @@ class SPSSNaiveBayes(FeatureSelector, BaseNB):
                 "transform(X) for the selected columns, or fit with select_only=False."
             )
         return codes
-
-
-def _rows_with_cells(codes: Codes, attributes: list[int]) -> NDArray[np.bool_]:
-    """Say which rows have a known cell among some attributes."""
-    has_cells = np.zeros(codes.n_rows, dtype=bool)
-    for j in attributes:
-        has_cells |= codes.column(j) != 0
-        if has_cells.all():
-            break
-    return has_cells
-
-
-def _with_known_cells(training: TrainingSet, candidates: list[int]) -> TrainingSet:
-    """Leave out the rows without a known predictor, and classes that lose all rows."""
-    has_cells = _rows_with_cells(training.codes, candidates)
-    if has_cells.all() or not candidates:
-        return training
-    taken = training.take(has_cells).without_empty_classes()
-    if taken.n_classes < 2:
-        raise TableError(
-            "Fewer than two classes are left when rows without any known predictor are "
-            "left out."
-        )
-    return taken
-
-
-def _error_rate(model: NBModel, training: TrainingSet, test: _TestRows | None) -> float:
-    """Share of the test rows, or else training rows, that are classified wrongly."""
-    if test is None:
-        is_wrong = model.winners(training.codes, training.n_jobs) != training.labels
-        return float(np.average(is_wrong, weights=training.sample_weight))
-    is_wrong = model.winners(test.codes, training.n_jobs) != test.labels
-    return float(np.average(is_wrong))
 
 
 def _record(

@@ -22,7 +22,7 @@ from steelyard._common.settings import (
     whole,
     word,
 )
-from steelyard.classifiers.base import COLUMN, StandardNB
+from steelyard.classifiers.base import StandardNB
 from steelyard.classifiers.hard_rows import HardRows
 from steelyard.fitting.penalty import PenaltySetting
 from steelyard.fitting.recipe import Recipe
@@ -32,6 +32,7 @@ from steelyard.losses import LOSSES, Loss, resolve_loss
 from steelyard.model.training import TrainingSet
 from steelyard.proba.estimation import Estimation
 from steelyard.solvers import SOLVERS, Solver
+from steelyard.table.encoder import COLUMN
 from steelyard.weighting import WEIGHTINGS, Weighting, resolve_weighting
 
 __all__ = ["BOUNDS", "SolvedNB", "WeightedNB"]

@@ -11,16 +11,17 @@ from typing import Any
 from steelyard.cli.options import (
     Commands,
     add_command,
+    add_folds,
     add_force,
     add_input,
     add_json,
+    add_names,
     add_target,
-    names_of,
+    reading_of,
 )
 from steelyard.cli.output import check_output, note, print_json, screen, writing
-from steelyard.cli.training import default_method, split_target
+from steelyard.cli.training import DEFAULT_METHOD
 from steelyard.exceptions import ParameterError
-from steelyard.experiments.data.files import Source, read_table
 
 __all__ = ["add_parser"]
 
@@ -29,6 +30,7 @@ steelyard compare iris wine breast_cancer --methods NB,RNB,LogisticRegression
 steelyard compare data.csv --target class --methods NB,SNB --html report.html
 steelyard compare group:rnb33 --data datasets --methods all --journal run.jsonl
 """
+_REPORTS = ("html", "markdown", "latex", "csv")
 
 
 def add_parser(commands: Commands) -> None:
@@ -47,57 +49,43 @@ def add_parser(commands: Commands) -> None:
         help="files, or names of data sets: those of --data, scikit-learn's, "
         "openml:NAME, group:NAME",
     )
-    parser.add_argument(
+    add_names(
+        parser,
         "--methods",
-        metavar="NAME,...",
-        action="append",
-        default=[],
-        help="acronyms, scikit-learn's SVM, LogisticRegression, RandomForest, "
+        "acronyms, scikit-learn's SVM, LogisticRegression, RandomForest, "
         "HistGradientBoosting, or all (default: NB and the library's default)",
     )
     add_target(parser)
-    parser.add_argument(
-        "--protocol",
-        metavar="NAME,...",
-        action="append",
-        default=[],
-        help="honest (default), published-rnb, published-cwnb, published-exponential",
-    )
-    parser.add_argument("--folds", type=int, default=10, help="folds (default: 10)")
-    parser.add_argument("--repeats", type=int, default=1, help="repeats (default: 1)")
-    parser.add_argument("--seed", type=int, default=1, help="seed (default: 1)")
-    parser.add_argument(
-        "--metric", default="accuracy", help="measure to rank by (default: accuracy)"
-    )
-    parser.add_argument(
-        "--control",
-        metavar="NAME",
-        help="method that each of the others is tested against (default: the one of "
-        "best rank)",
-    )
-    parser.add_argument(
-        "--jobs", type=int, default=2, metavar="N", help="processes (default: 2)"
-    )
-    parser.add_argument(
-        "--data",
-        metavar="DIR",
-        help="folder of data sets (default: environment STEELYARD_DATA)",
-    )
-    parser.add_argument(
-        "--journal",
-        metavar="FILE",
-        help="keep results in a file, from which the same command goes on",
-    )
-    parser.add_argument(
-        "--retry-errors", action="store_true", help="run failed fits again"
-    )
-    for name in ("html", "markdown", "latex", "csv"):
-        parser.add_argument(
-            f"--{name}", metavar="FILE", help=f"write the report as {name} to a file"
-        )
+    _add_design(parser)
+    _add_files(parser)
     add_force(parser)
     add_json(parser)
     add_input(parser)
+
+
+def _add_design(parser: argparse.ArgumentParser) -> None:
+    """Say how methods are measured and compared."""
+    about = "honest (default), published-rnb, published-cwnb, published-exponential"
+    add_names(parser, "--protocol", about)
+    add_folds(parser)
+    add = parser.add_argument
+    add("--repeats", type=int, default=1, help="repeats (default: 1)")
+    add("--metric", default="accuracy", help="measure to rank by (default: accuracy)")
+    about = "method that each of the others is tested against (default: the one of best"
+    add("--control", metavar="NAME", help=f"{about} rank)")
+    add("--jobs", type=int, default=2, metavar="N", help="processes (default: 2)")
+
+
+def _add_files(parser: argparse.ArgumentParser) -> None:
+    """Say where data sets are, and what is written."""
+    add = parser.add_argument
+    about = "folder of data sets (default: environment STEELYARD_DATA)"
+    add("--data", metavar="DIR", help=about)
+    about = "keep results in a file, from which the same command goes on"
+    add("--journal", metavar="FILE", help=about)
+    add("--retry-errors", action="store_true", help="run failed fits again")
+    for name in _REPORTS:
+        add(f"--{name}", metavar="FILE", help=f"write the report as {name} to a file")
 
 
 def _run(arguments: argparse.Namespace) -> None:
@@ -105,13 +93,11 @@ def _run(arguments: argparse.Namespace) -> None:
     from steelyard.experiments.report.measures import check_metric
     from steelyard.experiments.runner import compare
 
-    for name in ("html", "markdown", "latex", "csv"):
+    for name in _REPORTS:
         check_output(getattr(arguments, name), arguments.force)
     check_output(arguments.journal, force=True)
     check_metric(arguments.metric)
-    methods = names_of(arguments.methods)
-    if not methods:
-        methods = list(dict.fromkeys(["NB", default_method()]))
+    methods = arguments.methods or ["NB", DEFAULT_METHOD]
     if arguments.control is not None:
         (arguments.control,) = resolve_methods(arguments.control)
         compared = list(resolve_methods(methods))
@@ -123,7 +109,7 @@ def _run(arguments: argparse.Namespace) -> None:
     results = compare(
         methods,
         [_data_set(name, arguments) for name in arguments.datasets],
-        protocol=names_of(arguments.protocol) or "honest",
+        protocol=arguments.protocol or "honest",
         folds=arguments.folds,
         repeats=arguments.repeats,
         seed=arguments.seed,
@@ -141,16 +127,13 @@ def _run(arguments: argparse.Namespace) -> None:
 
 def _data_set(name: str, arguments: argparse.Namespace) -> Any:
     """Read a file as all commands do; leave other names to the comparison."""
-    from steelyard.experiments.data.sets import DataSet
+    from steelyard.experiments.data import read_dataset
 
     if not Path(name).is_file():
         return name
-    source = Source.of(name, arguments)
-    target, labels, frame = split_target(read_table(source), arguments.target, source)
-    title = Path(name).name.removesuffix(".gz")
-    return DataSet(
-        Path(title).stem, frame.drop(columns=target), labels, target, description=name
-    )
+    data = read_dataset(name, target=arguments.target, **reading_of(arguments))
+    note(*data.notes)
+    return data
 
 
 def _write_reports(results: Any, arguments: argparse.Namespace) -> None:

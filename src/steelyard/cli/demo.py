@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import asdict
 from itertools import groupby
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from steelyard.cli.options import Commands, add_command, add_json
 from steelyard.cli.output import evidence_table, print_json, screen, working
@@ -60,14 +59,7 @@ def _run(arguments: argparse.Namespace) -> None:
         f"and for [red]{evidence.against}[/red] (-) in log-odds; "
         "the lines add up to the prediction.\n"
     )
-    items = [
-        SimpleNamespace(attribute=name, value=value, amount=amount)
-        for name, value, amount in evidence.items
-    ]
-    drawn: Any = SimpleNamespace(
-        prior=evidence.prior, items=items, total=evidence.total
-    )
-    console.print(evidence_table(drawn))
+    console.print(evidence_table(evidence.prior, evidence.items, evidence.total))
 
 
 def _score_table(scores: list[Score]) -> Table:

@@ -7,14 +7,14 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from steelyard.cli.models import expected_columns, load_model
+from steelyard.cli.models import load_model, rows_for
 from steelyard.cli.options import (
     Commands,
     add_command,
     add_force,
     add_input,
     add_json,
-    names_of,
+    add_names,
 )
 from steelyard.cli.output import (
     check_output,
@@ -26,11 +26,8 @@ from steelyard.cli.output import (
     writing,
 )
 from steelyard.exceptions import ParameterError
-from steelyard.experiments.data.files import Source, read_chunks
 
 if TYPE_CHECKING:
-    import pandas
-
     from steelyard.explain import GlobalExplanation, LocalExplanation
 
 __all__ = ["add_parser"]
@@ -44,7 +41,7 @@ steelyard explain model.json new.csv --picture first-row.png
 """
 
 _PICTURES = (".png", ".svg", ".pdf")
-_MOST_CLASSES = 8
+_MAX_SHOWN_CLASSES = 8
 
 
 def add_parser(commands: Commands) -> None:
@@ -60,33 +57,20 @@ def add_parser(commands: Commands) -> None:
     parser.add_argument(
         "data", nargs="?", help="a file of rows to explain; the whole model without it"
     )
-    parser.add_argument(
+    add_names(
+        parser,
         "--attribute",
-        metavar="NAME,...",
-        action="append",
-        default=[],
-        help="show the value tables of these (default: of the three most important)",
+        "show the value tables of these (default: of the three most important)",
     )
-    parser.add_argument(
-        "--rows",
-        type=int,
-        default=5,
-        metavar="N",
-        help="explain so many rows of the file (default: 5)",
-    )
-    parser.add_argument(
-        "--counterfactual",
-        action="store_true",
-        help="say what would have to change for another class to win",
-    )
-    parser.add_argument(
-        "--html", metavar="FILE", help="write a page in which values can be set"
-    )
-    parser.add_argument(
-        "--picture",
-        metavar="FILE",
-        help="draw a nomogram, or the first row's evidence (png, svg, pdf)",
-    )
+    add = parser.add_argument
+    about = "explain so many rows of the file (default: 5)"
+    add("--rows", type=int, default=5, metavar="N", help=about)
+    about = "say what would have to change for another class to win"
+    add("--counterfactual", action="store_true", help=about)
+    about = "write a page in which values can be set"
+    add("--html", metavar="FILE", help=about)
+    about = "draw a nomogram, or the first row's evidence (png, svg, pdf)"
+    add("--picture", metavar="FILE", help=about)
     add_force(parser)
     add_json(parser)
     add_input(parser)
@@ -97,24 +81,37 @@ def _run(arguments: argparse.Namespace) -> None:
         check_output(path, arguments.force)
     _check_options(arguments)
     clf = load_model(arguments.model)
-    rows = None
-    if arguments.data is not None:
-        rows = clf.explain_local(_first_rows(clf, arguments))
-    whole = None if rows is not None else clf.explain_global()
-    tables = [] if whole is None else _tables(whole, names_of(arguments.attribute))
-    _write_files(clf, whole, rows, arguments)
+    if arguments.data is None:
+        _explain_model(clf, arguments)
+    else:
+        _explain_rows(clf, arguments)
+
+
+def _explain_model(clf: Any, arguments: argparse.Namespace) -> None:
+    whole = clf.explain_global()
+    tables = _tables(whole, arguments.attribute)
+    _write_files(clf, whole, arguments)
     if arguments.json:
-        found: Any = whole if rows is None else rows
-        document = found.to_dict()
-        if rows is not None and arguments.counterfactual:
-            document["counterfactuals"] = [
-                rows.counterfactual(i).to_dict() for i in range(len(rows))
-            ]
-        print_json(document)
-    elif rows is not None:
-        _show_rows(rows, arguments.counterfactual)
-    elif whole is not None:
+        print_json(whole.to_dict())
+    else:
         _show_model(whole, tables)
+
+
+def _explain_rows(clf: Any, arguments: argparse.Namespace) -> None:
+    chunks = rows_for(clf, arguments.data, arguments, rows=max(arguments.rows, 1000))
+    table, _ = next(chunks)
+    chunks.close()  # type: ignore[attr-defined]
+    rows = clf.explain_local(table.head(arguments.rows))
+    _write_files(clf, rows, arguments)
+    if not arguments.json:
+        _show_rows(rows, arguments.counterfactual)
+        return
+    document = rows.to_dict()
+    if arguments.counterfactual:
+        document["counterfactuals"] = [
+            rows.counterfactual(i).to_dict() for i in range(len(rows))
+        ]
+    print_json(document)
 
 
 def _check_options(arguments: argparse.Namespace) -> None:
@@ -133,24 +130,7 @@ def _check_options(arguments: argparse.Namespace) -> None:
         )
 
 
-def _first_rows(clf: Any, arguments: argparse.Namespace) -> pandas.DataFrame:
-    source = Source.of(arguments.data, arguments)
-    expected = expected_columns(clf)
-    chunks = read_chunks(source, expected, rows=max(arguments.rows, 1000))
-    frame, extra = next(chunks)
-    chunks.close()  # type: ignore[attr-defined]
-    if extra:
-        shown = ", ".join(extra[:8]) + (", …" if len(extra) > 8 else "")
-        note(f"columns that the model does not use are ignored: {shown}")
-    return frame[list(expected)].head(arguments.rows)
-
-
-def _write_files(
-    clf: Any,
-    whole: GlobalExplanation | None,
-    rows: LocalExplanation | None,
-    arguments: argparse.Namespace,
-) -> None:
+def _write_files(clf: Any, explanation: Any, arguments: argparse.Namespace) -> None:
     """Write page and picture, both or none."""
     with ExitStack() as files:
         if arguments.html is not None:
@@ -158,103 +138,92 @@ def _write_files(
             clf.to_html(path, Path(arguments.model).stem)
         if arguments.picture is not None:
             path = files.enter_context(writing(arguments.picture, arguments.force))
-            _draw(whole if rows is None else rows, path)
-    for written in (arguments.html, arguments.picture):
-        if written is not None:
-            note(f"written: {written}")
+            _draw(explanation, path, Path(arguments.picture).suffix[1:].lower())
+    written = filter(None, (arguments.html, arguments.picture))
+    note(*(f"written: {path}" for path in written))
 
 
-def _draw(found: Any, path: Path) -> None:
+def _draw(explanation: Any, path: Path, form: str) -> None:
     import matplotlib
 
     # Files are drawn without a window.
     matplotlib.use("Agg")
-    if found.kind != "sum" and found.parts:
-        part = max(found.parts, key=lambda part: part.share)
-        note(f"{found.note} The picture shows the {part.name}.")
-        found = part.explanation
-    found.plot().figure_.savefig(path, dpi=150)
+    if explanation.kind != "sum" and explanation.parts:
+        part = max(explanation.parts, key=lambda part: part.share)
+        note(f"{explanation.note} The picture shows the {part.name}.")
+        explanation = part.explanation
+    explanation.plot().figure_.savefig(path, format=form, dpi=150)
 
 
-def _tables(found: GlobalExplanation, names: list[str]) -> list[Any]:
+def _tables(whole: GlobalExplanation, names: list[str]) -> list[Any]:
     """Return the value tables of some attributes, in each part that is a sum."""
-    for name in names:
-        if name not in found.attributes:
-            from steelyard.experiments.data.files import find_column
+    from steelyard.experiments.data.source import find_column
 
-            find_column(name, found.attributes, "The model")
-    places = [found.attributes.index(name) for name in names] or found.order[:3]
-    sums = [("", found)] if found.tables else []
+    for name in names:
+        find_column(name, whole.attributes, "The model")
+    places = [whole.attributes.index(name) for name in names] or whole.order[:3]
+    sums = [("", whole)] if whole.tables else []
     sums += [
-        (part.name, part.explanation) for part in found.parts if part.explanation.tables
+        (part.name, part.explanation) for part in whole.parts if part.explanation.tables
     ]
     return [(name, part.tables[j]) for name, part in sums[:3] for j in places]
 
 
-def _show_model(found: GlobalExplanation, tables: list[Any]) -> None:
+def _show_model(whole: GlobalExplanation, tables: list[Any]) -> None:
     import numpy as np
     from rich.text import Text
 
     console = screen()
-    console.print(Text(repr(found)), soft_wrap=True)
-    weights = found.weights.get("class_attribute_weights_")
-    shape = (len(found.classes), len(found.view_names))
-    if weights is not None and np.shape(weights) == shape and shape[0] <= _MOST_CLASSES:
+    console.print(Text(repr(whole)), soft_wrap=True)
+    weights: Any = whole.weights.get("class_attribute_weights_")
+    n_classes = len(whole.classes)
+    has_table = np.shape(weights) == (n_classes, len(whole.view_names))
+    if has_table and n_classes <= _MAX_SHOWN_CLASSES:
         rows = [
-            [found.view_names[k], *(f"{w:.3f}" for w in weights[:, k])]
-            for k in found.view_order
+            [whole.view_names[k], *(f"{w:.3f}" for w in weights[:, k])]
+            for k in whole.view_order
         ]
-        header = ["attribute", *map(str, found.classes)]
+        header = ["attribute", *map(str, whole.classes)]
         console.print()
         print_table(console, "Weights by class", header, rows)
-    if "alpha_" in found.weights:
-        console.print(f"alpha: {float(found.weights['alpha_']):.3f}")
+    if "alpha_" in whole.weights:
+        console.print(f"alpha: {float(whole.weights['alpha_']):.3f}")
     for name, table in tables:
         heading = f"\n{name}: " if name else "\n"
         console.print(Text(f"{heading}{table!r}"), soft_wrap=True)
 
 
-def _show_rows(found: LocalExplanation, counterfactual: bool) -> None:
+def _show_rows(rows: LocalExplanation, counterfactual: bool) -> None:
     from rich.text import Text
 
     console = screen()
-    if found.kind != "sum":
-        console.print(Text(found.note), soft_wrap=True)
-    for i in range(len(found)):
-        best = found.probabilities[i].max()
-        console.print(
-            Text.assemble(
-                f"\nrow {i + 1}: ",
-                (str(found.predicted[i]), "bold"),
-                f" (probability {best:.4g})",
-            )
-        )
-        _show_evidence(console, found, i)
+    if rows.kind != "sum":
+        console.print(Text(rows.note), soft_wrap=True)
+    for i in range(len(rows)):
+        label = (str(rows.predicted[i]), "bold")
+        best = f" (probability {rows.probabilities[i].max():.4g})"
+        console.print(Text.assemble(f"\nrow {i + 1}: ", label, best))
+        _show_evidence(console, rows, i)
         if counterfactual:
-            console.print(Text(f"\n{found.counterfactual(i)!r}"), soft_wrap=True)
+            console.print(Text(f"\n{rows.counterfactual(i)!r}"), soft_wrap=True)
 
 
-def _show_evidence(console: Any, found: LocalExplanation, i: int) -> None:
+def _show_evidence(console: Any, rows: LocalExplanation, i: int) -> None:
     from rich.text import Text
 
-    if found.contributions is not None:
-        evidence = found.evidence(i)
-        console.print(
-            Text.assemble(
-                "evidence for ",
-                (evidence.target, "green"),
-                " (+) and for ",
-                (evidence.against, "red"),
-                " (-), in log-odds",
-            )
-        )
-        console.print(evidence_table(evidence, most=15))
-    if found.neighbours:
-        console.print(Text(repr(found.neighbours[i])), soft_wrap=True)
-    for part in found.parts[:3]:
+    if rows.contributions is not None:
+        evidence = rows.evidence(i)
+        target, against = (evidence.target, "green"), (evidence.against, "red")
+        parts = ("evidence for ", target, " (+) and for ", against, " (-), in log-odds")
+        console.print(Text.assemble(*parts))
+        items = [(item.attribute, item.value, item.amount) for item in evidence.items]
+        console.print(evidence_table(evidence.prior, items, evidence.total, most=15))
+    if rows.neighbours:
+        console.print(Text(repr(rows.neighbours[i])), soft_wrap=True)
+    for part in rows.parts[:3]:
         console.print(
             Text(f"\n{part.name} (share {part.share:.3f})", "bold"), soft_wrap=True
         )
         _show_evidence(console, part.explanation, i)
-    if len(found.parts) > 3:
-        console.print(f"… and {len(found.parts) - 3} more parts; --json has all")
+    if len(rows.parts) > 3:
+        console.print(f"… and {len(rows.parts) - 3} more parts; --json has all")

@@ -42,24 +42,24 @@ def _run(arguments: argparse.Namespace) -> None:
     method, clf = make_classifier(arguments)
     if not hasattr(clf, "save"):
         raise ValueError(
-            f"{method} is a yardstick and cannot be saved; try it with evaluate or "
+            f"{method} is a baseline and cannot be saved; try it with evaluate or "
             "compare."
         )
     with working("Reading …"):
-        data = read_training(arguments.data, arguments)
+        data, weights = read_training(arguments.data, arguments)
     start = perf_counter()
     with working(f"Fitting {method} …"):
-        clf.fit(data.table, data.labels, sample_weight=data.weights)
+        clf.fit(data.table, data.target, sample_weight=weights)
     seconds = perf_counter() - start
     with working("Predicting the training rows …"):
-        accuracy = _training_accuracy(clf, data.table, data.labels)
+        accuracy = _training_accuracy(clf, data.table, data.target)
     with writing(arguments.output, arguments.force) as path:
         clf.save(path)
     n_rows, n_columns = data.table.shape
     summary = {
         "model": arguments.output,
         "method": method,
-        "target": data.target,
+        "target": data.target_name,
         "rows": n_rows,
         "columns": n_columns,
         "classes": clf.classes_,
@@ -68,21 +68,26 @@ def _run(arguments: argparse.Namespace) -> None:
     }
     if arguments.json:
         print_json(summary)
-        return
+    else:
+        _show(summary)
+
+
+def _show(summary: dict[str, Any]) -> None:
     from rich.markup import escape
 
-    classes = [str(label) for label in clf.classes_]
-    shown = ", ".join(classes[:6]) + (", …" if len(classes) > 6 else "")
-    right = "" if accuracy is None else f"{100 * accuracy:.1f} % of them right"
-    console = screen()
-    console.print(
-        f"[bold]{escape(method)}[/bold] learned [bold]{escape(data.target)}[/bold] "
-        f"({len(classes)} classes: {escape(shown)})\n"
-        f"from {n_rows} rows and {n_columns} columns in {seconds:.2f} s"
-        f"{'; ' if right else ''}{right}",
+    from steelyard.experiments.data.source import listed
+
+    classes, accuracy = summary["classes"], summary["training_accuracy"]
+    right = "" if accuracy is None else f"; {100 * accuracy:.1f} % of them right"
+    screen().print(
+        f"[bold]{escape(summary['method'])}[/bold] learned "
+        f"[bold]{escape(summary['target'])}[/bold] "
+        f"({len(classes)} classes: {escape(listed(classes, 6))})\n"
+        f"from {summary['rows']} rows and {summary['columns']} columns in "
+        f"{summary['fit_seconds']:.2f} s{right}\n"
+        f"saved to [green]{escape(summary['model'])}[/green]",
         soft_wrap=True,
     )
-    console.print(f"saved to [green]{escape(arguments.output)}[/green]", soft_wrap=True)
 
 
 def _training_accuracy(clf: Any, table: Any, labels: Any) -> float | None:

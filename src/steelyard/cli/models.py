@@ -1,13 +1,20 @@
-"""Model files, and what their models expect of a table."""
+"""Model files, and rows as their models expect them."""
 
 from __future__ import annotations
 
+import argparse
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from steelyard.cli.options import reading_of
+from steelyard.cli.output import note
 from steelyard.exceptions import ModelFileError
 
-__all__ = ["expected_columns", "load_model"]
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["load_model", "rows_for"]
 
 
 def load_model(path: str) -> Any:
@@ -25,8 +32,26 @@ def load_model(path: str) -> Any:
     return clf
 
 
-def expected_columns(clf: Any) -> dict[str, str]:
-    """Return for each column what its cells must hold: numbers, text or booleans."""
+def rows_for(
+    clf: Any,
+    path: str,
+    arguments: argparse.Namespace,
+    also: Sequence[str] = (),
+    rows: int = 50_000,
+) -> Iterator[tuple[pandas.DataFrame, pandas.DataFrame]]:
+    """Yield what a model predicts from, and further columns, some rows at a time."""
+    from steelyard.experiments.data import files
+    from steelyard.experiments.data.source import Source, listed
+
     schema = clf.encoder_.schema_
-    found = {feature.name: feature.cells for feature in schema.features}
-    return {name: found[name] for name in schema.names}
+    cells = {feature.name: feature.cells for feature in schema.features}
+    expected = {name: cells[name] for name in schema.names}
+    source = Source.of(path, **reading_of(arguments))
+    chunks = files.read_chunks(source, expected, also, rows)
+    for k, (frame, extra) in enumerate(chunks):
+        if k == 0:
+            note(*source.notes)
+            if extra:
+                shown = listed(extra)
+                note(f"columns that the model does not use are ignored: {shown}")
+        yield frame[list(expected)], frame[list(also)]

@@ -10,11 +10,13 @@ __all__ = [
     "Commands",
     "Parser",
     "add_command",
+    "add_folds",
     "add_input",
     "add_json",
+    "add_names",
     "add_output",
     "add_training",
-    "names_of",
+    "reading_of",
 ]
 
 Commands = Any
@@ -52,33 +54,25 @@ def add_command(
         description=f"{about[0].upper()}{about[1:]}.",
         epilog=f"examples:\n{lines}",
     )
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, parser=parser)
     return parser
 
 
 def add_input(parser: argparse.ArgumentParser) -> None:
     """Say how files are read."""
     group = parser.add_argument_group("reading files")
-    group.add_argument(
-        "--format",
-        choices=FORMATS,
-        help="kind of the file (default: by its extension; csv for standard input)",
-    )
-    group.add_argument(
-        "--separator",
-        metavar="CHAR",
-        help="what separates the cells of a CSV file (default: a comma)",
-    )
-    group.add_argument(
-        "--encoding", default="utf-8", help="encoding of text files (default: utf-8)"
-    )
-    group.add_argument(
+    about = "kind of the file (default: by its extension; csv for standard input)"
+    group.add_argument("--format", choices=FORMATS, help=about)
+    about = "what separates the cells of a CSV file (default: a comma)"
+    group.add_argument("--separator", metavar="CHAR", help=about)
+    about = "encoding of text files (default: utf-8)"
+    group.add_argument("--encoding", default="utf-8", help=about)
+    add_names(
+        group,
         "--missing-values",
-        metavar="TEXT,...",
-        action="append",
-        default=[],
-        help="cells that stand for a missing one, besides empty ones; among numbers "
-        "these are also NA, NaN, null and ?, and in ARFF files ?",
+        "cells that stand for a missing one, besides empty ones; among numbers these "
+        "are also NA, NaN, null and ?, and in ARFF files ?",
+        "TEXT,...",
     )
 
 
@@ -92,16 +86,11 @@ def add_training(parser: argparse.ArgumentParser) -> None:
         ("--categorical", "columns whose cells are names, also where they are numbers"),
         ("--numeric", "columns whose cells are numbers; text in them is an error"),
     ):
-        group.add_argument(
-            option, metavar="NAME,...", action="append", default=[], help=text
-        )
+        add_names(group, option, text)
     group.add_argument("--weights", metavar="NAME", help="column of row weights")
     group = parser.add_argument_group("method")
-    group.add_argument(
-        "--method",
-        metavar="ACRONYM",
-        help="see 'steelyard methods' (default: SHNB)",
-    )
+    about = "see 'steelyard methods' (default: SHNB)"
+    group.add_argument("--method", metavar="ACRONYM", help=about)
     group.add_argument(
         "--set",
         metavar="NAME=VALUE",
@@ -121,6 +110,13 @@ def add_target(parser: argparse.ArgumentParser) -> None:
         help="column to predict (default: class, target or label; in ARFF files, "
         "failing that, the last)",
     )
+
+
+def add_folds(parser: argparse.ArgumentParser) -> None:
+    """Say how rows are split."""
+    parser.add_argument("--folds", type=int, default=10, help="folds (default: 10)")
+    about = "seed of the folds (default: 1)"
+    parser.add_argument("--seed", type=int, default=1, help=about)
 
 
 def add_output(parser: argparse.ArgumentParser, about: str, required: bool) -> None:
@@ -143,13 +139,26 @@ def add_json(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def names_of(given: list[str]) -> list[str]:
-    """Split lists of names, as in ``--drop a,b --drop '"c, in metres"'``.
+def add_names(parser: Any, option: str, about: str, metavar: str = "NAME,...") -> None:
+    """Add an option that takes a list of names and may be repeated."""
+    parser.add_argument(
+        option, metavar=metavar, type=names_of, action="extend", default=[], help=about
+    )
+
+
+def names_of(text: str) -> list[str]:
+    """Split a list of names, of which some may be quoted.
 
     Examples
     --------
-    >>> names_of(["a,b", '"c, in metres", d'])
-    ['a', 'b', 'c, in metres', 'd']
+    >>> names_of('a, "b, in metres"')
+    ['a', 'b, in metres']
     """
-    rows = csv.reader(given, skipinitialspace=True)
+    rows = csv.reader([text], skipinitialspace=True)
     return [name.strip() for row in rows for name in row if name.strip()]
+
+
+def reading_of(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return how files are read, as `add_input` has asked."""
+    names = ("format", "separator", "encoding", "missing_values")
+    return {name: getattr(arguments, name) for name in names}

@@ -5,18 +5,16 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import secrets
-import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from steelyard._common.files import replacing
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
-
-    from steelyard.explain import Evidence
 
 __all__ = [
     "check_output",
@@ -33,7 +31,7 @@ __all__ = [
 # A pipe has no width of its own; tables are as wide as they need to be.
 _PIPE_WIDTH = 400
 # With names and values, bars of evidence fill 80 columns.
-_BARS = 24
+_BAR_WIDTH = 24
 
 
 def screen(*, error: bool = False) -> Console:
@@ -58,12 +56,12 @@ def screen(*, error: bool = False) -> Console:
 _notes: list[str] = []
 
 
-def note(text: str) -> None:
+def note(*texts: str) -> None:
     """Tell the user something when the command has succeeded.
 
     Where it fails, the one line that says why is not lost among others.
     """
-    _notes.append(text)
+    _notes.extend(texts)
 
 
 def show_notes(wanted: bool = True) -> None:
@@ -115,8 +113,16 @@ def print_table(
     console.print(table)
 
 
-def evidence_table(evidence: Evidence | Any, most: int | None = None) -> Table:
-    """Draw evidence as bars: to the left against a class, to the right for it."""
+def evidence_table(
+    prior: float,
+    items: Sequence[tuple[str, str, float]],
+    total: float,
+    most: int | None = None,
+) -> Table:
+    """Draw evidence as bars: to the left against a class, to the right for it.
+
+    Items are attributes, values and amounts, of which the first ``most`` are drawn.
+    """
     from rich.table import Table
     from rich.text import Text
 
@@ -125,15 +131,14 @@ def evidence_table(evidence: Evidence | Any, most: int | None = None) -> Table:
     table.add_column("value")
     table.add_column("evidence", justify="right")
     table.add_column("")
-    items = [(item.attribute, item.value, item.amount) for item in evidence.items]
     rest = items[most:] if most is not None and len(items) > most + 1 else []
-    lines = [("prior", "", evidence.prior), *items[: len(items) - len(rest)]]
+    lines = [("prior", "", prior), *items[: len(items) - len(rest)]]
     if rest:
         lines.append((f"{len(rest)} others", "", sum(amount for *_, amount in rest)))
     amounts = [amount for *_, amount in lines]
     finite = [amount for amount in amounts if abs(amount) < float("inf")]
     low, high = min(*finite, 0.0, 0.0), max(*finite, 0.0, 0.0)
-    scale = _BARS / ((high - low) or 1.0)
+    scale = _BAR_WIDTH / ((high - low) or 1.0)
     left = round(-scale * low)
     for name, value, amount in lines:
         length = round(scale * min(abs(amount), max(high, -low)))
@@ -144,8 +149,7 @@ def evidence_table(evidence: Evidence | Any, most: int | None = None) -> Table:
             else Text(bar.rjust(left), "red")
         )
         table.add_row(Text(name), Text(value), f"{amount + 0.0:+.2f}", drawn)
-    total = Text(f"{evidence.total + 0.0:+.2f}", "bold")
-    table.add_row(Text("sum", "bold"), "", total, "")
+    table.add_row(Text("sum", "bold"), "", Text(f"{total + 0.0:+.2f}", "bold"), "")
     return table
 
 
@@ -174,13 +178,5 @@ def check_output(path: str | None, force: bool) -> None:
 def writing(path: str, force: bool) -> Iterator[Path]:
     """Give a temporary file, which becomes the output when all went well."""
     check_output(path, force)
-    # As when a file is opened for writing: a link stays, its target is replaced.
-    target = Path(os.path.realpath(path))
-    partial = target.parent / f".steelyard-{secrets.token_hex(8)}{target.suffix}"
-    try:
+    with replacing(path) as partial:
         yield partial
-        if target.exists():
-            shutil.copymode(target, partial)
-        os.replace(partial, target)
-    finally:
-        partial.unlink(missing_ok=True)

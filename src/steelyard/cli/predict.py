@@ -6,23 +6,20 @@ import argparse
 import csv
 import json
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from steelyard.cli.models import expected_columns, load_model
+from steelyard.cli.models import load_model, rows_for
 from steelyard.cli.options import (
     Commands,
     add_command,
     add_input,
     add_json,
+    add_names,
     add_output,
-    names_of,
 )
-from steelyard.cli.output import check_output, note, working, writing
-from steelyard.experiments.data.files import Source, read_chunks
-from steelyard.explain.reasons import reasons
+from steelyard.cli.output import check_output, working, writing
 
 __all__ = ["add_parser"]
 
@@ -37,8 +34,8 @@ Lines = list[tuple[Any, ...]]
 
 # Rows of a chunk: explanations hold a number per row, column and class, and a text
 # per cell.
-_ROWS = 50_000
-_EXPLAINED_ROWS = 2_000
+_MAX_CHUNK_ROWS = 50_000
+_MAX_EXPLAINED_ROWS = 2_000
 
 
 def add_parser(commands: Commands) -> None:
@@ -61,20 +58,14 @@ def add_parser(commands: Commands) -> None:
     )
     parser.add_argument(
         "--reasons",
-        type=_count,
+        type=_at_least(0),
         default=0,
         metavar="N",
         help="also the N cells that speak loudest for or against the class",
     )
+    add_names(parser, "--keep", "columns of the file to copy, such as an identifier")
     parser.add_argument(
-        "--keep",
-        metavar="NAME,...",
-        action="append",
-        default=[],
-        help="columns of the file to copy, such as an identifier",
-    )
-    parser.add_argument(
-        "--chunk-rows", type=_positive, metavar="N", help="rows to hold in memory"
+        "--chunk-rows", type=_at_least(1), metavar="N", help="rows to hold in memory"
     )
     add_json(parser)
     add_input(parser)
@@ -84,23 +75,21 @@ def _run(arguments: argparse.Namespace) -> None:
     if arguments.output == "-":
         arguments.output = None
     check_output(arguments.output, arguments.force)
-    separator = "\t" if str(arguments.output).endswith((".tsv", ".tab")) else ","
     clf = load_model(arguments.model)
-    source = Source.of(arguments.data, arguments)
-    chunks = _predictions(clf, source, arguments)
-    with ExitStack() as stack:
-        if arguments.output is None:
-            stream: IO[str] = sys.stdout
-        else:
-            _check_extension(arguments)
-            path = stack.enter_context(writing(arguments.output, arguments.force))
-            stream = stack.enter_context(open(path, "w", encoding="utf-8", newline=""))
-        header = _header(clf, arguments)
-        status = None
-        if arguments.output is not None:
-            status = stack.enter_context(working("Predicting …"))
-        write = _write_json if arguments.json else _write_csv
-        write(stream, header, chunks, separator, status)
+    chunks = _predictions(clf, arguments)
+    write = _write_json if arguments.json else _write_csv
+    header = _header(clf, arguments)
+    if arguments.output is None:
+        write(sys.stdout, header, chunks, ",")
+        return
+    _check_extension(arguments)
+    separator = "\t" if arguments.output.endswith((".tsv", ".tab")) else ","
+    with (
+        writing(arguments.output, arguments.force) as path,
+        open(path, "w", encoding="utf-8", newline="") as stream,
+        working("Predicting …") as status,
+    ):
+        write(stream, header, _counted(chunks, status), separator)
 
 
 def _check_extension(arguments: argparse.Namespace) -> None:
@@ -115,30 +104,31 @@ def _check_extension(arguments: argparse.Namespace) -> None:
 
 def _header(clf: Any, arguments: argparse.Namespace) -> list[str]:
     return [
-        *names_of(arguments.keep),
+        *arguments.keep,
         "prediction",
         *(f"p({label})" for label in clf.classes_),
         *(f"reason {k + 1}" for k in range(arguments.reasons)),
     ]
 
 
-def _predictions(
-    clf: Any, source: Source, arguments: argparse.Namespace
-) -> Iterator[Lines]:
+def _predictions(clf: Any, arguments: argparse.Namespace) -> Iterator[Lines]:
     """Yield lines of predictions, chunk by chunk."""
-    expected = expected_columns(clf)
-    keep = names_of(arguments.keep)
-    rows = arguments.chunk_rows or (_EXPLAINED_ROWS if arguments.reasons else _ROWS)
-    for k, (frame, extra) in enumerate(read_chunks(source, expected, keep, rows)):
-        if k == 0 and extra:
-            shown = ", ".join(extra[:8]) + (", …" if len(extra) > 8 else "")
-            note(f"columns that the model does not use are ignored: {shown}")
-        table = frame[list(expected)]
-        columns: list[Any] = [_cells(frame[name]) for name in keep]
+    from steelyard.explain.reasons import reasons
+
+    keep = arguments.keep
+    rows = arguments.chunk_rows or (
+        _MAX_EXPLAINED_ROWS if arguments.reasons else _MAX_CHUNK_ROWS
+    )
+    for table, kept in rows_for(clf, arguments.data, arguments, keep, rows):
+        columns: list[Any] = [_cells(kept[name]) for name in keep]
         columns.append(clf.predict(table).tolist())
         columns += clf.predict_proba(table).T.tolist()
         if arguments.reasons:
-            columns += zip(*reasons(clf, table, arguments.reasons), strict=True)
+            lines = reasons(clf, table, arguments.reasons)
+            columns += [
+                [str(line[k]) if k < len(line) else "" for line in lines]
+                for k in range(arguments.reasons)
+            ]
         yield list(zip(*columns, strict=True))
 
 
@@ -147,42 +137,32 @@ def _cells(column: Any) -> list[Any]:
     return column.astype(object).where(column.notna(), None).tolist()
 
 
-def _write_csv(
-    stream: IO[str],
-    header: Sequence[str],
-    chunks: Iterator[Lines],
-    separator: str,
-    status: Any,
-) -> None:
-    writer = csv.writer(stream, delimiter=separator, lineterminator="\n")
+def _counted(chunks: Iterator[Lines], status: Any) -> Iterator[Lines]:
+    """Show how many rows are done."""
     done = 0
     for lines in chunks:
-        if not done:
-            writer.writerow(header)
-        writer.writerows(lines)
+        yield lines
         done += len(lines)
-        if status is not None:
-            status.update(f"{done} rows predicted …")
+        status.update(f"{done} rows predicted …")
+
+
+def _write_csv(
+    stream: IO[str], header: list[str], chunks: Iterator[Lines], separator: str
+) -> None:
+    writer = csv.writer(stream, delimiter=separator, lineterminator="\n")
+    for k, lines in enumerate(chunks):
+        writer.writerows(lines if k else [header, *lines])
 
 
 def _write_json(
-    stream: IO[str],
-    header: Sequence[str],
-    chunks: Iterator[Lines],
-    separator: str,
-    status: Any,
+    stream: IO[str], header: list[str], chunks: Iterator[Lines], separator: str
 ) -> None:
     """Write one document, a line for each row, without holding all of them."""
-    done = 0
+    before = f'{{"columns": {_json(header)},\n"rows": [\n '
     for lines in chunks:
         for line in lines:
-            stream.write(
-                ",\n " if done else f'{{"columns": {_json(header)},\n"rows": [\n '
-            )
-            stream.write(_json(line))
-            done += 1
-        if status is not None:
-            status.update(f"{done} rows predicted …")
+            stream.write(before + _json(line))
+            before = ",\n "
     stream.write("\n]}\n")
 
 
@@ -190,17 +170,12 @@ def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _count(text: str) -> int:
-    return _at_least(text, 0)
+def _at_least(low: int) -> Callable[[str], int]:
+    def count(text: str) -> int:
+        if not text.isdigit() or int(text) < low:
+            raise argparse.ArgumentTypeError(
+                f"must be a whole number of at least {low}, not {text!r}"
+            )
+        return int(text)
 
-
-def _positive(text: str) -> int:
-    return _at_least(text, 1)
-
-
-def _at_least(text: str, low: int) -> int:
-    if not text.isdigit() or int(text) < low:
-        raise argparse.ArgumentTypeError(
-            f"must be a whole number of at least {low}, not {text!r}"
-        )
-    return int(text)
+    return count

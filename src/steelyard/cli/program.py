@@ -6,6 +6,7 @@ import _thread
 import argparse
 import contextlib
 import os
+import re
 import sys
 import threading
 import warnings
@@ -95,7 +96,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         return _fail(_describe(error))
     except ValueError as error:
-        return _fail(str(error))
+        return _fail(_with_options(str(error), arguments.parser))
     return 0
 
 
@@ -125,6 +126,22 @@ def _fail(message: str) -> int:
         sys.stdout = open(os.devnull, "w")
     print(f"steelyard: {' '.join(message.split())}", file=sys.stderr)
     return 2
+
+
+def _with_options(message: str, parser: argparse.ArgumentParser) -> str:
+    """Call settings by their options; the library writes them as `missing_values`."""
+    options = {
+        action.dest: action.option_strings[-1]
+        for action in parser._actions
+        if action.option_strings
+    }
+    return re.sub(
+        r"`(\w+)(=[^`]*)?`",
+        lambda match: (
+            options[match[1]] + (match[2] or "") if match[1] in options else match[0]
+        ),
+        message,
+    )
 
 
 def _describe(error: OSError) -> str:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from steelyard.cli.options import Commands, add_command, add_force, add_json
 from steelyard.cli.output import check_output, note, print_json, writing
+from steelyard.experiments.papers import PAPERS
 
 __all__ = ["add_parser"]
-
-PAPERS = ("rnb", "cwnb", "exponential", "spss")
 
 _EXAMPLES = """
 steelyard reproduce rnb --quick --data datasets
 steelyard reproduce exponential --out results
 steelyard reproduce spss --markdown spss.md
+steelyard reproduce rnb --out results --write docs/reproduction.md
 """
 
 
@@ -27,28 +28,40 @@ def add_parser(commands: Commands) -> None:
         _EXAMPLES,
         _run,
     )
-    parser.add_argument("paper", choices=PAPERS, help="whose tables")
-    parser.add_argument("--quick", action="store_true", help="a few small data sets")
-    parser.add_argument(
+    add = parser.add_argument
+    add("paper", choices=PAPERS, help="whose tables")
+    add("--quick", action="store_true", help="a few small data sets")
+    add(
         "--data",
         metavar="DIR",
         help="folder of data sets (default: environment STEELYARD_DATA)",
     )
-    parser.add_argument(
+    add(
         "--published",
         metavar="DIR",
         help="folder of published tables (default: 'published' beside the data sets)",
     )
-    parser.add_argument(
-        "--jobs", type=int, default=2, metavar="N", help="processes (default: 2)"
+    add("--jobs", type=int, default=2, metavar="N", help="processes (default: 2)")
+    add(
+        "--repeats",
+        type=int,
+        metavar="N",
+        help="how often cross-validation is repeated where a paper does it 10 times",
     )
-    parser.add_argument(
+    add(
         "--out",
         metavar="DIR",
         help="keep results, report and pictures in a folder, from which an interrupted "
-        "run goes on",
+        "run resumes",
     )
-    parser.add_argument("--markdown", metavar="FILE", help="write the report to a file")
+    add("--markdown", metavar="FILE", help="write the report to a file")
+    add(
+        "--write",
+        metavar="FILE",
+        help="replace the paper's section of a Markdown page, between the lines "
+        "'<!-- begin PAPER -->' and '<!-- end PAPER -->'",
+    )
+    add("--silent", action="store_true", help="no progress on standard error")
     add_force(parser)
     add_json(parser)
 
@@ -57,20 +70,25 @@ def _run(arguments: argparse.Namespace) -> None:
     from steelyard.experiments.papers.reproduce import reproduce
 
     check_output(arguments.markdown, arguments.force)
-    found = reproduce(
+    report = reproduce(
         arguments.paper,
         arguments.data,
         arguments.published,
         quick=arguments.quick,
         out=arguments.out,
         n_jobs=arguments.jobs,
+        progress=not arguments.silent,
+        repeats=arguments.repeats,
     )
-    text = found.to_markdown(level=1)
+    text = report.to_markdown(level=1)
     if arguments.markdown is not None:
         with writing(arguments.markdown, arguments.force) as path:
             path.write_text(text, encoding="utf-8")
         note(f"written: {arguments.markdown}")
+    if arguments.write is not None:
+        report.write_section(Path(arguments.write))
+        note(f"written: {arguments.write}")
     if arguments.json:
-        print_json(found.as_dict())
+        print_json(report.as_dict())
     else:
         print(text)

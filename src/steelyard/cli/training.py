@@ -4,82 +4,53 @@ from __future__ import annotations
 
 import argparse
 import ast
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from steelyard.cli.options import names_of
+from steelyard.cli.options import reading_of
 from steelyard.cli.output import note
 from steelyard.exceptions import ColumnError, ParameterError, TableError
-from steelyard.experiments.data.files import Source, find_column, read_table
 
 if TYPE_CHECKING:
     import pandas
     from numpy.typing import NDArray
 
-__all__ = ["TrainingData", "default_method", "make_classifier", "read_training"]
+    from steelyard.experiments.data import DataSet
+
+__all__ = ["DEFAULT_METHOD", "make_classifier", "read_training"]
+
+DEFAULT_METHOD = "SHNB"
 
 
-@dataclass(frozen=True)
-class TrainingData:
-    """A table with labels, as the options of a command choose it."""
+def read_training(
+    path: str, arguments: argparse.Namespace
+) -> tuple[DataSet, NDArray[Any] | None]:
+    """Read a file, and return the columns to learn from with labels, and weights."""
+    from steelyard.experiments.data import read_dataset
 
-    source: Source
-    table: pandas.DataFrame
-    labels: NDArray[Any]
-    target: str
-    weights: NDArray[Any] | None
-
-
-def read_training(path: str, arguments: argparse.Namespace) -> TrainingData:
-    """Read a file, and take target, weights and columns out of it."""
-    source = Source.of(path, arguments)
-    text, numbers = names_of(arguments.categorical), names_of(arguments.numeric)
-    both = sorted(set(text) & set(numbers))
+    both = sorted(set(arguments.categorical) & set(arguments.numeric))
     if both:
         raise ColumnError(f"Column {both[0]!r} is both in --categorical and --numeric.")
-    frame = read_table(source, text, numbers)
-    target, labels, frame = split_target(frame, arguments.target, source)
+    data = read_dataset(
+        path,
+        target=arguments.target,
+        categorical=arguments.categorical,
+        numeric=arguments.numeric,
+        **reading_of(arguments),
+    )
+    note(*data.notes)
     weights = None
     if arguments.weights is not None:
-        weights = _weights(frame, arguments.weights, source)
-    table = _columns(frame, arguments, target, source.name)
-    return TrainingData(source, table, labels, target, weights)
-
-
-def split_target(
-    frame: pandas.DataFrame, target: str | None, source: Source
-) -> tuple[str, NDArray[Any], pandas.DataFrame]:
-    """Return name and labels of the target, and the rows that have a label."""
-    from steelyard.experiments.data.sets import _labels, _target_of
-
-    if target is None:
-        try:
-            target = _target_of(frame, source.name, source.kind == "arff")
-        except ParameterError as error:
-            raise ColumnError(str(error).replace("`target`", "--target")) from None
-    find_column(target, frame.columns, source.name)
-    known = frame[target].notna()
-    if not known.any():
-        raise TableError(f"The target {target!r} of {source.name} is empty.")
-    if not known.all():
-        note(f"{int((~known).sum())} rows without {target!r} are left out")
-        frame = frame[known].reset_index(drop=True)
-    return target, _labels(frame[target]), frame
-
-
-def default_method() -> str:
-    """Name the method that is used when none is asked for."""
-    import steelyard
-
-    known = {entry.acronym for entry in steelyard.methods()}
-    return "SHNB" if "SHNB" in known else "NB"
+        weights = _weights(data, arguments.weights)
+    return replace(data, table=_columns(data, arguments)), weights
 
 
 def make_classifier(arguments: argparse.Namespace) -> tuple[str, Any]:
     """Return the method's name and an unfitted classifier with its settings."""
     import steelyard
 
-    name = arguments.method or default_method()
+    name = arguments.method or DEFAULT_METHOD
     settings = dict(_setting(text) for text in arguments.settings)
     return name, steelyard.method(name, **settings)
 
@@ -97,29 +68,32 @@ def _setting(text: str) -> tuple[str, Any]:
         return name.strip(), value.strip()
 
 
-def _weights(frame: pandas.DataFrame, name: str, source: Source) -> NDArray[Any]:
+def _weights(data: DataSet, name: str) -> NDArray[Any]:
     import numpy as np
     import pandas as pd
 
-    find_column(name, frame.columns, source.name)
-    if not pd.api.types.is_numeric_dtype(frame[name]) or frame[name].isna().any():
+    column = data.table[_find(name, data.table.columns, data)]
+    if not pd.api.types.is_numeric_dtype(column) or column.isna().any():
         raise ColumnError(f"The weights in column {name!r} must be numbers, all known.")
-    return np.asarray(frame[name], dtype=np.float64)
+    return np.asarray(column, dtype=np.float64)
 
 
-def _columns(
-    frame: pandas.DataFrame, arguments: argparse.Namespace, target: str, where: str
-) -> pandas.DataFrame:
-    chosen = [
-        find_column(name, frame.columns, where) for name in names_of(arguments.columns)
-    ]
-    dropped = {
-        find_column(name, frame.columns, where) for name in names_of(arguments.drop)
-    }
-    if target in chosen:
-        raise ColumnError(f"The target {target!r} cannot be learned from: --columns.")
-    aside = {target, arguments.weights, *dropped}
-    kept = [name for name in chosen or frame.columns if name not in aside]
+def _columns(data: DataSet, arguments: argparse.Namespace) -> pandas.DataFrame:
+    known = [*data.table.columns, data.target_name]
+    chosen = [_find(name, known, data) for name in arguments.columns]
+    dropped = [_find(name, known, data) for name in arguments.drop]
+    if data.target_name in chosen:
+        raise ColumnError(
+            f"The target {data.target_name!r} cannot be learned from: --columns."
+        )
+    aside = {arguments.weights, *dropped}
+    kept = [name for name in chosen or data.table.columns if name not in aside]
     if not kept:
         raise TableError("No column is left to learn from.")
-    return frame[kept]
+    return data.table[kept]
+
+
+def _find(name: str, known: Iterable[str], data: DataSet) -> str:
+    from steelyard.experiments.data.source import find_column
+
+    return find_column(name, known, f"The data set {data.name}")

@@ -9,33 +9,10 @@ import numpy as np
 
 from steelyard._common.text import shortened
 
-__all__ = [
-    "AGAINST",
-    "FOR",
-    "INK",
-    "LINES",
-    "PALE",
-    "bare",
-    "behind",
-    "label",
-    "pyplot",
-    "spread",
-    "text_width",
-]
-
 FOR, AGAINST, INK, PALE = "#2a7f62", "#c0543c", "#333333", "#d5d9d7"
 
 # Told apart also by most colour-blind readers (Okabe and Ito, 2008).
-LINES = (
-    "#0072b2",
-    "#e69f00",
-    "#009e73",
-    "#cc79a7",
-    "#56b4e9",
-    "#d55e00",
-    "#777777",
-    "#b8a800",
-)
+LINES = tuple("#0072b2 #e69f00 #009e73 #cc79a7 #56b4e9 #d55e00 #777777 #b8a800".split())
 
 
 def pyplot() -> Any:
@@ -50,9 +27,50 @@ def pyplot() -> Any:
     return plt
 
 
+def line_colour(i: int) -> str:
+    """Return the colour of one of several lines."""
+    return LINES[i % len(LINES)]
+
+
+def side_colour(amount: float) -> str:
+    """Return the colour of evidence for or against."""
+    return FOR if amount >= 0 else AGAINST
+
+
+def largest(values: Any, n: int | None = None) -> list[int]:
+    """Return the positions of the largest values, in falling order."""
+    order: list[int] = np.argsort(-np.asarray(values), kind="stable").tolist()
+    return order[:n]
+
+
 def bare(ax: Any, *sides: str) -> None:
     """Remove the frame on some sides."""
     ax.spines[list(sides)].set_visible(False)
+
+
+def headline(ax: Any, text: str, size: float = 10) -> None:
+    """Set the title, small and flush left."""
+    ax.set_title(text, fontsize=size, loc="left")
+
+
+def horizontal_grid(ax: Any) -> None:
+    """Draw pale lines at the ticks of the vertical axis."""
+    ax.grid(axis="y", color=PALE, linewidth=0.6)
+
+
+def mark(ax: Any, text: str, at: Any, shift: tuple[int, int], **options: Any) -> None:
+    """Write beside a point, so many typographic points away."""
+    ax.annotate(text, at, shift, textcoords="offset points", **options)
+
+
+def paper(pad: float) -> dict[str, Any]:
+    """Return a white box to write on."""
+    return {"facecolor": "white", "edgecolor": "none", "pad": pad}
+
+
+def sides(left: str, what: str, right: str) -> str:
+    """Say which class either side of a scale of evidence speaks for."""
+    return f"← {left} · {what} · {right} →"
 
 
 def behind(ax: Any) -> Any:
@@ -60,6 +78,22 @@ def behind(ax: Any) -> Any:
     beside = ax.twinx()
     ax.set_zorder(beside.get_zorder() + 1)
     ax.patch.set_visible(False)
+    return beside
+
+
+def count_bars(ax: Any, places: Any, rows: Any, widths: Any, height: float) -> Any:
+    """Draw counts as pale bars, ``height`` times less high than the picture.
+
+    Returns their axes, which lie behind the given ones.
+    """
+    beside = behind(ax)
+    beside.bar(places, rows, widths, color=PALE, zorder=0)
+    top = max(rows.max(), 1)
+    beside.set_ylim(0.0, height * top)
+    # Counts are whole; weights of rows need not be.
+    shown = f"{top:g}" if isinstance(top, float) else f"{top}"
+    beside.set_yticks([0, top], ["0", shown])
+    beside.set_ylabel("rows", loc="bottom")
     return beside
 
 

@@ -13,7 +13,15 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from steelyard.displays._base import Display
-from steelyard.displays._style import LINES, PALE, bare, label, spread
+from steelyard.displays._style import (
+    LINES,
+    PALE,
+    bare,
+    label,
+    largest,
+    line_colour,
+    spread,
+)
 from steelyard.exceptions import ParameterError
 
 __all__ = ["RegularizationPathDisplay", "WeightPath", "regularization_path"]
@@ -81,8 +89,8 @@ def regularization_path(
     >>> from steelyard.displays import regularization_path
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
-    >>> found = regularization_path(WeightedNB(), X, y, path=[0.1, 10.0, 1e6])
-    >>> found.weights[-1].round(2)
+    >>> path = regularization_path(WeightedNB(), X, y, path=[0.1, 10.0, 1e6])
+    >>> path.weights[-1].round(2)
     array([1., 1., 1., 1.])
     """
     if parameter not in clf.get_params():
@@ -100,8 +108,8 @@ def regularization_path(
             warnings.simplefilter("ignore", ConvergenceWarning)
             fitted = clone(clf).set_params(**{parameter: value})
             fitted.fit(X, y, sample_weight=sample_weight)
-        own, names = _flat_weights(fitted)
-        weights.append(own)
+        vector, names = _flat_weights(fitted)
+        weights.append(vector)
         if progress is not None:
             progress(done, len(path))
     return WeightPath(parameter, np.asarray(path, float), np.array(weights), names)
@@ -120,6 +128,7 @@ def _flat_weights(clf: Any) -> tuple[NDArray[np.float64], list[str]]:
     )
 
 
+@dataclass(eq=False, repr=False)
 class RegularizationPathDisplay(Display):
     """Weights as lines over a setting.
 
@@ -144,9 +153,8 @@ class RegularizationPathDisplay(Display):
     >>> display = RegularizationPathDisplay.from_estimator(WeightedNB(), X, y)
     """
 
-    def __init__(self, path: WeightPath, max_named: int = 12) -> None:
-        self.path = path
-        self.max_named = max_named
+    path: WeightPath
+    max_named: int = 12
 
     @classmethod
     def from_estimator(
@@ -166,8 +174,8 @@ class RegularizationPathDisplay(Display):
         ----------
         clf, X, y, path, parameter
             As in ``regularization_path``.
-        max_named : int, default=12
-            Name so many lines, those that move most.
+        max_named
+            As in ``RegularizationPathDisplay``.
         ax : matplotlib Axes, default=None
             Where to draw; a new figure if not given.
 
@@ -176,26 +184,26 @@ class RegularizationPathDisplay(Display):
         RegularizationPathDisplay
             The picture.
         """
-        found = regularization_path(clf, X, y, path=path, parameter=parameter)
-        return cls(found, max_named).plot(ax=ax)
+        fitted = regularization_path(clf, X, y, path=path, parameter=parameter)
+        return cls(fitted, max_named).plot(ax=ax)
 
     def _draw(self, ax: Any) -> None:
         """Draw the lines."""
         ax = self._axes(ax, 8.4, 4.8)
         values, weights = self.path.values, self.path.weights
-        moved = np.ptp(weights, axis=0)
-        named = np.argsort(-moved, kind="stable")[: self.max_named].tolist()
+        named = largest(np.ptp(weights, axis=0), self.max_named)
         for k in range(weights.shape[1]):
             if k not in named:
                 ax.plot(values, weights[:, k], color=PALE, linewidth=0.9, zorder=0)
         for i, k in enumerate(named):
             style = ("-", "--", ":")[i // len(LINES) % 3]
-            ax.plot(values, weights[:, k], style, color=LINES[i % len(LINES)])
+            ax.plot(values, weights[:, k], style, color=line_colour(i))
         if (values > 0).all():
             ax.set_xscale("log")
         # Lines are named where they start, since a ridge makes them meet at the end.
         low, high = ax.get_ylim()
         places = spread([float(weights[0, k]) for k in named], 0.045 * (high - low))
+        thin = {"arrowstyle": "-", "linewidth": 0.5, "shrinkA": 1.0, "shrinkB": 0.0}
         for i, (k, y) in enumerate(zip(named, places, strict=True)):
             ax.annotate(
                 label(self.path.names[k], 32),
@@ -205,15 +213,9 @@ class RegularizationPathDisplay(Display):
                 ha="right",
                 va="center",
                 fontsize=8,
-                color=LINES[i % len(LINES)],
+                color=line_colour(i),
                 annotation_clip=False,
-                arrowprops={
-                    "arrowstyle": "-",
-                    "color": LINES[i % len(LINES)],
-                    "linewidth": 0.5,
-                    "shrinkA": 1.0,
-                    "shrinkB": 0.0,
-                },
+                arrowprops={**thin, "color": line_colour(i)},
             )
         ax.margins(x=0.0)
         ax.yaxis.tick_right()

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import binomtest
 
 from steelyard.displays._base import Display
-from steelyard.displays._style import FOR, INK, PALE, bare, behind, label
-from steelyard.exceptions import ParameterError
+from steelyard.displays._style import FOR, INK, PALE, bare, count_bars, headline, label
+from steelyard.explain.parts import position_of
 
 __all__ = ["ReliabilityDisplay"]
 
 
+@dataclass(eq=False, repr=False)
 class ReliabilityDisplay(Display):
     r"""Observed frequency against predicted probability, with Wilson's intervals.
 
@@ -50,17 +53,10 @@ class ReliabilityDisplay(Display):
     True
     """
 
-    def __init__(
-        self,
-        proba: NDArray[np.float64],
-        happened: NDArray[np.bool_],
-        n_bins: int = 10,
-        name: str = "the class",
-    ) -> None:
-        self.proba = proba
-        self.happened = happened
-        self.n_bins = n_bins
-        self.name = name
+    proba: NDArray[np.float64]
+    happened: NDArray[np.bool_]
+    n_bins: int = 10
+    name: str = "the class"
 
     @classmethod
     def from_estimator(
@@ -84,8 +80,8 @@ class ReliabilityDisplay(Display):
         target : class, default=None
             Look at the probability of this class; by default at that of the second of
             two, or at that of the predicted class of several.
-        n_bins : int, default=10
-            Number of groups of about equally many rows.
+        n_bins
+            As in ``ReliabilityDisplay``.
         ax : matplotlib Axes, default=None
             Where to draw; a new figure if not given.
 
@@ -94,19 +90,15 @@ class ReliabilityDisplay(Display):
         ReliabilityDisplay
             The picture.
         """
-        proba = np.asarray(clf.predict_proba(X))
-        known = clf.classes_.tolist()
-        truth = np.asarray(y)
-        if target is None and len(known) > 2:
-            best = proba.argmax(axis=1)
-            right = clf.classes_[best] == truth
-            made = cls(proba.max(axis=1), right, n_bins, "the predicted class")
+        proba, truth = np.asarray(clf.predict_proba(X)), np.asarray(y)
+        classes = clf.classes_
+        if target is None and len(classes) > 2:
+            is_right = classes[proba.argmax(axis=1)] == truth
+            made = cls(proba.max(axis=1), is_right, n_bins, "the predicted class")
             return made.plot(ax=ax)
-        target = known[1] if target is None else target
-        if target not in known:
-            raise ParameterError(f"{target!r} is not among the classes {known}.")
-        own = proba[:, known.index(target)]
-        return cls(own, truth == target, n_bins, str(target)).plot(ax=ax)
+        target = classes.tolist()[1] if target is None else target
+        chosen = proba[:, position_of(target, classes)]
+        return cls(chosen, truth == target, n_bins, str(target)).plot(ax=ax)
 
     def _draw(self, ax: Any) -> None:
         """Draw the diagram."""
@@ -117,16 +109,13 @@ class ReliabilityDisplay(Display):
         size = np.array([len(rows) for rows in groups], dtype=np.float64)
         share = np.array([self.happened[rows].mean() for rows in groups])
         self.error_ = float((size / n) @ np.abs(share - mean))
-        low, high = _wilson(share, size)
+        tests = [
+            binomtest(int(self.happened[rows].sum()), len(rows)) for rows in groups
+        ]
+        low, high = np.transpose([t.proportion_ci(method="wilson") for t in tests])
         ax.plot([0, 1], [0, 1], color=PALE, linewidth=1.5, zorder=0)
-        beside = behind(ax)
-        bins = np.linspace(0.0, 1.0, 21)
-        rows, _ = np.histogram(self.proba, bins)
-        beside.bar(bins[:-1] + 0.025, rows, 0.048, color=PALE, zorder=0)
-        top = max(int(rows.max()), 1)
-        beside.set_ylim(0.0, 5.0 * top)
-        beside.set_yticks([0, top], ["0", f"{top}"])
-        beside.set_ylabel("rows", loc="bottom")
+        rows, bins = np.histogram(self.proba, np.linspace(0.0, 1.0, 21))
+        beside = count_bars(ax, bins[:-1] + 0.025, rows, 0.048, 5.0)
         ax.errorbar(
             mean,
             share,
@@ -138,14 +127,9 @@ class ReliabilityDisplay(Display):
             capsize=2.0,
             markersize=5,
         )
-        ax.set_xlim(-0.02, 1.02)
-        ax.set_ylim(-0.02, 1.02)
-        name = label(self.name, 30)
-        ax.set_xlabel(f"predicted probability of {name}")
-        ax.set_ylabel("observed frequency")
-        ax.set_title(
-            f"{n} rows, calibration error {self.error_:.3f}", fontsize=10, loc="left"
-        )
+        ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), ylabel="observed frequency")
+        ax.set_xlabel(f"predicted probability of {label(self.name, 30)}")
+        headline(ax, f"{n} rows, calibration error {self.error_:.3f}")
         bare(ax, "top", "right")
         bare(beside, "top", "left")
 
@@ -156,12 +140,8 @@ class ReliabilityDisplay(Display):
         ends = np.unique(np.searchsorted(self.proba[order], cuts, side="right"))
         return [rows for rows in np.split(order, ends) if len(rows)]
 
-
-def _wilson(
-    share: NDArray[np.float64], n: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Wilson's 95 % interval of a frequency."""
-    z = 1.959963984540054
-    middle = (share + z * z / (2 * n)) / (1 + z * z / n)
-    half = z * np.sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / (1 + z * z / n)
-    return middle - half, middle + half
+    def _wilson(self, rows: NDArray[np.int64]) -> tuple[float, float]:
+        """Wilson's 95 % interval of the frequency in a group."""
+        test = binomtest(int(self.happened[rows].sum()), len(rows))
+        low, high = test.proportion_ci(method="wilson")
+        return low, high

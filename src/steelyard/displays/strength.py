@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from steelyard.displays._base import Display
-from steelyard.displays._style import FOR, INK, LINES, PALE, bare, behind
+from steelyard.displays._style import (
+    FOR,
+    INK,
+    LINES,
+    bare,
+    behind,
+    horizontal_grid,
+    mark,
+    paper,
+)
 from steelyard.exceptions import ParameterError
 
 __all__ = ["StrengthPathDisplay"]
 
 
+@dataclass(eq=False, repr=False)
 class StrengthPathDisplay(Display):
     """Cross-validated log-loss of the strengths that were compared.
 
@@ -40,13 +51,8 @@ class StrengthPathDisplay(Display):
     >>> display = StrengthPathDisplay.from_estimator(clf)
     """
 
-    def __init__(
-        self,
-        path: list[dict[str, float]],
-        chosen: tuple[float, float, float] | None = None,
-    ) -> None:
-        self.path = path
-        self.chosen = chosen
+    path: list[dict[str, float]]
+    chosen: tuple[float, float, float] | None = None
 
     @classmethod
     def from_estimator(cls, clf: Any, *, ax: Any = None) -> StrengthPathDisplay:
@@ -95,19 +101,13 @@ class StrengthPathDisplay(Display):
             best = triples.index(self.chosen)
         if np.isfinite(loss[best]):
             ax.plot([best], [loss[best]], "o", color=FOR, markersize=10, zorder=3)
-            ax.annotate(
-                "chosen",
-                (best, loss[best]),
-                (0, 11),
-                textcoords="offset points",
-                ha="center",
-                fontsize=9,
-                color=INK,
-                bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8},
-            )
-        ax.set_xticks(places, ["\n".join(f"{s:g}" for s in own) for own in triples])
+            style = {"ha": "center", "fontsize": 9, "color": INK, "bbox": paper(0.8)}
+            mark(ax, "chosen", (best, loss[best]), (0, 11), **style)
+        ax.set_xticks(
+            places, ["\n".join(f"{s:g}" for s in triple) for triple in triples]
+        )
         ax.set_xlim(-0.5, len(triples) - 0.5)
         ax.set_xlabel("strengths of shared weights, class weights and value effects")
         ax.set_ylabel("cross-validated log-loss")
-        ax.grid(axis="y", color=PALE, linewidth=0.6)
+        horizontal_grid(ax)
         bare(ax, "top")

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from steelyard.displays._base import Display
-from steelyard.displays._style import LINES, PALE, bare
+from steelyard.displays._style import (
+    LINES,
+    bare,
+    headline,
+    horizontal_grid,
+    line_colour,
+)
 from steelyard.exceptions import ParameterError
 
 __all__ = ["SolverTraceDisplay"]
@@ -16,6 +23,7 @@ __all__ = ["SolverTraceDisplay"]
 _BY_ROUND = ("objective", "log_loss", "error", "accuracy", "total_weight")
 
 
+@dataclass(eq=False, repr=False)
 class SolverTraceDisplay(Display):
     """The objective above its end, and the gradient, over iterations.
 
@@ -38,8 +46,7 @@ class SolverTraceDisplay(Display):
     >>> display = SolverTraceDisplay.from_estimator(clf)
     """
 
-    def __init__(self, records: list[dict[str, Any]]) -> None:
-        self.records = records
+    records: list[dict[str, Any]]
 
     @classmethod
     def from_estimator(cls, clf: Any, *, ax: Any = None) -> SolverTraceDisplay:
@@ -79,41 +86,26 @@ class SolverTraceDisplay(Display):
         traces: dict[Any, list[dict[str, Any]]] = {}
         for record in steps:
             traces.setdefault(str(record.get("pair", "")), []).append(record)
-        many = len(traces) > 1
-        for k, (pair, own) in enumerate(traces.items()):
-            x = np.arange(1, len(own) + 1)
-            value = np.array([record["objective"] for record in own], dtype=float)
-            slope = np.array([record.get("gradient", np.nan) for record in own], float)
+        many, is_named = len(traces) > 1, len(traces) <= len(LINES)
+        for k, (pair, records) in enumerate(traces.items()):
+            x = np.arange(1, len(records) + 1)
+            value = np.array([record["objective"] for record in records], dtype=float)
             # The last is the end itself; a share of it stands for rounding.
             above = np.maximum(value - value.min(), 1e-16 * max(1.0, abs(value.min())))
-            colour = LINES[k % len(LINES)] if many else LINES[0]
-            named = many and len(traces) <= 8
-            ax.plot(
-                x,
-                above,
-                "o-",
-                color=colour,
-                markersize=4,
-                label=pair if named else None if many else "objective above its end",
-            )
+            name = (pair if is_named else None) if many else "objective above its end"
+            style = {"color": line_colour(k), "markersize": 4, "label": name}
+            ax.plot(x, above, "o-", **style)
             if not many:
-                ax.plot(
-                    x,
-                    slope,
-                    "s--",
-                    color=LINES[1],
-                    markersize=4,
-                    label="largest projected gradient",
-                )
+                slope = [float(record.get("gradient", np.nan)) for record in records]
+                style = {**style, "color": LINES[1]}
+                style["label"] = "largest projected gradient"
+                ax.plot(x, slope, "s--", **style)
         ax.set_yscale("log")
-        ax.set_xlabel("iteration")
-        ax.set_ylabel("objective above its end" if many else "")
-        ax.xaxis.get_major_locator().set_params(integer=True)
-        if many and len(traces) > 8:
-            ax.set_title(f"{len(traces)} pairs of classes", fontsize=10, loc="left")
-        else:
+        self._name(ax, "iteration", "objective above its end" if many else "")
+        if is_named:
             ax.legend(frameon=False, fontsize=8)
-        ax.grid(axis="y", color=PALE, linewidth=0.6)
+        else:
+            headline(ax, f"{len(traces)} pairs of classes")
 
     def _draw_rounds(self, ax: Any) -> None:
         first = self.records[0]
@@ -122,10 +114,14 @@ class SolverTraceDisplay(Display):
             raise ParameterError(
                 f"The records hold none of {', '.join(_BY_ROUND)}: {sorted(first)}."
             )
-        own = [record for record in self.records if name in record]
-        x = [record.get("round", k) for k, record in enumerate(own, start=1)]
-        ax.plot(x, [record[name] for record in own], "o-", color=LINES[0])
+        records = [record for record in self.records if name in record]
+        x = [record.get("round", k) for k, record in enumerate(records, start=1)]
+        ax.plot(x, [record[name] for record in records], "o-", color=LINES[0])
+        self._name(ax, "round", name.replace("_", " "))
+
+    def _name(self, ax: Any, steps: str, what: str) -> None:
+        """Name both axes; steps are whole numbers."""
         ax.xaxis.get_major_locator().set_params(integer=True)
-        ax.set_xlabel("round")
-        ax.set_ylabel(name.replace("_", " "))
-        ax.grid(axis="y", color=PALE, linewidth=0.6)
+        ax.set_xlabel(steps)
+        ax.set_ylabel(what)
+        horizontal_grid(ax)

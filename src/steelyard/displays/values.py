@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.displays._base import Display
-from steelyard.displays._style import FOR, INK, LINES, PALE, bare, behind, label
+from steelyard.displays._style import (
+    FOR,
+    INK,
+    bare,
+    count_bars,
+    headline,
+    label,
+    largest,
+    line_colour,
+)
 from steelyard.explain.overall import explain_global
+from steelyard.explain.parts import position_of
 from steelyard.explain.tables import AttributeTable
 
 __all__ = ["ValueCurveDisplay"]
 
+# How many classes are drawn unless they are named.
+_MAX_LINES = 6
 
+# Evidence by value and how to draw it, for each class.
+_Curves = list[tuple[NDArray[np.float64], dict[str, Any]]]
+
+
+@dataclass(eq=False, repr=False)
 class ValueCurveDisplay(Display):
     """Evidence over the values of one attribute, above bars of their counts.
 
@@ -40,9 +58,8 @@ class ValueCurveDisplay(Display):
     >>> display = ValueCurveDisplay.from_estimator(clf, "petal width (cm)")
     """
 
-    def __init__(self, table: AttributeTable, classes: list[Any] | None = None) -> None:
-        self.table = table
-        self.classes = classes
+    table: AttributeTable
+    classes: list[Any] | None = None
 
     @classmethod
     def from_estimator(
@@ -61,8 +78,8 @@ class ValueCurveDisplay(Display):
             A fitted classifier.
         attribute : str or int
             Name or position of a column.
-        classes : list, default=None
-            Classes to draw.
+        classes
+            As in ``ValueCurveDisplay``.
         ax : matplotlib Axes, default=None
             Where to draw; a new figure if not given.
 
@@ -75,118 +92,85 @@ class ValueCurveDisplay(Display):
 
     def _draw(self, ax: Any) -> None:
         """Draw the curve."""
-        table = self.table
-        k = len(table.classes)
+        table, two = self.table, len(self.table.classes) == 2
         is_named = table.points is None and not table.edges
         long = is_named and max(map(len, table.labels)) > 8
         width = max(6.4, 0.4 * len(table.labels)) if table.points is None else 6.4
         ax = self._axes(ax, width, 4.4 if long else 3.8)
-        evidence = table.evidence
-        chosen = self._chosen(evidence)
-        colours = (
-            [FOR] if k == 2 else [LINES[i % len(LINES)] for i in range(len(chosen))]
-        )
         ax.axhline(0.0, color=INK, linewidth=0.8)
+        evidence = table.evidence
+        curves: _Curves = []
+        for i, c in enumerate(self._chosen()):
+            colour, name = FOR if two else line_colour(i), label(table.classes[c], 28)
+            curves.append((evidence[:, c], {"color": colour, "label": name}))
         if table.points is not None:
-            for c, colour in zip(chosen, colours, strict=True):
-                ax.plot(table.points, evidence[:, c], color=colour, **self._line(c))
+            for amounts, style in curves:
+                ax.plot(table.points, amounts, **style)
             ax.set_xlabel(label(table.name, 60))
         elif table.edges:
-            self._draw_bins(ax, evidence, chosen, colours)
+            self._draw_bins(ax, curves)
         else:
-            self._draw_values(ax, evidence, chosen, colours, long)
-        other = f"against {table.classes[0]}" if k == 2 else "against the others"
-        what = f"for {table.classes[1]} " if k == 2 else ""
-        ax.set_ylabel(f"evidence {label(what + other, 40)}")
-        if k > 2:
+            self._draw_values(ax, curves, long)
+        what = "against the others"
+        if two:
+            what = f"for {table.classes[1]} against {table.classes[0]}"
+        else:
             ax.legend(
                 loc="upper left", bbox_to_anchor=(1.08, 1.0), fontsize=8, frameon=False
             )
+        ax.set_ylabel(f"evidence {label(what, 40)}")
         bare(ax, "top")
 
-    def _line(self, c: int) -> dict[str, Any]:
-        return {"label": label(self.table.classes[c], 28)}
-
-    def _chosen(self, evidence: NDArray[np.float64]) -> list[int]:
-        known = self.table.classes.tolist()
+    def _chosen(self) -> list[int]:
         if self.classes is not None:
-            return [known.index(c) for c in self.classes]
-        if len(known) == 2:
+            return [position_of(c, self.table.classes) for c in self.classes]
+        if len(self.table.classes) == 2:
             return [1]
-        strength = np.abs(evidence).max(axis=0)
-        if self.table.importance is not None:
-            strength = self.table.importance
-        return sorted(np.argsort(-strength, kind="stable")[:6].tolist())
+        strength = self.table.importance
+        if strength is None:
+            strength = np.abs(self.table.evidence).max(axis=0)
+        return sorted(largest(strength, _MAX_LINES))
 
-    def _draw_bins(
-        self, ax: Any, evidence: NDArray[np.float64], chosen: list[int], colours: Any
-    ) -> None:
+    def _draw_bins(self, ax: Any, curves: _Curves) -> None:
         """Draw a step for every interval; outer ones end where a typical one would."""
-        table = self.table
-        edges = np.array(table.edges)
+        table, edges = self.table, np.array(self.table.edges)
         gaps = np.diff(edges)
         outer = float(np.median(gaps)) if len(gaps) else max(abs(float(edges[0])), 1.0)
         bounds = np.concatenate([[edges[0] - outer], edges, [edges[-1] + outer]])
-        n_bins = len(edges) + 1
-        inner = slice(1, 1 + n_bins)
-        for c, colour in zip(chosen, colours, strict=True):
-            ax.stairs(
-                evidence[inner, c],
-                bounds,
-                baseline=None,
-                color=colour,
-                linewidth=2.0,
-                **self._line(c),
-            )
-        self._counts(
-            ax, (bounds[1:] + bounds[:-1]) / 2.0, np.diff(bounds) * 0.96, inner
-        )
+        inner = slice(1, len(bounds))
+        for amounts, style in curves:
+            ax.stairs(amounts[inner], bounds, baseline=None, linewidth=2.0, **style)
+        middle, widths = (bounds[1:] + bounds[:-1]) / 2.0, np.diff(bounds) * 0.96
+        self._counts(ax, middle, widths, inner)
         ax.set_xlim(bounds[0], bounds[-1])
         ax.set_xlabel(f"{label(table.name, 60)}  (outer intervals are open)")
-        if len(table.labels) > 1 + n_bins:
+        if len(table.labels) > len(bounds):
+            evidence = table.evidence[-1]
             beside = ", ".join(
-                f"{table.classes[c]}: {evidence[-1, c]:+.2f}" for c in chosen
+                f"{table.classes[c]}: {evidence[c]:+.2f}" for c in self._chosen()
             )
-            ax.set_title(f"missing: {beside}", fontsize=8, loc="left")
+            headline(ax, f"missing: {beside}", 8)
 
-    def _draw_values(
-        self,
-        ax: Any,
-        evidence: NDArray[np.float64],
-        chosen: list[int],
-        colours: Any,
-        long: bool,
-    ) -> None:
+    def _draw_values(self, ax: Any, curves: _Curves, long: bool) -> None:
         """Draw a group of markers for every value."""
-        labels = self.table.labels[1:]
+        labels = [label(name, 24) for name in self.table.labels[1:]]
         places = np.arange(len(labels), dtype=np.float64)
-        step = 0.6 / max(1, len(chosen))
-        for i, (c, colour) in enumerate(zip(chosen, colours, strict=True)):
-            x = places + (i - (len(chosen) - 1) / 2.0) * step
-            ax.plot(x, evidence[1:, c], "o", color=colour, **self._line(c))
-            ax.vlines(x, 0.0, evidence[1:, c], color=colour, linewidth=1.5)
+        step = 0.6 / max(1, len(curves))
+        for i, (amounts, style) in enumerate(curves):
+            x = places + (i - (len(curves) - 1) / 2.0) * step
+            ax.plot(x, amounts[1:], "o", **style)
+            ax.vlines(x, 0.0, amounts[1:], color=style["color"], linewidth=1.5)
         self._counts(ax, places, np.full(len(labels), 0.85), slice(1, None))
-        shown = [label(name, 24) for name in labels]
-        if long:
-            ax.set_xticks(
-                places, shown, rotation=40, ha="right", rotation_mode="anchor"
-            )
-        else:
-            ax.set_xticks(places, shown)
+        slanted = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"}
+        ax.set_xticks(places, labels, **(slanted if long else {}))
         ax.set_xlim(-0.6, len(labels) - 0.4)
         ax.set_xlabel(label(self.table.name, 60))
 
-    def _counts(self, ax: Any, places: Any, widths: Any, own: slice) -> None:
+    def _counts(self, ax: Any, places: Any, widths: Any, coded: slice) -> None:
         """Draw counts as pale bars in the lowest quarter, on an axis of their own."""
         if self.table.counts is None:
             return
         low, high = ax.get_ylim()
         ax.set_ylim(low - 0.33 * (high - low), high)
-        rows = self.table.counts[own].sum(axis=1)
-        beside = behind(ax)
-        beside.bar(places, rows, widths, color=PALE, zorder=0)
-        top = max(float(rows.max()), 1.0)
-        beside.set_ylim(0.0, 4.2 * top)
-        beside.set_yticks([0.0, top], ["0", f"{top:g}"])
-        beside.set_ylabel("rows", loc="bottom")
-        bare(beside, "top")
+        rows = self.table.counts[coded].sum(axis=1)
+        bare(count_bars(ax, places, rows, widths, 4.2), "top")

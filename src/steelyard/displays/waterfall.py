@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 from steelyard.displays._base import Display
-from steelyard.displays._style import AGAINST, FOR, INK, PALE, bare, label
+from steelyard.displays._style import (
+    INK,
+    PALE,
+    bare,
+    headline,
+    label,
+    mark,
+    paper,
+    side_colour,
+    sides,
+)
 from steelyard.explain.evidence import Evidence
 from steelyard.explain.local import LocalExplanation, explain_local
 
 __all__ = ["WaterfallDisplay"]
 
 
+@dataclass(eq=False, repr=False)
 class WaterfallDisplay(Display):
     """Evidence of one row, added up from the prior to the log-odds.
 
@@ -38,9 +50,8 @@ class WaterfallDisplay(Display):
     >>> display = WaterfallDisplay.from_estimator(clf, X[:1])
     """
 
-    def __init__(self, evidence: Evidence, max_attributes: int = 15) -> None:
-        self.evidence = evidence
-        self.max_attributes = max_attributes
+    evidence: Evidence
+    max_attributes: int = 15
 
     @classmethod
     def from_estimator(
@@ -115,63 +126,43 @@ class WaterfallDisplay(Display):
 
     def _draw(self, ax: Any) -> None:
         """Draw the waterfall."""
-        found = self.evidence
-        shown = found.items[: self.max_attributes]
-        rest = found.items[self.max_attributes :]
-        lines = [("prior", found.prior)]
+        items = self.evidence.items
+        lines = [("prior", self.evidence.prior)]
         lines += [
-            (f"{label(i.attribute, 34)} = {label(i.value, 26)}", i.amount)
-            for i in shown
+            (f"{label(item.attribute, 34)} = {label(item.value, 26)}", item.amount)
+            for item in items[: self.max_attributes]
         ]
+        rest = items[self.max_attributes :]
         if rest:
-            lines.append(
-                (f"{len(rest)} other attributes", math.fsum(i.amount for i in rest))
-            )
+            amount = math.fsum(item.amount for item in rest)
+            lines.append((f"{len(rest)} other attributes", amount))
         ax = self._axes(ax, 8.4, 1.3 + 0.3 * (len(lines) + 1))
-        at, marks = 0.0, [0.0]
+        ends = [0.0]
         for k, (_, amount) in enumerate(lines):
             amount = amount if math.isfinite(amount) else 0.0
-            colour = FOR if amount >= 0 else AGAINST
-            ax.barh(-k, amount, left=at, color=colour, height=0.66)
-            ax.plot([at + amount] * 2, [-k - 1.33, -k + 0.33], color=PALE, zorder=0)
-            at += amount
-            marks.append(at)
-            # Beside the bar, on the side that it points to.
-            ax.annotate(
-                f"{amount:+.2f}",
-                (at, -k),
-                (4 if amount >= 0 else -4, 0),
-                textcoords="offset points",
-                ha="left" if amount >= 0 else "right",
-                va="center",
-                fontsize=8,
-                color=INK,
-                bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4},
-            )
-        ax.barh(-len(lines), at, color=INK, height=0.66)
-        ax.annotate(
-            f"{at:+.2f}",
-            (at, -len(lines)),
-            (4 if at >= 0 else -4, 0),
-            textcoords="offset points",
-            ha="left" if at >= 0 else "right",
-            va="center",
-            fontsize=8,
-        )
-        labels = [text for text, _ in lines]
+            left, right = ends[-1], ends[-1] + amount
+            ax.barh(-k, amount, left=left, color=side_colour(amount), height=0.66)
+            ax.plot([right] * 2, [-k - 1.33, -k + 0.33], color=PALE, zorder=0)
+            _write(ax, amount, (right, -k), color=INK, bbox=paper(0.4))
+            ends.append(right)
+        total, bottom = ends[-1], -len(lines)
+        ax.barh(bottom, total, color=INK, height=0.66)
+        _write(ax, total, (total, bottom))
         places = [-float(k) for k in range(len(lines) + 1)]
-        ax.set_yticks(places, [*labels, "sum"])
-        room = 0.12 * (max(marks) - min(marks) or 1.0)
-        ax.set_xlim(min(marks) - room, max(marks) + room)
-        ax.set_ylim(-len(lines) - 0.6, 0.6)
+        ax.set_yticks(places, [*(text for text, _ in lines), "sum"])
+        room = 0.12 * (max(ends) - min(ends) or 1.0)
+        ax.set_xlim(min(ends) - room, max(ends) + room)
+        ax.set_ylim(bottom - 0.6, 0.6)
         ax.axvline(0.0, color=INK, linewidth=0.8)
-        ax.set_xlabel(
-            f"← {label(found.against, 30)} · log-odds · {label(found.target, 30)} →"
-        )
-        ax.set_title(
-            f"{label(found.target, 50)}: probability {found.probability:.3g}",
-            fontsize=10,
-            loc="left",
-        )
+        target, against = self.evidence.target, self.evidence.against
+        ax.set_xlabel(sides(label(against, 30), "log-odds", label(target, 30)))
+        probability = f"{self.evidence.probability:.3g}"
+        headline(ax, f"{label(target, 50)}: probability {probability}")
         ax.tick_params(axis="y", length=0)
         bare(ax, "top", "right", "left")
+
+
+def _write(ax: Any, amount: float, at: tuple[float, int], **style: Any) -> None:
+    """Write an amount beside its bar, on the side that it points to."""
+    side, ha = (4, "left") if amount >= 0 else (-4, "right")
+    mark(ax, f"{amount:+.2f}", at, (side, 0), ha=ha, va="center", fontsize=8, **style)

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.displays._base import Display
-from steelyard.displays._style import FOR, INK, PALE, bare, label
+from steelyard.displays._style import FOR, INK, PALE, bare, label, largest
 from steelyard.exceptions import ParameterError
 from steelyard.explain.intervals import WeightIntervals
 from steelyard.explain.overall import explain_global
 
 __all__ = ["WeightBarsDisplay", "WeightHeatmapDisplay"]
 
+# A map of more cells than this has no numbers in it.
+_MAX_NUMBERS = 300
 
+
+@dataclass(eq=False, repr=False)
 class WeightBarsDisplay(Display):
     """Weights of attributes as horizontal bars, largest first.
 
@@ -46,21 +51,12 @@ class WeightBarsDisplay(Display):
     >>> display = WeightBarsDisplay.from_estimator(clf)
     """
 
-    def __init__(
-        self,
-        names: list[str],
-        weights: NDArray[np.float64],
-        low: NDArray[np.float64] | None = None,
-        high: NDArray[np.float64] | None = None,
-        title: str = "weight",
-        max_attributes: int = 40,
-    ) -> None:
-        self.names = names
-        self.weights = weights
-        self.low = low
-        self.high = high
-        self.title = title
-        self.max_attributes = max_attributes
+    names: list[str]
+    weights: NDArray[np.float64]
+    low: NDArray[np.float64] | None = None
+    high: NDArray[np.float64] | None = None
+    title: str = "weight"
+    max_attributes: int = 40
 
     @classmethod
     def from_estimator(
@@ -82,14 +78,14 @@ class WeightBarsDisplay(Display):
         WeightBarsDisplay
             The picture.
         """
-        found = explain_global(clf)
-        weights = found.weights.get("attribute_weights_")
-        names, title = found.view_names, "weight"
+        whole = explain_global(clf)
+        weights = whole.weights.get("attribute_weights_")
+        names, title = whole.view_names, "weight"
         if weights is not None and np.ndim(weights) == 2:
             weights, title = np.mean(weights, axis=0), "mean weight over the pairs"
         if weights is None:
-            weights, title = found.importance, "importance: mean absolute evidence"
-            names = found.attributes
+            weights, title = whole.importance, "importance: mean absolute evidence"
+            names = whole.attributes
         if weights is None:
             raise ParameterError(
                 f"{type(clf).__name__} has no weights of attributes, and importance "
@@ -150,7 +146,7 @@ class WeightBarsDisplay(Display):
     def _draw(self, ax: Any) -> None:
         """Draw the bars."""
         weights = np.asarray(self.weights, dtype=np.float64)
-        order = np.argsort(-weights, kind="stable")[: self.max_attributes]
+        order = largest(weights, self.max_attributes)
         ax = self._axes(ax, 7.0, 1.0 + 0.24 * len(order))
         places = -np.arange(len(order))
         ax.barh(places, weights[order], color=FOR, height=0.7)
@@ -158,15 +154,8 @@ class WeightBarsDisplay(Display):
             # A bootstrap interval may lie beside its estimate, at a bound for example.
             below = np.maximum(weights - self.low, 0.0)[order]
             above = np.maximum(self.high - weights, 0.0)[order]
-            ax.errorbar(
-                weights[order],
-                places,
-                xerr=np.stack([below, above]),
-                fmt="none",
-                ecolor=INK,
-                elinewidth=1.0,
-                capsize=2.0,
-            )
+            style = {"fmt": "none", "ecolor": INK, "elinewidth": 1.0, "capsize": 2.0}
+            ax.errorbar(weights[order], places, xerr=np.stack([below, above]), **style)
         ax.set_yticks(places, [label(self.names[j], 40) for j in order])
         ax.axvline(0.0, color=INK, linewidth=0.8)
         if "weight" in self.title:
@@ -177,6 +166,7 @@ class WeightBarsDisplay(Display):
         bare(ax, "top", "right", "left")
 
 
+@dataclass(eq=False, repr=False)
 class WeightHeatmapDisplay(Display):
     """A map of attributes and classes: weights, or importance.
 
@@ -206,17 +196,10 @@ class WeightHeatmapDisplay(Display):
     >>> display = WeightHeatmapDisplay.from_estimator(clf)
     """
 
-    def __init__(
-        self,
-        names: list[str],
-        classes: NDArray[Any],
-        values: NDArray[np.float64],
-        title: str = "weight",
-    ) -> None:
-        self.names = names
-        self.classes = classes
-        self.values = values
-        self.title = title
+    names: list[str]
+    classes: NDArray[Any]
+    values: NDArray[np.float64]
+    title: str = "weight"
 
     @classmethod
     def from_estimator(
@@ -238,15 +221,14 @@ class WeightHeatmapDisplay(Display):
         WeightHeatmapDisplay
             The picture.
         """
-        found = explain_global(clf)
-        values = found.weights.get("class_attribute_weights_")
-        names, order, title = found.view_names, found.view_order, "weight"
+        whole = explain_global(clf)
+        values = whole.weights.get("class_attribute_weights_")
+        names, order, title = whole.view_names, whole.view_order, "weight"
         if values is None or np.ndim(values) != 2:
             title = "importance: mean absolute evidence for a class"
-            names, order = found.attributes, found.order.tolist()
-            values = (
-                None if found.class_importance is None else found.class_importance.T
-            )
+            names, order = whole.attributes, whole.order.tolist()
+            values = whole.class_importance
+            values = None if values is None else values.T
         if values is None:
             raise ParameterError(
                 f"{type(clf).__name__} has neither weights nor importance by class. "
@@ -254,9 +236,8 @@ class WeightHeatmapDisplay(Display):
             )
         order = order[:max_attributes]
         names = [names[j] for j in order]
-        return cls(names, found.classes, np.asarray(values)[:, order], title).plot(
-            ax=ax
-        )
+        shown = np.asarray(values)[:, order]
+        return cls(names, whole.classes, shown, title).plot(ax=ax)
 
     def _draw(self, ax: Any) -> None:
         """Draw the map."""
@@ -265,30 +246,22 @@ class WeightHeatmapDisplay(Display):
         least = min(0.0, float(self.values.min()))
         image = ax.imshow(self.values.T, aspect="auto", cmap="YlGn", vmin=least)
         labels = [label(c, 28) for c in self.classes]
-        long = max(map(len, labels)) > 6 or k > 8
-        ax.set_xticks(
-            np.arange(k),
-            labels,
-            rotation=60 if long else 0,
-            ha="left" if long else "center",
-            rotation_mode="anchor" if long else "default",
-        )
+        slanted = {"rotation": 60, "ha": "left", "rotation_mode": "anchor"}
+        is_long = max(map(len, labels)) > 6 or k > 8
+        ax.set_xticks(np.arange(k), labels, **(slanted if is_long else {}))
         ax.xaxis.tick_top()
         ax.set_yticks(np.arange(d), [label(n, 40) for n in self.names])
         ax.tick_params(length=0)
-        if k * d <= 300:
-            middle = 0.6 * float(self.values.max())
-            for c in range(k):
-                for j in range(d):
-                    value = self.values[c, j]
-                    ax.text(
-                        c,
-                        j,
-                        f"{value:.2f}" if k <= 8 else f"{value:.1f}",
-                        ha="center",
-                        va="center",
-                        fontsize=6.5,
-                        color="white" if value > middle else INK,
-                    )
+        if k * d <= _MAX_NUMBERS:
+            self._write_numbers(ax)
         ax.figure.colorbar(image, ax=ax, label=self.title, shrink=0.6)
         bare(ax, "top", "right", "left", "bottom")
+
+    def _write_numbers(self, ax: Any) -> None:
+        """Write the numbers into the map, white where it is dark."""
+        digits = 2 if len(self.values) <= 8 else 1
+        dark = 0.6 * float(self.values.max())
+        style = {"ha": "center", "va": "center", "fontsize": 6.5}
+        for (c, j), value in np.ndenumerate(self.values):
+            colour = "white" if value > dark else INK
+            ax.text(c, j, f"{value:.{digits}f}", color=colour, **style)

@@ -102,19 +102,11 @@ if find_spec("khiops") is not None:
 
 
 def baseline(name: str, **settings: Any) -> Any:
-    """Return an unfitted classifier to compare with.
+    """Return an unfitted classifier to compare with, by a name of ``BASELINES``.
 
-    Parameters
-    ----------
-    name : str
-        One of ``BASELINES``; case, ``-``, ``_`` and blanks do not matter.
-    **settings
-        Settings of scikit-learn's classifier at the end of the pipeline.
-
-    Returns
-    -------
-    Pipeline
-        It takes tables of numbers, text, categories and missing values.
+    Case, ``-``, ``_`` and blanks of the name do not matter. Settings are those of
+    scikit-learn's classifier at the end of the pipeline, which takes tables of numbers,
+    text, categories and missing values.
 
     Examples
     --------

@@ -62,17 +62,7 @@ class Evidence:
 def run_demo(folds: int = 5, seed: int = 1) -> list[Score]:
     """Cross-validate the demonstration methods on scikit-learn's bundled data.
 
-    Parameters
-    ----------
-    folds : int, default=5
-        Number of stratified folds; everything is learned inside the training part.
-    seed : int, default=1
-        Seed of the folds.
-
-    Returns
-    -------
-    list of Score
-        One entry per data set and method.
+    Everything is learned inside the training part of each stratified fold.
     """
     splits = StratifiedKFold(folds, shuffle=True, random_state=seed)
     scores = []
@@ -103,16 +93,8 @@ def run_demo(folds: int = 5, seed: int = 1) -> list[Score]:
 def explain_one(row: int = 7) -> Evidence:
     """Explain the prediction for one held-out wine by its summed evidence.
 
-    Parameters
-    ----------
-    row : int, default=7
-        Which row of the test part.
-
-    Returns
-    -------
-    Evidence
-        Contributions by attribute, largest first; they add up to the log-odds of the
-        predicted class against the second most probable one.
+    Contributions go by size and add up to the log-odds of the predicted class against
+    the second most probable one.
     """
     bunch: Any = datasets.load_wine()
     names = [name.replace("_", " ") for name in bunch.feature_names]
@@ -121,14 +103,14 @@ def explain_one(row: int = 7) -> Evidence:
         bunch.data, labels, test_size=0.3, random_state=0, stratify=labels
     )
     clf = NaiveBayes().fit(X_train, y_train)
-    found = clf.explain_local(X_test[row : row + 1]).evidence()
+    evidence = clf.explain_local(X_test[row : row + 1]).evidence()
     name_of = dict(zip(clf.model_.schema.labels(), names, strict=True))
     return Evidence(
         f"wine, row {row} of the test part",
-        found.target,
+        evidence.target,
         str(y_test[row]),
-        found.probability,
-        found.against,
-        found.prior,
-        [(name_of[item.attribute], item.value, item.amount) for item in found.items],
+        evidence.probability,
+        evidence.against,
+        evidence.prior,
+        [(name_of[item.attribute], item.value, item.amount) for item in evidence.items],
     )

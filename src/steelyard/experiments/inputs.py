@@ -22,17 +22,7 @@ _MAX_SHOWN_CLASSES = 5
 
 
 def resolve_methods(methods: Any) -> dict[str, Any]:
-    """Return unfitted classifiers by name.
-
-    Parameters
-    ----------
-    methods : str, classifier, pair, mapping, or a list of these
-        See ``compare``.
-
-    Returns
-    -------
-    dict of str to classifier
-        In the order given.
+    """Return unfitted classifiers by name, of what ``compare`` takes as methods.
 
     Examples
     --------
@@ -55,22 +45,7 @@ def resolve_methods(methods: Any) -> dict[str, Any]:
 def resolve_datasets(
     datasets: Any, folder: str | PathLike[str] | None, target: str | None
 ) -> dict[str, DataSet]:
-    """Read data sets, and refuse those that cannot be learned from.
-
-    Parameters
-    ----------
-    datasets : str, path, DataSet, triple, or a list of these
-        See ``compare``.
-    folder : str or path, or None
-        Folder of data sets.
-    target : str or None
-        Column to predict in data sets that are files.
-
-    Returns
-    -------
-    dict of str to DataSet
-        In the order given.
-    """
+    """Read what ``compare`` takes as data sets, each fit to be learned from."""
     single = isinstance(datasets, (str, PathLike, DataSet)) or _is_triple(datasets)
     by_name: dict[str, DataSet] = {}
     for entry in expand_names([datasets] if single else datasets, folder):

@@ -58,13 +58,7 @@ def settings_hash(settings: Mapping[str, Any]) -> str:
 
 
 class Journal:
-    """A result file that is open for adding rows.
-
-    Parameters
-    ----------
-    path : str or path
-        A file that ``open_journal`` has made or checked.
-    """
+    """A result file, checked by ``open_journal``, that is open for adding rows."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
@@ -73,13 +67,7 @@ class Journal:
             self._file = os.open(self.path, os.O_RDWR | os.O_APPEND)
 
     def append(self, row: Mapping[str, Any]) -> None:
-        """Add one row.
-
-        Parameters
-        ----------
-        row : mapping
-            What ``json`` can write. Not a number becomes null.
-        """
+        """Add one row of what ``json`` can write; not a number becomes null."""
         line = json.dumps(as_plain(row), ensure_ascii=False, allow_nan=False) + "\n"
         with _explained(self.path):
             _write_line(self._file, line.encode())
@@ -118,20 +106,9 @@ def open_journal(
 ) -> list[dict[str, Any]]:
     """Start a result file, or make an earlier one ready to resume.
 
-    Parameters
-    ----------
-    path : str or path
-        The file.
-    settings : mapping
-        What determines the results. A file made with other settings is refused.
-    versions : mapping, default=None
-        Versions of the libraries, for the record.
-
-    Returns
-    -------
-    list of dict
-        Rows of the earlier run, none if there was none. What a killed process left of a
-        line is cut off.
+    A file made with other settings, which determine the results, is refused; versions
+    of libraries are for the record. What a killed process left of a line is cut off.
+    Returns the rows of the earlier run, none if there was none.
     """
     path = Path(path)
     # Compared as they will be read back: tuples become lists.
@@ -161,20 +138,11 @@ def open_journal(
 def read_journal(
     path: str | os.PathLike[str],
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Read a result file.
+    """Read the header and the rows of a result file, one per fit.
 
-    Parameters
-    ----------
-    path : str or path
-        The file.
-
-    Returns
-    -------
-    header : dict
-        ``settings``, their ``hash`` and ``versions``.
-    rows : list of dict
-        One per fit. Of a fit that was run again the last row counts; a line that is
-        not whole is left out, as the fit it tells of has to be run again.
+    The header has ``settings``, their ``hash`` and ``versions``. Of a fit that was run
+    again the last row counts; a line that is not whole is left out, as the fit it tells
+    of has to be run again.
     """
     first, *lines = Path(path).read_bytes().split(b"\n")
     header = _parse(first)

@@ -14,20 +14,9 @@ __all__ = ["Progress", "duration"]
 class Progress:
     """A line with what runs, how many fits are left, and about how long they take.
 
-    Nothing is shown where standard error is no terminal, or without ``rich``.
-
-    Parameters
-    ----------
-    tasks : sequence
-        In the order in which they start; each has ``cost``, ``methods`` and ``label``.
-    n_jobs : int
-        How many run at once.
-    enabled : bool
-        Whether to show anything at all.
-    console : rich.console.Console, default=None
-        Where to draw; standard error if None.
-    clock : callable, default=time.monotonic
-        Seconds.
+    Nothing is shown where standard error is not a terminal, or without ``rich``. Tasks,
+    in the order in which they start, have ``cost``, ``methods`` and ``label``; `n_jobs`
+    run at once.
     """
 
     def __init__(

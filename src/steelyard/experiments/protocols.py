@@ -1,7 +1,7 @@
 """How data are prepared before classifiers see them: honestly, or as papers did.
 
 Under the protocol ``honest`` everything is learned inside the training part of each
-fold. Under the ``published`` ones missing cells are filled in and cut points learned
+fold. Under the ``published`` ones missing values are filled in and cut points learned
 once, on the whole data set, and only the classifier is cross-validated, as in the
 papers: cut points have then seen the test rows.
 """
@@ -24,6 +24,7 @@ from steelyard.classifiers.naive_bayes import NaiveBayes
 from steelyard.classifiers.published import LogisticNB
 from steelyard.exceptions import ParameterError
 from steelyard.experiments.data.sets import DataSet, data_folder, read_from_folder
+from steelyard.experiments.data.tasks import one_against_rest, standardize
 from steelyard.table.encoder import TableEncoder
 
 if TYPE_CHECKING:
@@ -160,18 +161,7 @@ PROTOCOLS = {
 
 
 def find_protocol(name: str) -> Protocol:
-    """Return a protocol by its name.
-
-    Parameters
-    ----------
-    name : str
-        One of ``PROTOCOLS``.
-
-    Returns
-    -------
-    Protocol
-        How data are prepared.
-    """
+    """Return a protocol by its name, or say which there are."""
     if name not in PROTOCOLS:
         raise ParameterError(
             f"There is no protocol {name!r}.{did_you_mean(name, PROTOCOLS)} "
@@ -185,66 +175,21 @@ def load_dataset(
 ) -> tuple[pandas.DataFrame, NDArray[Any]]:
     """Read a table and its labels by name from the folder of data sets.
 
-    Parameters
-    ----------
-    name : str
-        Name of the data set.
-    folder : str or path, default=None
-        Where the files are; see ``data_folder``.
-
-    Returns
-    -------
-    X : pandas.DataFrame
-        The attributes; nominal ones are categories with all declared values.
-    y : ndarray of shape (n,)
-        The labels.
+    Nominal attributes are categories with all declared values; for the folder see
+    ``data_folder``.
     """
     data = read_from_folder(name, folder)
     return data.table, data.target
 
 
-def one_against_rest(y: NDArray[Any], label: str) -> NDArray[Any]:
-    """Turn labels into two classes: one of them against all others.
-
-    Parameters
-    ----------
-    y : ndarray of shape (n,)
-        Labels.
-    label : str
-        The class to tell from the others.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        1 where the label is that class, 0 elsewhere.
-    """
-    chosen = y == label
-    if not chosen.any():
-        raise ValueError(f"No row has the label {label!r}.")
-    return chosen.astype(np.int64)
-
-
 def discretize_whole(
     X: pandas.DataFrame, y: NDArray[Any], numeric: Any = "mdl", missing: str = "impute"
 ) -> pandas.DataFrame:
-    """Fill in missing cells and cut numbers into bins, by the whole table.
+    """Fill in missing values and cut numbers into bins, by the whole table.
 
-    Parameters
-    ----------
-    X : pandas.DataFrame
-        The attributes.
-    y : ndarray of shape (n,)
-        The labels, which supervised discretizers use.
-    numeric : str, discretizer or mapping, default="mdl"
-        How numbers are cut; see ``TableEncoder``.
-    missing : {"impute", "value"}, default="impute"
-        What to do with missing cells.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Categories throughout. All values that a column declares, or bins that it was
-        cut into, are declared, also those that no row holds.
+    `numeric` and `missing` are those of ``TableEncoder``; supervised discretizers use
+    the labels. The frame has categories throughout: all values that a column declares,
+    or bins that it was cut into, are declared, also those that no row holds.
     """
     import pandas as pd
 
@@ -264,18 +209,10 @@ def discretize_whole(
 
 
 def fill_whole(X: pandas.DataFrame) -> pandas.DataFrame:
-    """Fill in missing cells by the mean or the most frequent value of each column.
+    """Fill in missing values by the mean or the most frequent value of each column.
 
-    Parameters
-    ----------
-    X : pandas.DataFrame
-        The attributes.
-
-    Returns
-    -------
-    pandas.DataFrame
-        The same columns; one without any value stays as it is. Of values that are
-        equally frequent the first declared is taken.
+    A column without any value stays as it is. Of values that are equally frequent the
+    first declared is taken.
     """
     filled = X.copy()
     numbers = set(X.select_dtypes("number"))
@@ -287,28 +224,3 @@ def fill_whole(X: pandas.DataFrame) -> pandas.DataFrame:
             value = counts.index[int(np.argmax(counts))]
         filled[name] = X[name].fillna(value)
     return filled
-
-
-def standardize(X: pandas.DataFrame) -> pandas.DataFrame:
-    """Give every numeric column of a frame mean 0 and variance 1.
-
-    A Gaussian density changes by the same factor in all classes, so naive Bayes and
-    its weighted forms are as before, but for the smallest variance allowed: it is
-    relative to the largest variance of any column, which would be that of the column
-    with the largest unit.
-
-    Parameters
-    ----------
-    X : pandas.DataFrame
-        The attributes.
-
-    Returns
-    -------
-    pandas.DataFrame
-        The same columns.
-    """
-    X = X.copy()
-    for name in X.select_dtypes("number"):
-        deviation = X[name].std(ddof=0)
-        X[name] = (X[name] - X[name].mean()) / (deviation if deviation > 0 else 1.0)
-    return X

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from steelyard.explain.views import views_of
 from steelyard.table.cells import factor_of, numbers_of
 from steelyard.table.codes import CodeBlock, Codes, code_dtype
-from steelyard.table.frames import Column
+from steelyard.table.columns import Column
 from steelyard.table.schema import FeatureSchema, TableSchema
 
 __all__ = ["Cells", "describe_cells", "number_label"]
@@ -76,29 +76,28 @@ def describe_cells(
     Unlike codes, the columns tell a missing cell from a value never seen, and from the
     value that is imputed for it. A column with several views is named by its numbers.
     """
-    views = views_of(cells.schema)
-    n = len(cells.codes)
-    # The number of a density is the cell itself.
-    shown = [
-        next((j for j in own if not cells.schema.features[j].is_coded), own[0])
-        for own in views
-    ]
-    labels = [[cells.label(i, j) for j in shown] for i in range(n)]
-    missing = np.zeros((n, len(views)), dtype=bool)
-    for j, (own, column) in enumerate(zip(views, columns, strict=True)):
-        feature = cells.schema.features[own[0]]
-        raw = _raw_values(feature, column)
-        for i, value in enumerate(raw):
+    schema, views = cells.schema, views_of(cells.schema)
+    labels: list[list[str]] = [[] for _ in cells.codes]
+    missing = np.zeros((len(cells.codes), len(views)), dtype=bool)
+    for j, (positions, column) in enumerate(zip(views, columns, strict=True)):
+        feature = schema.features[positions[0]]
+        # The number of a density is the cell itself.
+        numbers = [k for k in positions if not schema.features[k].is_coded]
+        shown = (numbers or positions)[0]
+        for i, value in enumerate(_raw_values(feature, column)):
+            label = cells.label(i, shown)
             missing[i, j] = value is None
             if value is None:
-                replaced = feature.fill is not None
-                labels[i][j] = (
-                    f"(missing, taken as {labels[i][j]})" if replaced else "(missing)"
+                label = (
+                    "(missing)"
+                    if feature.fill is None
+                    else f"(missing, taken as {label})"
                 )
-            elif len(own) > 1:
-                labels[i][j] = number_label(float(value))
-            elif feature.is_coded and cells.codes[i, own[0]] == 0:
-                labels[i][j] = f"{value} (unseen)"
+            elif len(positions) > 1:
+                label = number_label(float(value))
+            elif feature.is_coded and cells.codes[i, positions[0]] == 0:
+                label = f"{value} (unseen)"
+            labels[i].append(label)
     return labels, missing
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,7 +21,6 @@ from steelyard.explain.views import (
     typical_numbers,
     views_of,
 )
-from steelyard.table.schema import TableSchema
 
 __all__ = ["Change", "Counterfactual", "counterfactual"]
 
@@ -110,41 +111,32 @@ def counterfactual(
     For a sum and two classes these are the largest gains in order, and no smaller set
     suffices. The last change is then made as small as it can be.
     """
-    before = np.asarray(model.proba(row.encoded()))[0]
+    codes = row.encoded()
+    winner = int(model.winners(codes)[0])
+    targets = [c for c in range(model.n_classes) if c != winner]
     candidates = _candidates(model, row, fixed)
-    predicted = model.predict(row.encoded())[0]
-    winner = model.classes.tolist().index(predicted)
-    targets = [target] if target is not None else []
-    if target is None:
-        targets = [c for c in range(len(model.classes)) if c != winner]
-    results = []
-    for c in targets:
-        if c == winner:
-            results.append(_Search(model, row, c, candidates, ()))
-            continue
-        results.append(_search(model, row, c, candidates, max_changes))
+    searches = [
+        _Search(model, row, c, candidates)
+        for c in (targets if target is None else [target])
+    ]
     best = min(
-        results,
+        (s if s.target == winner else _search(s, max_changes) for s in searches),
         key=lambda s: (not s.wins, len(s.steps) if s.wins else 0, -s.proba[s.target]),
     )
+    names = column_labels(row.schema)
+    margins = [best.moved(best.steps[:k]).margin for k in range(len(best.steps) + 1)]
     changes = []
-    margin = _Search(model, row, best.target, candidates, ()).margin
-    for k, step in enumerate(best.steps, start=1):
-        after = _Search(model, row, best.target, candidates, best.steps[:k])
-        name = column_labels(row.schema)[step[0]]
-        label = candidates.labels[step[1]]
-        changes.append(
-            Change(name, labels[step[0]], label, float(after.margin - margin))
-        )
-        margin = after.margin
-    least = _least_changes(model, row, best.target, candidates)
+    for k, (before, after) in zip(best.steps, pairwise(margins), strict=True):
+        column, value = candidates.column[k], candidates.labels[k]
+        changes.append(Change(names[column], labels[column], value, after - before))
+    least = _least_changes(best)
     return Counterfactual(
         str(model.classes[best.target]),
         best.wins or best.target == winner,
         tuple(changes),
         least is not None and best.wins and len(best.steps) <= least,
         model.classes,
-        before,
+        np.asarray(model.proba(codes))[0],
         best.proba,
     )
 
@@ -162,99 +154,96 @@ class _Candidates:
     def changed(self, cells: Cells, positions: NDArray[np.int64]) -> Cells:
         """Make one of some changes, to all views of its column, in each row."""
         columns = np.asarray(cells.schema.columns)
-        own = columns == self.column[positions][:, None]
+        is_changed = columns == self.column[positions][:, None]
         return Cells(
             cells.schema,
-            np.where(own, self.rows.codes[positions], cells.codes),
-            np.where(own, self.rows.numbers[positions], cells.numbers),
+            np.where(is_changed, self.rows.codes[positions], cells.codes),
+            np.where(is_changed, self.rows.numbers[positions], cells.numbers),
         )
-
-
-Step = tuple[int, int]
-"""Column, and position among the candidates."""
 
 
 def _candidates(model: Any, row: Cells, fixed: set[int]) -> _Candidates:
     schema = row.schema
-    codes, numbers, owner, labels = [], [], [], []
+    empty = np.zeros((0, len(schema)))
+    codes, numbers, owner, labels = [empty.astype(np.int64)], [empty], [], []
     for column, views in enumerate(views_of(schema)):
         if column in fixed:
             continue
         feature = schema.features[views[0]]
         if len(views) == 1 and feature.is_coded:
-            tried = np.arange(1, feature.n_values - feature.missing_is_value + 1)
-            new_codes = tried[tried != row.codes[0, views[0]], None]
+            values = np.arange(1, feature.n_values - feature.missing_is_value + 1)
+            new_codes = values[values != row.codes[0, views[0]], None]
             new_numbers = np.full(new_codes.shape, np.nan)
             labels += [feature.describe(int(code)) for code in new_codes[:, 0]]
         else:
-            found = _column_numbers(model, schema, views)
-            new_codes, new_numbers = place_numbers(schema, views, found)
+            tried = _column_numbers(model, views)
+            new_codes, new_numbers = place_numbers(schema, views, tried)
             write = number_label if len(views) == 1 else number_text
-            labels += [write(x) for x in found.tolist()]
-        own_codes = np.repeat(row.codes, len(new_codes), axis=0)
-        own_numbers = np.repeat(row.numbers, len(new_codes), axis=0)
-        own_codes[:, views], own_numbers[:, views] = new_codes, new_numbers
-        codes.append(own_codes)
-        numbers.append(own_numbers)
+            labels += [write(x) for x in tried.tolist()]
+        codes.append(np.repeat(row.codes, len(new_codes), axis=0))
+        numbers.append(np.repeat(row.numbers, len(new_codes), axis=0))
+        codes[-1][:, views], numbers[-1][:, views] = new_codes, new_numbers
         owner += [column] * len(new_codes)
-    empty = np.zeros((0, len(schema)))
     return _Candidates(
-        Cells(
-            schema,
-            np.concatenate([empty.astype(np.int64), *codes]),
-            np.concatenate([empty, *numbers]),
-        ),
+        Cells(schema, np.concatenate(codes), np.concatenate(numbers)),
         np.array(owner, dtype=np.int64),
         labels,
     )
 
 
-def _column_numbers(
-    model: Any, schema: TableSchema, views: list[int]
-) -> NDArray[np.float64]:
+def _column_numbers(model: Any, views: list[int]) -> NDArray[np.float64]:
     """Numbers of one column to try: in every bin, and along its densities."""
-    gaussian = schema.gaussian.tolist()
-    found = []
-    for j in views:
-        feature = schema.features[j]
-        if not feature.is_coded:
-            found.append(_numbers_to_try(model, gaussian.index(j), feature.step))
+    features = model.schema.features
+    tried = [_numbers_to_try(model, j) for j in views if not features[j].is_coded]
     if len(views) > 1:
         # Short to write; each is encoded as it is written.
-        found = [np.array([float(f"{x:.6g}") for x in own]) for own in found]
-        edges = [schema.features[j].edges for j in views]
-        found.append(typical_numbers(np.unique(np.concatenate(edges))))
-    return np.unique(np.concatenate(found))
+        tried = [np.array([float(f"{x:.6g}") for x in numbers]) for numbers in tried]
+        edges = np.concatenate([features[j].edges for j in views])
+        tried.append(typical_numbers(np.unique(edges)))
+    return np.unique(np.concatenate(tried))
 
 
-def _numbers_to_try(model: Any, g: int, step: float) -> NDArray[np.float64]:
+def _numbers_to_try(model: Any, j: int) -> NDArray[np.float64]:
     """Numbers of a Gaussian attribute, from a density or from training rows."""
     plain = model.first_sum()
     if plain is not None:
-        return gaussian_points(plain.gaussian.only(g), step)
-    known = model.numbers[g][~np.isnan(model.numbers[g])]
+        return gaussian_points(plain.density(j), model.schema.features[j].step)
+    numbers = model.numbers[model.schema.gaussian.tolist().index(j)]
+    known = numbers[~np.isnan(numbers)]
     shares = np.linspace(0, 1, 61)
     return np.unique(np.quantile(known, shares)) if len(known) else known
 
 
+_Margins = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
 class _Search:
     """A row with some changes made, and how far its target is ahead."""
 
-    def __init__(
-        self,
-        model: Any,
-        row: Cells,
-        target: int,
-        candidates: _Candidates,
-        steps: tuple[Step, ...],
-    ) -> None:
-        self.model, self.row, self.target = model, row, target
-        self.candidates, self.steps = candidates, steps
-        self.cells = row
-        for _, k in steps:
-            self.cells = candidates.changed(self.cells, np.array([k]))
-        margins, guides = _margins(model, self.cells, target)
-        self.margin, self.guide = float(margins[0]), float(guides[0])
+    model: Any
+    row: Cells
+    target: int
+    candidates: _Candidates
+    steps: tuple[int, ...] = ()
+    """Positions of the changes among the candidates."""
+
+    @cached_property
+    def cells(self) -> Cells:
+        cells = self.row
+        for k in self.steps:
+            cells = self.candidates.changed(cells, np.array([k]))
+        return cells
+
+    @cached_property
+    def place(self) -> tuple[float, float]:
+        """How far the target is ahead, and what to go by in a tie."""
+        margins, guides = _margins(self.model, self.cells, self.target)
+        return float(margins[0]), float(guides[0])
+
+    @property
+    def margin(self) -> float:
+        return self.place[0]
 
     @property
     def wins(self) -> bool:
@@ -269,11 +258,8 @@ class _Search:
         changed = self.candidates.changed(self.cells, positions)
         return _margins(self.model, changed, self.target)
 
-    def moved(self, steps: tuple[Step, ...]) -> _Search:
-        return _Search(self.model, self.row, self.target, self.candidates, steps)
-
-
-_Margins = tuple[NDArray[np.float64], NDArray[np.float64]]
+    def moved(self, steps: tuple[int, ...]) -> _Search:
+        return replace(self, steps=steps)
 
 
 def _margins(model: Any, cells: Cells, target: int) -> _Margins:
@@ -297,27 +283,20 @@ def _gaps(logs: NDArray[np.float64], target: int) -> NDArray[np.float64]:
     return np.where(np.isnan(gap), -np.inf, gap)
 
 
-def _search(
-    model: Any,
-    row: Cells,
-    target: int,
-    candidates: _Candidates,
-    max_changes: int | None,
-) -> _Search:
-    state = _Search(model, row, target, candidates, ())
-    most = len(set(row.schema.columns)) if max_changes is None else max_changes
-    while not state.wins and len(state.steps) < most:
-        used = [j for j, _ in state.steps]
-        free = np.flatnonzero(~np.isin(candidates.column, used))
+def _search(state: _Search, max_changes: int | None) -> _Search:
+    columns = state.candidates.column
+    if max_changes is None:
+        max_changes = len(set(state.row.schema.columns))
+    while not state.wins and len(state.steps) < max_changes:
+        free = np.flatnonzero(~np.isin(columns, columns[list(state.steps)]))
         if not free.size:
             break
         margins, guides = state.tried(free)
         # Votes do not move before a voter changes its mind; what leads there counts.
         best = int(np.lexsort((guides, margins))[-1])
-        if not (margins[best], guides[best]) > (state.margin, state.guide):
+        if not (margins[best], guides[best]) > state.place:
             break
-        k = int(free[best])
-        state = state.moved((*state.steps, (int(candidates.column[k]), k)))
+        state = state.moved((*state.steps, int(free[best])))
     if not state.wins:
         return state
     return _with_smallest_last_change(_without_needless(state))
@@ -336,39 +315,36 @@ def _with_smallest_last_change(state: _Search) -> _Search:
     """Of the values that suffice in the last change take the one that adds least."""
     if not state.steps:
         return state
-    *first, (j, _) = state.steps
-    earlier = state.moved(tuple(first))
-    same = np.flatnonzero(state.candidates.column == j)
-    margins = earlier.tried(same)[0]
+    *first, last = state.steps
+    columns = state.candidates.column
+    same = np.flatnonzero(columns == columns[last])
+    margins = state.moved(tuple(first)).tried(same)[0]
     enough = np.flatnonzero(margins > 0.0)
-    k = int(same[enough[np.argmin(margins[enough])]])
-    return state.moved((*first, (j, k)))
+    return state.moved((*first, int(same[enough[np.argmin(margins[enough])]])))
 
 
-def _least_changes(
-    model: Any, row: Cells, target: int, candidates: _Candidates
-) -> int | None:
+def _least_changes(state: _Search) -> int | None:
     """Return a lower bound on the number of changes, None where there is none.
 
     Against a single rival the largest gains in order are best; the hardest rival needs
     as many, and so do all together.
     """
+    model, target, column = state.model, state.target, state.candidates.column
     if not model.is_sum:
         return None
-    schema = row.schema
-    now = add_views(model.contributions(row.encoded())[0], schema, axis=0)
+    now, after = (
+        add_views(model.contributions(cells.encoded()), cells.schema, axis=1)
+        for cells in (state.row, state.candidates.rows)
+    )
+    now = now[0]
     scores = model.log_prior + now.sum(axis=0)
-    after = model.contributions(candidates.rows.encoded())
-    after = add_views(after, schema, axis=1)
+    change = after[np.arange(len(column)), column] - now[column]
     least = 0
     for rival in range(model.n_classes):
         if rival == target or scores[target] > scores[rival]:
             continue
         gains = np.zeros(len(now))
-        own = candidates.column
-        each = np.arange(len(own))
-        parts = after[each, own] - now[own]
-        np.maximum.at(gains, own, parts[:, target] - parts[:, rival])
+        np.maximum.at(gains, column, change[:, target] - change[:, rival])
         reached = scores[target] - scores[rival] + np.cumsum(np.sort(gains)[::-1])
         enough = np.flatnonzero(reached > 0.0)
         if not enough.size:

@@ -1,10 +1,11 @@
-"""How sure learned weights are: bootstrap and Laplace intervals."""
+"""How uncertain learned weights are: bootstrap and Laplace intervals."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from numbers import Integral, Real
 from typing import Any
 
@@ -18,26 +19,15 @@ from sklearn.utils.validation import check_is_fitted
 from steelyard._common.text import as_plain, text_table
 from steelyard.classifiers.base import BaseNB
 from steelyard.exceptions import IdentifierWarning, ParameterError, TableError
-from steelyard.explain.laplace import (
-    BY_VALUE,
-    EvidenceIntervals,
-    evidence_intervals,
-    hessian_of,
-    named_bounds,
-    named_deviation,
-    named_weights,
-    root_of_inverse,
-    side_by_side,
-    solved,
-    value_names,
-)
+from steelyard.explain import laplace
+from steelyard.explain.laplace import BY_VALUE, EvidenceIntervals
 from steelyard.explain.overall import learned_weights
 from steelyard.fitting.problem import Problem
 
 __all__ = ["EvidenceIntervals", "WeightIntervals", "explain_weights"]
 
-# How often a bootstrap sample that lacks a class is drawn anew.
-_MOST_DRAWS = 1_000
+# How often a bootstrap sample that lacks a class is drawn again.
+_MAX_DRAWS = 1_000
 
 
 @dataclass(frozen=True, repr=False)
@@ -104,20 +94,15 @@ class WeightIntervals:
         percent = f"{100 * self.level:g} %"
         lines = []
         for name, values in self.estimate.items():
-            flat = values.ravel()
             labels = self.entries.get(name) or _entry_names(
                 values.shape, self.attributes, self.classes
             )
             held = self.at_bound.get(name, np.zeros(values.shape, dtype=bool))
+            arrays = [values, self.low[name], self.high[name], held]
             rows = [
                 [label, f"{w:.3f}", f"{low:.3f}", f"{high:.3f}", "at bound" * is_held]
                 for label, w, low, high, is_held in zip(
-                    labels,
-                    flat,
-                    self.low[name].ravel(),
-                    self.high[name].ravel(),
-                    np.ravel(held).tolist(),
-                    strict=True,
+                    labels, *(array.ravel().tolist() for array in arrays), strict=True
                 )
             ]
             headers = [name, "weight", "low", "high", ""]
@@ -202,13 +187,32 @@ def explain_weights(
         raise ParameterError(
             f"The 'level' parameter must be between 0 and 1. Got {level!r} instead."
         )
-    named = {
-        name: np.asarray(value, dtype=np.float64)
-        for name, value in learned_weights(clf).items()
-        if name not in BY_VALUE
-    }
     if method == "laplace":
         return _laplace(clf, X, y, sample_weight, float(level), rows)
+    named = _bootstrapped_weights(clf, method, n_bootstrap, rows)
+    refits = _refits(clf, X, y, sample_weight, np.random.default_rng(random_state))
+    weights: dict[str, list[Any]] = {name: [] for name in named}
+    for done, refit in enumerate(islice(refits, int(n_bootstrap)), start=1):
+        for name in named:
+            weights[name].append(getattr(refit, name))
+        if progress is not None:
+            progress(done, int(n_bootstrap))
+    samples = {name: np.array(weights[name], dtype=np.float64) for name in named}
+    tail = 100.0 * (1.0 - float(level)) / 2.0
+    low, high = (
+        {name: np.percentile(samples[name], at, axis=0) for name in named}
+        for at in (tail, 100.0 - tail)
+    )
+    names = clf.encoder_.schema_.labels()
+    return WeightIntervals(
+        method, float(level), clf.classes_, names, named, low, high, samples, {}
+    )
+
+
+def _bootstrapped_weights(
+    clf: BaseNB, method: str, n_bootstrap: int, rows: Any
+) -> dict[str, NDArray[np.float64]]:
+    """Check the settings of a bootstrap; return the weights it compares, by name."""
     if method != "bootstrap":
         raise ParameterError(
             "The 'method' parameter must be 'bootstrap' or 'laplace'. Got "
@@ -219,6 +223,11 @@ def explain_weights(
             "Evidence of rows has intervals with method='laplace' only. Leave `rows` "
             "out for the bootstrap of weights."
         )
+    named = {
+        name: np.asarray(value, dtype=np.float64)
+        for name, value in learned_weights(clf).items()
+        if name not in BY_VALUE
+    }
     if not named:
         raise ParameterError(
             f"{type(clf).__name__} has no weights with a bootstrap: it learns none per "
@@ -230,68 +239,37 @@ def explain_weights(
             "The 'n_bootstrap' parameter must be a whole number of at least 2. Got "
             f"{n_bootstrap!r} instead."
         )
-    samples = _bootstrap(
-        clf, X, y, sample_weight, list(named), int(n_bootstrap), random_state, progress
-    )
-    tail = 100.0 * (1.0 - float(level)) / 2.0
-    return WeightIntervals(
-        "bootstrap",
-        float(level),
-        clf.classes_,
-        clf.encoder_.schema_.labels(),
-        named,
-        {name: np.percentile(found, tail, axis=0) for name, found in samples.items()},
-        {
-            name: np.percentile(found, 100.0 - tail, axis=0)
-            for name, found in samples.items()
-        },
-        samples,
-        {},
-    )
+    return named
 
 
-def _bootstrap(
-    clf: BaseNB,
-    X: Any,
-    y: Any,
-    sample_weight: Any,
-    names: list[str],
-    n_bootstrap: int,
-    random_state: Any,
-    progress: Callable[[int, int], None] | None,
-) -> dict[str, NDArray[np.float64]]:
-    """Refit to resampled rows; return the weights of every fit by name."""
-    random = np.random.default_rng(random_state)
+def _refits(
+    clf: BaseNB, X: Any, y: Any, sample_weight: Any, random: np.random.Generator
+) -> Iterator[BaseNB]:
+    """Fit clones to resampled rows, without end."""
     _, labels = np.unique(np.asarray(y), return_inverse=True)
-    n = len(labels)
-    own = np.ones(n) if sample_weight is None else np.asarray(sample_weight, float)
-    n_classes = len(np.unique(labels[own > 0]))
-    found: dict[str, list[Any]] = {name: [] for name in names}
-    for done in range(1, n_bootstrap + 1):
-        times = _resample(random, labels, own, n_classes)
+    weights = np.ones(len(labels))
+    if sample_weight is not None:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    while True:
+        times = _resample(random, labels, weights > 0)
         with warnings.catch_warnings():
             # A refit that is separable or slow is part of the uncertainty.
             warnings.simplefilter("ignore", ConvergenceWarning)
             warnings.simplefilter("ignore", IdentifierWarning)
-            refit = clone(clf).fit(X, y, sample_weight=times * own)
-        for name in names:
-            found[name].append(getattr(refit, name))
-        if progress is not None:
-            progress(done, n_bootstrap)
-    return {name: np.array(values, dtype=np.float64) for name, values in found.items()}
+            refit = clone(clf).fit(X, y, sample_weight=times * weights)
+        yield refit
 
 
 def _resample(
     random: np.random.Generator,
     labels: NDArray[np.int64],
-    own: NDArray[np.float64],
-    n_classes: int,
+    counts: NDArray[np.bool_],
 ) -> NDArray[np.float64]:
-    """Say how often each row is drawn; every class is, at least once."""
-    n = len(labels)
-    for _ in range(_MOST_DRAWS):
+    """Say how often each row is drawn; every class is, of the rows that count."""
+    n, n_classes = len(labels), len(np.unique(labels[counts]))
+    for _ in range(_MAX_DRAWS):
         times = random.multinomial(n, np.full(n, 1.0 / n)).astype(np.float64)
-        if len(np.unique(labels[(times > 0) & (own > 0)])) == n_classes:
+        if len(np.unique(labels[(times > 0) & counts])) == n_classes:
             return times
     raise TableError(
         f"No bootstrap sample of {n} rows has all {n_classes} classes. Leave out or "
@@ -302,47 +280,40 @@ def _resample(
 def _laplace(
     clf: BaseNB, X: Any, y: Any, sample_weight: Any, level: float, asked: Any
 ) -> WeightIntervals:
-    problem, solution = solved(clf, X, y, sample_weight)
+    problem, solution = laplace.solved(clf, X, y, sample_weight)
     weights = solution.weights
-    named = named_weights(problem, weights)
+    named = laplace.named_weights(problem, weights)
     for name, value in named.items():
-        fitted = side_by_side(name, getattr(clf, name))
+        fitted = laplace.side_by_side(name, getattr(clf, name))
         if fitted.shape != value.shape or not np.allclose(fitted, value, atol=1e-6):
             raise ParameterError(
                 "A fit to these rows has other weights than the classifier. Pass its "
                 "training data and the row weights of that fit."
             )
     free = _between(problem, weights)
-    lower, upper = named_bounds(problem, named)
-    held = named_weights(problem, (~free).astype(np.float64))
-    at_bound = {name: entry != 0.0 for name, entry in held.items()}
-    root = root_of_inverse(hessian_of(problem, weights), free)
-    deviation = named_deviation(problem, weights, root)
+    held = laplace.named_weights(problem, (~free).astype(np.float64))
+    root = laplace.root_of_inverse(laplace.hessian_of(problem, weights), free)
     z = float(ndtri(0.5 + level / 2.0))
+    deviation = laplace.named_deviation(problem, weights, root)
+    half = {name: z * value for name, value in deviation.items()}
+    lower, upper = laplace.named_bounds(problem, named)
+    schema, classes = clf.encoder_.schema_, clf.classes_
+    by_value = [name for name in named if name in (*BY_VALUE, "intercept_")]
+    evidence = None
+    if asked is not None:
+        evidence = laplace.evidence_intervals(clf, problem, weights, root, asked, level)
     return WeightIntervals(
         "laplace",
         level,
-        clf.classes_,
-        clf.encoder_.schema_.labels(),
+        classes,
+        schema.labels(),
         named,
-        {
-            name: np.maximum(value - z * deviation[name], lower[name])
-            for name, value in named.items()
-        },
-        {
-            name: np.minimum(value + z * deviation[name], upper[name])
-            for name, value in named.items()
-        },
+        {name: np.maximum(named[name] - half[name], lower[name]) for name in named},
+        {name: np.minimum(named[name] + half[name], upper[name]) for name in named},
         {},
-        at_bound,
-        {
-            name: value_names(clf.encoder_.schema_, clf.classes_, name)
-            for name in named
-            if name in (*BY_VALUE, "intercept_")
-        },
-        None
-        if asked is None
-        else evidence_intervals(clf, problem, weights, root, asked, level),
+        {name: entry != 0.0 for name, entry in held.items()},
+        {name: laplace.value_names(schema, classes, name) for name in by_value},
+        evidence,
     )
 
 

@@ -39,7 +39,7 @@ __all__ = [
 _MAX_WEIGHTS = 3_000
 
 # Weights times rows, columns and classes, for intervals of evidence.
-_MOST_NUMBERS = 50_000_000
+_MAX_EVIDENCE_NUMBERS = 50_000_000
 
 # Weights that are laid out by value.
 BY_VALUE = ("value_weights_", "value_effects_")
@@ -74,24 +74,13 @@ class EvidenceIntervals:
         for i in range(min(len(self.total), 3)):
             c = int(np.argmax(self.total[i]))
             order = np.argsort(-np.abs(self.estimate[i, :, c]), kind="stable")
-            entries = [
-                (
-                    self.attributes[j],
-                    self.estimate[i, j, c],
-                    self.low[i, j, c],
-                    self.high[i, j, c],
-                )
-                for j in order
+            columns = np.stack([self.estimate, self.low, self.high])[:, i, order, c].T
+            sums = [self.total[i, c], self.total_low[i, c], self.total_high[i, c]]
+            names = [*(self.attributes[j] for j in order), "sum, with the prior"]
+            rows = [
+                [name, *map(signed, numbers)]
+                for name, numbers in zip(names, [*columns, sums], strict=True)
             ]
-            entries.append(
-                (
-                    "sum, with the prior",
-                    self.total[i, c],
-                    self.total_low[i, c],
-                    self.total_high[i, c],
-                )
-            )
-            rows = [[name, *map(signed, numbers)] for name, *numbers in entries]
             title = f"row {i}: evidence for {self.classes[c]}"
             headers = [title, "evidence", "low", "high"]
             lines.append(text_table(headers, rows, [False, True, True, True]))
@@ -127,20 +116,21 @@ def root_of_inverse(
     values, vectors = np.linalg.eigh(scaled)
     flat = values <= 1e-12 * max(float(values.max(initial=0.0)), 1e-300)
     inverse = np.where(flat, 0.0, 1.0 / np.sqrt(np.where(flat, 1.0, values)))
-    own = vectors * inverse / unit[:, None]
-    open_ended = (np.abs(vectors) > 1e-4) & flat
-    root[free] = np.where(open_ended, np.inf, own)
+    is_open = (np.abs(vectors) > 1e-4) & flat
+    root[free] = np.where(is_open, np.inf, vectors * inverse / unit[:, None])
     return root
 
 
 def _deviation(
     root: NDArray[np.float64], map_: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return standard deviations of linear functions of weights, (p, m) to (m,)."""
+    """Return standard deviations of linear functions of weights, (p, ...) to (...)."""
+    flat = map_.reshape(len(root), -1)
     spread = np.where(np.isinf(root), 0.0, root)
-    out = np.sqrt(((spread.T @ map_) ** 2).sum(axis=0))
+    out = np.sqrt(((spread.T @ flat) ** 2).sum(axis=0))
     endless = np.isinf(root).any(axis=1)
-    return np.where((map_[endless] != 0.0).any(axis=0), np.inf, out)
+    out = np.where((flat[endless] != 0.0).any(axis=0), np.inf, out)
+    return out.reshape(map_.shape[1:])
 
 
 def named_deviation(
@@ -150,10 +140,8 @@ def named_deviation(
     # Names stand for linear functions of the weights.
     units = [named_weights(problem, unit) for unit in np.eye(len(weights))]
     return {
-        name: _deviation(
-            root, np.array([unit[name].ravel() for unit in units])
-        ).reshape(value.shape)
-        for name, value in named_weights(problem, weights).items()
+        name: _deviation(root, np.array([unit[name] for unit in units]))
+        for name in named_weights(problem, weights)
     }
 
 
@@ -169,37 +157,28 @@ def evidence_intervals(
     codes = clf._encode(asked)
     schema = clf.encoder_.schema_
     size = len(weights) * codes.n_rows * (len(schema) + 1) * len(clf.classes_)
-    if size > _MOST_NUMBERS:
+    if size > _MAX_EVIDENCE_NUMBERS:
         raise ParameterError(
             f"Intervals of {codes.n_rows} rows need {size:,} numbers, too many. Ask "
             "for fewer rows at a time."
         )
     scale = float(clf.model_.link_scale)
-    units = np.array(
-        [_parts_of_rows(problem, clf, unit, codes) for unit in np.eye(len(weights))]
-    )
-    units = evidence_of(units) * scale
+    changes = [
+        _parts_of_rows(problem, clf, unit, codes) for unit in np.eye(len(weights))
+    ]
+    units = evidence_of(np.array(changes)) * scale
     effect = problem.objective.weighting.apply(weights, problem.evidence)
-    found = problem.sum_model(effect)
-    parts = add_views(found.contributions(codes), schema, axis=1)
-    estimate = evidence_of(parts) * scale
-    total = evidence_of(found.log_prior + parts.sum(axis=1)) * scale
-    z = float(ndtri(0.5 + level / 2.0))
-    columns, sums = units[:, :, 1:], units.sum(axis=2)
-    p = len(weights)
-    half = z * _deviation(root, columns.reshape(p, -1)).reshape(estimate.shape)
-    half_total = z * _deviation(root, sums.reshape(p, -1)).reshape(total.shape)
-    return EvidenceIntervals(
-        level,
-        clf.classes_,
-        column_labels(schema),
-        estimate,
-        estimate - half,
-        estimate + half,
-        total,
-        total - half_total,
-        total + half_total,
-    )
+    model = problem.sum_model(effect)
+    parts = add_views(model.contributions(codes), schema, axis=1)
+    arrays = []
+    for scores, by_weight in (
+        (parts, units[:, :, 1:]),
+        (model.log_prior + parts.sum(axis=1), units.sum(axis=2)),
+    ):
+        estimate = evidence_of(scores) * scale
+        half = float(ndtri(0.5 + level / 2.0)) * _deviation(root, by_weight)
+        arrays += [estimate, estimate - half, estimate + half]
+    return EvidenceIntervals(level, clf.classes_, column_labels(schema), *arrays)
 
 
 def _parts_of_rows(

@@ -139,16 +139,13 @@ class LocalExplanation:
             names, values = self.view_names, self._view_values(row)
             missing = missing[self.cells.schema.columns]
             added = self.view_contributions[row]
-        log_odds = [
-            terms[..., first] - terms[..., second]
-            for terms in (self.base[row] * self.link_scale, added * self.link_scale)
-        ]
-        prior, amounts = float(log_odds[0]), log_odds[1]
+        base, added = self.base[row] * self.link_scale, added * self.link_scale
+        amounts = added[:, first] - added[:, second]
         return Evidence(
             str(self.classes[first]),
             str(self.classes[second]),
             float(self.probabilities[row, first]),
-            prior,
+            float(base[first] - base[second]),
             tuple(
                 EvidenceItem(names[j], values[j], float(amounts[j]), bool(missing[j]))
                 for j in np.argsort(-np.abs(amounts), kind="stable")
@@ -327,6 +324,7 @@ def _explain(
 ) -> LocalExplanation:
     codes, schema = cells.encoded(), cells.schema
     base = contributions = scores = by_view = None
+    rows = (cells, values, missing, n_jobs)
     terms = model.terms(codes)
     if terms is not None:
         base, by_view = terms
@@ -348,11 +346,7 @@ def _explain(
         model.predict(codes, n_jobs),
         float(model.link_scale),
         tuple(
-            ExplainedPart(
-                part.name,
-                part.share,
-                _explain(part.model, cells, values, missing, n_jobs),
-            )
+            ExplainedPart(part.name, part.share, _explain(part.model, *rows))
             for part in model.parts()
         ),
         neighbours_of(model, codes),

@@ -25,13 +25,8 @@ __all__ = ["GlobalExplanation", "explain_global", "learned_weights"]
 _MAX_PARTS = 20
 
 _WEIGHTS = (
-    "attribute_weights_",
-    "class_attribute_weights_",
-    "value_weights_",
-    "prior_weight_",
-    "alpha_",
-    "value_effects_",
-    "intercept_",
+    *("attribute_weights_", "class_attribute_weights_", "value_weights_"),
+    *("prior_weight_", "alpha_", "value_effects_", "intercept_"),
 )
 
 
@@ -252,29 +247,19 @@ def _explain(
     plain = model.first_sum() if model.is_sum else None
     by_view = [] if plain is None else value_tables(plain, counts)
     tables = [] if plain is None else column_tables(plain, counts, by_view)
-    parts = tuple(
-        ExplainedPart(
-            part.name,
-            part.share,
-            _explain(
-                part.model,
-                _counts_of(part, counts),
-                method,
-                {},
-                None if rows is None else rows.parts[k].explanation,
-            ),
-        )
-        for k, part in enumerate(model.parts())
-    )
+    parts = []
+    for k, part in enumerate(model.parts()):
+        part_rows = None if rows is None else rows.parts[k].explanation
+        part_counts = _counts_of(part, counts)
+        explanation = _explain(part.model, part_counts, method, {}, part_rows)
+        parts.append(ExplainedPart(part.name, part.share, explanation))
     by_class = _importance(tables, rows)
     importance = None if by_class is None else by_class.mean(axis=1)
     if importance is None and parts:
         importance = _mean_of_parts(parts)
-    source = "the given rows"
-    if rows is None:
-        source = "the training counts"
-        if len(model.schema.gaussian):
-            source += ", by the fitted densities for Gaussian attributes"
+    source = "the training counts"
+    if len(model.schema.gaussian):
+        source += ", by the fitted densities for Gaussian attributes"
     return GlobalExplanation(
         method,
         kind_of(model),
@@ -285,11 +270,11 @@ def _explain(
         float(model.link_scale),
         importance,
         by_class,
-        source,
+        source if rows is None else "the given rows",
         weights,
         model.schema.labels(),
         tables,
-        parts,
+        tuple(parts),
         views_of(model.schema),
         by_view,
     )
@@ -321,7 +306,7 @@ def _counts_of(part: Part, counts: Counts | None) -> Counts | None:
     return Counts(counts.schema, by_class, by_code, moments)
 
 
-def _mean_of_parts(parts: tuple[ExplainedPart, ...]) -> NDArray[np.float64] | None:
+def _mean_of_parts(parts: list[ExplainedPart]) -> NDArray[np.float64] | None:
     by_part = [part.explanation.importance for part in parts]
     if any(importance is None for importance in by_part):
         return None

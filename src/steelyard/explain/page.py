@@ -7,12 +7,12 @@ import json
 import math
 from importlib.resources import files
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.files import atomic_write
 from steelyard.classifiers.base import BaseNB
 from steelyard.exceptions import ParameterError
 from steelyard.explain.overall import explain_global
@@ -21,7 +21,6 @@ from steelyard.explain.tables import density_range
 from steelyard.explain.views import column_labels, views_of
 from steelyard.model.base import Model
 from steelyard.model.table_model import NBModel
-from steelyard.persistence.files import _replace_file
 from steelyard.table.schema import FeatureSchema
 
 __all__ = ["page_data", "to_html"]
@@ -72,7 +71,7 @@ def to_html(clf: BaseNB, path: str | PathLike[str], title: str | None = None) ->
     # In one pass: a column may be named like a placeholder.
     pieces = text.split("@@")
     text = "".join(parts[p] if k % 2 else p for k, p in enumerate(pieces))
-    _replace_file(Path(path), text.encode("utf-8"))
+    atomic_write(path, text.encode("utf-8"))
 
 
 def page_data(clf: BaseNB) -> dict[str, Any]:
@@ -158,11 +157,7 @@ def _ranges(model: Model) -> list[tuple[float, float] | None]:
         if schema.features[views[0]].kind == "categorical":
             out.append(None)
             continue
-        densities = [
-            density_range(plain.gaussian.only(gaussian.index(j)))
-            for j in views
-            if j in gaussian
-        ]
+        densities = [density_range(plain.density(j)) for j in views if j in gaussian]
         edges = np.array([e for j in views for e in schema.features[j].edges])
         low, high = _bin_range(edges)
         if densities:
@@ -217,7 +212,7 @@ def _term(model: NBModel, j: int) -> dict[str, Any]:
     schema, offsets = model.schema, model.schema.offsets
     if schema.features[j].is_coded:
         return {"table": model.table[offsets[j] : offsets[j + 1]].tolist()}
-    table = model.gaussian.only(schema.gaussian.tolist().index(j))
+    table = model.density(j)
     factors = np.ones_like(table.mean) if table.weight is None else table.weight
     return {
         "mean": table.mean[0].tolist(),

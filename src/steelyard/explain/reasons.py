@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
-__all__ = ["reasons"]
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard._common.text import signed
+from steelyard.explain.cells import Cells
+from steelyard.explain.local import LocalExplanation, explain_local
+from steelyard.explain.views import views_of
+
+__all__ = ["Reason", "reasons"]
 
 
-def reasons(clf: Any, table: Any, most: int) -> list[list[str]]:
-    """Return the loudest evidence of every row, as texts.
+class Reason(NamedTuple):
+    """What one cell says for the predicted class, in log-odds."""
+
+    attribute: str
+    value: str
+    amount: float
+
+    def __str__(self) -> str:
+        return f"{self.attribute} = {self.value} ({signed(self.amount)})"
+
+
+def reasons(clf: Any, X: Any, most: int = 3) -> list[list[Reason]]:
+    """Return the loudest evidence of every row.
 
     Evidence is what a cell adds to the log-odds of the most probable class against the
     next. In a model that is not one sum no cell adds a fixed amount; there it is what
@@ -18,61 +37,62 @@ def reasons(clf: Any, table: Any, most: int) -> list[list[str]]:
     ----------
     clf : BaseNB
         A fitted classifier.
-    table : DataFrame
+    X : table of shape (n, d)
         Some rows.
-    most : int
-        How many reasons.
+    most : int, default=3
+        How many reasons at most.
 
     Returns
     -------
-    list of list of str
-        For each row ``attribute = value (evidence)``, filled up with empty texts.
+    list of list of Reason
+        Those of each row, the loudest first; cells that say nothing are left out.
+
+    Examples
+    --------
+    >>> import steelyard as sy
+    >>> X = [["sunny", "dry"], ["sunny", "wet"], ["foggy", "wet"], ["foggy", "dry"]]
+    >>> clf = sy.NaiveBayes().fit(X, ["walk", "walk", "read", "read"])
+    >>> [str(reason) for reason in reasons(clf, X[:1], most=1)[0]]
+    ['x0 = sunny (+1.61)']
     """
-    import numpy as np
-
-    from steelyard._common.text import signed
-
-    found = clf.explain_local(table)
-    order = np.argsort(-found.probabilities, axis=1, kind="stable")
-    each = np.arange(len(found))
-    if found.contributions is not None:
-        parts = found.contributions * found.link_scale
+    explanation = explain_local(clf, X)
+    order = np.argsort(-explanation.probabilities, axis=1, kind="stable")
+    if explanation.contributions is not None:
+        each = np.arange(len(explanation))
+        parts = explanation.contributions * explanation.link_scale
         amounts = parts[each, :, order[:, 0]] - parts[each, :, order[:, 1]]
     else:
-        amounts = _losses(found, order)
-    ranked = np.argsort(-np.abs(amounts), axis=1, kind="stable")[:, :most]
-    lines = []
-    for i, columns in enumerate(ranked.tolist()):
-        texts = [
-            f"{found.attributes[j]} = {found.values[i][j]} ({signed(amounts[i, j])})"
+        amounts = _losses(explanation, order)
+    loudest = np.argsort(-np.abs(amounts), axis=1, kind="stable")[:, :most]
+    names, values = explanation.attributes, explanation.values
+    return [
+        [
+            Reason(names[j], values[i][j], float(amounts[i, j]))
             for j in columns
             if amounts[i, j]
         ]
-        lines.append(texts + [""] * (most - len(texts)))
-    return lines
+        for i, columns in enumerate(loudest.tolist())
+    ]
 
 
-def _losses(found: Any, order: Any) -> Any:
+def _losses(
+    explanation: LocalExplanation, order: NDArray[np.intp]
+) -> NDArray[np.float64]:
     """Return by how much log-odds fall without each cell, shape (n, d)."""
-    import numpy as np
-
-    from steelyard.explain.cells import Cells
-    from steelyard.explain.views import views_of
-
-    each = np.arange(len(found))
+    each = np.arange(len(explanation))
 
     def log_odds(cells: Cells) -> Any:
-        logs = found.model.log_proba(cells.encoded())
+        logs = explanation.model.log_proba(cells.encoded())
         # A vote may be unanimous; the smallest probability stands for none.
         logs = np.maximum(logs, np.log(np.finfo(float).tiny))
         return logs[each, order[:, 0]] - logs[each, order[:, 1]]
 
-    cells = found.cells
+    cells = explanation.cells
     whole = log_odds(cells)
     views = views_of(cells.schema)
     amounts = np.zeros((len(cells.codes), len(views)))
-    for j, own in enumerate(views):
+    for j, columns in enumerate(views):
         codes, numbers = cells.codes.copy(), cells.numbers.copy()
-        codes[:, own], numbers[:, own] = 0, np.nan
+        codes[:, columns], numbers[:, columns] = 0, np.nan
         amounts[:, j] = whole - log_odds(Cells(cells.schema, codes, numbers))
     return amounts

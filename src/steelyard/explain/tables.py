@@ -31,8 +31,8 @@ __all__ = [
     "value_tables",
 ]
 
-_POINTS = 61
-_HERMITE = 64
+# Numbers at which a density is tabulated, and nodes of means under it.
+_POINTS, _HERMITE = 61, 64
 
 # Numbers that stand for the rows of one class in one bin.
 _PER_BIN = 8
@@ -118,32 +118,30 @@ def value_tables(model: NBModel, counts: Counts | None) -> list[AttributeTable]:
     ):
         # Counts of all classes do not describe a model of two of them.
         counts = None
-    names = schema.labels()
-    gaussian = schema.gaussian.tolist()
     tables = []
-    for j, feature in enumerate(schema.features):
-        own = slice(offsets[j], offsets[j + 1])
-        points, found = None, None
+    for j, (name, feature) in enumerate(
+        zip(schema.labels(), schema.features, strict=True)
+    ):
+        points = by_value = None
         if feature.is_coded:
-            contributions = model.table[own]
+            rows = slice(offsets[j], offsets[j + 1])
+            contributions = model.table[rows]
+            by_value = None if counts is None else counts.by_code[rows]
             labels = [feature.describe(code) for code in range(feature.n_codes)]
-            if counts is not None:
-                found = counts.by_code[own]
-            importance = _mean_evidence(model, contributions, found)
+            importance = _mean_evidence(model, contributions, by_value)
         else:
-            table = model.gaussian.only(gaussian.index(j))
-            points = gaussian_points(table, feature.step)
-            contributions = _densities(table, points, model.n_classes)
+            points = gaussian_points(model.density(j), feature.step)
+            contributions = model.density_scores(j, points)
             labels = [f"{x:.5g}" for x in points]
-            importance = _mean_density(model, table, counts, gaussian.index(j))
+            importance = _mean_density(model, counts, j)
         tables.append(
             AttributeTable(
-                names[j],
+                name,
                 feature.kind,
                 model.classes,
                 labels,
                 contributions,
-                found,
+                by_value,
                 points,
                 feature.edges,
                 model.link_scale,
@@ -223,35 +221,30 @@ def _joint_importance(
     schema = model.schema
     if counts is None or counts.schema != schema or not counts.total > 0:
         return None
-    gaussian = schema.gaussian.tolist()
-    densities = [gaussian.index(j) for j in views if j in gaussian]
     coded = [j for j in views if schema.features[j].is_coded]
-    mean = deviation = None
-    if densities:
-        own = model.gaussian.only(densities[0])
-        mean, deviation = own.mean[0], own.deviation[0]
+    densities = [j for j in views if j not in coded]
+    cuts = np.array([-np.inf, np.inf])
+    mass = counts.moments.weight[np.isin(schema.gaussian, densities[:1])]
+    if coded:
+        finest = max(coded, key=lambda j: schema.features[j].n_codes)
+        cuts = np.array([-np.inf, *schema.features[finest].edges, np.inf])
+        first = schema.offsets[finest] + 1
+        mass = counts.by_code[first : first + len(cuts) - 1]
     out = np.zeros(model.n_classes)
     for c in range(model.n_classes):
-        if coded:
-            base = max(coded, key=lambda j: schema.features[j].n_codes)
-            cuts = np.array([-np.inf, *schema.features[base].edges, np.inf])
-            first = schema.offsets[base] + 1
-            mass = counts.by_code[first : first + len(cuts) - 1, c]
-        else:
-            cuts = np.array([-np.inf, np.inf])
-            mass = counts.moments.weight[densities[0], c : c + 1]
-        for low, high, rows in zip(cuts[:-1], cuts[1:], mass, strict=True):
+        for low, high, rows in zip(cuts[:-1], cuts[1:], mass[:, c], strict=True):
             if not rows > 0.0:
                 continue
-            if mean is not None and deviation is not None:
-                numbers = _within(low, high, float(mean[c]), float(deviation[c]))
+            if densities:
+                table = model.density(densities[0])
+                mean, deviation = float(table.mean[0, c]), float(table.deviation[0, c])
+                numbers = _within(low, high, mean, deviation)
             else:
                 numbers = typical_numbers(edges)
                 numbers = numbers[(numbers > low) & (numbers <= high)]
             evidence = np.abs(evidence_of(column_scores(model, views, numbers)))
             out += rows * evidence.mean(axis=0)
-    feature = schema.features[views[0]]
-    if feature.missing_is_value:
+    if schema.features[views[0]].missing_is_value:
         rows = counts.by_code[schema.offsets[coded[0] + 1] - 1].sum()
         last = [model.table[schema.offsets[j + 1] - 1] for j in coded]
         out += rows * np.abs(evidence_of(np.sum(last, axis=0)))
@@ -284,14 +277,6 @@ def density_range(table: GaussianTable) -> tuple[float, float]:
     return low, float((table.mean + 3.0 * table.deviation).max())
 
 
-def _densities(
-    table: GaussianTable, points: NDArray[np.float64], n_classes: int
-) -> NDArray[np.float64]:
-    out = np.zeros((len(points), n_classes))
-    table.add_scores(np.ascontiguousarray(points[:, None]), out)
-    return out
-
-
 def _mean_evidence(
     model: NBModel,
     contributions: NDArray[np.float64],
@@ -306,7 +291,7 @@ def _mean_evidence(
 
 
 def _mean_density(
-    model: NBModel, table: GaussianTable, counts: Counts | None, g: int
+    model: NBModel, counts: Counts | None, j: int
 ) -> NDArray[np.float64] | None:
     """Mean absolute evidence under the fitted densities of the classes.
 
@@ -316,11 +301,12 @@ def _mean_density(
         return None
     nodes, weights = np.polynomial.hermite.hermgauss(_HERMITE)
     weights = weights / weights.sum()
-    mass = counts.moments.weight[g] / counts.total
+    table = model.density(j)
+    mass = counts.moments.weight[model.schema.gaussian == j][0] / counts.total
     out = np.zeros(model.n_classes)
     for c in range(model.n_classes):
         points = table.mean[0, c] + np.sqrt(2.0) * table.deviation[0, c] * nodes
         points = on_grid(points, float(table.step[0]))
-        evidence = evidence_of(_densities(table, points, model.n_classes))
+        evidence = evidence_of(model.density_scores(j, points))
         out += mass[c] * (weights @ np.abs(evidence))
     return out * model.link_scale

@@ -44,7 +44,7 @@ def add_views(
     if len(views) == len(schema):
         return values
     moved = np.moveaxis(values, axis, 0)
-    added = np.stack([moved[own].sum(axis=0) for own in views])
+    added = np.stack([moved[positions].sum(axis=0) for positions in views])
     return np.moveaxis(added, 0, axis)
 
 
@@ -70,13 +70,11 @@ def column_scores(
     schema = model.schema
     codes, values = place_numbers(schema, views, numbers)
     out = np.zeros((len(numbers), model.n_classes))
-    gaussian = schema.gaussian.tolist()
     for k, j in enumerate(views):
         if schema.features[j].is_coded:
             out += model.table[schema.offsets[j] + codes[:, k]]
         else:
-            own = model.gaussian.only(gaussian.index(j))
-            own.add_scores(np.ascontiguousarray(values[:, k : k + 1]), out)
+            model.density(j).add_scores(np.ascontiguousarray(values[:, k, None]), out)
     return out
 
 
@@ -103,6 +101,5 @@ def typical_numbers(edges: NDArray[np.float64]) -> NDArray[np.float64]:
 def number_text(number: float) -> str:
     """Write a number so that it reads back as itself, short where that is possible."""
     short = f"{number:.6g}"
-    return (
-        short if float(short) == number or not math.isfinite(number) else f"{number!r}"
-    )
+    is_same = float(short) == number or not math.isfinite(number)
+    return short if is_same else f"{number!r}"

@@ -7,7 +7,7 @@ may come from memory, from a file or from another machine; nothing here knows.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -101,17 +101,9 @@ class RowBlock:
             for c, sign in ((0, -1.0), (1, 1.0)):
                 odds[piece] += sign * (dens[:, :, c] @ tables.multipliers[:, c])
         slope, counts = np.empty(len(self.y)), np.zeros(len(tables.packed))
+        form = loss.compiled, loss.parameter
         value = fitting.evaluate_two(
-            self.packed,
-            self.starts,
-            tables.packed,
-            odds,
-            self.y,
-            self.weights,
-            loss.compiled,
-            loss.parameter,
-            slope,
-            counts,
+            *self._codes, tables.packed, odds, *self._truth, *form, slope, counts
         )
         d_multipliers = np.zeros(tables.multipliers.shape)
         for piece, dens in self.densities():
@@ -124,22 +116,11 @@ class RowBlock:
         """Evaluate a compiled loss of any number of classes."""
         scores = self._scores_beside_packed(tables)
         counts = np.zeros(tables.packed.shape)
+        form = loss.compiled, loss.parameter
         value = fitting.evaluate_many(
-            self.packed,
-            self.starts,
-            tables.packed,
-            scores,
-            self.y,
-            self.weights,
-            loss.compiled,
-            loss.parameter,
-            counts,
+            *self._codes, tables.packed, scores, *self._truth, *form, counts
         )
-        d_multipliers = np.zeros(tables.multipliers.shape)
-        for piece, dens in self.densities():
-            d_multipliers += np.einsum("igc,ic->gc", dens, scores[piece])
-        d_wide = self._scatter_wide(scores)
-        return Sums(value, _column_sums(scores), counts, d_wide, d_multipliers)
+        return self._sums(value, scores, counts, tables)
 
     # ------------------------------------------------------------------ any other loss
 
@@ -151,11 +132,7 @@ class RowBlock:
         value, d_scores = loss.value_and_gradient(scores, self.y, weights)
         counts = np.zeros(tables.packed.shape)
         fitting.scatter(self.packed, self.starts, d_scores, counts)
-        d_multipliers = np.zeros(tables.multipliers.shape)
-        for piece, dens in self.densities():
-            d_multipliers += np.einsum("igc,ic->gc", dens, d_scores[piece])
-        d_wide = self._scatter_wide(d_scores)
-        return Sums(value, d_scores.sum(axis=0), counts, d_wide, d_multipliers)
+        return self._sums(value, d_scores, counts, tables)
 
     # ---------------------------------------------------------------- two posteriors
 
@@ -171,16 +148,9 @@ class RowBlock:
                 m = tables.multipliers[:, 2 * half : 2 * half + 2]
                 scores[piece, half] += dens[:, :, 1] @ m[:, 1] - dens[:, :, 0] @ m[:, 0]
         counts = np.zeros(tables.packed.shape)
+        form = alpha, printed
         value, d_alpha = fitting.evaluate_mixture_two(
-            self.packed,
-            self.starts,
-            tables.packed,
-            scores,
-            self.y,
-            self.weights,
-            alpha,
-            printed,
-            counts,
+            *self._codes, tables.packed, scores, *self._truth, *form, counts
         )
         d_multipliers = np.zeros(tables.multipliers.shape)
         for piece, dens in self.densities():
@@ -189,42 +159,43 @@ class RowBlock:
                 d_multipliers[:, 2 * half : 2 * half + 2] += np.stack(
                     [-(dens[:, :, 0].T @ d), dens[:, :, 1].T @ d], axis=1
                 )
-        return self._mixture_sums(value, d_alpha, scores, counts, d_multipliers)
+        d_wide, d_base = self._scatter_wide(scores), _column_sums(scores)
+        return Sums(value, d_base, counts, d_wide, d_multipliers, d_alpha)
 
     def mixture_scores_pass(
         self, tables: PassTables, alpha: float, printed: bool
     ) -> Sums:
         """Evaluate the squared error of a mixture for any number of classes."""
-        k = self.n_classes
         scores = self._scores_beside_packed(tables)
         counts = np.zeros(tables.packed.shape)
+        form = alpha, printed
         value, d_alpha = fitting.evaluate_mixture(
-            self.packed,
-            self.starts,
-            tables.packed,
-            scores,
-            self.y,
-            self.weights,
-            alpha,
-            printed,
-            counts,
+            *self._codes, tables.packed, scores, *self._truth, *form, counts
         )
-        d_multipliers = np.zeros(tables.multipliers.shape)
-        for piece, dens in self.densities():
-            for columns in (slice(0, k), slice(k, 2 * k)):
-                d_multipliers[:, columns] += np.einsum(
-                    "igc,ic->gc", dens, scores[piece, columns]
-                )
-        return self._mixture_sums(value, d_alpha, scores, counts, d_multipliers)
-
-    def _mixture_sums(
-        self, value: float, d_alpha: float, scores: Any, counts: Any, d_multipliers: Any
-    ) -> Sums:
-        d_wide = self._scatter_wide(scores)
-        d_base = _column_sums(scores)
-        return Sums(value, d_base, counts, d_wide, d_multipliers, d_alpha)
+        return replace(self._sums(value, scores, counts, tables), alpha=d_alpha)
 
     # ------------------------------------------------------------- gather and scatter
+
+    @property
+    def _codes(self) -> tuple[NDArray[np.uint8], NDArray[np.uint64]]:
+        return self.packed, self.starts
+
+    @property
+    def _truth(self) -> tuple[NDArray[np.uint32], NDArray[np.float64]]:
+        return self.y, self.weights
+
+    def _sums(
+        self, value: float, gradient: Any, counts: Any, tables: PassTables
+    ) -> Sums:
+        """Return sums, given the gradient with respect to the scores, (n, C)."""
+        k, width = self.n_classes, gradient.shape[1]
+        multipliers = np.zeros((len(tables.multipliers), width))
+        for piece, dens in self.densities():
+            for lo in range(0, width, k):
+                part = gradient[piece, lo : lo + k]
+                multipliers[:, lo : lo + k] += np.einsum("igc,ic->gc", dens, part)
+        d_wide = self._scatter_wide(gradient)
+        return Sums(value, _column_sums(gradient), counts, d_wide, multipliers)
 
     def _scores_beside_packed(self, tables: PassTables) -> NDArray[np.float64]:
         """Scores of the rows from all but the joint codes, shape (n, C)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from numbers import Integral
 from typing import Any
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from steelyard.exceptions import ParameterError
 from steelyard.table.schema import TableSchema
 
-__all__ = ["attribute_bounds"]
+__all__ = ["attribute_bounds", "by_position"]
 
 
 def attribute_bounds(
@@ -20,33 +20,14 @@ def attribute_bounds(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return lower and upper bounds per attribute, each of shape (d,).
 
-    Parameters
-    ----------
-    setting : None, pair, array of shape (d, 2) or mapping
-        No bounds, the same for all, one pair for each attribute, or a mapping from name
-        or position to pair.
-    schema : TableSchema
-        The attributes.
-
-    Returns
-    -------
-    tuple of ndarray
-        Lower and upper bounds.
+    The setting is None, one pair for all, a pair for each attribute, or a mapping from
+    name or position to pair.
     """
     d = len(schema)
     pairs = np.tile([-np.inf, np.inf], (d, 1))
     if isinstance(setting, Mapping):
-        names = schema.labels()
-        for key, pair in setting.items():
-            if isinstance(key, str) and key in names:
-                pairs[names.index(key)] = _pair(pair)
-            elif isinstance(key, Integral) and -d <= int(key) < d:
-                pairs[int(key)] = _pair(pair)
-            else:
-                raise ParameterError(
-                    f"`bounds` names {key!r}, which is no column. Columns: "
-                    f"{', '.join(names)}; or give positions from 0 to {d - 1}."
-                )
+        for j, pair in by_position(setting, schema, "bounds"):
+            pairs[j] = _pair(pair)
     elif setting is not None:
         given = np.asarray(setting, dtype=object)
         if given.shape == (2,):
@@ -60,6 +41,23 @@ def attribute_bounds(
                 f"{setting!r} instead."
             )
     return pairs[:, 0], pairs[:, 1]
+
+
+def by_position(
+    mapping: Mapping[Any, Any], schema: TableSchema, setting: str
+) -> Iterator[tuple[int, Any]]:
+    """Yield positions and values of a mapping from names or positions of attributes."""
+    d, names = len(schema), schema.labels()
+    for key, value in mapping.items():
+        if isinstance(key, str) and key in names:
+            yield names.index(key), value
+        elif isinstance(key, Integral) and -d <= int(key) < d:
+            yield int(key), value
+        else:
+            raise ParameterError(
+                f"`{setting}` names {key!r}, which is no column. Columns: "
+                f"{', '.join(names)}; or give positions from 0 to {d - 1}."
+            )
 
 
 def _pair(pair: Any) -> tuple[float, float]:

@@ -26,11 +26,6 @@ class PopulationScorer:
 
     The differences of log-probabilities between each class and the first are looked up
     once per row and multiplied by all weight vectors: a matrix product.
-
-    Parameters
-    ----------
-    held : HeldOut
-        Rows, and the tables that score them.
     """
 
     def __init__(self, held: HeldOut) -> None:

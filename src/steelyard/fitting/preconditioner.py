@@ -34,16 +34,10 @@ class ClassUnits:
     r"""A linear change of variables: one block for shared weights, one per class.
 
     The block of a class holds its intercept, its deviations from the shared weights and
-    its value effects. Within it the Hessian has all couplings between attributes, which
-    is where naive Bayes is ill-conditioned; couplings between classes are left out. A
-    vector of weights is :math:`x = L^{-\top} y` with :math:`L L^\top` the block.
-
-    Parameters
-    ----------
-    objective : Objective
-        With a hierarchical weighting and a penalty.
-    weights : ndarray of shape (p,)
-        Where the curvature is taken.
+    its value effects. Within it the Hessian, taken at some weights, has all couplings
+    between attributes, which is where naive Bayes is ill-conditioned; couplings between
+    classes are left out. A vector of weights is :math:`x = L^{-\top} y` with
+    :math:`L L^\top` the block.
     """
 
     def __init__(self, objective: Objective, weights: NDArray[np.float64]) -> None:

@@ -130,19 +130,7 @@ def build_problem(
 ) -> Problem:
     """Count the rows, and set up the objective of the weights, their start and bounds.
 
-    Parameters
-    ----------
-    recipe : Recipe
-        What to fit.
-    training : TrainingSet
-        The rows.
-    learned : ndarray of shape (n,), default=None
-        Instance weights that multiply those of the rows in the counts.
-
-    Returns
-    -------
-    Problem
-        The problem, not solved yet.
+    Instance weights ``learned`` (n,) multiply those of the rows, in the counts alone.
     """
     weighting, loss = recipe.weighting, recipe.loss
     _check_loss(weighting, loss, training.n_classes)

@@ -322,21 +322,10 @@ class Rows:
 def prepare_rows(
     training: TrainingSet, missing: NDArray[np.bool_], gaussian: GaussianTable
 ) -> Rows:
-    """Join the small codes of training rows.
+    """Join the small codes of training rows, for many passes.
 
-    Parameters
-    ----------
-    training : TrainingSet
-        The encoded rows.
-    missing : ndarray of shape (d,)
-        Whether code 0 occurs in each attribute.
-    gaussian : GaussianTable
-        Densities of the attributes without codes.
-
-    Returns
-    -------
-    Rows
-        What a pass reads.
+    ``missing`` (d,) says whether code 0 occurs in each attribute, ``gaussian`` holds
+    the densities of the attributes without codes.
     """
     codes, weights = training.codes, training.weights
     packing, packed = pack_codes(codes, missing, training.n_jobs)

@@ -84,26 +84,9 @@ def compare_strengths(
     """Return cross-validated log-loss and error rate of each of the strengths.
 
     Everything is learned from scratch in each fold: encoding, counts, instance weights
-    and weights.
-
-    Parameters
-    ----------
-    recipe : Recipe
-        What to fit, with a hierarchical weighting.
-    training : TrainingSet
-        The rows.
-    grid : tuple of Strengths
-        What is compared, from strong to weak.
-    cv : int or list of (train, test)
-        Folds, or positions of training and test rows in the user's table.
-    random_state : int, RandomState or None
-        How rows are dealt to folds.
-
-    Returns
-    -------
-    list of dict
-        The strengths, each with ``log_loss``, its ``standard_error``, the ``error``
-        rate and the ``scale`` that was found.
+    and weights. ``cv`` is a number of folds, or pairs of positions of training and test
+    rows in the user's table. The records have the strengths, ``log_loss`` and its
+    ``standard_error``, the ``error`` rate and the ``scale`` that was found.
     """
     by_fold: list[list[NDArray[np.float64]]] = []
     truths, weights = [], []

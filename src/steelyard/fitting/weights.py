@@ -46,20 +46,7 @@ class Fit:
 
 
 def fit_weights(recipe: Recipe, training: TrainingSet) -> Fit:
-    """Learn weights as a recipe says.
-
-    Parameters
-    ----------
-    recipe : Recipe
-        What to fit.
-    training : TrainingSet
-        The rows.
-
-    Returns
-    -------
-    Fit
-        The model and what was learned on the way.
-    """
+    """Learn weights as a recipe says: of rows first, where it asks for any."""
     if recipe.one_vs_one and training.n_classes > 2:
         return _fit_pairs(recipe, training)
     weighed = weigh_rows(recipe, training)

@@ -25,18 +25,7 @@ INSTANCES: dict[str, type[InstanceWeighting]] = {
 
 
 def resolve_instances(setting: Any) -> InstanceWeighting | None:
-    """Return the instance weighting that a setting names.
-
-    Parameters
-    ----------
-    setting : str, InstanceWeighting or None
-        "discriminative", "value-frequency", an object, or None for no weighting.
-
-    Returns
-    -------
-    InstanceWeighting or None
-        The instance weighting.
-    """
+    """Return the instance weighting that a setting names, None for no weighting."""
     if setting is None:
         return None
     return resolve_part(setting, InstanceWeighting, INSTANCES, "instances")

@@ -18,9 +18,9 @@ __all__ = ["log_total", "try_columns", "weigh_columns"]
 _ROWS = 512
 # A product of a few dozen probabilities costs one logarithm; more would gain nothing.
 # A cell takes 2 ns this way, and 7 ns with a logarithm of its own (two classes).
-_LONGEST = 64
+_MAX_FACTORS = 64
 # Logarithm of the smallest product that is safely above the smallest float64.
-_LOWEST = -690.0
+_MIN_LOG_PRODUCT = -690.0
 
 
 @njit(cache=True, nogil=True)
@@ -59,8 +59,8 @@ def _factors_per_log(table, first, last):
         for c in range(table.shape[1]):
             low = min(low, table[v, c])
     if low >= 1.0:
-        return _LONGEST
-    return min(_LONGEST, max(1, int(_LOWEST / math.log(low))))
+        return _MAX_FACTORS
+    return min(_MAX_FACTORS, max(1, int(_MIN_LOG_PRODUCT / math.log(low))))
 
 
 @njit(cache=True, nogil=True)

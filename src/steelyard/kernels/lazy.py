@@ -54,12 +54,9 @@ def match_scores(
     total = np.empty(n_classes)
     hit = np.empty(n_classes)
     known = np.empty(n_classes)
-    gaps = np.zeros(d, dtype=np.bool_)
+    some_missing = np.zeros(d, dtype=np.bool_)
     for j in range(d):
-        for i in range(n):
-            if columns[j, i] == 0:
-                gaps[j] = True
-                break
+        some_missing[j] = (columns[j] == 0).any()
     for q in range(m):
         query = queries[q]
         _count_matches(query, columns, matches)
@@ -78,7 +75,7 @@ def match_scores(
             for i in range(n):
                 if column[i] == value:
                     hit[y[i]] += mass[i]
-            if gaps[j]:
+            if some_missing[j]:
                 # Added up, not taken away from the total: that would leave rounding
                 # where nothing is known.
                 known[:] = 0.0
@@ -87,9 +84,7 @@ def match_scores(
                         known[y[i]] += mass[i]
             else:
                 known[:] = total
-            for c in range(n_classes):
-                p = (hit[c] + added[j]) / (known[c] + sizes[j] * added[j])
-                scores[q, c] += exponents[j] * math.log(max(p, _TINY))
+            _add_log_share(hit, known, added[j], sizes[j], exponents[j], scores[q])
 
 
 @njit(cache=True, nogil=True)
@@ -139,9 +134,15 @@ def pair_scores(
                     for c in range(n_classes):
                         hit[c] += pairs[row, other, c]
                         known[c] += known_pairs[j, other, c]
-            for c in range(n_classes):
-                p = (hit[c] + added[j]) / (known[c] + sizes[j] * added[j])
-                scores[q, c] += exponents[j] * math.log(max(p, _TINY))
+            _add_log_share(hit, known, added[j], sizes[j], exponents[j], scores[q])
+
+
+@njit(cache=True, nogil=True)
+def _add_log_share(hit, known, added, size, exponent, scores):
+    """Add the smoothed log-probability of a value to the scores (K,)."""
+    for c in range(scores.shape[0]):
+        p = (hit[c] + added) / (known[c] + size * added)
+        scores[c] += exponent * math.log(max(p, _TINY))
 
 
 @njit(cache=True, nogil=True)
@@ -175,7 +176,7 @@ def _kernel(kind, s):
 
 
 @njit(cache=True, nogil=True)
-def _gap(x, t):
+def _difference(x, t):
     """Difference of two numbers on [0, 1]; a missing one is as far as it can be."""
     if x != x and t != t:
         return 1.0
@@ -184,6 +185,59 @@ def _gap(x, t):
     if t != t:
         return max(x, 1.0 - x)
     return abs(x - t)
+
+
+@njit(cache=True, nogil=True)
+def _distances(matches, d, query, scaled, k, counts, distance):
+    """Fill squared distances (n,) of all rows from a query; return that of the k-th.
+
+    matches (n,) equal cells among d, query (g,) and scaled (g, n) numbers on [0, 1].
+    """
+    g, n = scaled.shape[0], distance.shape[0]
+    for i in range(n):
+        distance[i] = float(d - matches[i])
+    if g > 0:
+        for j in range(g):
+            column = scaled[j]
+            for i in range(n):
+                difference = _difference(query[j], column[i])
+                distance[i] += difference * difference
+        return np.partition(distance, k - 1)[k - 1]
+    # Squared distances are whole numbers: the k-th is found by counting.
+    counts[:] = 0
+    for i in range(n):
+        counts[d - matches[i]] += 1
+    reached = counts[0]
+    nearest = 0
+    while reached < k and nearest < d:
+        nearest += 1
+        reached += counts[nearest]
+    return float(nearest)
+
+
+@njit(cache=True, nogil=True)
+def _keep_nearest(distance, radius, weights, kind, kept, mass):
+    """Fill the rows within a squared radius and their weights; return their number.
+
+    The weights fall with the distance and add up to those of the rows.
+    """
+    n_kept = 0
+    rows_mass = 0.0
+    kernel_mass = 0.0
+    for i in range(distance.shape[0]):
+        if distance[i] <= radius:
+            s = math.sqrt(distance[i] / radius) if radius > 0.0 else 1.0
+            a = _kernel(kind, s) if radius > 0.0 else 1.0
+            u = 1.0 if weights.size == 0 else weights[i]
+            kept[n_kept] = i
+            mass[n_kept] = a * u
+            rows_mass += u
+            kernel_mass += a * u
+            n_kept += 1
+    rescale = rows_mass / kernel_mass
+    for r in range(n_kept):
+        mass[r] *= rescale
+    return n_kept
 
 
 @njit(cache=True, nogil=True)
@@ -222,54 +276,14 @@ def local_scores(
     total = np.empty(n_classes)
     hit = np.empty(n_classes)
     known = np.empty(n_classes)
-    mean = np.empty(n_classes)
-    square = np.empty(n_classes)
     counts = np.empty(d + 1, dtype=np.int64)
     for q in range(m):
         query = queries[q]
         _count_matches(query, columns, matches)
-        if g == 0:
-            # Squared distances are whole numbers: the k-th is found by counting.
-            counts[:] = 0
-            for i in range(n):
-                counts[d - matches[i]] += 1
-            reached = 0
-            limit = 0
-            for e in range(d + 1):
-                reached += counts[e]
-                limit = e
-                if reached >= k:
-                    break
-            radius = float(limit)
-            for i in range(n):
-                distance[i] = float(d - matches[i])
-        else:
-            for i in range(n):
-                distance[i] = float(d - matches[i])
-            for j in range(g):
-                x = scaled_queries[q, j]
-                column_of_numbers = scaled[j]
-                for i in range(n):
-                    gap = _gap(x, column_of_numbers[i])
-                    distance[i] += gap * gap
-            radius = np.partition(distance, k - 1)[k - 1]
-        n_kept = 0
-        rows_mass = 0.0
-        kernel_mass = 0.0
-        for i in range(n):
-            if distance[i] <= radius:
-                s = math.sqrt(distance[i] / radius) if radius > 0.0 else 1.0
-                a = _kernel(kind, s) if radius > 0.0 else 1.0
-                u = 1.0 if weights.size == 0 else weights[i]
-                kept[n_kept] = i
-                mass[n_kept] = a * u
-                rows_mass += u
-                kernel_mass += a * u
-                n_kept += 1
-        rescale = rows_mass / kernel_mass
+        radius = _distances(matches, d, scaled_queries[q], scaled, k, counts, distance)
+        n_kept = _keep_nearest(distance, radius, weights, kind, kept, mass)
         total[:] = 0.0
         for r in range(n_kept):
-            mass[r] *= rescale
             total[y[kept[r]]] += mass[r]
         _log_prior(total, base, prior_added, scores[q])
         for j in range(d):
@@ -285,43 +299,26 @@ def local_scores(
                     known[y[kept[r]]] += mass[r]
                     if code == value:
                         hit[y[kept[r]]] += mass[r]
-            for c in range(n_classes):
-                p = (hit[c] + added[j]) / (known[c] + sizes[j] * added[j])
-                scores[q, c] += math.log(max(p, _TINY))
+            _add_log_share(hit, known, added[j], sizes[j], 1.0, scores[q])
         for j in range(g):
             x = query_numbers[q, j]
-            if x != x:
-                continue
-            _local_density(
-                x,
-                numbers[j],
-                y,
-                kept,
-                mass,
-                n_kept,
-                floors[j],
-                known,
-                mean,
-                square,
-                scores[q],
-            )
+            if x == x:
+                rows, masses = kept[:n_kept], mass[:n_kept]
+                _local_density(x, numbers[j], y, rows, masses, floors[j], scores[q])
 
 
 @njit(cache=True, nogil=True)
-def _local_density(
-    x, column, y, kept, mass, n_kept, floor, known, mean, square, scores
-):
+def _local_density(x, column, y, kept, mass, floor, scores):
     """Add the log-density of x under each class of the kept rows.
 
     A class without a known cell takes the mean and variance of all kept rows.
     """
     n_classes = scores.shape[0]
-    known[:] = 0.0
-    mean[:] = 0.0
-    square[:] = 0.0
+    known, mean = np.zeros(n_classes), np.zeros(n_classes)
+    square = np.zeros(n_classes)
     all_known = 0.0
     all_mean = 0.0
-    for r in range(n_kept):
+    for r in range(kept.size):
         t = column[kept[r]]
         if t == t:
             c = y[kept[r]]
@@ -335,7 +332,7 @@ def _local_density(
     for c in range(n_classes):
         mean[c] = mean[c] / known[c] if known[c] > 0.0 else all_mean
     all_square = 0.0
-    for r in range(n_kept):
+    for r in range(kept.size):
         t = column[kept[r]]
         if t == t:
             c = y[kept[r]]

@@ -1,9 +1,9 @@
 """Scores of rows that the counts leave out, one attribute at a time.
 
 Shapes: ``codes (n,)`` of one attribute, ``group (n,)`` which tables a row reads,
-``table (G, V, K)`` log-probabilities, ``own (G, V, K)`` those of a row's own class,
-``y (n,)`` classes, ``u (n,)`` row weights, ``base (n, K)`` log priors, ``scores (n,
-K)``, ``terms (n, K)`` what one attribute adds to the scores.
+``table (G, V, K)`` log-probabilities, ``own_class (G, V, K)`` those of a row's own
+class, ``y (n,)`` classes, ``u (n,)`` row weights, ``base (n, K)`` log priors,
+``scores (n, K)``, ``terms (n, K)`` what one attribute adds to the scores.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = [
     "weight_right",
 ]
 
-_BUFFER = 256
+_BUFFER_ROWS = 256
 
 
 @njit(cache=True, nogil=True)
@@ -32,8 +32,8 @@ def transpose_codes(values, look_up, target, out):
     rows at a time: 61 ms became 12 ms for 100,000 x 100.
     """
     n, b = values.shape
-    for lo in range(0, n, _BUFFER):
-        hi = min(lo + _BUFFER, n)
+    for lo in range(0, n, _BUFFER_ROWS):
+        hi = min(lo + _BUFFER_ROWS, n)
         for k in range(b):
             row = out[target[k]]
             if look_up.size:
@@ -45,7 +45,7 @@ def transpose_codes(values, look_up, target, out):
 
 
 @njit(cache=True, nogil=True)
-def held_out_terms(codes, start, group, table, own, y, terms):
+def held_out_terms(codes, start, group, table, own_class, y, terms):
     """Look up what an attribute adds; only the own class has lost the row's count."""
     n, n_classes = terms.shape
     for i in range(n):
@@ -53,7 +53,7 @@ def held_out_terms(codes, start, group, table, own, y, terms):
         g = group[i]
         for c in range(n_classes):
             terms[i, c] = table[g, row, c]
-        terms[i, y[i]] = own[g, row, y[i]]
+        terms[i, y[i]] = own_class[g, row, y[i]]
 
 
 @njit(cache=True, nogil=True)
@@ -91,10 +91,10 @@ def add_and_judge(terms, scores, base, y, u, losses):
 def add_and_judge_two(terms, scores, base, y, u, losses):
     """Do as ``add_and_judge`` for two classes, in loops that are vectorised."""
     n = scores.shape[0]
-    margin, small = np.empty(_BUFFER), np.empty(_BUFFER)
+    margin, small = np.empty(_BUFFER_ROWS), np.empty(_BUFFER_ROWS)
     squared, wrong = 0.0, 0.0
-    for lo in range(0, n, _BUFFER):
-        rows = min(_BUFFER, n - lo)
+    for lo in range(0, n, _BUFFER_ROWS):
+        rows = min(_BUFFER_ROWS, n - lo)
         for r in range(rows):
             i = lo + r
             scores[i, 0] += terms[i, 0]

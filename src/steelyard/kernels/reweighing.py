@@ -3,8 +3,8 @@
 Each kernel gathers the scores of a row, adds the posterior loss of its class to its
 weight, and counts the row with that weight for the next round, while its codes are in
 the cache. Shapes: ``values (n, b)`` joint codes, ``starts (b,)`` uint64, ``y (n,)``
-uint32, ``given (n,)`` weights of the user or empty for ones, ``weights (n,)`` changed
-in place, ``hist (K, V)`` +=. Returned is the log-loss, weighted as given.
+uint32, ``user_weights (n,)`` or empty for ones, ``weights (n,)`` changed in place,
+``hist (K, V)`` +=. Returned is the log-loss, weighted by ``user_weights``.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ __all__ = ["reweigh_many", "reweigh_two"]
 
 _ROWS = 64
 # Products of so few posteriors do not underflow while each is above the least.
-_TOGETHER = 16
-_LEAST = 1e-18
+_MAX_FACTORS = 16
+_MIN_FACTOR = 1e-18
 
 
 @njit(cache=True, nogil=True)
-def reweigh_two(values, starts, table, prior, y, given, weights, hist):
+def reweigh_two(values, starts, table, prior, y, user_weights, weights, hist):
     """Two classes: table (V,) and prior () are log-odds of the second."""
     n, b = values.shape
     fours = b - b % 4
@@ -48,12 +48,12 @@ def reweigh_two(values, starts, table, prior, y, given, weights, hist):
         for r in range(rows):
             e = _exp(-abs(p[r]))
             p[r] = (1.0 if p[r] > 0.0 else e) / (1.0 + e)
-        loss += _finish(p, rows, lo, values, starts, y, given, weights, hist)
+        loss += _finish(p, rows, lo, values, starts, y, user_weights, weights, hist)
     return loss
 
 
 @njit(cache=True, nogil=True)
-def reweigh_many(values, starts, table, prior, y, given, weights, hist):
+def reweigh_many(values, starts, table, prior, y, user_weights, weights, hist):
     """Any number of classes: table (V, K), prior (K,)."""
     n, b = values.shape
     k = prior.size
@@ -76,28 +76,28 @@ def reweigh_many(values, starts, table, prior, y, given, weights, hist):
             for c in range(k):
                 total += _exp(s[c] - highest)
             p[r] = _exp(true - highest) / total
-        loss += _finish(p, rows, lo, values, starts, y, given, weights, hist)
+        loss += _finish(p, rows, lo, values, starts, y, user_weights, weights, hist)
     return loss
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _finish(p, rows, lo, values, starts, y, given, weights, hist):
+def _finish(p, rows, lo, values, starts, y, user_weights, weights, hist):
     """Add the losses of a few rows to their weights, and count them: () log-loss."""
     b = values.shape[1]
-    every = given.size == 0
+    every = user_weights.size == 0
     loss = 0.0
     product = 1.0
     for r in range(rows):
         i = lo + r
         weights[i] += 1.0 - p[r]
-        u = weights[i] if every else weights[i] * given[i]
-        if every and p[r] > _LEAST:
+        u = weights[i] if every else weights[i] * user_weights[i]
+        if every and p[r] > _MIN_FACTOR:
             product *= p[r]
-            if r % _TOGETHER == _TOGETHER - 1:
+            if r % _MAX_FACTORS == _MAX_FACTORS - 1:
                 loss -= math.log(product)
                 product = 1.0
         elif p[r] > 0.0:
-            loss -= math.log(p[r]) * (1.0 if every else given[i])
+            loss -= math.log(p[r]) * (1.0 if every else user_weights[i])
         else:
             loss = np.inf
         h = hist[y[i]]

@@ -30,20 +30,7 @@ LOSSES: dict[str, type[Loss]] = {
 
 
 def resolve_loss(setting: Any, published_gradient: bool = False) -> Loss:
-    """Return the loss that a setting names.
-
-    Parameters
-    ----------
-    setting : str or Loss
-        "log", "brier", "exponential", "deviance", or a loss object.
-    published_gradient : bool, default=False
-        Whether the squared loss uses the truncated gradient that was printed.
-
-    Returns
-    -------
-    Loss
-        The loss.
-    """
+    """Return the loss that a setting names, with the printed gradient if asked for."""
     loss = resolve_part(setting, Loss, LOSSES, "loss")
     if not published_gradient:
         return loss

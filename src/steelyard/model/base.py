@@ -14,7 +14,9 @@ from steelyard.table.schema import TableSchema
 if TYPE_CHECKING:
     from steelyard.model.table_model import NBModel
 
-__all__ = ["Model", "Part"]
+__all__ = ["Model", "Part", "TwoArrays"]
+
+TwoArrays = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 @dataclass(frozen=True)
@@ -113,9 +115,7 @@ class Model:
         parts = self.parts()
         return parts[0].model.first_sum() if parts else None
 
-    def terms(
-        self, codes: Codes
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    def terms(self, codes: Codes) -> TwoArrays | None:
         """Say where the scores of rows start, and what each attribute adds.
 
         Shapes (n, K) and (n, d, K); None where no row's scores are one sum.

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from steelyard._common.threads import run, thread_count
 from steelyard.kernels import lazy as kernels
 from steelyard.kernels import pairs, scoring
-from steelyard.model.base import Model
+from steelyard.model.base import Model, TwoArrays
 from steelyard.model.posteriors import softmax
 from steelyard.model.table_model import NBModel
 from steelyard.proba.gaussian import GaussianTable
@@ -41,6 +41,8 @@ class LazyModel(Model):
     """
 
     is_lazy: ClassVar[bool] = True
+    _rows: ClassVar[str]
+    """Which training rows a query's model is fitted to."""
 
     schema: TableSchema
     classes: NDArray[Any]
@@ -61,12 +63,12 @@ class LazyModel(Model):
     def scores(self, codes: Codes, n_jobs: int | None = None) -> NDArray[np.float64]:
         """Joint log-probabilities under the model of each query, shape (n, K)."""
         out = np.empty((codes.n_rows, len(self.classes)))
-        work = self._worker(codes, codes.to_array(), out)
+        step = _QUERIES_PER_BLOCK
         blocks = [
-            slice(lo, min(lo + _QUERIES_PER_BLOCK, codes.n_rows))
-            for lo in range(0, codes.n_rows, _QUERIES_PER_BLOCK)
+            slice(lo, min(lo + step, codes.n_rows))
+            for lo in range(0, codes.n_rows, step)
         ]
-        for _ in run(work, blocks, thread_count(n_jobs)):
+        for _ in run(self._worker(codes, out), blocks, thread_count(n_jobs)):
             pass
         return out
 
@@ -87,19 +89,19 @@ class LazyModel(Model):
 
     def note(self) -> str:
         """Say in a sentence what the model is."""
+        rows = self._rows.format(model=self, n=len(self.y))
         return (
-            f"Not one sum: each query has a model of its own, fitted to {self._rows}. "
-            "For one query that model is a sum."
+            f"Not one sum: each query has a model of its own, fitted to {rows}. For "
+            "one query that model is a sum."
         )
 
-    def terms(self, codes: Codes) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def terms(self, codes: Codes) -> TwoArrays:
         """Say where the scores of queries start, and what each attribute adds."""
-        queries = [codes.take(np.array([i])) for i in range(codes.n_rows)]
-        models = [self.query_model(query) for query in queries]
         base = np.empty((codes.n_rows, self.n_classes))
         added = np.empty((codes.n_rows, len(self.schema), self.n_classes))
-        for i, (model, query) in enumerate(zip(models, queries, strict=True)):
-            base[i], added[i] = model.log_prior, model.contributions(query)[0]
+        for i in range(codes.n_rows):
+            query = codes.take(np.array([i]))
+            base[i : i + 1], added[i : i + 1] = self.query_model(query).terms(query)
         return base, added
 
     def query_model(self, query: Codes) -> NBModel:
@@ -114,15 +116,8 @@ class LazyModel(Model):
         table, gaussian = self._value_table(mass), self._densities(mass)
         return NBModel(self.schema, self.classes, log_prior, table, gaussian)
 
-    def row_weights(
-        self, query: Codes
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def row_weights(self, query: Codes) -> TwoArrays:
         """Distances of the training rows from a query, and what each counts, (n,)."""
-        raise NotImplementedError
-
-    @property
-    def _rows(self) -> str:
-        """Say which training rows a query's model is fitted to."""
         raise NotImplementedError
 
     @property
@@ -157,9 +152,7 @@ class LazyModel(Model):
         """Numbers of values of the attributes with codes."""
         return self.schema.n_values[self.schema.coded].astype(np.float64)
 
-    def _worker(
-        self, codes: Codes, queries: NDArray[Any], out: NDArray[np.float64]
-    ) -> Callable[[slice], None]:
+    def _worker(self, codes: Codes, out: Any) -> Callable[[slice], None]:
         """Return what scores some of the queries."""
         raise NotImplementedError
 
@@ -174,17 +167,12 @@ class MatchingModel(LazyModel):
     """
 
     kind: ClassVar[str] = "matches"
+    _rows: ClassVar[str] = "all {n} training rows, weighted by the cells they share"
 
     exponents: NDArray[np.float64]
     """Attribute weights, shape (d,)."""
 
-    @property
-    def _rows(self) -> str:
-        return f"all {len(self.y)} training rows, weighted by the cells they share"
-
-    def row_weights(
-        self, query: Codes
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def row_weights(self, query: Codes) -> TwoArrays:
         """Distances of the training rows from a query, and what each counts, (n,)."""
         matches = self._matches(query)
         distance = (len(self.columns) - matches).astype(np.float64)
@@ -216,10 +204,8 @@ class MatchingModel(LazyModel):
         mass = np.bincount(self.y, u, minlength=k).astype(np.float64)
         return offsets[:-1], table, known, singles, known_singles, mass
 
-    def _worker(
-        self, codes: Codes, queries: NDArray[Any], out: NDArray[np.float64]
-    ) -> Callable[[slice], None]:
-        sizes, data = self._sizes(), self._pairs
+    def _worker(self, codes: Codes, out: Any) -> Callable[[slice], None]:
+        queries, sizes, data = codes.to_array(), self._sizes(), self._pairs
         score: Any = kernels.pair_scores
         if data is None:
             score, data = kernels.match_scores, (self.columns, self.y, self.weights)
@@ -244,6 +230,7 @@ class LocalModel(LazyModel):
     """The nearest rows of a query count, by a kernel of their distance."""
 
     kind: ClassVar[str] = "neighbours"
+    _rows: ClassVar[str] = "its {model.neighbours} nearest of {n} training rows"
 
     numbers: NDArray[np.float64]
     """Numbers of the Gaussian attributes, shape (g, n)."""
@@ -255,13 +242,7 @@ class LocalModel(LazyModel):
     kernel: int
     """Position in ``KERNELS``."""
 
-    @property
-    def _rows(self) -> str:
-        return f"its {self.neighbours} nearest of {len(self.y)} training rows"
-
-    def row_weights(
-        self, query: Codes
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def row_weights(self, query: Codes) -> TwoArrays:
         """Distances of the training rows from a query, and what each counts, (n,)."""
         squares = (len(self.columns) - self._matches(query)).astype(np.float64)
         low, span = self._scale
@@ -310,22 +291,20 @@ class LocalModel(LazyModel):
         return GaussianTable(mean, deviation, np.zeros(len(self.numbers)))
 
     @cached_property
-    def _scale(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _scale(self) -> TwoArrays:
         """Smallest value and range of every Gaussian attribute.
 
         The range of a constant attribute is infinite: no number is far from another.
         """
-        gap = np.isnan(self.numbers)
-        low = np.where(gap, np.inf, self.numbers).min(axis=1, initial=np.inf)
-        high = np.where(gap, -np.inf, self.numbers).max(axis=1, initial=-np.inf)
+        missing = np.isnan(self.numbers)
+        low = np.where(missing, np.inf, self.numbers).min(axis=1, initial=np.inf)
+        high = np.where(missing, -np.inf, self.numbers).max(axis=1, initial=-np.inf)
         varies = high > low
         span = np.where(varies, high, np.inf) - np.where(varies, low, 0.0)
         return np.where(np.isfinite(low), low, 0.0), span
 
-    def _worker(
-        self, codes: Codes, queries: NDArray[Any], out: NDArray[np.float64]
-    ) -> Callable[[slice], None]:
-        sizes = self._sizes()
+    def _worker(self, codes: Codes, out: Any) -> Callable[[slice], None]:
+        queries, sizes = codes.to_array(), self._sizes()
         low, span = self._scale
         scaled = np.ascontiguousarray((self.numbers - low[:, None]) / span[:, None])
 

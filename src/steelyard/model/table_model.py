@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from steelyard._common.threads import row_blocks, run, thread_count
 from steelyard.kernels import scoring
-from steelyard.model.base import Model
+from steelyard.model.base import Model, TwoArrays
 from steelyard.proba.gaussian import GaussianTable
 from steelyard.table.codes import CodeBlock, Codes
 from steelyard.table.schema import TableSchema
@@ -52,34 +52,24 @@ class NBModel(Model):
 
     def scores(self, codes: Codes, n_jobs: int | None = None) -> NDArray[np.float64]:
         """Joint log-probabilities of rows and classes, shape (n, K)."""
-        return self._by_block(codes, n_jobs, self._score_block)
+        return self._by_block(codes, n_jobs, lambda scores, rows: None)
 
     def log_proba(self, codes: Codes, n_jobs: int | None = None) -> NDArray[np.float64]:
         """Log posterior probabilities, shape (n, K)."""
-
-        def work(codes: Codes, tables: Any, rows: slice, out: Any) -> None:
-            self._score_block(codes, tables, rows, out)
-            out *= self.link_scale
-            scoring.log_softmax(out)
-
-        return self._by_block(codes, n_jobs, work)
+        return self._by_block(
+            codes,
+            n_jobs,
+            lambda scores, rows: scoring.log_softmax(self._scaled(scores)),
+        )
 
     def proba(self, codes: Codes, n_jobs: int | None = None) -> NDArray[np.float64]:
         """Posterior probabilities, shape (n, K)."""
-
-        def work(codes: Codes, tables: Any, rows: slice, out: Any) -> None:
-            self._score_block(codes, tables, rows, out)
-            out *= self.link_scale
-            scoring.softmax(out)
-
-        def work_two(codes: Codes, tables: Any, rows: slice, out: Any) -> None:
-            odds = self._odds(codes, tables, rows)
-            odds *= self.link_scale
-            scoring.logistic(odds, out)
-
-        if self._has_odds(codes):
-            return self._by_block(codes, n_jobs, work_two, self._differences)
-        return self._by_block(codes, n_jobs, work)
+        return self._by_block(
+            codes,
+            n_jobs,
+            lambda scores, rows: scoring.softmax(self._scaled(scores)),
+            lambda odds, rows, out: scoring.logistic(self._scaled(odds), out),
+        )
 
     def true_proba(
         self, codes: Codes, y: NDArray[np.uint32], n_jobs: int | None = None
@@ -89,12 +79,10 @@ class NBModel(Model):
             return super().true_proba(codes, y, n_jobs)
         chosen = np.empty(codes.n_rows)
 
-        def work(codes: Codes, tables: Any, rows: slice, out: Any) -> None:
-            odds = self._odds(codes, tables, rows)
-            odds *= self.link_scale
-            scoring.logistic_of(odds, y[rows], chosen[rows])
+        def by_odds(odds: Any, rows: slice, out: Any) -> None:
+            scoring.logistic_of(self._scaled(odds), y[rows], chosen[rows])
 
-        self._by_block(codes, n_jobs, work, self._differences, width=0)
+        self._by_block(codes, n_jobs, None, by_odds)
         return chosen
 
     def winners(self, codes: Codes, n_jobs: int | None = None) -> NDArray[np.int64]:
@@ -102,18 +90,13 @@ class NBModel(Model):
         order = self.tie_order.astype(np.uint64)
         chosen = np.empty(codes.n_rows, dtype=np.int64)
 
-        def work(codes: Codes, tables: Any, rows: slice, out: Any) -> None:
-            self._score_block(codes, tables, rows, out)
-            scoring.best(out, order, chosen[rows])
+        def by_scores(scores: Any, rows: slice) -> None:
+            scoring.best(scores, order, chosen[rows])
 
-        def work_two(codes: Codes, tables: Any, rows: slice, out: Any) -> None:
-            odds = self._odds(codes, tables, rows)
+        def by_odds(odds: Any, rows: slice, out: Any) -> None:
             chosen[rows] = np.where(odds == 0.0, order[0], odds > 0.0)
 
-        if self._has_odds(codes):
-            self._by_block(codes, n_jobs, work_two, self._differences, width=0)
-        else:
-            self._by_block(codes, n_jobs, work)
+        self._by_block(codes, n_jobs, by_scores, by_odds)
         return chosen
 
     def contributions(self, codes: Codes) -> NDArray[np.float64]:
@@ -126,16 +109,25 @@ class NBModel(Model):
         offsets = self.schema.offsets
         for j in self.schema.coded.tolist():
             out[:, j] = self.table[offsets[j] + codes.column(j).astype(np.int64)]
-        numbers = codes.number_rows(slice(None)) if codes.n_numbers else None
-        for g, j in enumerate(self.schema.gaussian.tolist()):
-            assert numbers is not None
-            scores = np.zeros((codes.n_rows, self.n_classes))
-            column = np.ascontiguousarray(numbers[:, g : g + 1])
-            self.gaussian.only(g).add_scores(column, scores)
-            out[:, j] = scores
+        if codes.n_numbers:
+            numbers = codes.number_rows(slice(None))
+            for g, j in enumerate(self.schema.gaussian.tolist()):
+                out[:, j] = self.density_scores(j, numbers[:, g])
         return out
 
-    def terms(self, codes: Codes) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def density(self, j: int) -> GaussianTable:
+        """Return the density of one attribute."""
+        return self.gaussian.only(self.schema.gaussian.tolist().index(j))
+
+    def density_scores(
+        self, j: int, numbers: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Say what numbers of one attribute add to each class score, shape (n, K)."""
+        scores = np.zeros((len(numbers), self.n_classes))
+        self.density(j).add_scores(np.ascontiguousarray(numbers[:, None]), scores)
+        return scores
+
+    def terms(self, codes: Codes) -> TwoArrays:
         """Say where the scores of rows start, and what each attribute adds."""
         return np.tile(self.log_prior, (codes.n_rows, 1)), self.contributions(codes)
 
@@ -172,25 +164,32 @@ class NBModel(Model):
             scoring.gather_difference(block.values[rows], starts, table, odds)
         return odds
 
+    def _scaled(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        scores *= self.link_scale
+        return scores
+
     def _by_block(
-        self,
-        codes: Codes,
-        n_jobs: int | None,
-        work: Any,
-        table: NDArray[np.float64] | None = None,
-        width: int | None = None,
+        self, codes: Codes, n_jobs: int | None, by_scores: Any, by_odds: Any = None
     ) -> NDArray[np.float64]:
-        """Run ``work`` over blocks of rows, each writing its part of the result."""
+        """Hand on blocks of rows: their scores, or odds where there are any.
+
+        Returns an array (n, K), which has the scores, and which ``by_odds`` may fill.
+        """
         if codes.schema is not self.schema and codes.schema != self.schema:
             raise ValueError("The codes were made with another schema than the model.")
-        table = self.table if table is None else table
+        has_odds = by_odds is not None and self._has_odds(codes)
+        table = self._differences if has_odds else self.table
         tables = [spread_table(block, codes, table) for block in codes.blocks]
-        out = np.empty((codes.n_rows, self.n_classes if width is None else width))
+        out = np.empty((codes.n_rows, self.n_classes))
 
-        def work_block(rows: slice) -> None:
-            work(codes, tables, rows, out[rows])
+        def work(rows: slice) -> None:
+            if has_odds:
+                by_odds(self._odds(codes, tables, rows), rows, out[rows])
+            else:
+                self._score_block(codes, tables, rows, out[rows])
+                by_scores(out[rows], rows)
 
-        for _ in run(work_block, row_blocks(codes.n_rows), thread_count(n_jobs)):
+        for _ in run(work, row_blocks(codes.n_rows), thread_count(n_jobs)):
             pass
         return out
 

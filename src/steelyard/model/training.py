@@ -212,27 +212,7 @@ def encode_training(
 ) -> TrainingSet:
     """Check a table, its labels and weights, and learn how it is encoded.
 
-    Parameters
-    ----------
-    X : table of shape (n, d)
-        NumPy array, pandas, polars or pyarrow table.
-    y, sample_weight : array-like of shape (n,)
-        Labels, and row weights or None. Rows of weight zero are left out.
-    encoding : Encoding
-        How the table becomes codes.
-    estimation : Estimation
-        How counts become probabilities.
-    class_weight : None, "balanced" or mapping
-        Factors of classes.
-    n_jobs : int or None
-        Threads.
-    owner : object
-        Whose class error messages name.
-
-    Returns
-    -------
-    TrainingSet
-        The encoded rows.
+    Rows of weight zero are left out. ``owner`` is the one whose class messages name.
     """
     refuse_no_labels(y, owner)
     table, y, weights = read_rows(X, y, sample_weight, owner)

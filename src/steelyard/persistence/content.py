@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 import steelyard
+from steelyard.classifiers import registry
 from steelyard.classifiers.base import BaseNB
-from steelyard.classifiers.registry import CLASSES
 from steelyard.exceptions import ParameterError
 from steelyard.persistence.fitted import ATTRIBUTES, Sizes
 from steelyard.persistence.models import describe_model, read_model
@@ -30,7 +30,7 @@ _ELSEWHERE = ("classes_", "model_", "encoder_", "n_features_in_", "feature_names
 
 def estimator_class(name: str) -> type[BaseNB]:
     """Return a classifier of the package; only these are created from a file."""
-    cls: type[BaseNB] = getattr(import_module(CLASSES[name]), name)
+    cls: type[BaseNB] = getattr(import_module(registry.classes()[name]), name)
     return cls
 
 
@@ -46,11 +46,11 @@ def saved_attributes(estimator: type[BaseNB]) -> dict[str, bool]:
 def content_of(estimator: BaseNB) -> dict[str, Any]:
     """Describe a fitted classifier in JSON's own types."""
     name = type(estimator).__name__
-    if name not in CLASSES or estimator_class(name) is not type(estimator):
+    if name not in registry.classes() or estimator_class(name) is not type(estimator):
         raise ParameterError(
             f"{type(estimator).__module__}.{name} cannot be saved: a model file "
-            f"describes {', '.join(CLASSES)} only. Use pickle for classes of your "
-            "own."
+            f"describes {', '.join(registry.classes())} only. Use pickle for classes "
+            "of your own."
         )
     model = estimator.model_
     attributes = saved_attributes(type(estimator))
@@ -81,7 +81,7 @@ def estimator_from(content: Any) -> BaseNB:
     """Build the classifier that a content describes, or say what is wrong with it."""
     reader = Reader(content, "content")
     reader.text("library")
-    cls = estimator_class(reader.text("estimator", list(CLASSES)))
+    cls = estimator_class(reader.text("estimator", list(registry.classes())))
     settings = read_settings(reader.inner("settings"), cls)
     classes = read_classes(reader.inner("classes"))
     schema = read_schema(reader.items("features"))

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
-import errno
 import hashlib
 import json
-import os
-import secrets
-import stat
 from os import PathLike
 from pathlib import Path
 from typing import Any, NoReturn
 
 from sklearn.utils.validation import check_is_fitted
 
+from steelyard._common.files import atomic_write
 from steelyard.classifiers.base import BaseNB
 from steelyard.exceptions import ModelFileError, ParameterError
 from steelyard.persistence.content import content_of, estimator_from
@@ -58,7 +54,7 @@ def save(estimator: BaseNB, path: str | PathLike[str]) -> None:
         f'{{"format": "{FORMAT}", "version": {VERSION}, '
         f'"checksum": "{_checksum(VERSION, text)}", "content": {text}}}\n'
     )
-    _replace_file(Path(path), document.encode("ascii"))
+    atomic_write(path, document.encode("ascii"))
 
 
 def load(path: str | PathLike[str]) -> BaseNB:
@@ -180,39 +176,3 @@ def _no_constant(word: str) -> NoReturn:
 
 def _one_line(error: BaseException) -> str:
     return " ".join(str(error).split())[:200].rstrip(".") or type(error).__name__
-
-
-def _replace_file(path: Path, data: bytes) -> None:
-    """Write next to the target, flush, and rename over it."""
-    # As when a file is opened for writing: a link stays, what it points to is written.
-    path = Path(os.path.realpath(path))
-    mode = None
-    with contextlib.suppress(FileNotFoundError):
-        mode = path.stat().st_mode
-    if mode is not None and not stat.S_ISREG(mode):
-        code = errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL
-        raise OSError(code, "A model is saved to a file, and this is none", str(path))
-    partial = path.parent / f".steelyard-{secrets.token_hex(8)}.tmp"
-    # Mode 0o666 less the user's mask, as for any new file.
-    handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        if mode is not None:
-            # Not every file system knows modes.
-            with contextlib.suppress(OSError):
-                os.chmod(partial, stat.S_IMODE(mode))
-        os.replace(partial, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(partial)
-        raise
-    # The rename itself has to reach the disk; not every system opens folders.
-    with contextlib.suppress(OSError):
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)

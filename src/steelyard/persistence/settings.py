@@ -61,27 +61,19 @@ def read_settings(
     to ``fit``, as for any classifier.
     """
     settings: dict[str, Any] = {}
-    for name, entry in _declared(owner).items():
-        if name in getattr(owner, "_added_settings", ()) and not reader.has(name):
+    for name, entry in owner._settings.items():
+        if name in owner._added_settings and not reader.has(name):
             settings[name] = entry.default
             continue
         value = _read(reader.get(name), depth + 1)
         if entry.allowed is not None and not entry.allowed.accepts(value):
             raise reader.complaint(name, "is not a value of that setting")
         settings[name] = value
-    for name in getattr(owner, "_dropped_settings", ()):
+    for name in owner._dropped_settings:
         if reader.has(name):
             _read(reader.get(name), depth + 1)
     reader.finish()
     return settings
-
-
-def _declared(owner: Any) -> Any:
-    if hasattr(owner, "_settings"):
-        return owner._settings
-    from steelyard._common.settings import Setting
-
-    return {name: Setting(None) for name in owner._get_param_names()}
 
 
 def _describe(value: Any, key: str) -> Any:

@@ -143,26 +143,10 @@ def count(
     n_classes: int,
     n_jobs: int | None = None,
 ) -> Counts:
-    """Count an encoded table in one pass over its rows.
+    """Count an encoded table in one pass over its rows, by weights or by ones.
 
-    Parameters
-    ----------
-    codes : Codes
-        Encoded table of n rows.
-    y : ndarray of shape (n,)
-        Class of every row, 0 to ``n_classes - 1``.
-    weights : ndarray of shape (n,) or None
-        Row weights; None counts every row once.
-    n_classes : int
-        Number of classes.
-    n_jobs : int, default=None
-        Threads. Each works on a block of rows with tables of its own; the blocks
-        depend on n alone and are added in order.
-
-    Returns
-    -------
-    Counts
-        Weighted frequencies.
+    Each thread works on a block of rows with tables of its own; the blocks depend on n
+    alone and are added in order.
     """
     spread = [block.table_rows(codes.offsets) for block in codes.blocks]
     starts = [block.starts(codes.offsets) for block in codes.blocks]

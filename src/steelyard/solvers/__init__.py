@@ -27,24 +27,7 @@ SOLVERS = ("auto", "newton", "lbfgs", "published", "fixed")
 def resolve_solver(
     setting: Any, objective: Objective, tol: float, max_iter: int
 ) -> Solver:
-    """Return the solver that a setting names, after checking that it can do the job.
-
-    Parameters
-    ----------
-    setting : str or Solver
-        "auto", "newton", "lbfgs", "published", "fixed", or a solver object.
-    objective : Objective
-        What is to be minimised.
-    tol : float
-        Relative accuracy of the objective.
-    max_iter : int
-        Largest number of iterations.
-
-    Returns
-    -------
-    Solver
-        The solver.
-    """
+    """Return the solver that a setting names, after checking that it can do the job."""
     if isinstance(setting, Solver):
         solver = setting
     elif not isinstance(setting, str) or setting not in SOLVERS:

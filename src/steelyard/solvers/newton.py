@@ -346,24 +346,8 @@ def bfgs(
 
     .. math:: H + \frac{y y^\top}{y^\top s} - \frac{H s s^\top H}{s^\top H s}
 
-    with Powell's correction of y, which keeps the matrix positive definite.
-
-    Parameters
-    ----------
-    matrix : ndarray of shape (p, p)
-        H, positive definite.
-    step, gradient_change : ndarray of shape (p,)
-        Change s of the weights and y of the gradient.
-
-    Returns
-    -------
-    ndarray of shape (p, p)
-        A positive definite matrix.
-
-    References
-    ----------
-    M. J. D. Powell (1978), "A fast algorithm for nonlinearly constrained optimization
-    calculations", Numerical Analysis, Lecture Notes in Mathematics 630, 144-157.
+    with Powell's correction of y (1978, Lecture Notes in Mathematics 630, 144-157),
+    which keeps the matrix positive definite.
     """
     product = matrix @ step
     curved, seen = float(step @ product), float(step @ gradient_change)

@@ -29,22 +29,8 @@ def box_minimum(
     A few rounds of coordinate descent find out which variables end at a bound, the
     others are solved for at once and projected, in turn until neither changes anything.
     No rows are touched, so that a bounded fit takes as many passes as an unbounded one.
-
-    Parameters
-    ----------
-    matrix : ndarray of shape (p, p)
-        H, positive definite.
-    gradient : ndarray of shape (p,)
-        g.
-    low, high : ndarray of shape (p,)
-        Bounds with ``low <= 0 <= high``.
-    accuracy : float, default=1e-12
-        Stop when a round lowers the quadratic by less than this share of what all have.
-
-    Returns
-    -------
-    ndarray of shape (p,)
-        The minimiser.
+    ``low <= 0 <= high``; a round that lowers the quadratic by less than ``accuracy`` of
+    what all have is the last.
     """
     if np.isinf(low).all() and np.isinf(high).all():
         return -_solve(matrix, gradient)
@@ -123,23 +109,8 @@ def conjugate_gradients(
 ) -> NDArray[np.float64]:
     """Lower a quadratic model by conjugate gradients over the variables free to move.
 
-    Parameters
-    ----------
-    product : callable
-        Hessian times a vector.
-    gradient : ndarray of shape (p,)
-        Gradient.
-    low, high : ndarray of shape (p,)
-        Bounds with ``low <= 0 <= high``; variables that would leave at once are held.
-    damping : float
-        Added to the Hessian's diagonal.
-    max_iter : int, default=50
-        Largest number of products.
-
-    Returns
-    -------
-    ndarray of shape (p,)
-        A step within the bounds along which the model goes down.
+    ``low <= 0 <= high``; variables that would leave at once are held. Returns a step
+    within the bounds along which the model goes down.
     """
     near = 1e-10
     free = ~(((low >= -near) & (gradient > 0)) | ((high <= near) & (gradient < 0)))

@@ -1,1 +1,28 @@
-"""From a user's table to codes: columns, schema, encoder, discretizers."""
+"""From a user's table to codes: any frame becomes a `Table`, a `Table` becomes `Codes`.
+
+Nothing outside this folder knows what library a table came from, and no step goes back
+to the user's frame: `Table.take` makes a table of some rows.
+
+Reading
+    - ``frames``: any frame or array becomes a `Table` of columns, or is refused.
+    - ``columns``: one column, of NumPy, Python objects or a frame library.
+    - ``factors``: the distinct values of a column and where they are.
+    - ``labels``: the classes and a number for every row; rows that have no label or no
+      weight are left out.
+    - ``taking``: some rows or columns in the user's own library, for transformers.
+
+Deciding
+    - ``schema``: what a model knows of its table: names, kinds, values, cut points.
+    - ``treatments``: the settings of an encoder, resolved for every column.
+    - ``discretizers``: cut points of numeric columns, as scikit-learn transformers.
+    - ``learning``: the schema of one attribute, from training cells or more of them.
+    - ``identifiers``: columns that look like running numbers or names of rows.
+
+Encoding
+    - ``encoder``: `TableEncoder`, which learns a schema and encodes tables by it.
+    - ``cells``: the cells of one column become codes or numbers, by its schema.
+    - ``codes``: `Codes`, the encoded table, made of blocks of columns.
+    - ``blocks``: encoded columns are put into blocks, or an array taken as it is.
+    - ``bytes``: matrices of small whole numbers, read without a copy.
+    - ``packing``: several small codes in one byte, for the loops of a fit.
+"""

@@ -1,4 +1,4 @@
-"""Encoded columns put together: in blocks, or as the array they came in."""
+"""Encoded columns together: in blocks, or as the array that they came in."""
 
 from __future__ import annotations
 
@@ -14,19 +14,18 @@ from steelyard.table.codes import CodeBlock, Codes
 from steelyard.table.frames import Table
 from steelyard.table.schema import FeatureSchema, TableSchema
 
-__all__ = ["Assembly", "byte_codes", "is_plain_matrix", "matrix_codes"]
+__all__ = ["BlockBuilder", "byte_codes", "matrix_codes"]
 
 
-class Assembly:
+class BlockBuilder:
     """Collects the columns of a table into as few blocks as their types allow.
 
     All one-byte columns share one array in Fortran order; memory that is set aside but
     never written is never handed out by the system.
     """
 
-    def __init__(self, table: Table, most: int) -> None:
-        self._table = table
-        self._bytes = np.empty((table.n_rows, most), dtype=np.uint8, order="F")
+    def __init__(self, n_rows: int, max_coded: int) -> None:
+        self._bytes = np.empty((n_rows, max_coded), dtype=np.uint8, order="F")
         self._byte_features: list[int] = []
         self._wide: list[CodeBlock] = []
         self._numbers: list[NDArray[np.float64]] = []
@@ -49,18 +48,14 @@ class Assembly:
             values = self._bytes[:, : len(self._byte_features)]
             features = np.array(self._byte_features, dtype=np.int64)
             blocks.insert(0, CodeBlock(values, features))
-        numbers = tuple(self._numbers)
-        return Codes(schema, self._table.n_rows, tuple(blocks), numbers)
+        n_rows = len(self._bytes)
+        return Codes(schema, n_rows, tuple(blocks), tuple(self._numbers))
 
 
-def is_plain_matrix(table: Table) -> bool:
-    """Whether a table is one float64 array, which densities can read as it is."""
-    return table.matrix is not None and table.matrix.dtype == np.float64
-
-
-def matrix_codes(schema: TableSchema, table: Table) -> Codes:
-    """Take a table of Gaussian attributes without copying it."""
-    assert table.matrix is not None
+def matrix_codes(schema: TableSchema, table: Table) -> Codes | None:
+    """Take a table of Gaussian attributes without a copy; None if it is no matrix."""
+    if table.matrix is None or table.matrix.dtype != np.float64:
+        return None
     for rows in row_blocks(table.n_rows):
         infinite = np.isinf(table.matrix[rows])
         if infinite.any():
@@ -75,7 +70,7 @@ def byte_codes(
     lows: NDArray[np.int64],
     all_known: bool = False,
 ) -> Codes:
-    """Take a matrix of bytes as codes; ``all_known`` if it holds no other values."""
+    """Take a matrix of bytes without a copy; ``all_known`` if the schema has it all."""
     look_up = look_up_of(schema, matrix.dtype, lows)
     features = np.arange(len(schema), dtype=np.int64)
     last = int(np.flatnonzero(look_up.any(axis=0)).max(initial=-1))

@@ -63,16 +63,16 @@ def observed_values(
     stored = np.arange(256, dtype=np.uint8).view(matrix.dtype)
     columns: list[tuple[Any, ...]] = []
     for j, low in enumerate(lows.tolist()):
-        found = np.sort(stored[held[j]])
+        values = np.sort(stored[held[j]])
         spread = int(maxima[j]) - int(minima[j])
         # Where the first rows hold every value between the extremes, the others cannot
-        # hold anything else; only columns with gaps are searched in full.
-        if found.size != spread + 1:
+        # hold anything else; only columns that skip values are searched in full.
+        if values.size != spread + 1:
             present = np.zeros(spread + 1, dtype=bool)
             present[matrix[:, j].astype(np.int16) - int(minima[j])] = True
-            found = np.flatnonzero(present) + int(minima[j])
-        values = (found.astype(np.int64) + low).tolist()
-        columns.append(tuple(map(bool, values)) if as_bool else tuple(values))
+            values = np.flatnonzero(present) + int(minima[j])
+        plain = (values.astype(np.int64) + low).tolist()
+        columns.append(tuple(map(bool, plain)) if as_bool else tuple(plain))
     return columns
 
 
@@ -82,16 +82,12 @@ def look_up_of(
     """Code of every byte in every column, 0 for values that the schema lacks."""
     look_up = np.zeros((len(schema), 256), dtype=np.int64)
     least = -128 if dtype.kind == "i" else 0
-    values = [feature.values for feature in schema.features]
-    if set(map(type, chain.from_iterable(values))) <= {int} and not any(
-        feature.missing_is_value or feature.cells != "numbers"
-        for feature in schema.features
-    ):
+    values = _int64_values(schema)
+    if values is not None:
         # All columns at once: one by one they took a tenth of a fit of 100,000 rows.
-        sizes = np.array(list(map(len, values)))
+        sizes = np.array([len(feature.values) for feature in schema.features])
         column = np.repeat(np.arange(len(sizes)), sizes)
-        stored_values = np.fromiter(chain.from_iterable(values), np.int64, sizes.sum())
-        stored_values -= lows[column]
+        stored_values = values - lows[column]
         codes = np.arange(1, column.size + 1) - (np.cumsum(sizes) - sizes)[column]
         fits = (stored_values >= least) & (stored_values < least + 256)
         look_up[column[fits], stored_values[fits] % 256] = codes[fits]
@@ -104,6 +100,20 @@ def look_up_of(
         if dtype.kind == "b":
             look_up[j, 2:] = look_up[j, 1]
     return look_up
+
+
+def _int64_values(schema: TableSchema) -> NDArray[np.int64] | None:
+    """All values column by column, None where not all are whole numbers of 64 bits."""
+    values = list(chain.from_iterable(feature.values for feature in schema.features))
+    if not set(map(type, values)) <= {int} or any(
+        feature.missing_is_value or feature.cells != "numbers"
+        for feature in schema.features
+    ):
+        return None
+    try:
+        return np.fromiter(values, np.int64, len(values))
+    except OverflowError:
+        return None
 
 
 def _extremes(

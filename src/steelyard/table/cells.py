@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,9 +11,9 @@ from numpy.typing import NDArray
 from steelyard.exceptions import ColumnError
 from steelyard.kernels.cuts import bin_codes
 from steelyard.table.codes import code_dtype
-from steelyard.table.factors import is_missing
-from steelyard.table.frames import Column, Factor
-from steelyard.table.schema import FeatureSchema, sort_values
+from steelyard.table.columns import Column
+from steelyard.table.factors import Factor, is_missing
+from steelyard.table.schema import FeatureSchema
 
 __all__ = [
     "bins_of",
@@ -23,8 +21,6 @@ __all__ = [
     "codes_of",
     "encode_column",
     "factor_of",
-    "grid_step",
-    "grown",
     "numbers_of",
     "on_grid",
 ]
@@ -114,62 +110,6 @@ def check_cells(feature: FeatureSchema, column: Column) -> None:
         f"{column.label} {verb} {was} when the model was fitted and now holds "
         f"{column.cells} ({example!r}). {hint}"
     )
-
-
-def grown(
-    feature: FeatureSchema,
-    column: Column,
-    missing: str,
-    edges: Callable[[], tuple[float, ...]],
-) -> FeatureSchema:
-    """Return the schema of a column with the new values of more rows taken in.
-
-    ``edges`` gives the cut points of a binned column that was empty so far.
-    """
-    check_cells(feature, column)
-    if feature.kind != "categorical" and column.cells == "text":
-        # So far all cells were missing, and now it turns out what the column holds.
-        if feature.kind != "binned":
-            raise ColumnError(
-                f"{column.label} was empty in the rows so far and was taken as numbers "
-                "(`numeric`), and now holds text. Name it in `categorical_features`."
-            )
-        feature = replace(feature, kind="categorical")
-    if feature.cells == "nothing" and column.cells != "nothing":
-        cuts = edges() if feature.kind == "binned" else ()
-        # All cells so far were missing: from now on that is a value among others.
-        own = missing == "value" and feature.is_coded
-        feature = replace(feature, cells=column.cells, edges=cuts, missing_is_value=own)
-    if feature.kind != "categorical":
-        # Read here in any case: an infinite number is refused before anything grows.
-        numbers = numbers_of(column)
-        holes = feature.cells != "nothing" and np.isnan(numbers).any()
-        if feature.kind == "binned" and missing == "value" and holes:
-            feature = replace(feature, missing_is_value=True)
-        return feature
-    factor = factor_of(column)
-    held = np.bincount(factor.indices + 1, minlength=len(factor.values) + 1)
-    found = [v for v, count in zip(factor.values, held[1:], strict=True) if count]
-    values = sort_values([*feature.values, *found])
-    fill = feature.fill
-    if fill is not None:
-        fill = 1 + values.index(feature.values[int(fill) - 1])
-    return replace(
-        feature,
-        values=values,
-        missing_is_value=feature.missing_is_value
-        or (missing == "value" and bool(held[0])),
-        fill=fill,
-    )
-
-
-def grid_step(numbers: NDArray[np.float64]) -> float:
-    """Mean gap between distinct values, Weka's precision of an attribute."""
-    distinct = np.unique(numbers)
-    if distinct.size < 2:
-        return 0.01
-    step = float((distinct[-1] - distinct[0]) / (distinct.size - 1))
-    return step if step > 0 and np.isfinite(step) else 0.01
 
 
 def on_grid(numbers: NDArray[np.float64], step: float) -> NDArray[np.float64]:

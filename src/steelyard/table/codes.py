@@ -74,7 +74,12 @@ class CodeBlock:
 
 @dataclass(frozen=True)
 class Codes:
-    """An encoded table: small unsigned integers, and numbers for densities."""
+    """An encoded table: small unsigned integers, and numbers for densities.
+
+    It is what blocks of rows are made of: a table in memory is one such block, a long
+    one comes in several. Only what reads the rows of one ``Codes`` may look at its
+    arrays; no other code may assume that all codes are one array in memory.
+    """
 
     schema: TableSchema
     n_rows: int

@@ -1,4 +1,4 @@
-"""Distinct values of a column and where they are, for every way to store one."""
+"""Distinct values of a column and where they are, for every form of storage."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ __all__ = [
     "Factor",
     "categories_of",
     "classify_objects",
+    "dates_refused",
     "factor_arrow",
     "factor_floats",
     "factor_integers",
@@ -40,8 +41,8 @@ Cells = Literal["numbers", "text", "booleans", "nothing"]
 EXACT = 2.0**53
 
 # Cells looked at before the addresses of all are compared.
-_GROUP_SAMPLE = 1024
-_GROUP_ROWS = 1 << 14
+_SAMPLED_CELLS = 1024
+_ROWS_PER_PASS = 1 << 14
 
 _MISSING_TYPES = ("NoneType", "NAType", "NaTType")
 
@@ -58,6 +59,12 @@ class Factor:
 
     Category types list values here that no row holds, and may list one twice.
     """
+
+    def held(self) -> tuple[list[Any], int]:
+        """Return the values that rows hold, and the number of missing cells."""
+        counts = np.bincount(self.indices + 1, minlength=len(self.values) + 1).tolist()
+        held = [v for v, n in zip(self.values, counts[1:], strict=True) if n]
+        return held, counts[0]
 
 
 # --------------------------------------------------------------------- Python objects
@@ -81,35 +88,43 @@ def classify_objects(values: Any, label: str) -> Cells:
         # Looks at every cell, in C: the usual column of text costs a millisecond.
         if pandas.api.types.infer_dtype(values, skipna=True) == "string":
             return "text"
-    found: dict[Cells, type] = {}
+    type_of: dict[Cells, type] = {}
     for kind in sorted(set(map(type, values)), key=lambda kind: kind.__name__):
         if kind.__name__ in _MISSING_TYPES:
             continue
         if issubclass(kind, np.timedelta64):  # to NumPy, a duration is an integer
             raise _unsupported_cell(kind, label)
         if issubclass(kind, str):
-            found["text"] = kind
+            type_of["text"] = kind
         elif issubclass(kind, (bool, np.bool_)):
-            found["booleans"] = kind
+            type_of["booleans"] = kind
         elif issubclass(kind, (Real, Decimal, Fraction)):
-            found["numbers"] = kind
+            type_of["numbers"] = kind
         else:
             raise _unsupported_cell(kind, label)
-    if "numbers" in found and all(
+    if "numbers" in type_of and all(
         is_missing(v) for v in values if not isinstance(v, (str, bool, np.bool_))
     ):
         # NaN is a float, and the usual missing value among text and booleans.
-        del found["numbers"]
-    if not found:
+        del type_of["numbers"]
+    if not type_of:
         return "nothing"
-    if len(found) == 1:
-        return next(iter(found))
-    if "text" not in found:
+    if len(type_of) == 1:
+        return next(iter(type_of))
+    if "text" not in type_of:
         return "numbers"
-    kinds = " and ".join(sorted(kind.__name__ for kind in found.values()))
+    kinds = " and ".join(sorted(kind.__name__ for kind in type_of.values()))
     raise ColumnError(
         f"{label} mixes {kinds} values. Give all its cells one type, for example "
         "with .astype(str), and mark missing ones as None or NaN."
+    )
+
+
+def dates_refused(label: str, what: object) -> ColumnError:
+    """Return the error for a column of dates, times or durations."""
+    return ColumnError(
+        f"{label} holds dates or times ({what}). Turn it into numbers (for "
+        "example days since a date) or text before fitting."
     )
 
 
@@ -118,10 +133,7 @@ def _unsupported_cell(kind: type, label: str) -> Exception:
     if kind.__module__ == "datetime" or name.startswith(
         ("date", "timedelta", "Timestamp", "Timedelta", "Period")
     ):
-        return ColumnError(
-            f"{label} holds dates or times ({name}). Turn it into numbers (for "
-            "example days since a date) or text before fitting."
-        )
+        return dates_refused(label, name)
     if name == "Interval":
         return ColumnError(
             f"{label} holds intervals. Turn them into text with .astype(str)."
@@ -173,29 +185,29 @@ def group_objects(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]] | N
     the interpreter's lock. None where the groups would be many.
     """
     pandas = sys.modules.get("pandas")
-    if pandas is None or values.size < _GROUP_SAMPLE:
+    if pandas is None or values.size < _SAMPLED_CELLS:
         return None
     values = np.ascontiguousarray(values)
     # An array of objects is an array of addresses; they are compared, never followed.
     raw = (ctypes.c_ssize_t * values.size).from_address(values.ctypes.data)
     addresses = np.frombuffer(memoryview(raw), dtype=np.intp)
-    if 4 * np.unique(addresses[:_GROUP_SAMPLE]).size > _GROUP_SAMPLE:
+    if 4 * np.unique(addresses[:_SAMPLED_CELLS]).size > _SAMPLED_CELLS:
         return None
     # In pieces: the hash table of a long column would take more than the column.
     groups = np.empty(values.size, dtype=np.int32)
     seen: dict[int, int] = {}
     one_of_each: list[int] = []
-    for start in range(0, values.size, _GROUP_ROWS):
-        found, unique = pandas.factorize(addresses[start : start + _GROUP_ROWS])
+    for start in range(0, values.size, _ROWS_PER_PASS):
+        codes, unique = pandas.factorize(addresses[start : start + _ROWS_PER_PASS])
         last = np.empty(len(unique), dtype=np.int64)
-        last[found] = np.arange(start, start + found.size)
+        last[codes] = np.arange(start, start + codes.size)
         for address, row in zip(unique.tolist(), last.tolist(), strict=True):
             if seen.setdefault(address, len(seen)) == len(one_of_each):
                 one_of_each.append(row)
         if 4 * len(seen) > values.size:
             return None
         group_of = np.array([seen[address] for address in unique.tolist()], np.int32)
-        groups[start : start + found.size] = group_of[found]
+        groups[start : start + codes.size] = group_of[codes]
     return groups.astype(np.min_scalar_type(len(seen))), values[one_of_each]
 
 
@@ -218,23 +230,20 @@ def factor_integers(values: NDArray[Any]) -> Factor:
     """Whole numbers and booleans: by a look-up table where their range is small."""
     if not values.size:
         return Factor(np.empty(0, dtype=np.int64), [])
+    if values.dtype.kind == "b":
+        factor = factor_integers(values.view(np.uint8))
+        return Factor(factor.indices, list(map(bool, factor.values)))
     low, high = int(values.min()), int(values.max())
-    is_bool = values.dtype.kind == "b"
     if high - low >= max(1 << 16, 2 * values.size):
         unique, indices = np.unique(values, return_inverse=True)
         return Factor(indices, unique.tolist())
     # Differences fit, whatever the type: they are taken in its unsigned twin.
-    if is_bool:
-        shifted = values.view(np.uint8)
-        low = 0
-    else:
-        unsigned = np.dtype(f"u{values.dtype.itemsize}")
-        shifted = (values - values.dtype.type(low)).view(unsigned)
+    unsigned = np.dtype(f"u{values.dtype.itemsize}")
+    shifted = (values - values.dtype.type(low)).view(unsigned)
     present = np.zeros(high - low + 1, dtype=bool)
     present[shifted] = True
     where = np.cumsum(present, dtype=np.int64) - 1
-    found: list[Any] = [int(value) + low for value in np.flatnonzero(present)]
-    return Factor(where[shifted], [bool(v) for v in found] if is_bool else found)
+    return Factor(where[shifted], [v + low for v in np.flatnonzero(present).tolist()])
 
 
 def factor_floats(values: NDArray[np.float64]) -> Factor:

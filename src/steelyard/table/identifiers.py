@@ -7,14 +7,15 @@ from numpy.typing import NDArray
 
 from steelyard._common.checks import warn_user
 from steelyard.exceptions import IdentifierWarning
-from steelyard.table.frames import Column, Table
+from steelyard.table.columns import Column
+from steelyard.table.frames import Table
 
 __all__ = ["suspicion", "warn_identifiers"]
 
 # A column looks like an identifier when nearly all its values differ; below this many
 # rows that is what an ordinary column may look like.
-_ROWS = 20
-_SHARE = 0.95
+_MIN_ROWS = 20
+_MIN_SHARE = 0.95
 
 
 def suspicion(column: Column, n_rows: int, n_values: int | None) -> str | None:
@@ -22,10 +23,10 @@ def suspicion(column: Column, n_rows: int, n_values: int | None) -> str | None:
 
     ``n_values`` is the number of values that rows hold, None where not known.
     """
-    if n_rows < _ROWS:
+    if n_rows < _MIN_ROWS:
         return None
     if column.cells == "text" and n_values is not None:
-        if n_values >= _SHARE * n_rows:
+        if n_values >= _MIN_SHARE * n_rows:
             return f"{n_values} different values"
     elif n_values is None or n_values == n_rows:
         if column.is_integer and _is_running_number(column.numbers()):

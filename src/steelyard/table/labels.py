@@ -12,7 +12,8 @@ from sklearn.utils import column_or_1d
 
 from steelyard._common.checks import check_weights, warn_user
 from steelyard.exceptions import TableError
-from steelyard.table.frames import Column, ObjectColumn, Table, as_series, as_table
+from steelyard.table.columns import Column
+from steelyard.table.frames import Table, as_series, as_table
 
 __all__ = [
     "Rows",
@@ -39,11 +40,11 @@ def as_label_column(y: Any) -> Any:
     if hasattr(y, "toarray") and hasattr(y, "nnz"):
         raise TypeError("Labels in a sparse matrix are not supported; use .toarray().")
     if not isinstance(y, np.ndarray):
-        found = nw.from_native(y, allow_series=True, pass_through=True)
-        if isinstance(found, nw.Series):
+        native = nw.from_native(y, allow_series=True, pass_through=True)
+        if isinstance(native, nw.Series):
             return y
-        if isinstance(found, nw.DataFrame) and len(found.columns) == 1:
-            return found[found.columns[0]].to_native()
+        if isinstance(native, nw.DataFrame) and len(native.columns) == 1:
+            return native[native.columns[0]].to_native()
         if isinstance(y, (list, tuple)):
             y = _array_from_list(y)
     values = np.asarray(y)
@@ -72,30 +73,27 @@ def encode_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.uint32]]:
     """Return the sorted classes and the position of every label among them."""
     values = as_label_column(y)
     if isinstance(values, np.ndarray) and values.dtype.kind in "iu" and values.size:
-        found = _small_integers(values)
-        if found is not None:
-            return found
+        small = _small_integers(values)
+        if small is not None:
+            return small
     if isinstance(values, np.ndarray) and values.dtype.kind == "f":
         _check_whole(values)
     column = as_series(values)
     factor = column.factor()
-    missing = np.flatnonzero(factor.indices < 0)
-    if missing.size:
+    held, n_missing = factor.held()
+    if n_missing:
+        first = int(np.argmax(factor.indices < 0))
         raise TableError(
-            f"Input y contains NaN or another missing value in {missing.size} of "
-            f"{len(factor.indices)} rows (first in row {missing[0]}). Drop those rows: "
+            f"Input y contains NaN or another missing value in {n_missing} of "
+            f"{len(factor.indices)} rows (first in row {first}). Drop those rows: "
             "a row without a label cannot be learned from."
         )
     if column.cells == "numbers" and any(isinstance(v, float) for v in factor.values):
         _check_whole(np.array(factor.values, dtype=np.float64))
-    held = np.bincount(factor.indices, minlength=len(factor.values))
-    used = [value for value, n in zip(factor.values, held, strict=True) if n]
-    ordered = sorted(set(used))
-    position = {value: code for code, value in enumerate(ordered)}
-    table = np.array(
-        [position.get(value, 0) for value in factor.values], dtype=np.uint32
-    )
-    return _as_classes(ordered, values, column), table[factor.indices]
+    classes = sorted(set(held))
+    code_of = {value: code for code, value in enumerate(classes)}
+    codes = np.array([code_of.get(v, 0) for v in factor.values], dtype=np.uint32)
+    return _as_classes(classes, values, column), codes[factor.indices]
 
 
 def _small_integers(
@@ -116,17 +114,16 @@ def _small_integers(
 
 
 def known_labels(y: Any, classes: NDArray[Any]) -> NDArray[np.uint32]:
-    """Return the position of every label among given classes."""
-    found, codes = encode_labels(y)
-    where = {value: k for k, value in enumerate(classes.tolist())}
-    unknown = [value for value in found.tolist() if value not in where]
+    """Return the position of every label among known classes."""
+    present, codes = encode_labels(y)
+    position = {value: k for k, value in enumerate(classes.tolist())}
+    unknown = [value for value in present.tolist() if value not in position]
     if unknown:
         raise TableError(
             f"The target label(s) {unknown} in y do not exist in the initial classes "
             f"{classes.tolist()}. Announce all classes at the first call."
         )
-    table = np.array([where[value] for value in found.tolist()], dtype=np.uint32)
-    return table[codes]
+    return np.array([position[v] for v in present.tolist()], dtype=np.uint32)[codes]
 
 
 def training_rows(X: Any, y: Any, sample_weight: Any, estimator: object) -> Rows:
@@ -188,12 +185,11 @@ def _take(
     return table.take(rows), y, None if weights is None else weights[rows]
 
 
-def _as_classes(ordered: list[Any], values: Any, column: Column) -> NDArray[Any]:
-    if isinstance(values, np.ndarray) and not isinstance(column, ObjectColumn):
-        return np.array(ordered, dtype=values.dtype)
-    if column.cells == "text" or isinstance(column, ObjectColumn):
-        return np.array(ordered, dtype=object)
-    return np.array(ordered)
+def _as_classes(classes: list[Any], values: Any, column: Column) -> NDArray[Any]:
+    if isinstance(values, np.ndarray):
+        return np.array(classes, dtype=values.dtype)
+    as_objects = column.holds_objects or column.cells == "text"
+    return np.array(classes, dtype=object if as_objects else None)
 
 
 def _check_whole(values: NDArray[np.float64]) -> None:

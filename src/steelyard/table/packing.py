@@ -16,9 +16,9 @@ from steelyard.table.codes import CodeBlock, Codes
 __all__ = ["Packing", "pack_codes"]
 
 # Joint codes have to fit one byte. With few rows large tables cost more than they save.
-_MOST = 256
-_ROWS_PER_CODE = 8
-_MOST_OF_FEW = 16
+_MAX_JOINT_CODES = 256
+_MIN_ROWS_PER_CODE = 8
+_MAX_JOINT_CODES_OF_FEW_ROWS = 16
 
 
 @dataclass(frozen=True)
@@ -70,9 +70,12 @@ class Packing:
         self, joint: NDArray[Any], group: tuple[int, ...], feature: int
     ) -> NDArray[np.int64]:
         """Codes of one attribute in joint codes of its group."""
-        multiplier = self._product(group[: group.index(feature)])
-        digit = joint.astype(np.int64) // multiplier % self.sizes[feature]
-        return digit + self.lows[feature]
+        quotient = joint.astype(np.int64) // self.multiplier(group, feature)
+        return quotient % self.sizes[feature] + self.lows[feature]
+
+    def multiplier(self, group: tuple[int, ...], feature: int) -> int:
+        """Say what one more code of an attribute adds to its joint code."""
+        return self._product(group[: group.index(feature)])
 
     def expand(self, table: NDArray[np.float64]) -> NDArray[np.float64]:
         """Turn a plain table (V, C) into a packed one (V', C)."""
@@ -100,30 +103,21 @@ def pack_codes(
 ) -> tuple[Packing | None, NDArray[np.uint8]]:
     """Join the columns of an encoded table whose codes fit one byte.
 
-    Parameters
-    ----------
-    codes : Codes
-        Encoded table of n rows.
-    missing : ndarray of shape (d,)
-        Whether code 0 occurs in each attribute.
-    n_jobs : int, default=None
-        Threads.
-
-    Returns
-    -------
-    tuple
-        The packing, None where no column is that narrow, and joint codes (n, g).
+    ``missing (d,)`` says in which attributes code 0 occurs. Returned are the packing,
+    None where no column is that narrow, and the joint codes (n, g).
     """
     narrow = [block for block in codes.blocks if block.values.dtype == np.uint8]
     features = [int(j) for block in narrow for j in block.features]
     lows = {j: 0 if missing[j] else 1 for j in features}
     sizes = {j: max(1, codes.schema.features[j].n_codes - lows[j]) for j in features}
-    most = min(_MOST, max(_MOST_OF_FEW, codes.n_rows // _ROWS_PER_CODE))
-    groups = _groups(features, sizes, most)
-    packing = Packing(groups, lows, sizes, codes.offsets) if groups else None
+    most = max(_MAX_JOINT_CODES_OF_FEW_ROWS, codes.n_rows // _MIN_ROWS_PER_CODE)
+    groups = _groups(features, sizes, min(_MAX_JOINT_CODES, most))
     packed = np.zeros((codes.n_rows, len(groups)), dtype=np.uint8)
+    if not groups:
+        return None, packed
+    packing = Packing(groups, lows, sizes, codes.offsets)
     for block in narrow:
-        _pack_block(block, groups, lows, sizes, packed, n_jobs)
+        _pack_block(block, packing, packed, n_jobs)
     return packing, packed
 
 
@@ -146,29 +140,22 @@ def _groups(
 
 
 def _pack_block(
-    block: CodeBlock,
-    groups: tuple[tuple[int, ...], ...],
-    lows: dict[int, int],
-    sizes: dict[int, int],
-    packed: NDArray[np.uint8],
-    n_jobs: int | None,
+    block: CodeBlock, packing: Packing, packed: NDArray[np.uint8], n_jobs: int | None
 ) -> None:
     """Add the joint codes of one block's columns to ``packed``."""
-    parts = np.zeros((len(block.features), _MOST), dtype=np.uint8)
+    parts = np.zeros((len(block.features), _MAX_JOINT_CODES), dtype=np.uint8)
     target = np.zeros(len(block.features), dtype=np.uint64)
-    where = {j: (g, group) for g, group in enumerate(groups) for j in group}
+    place = {j: g for g, group in enumerate(packing.groups) for j in group}
     for k, j in enumerate(block.features.tolist()):
-        g, group = where[j]
-        multiplier = 1
-        for other in group[: group.index(j)]:
-            multiplier *= sizes[other]
-        code = np.arange(_MOST) if block.look_up is None else block.look_up[k]
-        digit = np.clip(code - lows[j], 0, sizes[j] - 1)
-        parts[k] = digit * multiplier
-        target[k] = g
+        target[k] = place[j]
+        code = np.arange(_MAX_JOINT_CODES)
+        if block.look_up is not None:
+            code = block.look_up[k]
+        digit = np.clip(code - packing.lows[j], 0, packing.sizes[j] - 1)
+        parts[k] = digit * packing.multiplier(packing.groups[place[j]], j)
 
-    def work(rows: slice) -> None:
+    def pack(rows: slice) -> None:
         fitting.pack(block.values[rows], parts, target, packed[rows])
 
-    for _ in run(work, row_blocks(len(packed)), thread_count(n_jobs)):
+    for _ in run(pack, row_blocks(len(packed)), thread_count(n_jobs)):
         pass

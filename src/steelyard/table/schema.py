@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
@@ -14,12 +14,7 @@ from numpy.typing import NDArray
 __all__ = ["FeatureSchema", "Kind", "TableSchema", "feature_labels", "sort_values"]
 
 Kind = Literal[
-    "categorical",
-    "binned",
-    "gaussian",
-    "gaussian-weka",
-    "gaussian-relative",
-    "linear",
+    "categorical", "binned", "gaussian", "gaussian-weka", "gaussian-relative", "linear"
 ]
 
 
@@ -58,8 +53,8 @@ class FeatureSchema:
     """Width of the grid of a ``gaussian-weka`` attribute."""
 
     column: int | None = None
-    """Column that is read, where a column may be seen in several ways; None where
-    attributes are columns."""
+    """Column that is read, where columns may have several views; None where attributes
+    are columns."""
 
     @property
     def is_coded(self) -> bool:
@@ -169,23 +164,17 @@ class TableSchema:
     @cached_property
     def coded(self) -> NDArray[np.int64]:
         """Positions of the attributes with codes."""
-        return self._positions(True)
+        return np.flatnonzero([feature.is_coded for feature in self.features])
 
     @cached_property
     def gaussian(self) -> NDArray[np.int64]:
         """Positions of the attributes with densities."""
-        return self._positions(False)
+        return np.flatnonzero([not feature.is_coded for feature in self.features])
 
     @cached_property
     def is_linear(self) -> NDArray[np.bool_]:
         """Whether each attribute is the number itself, shape (d,)."""
         return np.array([f.kind == "linear" for f in self.features], dtype=bool)
-
-    def _positions(self, coded: bool) -> NDArray[np.int64]:
-        return np.array(
-            [j for j, f in enumerate(self.features) if f.is_coded == coded],
-            dtype=np.int64,
-        )
 
     def labels(self) -> list[str]:
         """Name every attribute, by position where the table has no names.
@@ -204,12 +193,6 @@ class TableSchema:
                 what = "trend" if feature.kind == "linear" else "density"
             labels.append(name if is_first else f"{name} ({what})")
         return labels
-
-    def with_feature(self, position: int, **changes: Any) -> TableSchema:
-        """Return a schema in which one attribute differs."""
-        features = list(self.features)
-        features[position] = replace(features[position], **changes)
-        return TableSchema(tuple(features))
 
     def rows_in(self, grown: TableSchema) -> NDArray[np.int64]:
         """Say where each table row of this schema is in a schema grown from it."""

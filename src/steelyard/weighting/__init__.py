@@ -58,21 +58,7 @@ WEIGHTINGS: dict[str, type[Weighting]] = {
 
 
 def resolve_weighting(setting: Any, prior_weight: bool) -> Weighting:
-    """Return the weighting that a setting names.
-
-    Parameters
-    ----------
-    setting : str or Weighting
-        "attribute", "class-attribute", "value", "mixture", a filter ("correlation",
-        "gain-ratio", "subset", "trees", "tree", "auc"), or a weighting object.
-    prior_weight : bool
-        Whether the log prior has a weight of its own; an object may ask for one too.
-
-    Returns
-    -------
-    Weighting
-        The weighting.
-    """
+    """Return the weighting that a setting names, with a weight of the prior if any."""
     weighting = resolve_part(setting, Weighting, WEIGHTINGS, "weighting")
     if prior_weight and not weighting.prior_weight:
         weighting = clone(weighting).set_params(prior_weight=True)

@@ -88,7 +88,7 @@ def test_files_of_every_kind_give_the_same_table(tmp_path, suffix):
     assert data.table.isna().sum().tolist() == [1, 1]
 
 
-def test_whole_numbers_with_holes_stay_whole(tmp_path):
+def test_whole_numbers_with_missing_values_stay_whole(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("x,label\n1,0\n2,\n3,1\n")
     data = load_dataset(path)
@@ -100,9 +100,7 @@ def test_file_without_an_obvious_target_asks_for_one(tmp_path):
     path.write_text("one,two\n1,2\n")
     with pytest.raises(ParameterError, match=r"say which to predict.*one, two"):
         load_dataset(path)
-    with pytest.raises(
-        ParameterError, match=r"no column 'tow' to predict\. Close: 'two"
-    ):
+    with pytest.raises(ParameterError, match=r"no column 'tow'\. The nearest is 'two'"):
         load_dataset(path, target="tow")
 
 
@@ -116,7 +114,7 @@ def test_file_that_is_absent_names_its_neighbours(folder):
 def test_file_of_no_known_kind_is_refused(tmp_path):
     path = tmp_path / "table.xlsx"
     path.write_text("")
-    with pytest.raises(ParameterError, match=r"no known kind\. Known: \.arff"):
+    with pytest.raises(ParameterError, match=r"no known extension\. Known: \.arff"):
         load_dataset(path)
 
 

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,27 +11,28 @@ import pandas as pd
 import pytest
 
 from steelyard import NaiveBayes, compare, method
+from steelyard._common.text import markdown_table
+from steelyard.cli import main
 from steelyard.exceptions import ParameterError
 from steelyard.experiments.data.sets import load_dataset as load_any
-from steelyard.experiments.papers import cwnb as repro_cwnb
-from steelyard.experiments.papers import cwnb_more as repro_cwnb_more
-from steelyard.experiments.papers import exponential as repro_exponential
-from steelyard.experiments.papers import rnb as repro_rnb
-from steelyard.experiments.papers import robustness as repro_robustness
+from steelyard.experiments.data.tasks import MULTICLASS, TASKS
+from steelyard.experiments.papers import PAPERS, cwnb, exponential, rnb
+from steelyard.experiments.papers.engine import Run, Scale, published_folder
 from steelyard.experiments.papers.report import (
     Picture,
     Reproduction,
-    Run,
     Section,
     Verdict,
-    markdown_table,
-    published_folder,
-    read_published,
     replace_section,
-    side_by_side,
 )
-from steelyard.experiments.papers.reproduce import PAPERS, main, reproduce
-from steelyard.experiments.papers.tasks import MULTICLASS, TASKS, load_task
+from steelyard.experiments.papers.reproduce import reproduce
+from steelyard.experiments.papers.simulated import (
+    NoisyLabels,
+    flip_labels,
+    sum_of_attributes,
+    two_groups,
+)
+from steelyard.experiments.papers.tables import side_by_side
 from steelyard.experiments.protocols import (
     PROTOCOLS,
     data_folder,
@@ -48,7 +50,7 @@ needs_data = pytest.mark.skipif(
 
 
 def write_toy(folder, n=40, name="toy"):
-    """Write a data set: a number that tells the classes, a colour with a hole."""
+    """Write a data set: a telling number and a colour, one of each missing."""
     rng = np.random.default_rng(0)
     rows = []
     for i in range(n):
@@ -73,10 +75,6 @@ def write_toy(folder, n=40, name="toy"):
 @pytest.fixture
 def toy(tmp_path):
     return write_toy(tmp_path / "datasets")
-
-
-def published_figures():
-    return published_folder(Path(FOLDER))
 
 
 # ------------------------------------------------------------------------- protocols
@@ -193,29 +191,28 @@ def test_section_of_a_document_is_replaced_or_added():
 def test_report_has_verdicts_sections_and_pictures_where_asked_for():
     verdict = Verdict("Table 1", "average", "80.00", "80.10", True, "near")
     picture = Picture("curve", "A curve", lambda: None)
-    found = Reproduction(
+    report = Reproduction(
         "rnb", "Title", (Section("Table 1", "text", (verdict,), (picture,)),)
     )
-    text = found.to_markdown()
+    text = report.to_markdown()
     assert text.startswith("## Title\n")
     assert "| Table 1 | average | 80.00 | 80.10 | yes | near |" in text
     assert "### Table 1\n\ntext" in text and "curve.svg" not in text
-    assert "![A curve](pictures/curve.svg)" in found.to_markdown("pictures")
-    assert found.verdicts == [verdict]
-    assert json.loads(json.dumps(found.as_dict()))["verdicts"][0]["reached"] is True
+    assert "![A curve](pictures/curve.svg)" in report.to_markdown("pictures")
+    assert report.verdicts == [verdict]
+    assert json.loads(json.dumps(report.as_dict()))["verdicts"][0]["reached"] is True
 
 
 def test_quick_report_says_what_it_leaves_out():
-    found = Reproduction("rnb", "Title", (), quick=True, scope="Two sets of 33.")
-    assert (
-        "quick run" in found.to_markdown() and "Two sets of 33." in found.to_markdown()
-    )
+    report = Reproduction("rnb", "Title", (), quick=True, scope="Two sets of 33.")
+    text = report.to_markdown()
+    assert "quick run" in text and "Two sets of 33." in text
 
 
 def test_tasks_are_those_of_the_tables():
     assert len(TASKS) == 28 and len(MULTICLASS) == 7
     assert len({task.name for task in (*TASKS, *MULTICLASS)}) == 35
-    assert set(repro_exponential.QUICK_TASKS) <= {task.name for task in TASKS}
+    assert set(exponential.QUICK_TASKS) <= {task.name for task in TASKS}
 
 
 # ----------------------------------------------------------------------------- papers
@@ -230,22 +227,26 @@ def write_rnb(tmp_path, names=("iris", "labor")):
     published.mkdir()
     with (published / "rnb_table3.csv").open("w", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(["dataset", *repro_rnb.COLUMNS])
-        figures = [80] * len(repro_rnb.COLUMNS)
+        writer.writerow(["dataset", *rnb.METHODS])
+        figures = [80] * len(rnb.METHODS)
         writer.writerows([name, *figures] for name in (*names, "AVERAGE"))
     return data
 
 
 def test_learned_weights_of_table_3_take_the_published_solver():
-    found = repro_rnb.table3_methods()
-    assert tuple(found) == repro_rnb.COLUMNS
-    capped = {n for n, c in found.items() if getattr(c, "solver", "") == "published"}
+    columns = "RNB GNB TCSFS-NB CFW CWANB CAWNB NB DAWNB DEAWNB WANBIA"
+    assert " ".join(rnb.METHODS) == columns
+    capped = {
+        name
+        for name, classifier in rnb.METHODS.items()
+        if getattr(classifier, "solver", "") == "published"
+    }
     assert capped == {"WANBIA", "CAWNB", "RNB"}
 
 
 def test_rnb_is_measured_kept_and_resumed(tmp_path, monkeypatch, capsys):
     names = ("iris", "labor")
-    monkeypatch.setattr(repro_rnb, "QUICK_SETS", names)
+    monkeypatch.setattr(rnb, "QUICK_SETS", names)
     data, out = write_rnb(tmp_path), tmp_path / "out"
     options = {"quick": True, "out": out, "n_jobs": 1}
     first = reproduce("rnb", data, **options)
@@ -274,16 +275,16 @@ def test_unknown_document_is_refused_with_the_nearest():
 
 def test_spss_path_is_the_one_worked_by_hand_and_needs_no_data(monkeypatch):
     monkeypatch.delenv("STEELYARD_DATA", raising=False)
-    found = reproduce("spss", quick=True, progress=False)
-    assert [verdict.reached for verdict in found.verdicts] == [True] * 3
-    text = found.to_markdown()
+    report = reproduce("spss", quick=True, progress=False)
+    assert [verdict.reached for verdict in report.verdicts] == [True] * 3
+    text = report.to_markdown()
     assert "   2  humidity                  -0.370133" in text
     assert "Sample data: iris" in text
 
 
 def test_flipped_labels_are_of_another_class_and_as_many_as_asked_for():
     y = np.repeat(["a", "b", "c"], 100)
-    flipped, wrong = repro_robustness.flip_labels(y, 0.05, seed=3)
+    flipped, wrong = flip_labels(y, 0.05, seed=3)
     assert wrong.sum() == 15
     assert (flipped != y).tolist() == wrong.tolist()
 
@@ -291,11 +292,11 @@ def test_flipped_labels_are_of_another_class_and_as_many_as_asked_for():
 def test_noisy_labels_depend_on_the_rows_and_spoil_training():
     X = pd.DataFrame({"x": np.repeat(["a", "b"], 50)})
     y = np.repeat([0, 1], 50)
-    noisy = repro_robustness.NoisyLabels(method("NB"), share=1.0, random_state=0)
+    noisy = NoisyLabels(method("NB"), share=1.0, random_state=0)
     assert (noisy.fit(X, y).predict(X) == 1 - y).all()
-    clean = repro_robustness.NoisyLabels(method("NB"), random_state=0)
+    clean = NoisyLabels(method("NB"), random_state=0)
     np.testing.assert_array_equal(clean.fit(X, y).predict(X), y)
-    some = repro_robustness.NoisyLabels(method("NB"), share=0.3, random_state=0)
+    some = NoisyLabels(method("NB"), share=0.3, random_state=0)
     one, same = (some.fit(X, y).predict_proba(X) for _ in range(2))
     np.testing.assert_array_equal(one, same)
     moved = X.set_axis(range(1, 101))
@@ -303,7 +304,7 @@ def test_noisy_labels_depend_on_the_rows_and_spoil_training():
 
 
 def test_simulated_columns_follow_each_other_and_half_tell_the_classes():
-    X, y = repro_robustness.two_groups(1_000, 8, np.random.default_rng(0))
+    X, y = two_groups(1_000, 8, np.random.default_rng(0))
     assert X.shape == (1_000, 8) and np.bincount(y + 1).tolist() == [500, 0, 500]
     correlation = np.corrcoef(X.T)
     assert correlation[0, 3] > 0.9 and correlation[4, 7] > 0.9
@@ -338,22 +339,22 @@ def test_pictures_of_curves_points_and_matrices_are_drawn(tmp_path):
 
 def test_command_says_in_one_line_what_is_absent(toy, monkeypatch, capsys):
     monkeypatch.delenv("STEELYARD_DATA", raising=False)
-    quiet = ["--silent"]
     for words, expected in (
         (["rnb"], "STEELYARD_DATA"),
         (["rnb", "--data", str(toy / "no")], "absent"),
         (["exponential", "--data", str(toy)], "published tables"),
         (["rnb", "--data", str(toy), "--published", str(toy)], "rnb_table3.csv"),
+        (["spss", "--repeats", "0"], "at least 1"),
     ):
-        assert main([*words, *quiet]) == 2
+        assert main(["reproduce", *words, "--silent"]) == 2
         captured = capsys.readouterr()
         assert captured.out == "" and captured.err.count("\n") == 1
-        assert captured.err.startswith("reproduction: ") and expected in captured.err
+        assert captured.err.startswith("steelyard: ") and expected in captured.err
 
 
 def test_command_refuses_an_unknown_paper(capsys):
     with pytest.raises(SystemExit) as stopped:
-        main(["bayes"])
+        main(["reproduce", "bayes"])
     assert stopped.value.code == 2
     assert capsys.readouterr().err.count("\n") == 1
     assert PAPERS == ("rnb", "cwnb", "exponential", "spss")
@@ -361,37 +362,45 @@ def test_command_refuses_an_unknown_paper(capsys):
 
 def test_command_prints_writes_and_records(tmp_path, monkeypatch, capsys):
     monkeypatch.delenv("STEELYARD_DATA", raising=False)
-    document, record = tmp_path / "reproduction.md", tmp_path / "figures.json"
+    document = tmp_path / "reproduction.md"
     document.write_text("# Mine\n")
-    words = ["spss", "--quick", "--write", str(document), "--json", str(record)]
-    assert main([*words, "--silent"]) == 0
-    printed = capsys.readouterr().out
-    assert "Made by `steelyard reproduce spss --quick` (seed 1)." in printed
-    assert document.read_text().startswith("# Mine\n\n<!-- begin spss -->")
-    assert "Weather data" in document.read_text()
-    figures = json.loads(record.read_text())
+    words = ["reproduce", "spss", "--quick", "--write", str(document), "--silent"]
+    assert main(words) == 0
+    assert "| order of predictors |" in capsys.readouterr().out
+    written = document.read_text()
+    assert written.startswith("# Mine\n\n<!-- begin spss -->")
+    assert "Made by `steelyard reproduce spss --quick` (seed 1)." in written
+    assert "### SPSS manual" in written and "Weather data" in written
+    assert main([*words, "--json"]) == 0
+    figures = json.loads(capsys.readouterr().out)
     assert figures["name"] == "spss" and figures["verdicts"]
+    assert document.read_text() == written
+
+
+def test_report_names_the_command_with_its_repeats():
+    report = Reproduction("cwnb", "Title", (), quick=True, repeats=3)
+    assert report.command == "steelyard reproduce cwnb --quick --repeats 3"
 
 
 # --------------------------------------------------------------------- the real sets
 
 
-def real_run(name):
+def real_run(paper, **options):
     folder = Path(FOLDER)
-    return Run(name, folder, published_folder(folder), n_jobs=1, progress=False)
+    published = published_folder(folder)
+    return Run(paper, folder, published, n_jobs=1, progress=False, **options)
 
 
 @pytest.mark.slow
 @needs_data
 def test_columns_of_table_3_are_near_print_on_small_sets():
-    names = ("diabetes", "vote")
-    sections = repro_rnb.reproduce_rnb(real_run("rnb"), names)
-    found = {v.what.split()[2].rstrip(","): v for v in sections[0].verdicts}
-    assert tuple(found) == repro_rnb.COLUMNS
+    sections = real_run(replace(rnb.PAPER, data=("diabetes", "vote"))).measure()
+    verdicts = {v.what.split()[2].rstrip(","): v for v in sections[0].verdicts}
+    assert tuple(verdicts) == tuple(rnb.METHODS)
     for column in ("NB", "WANBIA", "CAWNB", "CFW"):
         ours, theirs = (
             float(text.split()[0])
-            for text in (found[column].measured, found[column].published)
+            for text in (verdicts[column].measured, verdicts[column].published)
         )
         assert abs(ours - theirs) < 1.5, column
 
@@ -406,29 +415,32 @@ def test_deleted_attributes_are_those_of_the_paper():
 
 @needs_data
 def test_every_binary_task_has_the_published_size():
-    rows = read_published(published_figures(), "exp_table1")
-    for task, row in zip(TASKS, rows, strict=True):
-        X, y = load_task(task, Path(FOLDER))
+    printed = real_run(exponential.PAPER).printed("exp_table1")
+    for task, row in zip(TASKS, printed.values(), strict=True):
+        data = load_any(f"task:{task.name}", FOLDER)
+        X, y = data.table, data.target
         numbers = X.select_dtypes("number").shape[1]
-        found = (len(X), numbers, X.shape[1] - numbers)
+        size = (len(X), numbers, X.shape[1] - numbers)
         printed = (row["instances"], row["continuous"], row["discrete"])
-        assert found == tuple(map(int, printed)), task.name
+        assert size == tuple(map(int, printed)), task.name
         assert abs(100 * y.mean() - float(row["minority_percent"])) < 0.02, task.name
 
 
 @needs_data
 def test_every_problem_with_several_classes_has_the_published_classes():
-    rows = read_published(published_figures(), "exp_table5")
-    for task, row in zip(MULTICLASS, rows, strict=True):
-        _, y = load_task(task, Path(FOLDER))
-        assert len(np.unique(y)) == int(row["classes"]), task.name
+    printed = real_run(exponential.PAPER).printed("exp_table5")
+    for task, row in zip(MULTICLASS, printed.values(), strict=True):
+        data = load_any(f"task:{task.name}", FOLDER)
+        assert len(data.classes) == int(row["classes"]), task.name
 
 
 @pytest.mark.slow
 @needs_data
 def test_deviance_methods_are_near_print_on_small_tasks():
     names = ("Wholesale", "Wholesale, 3 classes")
-    sections = repro_exponential.reproduce_exponential(real_run("exponential"), names)
+    tables = exponential.PAPER.sections[:4]
+    paper = replace(exponential.PAPER, data=names, sections=tables)
+    sections = real_run(paper).measure()
     assert [section.title.split(":")[0] for section in sections] == [
         "Table 2",
         "Table 3",
@@ -442,10 +454,10 @@ def test_deviance_methods_are_near_print_on_small_tasks():
 @pytest.mark.slow
 @needs_data
 def test_every_table_of_the_cwnb_paper_is_measured(monkeypatch):
-    monkeypatch.setattr(repro_cwnb_more, "_QUICK_SIZES", (25, 100))
-    run = real_run("cwnb")
-    quick = Run(run.name, run.data, run.published, True, None, 1, False)
-    sections = repro_cwnb.reproduce_cwnb(quick, ["iris", "labor", "vote"])
+    monkeypatch.setattr(cwnb, "SIZES", Scale(full=(), quick=(25, 100)))
+    names = ["iris", "labor", "vote"]
+    paper = replace(cwnb.PAPER, data=lambda run: cwnb.by_size(run, names))
+    sections = real_run(paper, quick=True).measure()
     titles = [section.title for section in sections]
     # Vote is no quick set, and no set is large.
     assert titles == [
@@ -459,8 +471,8 @@ def test_every_table_of_the_cwnb_paper_is_measured(monkeypatch):
 
 
 def test_rounds_of_interactive_variants_are_in_the_rows():
-    X, y = repro_cwnb_more.sum_of_attributes(60, seed=1)
-    methods = repro_cwnb_more.cwnb_methods(["CWNB-I"])
+    X, y = sum_of_attributes(60, seed=1)
+    methods = {"CWNB-I": cwnb.METHODS["CWNB-I"]}
     results = compare(
         methods, ("toy", X, y), protocol="published-cwnb", folds=2, n_jobs=1
     )
@@ -468,7 +480,7 @@ def test_rounds_of_interactive_variants_are_in_the_rows():
 
 
 def test_generated_labels_say_whether_the_attributes_add_up_to_nine():
-    X, y = repro_cwnb_more.sum_of_attributes(2_000, seed=1)
+    X, y = sum_of_attributes(2_000, seed=1)
     assert X.shape == (2_000, 6)
     assert all(list(X[name].cat.categories) == [0, 1, 2, 3] for name in X)
     np.testing.assert_array_equal(y, X.astype(int).sum(axis=1) >= 9)

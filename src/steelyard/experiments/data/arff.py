@@ -6,21 +6,27 @@ give the same columns.
 """
 
 import difflib
+import gzip
+import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from os import PathLike, fspath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.experiments.data.arff_reader import ArffError, ArffReader
+from steelyard.experiments.data.arff_cells import ArffError
+from steelyard.experiments.data.arff_reader import ArffReader
 
 if TYPE_CHECKING:
     import pandas
     import polars
 
-__all__ = ["ArffData", "ArffError", "read_arff"]
+__all__ = ["ArffData", "ArffError", "parse_arff", "read_arff"]
+
+_GZIP_MAGIC = b"\x1f\x8b"
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,8 +182,13 @@ def read_arff(path: str | PathLike[str], encoding: str = "utf-8") -> ArffData:
     >>> list(y)
     ['no', 'yes']
     """
-    reader = ArffReader(fspath(path), encoding)
-    reader.read()
+    return parse_arff(Path(path).read_bytes(), fspath(path), encoding)
+
+
+def parse_arff(raw: bytes, name: str, encoding: str = "utf-8") -> ArffData:
+    """Read the bytes of an ARFF file, as `read_arff`; messages call it ``name``."""
+    reader = ArffReader(name)
+    reader.read(_decoded(raw, name, encoding))
     return ArffData(
         reader.relation,
         reader.names,
@@ -185,6 +196,29 @@ def read_arff(path: str | PathLike[str], encoding: str = "utf-8") -> ArffData:
         reader.declared,
         reader.weights,
     )
+
+
+def _decoded(raw: bytes, name: str, encoding: str) -> str:
+    if raw.startswith(_GZIP_MAGIC):
+        try:
+            raw = gzip.decompress(raw)
+        except (EOFError, OSError, zlib.error) as error:
+            raise ArffError(
+                name,
+                None,
+                f"the gzip data are truncated or damaged ({error}). "
+                "Fetch the file again.",
+            ) from error
+    try:
+        return raw.decode(encoding).removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        raise ArffError(
+            name,
+            raw.count(b"\n", 0, error.start) + 1,
+            f"the byte 0x{raw[error.start]:02x} at offset {error.start} is not "
+            f"{encoding} text. Give the file's encoding, for example "
+            '`encoding="latin-1"`.',
+        ) from error
 
 
 def _positions(column: NDArray[Any], values: tuple[str, ...]) -> NDArray[np.intp]:

@@ -1,62 +1,40 @@
 """The parsing behind `read_arff`: header, rows, then one column at a time."""
 
 import difflib
-import gzip
 import re
-import zlib
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-_GZIP_MAGIC = b"\x1f\x8b"
+from steelyard.experiments.data.arff_cells import (
+    QUOTED,
+    ArffError,
+    excerpt,
+    parse_cell,
+    parse_number,
+    unquoted,
+)
+
+__all__ = ["ArffReader"]
+
 _BLANKS = " \t"
 _NUMERIC_TYPES = ("numeric", "real", "integer")
 
 # A dense data line that holds one of these cannot simply be split at commas.
 _SPECIAL = re.compile(r"""['"{}%\t]""")
 
-_SINGLE = r"'(?:[^'\\]|\\.)*'"
-_DOUBLE = r'"(?:[^"\\]|\\.)*"'
 # After a cell: a comma, the end of the line, a tab, or blanks before a comment
 # or an instance weight.
 _STOP = r"[ \t]*(?:,[ \t]*|$)|[ ]*\t[ \t]*|[ \t]+(?=[%{])"
-_CELL = re.compile(rf"({_SINGLE}|{_DOUBLE}|(?!['\"])[^,\t]*?)({_STOP})")
+_CELL = re.compile(rf"({QUOTED}|(?!['\"])[^,\t]*?)({_STOP})")
 _SPARSE_CELL = re.compile(
-    rf"[ \t]*(\d+)[ \t]+({_SINGLE}|{_DOUBLE}|(?!['\"])[^,}}]*?)[ \t]*([,}}])"
+    rf"[ \t]*(\d+)[ \t]+({QUOTED}|(?!['\"])[^,}}]*?)[ \t]*([,}}])"
 )
 _WEIGHT = re.compile(r"\{[ \t]*([^{}]*?)[ \t]*\}")
 _COMMENT = re.compile(r"[ \t]*(?:%.*)?")
-_NAME = re.compile(rf"({_SINGLE}|{_DOUBLE}|[^ \t{{'\"][^ \t{{]*)")
-_DECLARED = re.compile(rf"[ \t]*({_SINGLE}|{_DOUBLE}|(?!['\"])[^,{{}}]*?)[ \t]*([,}}])")
-_ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|[0-3][0-7]{2}|[0-7]{1,2}|.)")
-_ESCAPED = dict(zip("abfnrtv", "\a\b\f\n\r\t\v", strict=True))
-
-
-class ArffError(ValueError):
-    """An ARFF file could not be read.
-
-    Parameters
-    ----------
-    path : str
-        The file.
-    line : int or None
-        The line, counted from 1; None where the whole file is at fault.
-    problem : str
-        What is wrong and what to do about it.
-    """
-
-    def __init__(self, path: str, line: int | None, problem: str) -> None:
-        self.path = path
-        self.line = line
-        self.problem = problem
-        super().__init__(path, line, problem)
-
-    def __str__(self) -> str:
-        where = self.path if self.line is None else f"{self.path}, line {self.line}"
-        return f"{where}: {self.problem}"
+_NAME = re.compile(rf"({QUOTED}|[^ \t{{'\"][^ \t{{]*)")
+_DECLARED = re.compile(rf"[ \t]*({QUOTED}|(?!['\"])[^,{{}}]*?)[ \t]*([,}}])")
 
 
 class ArffReader:
@@ -66,72 +44,44 @@ class ArffReader:
     what `steelyard.experiments.data.arff.ArffData` describes.
     """
 
-    def __init__(self, path: str, encoding: str) -> None:
+    def __init__(self, path: str) -> None:
         self.path = path
-        self.encoding = encoding
         self.relation = ""
         self.names: list[str] = []
         self.declared: list[tuple[str, ...] | None] = []
         self.numeric: list[bool] = []
         self.columns: list[NDArray[Any]] = []
         self.weights: NDArray[np.float64] | None = None
+        # The line of each row, counted from 1.
+        self._lines: list[int] = []
 
-    def read(self) -> None:
-        """Read the file, or raise ArffError."""
+    def read(self, text: str) -> None:
+        """Read the text of a file, or raise ArffError."""
         # Only these end a line: str.splitlines would also cut at form feeds
         # and Unicode separators, which may stand inside a value.
-        text = self._text().replace("\r\n", "\n").replace("\r", "\n")
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
         lines = text.split("\n")
         start = self._header(lines)
-        stripped = [line.strip(_BLANKS) for line in lines[start:]]
-        rows = [line for line in stripped if line and line[0] != "%"]
-        # The line of each row; a list only where a comment or a blank intervenes.
-        numbers: Sequence[int] = range(start + 1, start + 1 + len(rows))
-        if stripped[: len(rows)] != rows:
-            kept = enumerate(stripped, start + 1)
-            numbers = [i for i, line in kept if line and line[0] != "%"]
-
-        missing: str | None = None
+        rows = []
+        for i, line in enumerate(lines[start:], start + 1):
+            row = line.strip(_BLANKS)
+            if row and row[0] != "%":
+                rows.append(row)
+                self._lines.append(i)
         joined = ",".join(rows)
         if not rows:
             cells: list[list[Any]] = [[] for _ in self.names]
         elif _SPECIAL.search(joined) is None:
-            cells, missing = self._split_in_bulk(rows, joined, numbers), "?"
+            cells = self._split_in_bulk(rows, joined)
         else:
-            cells, self.weights = self._split_by_row(rows, numbers)
+            cells = self._split_by_row(rows)
         self.columns = [
-            self._numbers(j, values, missing, numbers)
-            if self.numeric[j]
-            else self._labels(j, values, missing, numbers)
-            for j, values in enumerate(cells)
+            self._numbers(j, column) if self.numeric[j] else self._labels(j, column)
+            for j, column in enumerate(cells)
         ]
 
     def _fail(self, line: int | None, problem: str) -> NoReturn:
         raise ArffError(self.path, line, problem)
-
-    def _text(self) -> str:
-        """Return the decompressed, decoded file."""
-        raw = Path(self.path).read_bytes()
-        if raw.startswith(_GZIP_MAGIC):
-            try:
-                raw = gzip.decompress(raw)
-            except (EOFError, OSError, zlib.error) as error:
-                raise ArffError(
-                    self.path,
-                    None,
-                    f"the gzip data are truncated or damaged ({error}). "
-                    "Fetch the file again.",
-                ) from error
-        try:
-            return raw.decode(self.encoding).removeprefix("\ufeff")
-        except UnicodeDecodeError as error:
-            raise ArffError(
-                self.path,
-                raw.count(b"\n", 0, error.start) + 1,
-                f"the byte 0x{raw[error.start]:02x} at offset {error.start} is not "
-                f"{self.encoding} text. Give the file's encoding, for example "
-                'read_arff(path, encoding="latin-1").',
-            ) from error
 
     # The header.
 
@@ -160,7 +110,7 @@ class ArffReader:
                     self._fail(
                         number,
                         "expected @relation, @attribute or @data, "
-                        f"got {_shorten(line)}. Is this an ARFF file?",
+                        f"got {excerpt(line)}. Is this an ARFF file?",
                     )
         self._fail(
             None, "the file has no @data line: it is empty, cut off or not ARFF."
@@ -168,16 +118,16 @@ class ArffReader:
 
     def _name(self, text: str, line: int, keyword: str) -> tuple[str, str]:
         """Return the leading name, unquoted, and what follows it."""
-        found = _NAME.match(text)
-        if found is None:
+        match = _NAME.match(text)
+        if match is None:
             if not text:
                 self._fail(line, f"{keyword} without a name.")
             self._fail(
                 line,
-                f"{keyword} has a name that cannot be read, {_shorten(text)}. "
+                f"{keyword} has a name that cannot be read, {excerpt(text)}. "
                 "A quoted name needs its closing quote.",
             )
-        return _unquote(found[1]), text[found.end() :].strip(_BLANKS)
+        return unquoted(match[1]), text[match.end() :].strip(_BLANKS)
 
     def _attribute(self, text: str, line: int) -> None:
         name, kind = self._name(text, line, "@attribute")
@@ -199,14 +149,14 @@ class ArffReader:
         elif word not in (*_NUMERIC_TYPES, "string"):
             self._fail(
                 line,
-                f"the attribute {name!r} has the type {_shorten(kind)}. Known types: "
+                f"the attribute {name!r} has the type {excerpt(kind)}. Known types: "
                 "NUMERIC, REAL, INTEGER, STRING and {value, value, ...}; "
                 "quote a name that contains blanks.",
             )
         if not _COMMENT.fullmatch(rest):
             self._fail(
                 line,
-                f"unexpected text after the type of {name!r}: {_shorten(rest)}. "
+                f"unexpected text after the type of {name!r}: {excerpt(rest)}. "
                 "Attribute weights are not supported.",
             )
         self.names.append(name)
@@ -220,59 +170,60 @@ class ArffReader:
         values: dict[str, None] = {}
         position, end = 1, ","
         while end == ",":
-            found = _DECLARED.match(text, position)
-            if found is None or not found[1]:
+            match = _DECLARED.match(text, position)
+            if match is None or not match[1]:
                 self._fail(
                     line,
                     f"the values of {name!r} cannot be read near "
-                    f"{_shorten(text[position:])}. Write them as {{a, b, 'c d'}} on "
+                    f"{excerpt(text[position:])}. Write them as {{a, b, 'c d'}} on "
                     "one line, with quotes around blanks, commas and braces.",
                 )
-            value = _unquote(found[1])
+            value = unquoted(match[1])
             if value in values:
                 self._fail(line, f"{name!r} declares the value {value!r} twice.")
             values[value] = None
-            position, end = found.end(), found[2]
+            position, end = match.end(), match[2]
         return tuple(values), text[position:]
 
     # The data section.
 
-    def _split_in_bulk(
-        self, rows: list[str], joined: str, numbers: Sequence[int]
-    ) -> list[list[Any]]:
+    def _split_in_bulk(self, rows: list[str], joined: str) -> list[list[Any]]:
         """Return raw columns of rows that hold nothing but cells and commas."""
         d = len(self.names)
         for i, row in enumerate(rows):
             if row.count(",") != d - 1:
-                self._wrong_length(row.count(",") + 1, numbers[i])
-        cells = joined.split(",")
+                self._wrong_length(row.count(",") + 1, self._lines[i])
+        cells: list[Any] = joined.split(",")
         if " " in joined:
             cells = [cell.strip(_BLANKS) for cell in cells]
+        if "" in cells:
+            self._empty(self._lines[cells.index("") // d])
+        if "?" in cells:
+            cells = [None if cell == "?" else cell for cell in cells]
         return [cells[j::d] for j in range(d)]
 
-    def _split_by_row(
-        self, rows: list[str], numbers: Sequence[int]
-    ) -> tuple[list[list[Any]], NDArray[np.float64] | None]:
-        """Return raw columns, None for a missing cell, and instance weights."""
+    def _split_by_row(self, rows: list[str]) -> list[list[Any]]:
+        """Return raw columns, None for a missing cell, and note instance weights."""
         table = []
-        weights = np.ones(len(rows))
-        has_weights = False
-        for i, row in enumerate(rows):
+        weights: dict[int, float] = {}
+        for i, (row, line) in enumerate(zip(rows, self._lines, strict=True)):
             weight = None
             if row[0] == "{":
-                cells, weight = self._sparse_row(row, numbers[i])
+                cells, weight = self._sparse_row(row, line)
             elif _SPECIAL.search(row):
-                cells, weight = self._dense_row(row, numbers[i])
+                cells, weight = self._dense_row(row, line)
             else:
-                cells = [_raw(cell.strip(_BLANKS)) for cell in row.split(",")]
+                cells = [
+                    self._cell(cell.strip(_BLANKS), line) for cell in row.split(",")
+                ]
             if len(cells) != len(self.names):
-                self._wrong_length(len(cells), numbers[i])
+                self._wrong_length(len(cells), line)
             if weight is not None:
                 weights[i] = weight
-                has_weights = True
             table.append(cells)
-        columns = [list(column) for column in zip(*table, strict=True)]
-        return columns, weights if has_weights else None
+        if weights:
+            self.weights = np.array([weights.get(i, 1.0) for i in range(len(rows))])
+        return [list(column) for column in zip(*table, strict=True)]
 
     def _dense_row(self, row: str, line: int) -> tuple[list[str | None], float | None]:
         cells: list[str | None] = []
@@ -280,28 +231,28 @@ class ArffReader:
         while more or position < len(row):
             if row.startswith(("%", "{"), position):
                 return cells, self._weight(row, position, line)
-            found = _CELL.match(row, position)
-            if found is None:
+            match = _CELL.match(row, position)
+            if match is None:
                 self._bad_quote(row, position, line)
-            cells.append(self._cell(found[1], line))
-            position = found.end()
-            more = "," in found[2] or "\t" in found[2]
+            cells.append(self._cell(match[1], line))
+            position = match.end()
+            more = "," in match[2] or "\t" in match[2]
         return cells, None
 
     def _sparse_row(self, row: str, line: int) -> tuple[list[str | None], float | None]:
         listed: dict[int, str | None] = {}
-        found = re.match(r"\{[ \t]*\}", row)
-        position = 1 if found is None else found.end()
-        while found is None or found[0][-1] == ",":
-            found = _SPARSE_CELL.match(row, position)
-            if found is None:
+        match = re.match(r"\{[ \t]*\}", row)
+        position = 1 if match is None else match.end()
+        while match is None or match[0][-1] == ",":
+            match = _SPARSE_CELL.match(row, position)
+            if match is None:
                 self._fail(
                     line,
                     "cannot read this sparse row near "
-                    f"{_shorten(row[position:])}. Write it as "
+                    f"{excerpt(row[position:])}. Write it as "
                     "{position value, position value}, quoting blanks and commas.",
                 )
-            index = int(found[1])
+            index = int(match[1])
             if index >= len(self.names):
                 self._fail(
                     line,
@@ -310,8 +261,8 @@ class ArffReader:
                 )
             if index in listed:
                 self._fail(line, f"position {index} is listed twice in a sparse row.")
-            listed[index] = self._cell(found[2], line)
-            position = found.end()
+            listed[index] = self._cell(match[2], line)
+            position = match.end()
         cells = [
             listed[j] if j in listed else self._default(j, line)
             for j in range(len(self.names))
@@ -334,17 +285,17 @@ class ArffReader:
 
     def _weight(self, row: str, position: int, line: int) -> float | None:
         """Return the weight in braces at the end of a row, if there is one."""
-        found = _WEIGHT.match(row, position)
-        end = position if found is None else found.end()
+        match = _WEIGHT.match(row, position)
+        end = position if match is None else match.end()
         if not _COMMENT.fullmatch(row, end):
-            self._fail(line, f"unexpected text at the end: {_shorten(row[end:])}.")
-        if found is None:
+            self._fail(line, f"unexpected text at the end: {excerpt(row[end:])}.")
+        if match is None:
             return None
-        weight = _number(found[1])
+        weight = parse_number(match[1])
         if weight is None or not 0 <= weight < np.inf:
             self._fail(
                 line,
-                f"the instance weight {{{found[1]}}} is not a number in [0, inf). "
+                f"the instance weight {{{match[1]}}} is not a number in [0, inf). "
                 "Quote a value that holds braces.",
             )
         return weight
@@ -352,67 +303,44 @@ class ArffReader:
     def _cell(self, token: str, line: int) -> str | None:
         if not token:
             self._empty(line)
-        return _raw(token)
+        return parse_cell(token)
 
     # One column at a time.
 
-    def _numbers(
-        self,
-        j: int,
-        cells: list[Any],
-        missing: str | None,
-        numbers: Sequence[int],
-    ) -> NDArray[np.float64]:
-        if missing in cells:
-            cells = ["nan" if cell == missing else cell for cell in cells]
+    def _numbers(self, j: int, cells: list[str | None]) -> NDArray[np.float64]:
+        texts = ["nan" if cell is None else cell for cell in cells]
         try:
             # float() would read 1_000 as a thousand.
-            if "_" not in "".join(cells):
-                return np.fromiter(map(float, cells), np.float64, len(cells))
+            if "_" not in "".join(texts):
+                return np.fromiter(map(float, texts), np.float64, len(texts))
         except ValueError:
             pass
-        for i, cell in enumerate(cells):
-            if not cell:
-                self._empty(numbers[i])
-            if _number(cell) is None:
-                self._fail(
-                    numbers[i],
-                    f"{_shorten(cell)} is not a number, but {self.names[j]!r} is "
-                    "numeric. Write ? for a missing value.",
-                )
-        raise AssertionError("one of the cells is not a number")
+        i = next(i for i, text in enumerate(texts) if parse_number(text) is None)
+        self._fail(
+            self._lines[i],
+            f"{excerpt(texts[i])} is not a number, but {self.names[j]!r} is "
+            "numeric. Write ? for a missing value.",
+        )
 
-    def _labels(
-        self,
-        j: int,
-        cells: list[Any],
-        missing: str | None,
-        numbers: Sequence[int],
-    ) -> NDArray[Any]:
+    def _labels(self, j: int, cells: list[str | None]) -> NDArray[Any]:
         column = np.empty(len(cells), dtype=object)
         values = self.declared[j]
         if values is None:
-            if missing is not None and "" in cells:
-                self._empty(numbers[cells.index("")])
-            column[:] = [None if cell == missing else cell for cell in cells]
+            column[:] = cells
             return column
-
         # Every row shares the declared string, so a cell costs one pointer.
         known: dict[str | None, str | None] = {value: value for value in values}
-        known[missing] = None
+        known[None] = None
         try:
             column[:] = [known[cell] for cell in cells]
         except KeyError as error:
             cell = error.args[0]
-            line = numbers[cells.index(cell)]
-            if not cell:
-                self._empty(line)
             near = difflib.get_close_matches(cell, values, n=1)
             hint = f" The nearest declared value is {near[0]!r}." if near else ""
             raise ArffError(
                 self.path,
-                line,
-                f"{_shorten(cell)} is not among the {len(values)} declared values of "
+                self._lines[cells.index(cell)],
+                f"{excerpt(cell)} is not among the {len(values)} declared values of "
                 f"{self.names[j]!r}.{hint} Declare it, or write ? for a missing value.",
             ) from None
         return column
@@ -433,40 +361,5 @@ class ArffReader:
         self._fail(
             line,
             f"a quote is not closed, or text follows it, near "
-            f"{_shorten(row[position:])}. Inside quotes write \\' and \\\".",
+            f"{excerpt(row[position:])}. Inside quotes write \\' and \\\".",
         )
-
-
-def _raw(token: str) -> str | None:
-    """Return the text of a cell as written, None for an unquoted ``?``."""
-    return None if token == "?" else _unquote(token)
-
-
-def _unquote(token: str) -> str:
-    """Remove quotes and resolve the escapes between them."""
-    if token[:1] not in ("'", '"'):
-        return token
-    inner = token[1:-1]
-    return _ESCAPE.sub(_resolve, inner) if "\\" in inner else inner
-
-
-def _resolve(found: re.Match[str]) -> str:
-    code = found[1]
-    if code[0] == "u" and len(code) > 1:
-        return chr(int(code[1:], 16))
-    if code[0] in "01234567":
-        return chr(int(code, 8))
-    return _ESCAPED.get(code, code)
-
-
-def _number(text: str) -> float | None:
-    if "_" in text:
-        return None
-    try:
-        return float(text)
-    except ValueError:
-        return None
-
-
-def _shorten(text: str, width: int = 40) -> str:
-    return repr(text if len(text) <= width else text[: width - 3] + "...")

@@ -1,4 +1,4 @@
-"""Kinds of columns: numbers, text or booleans, found out or as a model expects."""
+"""Kinds of columns: numbers, text or booleans, as cells look or as a model expects."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import pandas
 
 __all__ = [
-    "NO_NUMBER",
+    "MISSING_NUMBERS",
     "as_booleans",
     "as_numbers",
     "as_text",
@@ -22,7 +22,7 @@ __all__ = [
 _TRUTH = {"true": True, "1": True, "false": False, "0": False}
 
 # How programs write a missing number. As text they may be values: NA is Namibia.
-NO_NUMBER = ("NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?")
+MISSING_NUMBERS = ("NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?")
 
 
 def is_boolean(column: pandas.Series) -> bool:
@@ -40,7 +40,7 @@ def numbers_if_all_are(column: pandas.Series) -> pandas.Series:
 
     if pd.api.types.is_numeric_dtype(column):
         return column
-    known = column.notna() & ~column.isin(NO_NUMBER)
+    known = column.notna() & ~column.isin(MISSING_NUMBERS)
     # The first cells tell text from numbers in nearly all columns.
     for part in (column[known].head(20), column[known]):
         numbers = pd.to_numeric(part, errors="coerce")
@@ -66,7 +66,7 @@ def conform(
 def as_numbers(
     column: pandas.Series, name: str, where: str, seen: int
 ) -> pandas.Series:
-    """Turn text into numbers; refuse a cell that is none."""
+    """Turn text into numbers; refuse a cell that is not a number."""
     import pandas as pd
 
     if column.dtype != bool and pd.api.types.is_numeric_dtype(column):
@@ -76,7 +76,7 @@ def as_numbers(
         return column
     if isinstance(column.dtype, pd.CategoricalDtype):
         column = column.astype(object)
-    known = column.notna() & ~column.isin(NO_NUMBER)
+    known = column.notna() & ~column.isin(MISSING_NUMBERS)
     texts = column[known].map(str)
     numbers = pd.to_numeric(texts, errors="coerce")
     wrong = texts[numbers.isna()]
@@ -84,8 +84,8 @@ def as_numbers(
         row = seen + column.index.get_loc(wrong.index[0]) + 1
         raise ColumnError(
             f"Column {name!r} of {where} must hold numbers, but row {row} has "
-            f"{wrong.iloc[0]!r}. Correct it, leave it empty, or name it with "
-            "--missing-values."
+            f"{wrong.iloc[0]!r}. Correct it, leave it empty, or name it in "
+            "`missing_values`."
         )
     return numbers.reindex(column.index).astype(float)
 
@@ -95,14 +95,14 @@ def as_booleans(column: pandas.Series, name: str, where: str) -> pandas.Series:
     if column.dtype == bool:
         return column
     texts = as_text(column).map(lambda cell: str(cell).lower(), na_action="ignore")
-    found = texts.astype(object).map(_TRUTH)
-    wrong = column[found.isna() & column.notna()]
+    booleans = texts.astype(object).map(_TRUTH)
+    wrong = column[booleans.isna() & column.notna()]
     if len(wrong):
         raise ColumnError(
             f"Column {name!r} of {where} must hold true or false, not "
             f"{str(wrong.iloc[0])!r}."
         )
-    return found.astype(object)
+    return booleans.astype(object)
 
 
 def as_text(column: pandas.Series) -> pandas.Series:

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import csv
-import difflib
-import hashlib
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.utils.multiclass import type_of_target
 
-from steelyard.exceptions import ParameterError, TableError
-from steelyard.experiments.data.arff import read_arff
+from steelyard.exceptions import ParameterError
+from steelyard.experiments.data.dataset import DataSet, read_dataset, split_labels
+from steelyard.experiments.data.source import close_names, stem_and_format
+from steelyard.experiments.data.tasks import MULTICLASS, TASKS, select_task
 
 if TYPE_CHECKING:
-    import pandas
+    pass
 
 __all__ = [
     "BUNDLED",
@@ -28,100 +25,14 @@ __all__ = [
     "dataset_group",
     "expand_names",
     "load_dataset",
+    "read_dataset",
     "read_from_folder",
 ]
 
 BUNDLED = ("iris", "wine", "breast_cancer", "digits")
 """Data sets that come with scikit-learn."""
 
-_ARFF = (".arff", ".arff.gz")
-_SEPARATORS = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
-_SUFFIXES = (*_ARFF, *_SEPARATORS, ".parquet")
-_TARGETS = ("class", "target", "label")
 _MANIFEST = "MANIFEST.csv"
-
-
-@dataclass(frozen=True, eq=False)
-class DataSet:
-    """A table, the labels to predict, and where they come from.
-
-    Examples
-    --------
-    >>> iris = load_dataset("sklearn:iris")
-    >>> iris.name, len(iris), iris.classes.tolist()
-    ('iris', 150, ['setosa', 'versicolor', 'virginica'])
-    >>> set(iris.kinds.values())
-    {'numeric'}
-    """
-
-    name: str
-    table: pandas.DataFrame
-    """The attributes; nominal ones are categories with all declared values."""
-
-    target: NDArray[Any]
-    """The labels, one per row, none missing."""
-
-    target_name: str = "class"
-    description: str = ""
-
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        return len(self.target)
-
-    @property
-    def classes(self) -> NDArray[Any]:
-        """The classes that occur, sorted."""
-        return np.unique(self.target)
-
-    @property
-    def kinds(self) -> dict[str, str]:
-        """Whether each column is ``"numeric"`` or ``"categorical"``."""
-        numbers = set(self.table.select_dtypes("number"))
-        return {
-            name: "numeric" if name in numbers else "categorical"
-            for name in self.table.columns
-        }
-
-    @property
-    def declared(self) -> dict[str, tuple[Any, ...]]:
-        """The values that each column of categories declares."""
-        chosen = self.table.select_dtypes("category")
-        return {name: tuple(chosen[name].cat.categories) for name in chosen}
-
-    @property
-    def fingerprint(self) -> str:
-        """A hash of names, cells and labels, the same in every process."""
-        import pandas as pd
-
-        digest = hashlib.sha256(repr(list(self.table.columns)).encode())
-        for column in (*(self.table[name] for name in self.table), self.target):
-            series = pd.Series(np.asarray(column))
-            digest.update(pd.util.hash_pandas_object(series, index=False).to_numpy())
-        return digest.hexdigest()[:16]
-
-    def check(self) -> None:
-        """Refuse a table that cannot be learned from."""
-        if len(self.table) != len(self.target):
-            raise TableError(
-                f"The data set {self.name!r} has {len(self.table)} rows and "
-                f"{len(self.target)} labels. Each row needs a label."
-            )
-        if not len(self.table.columns):
-            raise TableError(
-                f"The data set {self.name!r} has no column besides its labels."
-            )
-        found = self.classes
-        if len(found) < 2:
-            raise TableError(
-                f"The data set {self.name!r} has {len(found)} class in column "
-                f"{self.target_name!r}. Two are needed to tell them apart."
-            )
-        if type_of_target(self.target) == "continuous":
-            raise TableError(
-                f"The labels of {self.name!r}, column {self.target_name!r}, are "
-                "numbers with fractions. Choose a column of classes with `target`, or "
-                "cut the numbers into classes first."
-            )
 
 
 def data_folder(path: str | os.PathLike[str] | None = None) -> Path:
@@ -140,8 +51,8 @@ def data_folder(path: str | os.PathLike[str] | None = None) -> Path:
     chosen = path if path is not None else os.environ.get("STEELYARD_DATA")
     if not chosen:
         raise FileNotFoundError(
-            "No folder of data sets is given: name one with --data, or in the "
-            "environment variable STEELYARD_DATA."
+            "No folder of data sets: name one, or set the environment "
+            "variable STEELYARD_DATA."
         )
     folder = Path(chosen)
     if not folder.is_dir():
@@ -154,14 +65,15 @@ def load_dataset(
     folder: str | os.PathLike[str] | None = None,
     *,
     target: str | None = None,
+    **reading: Any,
 ) -> DataSet:
     """Read a data set by its name, or from a file.
 
     Parameters
     ----------
     name : str or path
-        A file (ARFF, also gzipped; CSV, TSV or Parquet), or the name of a data set in
-        the folder or among ``BUNDLED``. ``"sklearn:iris"`` and ``"openml:credit-g"``
+        A file as in ``read_dataset``, or the name of a data set in the folder or among
+        ``BUNDLED``. ``"sklearn:iris"`` and ``"openml:credit-g"``
         (or ``"openml:credit-g@2"`` for a version, ``"openml:31"`` for an id) say where
         it comes from; ``"task:Car"`` is a task of the exponential-loss paper.
     folder : str or path, default=None
@@ -169,6 +81,8 @@ def load_dataset(
     target : str, default=None
         The column to predict. By default the one named class, target or label in any
         case; in an ARFF file, failing that, the last.
+    **reading
+        How a file is read: options of ``read_dataset``.
 
     Returns
     -------
@@ -194,14 +108,12 @@ def load_dataset(
     if kind == "task":
         return _task(rest, folder)
     path = Path(text)
-    if path.is_file():
-        return _read_file(path, target)
-    if path.name != text:
-        raise FileNotFoundError(_no_file(path))
+    if path.is_file() or path.name != text:
+        return read_dataset(path, target=target, **reading)
     if folder is not None or os.environ.get("STEELYARD_DATA"):
-        found = _files(data_folder(folder)).get(text)
-        if found is not None:
-            return _read_file(found, target, text)
+        file = _files(data_folder(folder)).get(text)
+        if file is not None:
+            return read_dataset(file, name=text, target=target, **reading)
     if text in BUNDLED:
         return _bundled(text)
     raise FileNotFoundError(_unknown(text, folder))
@@ -212,13 +124,13 @@ def read_from_folder(
 ) -> DataSet:
     """Read a data set by its name from the folder and nowhere else."""
     where = data_folder(folder)
-    found = _files(where).get(name)
-    if found is None:
+    files = _files(where)
+    if name not in files:
         raise FileNotFoundError(
             f"The folder {str(where)!r} holds no data set {name!r}."
-            f"{_close(name, _files(where))}"
+            f"{close_names(name, files)}"
         )
-    return _read_file(found, None, name)
+    return read_dataset(files[name], name=name)
 
 
 def dataset_group(
@@ -240,8 +152,6 @@ def dataset_group(
         Names for ``load_dataset``.
     """
     if group == "tasks28":
-        from steelyard.experiments.papers.exponential import TASKS
-
         return [f"task:{task.name}" for task in TASKS]
     where = data_folder(folder)
     groups = _groups(where)
@@ -258,37 +168,29 @@ def expand_names(
     names: Iterable[Any], folder: str | os.PathLike[str] | None = None
 ) -> list[Any]:
     """Replace ``"group:NAME"`` by the names of its data sets, each once."""
-    found: list[Any] = []
+    expanded: list[Any] = []
     for name in names:
         if isinstance(name, str) and name.startswith("group:"):
             new: list[Any] = list(dataset_group(name.removeprefix("group:"), folder))
         else:
             new = [name]
         # Data sets compare by identity, names by their letters.
-        found += [entry for entry in new if entry not in found]
-    return found
+        expanded += [entry for entry in new if entry not in expanded]
+    return expanded
 
 
 # ---------------------------------------------------------------------------- sources
 
 
-def _suffix(path: Path) -> str | None:
-    """Return the known suffix of a file name, or None."""
-    fits = [suffix for suffix in _SUFFIXES if path.name.lower().endswith(suffix)]
-    return max(fits, key=len, default=None)
-
-
 def _files(folder: Path) -> dict[str, Path]:
     """Return the files of a folder by name of data set, those of the manifest first."""
-    found: dict[str, Path] = {
-        row["name"]: folder / row["file"] for row in _manifest(folder)
-    }
-    listed = {_MANIFEST, *(path.name for path in found.values())}
+    files = {row["name"]: folder / row["file"] for row in _manifest(folder)}
+    in_manifest = {_MANIFEST, *(path.name for path in files.values())}
     for path in sorted(folder.iterdir()):
-        suffix = _suffix(path)
-        if suffix is not None and path.name not in listed:
-            found.setdefault(path.name[: -len(suffix)], path)
-    return found
+        name, format = stem_and_format(path)
+        if format is not None and path.name not in in_manifest:
+            files.setdefault(name, path)
+    return files
 
 
 def _manifest(folder: Path) -> list[dict[str, str]]:
@@ -307,80 +209,13 @@ def _groups(folder: Path) -> dict[str, list[str]]:
     return groups
 
 
-def _read_file(path: Path, target: str | None, name: str | None = None) -> DataSet:
-    import pandas as pd
-
-    suffix = _suffix(path)
-    if suffix is None:
-        raise ParameterError(
-            f"The file {str(path)!r} is of no known kind. Known: "
-            f"{', '.join(_SUFFIXES)}."
-        )
-    name = name or path.name[: -len(suffix)]
-    last_is_target = suffix in _ARFF
-    if suffix in _ARFF:
-        data = read_arff(path)
-        frame, description = data.to_pandas(), data.relation
-    elif suffix == ".parquet":
-        frame, description = pd.read_parquet(path), ""
-    else:
-        frame, description = pd.read_csv(path, sep=_SEPARATORS[suffix]), ""
-    if target is None:
-        target = _target_of(frame, str(path), last_is_target)
-    return _split(name, frame, target, description)
-
-
-def _target_of(frame: pandas.DataFrame, path: str, last: bool) -> str:
-    for word in _TARGETS[:1] if last else _TARGETS:
-        fits = [column for column in frame.columns if str(column).lower() == word]
-        if fits:
-            return word if word in fits else fits[0]
-    if last:
-        return str(frame.columns[-1])
-    raise ParameterError(
-        f"The file {path!r} has no column named {', '.join(_TARGETS[:-1])} or "
-        f"{_TARGETS[-1]}: say which to predict with `target`. Columns: "
-        f"{_few(frame.columns)}."
-    )
-
-
-def _split(
-    name: str, frame: pandas.DataFrame, target: str, description: str
-) -> DataSet:
-    """Take the labels out of a frame, and leave out rows without one."""
-    if target not in frame.columns:
-        raise ParameterError(
-            f"The data set {name!r} has no column {target!r} to predict."
-            f"{_close(target, map(str, frame.columns))} Columns: {_few(frame.columns)}."
-        )
-    frame = frame[frame[target].notna()].reset_index(drop=True)
-    return DataSet(
-        name,
-        frame.drop(columns=target),
-        _labels(frame[target]),
-        target,
-        description,
-    )
-
-
-def _labels(column: pandas.Series) -> NDArray[Any]:
-    """Return whole numbers as integers, and everything but numbers as text."""
-    if column.dtype.kind in "iu":
-        return np.asarray(column, dtype=np.int64)
-    if column.dtype.kind == "f":
-        values = np.asarray(column, dtype=np.float64)
-        whole = values.astype(np.int64)
-        return whole if np.array_equal(whole, values) else values
-    return np.asarray(column, dtype=str)
-
-
 def _bundled(name: str) -> DataSet:
     from sklearn import datasets
 
     if name not in BUNDLED:
         raise FileNotFoundError(
             f"There is no data set {name!r}. Looked among: {', '.join(BUNDLED)} "
-            f"(scikit-learn).{_close(name, BUNDLED)}"
+            f"(scikit-learn).{close_names(name, BUNDLED)}"
         )
     bunch = getattr(datasets, f"load_{name}")(as_frame=True)
     labels = np.asarray(bunch.target_names)[np.asarray(bunch.target)]
@@ -410,22 +245,21 @@ def _from_openml(spec: str, target: str | None) -> DataSet:
     # Names of the target come as a list when there are several.
     column = target or bunch.target_names[0]
     text = (bunch.DESCR or "").strip().splitlines()
-    return _split(name, bunch.frame, column, text[0] if text else "")
+    return split_labels(name, bunch.frame, column, text[0] if text else "")
 
 
 def _task(name: str, folder: str | os.PathLike[str] | None) -> DataSet:
     """Read a task of the exponential-loss paper."""
-    from steelyard.experiments.papers.exponential import MULTICLASS, TASKS, load_task
-
     tasks = {task.name: task for task in (*TASKS, *MULTICLASS)}
     if name not in tasks:
         raise FileNotFoundError(
-            f"There is no task {name!r}.{_close(name, tasks)} Tasks: "
+            f"There is no task {name!r}.{close_names(name, tasks)} Tasks: "
             f"{', '.join(tasks)}."
         )
-    table, labels = load_task(tasks[name], data_folder(folder))
-    table = table.reset_index(drop=True)
-    return DataSet(f"task:{name}", table, labels, "class", tasks[name].file)
+    task = tasks[name]
+    data = read_from_folder(task.file, folder)
+    table, labels = select_task(task, data.table, data.target)
+    return DataSet(f"task:{name}", table, labels, "class", task.file)
 
 
 # ---------------------------------------------------------------------------- messages
@@ -449,23 +283,5 @@ def _unknown(name: str, folder: str | os.PathLike[str] | None) -> str:
     places.append(f"scikit-learn's {', '.join(BUNDLED)}")
     return (
         f"There is no data set {name!r}. Looked in {' and '.join(places)}."
-        f"{_close(name, known)}"
+        f"{close_names(name, known)}"
     )
-
-
-def _no_file(path: Path) -> str:
-    if not path.parent.is_dir():
-        return f"There is no file {str(path)!r}: its folder does not exist."
-    beside = [entry.name for entry in path.parent.iterdir() if _suffix(entry)]
-    return f"There is no file {str(path)!r}.{_close(path.name, beside)}"
-
-
-def _close(name: str, known: Iterable[str]) -> str:
-    found = difflib.get_close_matches(name, list(dict.fromkeys(known)), 3, 0.5)
-    return f" Close: {', '.join(map(repr, found))}." if found else ""
-
-
-def _few(names: Iterable[Any], most: int = 12) -> str:
-    listed = [str(name) for name in names]
-    more = f" and {len(listed) - most} more" if len(listed) > most else ""
-    return ", ".join(listed[:most]) + more

@@ -16,6 +16,14 @@ from steelyard.experiments.results import Results
 
 __all__ = ["CriticalDifferenceDisplay"]
 
+_SIDES = {"start": "left", "middle": "center", "end": "right"}
+_STYLES: dict[str, dict[str, Any]] = {
+    "axis": {"color": "black", "lw": 1},
+    "cd": {"color": "black", "lw": 1.5},
+    "bar": {"color": LINES[0], "lw": 3.5, "solid_capstyle": "round"},
+    "name": {"color": "black", "lw": 0.8},
+}
+
 
 class CriticalDifferenceDisplay(Display):
     """Average ranks on an axis, with bars over methods that do not differ.
@@ -104,48 +112,16 @@ class CriticalDifferenceDisplay(Display):
 
     def _draw(self, ax: Any) -> None:
         layout = self.layout
-        depth = 0.32 * layout.n_bars + 1.2 + max(layout.lines)
-        ax = self._axes(ax, 9.0, 0.9 + 0.24 * depth)
-        margin = 0.03 * (layout.high - layout.low)
-        self._draw_axis(ax, margin)
-        for start, end, line in layout.groups:
-            y = -0.5 - 0.32 * line
-            style = {"color": LINES[0], "lw": 3.5, "solid_capstyle": "round"}
-            ax.plot([start, end], [y, y], **style)
-        self._draw_names(ax, margin)
+        ax = self._axes(ax, 9.0, 0.95 + 0.24 * layout.depth)
+        for stroke in layout.strokes():
+            ax.plot(stroke.x, stroke.y, **_STYLES[stroke.kind])
+        labels = layout.labels()
+        for label in [*layout.captions(), *labels]:
+            style = {"ha": _SIDES[label.anchor], "va": "center", "parse_math": False}
+            ax.text(label.x, label.y, label.text, **style)
         # Labels take up to a third of the width on either side.
-        longest = max(len(layout.label(i)) for i in range(len(layout.names))) + 6
-        side = margin + (layout.high - layout.low) * min(1.0, 0.022 * longest)
-        ax.set_xlim(layout.low - side, layout.high + side)
-        ax.set_ylim(-depth - 0.8, 2.6)
+        longest = max(len(label.text) for label in labels)
+        side = layout.margin + (layout.high - 1) * min(1.0, 0.022 * longest)
+        ax.set_xlim(1 - side, layout.high + side)
+        ax.set_ylim(-layout.depth - 1.0, 2.6)
         ax.set_axis_off()
-
-    def _draw_axis(self, ax: Any, margin: float) -> None:
-        """Draw the axis with its ranks, and the critical difference above it."""
-        low, high = self.layout.low, self.layout.high
-        ax.plot([low, high], [0, 0], color="black", lw=1)
-        for rank in self.layout.ticks:
-            ax.plot([rank, rank], [0, 0.25], color="black", lw=1)
-            ax.text(rank, 0.4, str(rank), ha="center", va="bottom")
-        end = low + self.layout.span
-        ax.plot([low, end], [2.0, 2.0], color="black", lw=1.5)
-        for place in (low, end):
-            ax.plot([place, place], [1.8, 2.2], color="black", lw=1.5)
-        ax.text(end + margin / 2, 2.0, self.layout.caption, va="center")
-
-    def _draw_names(self, ax: Any, margin: float) -> None:
-        """Draw a line from each rank to the name of its method."""
-        layout = self.layout
-        for i, rank in enumerate(layout.ranks):
-            y = -0.32 * layout.n_bars - 1.0 - layout.lines[i]
-            left = i < layout.n_left
-            end = layout.low - margin if left else layout.high + margin
-            ax.plot([rank, rank, end], [0, y, y], color="black", lw=0.8)
-            ax.text(
-                end + (-margin / 3 if left else margin / 3),
-                y,
-                f"{layout.label(i)}  {rank:.2f}",
-                ha="right" if left else "left",
-                va="center",
-                parse_math=False,
-            )

@@ -15,9 +15,9 @@ from steelyard.weighting.filters.counted import GainRatioWeighting
 from steelyard.weighting.filters.information import gain_ratios
 from steelyard.weighting.filters.trees import OneTreeWeighting, depth_weights
 
-__all__ = ["MOST_ROWS", "NumberTree", "RawGainRatios", "figures_of_one_fold"]
+__all__ = ["MAX_ROWS", "NumberTree", "RawGainRatios", "figures_of_one_fold"]
 
-MOST_ROWS = 2_500
+MAX_ROWS = 2_500
 """Beyond, chance makes many figures look as if they came from one fold."""
 
 
@@ -65,17 +65,8 @@ def figures_of_one_fold(
 ) -> dict[str, int]:
     """Count printed figures that are multiples of one over the rows of a single fold.
 
-    Parameters
-    ----------
-    tasks : iterable of (size, figures)
-        Rows of the tables of sizes and of accuracies.
-    columns : sequence of str
-        Columns of the second.
-
-    Returns
-    -------
-    dict of str to int
-        How many figures of each column, of tasks of at most ``MOST_ROWS`` rows.
+    Tasks are rows of the tables of sizes and of accuracies; those of more than
+    ``MAX_ROWS`` rows are left out.
 
     Examples
     --------
@@ -85,7 +76,7 @@ def figures_of_one_fold(
     counts = dict.fromkeys(columns, 0)
     for size, printed in tasks:
         n = int(size["instances"])
-        if n > MOST_ROWS:
+        if n > MAX_ROWS:
             continue
         for column in columns:
             value = float(printed[column])

@@ -71,7 +71,7 @@ def draw_scatters(
     others: Mapping[str, NDArray[np.float64]],
     significant: Mapping[str, NDArray[np.bool_]],
 ) -> Any:
-    """Draw one method against each of the others; filled where a test tells them."""
+    """Draw one method against each of the others; filled where significant."""
     from matplotlib.figure import Figure
 
     drawn = Figure(figsize=(2.6 * len(others), 3.0), layout="constrained")
@@ -79,8 +79,8 @@ def draw_scatters(
     for axes, (name, x) in zip(grid, others.items(), strict=True):
         ends = [min(x.min(), y.min()) - 2, max(x.max(), y.max()) + 2]
         axes.plot(ends, ends, color="black", lw=0.8)
-        for told, face in ((False, "none"), (True, None)):
-            chosen = significant[name] == told
+        for filled, face in ((False, "none"), (True, None)):
+            chosen = significant[name] == filled
             colours = np.where(y[chosen] >= x[chosen], "tab:blue", "tab:orange")
             axes.scatter(
                 x[chosen],

@@ -1,70 +1,40 @@
-"""What reproductions share: printed tables, sections with verdicts, and the report."""
+"""What a reproduction returns: sections with verdicts, and the report."""
 
 from __future__ import annotations
 
-import csv
-import os
 import re
-import sys
-import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, astuple, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from steelyard.experiments.results import Results
-from steelyard.experiments.runner import compare
+from steelyard._common.text import markdown_table
 
-__all__ = [
-    "SEED",
-    "Columns",
-    "Picture",
-    "Reproduction",
-    "Run",
-    "Section",
-    "Verdict",
-    "accuracies",
-    "figure",
-    "markdown_table",
-    "mean",
-    "published_folder",
-    "read_published",
-    "replace_section",
-    "side_by_side",
-    "verdict_table",
-]
+__all__ = ["SEED", "Picture", "Reproduction", "Section", "Verdict", "replace_section"]
 
 SEED = 1
 """Seed of all folds and draws."""
 
-Columns = Mapping[str, Mapping[str, float]]
-"""Figures by column and row."""
-
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a published figure was reached."""
+    """Whether a figure was reached: None where nothing is printed or asked for."""
 
     table: str
     what: str
     published: str
     measured: str
     reached: bool | None
-    """None where nothing was printed, or nothing is asked for."""
-
     note: str = ""
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture that is drawn when it is wanted."""
+    """A file without its suffix, and what returns a figure of matplotlib for it."""
 
     name: str
-    """Of the file, without its suffix."""
-
     alt: str
     draw: Callable[[], Any]
-    """Returns a figure of matplotlib."""
 
 
 @dataclass(frozen=True)
@@ -76,92 +46,40 @@ class Section:
     verdicts: tuple[Verdict, ...] = ()
     pictures: tuple[Picture, ...] = ()
 
-
-@dataclass(frozen=True)
-class Run:
-    """How a document is reproduced: on which data, how thoroughly, and where to."""
-
-    name: str
-    data: Path
-    published: Path
-    quick: bool = False
-    out: Path | None = None
-    n_jobs: int | None = 2
-    progress: bool = True
-    repeats: int | None = None
-    """How often cross-validation is repeated where the paper repeats it."""
-
-    def compare(
-        self, part: str, methods: Any, datasets: Any, **options: Any
-    ) -> Results:
-        """Compare methods; with a folder for files a part that was run is not repeated.
-
-        Parameters
-        ----------
-        part : str
-            Names the result file.
-        methods, datasets, **options
-            See ``steelyard.compare``.
-
-        Returns
-        -------
-        Results
-            One row per fit.
-        """
-        journal = None
-        if self.out is not None:
-            self.out.mkdir(parents=True, exist_ok=True)
-            kind = "-quick" if self.quick else ""
-            times = options.get("repeats", 1)
-            kind += f"-{times}x" if times > 1 else ""
-            journal = self.out / f"{self.name}-{part}{kind}.jsonl"
-        self.say(f"{self.name}: {part}")
-        with warnings.catch_warnings():
-            # Classes of fewer rows than folds are part of the papers' data.
-            warnings.simplefilter("ignore", UserWarning)
-            results = compare(
-                methods,
-                datasets,
-                seed=SEED,
-                journal=journal,
-                folder=self.data,
-                n_jobs=self.n_jobs,
-                progress=self.progress,
-                **options,
-            )
-        if results.failures:
-            first = results.failures[0]
-            warnings.warn(
-                f"{len(results.failures)} fits of {self.name}-{part} failed, the first "
-                f"on {first['dataset']!r}: {first['error']}",
-                UserWarning,
-                stacklevel=2,
-            )
-        return results
-
-    def say(self, text: str) -> None:
-        """Tell on standard error what happens."""
-        if self.progress:
-            sys.stderr.write(f"{text}\n")
-            sys.stderr.flush()
-
-    def read(self, name: str) -> list[dict[str, str]]:
-        """Read a published table."""
-        return read_published(self.published, name)
+    @classmethod
+    def of(
+        cls,
+        title: str,
+        *parts: str,
+        verdicts: Iterable[Verdict] = (),
+        pictures: Iterable[Picture] = (),
+    ) -> Section:
+        """Return a section of several paragraphs and tables."""
+        return cls(title, "\n\n".join(parts), tuple(verdicts), tuple(pictures))
 
 
 @dataclass(frozen=True)
 class Reproduction:
-    """A document's tables and figures: published beside measured, with verdicts."""
+    """A document's tables and figures: published beside measured, with verdicts.
+
+    ``scope`` says what a quick run has; ``repeats`` how often cross-validation was to
+    be repeated, None for as often as usual.
+    """
 
     name: str
     title: str
     sections: tuple[Section, ...]
     quick: bool = False
     scope: str = ""
-    """What a quick run leaves out."""
-
+    repeats: int | None = None
     seconds: float = field(default=0.0, compare=False)
+
+    @property
+    def command(self) -> str:
+        """The command that makes the report."""
+        quick = " --quick" if self.quick else ""
+        repeats = "" if self.repeats is None else f" --repeats {self.repeats}"
+        return f"steelyard reproduce {self.name}{quick}{repeats}"
 
     @property
     def verdicts(self) -> list[Verdict]:
@@ -174,26 +92,25 @@ class Reproduction:
         return [entry for section in self.sections for entry in section.pictures]
 
     def to_markdown(self, images: str | None = None, level: int = 2) -> str:
-        """Write the report.
+        """Write the report as Markdown.
 
         Parameters
         ----------
         images : str, default=None
-            Folder of the pictures as the text refers to them; without it the text has
-            no pictures.
+            Folder of the pictures as the text refers to them; no pictures if None.
         level : int, default=2
             Level of the heading.
 
         Returns
         -------
         str
-            Markdown.
+            The text, with a verdict for each table.
         """
         parts = [f"{'#' * level} {self.title}"]
         if self.quick:
             parts.append(f"**A quick run**, of a part alone. {self.scope}")
         if self.verdicts:
-            parts += [f"{'#' * (level + 1)} Verdicts", verdict_table(self.verdicts)]
+            parts += [f"{'#' * (level + 1)} Verdicts", _verdict_table(self.verdicts)]
         for section in self.sections:
             parts += [f"{'#' * (level + 1)} {section.title}", section.text]
             if images is not None:
@@ -203,19 +120,24 @@ class Reproduction:
                 ]
         return "\n\n".join(part for part in parts if part) + "\n"
 
-    def write_pictures(self, folder: Path) -> list[Path]:
-        """Draw all pictures into a folder, as SVG; return their paths."""
+    def write_pictures(self, folder: Path) -> None:
+        """Draw all pictures into a folder, as SVG."""
         import matplotlib as mpl
 
         folder.mkdir(parents=True, exist_ok=True)
-        paths = []
         for picture in self.pictures:
-            path = folder / f"{picture.name}.svg"
             # The same figures give the same file.
             with mpl.rc_context({"svg.hashsalt": "steelyard"}):
+                path = folder / f"{picture.name}.svg"
                 picture.draw().savefig(path, metadata={"Date": None})
-            paths.append(path)
-        return paths
+
+    def write_section(self, path: Path) -> None:
+        """Put the report into its section of a document, pictures into ``images``."""
+        document = path.read_text(encoding="utf-8") if path.exists() else ""
+        text = f"Made by `{self.command}` (seed {SEED}).\n\n"
+        text += self.to_markdown("images", level=3)
+        path.write_text(replace_section(document, self.name, text), encoding="utf-8")
+        self.write_pictures(path.parent / "images")
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything but the pictures, ready for JSON."""
@@ -229,153 +151,14 @@ class Reproduction:
         }
 
 
-# ---------------------------------------------------------------------- printed tables
-
-
-def published_folder(data: Path, path: str | os.PathLike[str] | None = None) -> Path:
-    """Find the folder of published tables.
-
-    Parameters
-    ----------
-    data : Path
-        The folder of data sets.
-    path : str or path, default=None
-        The folder; ``published`` beside the data sets if None.
-
-    Returns
-    -------
-    Path
-        An existing folder.
-    """
-    folder = Path(path) if path is not None else data.resolve().parent / "published"
-    if not folder.is_dir():
-        raise FileNotFoundError(
-            f"The folder of published tables {str(folder)!r} is absent: name one with "
-            "--published."
-        )
-    return folder
-
-
-def read_published(folder: Path, name: str) -> list[dict[str, str]]:
-    """Read a published table: one mapping from column to text for each row."""
-    path = folder / f"{name}.csv"
-    if not path.is_file():
-        raise FileNotFoundError(f"The published table {str(path)!r} is absent.")
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
-
-
-# ------------------------------------------------------------------------------- tables
-
-
-def accuracies(
-    results: Results, protocol: str | None = None
-) -> dict[str, dict[str, float]]:
-    """Return average accuracies in percent, by method and data set."""
-    matrix = 100.0 * results.matrix("accuracy", protocol)
-    return {
-        name: dict(zip(results.datasets, matrix[:, j].tolist(), strict=True))
-        for j, name in enumerate(results.methods)
-    }
-
-
-def mean(values: Iterable[float]) -> float:
-    """Average numbers, of which there is at least one."""
-    found = list(values)
-    return sum(found) / len(found)
-
-
-def figure(value: float | None, signed: bool = False, digits: int = 2) -> str:
-    """Print a number with two digits, nothing for None."""
-    if value is None:
-        return ""
-    return f"{value:+.{digits}f}" if signed else f"{value:.{digits}f}"
-
-
-def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Lay out a Markdown table: the first column to the left, the others right."""
-    rule = ["---", *(["---:"] * (len(header) - 1))]
-    lines = [header, rule, *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def verdict_table(verdicts: Iterable[Verdict]) -> str:
-    """Lay out verdicts."""
+def _verdict_table(verdicts: Iterable[Verdict]) -> str:
     words = {True: "yes", False: "no", None: ""}
-    rows = [
-        [v.table, v.what, v.published, v.measured, words[v.reached], v.note]
-        for v in verdicts
-    ]
-    header = ["table", "what", "published", "measured", "reached", "note"]
-    return markdown_table(header, rows)
-
-
-def side_by_side(
-    names: Sequence[str],
-    columns: Sequence[tuple[str, Mapping[str, float], Mapping[str, float]]],
-    first: str = "data set",
-    average: bool = True,
-) -> str:
-    """Lay out published figures beside measured ones and their differences.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Data sets, one per row.
-    columns : sequence of (title, published, measured)
-        Figures by data set, for each group of three columns.
-    first : str, default="data set"
-        Title of the first column.
-    average : bool, default=True
-        Whether to add a row of averages.
-
-    Returns
-    -------
-    str
-        A Markdown table.
-    """
-    header = [first]
-    for title, _, _ in columns:
-        header += [f"{title} published", "measured", "difference"]
-    rows = []
-    for name in names:
-        row = [name]
-        for _, published, measured in columns:
-            row += _three(published.get(name), measured.get(name))
-        rows.append(row)
-    if average:
-        row = ["**average**"]
-        for _, published, measured in columns:
-            both = [name for name in names if name in published and name in measured]
-            tables = (published, measured)
-            row += _three(*(mean(t[n] for n in both) if both else None for t in tables))
-        rows.append(row)
-    return markdown_table(header, rows)
-
-
-def _three(published: float | None, measured: float | None) -> list[str]:
-    known = published is not None and measured is not None
-    difference = measured - published if known else None  # type: ignore[operator]
-    return [figure(published), figure(measured), figure(difference, signed=True)]
+    rows = [[*astuple(v)[:4], words[v.reached], v.note] for v in verdicts]
+    return markdown_table([column.name for column in fields(Verdict)], rows)
 
 
 def replace_section(document: str, name: str, text: str) -> str:
     r"""Put text between the markers of a section, which are added if absent.
-
-    Parameters
-    ----------
-    document : str
-        A Markdown document.
-    name : str
-        Name of the section: it lies between ``<!-- begin NAME -->`` and
-        ``<!-- end NAME -->``.
-    text : str
-        The new content.
-
-    Returns
-    -------
-    str
-        The document with the section replaced.
 
     Examples
     --------

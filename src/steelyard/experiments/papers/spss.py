@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,28 +10,17 @@ from sklearn.model_selection import train_test_split
 
 from steelyard.classifiers.registry import method
 from steelyard.experiments.data.sets import load_dataset
-from steelyard.experiments.papers.report import (
-    SEED,
-    Run,
-    Section,
-    Verdict,
-    figure,
-    markdown_table,
-)
+from steelyard.experiments.papers.engine import Paper, Run, Scale
+from steelyard.experiments.papers.report import SEED, Section, Verdict
+from steelyard.experiments.papers.tables import table
 
-__all__ = ["WEATHER", "reproduce_spss", "weather"]
+__all__ = ["PAPER", "weather"]
 
-TITLE = "SPSS manual: the path of subsets"
-MINUTES = 0.2
-SCOPE = "The weather data and iris."
-
-WEATHER = (
+_WEATHER = (
     "shhF n|shhT n|ohhF y|rmhF y|rcnF y|rcnT n|ocnT y|smhF n|scnF y|rmnF y|smnT y|"
     "omhT y|ohnF y|rmhT n"
 )
 """Outlook, temperature, humidity, windy, and whether to play; 14 days."""
-
-_NAMES = ("outlook", "temperature", "humidity", "windy")
 
 # The manual prints formulas and no example: these figures were worked out by hand.
 _BY_HAND = {
@@ -56,114 +46,77 @@ def weather() -> tuple[Any, list[str]]:
     """Return the weather data as a table and labels."""
     import pandas as pd
 
-    rows = [day.split() for day in WEATHER.split("|")]
-    table = pd.DataFrame([list(cells) for cells, _ in rows], columns=list(_NAMES))
-    return table, [label for _, label in rows]
+    rows = [day.split() for day in _WEATHER.split("|")]
+    names = ["outlook", "temperature", "humidity", "windy"]
+    days = pd.DataFrame([list(cells) for cells, _ in rows], columns=names)
+    return days, [label for _, label in rows]
 
 
-def reproduce_spss(run: Run) -> tuple[Section, ...]:
-    """Follow the forward selection on the weather data and on sample data.
-
-    Parameters
-    ----------
-    run : Run
-        How thoroughly.
-
-    Returns
-    -------
-    tuple of Section
-        The path on the weather data beside figures worked by hand, and other paths.
-    """
-    names = _SETS[:1] if run.quick else _SETS
-    return (_worked(), *(_sample(name) for name in names))
-
-
-def _worked() -> Section:
+def _worked(run: Run) -> Section:
+    """Put the path on the weather data beside figures worked out by hand."""
     fitted = method("SPSS").fit(*weather())
     path = fitted.selection_path_
-    found = {key: path[int(key[2])][_KEYS[key[0]]] for key in _BY_HAND}
-    rows = [
-        [key, figure(by_hand, digits=6), figure(found[key], digits=6)]
-        for key, by_hand in _BY_HAND.items()
-    ]
-    largest = max(abs(found[key] - value) for key, value in _BY_HAND.items())
+    measured = {key: path[int(key[2])][_KEYS[key[0]]] for key in _BY_HAND}
+    rows = [f"{k} | {x:.6f} | {measured[k]:.6f}" for k, x in _BY_HAND.items()]
+    largest = max(abs(measured[key] - value) for key, value in _BY_HAND.items())
     order = [record["added"] for record in path[1:]]
-    verdicts = (
-        Verdict(
-            "weather",
-            "all figures to 5 digits",
-            f"{len(_BY_HAND)} figures by hand",
-            f"largest difference {largest:.1e}",
-            largest < 1e-5,
-        ),
-        Verdict(
-            "weather",
-            "order of predictors",
-            ", ".join(_ORDER),
-            ", ".join(order),
-            order == _ORDER,
-        ),
-        Verdict(
-            "weather",
-            "final subset",
-            ", ".join(_ORDER[:2]),
-            ", ".join(fitted.selected_features_),
-            fitted.selected_features_ == _ORDER[:2],
-        ),
+    texts = f"{len(_BY_HAND)} figures by hand", f"largest difference {largest:.1e}"
+    verdicts = [Verdict("weather", "all figures to 5 digits", *texts, largest < 1e-5)]
+    for what, theirs, ours in (
+        ("order of predictors", _ORDER, order),
+        ("final subset", _ORDER[:2], fitted.selected_features_),
+    ):
+        texts = ", ".join(theirs), ", ".join(ours)
+        verdicts.append(Verdict("weather", what, *texts, theirs == ours))
+    return Section.of(
+        "Weather data",
+        "The manual has formulas and no example; these were worked out by hand on the "
+        "14 days of the weather data. Criterion: pseudo-BIC.",
+        _block(path),
+        table("quantity | by hand | measured", rows),
+        verdicts=verdicts,
     )
-    text = "\n\n".join(
-        [
-            "The manual has formulas and no example; these were worked out by hand on "
-            "the 14 days of the weather data. Criterion: pseudo-BIC.",
-            _block(path),
-            markdown_table(["quantity", "by hand", "measured"], rows),
-        ]
-    )
-    return Section("Weather data", text, verdicts)
 
 
-def _sample(name: str) -> Section:
+def _sample(name: str, run: Run) -> Section:
     """Follow the path on a data set, by the pseudo-BIC and by test rows."""
     data = load_dataset(name)
-    parts = train_test_split(
-        data.table,
-        data.target,
-        test_size=0.3,
-        random_state=SEED,
-        stratify=data.target,
+    train, test, labels, truth = train_test_split(
+        data.table, data.target, test_size=0.3, random_state=SEED, stratify=data.target
     )
-    train, test, labels, truth = parts
-    plain = method("SPSS").fit(train, labels)
     tested = method("SPSS").fit(train, labels, X_test=test, y_test=truth)
-    drawn = method("SPSS", b_method="simulate", random_state=SEED).fit(train, labels)
-    everything = method("SPSS", selection="none").fit(train, labels)
+    drawn = method("SPSS", b_method="simulate", random_state=SEED)
+    models = {
+        "pseudo-BIC": method("SPSS").fit(train, labels),
+        "test rows": tested,
+        "pseudo-BIC, B(J) of 1,000 drawn rows": drawn.fit(train, labels),
+        "all predictors": method("SPSS", selection="none").fit(train, labels),
+    }
     rows = [
-        [
-            title,
-            str(len(fitted.selected_features_)),
-            figure(100 * float(np.mean(fitted.predict(train) != labels))),
-            figure(100 * float(np.mean(fitted.predict(test) != truth))),
-        ]
-        for title, fitted in (
-            ("pseudo-BIC", plain),
-            ("test rows", tested),
-            ("pseudo-BIC, B(J) of 1,000 drawn rows", drawn),
-            ("all predictors", everything),
-        )
+        f"{title} | {len(fitted.selected_features_)} | "
+        f"{100 * np.mean(fitted.predict(train) != labels):.2f} | "
+        f"{100 * np.mean(fitted.predict(test) != truth):.2f}"
+        for title, fitted in models.items()
     ]
-    text = "\n\n".join(
-        [
-            f"{len(train)} rows to train on, {len(test)} to test; errors in percent. "
-            "Test rows that chose the subset flatter its test error.",
-            markdown_table(
-                ["criterion", "predictors", "training error", "test error"], rows
-            ),
-            "By test rows:",
-            _block(tested.selection_path_),
-        ]
+    return Section.of(
+        f"Sample data: {data.name}",
+        f"{len(train)} rows to train on, {len(test)} to test; errors in percent. "
+        "Test rows that chose the subset flatter its test error.",
+        table("criterion | predictors | training error | test error", rows),
+        "By test rows:",
+        _block(tested.selection_path_),
     )
-    return Section(f"Sample data: {data.name}", text)
 
 
 def _block(path: Any) -> str:
     return f"```text\n{path!r}\n```"
+
+
+_SAMPLES = tuple(partial(_sample, name) for name in _SETS)
+PAPER = Paper(
+    name="spss",
+    title="SPSS manual: the path of subsets",
+    minutes=0.2,
+    scope="The weather data and iris.",
+    sections=Scale(full=(_worked, *_SAMPLES), quick=(_worked, _SAMPLES[0])),
+)

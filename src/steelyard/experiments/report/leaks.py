@@ -48,18 +48,8 @@ class Leak:
 def leaks(group: Sequence[Summary], metric: str = "accuracy") -> list[Leak]:
     """Compare each published protocol with the honest one, cell by cell.
 
-    Parameters
-    ----------
-    group : sequence of Summary
-        Measures under one or several protocols.
-    metric : str, default="accuracy"
-        One of ``MEASURES``.
-
-    Returns
-    -------
-    list of Leak
-        One for each protocol whose name begins with ``published`` and that shares a
-        data set and a method with the honest one.
+    There is one leak for each protocol whose name begins with ``published`` and that
+    shares a data set and a method with the honest one.
     """
     by_protocol = {s.protocol: s for s in group if s.measure.name == metric}
     honest = by_protocol.pop("honest", None)

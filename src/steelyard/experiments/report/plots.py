@@ -1,9 +1,10 @@
-"""Where things go in pictures, and pictures as SVG."""
+"""Critical difference diagrams: where their parts go, and the parts as SVG."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,16 +16,37 @@ __all__ = ["RankLayout", "critical_difference_svg", "groups_of_equals"]
 
 Floats = NDArray[np.float64]
 
-CHARACTER = 7.2
-"""Width of a character of the labels, in pixels."""
-
 _MAX_NAME_LENGTH = 28
-_AXIS, _AXIS_WIDTH = 58.0, 420.0
+_BAR_HEIGHT = 0.32
+
+# Sizes in pixels: the axis, a line, a character of the labels.
+_AXIS_WIDTH, _LINE, _CHARACTER = 420.0, 21.0, 7.2
+
+
+class Stroke(NamedTuple):
+    """A line through points; its kind is ``axis``, ``cd``, ``bar`` or ``name``."""
+
+    kind: str
+    x: list[float]
+    y: list[float]
+
+
+class Label(NamedTuple):
+    """A text, centred at a point or at one side of it."""
+
+    x: float
+    y: float
+    text: str
+    anchor: str
+    """``start``, ``middle`` or ``end``: what of the text is at the point."""
+
+    full: str = ""
+    """The whole name of a method, where the text is about one."""
 
 
 @dataclass(frozen=True)
 class RankLayout:
-    """A critical difference diagram, in ranks across and in lines down."""
+    """A critical difference diagram, in ranks across and in lines up from the axis."""
 
     names: list[str]
     """By rank; the first half goes to the left."""
@@ -37,30 +59,13 @@ class RankLayout:
     groups: list[tuple[float, float, int]]
     """Bars of methods that do not differ: from, to, and the line among bars."""
 
-    low: int
-    high: int
     critical_difference: float
 
     @classmethod
     def of(
         cls, names: Sequence[str], ranks: Floats, critical_difference: float
     ) -> RankLayout:
-        """Arrange methods of given average ranks.
-
-        Parameters
-        ----------
-        names : sequence of str
-            Methods.
-        ranks : array of shape (n_methods,)
-            Their average ranks.
-        critical_difference : float
-            From which difference on they differ significantly.
-
-        Returns
-        -------
-        RankLayout
-            Where axis, labels and bars go.
-        """
+        """Arrange methods of given average ranks; those that far apart differ."""
         order = np.argsort(ranks, kind="stable")
         ranked = np.asarray(ranks, dtype=np.float64)[order]
         k = len(order)
@@ -75,57 +80,79 @@ class RankLayout:
             line = next((i for i, x in enumerate(ends) if x + gap < start), len(ends))
             ends[line : line + 1] = [end]
             groups.append((start, end, line))
-        return cls(
-            [names[i] for i in order],
-            ranked,
-            lines,
-            n_left,
-            groups,
-            1,
-            max(2, k),
-            float(critical_difference),
-        )
+        ordered = [names[i] for i in order]
+        return cls(ordered, ranked, lines, n_left, groups, float(critical_difference))
+
+    @property
+    def high(self) -> int:
+        """The largest rank of the axis, which begins at 1."""
+        return max(2, len(self.names))
 
     @property
     def n_bars(self) -> int:
         """How many lines the bars take."""
         return 1 + max((line for _, _, line in self.groups), default=-1)
 
-    def label(self, position: int) -> str:
-        """Return a name, shortened if it is very long."""
-        return shortened(self.names[position], _MAX_NAME_LENGTH)
+    @property
+    def margin(self) -> float:
+        """How far lines of names reach beyond the axis."""
+        return 0.03 * (self.high - 1)
 
     @property
-    def ticks(self) -> range:
-        """Ranks that are marked on the axis."""
-        step = max(1, round((self.high - self.low) / 10))
-        return range(self.low, self.high + 1, step)
+    def depth(self) -> float:
+        """How far below the axis the last name is."""
+        return _BAR_HEIGHT * self.n_bars + 1.0 + max(self.lines)
 
     @property
-    def span(self) -> float:
-        """The critical difference, as far as the axis reaches."""
-        return min(self.critical_difference, self.high - self.low)
+    def _ticks(self) -> range:
+        return range(1, self.high + 1, max(1, round((self.high - 1) / 10)))
 
     @property
-    def caption(self) -> str:
-        """What is written beside the critical difference."""
-        return f"critical difference {self.critical_difference:.2f}"
+    def _span_end(self) -> float:
+        """Where the critical difference ends that begins at 1, within the axis."""
+        return min(1 + self.critical_difference, self.high)
+
+    def strokes(self) -> Iterator[Stroke]:
+        """Yield the lines of axis, critical difference, bars and names."""
+        yield Stroke("axis", [1, self.high], [0, 0])
+        for rank in self._ticks:
+            yield Stroke("axis", [rank, rank], [0, 0.25])
+        yield Stroke("cd", [1, self._span_end], [2.0, 2.0])
+        for end in (1, self._span_end):
+            yield Stroke("cd", [end, end], [1.8, 2.2])
+        for start, end, line in self.groups:
+            y = -0.5 - _BAR_HEIGHT * line
+            yield Stroke("bar", [start, end], [y, y])
+        for rank, label in zip(self.ranks, self.labels(), strict=True):
+            end = 1 - self.margin if label.anchor == "end" else self.high + self.margin
+            yield Stroke("name", [rank, rank, end], [0, label.y, label.y])
+
+    def captions(self) -> Iterator[Label]:
+        """Yield what is written at the axis and beside the critical difference."""
+        for rank in self._ticks:
+            yield Label(rank, 0.65, str(rank), "middle")
+        text = f"critical difference {self.critical_difference:.2f}"
+        yield Label(self._span_end + self.margin / 2, 2.0, text, "start")
+
+    def labels(self) -> list[Label]:
+        """Return the methods with their ranks, very long names shortened."""
+        labels = []
+        for i, (name, rank) in enumerate(zip(self.names, self.ranks, strict=True)):
+            y = -_BAR_HEIGHT * self.n_bars - 1.0 - self.lines[i]
+            text = f"{shortened(name, _MAX_NAME_LENGTH)}  {rank:.2f}"
+            beyond = 4 / 3 * self.margin
+            if i < self.n_left:
+                labels.append(Label(1 - beyond, y, text, "end", name))
+            else:
+                labels.append(Label(self.high + beyond, y, text, "start", name))
+        return labels
 
 
 def groups_of_equals(ranks: Floats, difference: float) -> list[tuple[int, int]]:
     """Find the longest runs of sorted ranks that lie within a difference.
 
-    Parameters
-    ----------
-    ranks : array of shape (k,)
-        In ascending order.
-    difference : float
-        Ranks this far apart are no longer in one run.
-
-    Returns
-    -------
-    list of (first, last)
-        Runs of two or more, none within another.
+    Runs have a first and a last position, two or more ranks, and none is within
+    another. Ranks as far apart as the difference are not in one run.
 
     Examples
     --------
@@ -144,72 +171,32 @@ def groups_of_equals(ranks: Floats, difference: float) -> list[tuple[int, int]]:
 def critical_difference_svg(layout: RankLayout, title: str) -> str:
     """Draw a critical difference diagram as one SVG element.
 
-    Parameters
-    ----------
-    layout : RankLayout
-        Where things go.
-    title : str
-        What the picture shows, for readers who do not see it.
-
-    Returns
-    -------
-    str
-        SVG in the colour of the text around it.
+    It has the colour of the text around it; the title is for readers who do not see it.
     """
-    labels = [f"{layout.label(i)}  {rank:.2f}" for i, rank in enumerate(layout.ranks)]
-    side = 24 + CHARACTER * max(map(len, labels))
-    width = _AXIS_WIDTH + 2 * side
-    bars = 74.0
-    lines = bars + 9 * layout.n_bars + 12
-    height = lines + 21 * max(layout.lines) + 16
+    labels = layout.labels()
+    side = 24 + _CHARACTER * max(len(label.text) for label in labels)
+    width, height = _AXIS_WIDTH + 2 * side, _LINE * (layout.depth + 3.4)
 
-    def x(rank: float) -> float:
-        return side + (rank - layout.low) * _AXIS_WIDTH / (layout.high - layout.low)
+    def point(x: float, y: float) -> tuple[str, str]:
+        across = side + (x - 1) * _AXIS_WIDTH / (layout.high - 1)
+        return f"{across:.1f}", f"{_LINE * (2.6 - y):.1f}"
 
-    parts = [*_axis(layout, x)]
-    for start, end, line in layout.groups:
-        y = bars + 9 * line
-        parts.append(_line(x(start) - 3, y, x(end) + 3, y, "bar"))
-    for i, text in enumerate(labels):
-        left = i < layout.n_left
-        sign, end = (-1, side - 8) if left else (1, width - side + 8)
-        y, at = lines + 21 * layout.lines[i], x(float(layout.ranks[i]))
-        points = f"{at:.1f},{_AXIS:.1f} {at:.1f},{y:.1f} {end:.1f},{y:.1f}"
-        parts.append(element("polyline", points=points))
-        anchor = "end" if left else "start"
-        parts.append(_text(end + 4 * sign, y + 4, text, anchor, layout.names[i]))
+    parts = [element("title", escape(title))]
+    for stroke in layout.strokes():
+        points = " ".join(",".join(point(*p)) for p in zip(*stroke[1:], strict=True))
+        parts.append(element("polyline", class_=stroke.kind, points=points))
+    for label in [*layout.captions(), *labels]:
+        x, y = point(label.x, label.y)
+        note = "" if label.full in label.text else element("title", escape(label.full))
+        text = note + escape(label.text)
+        style = {"text_anchor": label.anchor, "dominant_baseline": "central"}
+        parts.append(element("text", text, x=x, y=y, **style))
     return element(
         "svg",
-        element("title", escape(title)) + "".join(parts),
+        "".join(parts),
         class_="cd",
         role="img",
         viewBox=f"0 0 {width:.0f} {height:.0f}",
         width=f"{width:.0f}",
         height=f"{height:.0f}",
     )
-
-
-def _axis(layout: RankLayout, x: Callable[[float], float]) -> Iterator[str]:
-    """Yield the axis with its ranks, and the critical difference above it."""
-    low, high = layout.low, layout.high
-    yield _line(x(low), _AXIS, x(high), _AXIS)
-    for rank in layout.ticks:
-        yield _line(x(rank), _AXIS - 6, x(rank), _AXIS)
-        yield _text(x(rank), _AXIS - 10, str(rank), "middle")
-    end = low + layout.span
-    yield _line(x(low), 20, x(end), 20, "cd")
-    for place in (low, end):
-        yield _line(x(place), 15, x(place), 25, "cd")
-    yield _text(x(end) + 8, 24, layout.caption, "start")
-
-
-def _line(x1: float, y1: float, x2: float, y2: float, kind: str = "") -> str:
-    ends = {"x1": x1, "y1": y1, "x2": x2, "y2": y2}
-    places = {name: f"{value:.1f}" for name, value in ends.items()}
-    return element("line", class_=kind, **places)
-
-
-def _text(x: float, y: float, text: str, anchor: str, full: str = "") -> str:
-    note = element("title", escape(full)) if full and full not in text else ""
-    place = {"x": f"{x:.1f}", "y": f"{y:.1f}"}
-    return element("text", note + escape(text), text_anchor=anchor, **place)

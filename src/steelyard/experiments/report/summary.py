@@ -192,25 +192,11 @@ def summarize(
     alpha: float = 0.05,
     zeros: str = "split",
 ) -> Summary:
-    """Gather one measure under one protocol.
+    """Gather one measure under one protocol; tests are made when asked for.
 
-    Parameters
-    ----------
-    results : Results
-        What a comparison found.
-    metric : str, default="accuracy"
-        One of ``MEASURES``.
-    protocol : str, default=None
-        May be left out where the results hold only one.
-    alpha : float, default=0.05
-        Level of all tests.
-    zeros : {"split", "drop"}, default="split"
-        How Wilcoxon's test treats differences of zero.
-
-    Returns
-    -------
-    Summary
-        Folds, averages, ranks, and tests that are made when asked for.
+    The protocol may be left out where the results hold only one. `alpha` is the level
+    of all tests, `zeros` says how Wilcoxon's treats differences of zero: "split" or
+    "drop".
 
     Examples
     --------
@@ -238,89 +224,35 @@ def summaries(
     alpha: float = 0.05,
     zeros: str = "split",
 ) -> list[Summary]:
-    """Gather several measures in one pass over the rows.
+    """Gather several measures in one pass over the rows, protocol by protocol.
 
-    Parameters
-    ----------
-    results : Results
-        What a comparison found.
-    metrics : sequence of str, default=None
-        Some of ``MEASURES``; all if None. Those without any value are left out,
-        unless they were asked for.
-    protocols : sequence of str, default=None
-        All of the results if None.
-    alpha, zeros
-        See `summarize`.
-
-    Returns
-    -------
-    list of Summary
-        For each protocol in turn, one for each metric.
+    Without names, all measures that have a value, under all protocols.
     """
     wanted = list(MEASURES) if metrics is None else list(metrics)
     group = []
     for protocol in results.protocols if protocols is None else protocols:
         rows = [row for row in results.rows if row["protocol"] == protocol]
-        grid = _Grid.of(rows, results)
-        for metric in wanted:
-            folds = grid.cube([_number(row.get(metric)) for row in rows])
-            if metrics is None and not np.isfinite(folds).any():
-                continue
-            group.append(
-                Summary(
-                    measure=MEASURES[metric],
-                    protocol=protocol,
-                    datasets=grid.datasets,
-                    methods=grid.methods,
-                    folds=folds,
-                    ratio=grid.ratio,
-                    failed=grid.failed,
-                    alpha=alpha,
-                    zeros=zeros,
-                )
-            )
-    return group
-
-
-@dataclass(frozen=True)
-class _Grid:
-    """Where each row of a protocol lies among data sets, methods and folds."""
-
-    datasets: list[str]
-    methods: list[str]
-    cells: tuple[NDArray[np.int64], ...]
-    shape: tuple[int, int, int]
-    ratio: Floats
-    failed: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, rows: list[dict[str, Any]], results: Results) -> _Grid:
-        """Place the rows; of two for one fit the later counts."""
         present = {row["dataset"] for row in rows}, {row["method"] for row in rows}
         datasets = [name for name in results.datasets if name in present[0]]
         methods = [name for name in results.methods if name in present[1]]
-        folds = sorted({(row["repeat"], row["fold"]) for row in rows})
+        slots = sorted({(row["repeat"], row["fold"]) for row in rows})
         cells = (
             _places(datasets, (row["dataset"] for row in rows)),
             _places(methods, (row["method"] for row in rows)),
-            _places(folds, ((row["repeat"], row["fold"]) for row in rows)),
+            _places(slots, ((row["repeat"], row["fold"]) for row in rows)),
         )
-        # Rows that do not say their sizes: ten folds are tested on one ninth.
-        n_folds = max(2, len({fold for _, fold in folds}))
-        ratio = np.full(len(datasets), 1.0 / (n_folds - 1))
-        tested, trained = _sizes(rows, cells[0], len(datasets))
-        np.divide(tested, trained, out=ratio, where=trained > 0)
+        ratio = _ratio(rows, cells[0], len(datasets))
         failed = np.zeros((len(datasets), len(methods)), dtype=np.int64)
-        bad = np.array([row.get("status", "ok") != "ok" for row in rows], dtype=bool)
-        np.add.at(failed, (cells[0][bad], cells[1][bad]), 1)
-        shape = (len(datasets), len(methods), len(folds))
-        return cls(datasets, methods, cells, shape, ratio, failed)
-
-    def cube(self, values: Sequence[float]) -> Floats:
-        """Lay values out by data set, method and fold."""
-        cube = np.full(self.shape, np.nan)
-        cube[self.cells] = values
-        return cube
+        np.add.at(failed, cells[:2], [row.get("status", "ok") != "ok" for row in rows])
+        for measure in (MEASURES[name] for name in wanted):
+            # Of two rows for one fit the later counts.
+            folds = np.full((len(datasets), len(methods), len(slots)), np.nan)
+            folds[cells] = [_number(row.get(measure.name)) for row in rows]
+            if metrics is None and not np.isfinite(folds).any():
+                continue
+            about = (measure, protocol, datasets, methods)
+            group.append(Summary(*about, folds, ratio, failed, alpha, zeros))
+    return group
 
 
 def _places(known: Sequence[Any], names: Iterable[Any]) -> NDArray[np.int64]:
@@ -328,15 +260,21 @@ def _places(known: Sequence[Any], names: Iterable[Any]) -> NDArray[np.int64]:
     return np.array([place[name] for name in names], dtype=np.int64)
 
 
-def _sizes(
+def _ratio(
     rows: list[dict[str, Any]], places: NDArray[np.int64], n_datasets: int
-) -> list[NDArray[Any]]:
-    """Add up rows tested and rows trained on by data set, where both are known."""
+) -> Floats:
+    """Return rows tested by rows trained on, of each data set."""
+    # Rows that do not say their sizes: ten folds are tested on one ninth.
+    n_folds = max(2, len({row["fold"] for row in rows}))
+    ratio = np.full(n_datasets, 1.0 / (n_folds - 1))
     sizes = np.array(
         [[_number(row.get(name)) for name in ("n_test", "n_train")] for row in rows]
     ).reshape(-1, 2)
     known = np.isfinite(sizes).all(axis=1)
-    return [np.bincount(places[known], sizes[known, i], n_datasets) for i in (0, 1)]
+    tested, trained = (
+        np.bincount(places[known], sizes[known, i], n_datasets) for i in (0, 1)
+    )
+    return np.divide(tested, trained, out=ratio, where=trained > 0)
 
 
 def _position(known: list[str], name: str, kind: str, protocol: str) -> int:

@@ -75,19 +75,8 @@ class Table:
 def method_table(group: Sequence[Summary], main: str, control: str | None) -> Table:
     """Lay out averages of all measures, a line for each method and protocol.
 
-    Parameters
-    ----------
-    group : sequence of Summary
-        Measures under one or several protocols.
-    main : str
-        The measure that is ranked and tested.
-    control : str or None
-        The method that others are tested against; that of best rank if None.
-
-    Returns
-    -------
-    Table
-        Sorted by protocol, then average rank.
+    Lines go by the average rank of the main measure. Methods are tested against the
+    control, or that of best rank if None.
     """
     measures = list({s.measure.name: s.measure for s in group}.values())
     measures.sort(key=lambda measure: measure.name != main)
@@ -115,29 +104,16 @@ def method_table(group: Sequence[Summary], main: str, control: str | None) -> Ta
     return table if some_failed else table.without(len(header))
 
 
-def dataset_table(
-    summary: Summary, control: str | None = None, spread: bool = False
-) -> Table:
+def dataset_table(summary: Summary, control: str | None = None) -> Table:
     """Lay out one measure, a line for each data set and a column for each method.
 
-    Parameters
-    ----------
-    summary : Summary
-        The measure under one protocol.
-    control : str, default=None
-        The method that others are tested against; that of best rank if None.
-    spread : bool, default=False
-        Whether to write the standard deviation over folds as well.
-
-    Returns
-    -------
-    Table
-        With averages, ranks and wins/ties/losses at the foot.
+    Averages, ranks and wins/ties/losses against the control, or the method of best rank
+    if None, are at the foot.
     """
     measure = summary.measure
     everyone = range(len(summary.methods))
     rows = [
-        [Cell(dataset), *(_mean_cell(summary, i, j, spread) for j in everyone)]
+        [Cell(dataset), *(_mean_cell(summary, i, j) for j in everyone)]
         for i, dataset in enumerate(summary.datasets)
     ]
     against = summary.control(control)
@@ -170,7 +146,7 @@ def leak_table(leak: Leak) -> Table:
         [*map(line, leak.datasets, leak.difference, leak.by_dataset)],
         [line("average", leak.by_method, leak.average)],
         [
-            "Under published protocols missing cells are filled in and numbers cut on "
+            "Under published protocols missing values are filled in and numbers cut on "
             "the whole data set, test rows included. Where a paper also cut numbers in "
             "another way, that is part of the difference."
         ],
@@ -231,13 +207,11 @@ def _method_rows(
     return rows
 
 
-def _mean_cell(summary: Summary, i: int, j: int, spread: bool) -> Cell:
+def _mean_cell(summary: Summary, i: int, j: int) -> Cell:
     """Return the average over folds of a data set and a method."""
     mean = float(summary.means[i, j])
     text = summary.measure.text(mean)
     deviation = summary.measure.text(summary.spreads[i, j])
-    if spread and deviation != "-":
-        text += f" ± {deviation}"
     note = f"± {deviation} over {summary.counts[i, j]} folds"
     if summary.partial[i, j]:
         text += "*"

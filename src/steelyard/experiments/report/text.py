@@ -8,6 +8,8 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
+
 from steelyard._common.text import markdown_table
 from steelyard.exceptions import ParameterError
 from steelyard.experiments.report.leaks import leaks
@@ -159,9 +161,9 @@ def results_to_csv(results: Results, path: str | os.PathLike[str] | None = None)
     columns = [f"{name}{suffix}" for name in names for suffix in ("", "_std")]
     writer.writerow(["dataset", "method", "protocol", "folds", "failed", *columns])
     for protocol in results.protocols:
-        ours = {s.measure.name: s for s in group if s.protocol == protocol}
-        if ours:
-            writer.writerows(_csv_lines(ours, names))
+        same = {s.measure.name: s for s in group if s.protocol == protocol}
+        if same:
+            writer.writerows(_csv_lines([same.get(name) for name in names]))
     if path is not None:
         Path(path).write_text(text.getvalue(), encoding="utf-8")
     return text.getvalue()
@@ -250,18 +252,18 @@ def _latex(table: Table) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _csv_lines(ours: dict[str, Summary], names: Sequence[str]) -> Iterator[list[str]]:
-    first = next(iter(ours.values()))
+def _csv_lines(by_measure: Sequence[Summary | None]) -> Iterator[list[str]]:
+    present = [summary for summary in by_measure if summary is not None]
+    first = present[0]
     for i, dataset in enumerate(first.datasets):
         for j, method in enumerate(first.methods):
-            folds = max(int(summary.counts[i, j]) for summary in ours.values())
+            folds = max(int(summary.counts[i, j]) for summary in present)
             failed = int(first.failed[i, j])
             if not folds and not failed:
                 continue
             line = [dataset, method, first.protocol, str(folds), str(failed)]
-            for name in names:
-                for table in ("means", "spreads"):
-                    values = getattr(ours.get(name), table, None)
-                    value = float("nan") if values is None else float(values[i, j])
-                    line.append("" if value != value else repr(value))
+            for summary in by_measure:
+                tables = [] if summary is None else [summary.means, summary.spreads]
+                values = [float(table[i, j]) for table in tables] or [np.nan, np.nan]
+                line += ["" if np.isnan(value) else repr(value) for value in values]
             yield line

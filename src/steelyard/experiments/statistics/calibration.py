@@ -1,4 +1,4 @@
-"""How often predictions are right when they are so sure, by bins of confidence."""
+"""How often predictions are right, by bins of confidence."""
 
 from __future__ import annotations
 
@@ -20,19 +20,8 @@ def reliability_bins(
 ) -> list[list[float]]:
     """Average confidence and correctness in bins of about equally many rows.
 
-    Parameters
-    ----------
-    correct : array of shape (n,)
-        Whether each prediction is right.
-    confidence : array of shape (n,)
-        Its probability. Rows of equal confidence stay together.
-    n_bins : int, default=15
-        Bins at most.
-
-    Returns
-    -------
-    list of [mean confidence, accuracy, weight]
-        By confidence, to five digits; weight is the number of rows in the bin.
+    Bins go by confidence; each is [mean confidence, accuracy, number of rows], to five
+    digits. Rows of equal confidence stay together, so that there may be fewer bins.
 
     Examples
     --------
@@ -49,24 +38,10 @@ def reliability_bins(
 def reliability(
     results: Results, protocol: str, n_bins: int = 15
 ) -> dict[str, list[list[float]]]:
-    """Pool the reliability bins that rows carry, for each method.
+    """Pool the bins that rows of a protocol carry, for each method that has any.
 
-    A row carries bins as ``row["extra"]["reliability"]``, as `reliability_bins`
-    returns them.
-
-    Parameters
-    ----------
-    results : Results
-        What a comparison found.
-    protocol : str
-        Which rows.
-    n_bins : int, default=15
-        Bins of about equal weight after pooling.
-
-    Returns
-    -------
-    dict of str to list of [mean confidence, accuracy, weight]
-        Empty where no row carries bins.
+    A row carries bins as ``row["extra"]["reliability"]``, as `reliability_bins` returns
+    them. The pooled ones have about equal weight.
     """
     gathered: dict[str, list[Sequence[float]]] = {}
     for row in results.rows:

@@ -37,26 +37,12 @@ def score_predictions(
     seen: NDArray[np.bool_],
     scores: Floats | None = None,
 ) -> dict[str, float | int | None]:
-    """Compute every metric of a test part.
+    """Compute every metric of a test part, None for no value.
 
-    Parameters
-    ----------
-    true, predicted : ndarray of shape (n,)
-        Classes, as positions from 0 to K - 1.
-    probabilities : ndarray of shape (n, K), or None
-        Probabilities; 0 for classes that training did not see. None where the
-        classifier has none: log-loss, Brier score and calibration then have no value.
-    seen : ndarray of shape (K,)
-        Which classes occur in the training part. Test rows of the others are wrong for
-        accuracy, left out of the log-loss, and counted.
-    scores : ndarray of shape (n, K), default=None
-        What to rank by for the AUC where there are no probabilities.
-
-    Returns
-    -------
-    dict
-        The fields ``accuracy``, ``balanced_accuracy``, ``f1``, ``log_loss``,
-        ``brier``, ``auc``, ``ece`` and ``n_unseen_class``; None for no value.
+    Classes are positions from 0 to K - 1. Probabilities, of shape (n, K), are 0 for
+    classes that training did not see; without any, log-loss, Brier score and
+    calibration have no value, and `scores` rank for the AUC. Test rows of classes that
+    are not `seen` are wrong for accuracy, left out of the log-loss, and counted.
 
     Examples
     --------
@@ -140,7 +126,7 @@ def calibration_error(
     levels, place = np.unique(confidence, return_inverse=True)
     totals = np.bincount(place)
     right = np.bincount(place, weights=true == predicted)
-    gap = np.repeat(right / totals - levels, totals)
+    excess = np.repeat(right / totals - levels, totals)
     ends = np.linspace(0, len(true), min(bins, len(true)) + 1).astype(int)
-    sums = np.add.reduceat(gap, ends[:-1])
+    sums = np.add.reduceat(excess, ends[:-1])
     return float(np.abs(sums).sum() / len(true))

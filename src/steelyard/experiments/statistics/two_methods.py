@@ -210,7 +210,7 @@ class WilcoxonTest:
     """Differences that were ranked."""
 
     n_zeros: int
-    """Differences of zero among all that were given."""
+    """Differences of zero, ranked or not."""
 
     exact: bool
 
@@ -241,7 +241,7 @@ def wilcoxon_signed_rank(
     first, second : array-like of shape (n_datasets,)
         Scores of both methods; without the second, the first holds differences.
     zeros : {"split", "drop"}, default="split"
-        Demsar's way with differences of zero: their ranks are shared between both
+        As Demsar treats differences of zero: their ranks are shared between both
         sums, and one is left out if their number is odd. ``"drop"``, Wilcoxon's own
         and most programs' default, leaves all of them out before ranking.
     exact : bool, default=None

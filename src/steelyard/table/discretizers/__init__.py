@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steelyard.table.discretizers.base import Discretizer, find_edges, float_columns
+from steelyard.table.discretizers.base import Discretizer
 from steelyard.table.discretizers.equal_frequency import EqualFrequencyDiscretizer
 from steelyard.table.discretizers.equal_width import EqualWidthDiscretizer
 from steelyard.table.discretizers.fixed import FixedEdgesDiscretizer
@@ -23,6 +23,4 @@ __all__ = [
     "EqualWidthDiscretizer",
     "FixedEdgesDiscretizer",
     "MDLDiscretizer",
-    "find_edges",
-    "float_columns",
 ]

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import count, repeat
-from numbers import Integral
+from itertools import islice, repeat
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -19,16 +16,31 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from steelyard._common.threads import thread_count
-from steelyard.exceptions import ParameterError
+from steelyard._common.settings import (
+    N_JOBS,
+    DeclaredPart,
+    check_settings,
+    learned,
+    setting,
+)
+from steelyard._common.threads import run, thread_count
 from steelyard.kernels.cuts import bin_codes, split_columns
+from steelyard.table.schema import Kind
 
-__all__ = ["ColumnId", "Discretizer", "find_edges", "float_columns"]
+__all__ = ["ColumnId", "Discretizer", "float_columns", "map_columns"]
 
 ColumnId = tuple[int, str | None]
 Result = TypeVar("Result")
 
-_GROUP = 8
+_COLUMNS_PER_COPY = 8
+
+# The last setting of every discretizer.
+THREADS: Any = setting(
+    default=None,
+    allowed=N_JOBS,
+    about="Number of threads that work on the columns, as in scikit-learn. The result "
+    "does not depend on it.",
+)
 
 # Single precision is widened column by column: no second copy of the whole table.
 _NUMBERS: dict[str, Any] = {
@@ -37,7 +49,7 @@ _NUMBERS: dict[str, Any] = {
 }
 
 
-class Discretizer(TransformerMixin, BaseEstimator):
+class Discretizer(OneToOneFeatureMixin, TransformerMixin, DeclaredPart):
     r"""Base class: learns increasing edges for every column and returns bin numbers.
 
     A subclass says in `supervised` whether it looks at the classes, and finds the
@@ -45,33 +57,29 @@ class Discretizer(TransformerMixin, BaseEstimator):
     :math:`e_1 < \dots < e_B` the bin of `x` is the number of edges below `x`, so a
     value equal to an edge goes left. Missing values take no part in the search and
     stay missing.
-
-    Parameters
-    ----------
-    n_jobs : int or None, default=None
-        Number of threads that work on the columns, as in scikit-learn. The result
-        does not depend on it.
-
-    Attributes
-    ----------
-    edges_ : list of ndarray of shape (n_bins - 1,)
-        Increasing inner edges of every column; empty where all values share one bin.
-    n_bins_ : ndarray of shape (n_features,)
-        Number of bins of every column.
-    n_features_in_ : int
-        Number of columns seen in `fit`.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Names of the columns, where `fit` was given names.
     """
 
+    kind: ClassVar[Kind] = "binned"
     supervised: ClassVar[bool] = False
 
-    edges_: list[NDArray[np.float64]]
-    n_bins_: NDArray[np.int64]
-    n_features_in_: int
+    edges_: list[NDArray[np.float64]] = learned(
+        "list of ndarray of shape (n_bins - 1,)",
+        "Increasing edges of every column; empty where it is one bin.",
+    )
+    n_bins_: NDArray[np.int64] = learned(
+        "ndarray of shape (n_features,)", "Number of bins of every column."
+    )
+    n_features_in_: int = learned("int", "Number of columns seen in `fit`.")
+    feature_names_in_: NDArray[Any] = learned(
+        "ndarray of shape (n_features,)",
+        "Names of the columns, where `fit` was given names.",
+    )
 
-    def __init__(self, *, n_jobs: int | None = None) -> None:
-        self.n_jobs = n_jobs
+    @property
+    def _threads(self) -> int | None:
+        """The setting ``n_jobs``, which every discretizer has, last of all."""
+        threads: int | None = getattr(self, "n_jobs", None)
+        return threads
 
     def column_edges(
         self,
@@ -82,30 +90,37 @@ class Discretizer(TransformerMixin, BaseEstimator):
         *,
         column: ColumnId | None = None,
     ) -> NDArray[np.float64]:
-        """Find the edges of one column.
+        """Return the increasing edges of one column, shape (n_bins - 1,).
 
-        Parameters
-        ----------
-        values : ndarray of shape (n,)
-            Finite numbers in any order, contiguous; there may be none.
-        y : ndarray of shape (n,) or None
-            Class codes 0 .. `n_classes` - 1. Only a supervised discretizer needs them.
-        n_classes : int
-            Number of classes.
-        weights : ndarray of shape (n,) or None
-            Positive weights; None stands for ones.
-        column : tuple of (int, str or None), optional
-            Position and name of the column.
-
-        Returns
-        -------
-        ndarray of shape (n_bins - 1,)
-            Increasing edges.
+        `values` (n,) are finite numbers in any order, contiguous; there may be none.
+        `y` (n,) are class codes 0 .. `n_classes` - 1, which only a supervised
+        discretizer needs, `weights` (n,) positive ones or None for ones, `column` the
+        position and name.
         """
         raise NotImplementedError
 
+    def known_edges(
+        self,
+        values: NDArray[np.float64],
+        y: NDArray[np.integer[Any]] | None,
+        n_classes: int,
+        weights: NDArray[np.float64] | None,
+        *,
+        column: ColumnId,
+    ) -> NDArray[np.float64]:
+        """Find the edges of a column with missing values (NaN) or weights of zero."""
+        kept = ~np.isnan(values)
+        if weights is not None:
+            kept &= weights > 0
+        if not kept.all():
+            values = values[kept]
+            y = None if y is None else y[kept]
+            weights = None if weights is None else weights[kept]
+        return self.column_edges(values, y, n_classes, weights, column=column)
+
     def check_parameters(self) -> None:
         """Raise a `ParameterError` if a parameter has a value that is not allowed."""
+        check_settings(self)
 
     def check_columns(self, columns: Sequence[ColumnId]) -> None:
         """Raise a `ParameterError` if the parameters do not fit these columns."""
@@ -134,31 +149,29 @@ class Discretizer(TransformerMixin, BaseEstimator):
             The fitted discretizer.
         """
         self.check_parameters()
+        codes, n_classes = None, 0
         if self.supervised:
             table, targets = validate_data(self, X, y, **_NUMBERS)
             check_classification_targets(targets)
             classes, codes = np.unique(targets, return_inverse=True)
+            n_classes = len(classes)
+            # In few bytes: they are sorted often.
+            codes = codes.astype(np.uint8 if n_classes <= 256 else np.int64)
         else:
             table = validate_data(self, X, **_NUMBERS)
-            classes, codes = np.empty(0), None
         weights = None
         if sample_weight is not None:
             weights = _check_sample_weight(
                 sample_weight, table, dtype=np.float64, ensure_non_negative=True
             )
-
         names = getattr(self, "feature_names_in_", repeat(None, self.n_features_in_))
         ids = list(enumerate(names))
         self.check_columns(ids)
-        self.edges_ = find_edges(
-            self,
-            float_columns(table),
-            codes,
-            len(classes),
-            weights,
-            self.n_jobs,
-            column_ids=ids,
-        )
+
+        def edges(column: NDArray[np.float64], name: ColumnId) -> NDArray[np.float64]:
+            return self.known_edges(column, codes, n_classes, weights, column=name)
+
+        self.edges_ = map_columns(edges, float_columns(table), ids, self._threads)
         self.n_bins_ = np.array([len(edges) + 1 for edges in self.edges_])
         return self
 
@@ -187,7 +200,7 @@ class Discretizer(TransformerMixin, BaseEstimator):
         # One row per column, turned over at the end: each thread writes to its own
         # stretch of memory.
         out = np.empty(table.shape[::-1])
-        _map_columns(bins, float_columns(table), range(len(out)), self.n_jobs)
+        map_columns(bins, float_columns(table), range(len(out)), self._threads)
         return out.T
 
     def __sklearn_tags__(self) -> Any:
@@ -196,121 +209,27 @@ class Discretizer(TransformerMixin, BaseEstimator):
         tags.target_tags.required = self.supervised
         return tags
 
-    def _complain(self, name: str, allowed: str, got: object) -> ParameterError:
-        """Return the error for a parameter whose value is not allowed."""
-        return ParameterError(
-            f"The {name!r} parameter of {type(self).__name__} must be {allowed}. "
-            f"Got {got!r} instead."
-        )
-
-    def _check_n_bins(self) -> None:
-        """Raise unless the parameter `n_bins` is a whole number above zero."""
-        n_bins = getattr(self, "n_bins", None)
-        if not isinstance(n_bins, Integral) or isinstance(n_bins, bool) or n_bins < 1:
-            raise self._complain("n_bins", "an int in the range [1, inf)", n_bins)
-
 
 def float_columns(X: NDArray[np.floating[Any]]) -> Iterator[NDArray[np.float64]]:
     """Yield the columns of a matrix as contiguous float64 arrays.
 
     Columns that lie contiguous in memory are not copied. Otherwise eight columns at a
     time are copied: one pass over the rows per group, not per column, since a single
-    strided copy fetches whole cache lines and uses one number of each.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-        Numbers.
-
-    Yields
-    ------
-    ndarray of shape (n,)
-        One column; not to be written to.
+    strided copy fetches whole cache lines and uses one number of each. They are not to
+    be written to.
     """
     if X.flags.f_contiguous:
         for j in range(X.shape[1]):
             yield X[:, j].astype(np.float64, copy=False)
         return
-    for start in range(0, X.shape[1], _GROUP):
-        block = X[:, start : start + _GROUP]
+    for start in range(0, X.shape[1], _COLUMNS_PER_COPY):
+        block = X[:, start : start + _COLUMNS_PER_COPY]
         columns = np.empty(block.shape[::-1])
         split_columns(block, columns)
         yield from columns
 
 
-def find_edges(
-    discretizer: Discretizer,
-    columns: Iterable[NDArray[np.float64]],
-    y: NDArray[np.integer[Any]] | None,
-    n_classes: int,
-    weights: NDArray[np.float64] | None,
-    n_jobs: int | None,
-    *,
-    column_ids: Iterable[ColumnId] | None = None,
-) -> list[NDArray[np.float64]]:
-    """Find the edges of many columns, one after the other or on several threads.
-
-    Parameters
-    ----------
-    discretizer : Discretizer
-        Says how; it is not changed.
-    columns : iterable of ndarray of shape (n,)
-        Contiguous float64 columns without infinite numbers. NaN is a missing value.
-        The iterable is read lazily, a few columns ahead of the threads.
-    y : ndarray of shape (n,) or None
-        Class codes 0 .. `n_classes` - 1.
-    n_classes : int
-        Number of classes.
-    weights : ndarray of shape (n,) or None
-        Weights, not negative. Rows of weight zero are left out.
-    n_jobs : int or None
-        Number of threads, as in scikit-learn. The result does not depend on it.
-    column_ids : iterable of tuple of (int, str or None), optional
-        Position and name of each column; counted from 0 and without names if not given.
-
-    Returns
-    -------
-    list of ndarray
-        The edges of every column, in the order of the columns.
-    """
-    discretizer.check_parameters()
-    if y is not None:
-        y = _small_codes(y, n_classes)
-    counted = None
-    if weights is not None and not weights.all():
-        counted = weights > 0
-
-    def edges_of(column: NDArray[np.float64], name: ColumnId) -> NDArray[np.float64]:
-        keep = ~np.isnan(column)
-        if counted is not None:
-            keep &= counted
-        column_y, column_weights = y, weights
-        if not keep.all():
-            column = column[keep]
-            column_y = None if y is None else y[keep]
-            column_weights = None if weights is None else weights[keep]
-        return discretizer.column_edges(
-            column, column_y, n_classes, column_weights, column=name
-        )
-
-    if column_ids is None:
-        column_ids = ((j, None) for j in count())
-    return _map_columns(edges_of, columns, column_ids, n_jobs)
-
-
-def _small_codes(
-    y: NDArray[np.integer[Any]], n_classes: int
-) -> NDArray[np.integer[Any]]:
-    """Check the class codes and store them in few bytes: they are sorted often."""
-    if len(y) and not (y.min() >= 0 and y.max() < n_classes):
-        raise ValueError(
-            f"Class codes must lie in 0 .. {n_classes - 1}. "
-            f"Got codes from {y.min()} to {y.max()}."
-        )
-    return y.astype(np.uint8 if n_classes <= 256 else np.int64, copy=False)
-
-
-def _map_columns(
+def map_columns(
     function: Callable[[NDArray[np.float64], Any], Result],
     columns: Iterable[NDArray[np.float64]],
     extras: Iterable[Any],
@@ -318,17 +237,9 @@ def _map_columns(
 ) -> list[Result]:
     """Return `function(column, extra)` for all columns, in their order."""
     n_threads = thread_count(n_jobs)
-    if n_threads == 1:
-        return [function(*pair) for pair in zip(columns, extras, strict=False)]
-
-    # A pool would read the whole iterable at once, and the columns may be copies: let
-    # it run two columns per thread ahead, and no further.
-    results = []
-    waiting: deque[Future[Result]] = deque()
-    with ThreadPoolExecutor(n_threads) as pool:
-        for pair in zip(columns, extras, strict=False):
-            if len(waiting) == 2 * n_threads:
-                results.append(waiting.popleft().result())
-            waiting.append(pool.submit(function, *pair))
-        results.extend(future.result() for future in waiting)
+    pairs = zip(columns, extras, strict=False)
+    results: list[Result] = []
+    # A few at a time, not the whole iterable at once: the columns may be copies.
+    while batch := list(islice(pairs, 2 * n_threads)):
+        results.extend(run(lambda pair: function(*pair), batch, n_threads))
     return results

@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import OneToOneFeatureMixin
 
+from steelyard._common.settings import setting, whole
 from steelyard.kernels.cuts import midpoint
-from steelyard.table.discretizers.base import ColumnId, Discretizer
+from steelyard.table.discretizers.base import THREADS, ColumnId, Discretizer
 
 __all__ = ["EqualFrequencyDiscretizer"]
 
 
-class EqualFrequencyDiscretizer(OneToOneFeatureMixin, Discretizer):
+class EqualFrequencyDiscretizer(Discretizer):
     r"""Divide a column into bins that hold about the same weight.
 
     Let :math:`U(v)` be the weight of the values up to :math:`v`, and :math:`U` the
@@ -25,25 +25,6 @@ class EqualFrequencyDiscretizer(OneToOneFeatureMixin, Discretizer):
 
     is least (the lower of equals). Equal values are never parted, and an edge chosen
     twice is given once, so a column with few distinct values has fewer bins.
-
-    Parameters
-    ----------
-    n_bins : int, default=10
-        Number of bins, at least 1.
-    n_jobs : int or None, default=None
-        Number of threads that work on the columns, as in scikit-learn. The result
-        does not depend on it.
-
-    Attributes
-    ----------
-    edges_ : list of ndarray of shape (n_bins - 1,)
-        Increasing edges of every column; empty for a constant column.
-    n_bins_ : ndarray of shape (n_features,)
-        Number of bins of every column.
-    n_features_in_ : int
-        Number of columns seen in `fit`.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Names of the columns, where `fit` was given names.
 
     References
     ----------
@@ -68,13 +49,8 @@ class EqualFrequencyDiscretizer(OneToOneFeatureMixin, Discretizer):
     [array([0.5])]
     """
 
-    def __init__(self, n_bins: int = 10, *, n_jobs: int | None = None) -> None:
-        self.n_bins = n_bins
-        self.n_jobs = n_jobs
-
-    def check_parameters(self) -> None:
-        """Raise a `ParameterError` if a parameter has a value that is not allowed."""
-        self._check_n_bins()
+    n_bins: int = setting(default=10, allowed=whole(1), about="Number of bins.")
+    n_jobs: int | None = THREADS
 
     def column_edges(
         self,

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import OneToOneFeatureMixin
 
+from steelyard._common.settings import setting, whole, word
 from steelyard.kernels.cuts import bin_codes, midpoint
-from steelyard.table.discretizers.base import ColumnId, Discretizer
+from steelyard.table.discretizers.base import THREADS, ColumnId, Discretizer
 
 __all__ = ["EqualWidthDiscretizer"]
 
 
-class EqualWidthDiscretizer(OneToOneFeatureMixin, Discretizer):
+class EqualWidthDiscretizer(Discretizer):
     r"""Divide the range of a column into bins of equal width.
 
     With :math:`B` bins the edges are
@@ -26,29 +26,6 @@ class EqualWidthDiscretizer(OneToOneFeatureMixin, Discretizer):
     procedure NAIVEBAYES does: of all edges between two neighbouring occupied bins one
     remains, half-way between the right edge of the left bin and the left edge of the
     right bin.
-
-    Parameters
-    ----------
-    n_bins : int, default=10
-        Number of bins, at least 1.
-    empty : {"keep", "merge"}, default="keep"
-        What happens to bins without a value.
-    n_jobs : int or None, default=None
-        Number of threads that work on the columns, as in scikit-learn. The result
-        does not depend on it.
-
-    Attributes
-    ----------
-    edges_ : list of ndarray of shape (n_bins - 1,)
-        Increasing edges of every column; empty for a constant column. Edges that
-        coincide, because the range is only a few floating-point numbers wide, are
-        given once.
-    n_bins_ : ndarray of shape (n_features,)
-        Number of bins of every column.
-    n_features_in_ : int
-        Number of columns seen in `fit`.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Names of the columns, where `fit` was given names.
 
     References
     ----------
@@ -76,18 +53,13 @@ class EqualWidthDiscretizer(OneToOneFeatureMixin, Discretizer):
     array([1])
     """
 
-    def __init__(
-        self, n_bins: int = 10, empty: str = "keep", *, n_jobs: int | None = None
-    ) -> None:
-        self.n_bins = n_bins
-        self.empty = empty
-        self.n_jobs = n_jobs
-
-    def check_parameters(self) -> None:
-        """Raise a `ParameterError` if a parameter has a value that is not allowed."""
-        self._check_n_bins()
-        if self.empty not in ("keep", "merge"):
-            raise self._complain("empty", "'keep' or 'merge'", self.empty)
+    n_bins: int = setting(default=10, allowed=whole(1), about="Number of bins.")
+    empty: str = setting(
+        default="keep",
+        allowed=word("keep", "merge"),
+        about="What happens to bins without a value.",
+    )
+    n_jobs: int | None = THREADS
 
     def column_edges(
         self,

@@ -8,43 +8,20 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import OneToOneFeatureMixin
 
+from steelyard._common.settings import required
 from steelyard.exceptions import ParameterError
-from steelyard.table.discretizers.base import ColumnId, Discretizer
+from steelyard.table.discretizers.base import THREADS, ColumnId, Discretizer
 
 __all__ = ["FixedEdgesDiscretizer"]
 
-Edges = Sequence[float]
 
-
-class FixedEdgesDiscretizer(OneToOneFeatureMixin, Discretizer):
+class FixedEdgesDiscretizer(Discretizer):
     r"""Use edges that are known beforehand.
 
     The bin of :math:`x` is the number of edges below it,
 
     .. math:: b(x) = |\{k : e_k < x\}|.
-
-    Parameters
-    ----------
-    edges : sequence of float, sequence of sequences, or mapping
-        Increasing finite numbers, used for all columns; or one such sequence per
-        column; or a mapping from column names to such sequences. An empty sequence
-        puts all values into one bin.
-    n_jobs : int or None, default=None
-        Number of threads that work on the columns, as in scikit-learn. The result
-        does not depend on it.
-
-    Attributes
-    ----------
-    edges_ : list of ndarray of shape (n_bins - 1,)
-        The edges of every column.
-    n_bins_ : ndarray of shape (n_features,)
-        Number of bins of every column.
-    n_features_in_ : int
-        Number of columns seen in `fit`.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Names of the columns, where `fit` was given names.
 
     Examples
     --------
@@ -57,14 +34,12 @@ class FixedEdgesDiscretizer(OneToOneFeatureMixin, Discretizer):
            [nan,  1.]])
     """
 
-    def __init__(
-        self,
-        edges: Edges | Sequence[Edges] | Mapping[str, Edges],
-        *,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.edges = edges
-        self.n_jobs = n_jobs
+    edges: Any = required(
+        about="Increasing finite numbers, used for all columns; or one such sequence "
+        "per column; or a mapping from column names to such sequences. An empty "
+        "sequence puts all values into one bin."
+    )
+    n_jobs: int | None = THREADS
 
     def check_parameters(self) -> None:
         """Raise a `ParameterError` if the edges are not increasing numbers."""
@@ -109,7 +84,7 @@ class FixedEdgesDiscretizer(OneToOneFeatureMixin, Discretizer):
         position, name = (None, None) if column is None else column
         key = name if isinstance(self.edges, Mapping) else position
         try:
-            edges: Any = self.edges[key]  # type: ignore[index]
+            edges: Any = self.edges[key]
         except (KeyError, IndexError, TypeError):
             raise ParameterError(
                 "The 'edges' parameter of FixedEdgesDiscretizer has no edges for "
@@ -134,5 +109,8 @@ class FixedEdgesDiscretizer(OneToOneFeatureMixin, Discretizer):
             array = np.empty((0, 0))
         increasing = array.ndim == 1 and np.isfinite(array).all()
         if not increasing or not (array[1:] > array[:-1]).all():
-            raise self._complain("edges", f"increasing finite numbers{where}", edges)
+            raise ParameterError(
+                "The 'edges' parameter of FixedEdgesDiscretizer must be increasing "
+                f"finite numbers{where}. Got {edges!r} instead."
+            )
         return array

@@ -8,19 +8,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import OneToOneFeatureMixin
 
+from steelyard._common.settings import FLAG, setting, word
 from steelyard.kernels.cuts import mdl_cuts, xlog2_table
-from steelyard.table.discretizers.base import ColumnId, Discretizer
+from steelyard.table.discretizers.base import THREADS, ColumnId, Discretizer
 
 __all__ = ["MDLDiscretizer"]
 
-_CRITERIA = ("fayyad-irani", "kononenko")
 _NO_WEIGHTS = np.empty(0, dtype=np.int64)
 _TABLE_BITS = 20
 
 
-class MDLDiscretizer(OneToOneFeatureMixin, Discretizer):
+class MDLDiscretizer(Discretizer):
     r"""Cut where it tells the classes apart, and only if the cut pays for itself.
 
     A range of :math:`N` values is cut half-way between two neighbouring distinct
@@ -45,28 +44,6 @@ class MDLDiscretizer(OneToOneFeatureMixin, Discretizer):
     Both parts of an accepted cut are treated in the same way. :math:`N` and the class
     counts :math:`n_c` are sums of the sample weights; a range of total weight below
     two is not cut, so weights should be frequencies rather than shares.
-
-    Parameters
-    ----------
-    criterion : {"fayyad-irani", "kononenko"}, default="fayyad-irani"
-        When a cut is accepted.
-    better_encoding : bool, default=False
-        Replace :math:`N - 1` by the number of pairs of neighbouring distinct values in
-        the range. More cuts are accepted.
-    n_jobs : int or None, default=None
-        Number of threads that work on the columns, as in scikit-learn. The result
-        does not depend on it.
-
-    Attributes
-    ----------
-    edges_ : list of ndarray of shape (n_bins - 1,)
-        Increasing cut points of every column; empty where no cut was accepted.
-    n_bins_ : ndarray of shape (n_features,)
-        Number of bins of every column.
-    n_features_in_ : int
-        Number of columns seen in `fit`.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Names of the columns, where `fit` was given names.
 
     References
     ----------
@@ -101,25 +78,18 @@ class MDLDiscretizer(OneToOneFeatureMixin, Discretizer):
 
     supervised: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        criterion: str = "fayyad-irani",
-        better_encoding: bool = False,
-        *,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.criterion = criterion
-        self.better_encoding = better_encoding
-        self.n_jobs = n_jobs
-
-    def check_parameters(self) -> None:
-        """Raise a `ParameterError` if a parameter has a value that is not allowed."""
-        if self.criterion not in _CRITERIA:
-            raise self._complain(
-                "criterion", "'fayyad-irani' or 'kononenko'", self.criterion
-            )
-        if not isinstance(self.better_encoding, bool | np.bool_):
-            raise self._complain("better_encoding", "a bool", self.better_encoding)
+    criterion: str = setting(
+        default="fayyad-irani",
+        allowed=word("fayyad-irani", "kononenko"),
+        about="When a cut is accepted.",
+    )
+    better_encoding: bool = setting(
+        default=False,
+        allowed=FLAG,
+        about="Replace :math:`N - 1` by the number of pairs of neighbouring distinct "
+        "values in the range. More cuts are accepted.",
+    )
+    n_jobs: int | None = THREADS
 
     def column_edges(
         self,

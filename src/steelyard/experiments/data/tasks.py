@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.experiments.protocols import (
-    load_dataset,
-    one_against_rest,
-    standardize,
-)
+if TYPE_CHECKING:
+    import pandas
 
-__all__ = ["MULTICLASS", "TASKS", "Task", "load_task"]
+__all__ = [
+    "MULTICLASS",
+    "TASKS",
+    "Task",
+    "one_against_rest",
+    "select_task",
+    "standardize",
+]
 
 _QUESTIONS = tuple(f"Q{k}" for k in range(1, 29))
 _CMC_CODES = (
@@ -112,38 +115,72 @@ MULTICLASS = (
 """The problems with several classes, in the order of Table 5."""
 
 
-def load_task(task: Task, folder: Path, seed: int = 1) -> tuple[Any, NDArray[Any]]:
-    """Read the table and labels of a task.
+def select_task(
+    task: Task, X: pandas.DataFrame, y: NDArray[Any], seed: int = 1
+) -> tuple[pandas.DataFrame, NDArray[Any]]:
+    """Select the rows and columns of a task from the table and labels of its file.
 
-    Parameters
-    ----------
-    task : Task
-        One of ``TASKS`` or ``MULTICLASS``.
-    folder : Path
-        Folder of data sets.
-    seed : int, default=1
-        Seed of the rows that are drawn, where some are.
-
-    Returns
-    -------
-    X : pandas.DataFrame
-        Attributes; numeric ones have mean 0 and variance 1.
-    y : ndarray of shape (n,)
-        0 and 1 for a binary task, else the labels.
+    Numeric attributes get mean 0 and variance 1; labels of a binary task are 0 and 1.
+    The seed is that of the rows that are drawn, where some are.
     """
-    X, y = load_dataset(task.file, folder)
     if task.columns is not None:
         X = X[list(task.columns)]
     X = X.drop(columns=list(task.without))
     X = X.assign(**{name: X[name].astype(str).astype(float) for name in task.numbers})
     _, places, counts = np.unique(y, return_inverse=True, return_counts=True)
     used = counts[places] >= task.small_classes
-    draw = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     for label, number in task.drawn:
-        own = np.flatnonzero(y == label)
-        used[own] = False
-        used[draw.choice(own, number, replace=False)] = True
-    X, y = X[used], y[used]
+        rows = np.flatnonzero(y == label)
+        used[rows] = False
+        used[rng.choice(rows, number, replace=False)] = True
+    X, y = X[used].reset_index(drop=True), y[used]
     if task.label is not None:
         y = one_against_rest(y, task.label)
     return standardize(X), y
+
+
+def one_against_rest(y: NDArray[Any], label: str) -> NDArray[Any]:
+    """Turn labels into two classes: one of them against all others.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n,)
+        Labels.
+    label : str
+        The class to tell from the others.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        1 where the label is that class, 0 elsewhere.
+    """
+    chosen = y == label
+    if not chosen.any():
+        raise ValueError(f"No row has the label {label!r}.")
+    return chosen.astype(np.int64)
+
+
+def standardize(X: pandas.DataFrame) -> pandas.DataFrame:
+    """Give every numeric column of a frame mean 0 and variance 1.
+
+    A Gaussian density changes by the same factor in all classes, so naive Bayes and
+    its weighted forms are as before, but for the smallest variance allowed: it is
+    relative to the largest variance of any column, which would be that of the column
+    with the largest unit.
+
+    Parameters
+    ----------
+    X : pandas.DataFrame
+        The attributes.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The same columns.
+    """
+    X = X.copy()
+    for name in X.select_dtypes("number"):
+        deviation = X[name].std(ddof=0)
+        X[name] = (X[name] - X[name].mean()) / (deviation if deviation > 0 else 1.0)
+    return X

@@ -1,0 +1,226 @@
+"""A table with labels, and the one way from a file to it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.multiclass import type_of_target
+
+from steelyard.exceptions import ParameterError, TableError
+from steelyard.experiments.data.files import read_table
+from steelyard.experiments.data.source import (
+    Source,
+    listed,
+    no_column,
+    stem_and_format,
+)
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["DataSet", "read_dataset", "split_labels"]
+
+_TARGETS = ("class", "target", "label")
+
+
+@dataclass(frozen=True, eq=False)
+class DataSet:
+    """A table, the labels to predict, and where they come from.
+
+    Examples
+    --------
+    >>> from steelyard.experiments.data import load_dataset
+    >>> iris = load_dataset("sklearn:iris")
+    >>> iris.name, len(iris), iris.classes.tolist()
+    ('iris', 150, ['setosa', 'versicolor', 'virginica'])
+    >>> set(iris.kinds.values())
+    {'numeric'}
+    """
+
+    name: str
+    table: pandas.DataFrame
+    """The attributes; nominal ones are categories with all declared values."""
+
+    target: NDArray[Any]
+    """The labels, one per row, none missing."""
+
+    target_name: str = "class"
+    description: str = ""
+    notes: tuple[str, ...] = ()
+    """What was left out when it was read, a sentence each."""
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.target)
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """The classes that occur, sorted."""
+        return np.unique(self.target)
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """Whether each column is ``"numeric"`` or ``"categorical"``."""
+        numbers = set(self.table.select_dtypes("number"))
+        return {
+            name: "numeric" if name in numbers else "categorical"
+            for name in self.table.columns
+        }
+
+    @property
+    def declared(self) -> dict[str, tuple[Any, ...]]:
+        """The values that each column of categories declares."""
+        chosen = self.table.select_dtypes("category")
+        return {name: tuple(chosen[name].cat.categories) for name in chosen}
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of names, cells and labels, the same in every process."""
+        import pandas as pd
+
+        digest = hashlib.sha256(repr(list(self.table.columns)).encode())
+        for column in (*(self.table[name] for name in self.table), self.target):
+            series = pd.Series(np.asarray(column))
+            digest.update(pd.util.hash_pandas_object(series, index=False).to_numpy())
+        return digest.hexdigest()[:16]
+
+    def check(self) -> None:
+        """Refuse a table that cannot be learned from."""
+        if len(self.table) != len(self.target):
+            raise TableError(
+                f"The data set {self.name!r} has {len(self.table)} rows and "
+                f"{len(self.target)} labels. Each row needs a label."
+            )
+        if not len(self.table.columns):
+            raise TableError(
+                f"The data set {self.name!r} has no column besides its labels."
+            )
+        n_classes = len(self.classes)
+        if n_classes < 2:
+            raise TableError(
+                f"The data set {self.name!r} has {n_classes} class in column "
+                f"{self.target_name!r}. Two are needed to tell them apart."
+            )
+        if type_of_target(self.target) == "continuous":
+            raise TableError(
+                f"The labels of {self.name!r}, column {self.target_name!r}, are "
+                "numbers with fractions. Choose a column of classes with `target`, or "
+                "cut the numbers into classes first."
+            )
+
+
+def read_dataset(
+    path: str | os.PathLike[str],
+    *,
+    name: str | None = None,
+    target: str | None = None,
+    categorical: Sequence[str] = (),
+    numeric: Sequence[str] = (),
+    **reading: Any,
+) -> DataSet:
+    r"""Read a data set from a file, as the command line does.
+
+    Columns of numbers are numbers, and all others hold text as it is written. An empty
+    cell is missing; among numbers so are ``NA``, ``NaN``, ``null`` and ``?``, while in
+    a column of text they are values like any other.
+
+    Parameters
+    ----------
+    path : str or path
+        A CSV, TSV, Parquet or ARFF file, the text formats also gzipped; ``-`` is
+        standard input.
+    name : str, default=None
+        How the data set is called; as the file if None.
+    target : str, default=None
+        The column to predict, as in ``load_dataset``.
+    categorical, numeric : list of str
+        Columns whose cells are names or numbers, whatever they look like.
+    **reading
+        ``format``, ``separator``, ``encoding`` and ``missing_values``, a list of cells
+        that stand for a missing value.
+
+    Returns
+    -------
+    DataSet
+        Its table and labels; what was left out is in ``notes``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "people.csv"
+    ...     _ = file.write_text("age,country,ill\n31,NA,no\n?,SE,yes\n44,SE,\n")
+    ...     data = read_dataset(file, target="ill")
+    >>> data.table["country"].tolist(), data.target.tolist()
+    (['NA', 'SE'], ['no', 'yes'])
+    >>> data.notes
+    ("1 rows without 'ill' are left out",)
+    """
+    source = Source.of(path, **reading)
+    frame = read_table(source, categorical, numeric)
+    if target is None:
+        target = _target_of(frame, source)
+    elif target not in frame.columns:
+        raise ParameterError(no_column(target, list(frame.columns), source.name))
+    name = name or (source.name if source.path == "-" else stem_and_format(path)[0])
+    description = frame.attrs.pop("relation", "")
+    return split_labels(name, frame, target, description, source.notes)
+
+
+def _target_of(frame: pandas.DataFrame, source: Source) -> str:
+    """Find the column to predict by its name; in ARFF files it is often the last."""
+    is_arff = source.format == "arff"
+    for word in _TARGETS[:1] if is_arff else _TARGETS:
+        fits = [str(name) for name in frame.columns if str(name).lower() == word]
+        if fits:
+            return word if word in fits else fits[0]
+    if is_arff:
+        return str(frame.columns[-1])
+    raise ParameterError(
+        f"The file {source.name!r} has no column named {', '.join(_TARGETS[:-1])} or "
+        f"{_TARGETS[-1]}: say which to predict with `target`. Columns: "
+        f"{listed(frame.columns, 12)}."
+    )
+
+
+def split_labels(
+    name: str,
+    frame: pandas.DataFrame,
+    target: str,
+    description: str,
+    notes: Sequence[str] = (),
+) -> DataSet:
+    """Take the labels out of a frame, and leave out rows without one."""
+    has_label = frame[target].notna()
+    n_missing = int((~has_label).sum())
+    if n_missing == len(frame):
+        raise TableError(f"The target {target!r} of {name} is empty.")
+    if n_missing:
+        notes = [*notes, f"{n_missing} rows without {target!r} are left out"]
+    frame = frame[has_label].reset_index(drop=True)
+    return DataSet(
+        name,
+        frame.drop(columns=target),
+        _labels(frame[target]),
+        target,
+        description,
+        tuple(notes),
+    )
+
+
+def _labels(column: pandas.Series) -> NDArray[Any]:
+    """Return whole numbers as integers, and everything but numbers as text."""
+    if column.dtype.kind in "iu":
+        return np.asarray(column, dtype=np.int64)
+    if column.dtype.kind == "f":
+        values = np.asarray(column, dtype=np.float64)
+        whole = values.astype(np.int64)
+        return whole if np.array_equal(whole, values) else values
+    return np.asarray(column, dtype=str)

@@ -1,0 +1,287 @@
+"""How good predictions are: by cross-validation, or of a fitted model on new rows."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import check_is_fitted
+
+from steelyard._common.progress import progress as show_progress
+from steelyard.exceptions import ParameterError, TableError
+from steelyard.experiments.evaluation import (
+    MEASURES,
+    Evaluation,
+    MeasureTable,
+    thresholds,
+)
+from steelyard.experiments.statistics.metrics import score_predictions
+from steelyard.experiments.work import split_rows
+
+__all__ = ["Evaluation", "MeasureTable", "evaluate", "evaluate_chunks", "thresholds"]
+
+Floats = NDArray[np.float64]
+
+_DEFAULT_FOLDS = 10
+
+
+def evaluate(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    sample_weight: Any = None,
+    folds: int | None = None,
+    seed: int = 1,
+    positive: Any = None,
+    costs: Sequence[float] | None = None,
+    progress: bool = False,
+) -> Evaluation:
+    """Measure a method by cross-validation, or a fitted model on new rows.
+
+    Parameters
+    ----------
+    estimator : classifier
+        A fitted one is measured on the rows as it is, unless ``folds`` is given;
+        another is cross-validated.
+    X : table of shape (n, d)
+        The rows.
+    y : array-like of shape (n,)
+        Their labels, none missing.
+    sample_weight : array-like of shape (n,), default=None
+        Row weights for the fits; measures do not use them.
+    folds : int, default=None
+        Stratified folds; 10 if None.
+    seed : int, default=1
+        Seed of the folds.
+    positive : label, default=None
+        With two classes the one that thresholds are for; the second if None.
+    costs : pair of float, default=None
+        Cost of a false alarm and of a miss, for the best threshold.
+    progress : bool, default=False
+        Whether to show progress on standard error.
+
+    Returns
+    -------
+    Evaluation
+        Measures, confusion, calibration and thresholds; its ``repr`` shows them all.
+
+    Examples
+    --------
+    >>> import steelyard as sy
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> result = evaluate(sy.NaiveBayes(), X, y, folds=5)
+    >>> result.metrics["accuracy"] > 0.9
+    True
+    >>> result.confusion.sum(axis=1)
+    array([50, 50, 50])
+    >>> model = sy.NaiveBayes().fit(X[::2], y[::2])
+    >>> print(evaluate(model, X[1::2], y[1::2]).tables()[0].title)
+    75 rows
+    """
+    if folds is None and _is_fitted(estimator):
+        return evaluate_chunks(estimator, [(X, y)], positive=positive, costs=costs)
+    checked = _check_costs(costs)
+    folds = _DEFAULT_FOLDS if folds is None else folds
+    labels = np.asarray(y)
+    classes, true = np.unique(labels, return_inverse=True)
+    _check_folds(folds, true)
+    predicted = np.zeros(len(true), dtype=np.intp)
+    proba = np.zeros((len(true), len(classes)))
+    parts = []
+    with show_progress("Cross-validating", folds, progress) as advance:
+        for train, test in split_rows(labels, folds, seed):
+            fitted = _fit(clone(estimator), X, labels, sample_weight, train)
+            known = np.searchsorted(classes, fitted.classes_)
+            positions, part = _predict(fitted, _safe_indexing(X, test))
+            predicted[test] = known[positions]
+            if part is not None:
+                proba[np.ix_(test, known)] = part
+            parts.append((test, np.isin(np.arange(len(classes)), known)))
+            advance("")
+    return _measured(
+        parts,
+        classes.tolist(),
+        true,
+        predicted,
+        proba if hasattr(estimator, "predict_proba") else None,
+        folds,
+        (positive, checked),
+    )
+
+
+def evaluate_chunks(
+    model: Any,
+    chunks: Iterable[tuple[Any, Any]],
+    *,
+    positive: Any = None,
+    costs: Sequence[float] | None = None,
+) -> Evaluation:
+    """Measure a fitted model on rows that come some at a time.
+
+    Parameters
+    ----------
+    model : classifier
+        A fitted one.
+    chunks : iterable of (X, y)
+        Tables and their labels. Labels are compared as text, and 1.0 is the class 1
+        where there is one. Those that the model does not know count as wrong.
+    positive, costs
+        As in ``evaluate``.
+
+    Returns
+    -------
+    Evaluation
+        As of all rows at once; only predictions are held in memory.
+    """
+    checked = _check_costs(costs)
+    classes = model.classes_.tolist()
+    n_known = len(classes)
+    places = {str(label): k for k, label in enumerate(classes)}
+    true: list[int] = []
+    predicted, proba = [], []
+    for X, y in chunks:
+        if len(y):
+            names = [_spelling(label, places) for label in np.asarray(y).tolist()]
+            true += [places.setdefault(name, len(places)) for name in names]
+            labels, probabilities = _predict(model, X)
+            predicted.append(labels)
+            proba.append(probabilities)
+    if not set(true) & set(range(n_known)):
+        known = ", ".join(list(places)[:n_known][:8])
+        raise TableError(f"No label is a class of the model: {known}.")
+    # Classes that the model does not know have probability zero.
+    extra = ((0, 0), (0, len(places) - n_known))
+    return _measured(
+        [(slice(None), np.arange(len(places)) < n_known)],
+        [*classes, *list(places)[n_known:]],
+        np.array(true),
+        np.concatenate(predicted),
+        None if proba[0] is None else np.pad(np.vstack(proba), extra),
+        None,
+        (positive, checked),
+    )
+
+
+def _is_fitted(estimator: Any) -> bool:
+    try:
+        check_is_fitted(estimator)
+    except NotFittedError:
+        return False
+    return True
+
+
+def _check_costs(costs: Sequence[float] | None) -> tuple[float, float] | None:
+    if costs is None:
+        return None
+    pair = tuple(map(float, costs))
+    if len(pair) != 2 or min(pair) < 0.0 or not 0.0 < sum(pair) < np.inf:
+        raise ParameterError(
+            "`costs` takes the cost of a false alarm and of a miss, such as 1,20. "
+            f"Got {costs!r}."
+        )
+    return pair[0], pair[1]
+
+
+def _check_folds(folds: int, true: NDArray[np.intp]) -> None:
+    counts = np.bincount(true)
+    if folds < 2:
+        raise ParameterError(f"`folds` must be at least 2. Got {folds}.")
+    if len(counts) < 2:
+        raise TableError("The labels are of one class. Two are needed to tell apart.")
+    if counts.max() < folds:
+        raise TableError(
+            f"No class has {folds} rows, one for each fold. Lower `folds` to at most "
+            f"{counts.max()}."
+        )
+    if counts.min() < folds:
+        n_small = int((counts < folds).sum())
+        warnings.warn(
+            f"{n_small} of {len(counts)} classes have fewer rows than there are folds",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def _fit(estimator: Any, X: Any, y: Any, weights: Any, rows: NDArray[np.intp]) -> Any:
+    options = {}
+    if weights is not None:
+        options["sample_weight"] = np.asarray(weights)[rows]
+    return estimator.fit(_safe_indexing(X, rows), y[rows], **options)
+
+
+def _predict(model: Any, X: Any) -> tuple[NDArray[np.intp], Any]:
+    """Return positions of the predicted classes, and probabilities if there are any."""
+    place = {label: k for k, label in enumerate(model.classes_.tolist())}
+    predicted = np.array([place[label] for label in model.predict(X).tolist()])
+    proba = model.predict_proba(X) if hasattr(model, "predict_proba") else None
+    return predicted, proba
+
+
+def _measured(
+    parts: Sequence[tuple[Any, NDArray[np.bool_]]],
+    classes: list[Any],
+    true: NDArray[np.intp],
+    predicted: NDArray[np.intp],
+    proba: Floats | None,
+    folds: int | None,
+    deciding: tuple[Any, tuple[float, float] | None],
+) -> Evaluation:
+    """Average measures over parts of the rows, each with the classes it has seen."""
+    rows = [
+        score_predictions(
+            true[part], predicted[part], None if proba is None else proba[part], seen
+        )
+        for part, seen in parts
+    ]
+    metrics: dict[str, float | None] = {}
+    spread = {}
+    for name in MEASURES:
+        values = [value for row in rows if (value := row[name]) is not None]
+        metrics[name] = float(np.mean(values)) if values else None
+        spread[name] = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
+    return Evaluation(
+        classes,
+        true,
+        predicted,
+        proba,
+        metrics,
+        None if folds is None else spread,
+        sum(int(row["n_unseen_class"] or 0) for row in rows),
+        folds,
+        _thresholds(classes, true, proba, *deciding),
+    )
+
+
+def _thresholds(
+    classes: list[Any],
+    true: NDArray[np.intp],
+    proba: Floats | None,
+    positive: Any,
+    costs: tuple[float, float] | None,
+) -> dict[str, Any] | None:
+    if proba is None or len(classes) != 2:
+        return None
+    names = [str(label) for label in classes]
+    name = names[1] if positive is None else str(positive)
+    if name not in names:
+        raise ParameterError(f"{name!r} is not among the classes: {', '.join(names)}.")
+    k = names.index(name)
+    return {**thresholds(true == k, proba[:, k], costs), "positive": classes[k]}
+
+
+def _spelling(label: Any, known: dict[str, int]) -> str:
+    """Return a label as text; 1.0 is the class 1 where there is one."""
+    text = str(label)
+    try:
+        shorter = f"{float(text):.15g}"
+    except ValueError:
+        return text
+    return text if text in known or shorter not in known else shorter

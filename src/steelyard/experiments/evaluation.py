@@ -1,0 +1,230 @@
+"""The result of an evaluation: measures, confusion, calibration, thresholds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import confusion_matrix
+
+from steelyard._common.text import as_plain, text_table
+from steelyard.experiments.statistics.calibration import reliability_bins
+
+__all__ = ["MEASURES", "Evaluation", "MeasureTable", "thresholds"]
+
+MEASURES = {
+    "accuracy": "accuracy",
+    "balanced_accuracy": "balanced accuracy",
+    "f1": "F1 (mean over classes)",
+    "auc": "AUC (each class against the rest)",
+    "log_loss": "log-loss",
+    "brier": "Brier score",
+    "ece": "calibration error",
+}
+_IN_PERCENT = ("accuracy", "balanced_accuracy")
+_RELIABILITY_BINS = 10
+# A confusion matrix of more classes cannot be read.
+_MAX_CONFUSION_CLASSES = 20
+_SHOWN_THRESHOLDS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+
+
+class MeasureTable(NamedTuple):
+    """A table of an evaluation as texts; all but the first columns are numbers."""
+
+    title: str
+    header: list[str]
+    rows: list[list[str]]
+    n_texts: int = 1
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Evaluation:
+    """Predictions beside the truth, and their measures."""
+
+    classes: list[Any]
+    """The classes; those that the model does not know come last."""
+
+    true: NDArray[np.intp]
+    """The class of each row, as a position in ``classes``."""
+
+    predicted: NDArray[np.intp]
+    """The predicted class of each row."""
+
+    proba: NDArray[np.float64] | None
+    """Probabilities, rows by classes; None where the classifier has none."""
+
+    metrics: dict[str, float | None]
+    """Measures by name: accuracy, balanced_accuracy, f1, auc, log_loss, brier, ece."""
+
+    spread: dict[str, float] | None
+    """Standard deviations of the measures over folds; None without folds."""
+
+    n_unseen: int
+    """Rows of classes that training did not see: wrong for accuracy, left out of the
+    log-loss."""
+
+    folds: int | None
+    """Folds of cross-validation; None for a fitted model."""
+
+    thresholds: dict[str, Any] | None
+    """As the function ``thresholds``, with the class as ``positive``; None unless there
+    are two classes and probabilities."""
+
+    @property
+    def confusion(self) -> NDArray[np.intp]:
+        """Counts of rows, true classes by predicted ones."""
+        places = np.arange(len(self.classes))
+        return confusion_matrix(self.true, self.predicted, labels=places)
+
+    @property
+    def reliability(self) -> list[list[float]]:
+        """Mean probability, share of right predictions and rows, by probability."""
+        if self.proba is None:
+            return []
+        right = self.true == self.predicted
+        return reliability_bins(right, self.proba.max(axis=1), _RELIABILITY_BINS)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, for JSON."""
+        names = ("confidence", "accuracy", "rows")
+        return as_plain(
+            {
+                "metrics": self.metrics,
+                "spread_over_folds": self.spread,
+                "rows_of_unseen_classes": self.n_unseen,
+                "classes": self.classes,
+                "confusion": self.confusion,
+                "reliability": [
+                    dict(zip(names, entry, strict=True)) for entry in self.reliability
+                ],
+                "thresholds": self.thresholds,
+            }
+        )
+
+    def tables(self) -> list[MeasureTable]:
+        """Return measures, confusion, calibration and thresholds, as far as they are.
+
+        The confusion of more than 20 classes is left out.
+        """
+        tables = [self._measure_table()]
+        if len(self.classes) <= _MAX_CONFUSION_CLASSES:
+            tables.append(self._confusion_table())
+        if self.proba is not None:
+            title = "Calibration: how often predictions are right at each probability"
+            header = ["probability", "right", "rows"]
+            cells = [
+                [f"{proba:.3f}", f"{right:.3f}", f"{rows:.0f}"]
+                for proba, right, rows in self.reliability
+            ]
+            tables.append(MeasureTable(title, header, cells, 0))
+        if self.thresholds is not None:
+            tables.append(_threshold_table(self.thresholds))
+        return tables
+
+    def __repr__(self) -> str:
+        return "\n\n".join(
+            f"{table.title}\n{text_table(table.header, table.rows, numeric)}"
+            for table in self.tables()
+            for numeric in [[k >= table.n_texts for k in range(len(table.header))]]
+        )
+
+    def _measure_table(self) -> MeasureTable:
+        rows = []
+        for name, label in MEASURES.items():
+            value = self.metrics[name]
+            if value is not None:
+                shape = "{:.1%}" if name in _IN_PERCENT else "{:.4f}"
+                row = [label, shape.format(value).replace("%", " %")]
+                if self.spread is not None:
+                    spread = shape.format(self.spread[name]).replace("%", " %")
+                    row.append(f"± {spread}")
+                rows.append(row)
+        how = "" if self.folds is None else f"{self.folds}-fold cross-validation, "
+        header = ["measure", "mean", "over folds"] if self.spread else ["measure", ""]
+        return MeasureTable(f"{how}{len(self.true)} rows", header, rows)
+
+    def _confusion_table(self) -> MeasureTable:
+        counts = self.confusion
+        names = [str(label) for label in self.classes]
+        rows = []
+        for k, name in enumerate(names):
+            totals = counts[k].sum(), counts[:, k].sum()
+            shares = [f"{counts[k, k] / n:.3f}" if n else "" for n in totals]
+            rows.append([name, *map(str, counts[k].tolist()), *shares])
+        header = ["true class", *names, "recall", "precision"]
+        return MeasureTable("Confusion: predicted classes in columns", header, rows)
+
+
+def thresholds(
+    positive: Any, proba: Any, costs: tuple[float, float] | None = None
+) -> dict[str, Any]:
+    """Decide for a class wherever its probability reaches a threshold.
+
+    Parameters
+    ----------
+    positive : array of shape (n,)
+        Whether each row is of the class.
+    proba : array of shape (n,)
+        Its probability.
+    costs : pair of float, default=None
+        Cost of a false alarm and of a miss.
+
+    Returns
+    -------
+    dict
+        ``table`` for nine thresholds, ``best_f1``, and ``best_cost``, which is None
+        without costs. Of thresholds that are equally good the largest is taken; one
+        above 1 chooses no row.
+
+    Examples
+    --------
+    >>> best = thresholds([0, 0, 1, 1], [0.1, 0.4, 0.3, 0.8])["best_f1"]
+    >>> best["threshold"], round(best["f1"], 3)
+    (0.3, 0.8)
+    """
+    is_positive = np.asarray(positive, dtype=bool)
+    levels = np.sort(np.asarray(proba, dtype=np.float64))
+    hit_levels = np.sort(np.asarray(proba, dtype=np.float64)[is_positive])
+    # By falling size, and last of all the one that chooses no row.
+    distinct = [*np.unique(levels)[::-1], np.nextafter(1, 2)]
+    at = np.array([*distinct, *_SHOWN_THRESHOLDS])
+    total = len(hit_levels)
+    chosen = len(levels) - np.searchsorted(levels, at)
+    hits = total - np.searchsorted(hit_levels, at)
+    columns = {
+        "threshold": at,
+        "precision": hits / np.maximum(chosen, 1),
+        "recall": hits / max(total, 1),
+        "f1": 2 * hits / np.maximum(chosen + total, 1),
+    }
+    if costs is not None:
+        columns["cost"] = costs[0] * (chosen - hits) + costs[1] * (total - hits)
+
+    def entry(k: Any) -> dict[str, float]:
+        return {name: float(column[k]) for name, column in columns.items()}
+
+    n = len(distinct)
+    best_cost = None if costs is None else entry(columns["cost"][:n].argmin())
+    return {
+        "table": [entry(k) for k in range(n, len(at))],
+        "best_f1": entry(columns["f1"][:n].argmax()),
+        "best_cost": best_cost,
+    }
+
+
+def _threshold_table(result: dict[str, Any]) -> MeasureTable:
+    entries = [("", entry) for entry in result["table"]]
+    entries.append(("best F1", result["best_f1"]))
+    header = ["", "threshold", "precision", "recall", "F1"]
+    if result["best_cost"] is not None:
+        entries.append(("least cost", result["best_cost"]))
+        header.append("cost")
+    rows = []
+    for name, entry in entries:
+        row = [name, f"{entry['threshold']:.4f}".rstrip("0").rstrip(".")]
+        row += [f"{entry[key]:.3f}" for key in ("precision", "recall", "f1")]
+        rows.append(row + ([f"{entry['cost']:g}"] if "cost" in entry else []))
+    title = f"Deciding for {result['positive']} from a probability of"
+    return MeasureTable(title, header, rows)

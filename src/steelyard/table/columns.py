@@ -1,0 +1,316 @@
+"""One column of a table, whatever library its cells came from.
+
+A column answers three questions: what do its cells hold (numbers, text, booleans,
+nothing at all), what are they as float64 numbers, and which distinct values are there
+and where.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.exceptions import ColumnError
+from steelyard.table import factors
+from steelyard.table.factors import Cells, Factor, classify_objects, is_missing
+
+__all__ = ["Column", "array_column", "series_column"]
+
+# Wider ones, which few libraries have, are read as float64.
+_INTEGERS = (
+    nw.Int8, nw.Int16, nw.Int32, nw.Int64, nw.UInt8, nw.UInt16, nw.UInt32, nw.UInt64
+)  # fmt: skip
+
+
+class Column:
+    """One named column of a table; the base class of the forms of storage."""
+
+    holds_objects: ClassVar[bool] = False
+    """Whether the cells are Python objects, each with a type of its own."""
+
+    def __init__(
+        self,
+        position: int,
+        name: str | None,
+        values: Any,
+        storage: Cells = "nothing",
+    ) -> None:
+        self.position = position
+        self.name = name
+        self._values = values
+        self.storage = storage
+        """What the type of the column can hold, "nothing" if it does not say."""
+        self.cells = storage
+        """What the cells hold, "nothing" if all are missing, whatever the type."""
+
+    @property
+    def label(self) -> str:
+        """How messages call this column: by name, or by position without names."""
+        name = self.position if self.name is None else repr(self.name)
+        return f"Column {name}"
+
+    @property
+    def declared(self) -> list[Any] | None:
+        """Values declared by a category or enum type, None for other types."""
+        return None
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether the column holds whole numbers only, by its type."""
+        return False
+
+    def numbers(self) -> NDArray[np.float64]:
+        """Cells as float64, missing ones as NaN, shape (n,)."""
+        raise NotImplementedError
+
+    def factor(self) -> Factor:
+        """Distinct values and where they are."""
+        return factors.factor_objects(self.objects())
+
+    def objects(self) -> Sequence[Any]:
+        """Cells as Python objects."""
+        return self._values.tolist()
+
+    def take(self, rows: NDArray[np.int64]) -> Self:
+        """Return the cells at some positions, in that order, as a column."""
+        return type(self)(self.position, self.name, self._values[rows])
+
+    def release(self) -> None:
+        """Drop what was computed from the cells and can be computed again."""
+
+
+class ArrayColumn(Column):
+    """A column of a NumPy array that is not of object type."""
+
+    def __init__(self, position: int, name: str | None, values: NDArray[Any]) -> None:
+        kinds: dict[str, Cells] = {"b": "booleans", "U": "text"}
+        storage = kinds.get(values.dtype.kind, "numbers")
+        super().__init__(position, name, values, storage)
+        # Of nearly all columns the first cell tells that not all are missing.
+        if values.dtype.kind == "f" and np.isnan(values[:1]).all():
+            self.cells = "nothing" if np.isnan(values).all() else "numbers"
+
+    @property
+    def is_integer(self) -> bool:
+        return self._values.dtype.kind in "iu"
+
+    def numbers(self) -> NDArray[np.float64]:
+        return np.ascontiguousarray(self._values, dtype=np.float64)
+
+    def factor(self) -> Factor:
+        values = self._values
+        if values.dtype.kind in "biu":
+            return factors.factor_integers(values)
+        if values.dtype.kind == "U":
+            unique, indices = np.unique(values, return_inverse=True)
+            return Factor(indices, unique.tolist())
+        return factors.factor_floats(np.asarray(values, dtype=np.float64))
+
+
+class ObjectColumn(Column):
+    """A column of Python objects: each cell may have a type of its own."""
+
+    holds_objects = True
+
+    def __init__(self, position: int, name: str | None, values: NDArray[Any]) -> None:
+        super().__init__(position, name, values)
+        # Where cells share few objects, all questions are asked of those alone.
+        groups = factors.group_objects(values)
+        self._groups = None if groups is None else groups[0]
+        self._distinct = values if groups is None else groups[1]
+        self.cells = self.storage = classify_objects(self._distinct, self.label)
+
+    @property
+    def is_integer(self) -> bool:
+        return self.cells == "numbers" and all(
+            isinstance(value, Integral) or is_missing(value) for value in self._distinct
+        )
+
+    def numbers(self) -> NDArray[np.float64]:
+        numbers = self._distinct_numbers()
+        return numbers if self._groups is None else numbers[self._groups]
+
+    def factor(self) -> Factor:
+        factor = self._distinct_factor()
+        if self._groups is None:
+            return factor
+        return Factor(factor.indices[self._groups], factor.values)
+
+    def release(self) -> None:
+        self._groups, self._distinct = None, self._values
+
+    def _distinct_numbers(self) -> NDArray[np.float64]:
+        try:
+            return np.array(
+                [math.nan if is_missing(v) else float(v) for v in self._distinct],
+                dtype=np.float64,
+            )
+        except OverflowError:
+            raise ColumnError(
+                f"{self.label} holds a whole number that is too large for float64. "
+                "Divide the column by a power of ten, or turn it into text."
+            ) from None
+
+    def _distinct_factor(self) -> Factor:
+        if self.cells != "numbers":
+            return factors.factor_objects(self._distinct)
+        numbers = self._distinct_numbers()
+        # Whole numbers that float64 cannot tell apart are compared as they are.
+        large = np.fmax.reduce(np.abs(numbers)) >= factors.EXACT
+        if large and self.is_integer:
+            return factors.factor_objects(self._distinct)
+        return factors.factor_floats(numbers)
+
+
+class FrameColumn(Column):
+    """A column of a pandas, polars, pyarrow or other frame, seen through narwhals."""
+
+    def __init__(self, position: int, name: str | None, series: Any) -> None:
+        super().__init__(position, name, series)
+        self._is_category = isinstance(series.dtype, (nw.Categorical, nw.Enum))
+        self.cells = self.storage = self._classify()
+        self._is_number = self.storage == "numbers" and not self._is_category
+        # Of nearly all columns the first cell tells that not all are missing.
+        if len(series) and is_missing(series[0]) and self._is_empty():
+            self.cells = "nothing"
+
+    def _classify(self) -> Cells:
+        series, dtype = self._values, self._values.dtype
+        if self._is_category:
+            categories = factors.categories_of(series.to_native())
+            if categories is None:
+                return "text"
+            return classify_objects(categories, self.label)
+        if dtype == nw.String:
+            return "text"
+        if dtype == nw.Boolean:
+            return "booleans"
+        if dtype.is_numeric():
+            return "numbers"
+        if dtype == nw.Unknown and series.null_count() == len(series):
+            return "nothing"
+        raise self._unsupported()
+
+    def _unsupported(self) -> ColumnError:
+        label, dtype = self.label, self._values.dtype
+        if dtype.is_temporal():
+            return factors.dates_refused(label, dtype)
+        if dtype.is_nested():
+            return ColumnError(
+                f"{label} holds nested values ({dtype}). Split it into one column per "
+                "element first."
+            )
+        if dtype == nw.Binary:
+            return ColumnError(
+                f"{label} holds bytes, not text. Decode it first, for example by a "
+                "cast to the string type."
+            )
+        native = getattr(self._values.to_native(), "dtype", dtype)
+        if str(native).startswith("Sparse"):
+            return ColumnError(
+                f"{label} is sparse ({native}). Make it dense, for example with "
+                "df.sparse.to_dense()."
+            )
+        return ColumnError(
+            f"{label} has a type that is not supported ({native}). Use numbers, text, "
+            "booleans or categories."
+        )
+
+    def _is_empty(self) -> bool:
+        """Whether all cells are missing: null, or NaN among numbers."""
+        if self._is_number:
+            return bool(np.isnan(_float64(self._values)).all())
+        return bool(self._values.null_count() == len(self._values))
+
+    @property
+    def declared(self) -> list[Any] | None:
+        if not self._is_category:
+            return None
+        categories = factors.categories_of(self._values.to_native())
+        return None if categories is None else factors.plain_values(categories)
+
+    @property
+    def is_integer(self) -> bool:
+        return bool(self._values.dtype.is_integer())
+
+    def numbers(self) -> NDArray[np.float64]:
+        if self.cells == "nothing":
+            return np.full(len(self._values), math.nan)
+        if self._is_category:
+            factor = self.factor()
+            # The entry added last is the one that index -1 picks.
+            return np.array([*factor.values, math.nan], dtype=float)[factor.indices]
+        return _float64(self._values)
+
+    def objects(self) -> Sequence[Any]:
+        return self._values.to_list()
+
+    def factor(self) -> Factor:
+        series = self._values
+        if self.storage == "nothing":
+            return Factor(np.full(len(series), -1, dtype=np.int8), [])
+        if self._is_number and series.dtype not in _INTEGERS:
+            return factors.factor_floats(_float64(series))
+        if self._is_number:
+            return _factor_integers(series)
+        native = series.to_native()
+        if series.implementation.is_pandas():
+            return factors.factor_pandas(native)
+        if series.implementation.is_polars():
+            return factors.factor_polars(native)
+        if series.implementation.is_pyarrow():
+            return factors.factor_arrow(native)
+        return super().factor()
+
+
+def array_column(position: int, name: str | None, values: NDArray[Any]) -> Column:
+    """Make a column of a NumPy array of one dimension."""
+    kind = ObjectColumn if values.dtype == object else ArrayColumn
+    return kind(position, name, values)
+
+
+def series_column(position: int, name: str | None, series: Any) -> Column:
+    """Make a column of a narwhals series."""
+    # Of a pandas column of objects narwhals reads the first hundred cells only.
+    native = getattr(series.to_native(), "dtype", None)
+    if series.dtype == nw.Object or native == np.dtype(object):
+        cells = np.asarray(series.to_numpy(), dtype=object)
+        return ObjectColumn(position, name, cells)
+    return FrameColumn(position, name, series)
+
+
+def _known_integers(series: Any) -> tuple[Any, NDArray[Any]]:
+    """Return where a series of whole numbers has values, and those in their type."""
+    if not series.null_count():
+        return slice(None), series.to_numpy()
+    known = ~series.is_null().to_numpy().astype(bool)
+    return known, series.drop_nulls().to_numpy()
+
+
+def _factor_integers(series: Any) -> Factor:
+    # Not through float64, which would merge neighbours above 2^53.
+    known, integers = _known_integers(series)
+    factor = factors.factor_integers(integers)
+    if integers.size == len(series):
+        return factor
+    indices = np.full(len(series), -1, dtype=np.int64)
+    indices[known] = factor.indices
+    return Factor(indices, factor.values)
+
+
+def _float64(series: Any) -> NDArray[np.float64]:
+    if series.dtype in _INTEGERS:
+        # Not by a cast: pyarrow refuses whole numbers that float64 rounds.
+        known, integers = _known_integers(series)
+        numbers = np.full(len(series), math.nan)
+        numbers[known] = integers
+        return numbers
+    if series.dtype != nw.Float64:
+        series = series.cast(nw.Float64)
+    return np.ascontiguousarray(series.to_numpy(), dtype=np.float64)
