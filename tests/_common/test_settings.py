@@ -25,6 +25,7 @@ from steelyard._common.settings import (
     mapped,
     number,
     part,
+    required,
     resolve_part,
     setting,
     setting_of,
@@ -50,6 +51,12 @@ class Pull(DeclaredPart):
 
     named: bool = setting(default=False, allowed=FLAG, about="Whether.", kw_only=True)
     strength: float = setting(default=1.0, allowed=number(0.0), about="How strong.")
+
+
+class Needy(DeclaredPart):
+    """A part that needs something."""
+
+    what: float = required(allowed=number(), about="What.")
 
 
 class Push(Pull):
@@ -111,6 +118,14 @@ def test_parts_take_settings_by_position_and_classifiers_by_keyword_only():
             wrong()
     with pytest.raises(TypeError, match=r"Model\(\) .*unexpected keyword.*'size'"):
         Model(size=1)
+
+
+def test_a_setting_without_a_default_must_be_given():
+    assert Needy(2.0).what == 2.0
+    with pytest.raises(TypeError, match=r"Needy\(\) missing .*'what'"):
+        Needy()
+    with pytest.raises(ParameterError, match="'what' parameter of Needy"):
+        check_settings(Needy("much"))
 
 
 def test_parts_of_the_package_keep_the_order_of_their_settings():
@@ -261,6 +276,10 @@ STRANGE = [
 
 @pytest.mark.parametrize("cls", CLASSES_AND_PARTS, ids=lambda cls: cls.__name__)
 def test_no_value_is_too_strange_to_be_checked(cls):
+    # A setting without a default may be left to the class to check.
     for entry in cls._settings.values():
+        if entry.allowed is None:
+            assert entry.default is inspect.Parameter.empty
+            continue
         for value in STRANGE:
             assert entry.allowed.accepts(value) in (True, False), (entry.name, value)
