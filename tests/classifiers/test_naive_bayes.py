@@ -558,7 +558,7 @@ def test_labels_that_cannot_be_learned_are_explained(y, message):
         ({"numeric": {"tree": "mdl"}}, "names 'tree', but that column holds text"),
         ({"numeric": {"depth": "mdl"}}, "names 'depth', which is not a column"),
         ({"missing": "drop"}, "'missing' parameter .* 'skip', 'impute', 'value'"),
-        ({"smoothing": 0}, "'smoothing' parameter must be .* Got 0"),
+        ({"smoothing": 0}, "'smoothing' parameter of NaiveBayes must be .* Got 0"),
         ({"smoothing": "lapalce"}, "Got 'lapalce'"),
         ({"cardinality": "all"}, "'cardinality' parameter"),
         ({"prior": "uniform"}, "'prior' parameter .* Got 'uniform'"),

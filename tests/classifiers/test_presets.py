@@ -18,7 +18,8 @@ def test_table_of_methods_is_a_sequence_that_prints_as_a_table():
     assert table[0].estimator is NaiveBayes
     header, *rows = repr(table).splitlines()
     assert header.split()[:3] == ["acronym", "class", "family"]
-    assert [row.split()[0] for row in rows] == acronyms
+    names = [", ".join(entry.names) for entry in table]
+    assert all(row.startswith(name) for row, name in zip(rows, names, strict=True))
     assert all(row["paper"] and row["learns"] for row in table.rows())
 
 
@@ -49,12 +50,24 @@ def test_two_calls_give_two_objects():
 
 
 @pytest.mark.parametrize(
-    "name, nearest", [("GNB-Veka", "GNB-Weka"), ("NBB", "NB"), ("laplace", "NB-Lap")]
+    "name, nearest",
+    [
+        ("GNB-Veka", "GNB-Weka"),
+        ("NBB", "NB"),
+        ("laplace", "NB-Laplace"),
+        ("klnbb", "KLNB"),
+    ],
 )
 def test_unknown_acronym_names_the_nearest_and_all_known(name, nearest):
-    with pytest.raises(ParameterError, match=f"nearest is '{nearest}") as error:
+    with pytest.raises(ParameterError, match=f"Did you mean '{nearest}'\\?") as error:
         sy.method(name)
     assert "Known: NB, NB-Laplace, GNB, GNB-Weka" in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["random forest", "xyz"])
+def test_a_name_that_is_near_to_none_gets_no_suggestion(name):
+    with pytest.raises(ParameterError, match=rf"no method '{name}'\. Known: NB,"):
+        sy.method(name)
 
 
 @pytest.mark.parametrize("name", ["", 3, None])

@@ -6,6 +6,7 @@ from sklearn.datasets import load_breast_cancer
 
 import steelyard as sy
 from steelyard import InstanceWeightedNB, NaiveBayes, WeightedNB
+from steelyard._common.settings import Learned as LearnedAttribute
 from steelyard.exceptions import ParameterError
 from steelyard.instances import (
     INSTANCES,
@@ -14,9 +15,17 @@ from steelyard.instances import (
     Learned,
     ValueFrequencyWeighting,
 )
+from steelyard.model.training import TrainingSet
 from steelyard.weighting import WEIGHTINGS, FilterWeighting
 
-METHODS = ["DWNB", "AVFWNB", "BNB", "CWNB", "CWNB-R", "CWNB-I", "CWNB-RI", "AIWNB-E"]
+UNKNOWN = LearnedAttribute(optional=True)
+
+METHODS = [
+    entry.acronym
+    for entry in sy.methods()
+    if entry.create().get_params().get("instances") is not None
+    or not entry.estimator._learned.get("instance_weights_", UNKNOWN).optional
+]
 
 
 class ByPosition(InstanceWeighting):
@@ -25,10 +34,33 @@ class ByPosition(InstanceWeighting):
     def __init__(self, weights=None):
         self.weights = weights
 
-    def weigh(self, task):
+    def weigh(self, training):
         if self.weights is not None:
             return Learned(self.weights)
-        return Learned(np.linspace(0.5, 2.0, task.codes.n_rows), [{"round": 1}])
+        return Learned(np.linspace(0.5, 2.0, training.n_rows), [{"round": 1}])
+
+
+def test_methods_that_learn_instance_weights_are_known():
+    known = {"DWNB", "AVFWNB", "BNB", "CWNB", "CWNB-R", "CWNB-I", "CWNB-RI", "AIWNB-E"}
+    assert known <= set(METHODS)
+
+
+def test_a_weighting_of_ones_own_is_given_a_training_set(random_table):
+    X, y = random_table(40)
+    u = np.arange(40) % 4 + 0.5
+    seen = []
+
+    class Recorded(InstanceWeighting):
+        def weigh(self, training):
+            seen.append(training)
+            return Learned(np.ones(training.n_rows))
+
+    InstanceWeightedNB(instances=Recorded()).fit(X, y, u)
+    (training,) = seen
+    assert isinstance(training, TrainingSet)
+    assert training.n_rows == 40 and training.n_classes == 3
+    np.testing.assert_array_equal(training.sample_weight, u)
+    np.testing.assert_array_equal(training.classes[training.labels], y)
 
 
 @pytest.mark.plain

@@ -11,6 +11,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import steelyard as sy
 from steelyard.exceptions import ParameterError
+from steelyard.model.training import TrainingSet
 from steelyard.weighting import (
     WEIGHTINGS,
     AUCWeighting,
@@ -246,6 +247,21 @@ def test_bad_settings_are_refused_and_leave_the_earlier_model(
     with pytest.raises(ParameterError, match=told):
         clf.set_params(**settings).fit(X, y)
     np.testing.assert_array_equal(clf.predict_proba(X), before)
+
+
+def test_a_filter_of_ones_own_is_given_a_training_set(weather):
+    X, y = weather
+    seen = []
+
+    class First(FilterWeighting):
+        def _filter(self, training):
+            seen.append(training)
+            return np.eye(len(training.schema))[0]
+
+    clf = sy.WeightedNB(weighting=First(), solver="fixed").fit(X, y)
+    assert clf.attribute_weights_.tolist() == [1.0, 0.0, 0.0, 0.0]
+    assert isinstance(seen[0], TrainingSet)
+    np.testing.assert_array_equal(seen[0].classes[seen[0].labels], y)
 
 
 def test_joint_weights_refuse_counts_that_are_multiplied(weather):

@@ -52,6 +52,8 @@ def counted(count: int, word: str) -> str:
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Suggest the nearest known name, as a sentence to put after an error's first.
 
+    Case does not matter.
+
     Examples
     --------
     >>> f"There is no fruit 'aple'.{did_you_mean('aple', ['apple', 'pear'])}"
@@ -59,8 +61,9 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     >>> did_you_mean("plum", ["apple", "pear"])
     ''
     """
-    close = difflib.get_close_matches(str(name), list(known), 1)
-    return f" Did you mean {close[0]!r}?" if close else ""
+    by_lower = {entry.lower(): entry for entry in known}
+    close = difflib.get_close_matches(str(name).lower(), by_lower, 1)
+    return f" Did you mean {by_lower[close[0]]!r}?" if close else ""
 
 
 def number(value: float | None, digits: int = 2, *, sign: bool = False) -> str:

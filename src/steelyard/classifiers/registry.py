@@ -212,7 +212,7 @@ def method(name: str, **settings: Any) -> BaseNB:
         svm: BaseNB = baselines.baseline("SVM", **settings)
         return svm
     known = [entry.acronym for entry in entries()]
-    hint = did_you_mean(_plain(str(name)).upper(), map(str.upper, known))
+    hint = did_you_mean(name, (n for entry in entries() for n in entry.names))
     raise ParameterError(
         f"There is no method {name!r}.{hint} Known: {', '.join(known)}."
     )

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from steelyard._common.checks import warn_user
 from steelyard._common.settings import (
     N_JOBS,
+    NONE,
     Check,
     DeclaredPart,
     check_settings,
@@ -83,7 +84,7 @@ class TableEncoder(TransformerMixin, DeclaredPart):
 
     categorical_features: Any = setting(
         default="auto",
-        allowed=(word("auto", "all") | listed(COLUMN)).called(
+        allowed=(NONE | word("auto", "all") | listed(COLUMN)).called(
             "'auto', 'all', or a list of names or positions of columns"
         ),
         about='Which columns hold categories. "auto" takes text, category, enum and '

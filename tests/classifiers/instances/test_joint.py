@@ -123,9 +123,12 @@ def test_learned_weights_are_a_stationary_point(random_table):
     upper = np.concatenate([np.full(40, 1.5), problem.box.upper])
     step = at - np.clip(at - gradient, lower, upper)
     assert np.abs(step).max() < 1e-3
-    # The model is that of the weights.
+    # The model is that of the weights; counts are those of the rows as they are.
     own = joint.at(clf.instance_weights_)
-    assert clf.counts_.by_code == pytest.approx(own.counts.by_code)
+    expected = own.model(clf.attribute_weights_)
+    assert clf.model_.table == pytest.approx(expected.table)
+    assert clf.model_.log_prior == pytest.approx(expected.log_prior)
+    assert clf.counts_.by_code == pytest.approx(problem.counts.by_code)
 
 
 @pytest.mark.parametrize("weighting", ["attribute", "class-attribute"])

@@ -414,7 +414,7 @@ def test_wrong_settings_are_refused_and_an_earlier_model_stays(clf, message):
 
 
 def test_more_columns_than_matches_can_count_are_refused(monkeypatch):
-    monkeypatch.setattr("steelyard.classifiers.lazy._MOST_COLUMNS", 3)
+    monkeypatch.setattr("steelyard.classifiers.lazy._MAX_COLUMNS", 3)
     X = np.array([list("abcd"), list("bcda")] * 2)
     for cls in (LocallyWeightedNB, LazyAttributeInstanceNB):
         with pytest.raises(ParameterError, match="at most 3 columns"):

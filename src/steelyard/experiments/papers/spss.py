@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 
 from steelyard.classifiers.registry import method
+from steelyard.classifiers.spss import SPSSNaiveBayes
 from steelyard.experiments.data.sets import load_dataset
 from steelyard.experiments.papers.engine import Paper, Run, Scale
 from steelyard.experiments.papers.report import SEED, Section, Verdict
@@ -84,7 +85,7 @@ def _sample(name: str, run: Run) -> Section:
     train, test, labels, truth = train_test_split(
         data.table, data.target, test_size=0.3, random_state=SEED, stratify=data.target
     )
-    tested = method("SPSS").fit(train, labels, X_test=test, y_test=truth)
+    tested = SPSSNaiveBayes().fit(train, labels, X_test=test, y_test=truth)
     drawn = method("SPSS", b_method="simulate", random_state=SEED)
     models = {
         "pseudo-BIC": method("SPSS").fit(train, labels),
