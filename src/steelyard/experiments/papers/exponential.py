@@ -282,7 +282,10 @@ _TABLE2_METHODS = {
     },
 }
 _ON_COUNTS = {"smoothing": "laplace", "prior": "frequency"}
-_BIN_METHODS = {name: method(name, **_ON_COUNTS) for name in _BINNED}
+_BIN_METHODS = {
+    **{name: method(name, **_ON_COUNTS) for name in _BINNED},
+    "TreeNB": method("TreeNB", random_state=0, **_ON_COUNTS),
+}
 _TABLE5_METHODS = {name: METHODS[name] for name in _TABLE5_FORMS}
 PAPER = Paper(
     name="exponential",

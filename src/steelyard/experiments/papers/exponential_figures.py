@@ -35,6 +35,7 @@ PROPOSED = ("ENB", "DNB", "LNB", "GDNB")
 
 METHODS = {
     **{name: method(name) for name in ("NB", "KLNB", "TreeNB", "DFWNB", "CBFWNB")},
+    "TreeNB": method("TreeNB", random_state=0),
     # Learned weights by L-BFGS-B, as in the paper, to the optimum.
     **{name: method(name, solver="lbfgs") for name in ("MSE", *PROPOSED)},
 }

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier
 
-from steelyard.instances import Task
+from steelyard._common.settings import setting, whole
+from steelyard.model.training import TrainingSet
+from steelyard.proba import GaussianTable
+from steelyard.weighting.base import Evidence, Start
 from steelyard.weighting.filters.binning import with_bins
 from steelyard.weighting.filters.counted import GainRatioWeighting
 from steelyard.weighting.filters.information import gain_ratios
@@ -28,35 +30,33 @@ class RawGainRatios(GainRatioWeighting):
     larger class for KLNB, so do they.
     """
 
-    def _filter(self, task: Task) -> NDArray[np.float64]:
-        return gain_ratios(task.count())
+    def _filter(self, training: TrainingSet) -> NDArray[np.float64]:
+        return gain_ratios(training.count())
 
 
 class NumberTree(OneTreeWeighting):
-    """TreeNB's weights from a tree that is grown on numbers instead of their bins.
+    """TreeNB's weights from a tree that is grown on numbers instead of their bins."""
 
-    Parameters
-    ----------
-    smallest_leaf : int, default=20
-        Fewest training rows in a leaf, in place of pruning.
-    """
+    smallest_leaf: int = setting(
+        default=20,
+        allowed=whole(1),
+        about="Fewest training rows in a leaf, in place of pruning.",
+    )
 
-    def __init__(self, smallest_leaf: int = 20) -> None:
-        super().__init__()
-        self.smallest_leaf = smallest_leaf
-
-    def start_from(self, task: Task, evidence: Any, gaussian: Any) -> Any:
+    def start_from(
+        self, training: TrainingSet, evidence: Evidence, gaussian: GaussianTable
+    ) -> Start:
         """Return weights by the depth at which attributes are first tested."""
-        inputs, owner = self._inputs(with_bins(task))
-        numbers = task.codes.numbers
-        for g, j in enumerate(task.codes.schema.gaussian):
+        inputs, owner = self._inputs(with_bins(training))
+        numbers, schema = training.codes.numbers, training.schema
+        for g, j in enumerate(schema.gaussian):
             column = numbers[:, g] if isinstance(numbers, np.ndarray) else numbers[g]
             inputs[:, owner == j] = column[:, None]
         tree = DecisionTreeClassifier(
             criterion="entropy", min_samples_leaf=self.smallest_leaf, random_state=0
         )
-        tree.fit(inputs, task.labels, sample_weight=task.weights)
-        return self._start(depth_weights(tree.tree_, owner, len(task.codes.schema)))
+        tree.fit(inputs, training.labels, sample_weight=training.weights)
+        return self._start(depth_weights(tree.tree_, owner, len(schema)))
 
 
 def figures_of_one_fold(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import train_test_split
 
-from steelyard.classifiers.registry import method
+from steelyard.classifiers.spss import SPSSNaiveBayes
 from steelyard.experiments.data.sets import load_dataset
 from steelyard.experiments.papers.engine import Paper, Run, Scale
 from steelyard.experiments.papers.report import SEED, Section, Verdict
@@ -54,7 +54,7 @@ def weather() -> tuple[Any, list[str]]:
 
 def _worked(run: Run) -> Section:
     """Put the path on the weather data beside figures worked out by hand."""
-    fitted = method("SPSS").fit(*weather())
+    fitted = SPSSNaiveBayes().fit(*weather())
     path = fitted.selection_path_
     measured = {key: path[int(key[2])][_KEYS[key[0]]] for key in _BY_HAND}
     rows = [f"{k} | {x:.6f} | {measured[k]:.6f}" for k, x in _BY_HAND.items()]
@@ -84,13 +84,13 @@ def _sample(name: str, run: Run) -> Section:
     train, test, labels, truth = train_test_split(
         data.table, data.target, test_size=0.3, random_state=SEED, stratify=data.target
     )
-    tested = method("SPSS").fit(train, labels, X_test=test, y_test=truth)
-    drawn = method("SPSS", b_method="simulate", random_state=SEED)
+    tested = SPSSNaiveBayes().fit(train, labels, X_test=test, y_test=truth)
+    drawn = SPSSNaiveBayes(b_method="simulate", random_state=SEED)
     models = {
-        "pseudo-BIC": method("SPSS").fit(train, labels),
+        "pseudo-BIC": SPSSNaiveBayes().fit(train, labels),
         "test rows": tested,
         "pseudo-BIC, B(J) of 1,000 drawn rows": drawn.fit(train, labels),
-        "all predictors": method("SPSS", selection="none").fit(train, labels),
+        "all predictors": SPSSNaiveBayes(selection="none").fit(train, labels),
     }
     rows = [
         f"{title} | {len(fitted.selected_features_)} | "
