@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier
 
 from steelyard._common.settings import setting, whole
+from steelyard.classifiers.weighted import WeightedNB
 from steelyard.model.training import TrainingSet
 from steelyard.proba import GaussianTable
 from steelyard.weighting.base import Evidence, Start
@@ -17,10 +18,17 @@ from steelyard.weighting.filters.counted import GainRatioWeighting
 from steelyard.weighting.filters.information import gain_ratios
 from steelyard.weighting.filters.trees import OneTreeWeighting, depth_weights
 
-__all__ = ["MAX_ROWS", "NumberTree", "RawGainRatios", "figures_of_one_fold"]
+__all__ = ["number_tree", "raw_gain_ratios"]
 
-MAX_ROWS = 2_500
-"""Beyond, chance makes many figures look as if they came from one fold."""
+
+def raw_gain_ratios() -> WeightedNB:
+    """Return KLNB as the paper seems to have run it."""
+    return WeightedNB(weighting=RawGainRatios(), solver="fixed")
+
+
+def number_tree() -> WeightedNB:
+    """Return TreeNB as the paper seems to have run it."""
+    return WeightedNB(weighting=NumberTree(), solver="fixed")
 
 
 class RawGainRatios(GainRatioWeighting):
@@ -62,11 +70,12 @@ class NumberTree(OneTreeWeighting):
 def figures_of_one_fold(
     tasks: Iterable[tuple[Mapping[str, str], Mapping[str, str]]],
     columns: Sequence[str],
+    max_rows: int = 2_500,
 ) -> dict[str, int]:
     """Count printed figures that are multiples of one over the rows of a single fold.
 
     Tasks are rows of the tables of sizes and of accuracies; those of more than
-    ``MAX_ROWS`` rows are left out.
+    ``max_rows`` rows, of which chance makes many look so, are left out.
 
     Examples
     --------
@@ -76,7 +85,7 @@ def figures_of_one_fold(
     counts = dict.fromkeys(columns, 0)
     for size, printed in tasks:
         n = int(size["instances"])
-        if n > MAX_ROWS:
+        if n > max_rows:
             continue
         for column in columns:
             value = float(printed[column])

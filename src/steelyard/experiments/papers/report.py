@@ -46,17 +46,6 @@ class Section:
     verdicts: tuple[Verdict, ...] = ()
     pictures: tuple[Picture, ...] = ()
 
-    @classmethod
-    def of(
-        cls,
-        title: str,
-        *parts: str,
-        verdicts: Iterable[Verdict] = (),
-        pictures: Iterable[Picture] = (),
-    ) -> Section:
-        """Return a section of several paragraphs and tables."""
-        return cls(title, "\n\n".join(parts), tuple(verdicts), tuple(pictures))
-
 
 @dataclass(frozen=True)
 class Reproduction:
