@@ -4,35 +4,18 @@ from __future__ import annotations
 
 import tomllib
 from functools import partial
-from importlib import resources
+from importlib import import_module, resources
 from typing import Any
 
-from steelyard.experiments.papers import (
-    cwnb,
-    exponential,
-    exponential_figures,
-    filters,
-    plots,
-    rnb,
-    sections,
-    spss,
-)
 from steelyard.experiments.papers.engine import Comparison, Paper
 
 __all__ = ["FUNCTIONS", "read_paper"]
 
-_MODULES = (
-    cwnb,
-    exponential,
-    exponential_figures,
-    filters,
-    plots,
-    rnb,
-    sections,
-    spss,
-)
+_MODULES = "sections plots filters rnb cwnb exponential exponential_figures spss"
 FUNCTIONS = {
-    name: getattr(module, name) for module in _MODULES for name in module.__all__
+    name: getattr(module, name)
+    for module in (import_module(f"{__package__}.{name}") for name in _MODULES.split())
+    for name in module.__all__
 }
 """What a file may name as a ``kind``."""
 
@@ -49,12 +32,13 @@ def read_paper(name: str, *, quick: bool = False) -> Paper:
 def _resolved(node: Any, quick: bool) -> Any:
     """Choose between values for full and quick runs, and look up functions.
 
-    A table with a ``kind`` is that function with the other entries as arguments.
+    A table with a ``kind`` is that function with the other entries as arguments. TOML
+    has no None: the word stands for it.
     """
     if isinstance(node, list):
         return [_resolved(entry, quick) for entry in node]
     if not isinstance(node, dict):
-        return node
+        return None if node == "None" else node
     if node.keys() == {"full", "quick"}:
         return _resolved(node["quick" if quick else "full"], quick)
     entries = {key: _resolved(value, quick) for key, value in node.items()}
