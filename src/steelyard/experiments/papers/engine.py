@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from steelyard.classifiers.registry import method
+from steelyard.classifiers import registry
 from steelyard.experiments.papers.layout import lay_out
 from steelyard.experiments.papers.report import SEED, Section
 from steelyard.experiments.papers.tables import Columns, Pair
@@ -22,7 +22,7 @@ __all__ = ["Comparison", "Forms", "Paper", "Run", "published_folder"]
 
 T = TypeVar("T")
 
-Forms = Mapping[str, tuple[str, str]]
+Forms = Mapping[str, Sequence[str]]
 """Which comparison, and which of its methods, measures a printed column."""
 
 
@@ -64,7 +64,7 @@ class Paper:
     data: Any = ()
     comparisons: Mapping[str, Comparison] = field(default_factory=dict)
     methods: Mapping[str, Any] = field(default_factory=dict)
-    forms: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    forms: Mapping[str, Forms] = field(default_factory=dict)
     rows: Mapping[str, Any] = field(default_factory=dict)
     shared: Mapping[str, Any] = field(default_factory=dict)
 
@@ -74,7 +74,7 @@ class Paper:
         if callable(entry):
             return entry()
         chosen = {"method": name, **entry, **settings}
-        return method(chosen.pop("method"), **chosen)
+        return registry.method(chosen.pop("method"), **chosen)
 
 
 @dataclass(frozen=True)
@@ -124,18 +124,14 @@ class Run:
 
         The name of a comparison stands for all its methods.
         """
-        merged: dict[str, Any] = {}
+        merged: dict[str, Sequence[str]] = {}
         for name in names:
             if name in self.paper.forms:
                 merged |= self.paper.forms[name]
             else:
-                merged |= dict.fromkeys(self.paper.comparisons[name].methods, name)
-        return {
-            column: (merged[column], column)
-            if isinstance(merged[column], str)
-            else tuple(merged[column])
-            for column in columns or merged
-        }
+                methods = self.paper.comparisons[name].methods
+                merged |= {method: [name, method] for method in methods}
+        return {column: merged[column] for column in columns or merged}
 
     def results(self, part: str) -> Results:
         """Return what a comparison of the document gave; it is run once."""
@@ -195,12 +191,15 @@ class Run:
         """Run a comparison; with a folder for files it resumes from what is there."""
         spec = self.paper.comparisons[part]
         repeats = (self.repeats or spec.repeats) if spec.repeats else 1
+        methods = self._choose(spec.methods)
+        if not callable(spec.methods):
+            methods = {n: self.paper.classifier(n, **spec.settings) for n in methods}
         self.say(f"{self.paper.name}: {part}")
         with warnings.catch_warnings():
             # Classes of fewer rows than folds are part of the papers' data.
             warnings.simplefilter("ignore", UserWarning)
             results = compare(
-                self._classifiers(spec),
+                methods,
                 self.names if spec.data is None else self._choose(spec.data),
                 protocol=spec.protocol or self.paper.protocol,
                 repeats=repeats,
@@ -218,13 +217,6 @@ class Run:
             )
             warnings.warn(text, UserWarning, stacklevel=2)
         return results
-
-    def _classifiers(self, spec: Comparison) -> dict[str, Any]:
-        names = spec.methods
-        if callable(names):
-            classifiers: dict[str, Any] = names(self)
-            return classifiers
-        return {name: self.paper.classifier(name, **spec.settings) for name in names}
 
     def _journal(self, part: str, repeats: int) -> Path | None:
         if self.out is None:

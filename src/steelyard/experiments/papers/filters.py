@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,16 +19,6 @@ from steelyard.weighting.filters.information import gain_ratios
 from steelyard.weighting.filters.trees import OneTreeWeighting, depth_weights
 
 __all__ = ["number_tree", "raw_gain_ratios"]
-
-
-def raw_gain_ratios() -> WeightedNB:
-    """Return KLNB as the paper seems to have run it."""
-    return WeightedNB(weighting=RawGainRatios(), solver="fixed")
-
-
-def number_tree() -> WeightedNB:
-    """Return TreeNB as the paper seems to have run it."""
-    return WeightedNB(weighting=NumberTree(), solver="fixed")
 
 
 class RawGainRatios(GainRatioWeighting):
@@ -67,28 +57,8 @@ class NumberTree(OneTreeWeighting):
         return self._start(depth_weights(tree.tree_, owner, len(schema)))
 
 
-def figures_of_one_fold(
-    tasks: Iterable[tuple[Mapping[str, str], Mapping[str, str]]],
-    columns: Sequence[str],
-    max_rows: int = 2_500,
-) -> dict[str, int]:
-    """Count printed figures that are multiples of one over the rows of a single fold.
+raw_gain_ratios = partial(WeightedNB, weighting=RawGainRatios(), solver="fixed")
+"""KLNB as the paper seems to have run it."""
 
-    Tasks are rows of the tables of sizes and of accuracies; those of more than
-    ``max_rows`` rows, of which chance makes many look so, are left out.
-
-    Examples
-    --------
-    >>> figures_of_one_fold([({"instances": "151"}, {"A": "86.67", "B": "86"})], "AB")
-    {'A': 1, 'B': 0}
-    """
-    counts = dict.fromkeys(columns, 0)
-    for size, printed in tasks:
-        n = int(size["instances"])
-        if n > max_rows:
-            continue
-        for column in columns:
-            value = float(printed[column])
-            nearest = (100 * round(value * m / 100) / m for m in {n // 10, -(-n // 10)})
-            counts[column] += min(abs(value - x) for x in nearest) <= 0.0051
-    return counts
+number_tree = partial(WeightedNB, weighting=NumberTree(), solver="fixed")
+"""TreeNB as the paper seems to have run it."""

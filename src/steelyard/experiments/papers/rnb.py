@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from steelyard.experiments.data.sets import DataSet, load_dataset
 from steelyard.experiments.papers.engine import Run
@@ -22,7 +20,6 @@ from steelyard.experiments.papers.tables import (
 from steelyard.experiments.protocols import discretize_whole
 
 __all__ = [
-    "draw_mixtures",
     "few_weights",
     "finer_cuts",
     "leak",
@@ -79,19 +76,6 @@ def mixtures(run: Run, part: str, min_large: int) -> Values:
         "larger": alphas[1] > alphas[0] if len(alphas) == 2 else None,
         "drawn": [points, min_large],
     }
-
-
-def draw_mixtures(points: NDArray[np.float64], min_large: int) -> Any:
-    """Draw mixtures against rows per class."""
-    from matplotlib.figure import Figure
-
-    drawn = Figure(figsize=(6.0, 3.6), layout="constrained")
-    axes = drawn.subplots()
-    axes.scatter(points[:, 0], points[:, 1], s=24, alpha=0.8, linewidths=0)
-    axes.axvline(min_large, color="gray", lw=0.8, ls="--")
-    axes.set(xscale="log", xlabel="rows per class", ylabel="alpha*, mean over folds")
-    axes.grid(alpha=0.3)
-    return drawn
 
 
 def other_settings(

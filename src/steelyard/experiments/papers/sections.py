@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.experiments.papers.engine import Forms, Run
+from steelyard.experiments.papers.engine import Run
 from steelyard.experiments.papers.layout import Values
 from steelyard.experiments.papers.tables import (
     Pair,
@@ -83,44 +83,45 @@ def accuracy_table(
     its average is within the tolerance, and good enough if three of four of its figures
     are, or are better.
     """
-    chosen = run.forms(*forms)
-    records: list[dict[str, Any]] = []
+    chosen, columns = run.forms(*forms), {}
     for pair in run.pairs(printed, chosen):
         allowed = (tolerances or {}).get(pair.title, tolerance)
-        gaps = pair.gaps
-        least = sum(gap >= -allowed for gap in gaps.values())
-        below = sorted((gap, name) for name, gap in gaps.items() if gap < -allowed)
-        records.append(
-            {
-                "pair": pair,
-                "n": len(gaps),
-                "gap": pair.ours - pair.theirs,
-                "allowed": allowed,
-                "counted": sum(abs(gap) <= count_within for gap in gaps.values()),
-                "least": least,
-                "below": ", ".join(f"{n} {gap:+.2f}" for gap, n in below) or "none",
-                "near": run.judged(abs(pair.ours - pair.theirs) <= allowed),
-                "enough": run.judged(least >= 0.75 * len(gaps)),
-                "note": (notes or {}).get(pair.title, ""),
-                "seconds": _seconds(run, pair, chosen),
-            }
-        )
-    columns = {record["pair"].title: record for record in records}
+        columns[pair.title] = {
+            **_judged(run, pair, allowed),
+            "counted": sum(abs(gap) <= count_within for gap in pair.gaps.values()),
+            "note": (notes or {}).get(pair.title, ""),
+            "seconds": _seconds(run, *chosen[pair.title]),
+        }
     tables = [accuracy_columns(run, printed, forms, group, first) for group in groups]
     return {
-        "columns": records,
+        "columns": list(columns.values()),
         "judged": [columns[name] for name in judged],
         "by_set": "\n\n".join(tables),
-        "n": records[0]["n"],
+        "n": len(pair.gaps),
     }
 
 
-def _seconds(run: Run, pair: Pair, forms: Forms) -> float:
-    """Return how long all fits of a column took."""
-    part, name = forms[pair.title]
+def _judged(run: Run, pair: Pair, allowed: float) -> Values:
+    gaps, gap = pair.gaps, pair.ours - pair.theirs
+    least = sum(gap >= -allowed for gap in gaps.values())
+    below = sorted((gap, name) for name, gap in gaps.items() if gap < -allowed)
+    return {
+        "pair": pair,
+        "n": len(gaps),
+        "gap": gap,
+        "allowed": allowed,
+        "near": run.judged(abs(gap) <= allowed),
+        "least": least,
+        "enough": run.judged(least >= 0.75 * len(gaps)),
+        "below": ", ".join(f"{name} {gap:+.2f}" for gap, name in below) or "none",
+    }
+
+
+def _seconds(run: Run, part: str, method: str) -> float:
+    """Return how long all fits of a method took."""
     results = run.results(part)
     seconds = results.matrix("fit_seconds") * results.settings["folds"]
-    return float(np.nansum(seconds[:, results.methods.index(name)]))
+    return float(np.nansum(seconds[:, results.methods.index(method)]))
 
 
 # -------------------------------------------------------------------------- rank table
@@ -144,37 +145,32 @@ def rank_table(
     scores = np.array([list(columns[name].values()) for name in methods]).T
     folds = fold_accuracies(results, methods)
     tally = win_tie_loss(folds, np.full(len(folds), 1 / 9))
-    cells = [run.printed(printed)[name] for name in methods]
-    # Published ones, then measured ones.
-    averages = [[float(row["average_accuracy"]) for row in cells]]
-    averages.append([mean(columns[name].values()) for name in methods])
-    ranks = [[float(row["average_rank"]) for row in cells]]
-    ranks.append(average_ranks(scores).tolist())
-    wins = [
-        f"{' / '.join(cells[j][column] for column in counted)} | "
-        f"{tally.wins[0, j]} / {tally.losses[0, j]}"
-        for j in range(len(methods))
-    ]
-    rows = [
-        {
+    rows: list[dict[str, Any]] = []
+    for j, name in enumerate(methods):
+        cells = run.printed(printed)[name]
+        wins = " / ".join(cells[column] for column in counted)
+        row: dict[str, Any] = {
             "method": name,
-            "average": [kind[j] for kind in averages],
-            "lead": [kind[0] - kind[j] for kind in averages],
-            "rank": [kind[j] for kind in ranks],
-            "wins": wins[j] if j else " | ",
+            # Published ones, then measured ones.
+            "average": [float(cells["average_accuracy"]), mean(columns[name].values())],
+            "rank": [float(cells["average_rank"]), average_ranks(scores)[j]],
+            "wins": f"{wins} | {tally.wins[0, j]} / {tally.losses[0, j]}",
         }
-        for j, name in enumerate(methods)
-    ]
+        rows.append(row if j else {**row, "wins": " | "})
+    best = rows[0]["average"]
+    for row in rows:
+        row["lead"] = [best[k] - row["average"][k] for k in (0, 1)]
     theirs, ours = (
-        [methods[j] for j in np.argsort(kind, kind="stable")] for kind in ranks
+        [row["method"] for row in sorted(rows, key=lambda row: row["rank"][k])]
+        for k in (0, 1)
     )
-    best = ours[0] == methods[0] and averages[1][0] == max(averages[1])
+    is_best = best[1] == max(row["average"][1] for row in rows)
     return {
         "n": len(scores),
         "repeats": results.settings["repeats"],
         "rows": rows,
         "accuracies": figures_table({name: averaged(columns[name]) for name in shown}),
-        "best": run.judged(best),
+        "best": run.judged(ours[0] == methods[0] and is_best),
         "theirs": " < ".join(theirs),
         "ours": " < ".join(ours),
         "same": run.judged(theirs == ours),
@@ -221,6 +217,8 @@ def win_tie_loss_table(
 
 # --------------------------------------------------------------------- Wilcoxon matrix
 
+_NO_MARKS = {"star": "", "sign": ""}
+
 
 def wilcoxon_table(
     run: Run,
@@ -248,16 +246,13 @@ def wilcoxon_table(
         for column in scores
         if row != column
     }
+    theirs = run.printed(printed) if printed else None
     cells = {}
     for (row, column), test in tests.items():
-        is_significant = test.p_value <= 0.05
         sign = " +" if test.r_plus > test.r_minus else " -"
-        cells[row, column] = cell.format(
-            test=test,
-            printed=float(run.printed(printed)[row][column]) if printed else None,
-            star=" *" if is_significant else "",
-            sign=sign if is_significant else "",
-        )
+        marks = {"star": " *", "sign": sign} if test.p_value <= 0.05 else _NO_MARKS
+        p_value = float(theirs[row][column]) if theirs else None
+        cells[row, column] = cell.format(test=test, printed=p_value, **marks)
     lines = [
         [row, *(cells.get((row, column), diagonal) for column in scores)]
         for row in rows

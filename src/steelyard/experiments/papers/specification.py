@@ -11,7 +11,7 @@ from steelyard.experiments.papers.engine import Comparison, Paper
 
 __all__ = ["FUNCTIONS", "read_paper"]
 
-_MODULES = "sections plots filters rnb cwnb exponential exponential_figures spss"
+_MODULES = "sections plots filters rnb cwnb exponential spss"
 FUNCTIONS = {
     name: getattr(module, name)
     for module in (import_module(f"{__package__}.{name}") for name in _MODULES.split())
