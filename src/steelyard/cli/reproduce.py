@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 from steelyard.cli.options import Commands, add_command, add_force, add_json
 from steelyard.cli.output import check_output, note, print_json, writing
@@ -19,49 +20,50 @@ steelyard reproduce rnb --out results --write docs/reproduction.md
 """
 
 
+_OPTIONS: dict[str, dict[str, Any]] = {
+    "--quick": {"action": "store_true", "help": "a few small data sets"},
+    "--data": {
+        "metavar": "DIR",
+        "help": "folder of data sets (default: environment STEELYARD_DATA)",
+    },
+    "--published": {
+        "metavar": "DIR",
+        "help": "folder of published tables (default: 'published' beside the data "
+        "sets)",
+    },
+    "--jobs": {
+        "type": int,
+        "default": 2,
+        "metavar": "N",
+        "help": "processes (default: 2)",
+    },
+    "--repeats": {
+        "type": int,
+        "metavar": "N",
+        "help": "how often cross-validation is repeated where a paper does it 10 times",
+    },
+    "--out": {
+        "metavar": "DIR",
+        "help": "keep results, report and pictures in a folder, from which an "
+        "interrupted run resumes",
+    },
+    "--markdown": {"metavar": "FILE", "help": "write the report to a file"},
+    "--write": {
+        "metavar": "FILE",
+        "help": "replace the paper's section of a Markdown page, between the lines "
+        "'<!-- begin PAPER -->' and '<!-- end PAPER -->'",
+    },
+    "--silent": {"action": "store_true", "help": "no progress on standard error"},
+}
+
+
 def add_parser(commands: Commands) -> None:
     """Add the command."""
-    parser = add_command(
-        commands,
-        "reproduce",
-        "measure the tables of a paper beside what it published",
-        _EXAMPLES,
-        _run,
-    )
-    add = parser.add_argument
-    add("paper", choices=PAPERS, help="whose tables")
-    add("--quick", action="store_true", help="a few small data sets")
-    add(
-        "--data",
-        metavar="DIR",
-        help="folder of data sets (default: environment STEELYARD_DATA)",
-    )
-    add(
-        "--published",
-        metavar="DIR",
-        help="folder of published tables (default: 'published' beside the data sets)",
-    )
-    add("--jobs", type=int, default=2, metavar="N", help="processes (default: 2)")
-    add(
-        "--repeats",
-        type=int,
-        metavar="N",
-        help="how often cross-validation is repeated where a paper does it 10 times",
-    )
-    add(
-        "--out",
-        metavar="DIR",
-        help="keep results, report and pictures in a folder, from which an interrupted "
-        "run resumes",
-    )
-    add("--markdown", metavar="FILE", help="write the report to a file")
-    add(
-        "--write",
-        metavar="FILE",
-        help="replace the paper's section of a Markdown page, between the lines "
-        "'<!-- begin PAPER -->' and '<!-- end PAPER -->'",
-    )
-    add("--silent", action="store_true", help="no progress on standard error")
+    about = "measure the tables of a paper beside what it published"
+    parser = add_command(commands, "reproduce", about, _EXAMPLES, _run)
+    parser.add_argument("paper", choices=PAPERS, help="whose tables")
+    for option, settings in _OPTIONS.items():
+        parser.add_argument(option, **settings)
     add_force(parser)
     add_json(parser)
 

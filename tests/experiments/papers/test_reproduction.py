@@ -16,8 +16,10 @@ from steelyard.cli import main
 from steelyard.exceptions import ParameterError
 from steelyard.experiments.data.sets import load_dataset as load_any
 from steelyard.experiments.data.tasks import MULTICLASS, TASKS
-from steelyard.experiments.papers import PAPERS, cwnb, exponential, rnb
-from steelyard.experiments.papers.engine import Run, Scale, published_folder
+from steelyard.experiments.papers import PAPERS
+from steelyard.experiments.papers import reproduce as reproduction
+from steelyard.experiments.papers.cwnb import by_size
+from steelyard.experiments.papers.engine import Run, published_folder
 from steelyard.experiments.papers.report import (
     Picture,
     Reproduction,
@@ -32,6 +34,7 @@ from steelyard.experiments.papers.simulated import (
     sum_of_attributes,
     two_groups,
 )
+from steelyard.experiments.papers.specification import read_paper
 from steelyard.experiments.papers.tables import side_by_side
 from steelyard.experiments.protocols import (
     PROTOCOLS,
@@ -212,10 +215,36 @@ def test_quick_report_says_what_it_leaves_out():
 def test_tasks_are_those_of_the_tables():
     assert len(TASKS) == 28 and len(MULTICLASS) == 7
     assert len({task.name for task in (*TASKS, *MULTICLASS)}) == 35
-    assert set(exponential.QUICK_TASKS) <= {task.name for task in TASKS}
+    names = [task.name for task in (*TASKS, *MULTICLASS)]
+    assert set(read_paper("exponential", quick=True).data) <= set(names)
 
 
 # ----------------------------------------------------------------------------- papers
+
+
+RNB = read_paper("rnb")
+TABLE3 = RNB.comparisons["table3"].methods
+
+
+@pytest.mark.parametrize("name", PAPERS)
+@pytest.mark.parametrize("quick", [False, True])
+def test_every_document_is_described_by_its_file(name, quick):
+    paper = read_paper(name, quick=quick)
+    assert paper.title and paper.scope and paper.minutes > 0
+    assert all(callable(section["measure"]) for section in paper.sections)
+    for comparison in paper.comparisons.values():
+        if not callable(comparison.methods):
+            for method_name in comparison.methods:
+                classifier = paper.classifier(method_name, **comparison.settings)
+                assert hasattr(classifier, "fit")
+
+
+def test_columns_keep_the_name_that_the_paper_prints():
+    paper = read_paper("exponential")
+    assert "KLNB" in paper.comparisons["table2"].methods
+    assert type(paper.classifier("KLNB")).__name__ == "GainRatioWeightedNB"
+    assert paper.classifier("TreeNB").random_state == 0
+    assert paper.classifier("TreeNB", smoothing="laplace").random_state == 0
 
 
 def write_rnb(tmp_path, names=("iris", "labor")):
@@ -227,26 +256,26 @@ def write_rnb(tmp_path, names=("iris", "labor")):
     published.mkdir()
     with (published / "rnb_table3.csv").open("w", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(["dataset", *rnb.METHODS])
-        figures = [80] * len(rnb.METHODS)
+        writer.writerow(["dataset", *TABLE3])
+        figures = [80] * len(TABLE3)
         writer.writerows([name, *figures] for name in (*names, "AVERAGE"))
     return data
 
 
 def test_learned_weights_of_table_3_take_the_published_solver():
     columns = "RNB GNB TCSFS-NB CFW CWANB CAWNB NB DAWNB DEAWNB WANBIA"
-    assert " ".join(rnb.METHODS) == columns
+    assert " ".join(TABLE3) == columns
     capped = {
         name
-        for name, classifier in rnb.METHODS.items()
-        if getattr(classifier, "solver", "") == "published"
+        for name in TABLE3
+        if getattr(RNB.classifier(name), "solver", "") == "published"
     }
     assert capped == {"WANBIA", "CAWNB", "RNB"}
 
 
 def test_rnb_is_measured_kept_and_resumed(tmp_path, monkeypatch, capsys):
-    names = ("iris", "labor")
-    monkeypatch.setattr(rnb, "QUICK_SETS", names)
+    paper = replace(read_paper("rnb", quick=True), data=("iris", "labor"))
+    monkeypatch.setattr(reproduction, "read_paper", lambda name, quick: paper)
     data, out = write_rnb(tmp_path), tmp_path / "out"
     options = {"quick": True, "out": out, "n_jobs": 1}
     first = reproduce("rnb", data, **options)
@@ -394,9 +423,9 @@ def real_run(paper, **options):
 @pytest.mark.slow
 @needs_data
 def test_columns_of_table_3_are_near_print_on_small_sets():
-    sections = real_run(replace(rnb.PAPER, data=("diabetes", "vote"))).measure()
+    sections = real_run(replace(RNB, data=("diabetes", "vote"))).measure()
     verdicts = {v.what.split()[2].rstrip(","): v for v in sections[0].verdicts}
-    assert tuple(verdicts) == tuple(rnb.METHODS)
+    assert tuple(verdicts) == tuple(TABLE3)
     for column in ("NB", "WANBIA", "CAWNB", "CFW"):
         ours, theirs = (
             float(text.split()[0])
@@ -415,7 +444,7 @@ def test_deleted_attributes_are_those_of_the_paper():
 
 @needs_data
 def test_every_binary_task_has_the_published_size():
-    printed = real_run(exponential.PAPER).printed("exp_table1")
+    printed = real_run(read_paper("exponential")).printed("exp_table1")
     for task, row in zip(TASKS, printed.values(), strict=True):
         data = load_any(f"task:{task.name}", FOLDER)
         X, y = data.table, data.target
@@ -428,7 +457,7 @@ def test_every_binary_task_has_the_published_size():
 
 @needs_data
 def test_every_problem_with_several_classes_has_the_published_classes():
-    printed = real_run(exponential.PAPER).printed("exp_table5")
+    printed = real_run(read_paper("exponential")).printed("exp_table5")
     for task, row in zip(MULTICLASS, printed.values(), strict=True):
         data = load_any(f"task:{task.name}", FOLDER)
         assert len(data.classes) == int(row["classes"]), task.name
@@ -438,8 +467,8 @@ def test_every_problem_with_several_classes_has_the_published_classes():
 @needs_data
 def test_deviance_methods_are_near_print_on_small_tasks():
     names = ("Wholesale", "Wholesale, 3 classes")
-    tables = exponential.PAPER.sections[:4]
-    paper = replace(exponential.PAPER, data=names, sections=tables)
+    paper = read_paper("exponential")
+    paper = replace(paper, data=names, sections=paper.sections[:4])
     sections = real_run(paper).measure()
     assert [section.title.split(":")[0] for section in sections] == [
         "Table 2",
@@ -453,10 +482,14 @@ def test_deviance_methods_are_near_print_on_small_tasks():
 
 @pytest.mark.slow
 @needs_data
-def test_every_table_of_the_cwnb_paper_is_measured(monkeypatch):
-    monkeypatch.setattr(cwnb, "SIZES", Scale(full=(), quick=(25, 100)))
+def test_every_table_of_the_cwnb_paper_is_measured():
     names = ["iris", "labor", "vote"]
-    paper = replace(cwnb.PAPER, data=lambda run: cwnb.by_size(run, names))
+    paper = read_paper("cwnb", quick=True)
+    paper = replace(
+        paper,
+        data=lambda run: by_size(run, names, max_rows=400),
+        shared={**paper.shared, "sizes": [25, 100]},
+    )
     sections = real_run(paper, quick=True).measure()
     titles = [section.title for section in sections]
     # Vote is no quick set, and no set is large.
@@ -472,7 +505,7 @@ def test_every_table_of_the_cwnb_paper_is_measured(monkeypatch):
 
 def test_rounds_of_interactive_variants_are_in_the_rows():
     X, y = sum_of_attributes(60, seed=1)
-    methods = {"CWNB-I": cwnb.METHODS["CWNB-I"]}
+    methods = {"CWNB-I": read_paper("cwnb").classifier("CWNB-I")}
     results = compare(
         methods, ("toy", X, y), protocol="published-cwnb", folds=2, n_jobs=1
     )

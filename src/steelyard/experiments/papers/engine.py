@@ -9,66 +9,72 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
+from steelyard.classifiers import registry
+from steelyard.experiments.papers.layout import lay_out
 from steelyard.experiments.papers.report import SEED, Section
 from steelyard.experiments.papers.tables import Columns, Pair
 from steelyard.experiments.results import Results
 from steelyard.experiments.runner import compare
 
-__all__ = ["Comparison", "Forms", "Paper", "Run", "Scale", "published_folder"]
+__all__ = ["Comparison", "Forms", "Paper", "Run", "published_folder"]
 
 T = TypeVar("T")
 
-Forms = Mapping[str, tuple[str, str]]
+Forms = Mapping[str, Sequence[str]]
 """Which comparison, and which of its methods, measures a printed column."""
-
-
-@dataclass(frozen=True)
-class Scale(Generic[T]):
-    """A value for a full run, and one for a quick run."""
-
-    full: T
-    quick: T
-
-    def __call__(self, run: Run) -> T:
-        """Return the value for a run."""
-        return self.quick if run.quick else self.full
 
 
 @dataclass(frozen=True)
 class Comparison:
     """Methods that are cross-validated on data sets; a result file each.
 
-    Methods by name and data sets may be functions of the run; data sets are those of
-    the document by default. ``repeats`` holds unless the run says how often.
+    Methods are names of the document's methods, with further ``settings``, or a
+    function of the run, as data sets may be; by default they and the protocol are those
+    of the document. ``repeats`` holds unless the run says how often.
     """
 
     methods: Any
-    protocol: str | Sequence[str]
-    data: Any = lambda run: run.names
-    repeats: Scale[int] | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    protocol: str | Sequence[str] | None = None
+    data: Any = None
+    repeats: int | None = None
 
 
 @dataclass(frozen=True)
 class Paper:
-    """A document: what is measured, and how it is laid out.
+    """A document: what is measured, and how it is laid out; read from a file.
 
     ``minutes`` is about how long one process needs for all of it, on a machine of 2
-    cores; ``scope`` says what a quick run has. Sections are functions of the run that
-    return a ``Section``, or None where there is nothing to show. ``data`` names data
-    sets, and ``rows`` the rows of printed tables whose first column has other names.
-    Sections and data may themselves be functions of the run.
+    cores; ``scope`` says what a quick run has. ``data`` names data sets, or is a
+    function of the run, and ``rows`` has the rows of printed tables whose first column
+    has other names. ``methods`` has the settings of methods, as far as they are not
+    those of their acronym; ``forms`` what measures printed columns; ``shared`` what
+    several sections take. A section has a function that measures it, and its layout;
+    there is none where nothing was measured, and one for each entry of a list.
     """
 
     name: str
     title: str
     minutes: float
     scope: str
-    sections: Any
+    sections: Sequence[Mapping[str, Any]]
+    protocol: str = "honest"
     data: Any = ()
     comparisons: Mapping[str, Comparison] = field(default_factory=dict)
-    rows: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    methods: Mapping[str, Any] = field(default_factory=dict)
+    forms: Mapping[str, Forms] = field(default_factory=dict)
+    rows: Mapping[str, Any] = field(default_factory=dict)
+    shared: Mapping[str, Any] = field(default_factory=dict)
+
+    def classifier(self, name: str, **settings: Any) -> Any:
+        """Return one of the document's methods, unfitted."""
+        entry = self.methods.get(name, {})
+        if callable(entry):
+            return entry()
+        chosen = {"method": name, **entry, **settings}
+        return registry.method(chosen.pop("method"), **chosen)
 
 
 @dataclass(frozen=True)
@@ -90,8 +96,12 @@ class Run:
 
     def measure(self) -> tuple[Section, ...]:
         """Measure all sections of the document."""
-        sections = [section(self) for section in self._choose(self.paper.sections)]
-        return tuple(section for section in sections if section is not None)
+        measured = []
+        for section in self.paper.sections:
+            values = section["measure"](self)
+            entries = values if isinstance(values, list) else [values]
+            measured += [lay_out(self, section, entry) for entry in entries if entry]
+        return tuple(measured)
 
     def judged(self, reached: Any) -> bool | None:
         """Return whether a figure is reached; a quick run does not judge."""
@@ -105,8 +115,23 @@ class Run:
     def printed(self, file: str) -> dict[str, dict[str, str]]:
         """Return the cells of a printed table, by row and column."""
         lines = self._once(file, lambda: _read_published(self.published, file))
-        names = self.paper.rows.get(file) or [next(iter(x.values())) for x in lines]
+        names = self._choose(self.paper.rows.get(file))
+        names = names or [next(iter(line.values())) for line in lines]
         return dict(zip(names, lines, strict=True))
+
+    def forms(self, *names: str, columns: Sequence[str] | None = None) -> Forms:
+        """Merge the document's forms of these names, or choose some columns of them.
+
+        The name of a comparison stands for all its methods.
+        """
+        merged: dict[str, Sequence[str]] = {}
+        for name in names:
+            if name in self.paper.forms:
+                merged |= self.paper.forms[name]
+            else:
+                methods = self.paper.comparisons[name].methods
+                merged |= {method: [name, method] for method in methods}
+        return {column: merged[column] for column in columns or merged}
 
     def results(self, part: str) -> Results:
         """Return what a comparison of the document gave; it is run once."""
@@ -131,8 +156,8 @@ class Run:
         """Put printed columns beside measured ones, on some or all measured data."""
         cells = self.printed(file)
         pairs = []
-        for column, (part, method) in forms.items():
-            measured = self.accuracies(part)[method]
+        for column, (part, name) in forms.items():
+            measured = self.accuracies(part)[name]
             names = rows or measured
             published = {name: float(cells[name][column]) for name in names}
             pairs.append(Pair(column, published, {n: measured[n] for n in names}))
@@ -165,15 +190,18 @@ class Run:
     def _compare(self, part: str) -> Results:
         """Run a comparison; with a folder for files it resumes from what is there."""
         spec = self.paper.comparisons[part]
-        repeats = (self.repeats or spec.repeats(self)) if spec.repeats else 1
+        repeats = (self.repeats or spec.repeats) if spec.repeats else 1
+        methods = self._choose(spec.methods)
+        if not callable(spec.methods):
+            methods = {n: self.paper.classifier(n, **spec.settings) for n in methods}
         self.say(f"{self.paper.name}: {part}")
         with warnings.catch_warnings():
             # Classes of fewer rows than folds are part of the papers' data.
             warnings.simplefilter("ignore", UserWarning)
             results = compare(
-                self._choose(spec.methods),
-                self._choose(spec.data),
-                protocol=spec.protocol,
+                methods,
+                self.names if spec.data is None else self._choose(spec.data),
+                protocol=spec.protocol or self.paper.protocol,
                 repeats=repeats,
                 seed=SEED,
                 journal=self._journal(part, repeats),

@@ -1,228 +1,169 @@
-"""Tables and figures of the exponential-loss paper (Kim & Lee, IEEE Access 2022)."""
+"""What the exponential-loss paper alone measures."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from steelyard.classifiers.registry import method
-from steelyard.classifiers.weighted import WeightedNB
 from steelyard.experiments.data.sets import load_dataset
 from steelyard.experiments.data.tasks import MULTICLASS, TASKS
-from steelyard.experiments.papers.engine import Comparison, Forms, Paper, Run, Scale
-from steelyard.experiments.papers.exponential_figures import (
-    FIGURE7,
-    FIGURE8,
-    METHODS,
-    NOISE,
-    PROPOSED,
-    PROTOCOL,
-    correlations,
-    fit_all_rows,
-)
-from steelyard.experiments.papers.filters import (
-    MAX_ROWS,
-    NumberTree,
-    RawGainRatios,
-    figures_of_one_fold,
-)
-from steelyard.experiments.papers.report import Section, Verdict
-from steelyard.experiments.papers.sections import (
-    Tests,
-    accuracy_table,
-    wilcoxon_table,
-    within_or_better,
-)
-from steelyard.experiments.papers.tables import Pair, mean, side_by_side
-from steelyard.experiments.statistics.two_methods import (
-    WilcoxonTest,
-    wilcoxon_signed_rank,
-)
+from steelyard.experiments.papers.engine import Run
+from steelyard.experiments.papers.layout import Values
+from steelyard.experiments.papers.report import SEED
+from steelyard.experiments.papers.sections import accuracy_table, wilcoxon_table
+from steelyard.experiments.papers.simulated import NoisyLabels, two_groups
+from steelyard.experiments.papers.tables import Pair, mean, side_by_side, table
+from steelyard.experiments.protocols import find_protocol
+from steelyard.experiments.statistics.two_methods import wilcoxon_signed_rank
 
-__all__ = ["PAPER", "QUICK_TASKS"]
+__all__ = [
+    "all_tasks",
+    "attributes_selected",
+    "correlations",
+    "dimensions",
+    "filters_beside",
+    "noise",
+    "noisy_methods",
+    "same_outcomes",
+    "task_names",
+    "tasks_of_the_run",
+]
 
-_BINARY = tuple(task.name for task in TASKS)
-_SEVERAL = tuple(task.name for task in MULTICLASS)
-QUICK_TASKS = ("Banknote", "TAE", "Tic-tac-toe", "Breast cancer", "Wholesale", "Glass")
-"""Binary tasks of a quick run."""
-
-_QUICK_SEVERAL = ("Wholesale, 3 classes", "Car, 4 classes")
-_TOLERANCE = 0.5
-"""How far an accuracy may lie below the published one."""
-
-_BINNED = ("SBC", "KLNB", "TreeNB", "DFWNB", "CBFWNB")
-_JUDGED = ("DNB", "LNB", "GDNB")
+_TASKS = {"binary": TASKS, "several": MULTICLASS}
 
 
-def _tasks(names: Sequence[str]) -> Callable[[Run], list[str]]:
-    """Return the function that picks a run's data sets among some tasks."""
-    return lambda run: [f"task:{name}" for name in names if name in run.names]
+def task_names(run: Run, group: str) -> list[str]:
+    """Name the binary tasks, or those of several classes."""
+    return [task.name for task in _TASKS[group]]
 
 
-# ---------------------------------------------------------------------------- Table 2
-
-# Attributes are chosen by counts: SBC needs bins. The filters are tried on both.
-_FORMS: Forms = {
-    "NB": ("table2", "NB"),
-    "SBC": ("bins", "SBC"),
-    **{name: ("table2", name) for name in METHODS if name != "NB"},
-}
-_ON_BINS: Forms = {name: ("bins", name) for name in _BINNED}
-# Two filters as the paper seems to have run them, beside the library's.
-_AS_PRINTED: Forms = {
-    "KLNB": ("table2", "KLNB, gain ratios as they are"),
-    "TreeNB": ("table2", "TreeNB, tree of numbers"),
-}
-_FILTER_NOTES = {
-    "KLNB": "as printed, the ratios do not add up to the number of attributes",
-    "TreeNB": "as printed, the tree seems to be grown on numbers and pruned",
-    "CBFWNB": "printed figures are of one fold, and seem to be of bins",
-    "DFWNB": "printed figures are of one fold, and seem to be of bins",
-    "SBC": "measured on bins alone",
-}
+def all_tasks(run: Run) -> list[str]:
+    """Name the tasks of both groups."""
+    return [name for group in _TASKS for name in task_names(run, group)]
 
 
-def _filters_near(run: Run, table: str, pairs: Iterable[Pair]) -> Iterable[Verdict]:
-    """Judge the averages of filters, each in the form that is nearest to print."""
-    printed = {pair.title: pair.theirs for pair in pairs}
-    for column, note in _FILTER_NOTES.items():
-        forms = {"bins": _ON_BINS[column]}
-        if column in METHODS:
-            forms["Gaussian"] = _FORMS[column]
-        if column in _AS_PRINTED:
-            form = _AS_PRINTED[column]
-            forms[form[1].partition(", ")[2]] = form
+def tasks_of_the_run(run: Run, group: str) -> list[str]:
+    """Name the data sets of a group as far as the run has them."""
+    return [f"task:{name}" for name in task_names(run, group) if name in run.names]
+
+
+def fit_all_rows(run: Run, name: str, X: Any, y: Any) -> Any:
+    """Fit a method with the settings of the protocol for two classes."""
+    protocol = find_protocol(run.paper.protocol)
+    with warnings.catch_warnings():
+        # Some tables are separable.
+        warnings.simplefilter("ignore")
+        return protocol.adapt(run.paper.classifier(name), 2).fit(X, y)
+
+
+def filters_beside(
+    run: Run, filters: Mapping[str, str], max_rows: int, **spec: Any
+) -> Values:
+    """Table 2, with each filter in the form that is nearest to print.
+
+    ``filters`` are their columns, with a note. Figures of tasks of more than
+    ``max_rows`` rows look by chance as if they came from one fold.
+    """
+    values = accuracy_table(run, **spec)
+    printed = {entry["pair"].title: entry["pair"].theirs for entry in values["columns"]}
+    gaussian, as_printed = run.forms("columns"), run.forms("as_printed")
+    judged = []
+    for column, note in filters.items():
+        forms = {"bins": run.forms("bins")[column]}
+        if gaussian[column] not in forms.values():
+            forms["Gaussian"] = gaussian[column]
+        if column in as_printed:
+            forms[as_printed[column][1].partition(", ")[2]] = as_printed[column]
         texts, gaps = [], []
         for kind, (part, name) in forms.items():
             average = mean(run.accuracies(part)[name].values())
             gaps.append(average - printed[column])
             texts.append(f"{kind} {average:.2f} ({gaps[-1]:+.2f})")
-        what = f"average of {column}, within {_TOLERANCE}"
-        figures = f"{printed[column]:.2f}", ", ".join(texts)
-        near = run.judged(min(map(abs, gaps)) <= _TOLERANCE)
-        yield Verdict(table, what, *figures, near, note)
-
-
-def _figures_of_one_fold(run: Run) -> str:
+        near = run.judged(min(map(abs, gaps)) <= spec["tolerance"])
+        entry = {"column": column, "theirs": printed[column], "near": near}
+        judged.append({**entry, "ours": ", ".join(texts), "note": note})
     tables = [run.printed(f"exp_table{k}").values() for k in (1, 2)]
-    counts = figures_of_one_fold(zip(*tables, strict=True), list(_FORMS))
-    return (
-        f"On tasks of at most {MAX_ROWS:,} rows, so many printed figures are whole "
-        "multiples of one over the rows of a single fold, as if measured on that "
-        f"alone: {', '.join(f'{column} {count}' for column, count in counts.items())}."
-    )
+    counts = _figures_of_one_fold(zip(*tables, strict=True), list(printed), max_rows)
+    of_one_fold = ", ".join(f"{column} {count}" for column, count in counts.items())
+    more = {"filters": judged, "of_one_fold": of_one_fold, "max_rows": max_rows}
+    return {**values, **more}
 
 
-def _count(run: Run, pair: Pair, least: float, most: float = np.inf) -> str:
-    return str(sum(least <= gap <= most for gap in pair.gaps.values()))
+def _figures_of_one_fold(
+    tasks: Iterable[tuple[Mapping[str, str], Mapping[str, str]]],
+    columns: Sequence[str],
+    max_rows: int,
+) -> dict[str, int]:
+    """Count printed figures that are multiples of one over the rows of a single fold.
+
+    Tasks are rows of the tables of sizes and of accuracies; those of more than
+    ``max_rows`` rows, of which chance makes many look so, are left out.
+
+    Examples
+    --------
+    >>> rows = [({"instances": "151"}, {"A": "86.67", "B": "86"})]
+    >>> _figures_of_one_fold(rows, "AB", 2_500)
+    {'A': 1, 'B': 0}
+    """
+    counts = dict.fromkeys(columns, 0)
+    for size, printed in tasks:
+        n = int(size["instances"])
+        if n > max_rows:
+            continue
+        for column in columns:
+            value = float(printed[column])
+            nearest = (100 * round(value * m / 100) / m for m in {n // 10, -(-n // 10)})
+            counts[column] += min(abs(value - x) for x in nearest) <= 0.0051
+    return counts
 
 
-def _below(run: Run, pair: Pair) -> str:
-    below = sorted((gap, name) for name, gap in pair.gaps.items() if gap < -_TOLERANCE)
-    return ", ".join(f"{name} {gap:+.2f}" for gap, name in below) or "none"
-
-
-_GROUPS = (
-    _JUDGED,
-    ("NB", "MSE", "ENB"),
-    ("SBC", "KLNB"),
-    ("TreeNB", "DFWNB"),
-    ("CBFWNB",),
-)
-_NEAR = partial(within_or_better, columns=_JUDGED, tolerance=_TOLERANCE)
-_TABLE2 = partial(
-    accuracy_table,
-    title="Table 2: accuracy",
-    printed="exp_table2",
-    forms=_FORMS,
-    intro="Averages over {n} tasks in percent. Gaussian densities, but bins (MDL, "
-    "whole data) for SBC, which chooses attributes by counts.",
-    summary={
-        f"within {_TOLERANCE} or better": partial(_count, least=-_TOLERANCE),
-        f"within {_TOLERANCE}": partial(_count, least=-_TOLERANCE, most=_TOLERANCE),
-        "below": _below,
-    },
-    body=[
-        _figures_of_one_fold,
-        *({name: _FORMS[name] for name in group} for group in _GROUPS),
-        "KLNB with gain ratios that are not made to add up to the number of "
-        "attributes, and TreeNB with a tree grown on the numbers instead of MDL bins:",
-        _AS_PRINTED,
-        "The filters on bins instead of densities:",
-        {name: _ON_BINS[name] for name in _BINNED[1:]},
-    ],
-    verdicts=[partial(_NEAR, where=" on 21 of 28"), _filters_near],
-    first="task",
-)
-
-# ---------------------------------------------------------------------------- Table 3
-
-# Smallest weight that counts as an attribute selected.
-_MIN_WEIGHT = 1e-6
-
-
-def _table3(run: Run) -> Section:
-    """Count weights above zero, in one model of all rows.
+def attributes_selected(
+    run: Run, printed: str, methods: Sequence[str], min_weight: float
+) -> Values:
+    """Table 3: count weights above zero, in one model of all rows.
 
     The printed shares are multiples of one over the number of attributes.
     """
     run.say(f"{run.paper.name}: table3")
-    printed = run.printed("exp_table3")
-    tasks = [name for name in _BINARY if name in run.names]
-    shares: dict[str, dict[str, float]] = {name: {} for name in PROPOSED}
+    tasks = [name for name in task_names(run, "binary") if name in run.names]
+    shares: dict[str, dict[str, float]] = {name: {} for name in methods}
     n_attributes = {}
     for task in tasks:
         data = load_dataset(f"task:{task}", run.folder)
         n_attributes[task] = len(data.table.columns)
-        for name in PROPOSED:
-            weights = fit_all_rows(name, data.table, data.target).attribute_weights_
-            shares[name][task] = 100.0 * float(np.mean(weights > _MIN_WEIGHT))
+        for name in methods:
+            fitted = fit_all_rows(run, name, data.table, data.target)
+            is_selected = fitted.attribute_weights_ > min_weight
+            shares[name][task] = 100.0 * float(np.mean(is_selected))
+    cells = run.printed(printed)
     pairs = [
-        Pair(name, {task: float(printed[task][name]) for task in tasks}, shares[name])
-        for name in PROPOSED
+        Pair(name, {task: float(cells[task][name]) for task in tasks}, shares[name])
+        for name in methods
     ]
     away = np.array(
         [abs(gap) / 100 * n_attributes[t] for p in pairs for t, gap in p.gaps.items()]
     )
-    verdicts = []
-    for pair in pairs:
-        what = f"average share of {pair.title}, within 2"
-        near = run.judged(abs(pair.ours - pair.theirs) <= 2)
-        texts = f"{pair.theirs:.2f}", f"{pair.ours:.2f}"
-        verdicts.append(Verdict("Table 3", what, *texts, near))
-    return Section.of(
-        "Table 3: attributes selected",
-        "Share of attributes with a weight above zero, in percent, fitted on all "
-        f"rows. Of {len(away)} shares {(away < 0.5).sum()} are the printed ones and "
-        f"{(away < 2.5).sum()} at most two attributes away.",
-        side_by_side(tasks, pairs, first="task"),
-        verdicts=verdicts,
-    )
+    judged = [
+        {"pair": pair, "near": run.judged(abs(pair.ours - pair.theirs) <= 2)}
+        for pair in pairs
+    ]
+    return {
+        "n": len(away),
+        "same": (away < 0.5).sum(),
+        "close": (away < 2.5).sum(),
+        "by_task": side_by_side(tasks, pairs, first="task"),
+        "judged": judged,
+    }
 
 
-# -------------------------------------------------------------------- Tables 4 and 5
-
-# KLNB, TreeNB, DFWNB and CBFWNB in the form that fits print best.
-_TABLE4_FORMS: Forms = {
-    **_FORMS,
-    **_AS_PRINTED,
-    **{name: _ON_BINS[name] for name in ("DFWNB", "CBFWNB")},
-}
-
-
-def _beside_printed(run: Run, row: str, column: str, test: WilcoxonTest) -> str:
-    theirs = float(run.printed("exp_table4")[row][column])
-    sign = "+" if test.r_plus > test.r_minus else "-"
-    arrow = f" {sign}" if test.p_value <= 0.05 else ""
-    return f"{theirs:.4f} / {test.p_value:.4f}{arrow}"
-
-
-def _same_outcomes(run: Run, tests: Tests) -> tuple[str, Verdict]:
-    """Count pairs that the printed and the measured test tell apart alike."""
-    printed = run.printed("exp_table4")
-    pairs = run.pairs("exp_table2", _TABLE4_FORMS)
+def same_outcomes(run: Run, accuracies: str, **spec: Any) -> Values:
+    """Table 4: count pairs that the printed and the measured test tell apart alike."""
+    values = wilcoxon_table(run, **spec)
+    printed, tests = run.printed(spec["printed"]), values["tests"]
+    pairs = run.pairs(accuracies, run.forms(*spec["forms"]))
     scores = {name: list(published.values()) for name, published, _ in pairs}
     same, distances = 0, []
     for (row, column), test in tests.items():
@@ -233,74 +174,123 @@ def _same_outcomes(run: Run, tests: Tests) -> tuple[str, Verdict]:
         significant = [theirs <= 0.05, test.p_value <= 0.05]
         # Two tests agree where neither tells the methods apart, or both the same.
         same += not any(significant) or (all(significant) and ahead[0] == ahead[1])
-    verdict = Verdict(
-        "Table 4",
-        "pairs with the same outcome at 5 %",
-        str(len(tests)),
-        f"{same} of {len(tests)}",
-        run.judged(same >= 0.75 * len(tests)),
-        "reached: three of four",
-    )
-    intro = (
-        "p of Wilcoxon's signed ranks over the tasks, zeros dropped: published / "
-        "measured; + where the row is significantly better, - where it is worse. KLNB, "
-        "TreeNB, DFWNB and CBFWNB in the form that fits print best. From the "
-        "accuracies as printed the test gives p that differ from the printed p by "
-        f"{mean(distances):.4f} on average and by {max(distances):.4f} at most."
-    )
-    return intro, verdict
+    return {
+        **values,
+        "n_tests": len(tests),
+        "same": same,
+        "enough": run.judged(same >= 0.75 * len(tests)),
+        "distance": mean(distances),
+        "largest": max(distances),
+    }
 
 
-_TABLE4 = partial(
-    wilcoxon_table,
-    title="Table 4: Wilcoxon's test",
-    rows=PROPOSED,
-    forms=_TABLE4_FORMS,
-    zeros="drop",
-    cell=_beside_printed,
-    describe=_same_outcomes,
-    first="row",
-    diagonal="-",
-)
+# ----------------------------------------------------------------------------- figures
 
-_TABLE5_FORMS: Forms = {name: ("table5", name) for name in ("NB", *PROPOSED)}
-_TABLE5 = partial(
-    accuracy_table,
-    title="Table 5: several classes, one against one",
-    printed="exp_table5",
-    forms=_TABLE5_FORMS,
-    body=[_TABLE5_FORMS],
-    verdicts=[partial(_NEAR, note="reached: three of four")],
-    first="problem",
-)
 
-_TABLE2_METHODS = {
-    **METHODS,
-    **{
-        _AS_PRINTED[column][1]: WeightedNB(weighting=weighting, solver="fixed")
-        for column, weighting in (("KLNB", RawGainRatios()), ("TreeNB", NumberTree()))
-    },
-}
-_ON_COUNTS = {"smoothing": "laplace", "prior": "frequency"}
-_BIN_METHODS = {name: method(name, **_ON_COUNTS) for name in _BINNED}
-_TABLE5_METHODS = {name: METHODS[name] for name in _TABLE5_FORMS}
-PAPER = Paper(
-    name="exponential",
-    title="Exponential-loss paper: Tables 2 to 5, Figures 4 to 8",
-    minutes=30.0,
-    scope=f"{len(QUICK_TASKS)} of 28 binary tasks, {len(_QUICK_SEVERAL)} of 7 with "
-    "several classes, 2 tasks, 3 shares and 1 draw of label noise, every 11th "
-    "dimension.",
-    data=Scale(full=(*_BINARY, *_SEVERAL), quick=(*QUICK_TASKS, *_QUICK_SEVERAL)),
-    rows={
-        **dict.fromkeys(("exp_table1", "exp_table2", "exp_table3"), _BINARY),
-        "exp_table5": _SEVERAL,
-    },
-    comparisons={
-        "table2": Comparison(_TABLE2_METHODS, PROTOCOL, _tasks(_BINARY)),
-        "bins": Comparison(_BIN_METHODS, "published-rnb", _tasks(_BINARY)),
-        "table5": Comparison(_TABLE5_METHODS, PROTOCOL, _tasks(_SEVERAL)),
-        "noise": NOISE,
-    },
-    sections=(_TABLE2, _table3, _TABLE4, _TABLE5, correlations, FIGURE7, FIGURE8),
-)
+def correlations(run: Run, tasks: Sequence[str]) -> Values:
+    """Figures 4 to 6: how strongly attributes depend on each other."""
+    rows, matrices = [], {}
+    for name in tasks:
+        numbers = load_dataset(f"task:{name}", run.folder).table.select_dtypes("number")
+        varied = numbers.loc[:, numbers.nunique() > 1]
+        matrix = np.corrcoef(varied.to_numpy(dtype=np.float64).T)
+        matrices[name] = matrix
+        away = np.abs(matrix[~np.eye(len(matrix), dtype=bool)])
+        row = {"task": name, "n": len(matrix), "mean": away.mean()}
+        rows.append({**row, "max": away.max(), "above": 100 * np.mean(away > 0.5)})
+    return {"rows": rows, "drawn": [matrices]}
+
+
+def noisy_methods(run: Run) -> dict[str, Any]:
+    """Train methods on labels of which some are wrong."""
+    adapt = find_protocol(run.paper.protocol).adapt
+    return {
+        f"{name} {share} %": NoisyLabels(
+            adapt(run.paper.classifier(name), 2), share / 100
+        )
+        for name in ("NB", *run.paper.shared["proposed"])
+        for share in run.paper.shared["noise_shares"]
+    }
+
+
+def noise(run: Run) -> Values:
+    """Figure 7: accuracy against the share of wrong labels."""
+    shares, proposed = (run.paper.shared[key] for key in ("noise_shares", "proposed"))
+    accuracies = run.accuracies("noise")
+    panels = {}
+    for task in next(iter(accuracies.values())):
+        columns = {n: [f"{n} {s} %" for s in shares] for n in ("NB", *proposed)}
+        curves = {n: [accuracies[c][task] for c in columns[n]] for n in columns}
+        panels[task] = (shares, curves)
+    rows = [
+        [task, name, *(f"{x:.2f}" for x in (*y, y[0] - y[-1]))]
+        for task, (_, curves) in panels.items()
+        for name, y in curves.items()
+    ]
+    header = " | ".join(["task | method", *(f"{share} %" for share in shares), "fall"])
+    return {
+        **_noise_outcomes(run, [curves for _, curves in panels.values()]),
+        "repeats": run.results("noise").settings["repeats"],
+        "step": shares[1] - shares[0],
+        "by_task": table(header, rows),
+        "drawn": [panels],
+    }
+
+
+def _noise_outcomes(run: Run, curves: Sequence[Any]) -> Values:
+    """Return average falls from no noise, and average levels."""
+    shares, proposed = (run.paper.shared[key] for key in ("noise_shares", "proposed"))
+    falls = []
+    for i in (1, -1):
+        fall = {n: mean(c[n][0] - c[n][i] for c in curves) for n in proposed}
+        text = ", ".join(f"{name} -{fall[name]:.1f}" for name in proposed)
+        most = run.judged(max(proposed, key=fall.__getitem__) == "ENB")
+        falls.append({"share": shares[i], "text": text, "enb_most": most})
+    level = {n: mean(mean(c[n]) for c in curves) for n in ("NB", *proposed)}
+    best = sorted(proposed, key=lambda name: -level[name])
+    return {
+        "falls": falls,
+        "levels": ", ".join(f"{name} {level[name]:.1f}" for name in best),
+        "two_best": run.judged(set(best[:2]) == {"LNB", "GDNB"}),
+        "nb_level": level["NB"],
+        "nb_worst": run.judged(level["NB"] < level[best[-1]]),
+    }
+
+
+def dimensions(run: Run, step: int, n_train: int, n_test: int) -> Values:
+    """Figure 8: test accuracy and the share of useful weights, by attributes."""
+    import pandas as pd
+
+    run.say(f"{run.paper.name}: dimensions")
+    proposed, sizes = run.paper.shared["proposed"], list(range(2, 201, step))
+    accuracy: dict[str, list[float]] = {name: [] for name in proposed}
+    ratio: dict[str, list[float]] = {name: [] for name in proposed}
+    for d in sizes:
+        rng = np.random.default_rng([SEED, d])
+        (X, y), (Z, z) = (two_groups(n, d, rng) for n in (n_train, n_test))
+        columns = [f"{group}{i + 1}" for group in "AB" for i in range(d // 2)]
+        X, Z = (pd.DataFrame(cells, columns=columns) for cells in (X, Z))
+        for name in proposed:
+            fitted = fit_all_rows(run, name, X, y)
+            weights = fitted.attribute_weights_
+            total = float(weights.sum())
+            accuracy[name].append(100.0 * float(np.mean(fitted.predict(Z) == z)))
+            ratio[name].append(float(weights[d // 2 :].sum()) / total if total else 0.5)
+    rows = [
+        [str(d), *(f"{accuracy[n][i]:.1f} / {ratio[n][i]:.3f}" for n in proposed)]
+        for i, d in enumerate(sizes)
+        if run.quick or d == 2 or d % 20 == 0
+    ]
+    judged = []
+    for name in proposed:
+        right, useful = min(accuracy[name]), min(ratio[name])
+        enough = right >= 98.0 and useful >= 0.99
+        entry = {"method": name, "right": right, "useful": useful, "enough": enough}
+        judged.append(entry)
+    panels = {
+        "test accuracy (%)": (sizes, accuracy),
+        "share of weight on useful attributes": (sizes, ratio),
+    }
+    by_size = table(" | ".join(["d", *proposed]), rows)
+    values = {"by_size": by_size, "judged": judged, "drawn": [panels]}
+    return {**values, "n_train": n_train, "n_test": n_test}

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier
 
+from steelyard._common.settings import setting, whole
+from steelyard.classifiers.weighted import WeightedNB
 from steelyard.model.training import TrainingSet
+from steelyard.proba import GaussianTable
+from steelyard.weighting.base import Evidence, Start
 from steelyard.weighting.filters.binning import with_bins
 from steelyard.weighting.filters.counted import GainRatioWeighting
 from steelyard.weighting.filters.information import gain_ratios
 from steelyard.weighting.filters.trees import OneTreeWeighting, depth_weights
 
-__all__ = ["MAX_ROWS", "NumberTree", "RawGainRatios", "figures_of_one_fold"]
-
-MAX_ROWS = 2_500
-"""Beyond, chance makes many figures look as if they came from one fold."""
+__all__ = ["number_tree", "raw_gain_ratios"]
 
 
 class RawGainRatios(GainRatioWeighting):
@@ -33,53 +33,32 @@ class RawGainRatios(GainRatioWeighting):
 
 
 class NumberTree(OneTreeWeighting):
-    """TreeNB's weights from a tree that is grown on numbers instead of their bins.
+    """TreeNB's weights from a tree that is grown on numbers instead of their bins."""
 
-    Parameters
-    ----------
-    smallest_leaf : int, default=20
-        Fewest training rows in a leaf, in place of pruning.
-    """
+    smallest_leaf: int = setting(
+        default=20,
+        allowed=whole(1),
+        about="Fewest training rows in a leaf, in place of pruning.",
+    )
 
-    def __init__(self, smallest_leaf: int = 20) -> None:
-        super().__init__()
-        self.smallest_leaf = smallest_leaf
-
-    def start_from(self, training: TrainingSet, evidence: Any, gaussian: Any) -> Any:
+    def start_from(
+        self, training: TrainingSet, evidence: Evidence, gaussian: GaussianTable
+    ) -> Start:
         """Return weights by the depth at which attributes are first tested."""
         inputs, owner = self._inputs(with_bins(training))
-        numbers = training.codes.numbers
-        for g, j in enumerate(training.codes.schema.gaussian):
+        numbers, schema = training.codes.numbers, training.schema
+        for g, j in enumerate(schema.gaussian):
             column = numbers[:, g] if isinstance(numbers, np.ndarray) else numbers[g]
             inputs[:, owner == j] = column[:, None]
         tree = DecisionTreeClassifier(
             criterion="entropy", min_samples_leaf=self.smallest_leaf, random_state=0
         )
         tree.fit(inputs, training.labels, sample_weight=training.weights)
-        return self._start(depth_weights(tree.tree_, owner, len(training.codes.schema)))
+        return self._start(depth_weights(tree.tree_, owner, len(schema)))
 
 
-def figures_of_one_fold(
-    tasks: Iterable[tuple[Mapping[str, str], Mapping[str, str]]],
-    columns: Sequence[str],
-) -> dict[str, int]:
-    """Count printed figures that are multiples of one over the rows of a single fold.
+raw_gain_ratios = partial(WeightedNB, weighting=RawGainRatios(), solver="fixed")
+"""KLNB as the paper seems to have run it."""
 
-    Tasks are rows of the tables of sizes and of accuracies; those of more than
-    ``MAX_ROWS`` rows are left out.
-
-    Examples
-    --------
-    >>> figures_of_one_fold([({"instances": "151"}, {"A": "86.67", "B": "86"})], "AB")
-    {'A': 1, 'B': 0}
-    """
-    counts = dict.fromkeys(columns, 0)
-    for size, printed in tasks:
-        n = int(size["instances"])
-        if n > MAX_ROWS:
-            continue
-        for column in columns:
-            value = float(printed[column])
-            nearest = (100 * round(value * m / 100) / m for m in {n // 10, -(-n // 10)})
-            counts[column] += min(abs(value - x) for x in nearest) <= 0.0051
-    return counts
+number_tree = partial(WeightedNB, weighting=NumberTree(), solver="fixed")
+"""TreeNB as the paper seems to have run it."""

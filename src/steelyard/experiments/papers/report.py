@@ -46,17 +46,6 @@ class Section:
     verdicts: tuple[Verdict, ...] = ()
     pictures: tuple[Picture, ...] = ()
 
-    @classmethod
-    def of(
-        cls,
-        title: str,
-        *parts: str,
-        verdicts: Iterable[Verdict] = (),
-        pictures: Iterable[Picture] = (),
-    ) -> Section:
-        """Return a section of several paragraphs and tables."""
-        return cls(title, "\n\n".join(parts), tuple(verdicts), tuple(pictures))
-
 
 @dataclass(frozen=True)
 class Reproduction:
@@ -92,19 +81,9 @@ class Reproduction:
         return [entry for section in self.sections for entry in section.pictures]
 
     def to_markdown(self, images: str | None = None, level: int = 2) -> str:
-        """Write the report as Markdown.
+        """Write the report as Markdown, with a heading of this level.
 
-        Parameters
-        ----------
-        images : str, default=None
-            Folder of the pictures as the text refers to them; no pictures if None.
-        level : int, default=2
-            Level of the heading.
-
-        Returns
-        -------
-        str
-            The text, with a verdict for each table.
+        ``images`` is the folder of pictures as the text refers to them; none if None.
         """
         parts = [f"{'#' * level} {self.title}"]
         if self.quick:

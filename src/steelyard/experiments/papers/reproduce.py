@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import difflib
 import os
-from importlib import import_module
 from pathlib import Path
 from time import perf_counter
 
 from joblib import effective_n_jobs
 
+from steelyard._common.text import did_you_mean
 from steelyard.exceptions import ParameterError
 from steelyard.experiments.data.sets import data_folder
 from steelyard.experiments.papers import PAPERS
-from steelyard.experiments.papers.engine import Paper, Run, published_folder
+from steelyard.experiments.papers.engine import Run, published_folder
 from steelyard.experiments.papers.report import Reproduction
+from steelyard.experiments.papers.specification import read_paper
 from steelyard.experiments.progress import duration
 
 __all__ = ["PAPERS", "Reproduction", "reproduce"]
@@ -65,7 +65,12 @@ def reproduce(
     """
     if repeats is not None and repeats < 1:
         raise ParameterError(f"'repeats' must be at least 1. Got {repeats!r}.")
-    paper = _paper(name)
+    if name not in PAPERS:
+        raise ParameterError(
+            f"The document must be one of {', '.join(PAPERS)}. Got {name!r}."
+            f"{did_you_mean(str(name), PAPERS)}"
+        )
+    paper = read_paper(name, quick=quick)
     folder = printed = Path()
     if paper.data:
         folder = data_folder(data)
@@ -85,17 +90,6 @@ def reproduce(
         path.write_text(report.to_markdown("images", level=1), encoding="utf-8")
         report.write_pictures(target / "images")
     return report
-
-
-def _paper(name: str) -> Paper:
-    if name not in PAPERS:
-        close = difflib.get_close_matches(str(name), PAPERS, 1)
-        hint = f" Did you mean {close[0]!r}?" if close else ""
-        raise ParameterError(
-            f"The document must be one of {', '.join(PAPERS)}. Got {name!r}.{hint}"
-        )
-    paper: Paper = import_module(f"{__package__}.{name}").PAPER
-    return paper
 
 
 def _announcement(run: Run) -> str:

@@ -1,22 +1,20 @@
-"""Kinds of section: accuracy and rank tables, wins, Wilcoxon's test, curves.
+"""Kinds of section: accuracy and rank tables, wins, Wilcoxon's test.
 
-A kind takes a run and what a document says of its section; ``partial`` makes a
-section's description of it. A section like no other is a function in the module of its
-document.
+A kind measures what a document's file asks for and returns values by name, which the
+templates of the section are filled in with. What one document alone measures is in the
+module of its name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.experiments.papers.engine import Forms, Run
-from steelyard.experiments.papers.plots import draw_curves
-from steelyard.experiments.papers.report import Picture, Section, Verdict
+from steelyard.experiments.papers.engine import Run
+from steelyard.experiments.papers.layout import Values
 from steelyard.experiments.papers.tables import (
     Pair,
     averaged,
@@ -26,105 +24,20 @@ from steelyard.experiments.papers.tables import (
     table,
 )
 from steelyard.experiments.results import Results
-from steelyard.experiments.statistics.ranks import Friedman, average_ranks, friedman
+from steelyard.experiments.statistics.ranks import average_ranks, friedman
 from steelyard.experiments.statistics.two_methods import (
-    WilcoxonTest,
     Zeros,
     wilcoxon_signed_rank,
     win_tie_loss,
 )
 
 __all__ = [
-    "Panels",
-    "Tests",
+    "accuracy_columns",
     "accuracy_table",
-    "average_near",
-    "curve",
-    "fold_accuracies",
     "rank_table",
     "wilcoxon_table",
     "win_tie_loss_table",
-    "within_or_better",
 ]
-
-# ---------------------------------------------------------------------- accuracy table
-
-
-def accuracy_table(
-    run: Run,
-    *,
-    title: str,
-    printed: str,
-    forms: Forms,
-    body: Sequence[str | Forms | Callable[[Run], str]],
-    verdicts: Sequence[Callable[[Run, str, Sequence[Pair]], Iterable[Verdict]]],
-    intro: str = "",
-    summary: Mapping[str, Callable[[Run, Pair], str]] | None = None,
-    first: str = "data set",
-) -> Section:
-    """Show averages of printed and measured columns, if there is an intro; then a body.
-
-    ``summary`` has further columns of the table of averages. The body has texts,
-    functions that return one, and columns to be shown by data set. ``verdicts`` are
-    functions of the run, the name of the table and its columns.
-    """
-    pairs = run.pairs(printed, forms)
-    names = list(pairs[0].measured)
-    parts = []
-    if intro:
-        more = summary or {}
-        header = " | ".join(["method | published | measured | difference", *more])
-        cells = [[cell(run, pair) for cell in more.values()] for pair in pairs]
-        rows = [[p.title, p.summary, *c] for p, c in zip(pairs, cells, strict=True)]
-        parts = [intro.format(n=len(names)), table(header, rows)]
-    for part in body:
-        if isinstance(part, Mapping):
-            parts.append(side_by_side(names, run.pairs(printed, part), first))
-        else:
-            parts.append(part(run) if callable(part) else part)
-    name = title.partition(":")[0]
-    judged = [verdict for judge in verdicts for verdict in judge(run, name, pairs)]
-    return Section.of(title, *parts, verdicts=judged)
-
-
-def average_near(
-    run: Run,
-    name: str,
-    pairs: Iterable[Pair],
-    tolerance: Mapping[str, float],
-    otherwise: float,
-    notes: Mapping[str, str],
-) -> Iterable[Verdict]:
-    """Judge whether the average of each column is near the printed one."""
-    for pair in pairs:
-        allowed = tolerance.get(pair.title, otherwise)
-        what = f"average of {pair.title}, within {allowed}"
-        gap = pair.ours - pair.theirs
-        texts = f"{pair.theirs:.2f}", f"{pair.ours:.2f} ({gap:+.2f})"
-        reached = run.judged(abs(gap) <= allowed)
-        yield Verdict(name, what, *texts, reached, notes.get(pair.title, ""))
-
-
-def within_or_better(
-    run: Run,
-    name: str,
-    pairs: Iterable[Pair],
-    columns: Sequence[str],
-    tolerance: float,
-    where: str = "",
-    note: str = "",
-) -> Iterable[Verdict]:
-    """Judge whether columns are near print, or better, on three of four data sets."""
-    for pair in (pair for pair in pairs if pair.title in columns):
-        n = len(pair.gaps)
-        reached = sum(gap >= -tolerance for gap in pair.gaps.values())
-        what = f"{pair.title} within {tolerance} or better{where}"
-        measured = f"{reached} of {n}, average {pair.ours:.2f}"
-        enough = run.judged(reached >= 0.75 * n)
-        yield Verdict(name, what, f"average {pair.theirs:.2f}", measured, enough, note)
-
-
-# -------------------------------------------------------------------------- rank table
 
 
 def fold_accuracies(results: Results, methods: Sequence[str]) -> NDArray[np.float64]:
@@ -137,18 +50,92 @@ def fold_accuracies(results: Results, methods: Sequence[str]) -> NDArray[np.floa
     )
 
 
+# ---------------------------------------------------------------------- accuracy table
+
+
+def accuracy_columns(
+    run: Run,
+    printed: str,
+    forms: Sequence[str],
+    columns: Sequence[str] | None = None,
+    first: str = "data set",
+) -> str:
+    """Show printed and measured columns by data set."""
+    pairs = run.pairs(printed, run.forms(*forms, columns=columns))
+    return side_by_side(list(pairs[0].measured), pairs, first)
+
+
+def accuracy_table(
+    run: Run,
+    printed: str,
+    forms: Sequence[str],
+    tolerance: float,
+    groups: Sequence[Sequence[str]] = ((),),
+    tolerances: Mapping[str, float] | None = None,
+    notes: Mapping[str, str] | None = None,
+    judged: Sequence[str] = (),
+    count_within: float = 0.0,
+    first: str = "data set",
+) -> Values:
+    """Compare printed and measured columns, of which some are judged.
+
+    ``groups`` are the columns that share a table by data set. A column is near print if
+    its average is within the tolerance, and good enough if three of four of its figures
+    are, or are better.
+    """
+    chosen, columns = run.forms(*forms), {}
+    for pair in run.pairs(printed, chosen):
+        allowed = (tolerances or {}).get(pair.title, tolerance)
+        columns[pair.title] = {
+            **_judged(run, pair, allowed),
+            "counted": sum(abs(gap) <= count_within for gap in pair.gaps.values()),
+            "note": (notes or {}).get(pair.title, ""),
+            "seconds": _seconds(run, *chosen[pair.title]),
+        }
+    tables = [accuracy_columns(run, printed, forms, group, first) for group in groups]
+    return {
+        "columns": list(columns.values()),
+        "judged": [columns[name] for name in judged],
+        "by_set": "\n\n".join(tables),
+        "n": len(pair.gaps),
+    }
+
+
+def _judged(run: Run, pair: Pair, allowed: float) -> Values:
+    gaps, gap = pair.gaps, pair.ours - pair.theirs
+    least = sum(gap >= -allowed for gap in gaps.values())
+    below = sorted((gap, name) for name, gap in gaps.items() if gap < -allowed)
+    return {
+        "pair": pair,
+        "n": len(gaps),
+        "gap": gap,
+        "allowed": allowed,
+        "near": run.judged(abs(gap) <= allowed),
+        "least": least,
+        "enough": run.judged(least >= 0.75 * len(gaps)),
+        "below": ", ".join(f"{name} {gap:+.2f}" for gap, name in below) or "none",
+    }
+
+
+def _seconds(run: Run, part: str, method: str) -> float:
+    """Return how long all fits of a method took."""
+    results = run.results(part)
+    seconds = results.matrix("fit_seconds") * results.settings["folds"]
+    return float(np.nansum(seconds[:, results.methods.index(method)]))
+
+
+# -------------------------------------------------------------------------- rank table
+
+
 def rank_table(
     run: Run,
-    *,
-    title: str,
     part: str,
     methods: Sequence[str],
     shown: Sequence[str],
     printed: str,
     counted: Sequence[str],
-    intro: str,
-) -> Section:
-    """Show averages, average ranks and significant wins of the first method.
+) -> Values:
+    """Compare averages, average ranks and significant wins of the first method.
 
     The printed table has a row per method, and ``counted`` are its columns of
     significant wins and losses of the first. All methods ``shown`` have a column of
@@ -158,67 +145,45 @@ def rank_table(
     scores = np.array([list(columns[name].values()) for name in methods]).T
     folds = fold_accuracies(results, methods)
     tally = win_tie_loss(folds, np.full(len(folds), 1 / 9))
-    test = friedman(scores)
-    cells = [run.printed(printed)[name] for name in methods]
-    # Published ones, then measured ones.
-    averages = [[float(row["average_accuracy"]) for row in cells]]
-    averages.append([mean(columns[name].values()) for name in methods])
-    ranks = [[float(row["average_rank"]) for row in cells]]
-    ranks.append(average_ranks(scores).tolist())
-    rows = []
+    rows: list[dict[str, Any]] = []
     for j, name in enumerate(methods):
-        pairs = [f"{kind[j]:.2f}" for kind in averages]
-        pairs += [f"{kind[0] - kind[j]:+.2f}" for kind in averages]
-        pairs += [f"{kind[j]:.2f}" for kind in ranks]
-        wins = " / ".join(cells[j][column] for column in counted)
-        wins += f" | {tally.wins[0, j]} / {tally.losses[0, j]}"
-        rows.append([name, *pairs, wins if j else " | "])
-    header = "method | average published | measured | {0}'s lead published | measured"
-    header += " | rank published | measured | {0} significantly better / worse, "
-    return Section.of(
-        title,
-        intro.format(n=len(scores), repeats=results.settings["repeats"]),
-        table(f"{header}published | measured".format(methods[0]), rows),
-        figures_table({name: averaged(columns[name]) for name in shown}),
-        verdicts=_rank_verdicts(run, title, methods, averages[1], ranks, test),
-    )
-
-
-def _rank_verdicts(
-    run: Run,
-    title: str,
-    methods: Sequence[str],
-    averages: Sequence[float],
-    ranks: Sequence[Sequence[float]],
-    test: Friedman,
-) -> Iterable[Verdict]:
-    table = title.partition(":")[0]
+        cells = run.printed(printed)[name]
+        wins = " / ".join(cells[column] for column in counted)
+        row: dict[str, Any] = {
+            "method": name,
+            # Published ones, then measured ones.
+            "average": [float(cells["average_accuracy"]), mean(columns[name].values())],
+            "rank": [float(cells["average_rank"]), average_ranks(scores)[j]],
+            "wins": f"{wins} | {tally.wins[0, j]} / {tally.losses[0, j]}",
+        }
+        rows.append(row if j else {**row, "wins": " | "})
+    best = rows[0]["average"]
+    for row in rows:
+        row["lead"] = [best[k] - row["average"][k] for k in (0, 1)]
     theirs, ours = (
-        [methods[j] for j in np.argsort(kind, kind="stable")] for kind in ranks
+        [row["method"] for row in sorted(rows, key=lambda row: row["rank"][k])]
+        for k in (0, 1)
     )
-    what = f"{methods[0]} has the best average and rank"
-    measured = f"average {averages[0]:.2f}, rank {ranks[1][0]:.2f}"
-    best = run.judged(ours[0] == methods[0] and averages[0] == max(averages))
-    yield Verdict(table, what, "yes", measured, best)
-    orders = " < ".join(theirs), " < ".join(ours)
-    note = f"Friedman: F = {test.f_statistic:.2f}, p = {test.f_p_value:.2g}"
-    yield Verdict(table, "order by rank", *orders, run.judged(theirs == ours), note)
+    is_best = best[1] == max(row["average"][1] for row in rows)
+    return {
+        "n": len(scores),
+        "repeats": results.settings["repeats"],
+        "rows": rows,
+        "accuracies": figures_table({name: averaged(columns[name]) for name in shown}),
+        "best": run.judged(ours[0] == methods[0] and is_best),
+        "theirs": " < ".join(theirs),
+        "ours": " < ".join(ours),
+        "same": run.judged(theirs == ours),
+        "friedman": friedman(scores),
+    }
 
 
 # ------------------------------------------------------------------------ win/tie/loss
 
 
 def win_tie_loss_table(
-    run: Run,
-    *,
-    title: str,
-    part: str,
-    printed: str,
-    method: str,
-    tally: Mapping[str, str],
-    intro: str,
-    note: str,
-) -> Section:
+    run: Run, part: str, printed: str, method: str, tally: Mapping[str, str]
+) -> Values:
     """Count where a method is ahead of each other, and where a t-test says so.
 
     The paper's test is one-sided at 5 % and takes folds as independent: that is the
@@ -228,57 +193,52 @@ def win_tie_loss_table(
     folds = fold_accuracies(results, results.methods)
     plain = win_tie_loss(folds, np.zeros(len(folds)), alpha=0.1)
     fair = win_tie_loss(folds, np.full(len(folds), 1 / 9), alpha=0.05)
-    pairs = run.pairs(printed, {name: (part, name) for name in results.methods})
+    pairs = run.pairs(printed, run.forms(part))
     matrix = results.matrix("accuracy").round(9)
     i = results.methods.index(method)
     ahead = (matrix[:, [i]] > matrix).sum(axis=0)
-    rows = []
-    for j, (name, theirs, _) in enumerate(pairs):
-        if j != i:
-            count = sum(pairs[i].published[row] > theirs[row] for row in theirs)
-            rows.append(
-                f"{name} | {count} ({tally[name].rpartition('/')[2]}) | "
-                f"{ahead[j]} ({plain.wins[i, j]}) | {tally[name]} | "
-                f"{plain.text(j, i)} | {fair.text(j, i)}"
-            )
-    k = len(rows)
-    what = f"competitors behind {method} on most data sets"
-    most = f"{int((2 * ahead > len(folds)).sum())} of {k}"
-    header = (
-        f"competitor | {method} ahead, published | measured | W/T/L published | "
-        "paper's test | corrected test"
-    )
-    name = title.partition(":")[0]
-    verdict = Verdict(name, what, f"{k} of {k}", most, None, note)
-    return Section.of(title, intro, table(header, rows), verdicts=[verdict])
+    rows = [
+        {
+            "method": name,
+            "theirs": sum(pairs[i].published[row] > theirs[row] for row in theirs),
+            "their_wins": tally[name].rpartition("/")[2],
+            "ours": ahead[j],
+            "our_wins": plain.wins[i, j],
+            "tally": tally[name],
+            "plain": plain.text(j, i),
+            "fair": fair.text(j, i),
+        }
+        for j, (name, theirs, _) in enumerate(pairs)
+        if j != i
+    ]
+    behind = int((2 * ahead > len(folds)).sum())
+    return {"rows": rows, "n": len(rows), "behind": behind}
 
 
 # --------------------------------------------------------------------- Wilcoxon matrix
 
-Tests = Mapping[tuple[str, str], WilcoxonTest]
-"""Tests of the method of a row against that of a column."""
+_NO_MARKS = {"star": "", "sign": ""}
 
 
 def wilcoxon_table(
     run: Run,
-    *,
-    title: str,
     rows: Sequence[str],
-    forms: Forms,
+    forms: Sequence[str],
     zeros: Zeros,
-    cell: Callable[[Run, str, str, WilcoxonTest], str],
-    describe: Callable[[Run, Tests], tuple[str, Verdict]],
+    cell: str,
+    columns: Sequence[str] | None = None,
+    printed: str | None = None,
     first: str = "method",
     diagonal: str = "",
-) -> Section:
+) -> dict[str, Any]:
     """Test methods in rows against those in columns over the data sets.
 
-    ``forms`` are the columns; ``describe`` returns the text before the table, and the
-    verdict.
+    A cell is a template for the test, the printed p, and ``star`` or ``sign`` where
+    the test is significant.
     """
     scores = {
         column: list(run.accuracies(part)[method].values())
-        for column, (part, method) in forms.items()
+        for column, (part, method) in run.forms(*forms, columns=columns).items()
     }
     tests = {
         (row, column): wilcoxon_signed_rank(scores[row], scores[column], zeros=zeros)
@@ -286,36 +246,22 @@ def wilcoxon_table(
         for column in scores
         if row != column
     }
-    cells = {place: cell(run, *place, test) for place, test in tests.items()}
+    theirs = run.printed(printed) if printed else None
+    cells = {}
+    for (row, column), test in tests.items():
+        sign = " +" if test.r_plus > test.r_minus else " -"
+        marks = {"star": " *", "sign": sign} if test.p_value <= 0.05 else _NO_MARKS
+        p_value = float(theirs[row][column]) if theirs else None
+        cells[row, column] = cell.format(test=test, printed=p_value, **marks)
     lines = [
         [row, *(cells.get((row, column), diagonal) for column in scores)]
         for row in rows
     ]
-    intro, verdict = describe(run, tests)
-    text = table(" | ".join([first, *scores]), lines)
-    return Section.of(title, intro, text, verdicts=[verdict])
-
-
-# ------------------------------------------------------------------------------- curve
-
-Panels = Mapping[str, tuple[Sequence[Any], Mapping[str, Sequence[float]]]]
-"""Positions and curves by name, for each panel."""
-
-
-def curve(
-    run: Run,
-    *,
-    title: str,
-    measure: Callable[[Run], Panels],
-    text: Callable[[Run, Panels], str],
-    verdicts: Callable[[Run, Panels], Iterable[Verdict]],
-    picture: str,
-    alt: str,
-    **labels: Any,
-) -> Section:
-    """Draw curves in panels, after a table of some of their points."""
-    panels = measure(run)
-    drawn = Picture(picture, alt, partial(draw_curves, panels, **labels))
-    return Section.of(
-        title, text(run, panels), verdicts=verdicts(run, panels), pictures=[drawn]
-    )
+    wins = sum(t.p_value <= 0.05 for (row, _), t in tests.items() if row == rows[0])
+    return {
+        "n": len(run.names),
+        "tests": tests,
+        "matrix": table(" | ".join([first, *scores]), lines),
+        "wins": wins,
+        "wins_all": run.judged(wins == len(scores) - 1),
+    }

@@ -34,16 +34,9 @@ def flip_labels(
 
 
 class NoisyLabels(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
-    """A classifier trained on labels some of which were made wrong.
+    """A classifier trained on labels of which a share was made wrong.
 
-    Parameters
-    ----------
-    estimator : classifier
-        What is trained.
-    share : float, default=0.0
-        Share of the training rows that get the label of another class.
-    random_state : int, default=None
-        Seed, to which the rows add their own: other rows, other draws.
+    To the seed the rows add their own: other rows, other draws.
     """
 
     def __init__(
@@ -56,9 +49,8 @@ class NoisyLabels(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def fit(self, X: Any, y: Any) -> NoisyLabels:
         """Make labels wrong and fit."""
         rows = zlib.crc32(np.ascontiguousarray(X.index).tobytes())
-        noisy, _ = flip_labels(
-            np.asarray(y), self.share, [self.random_state or 0, rows]
-        )
+        seed = [self.random_state or 0, rows]
+        noisy, _ = flip_labels(np.asarray(y), self.share, seed)
         self.estimator_ = clone(self.estimator).fit(X, noisy)
         self.classes_ = self.estimator_.classes_
         return self
