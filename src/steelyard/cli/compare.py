@@ -20,7 +20,6 @@ from steelyard.cli.options import (
     reading_of,
 )
 from steelyard.cli.output import check_output, note, print_json, screen, writing
-from steelyard.cli.training import DEFAULT_METHOD
 from steelyard.exceptions import ParameterError
 
 __all__ = ["add_parser"]
@@ -89,6 +88,7 @@ def _add_files(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> None:
+    from steelyard.classifiers.registry import DEFAULT
     from steelyard.experiments.inputs import resolve_methods
     from steelyard.experiments.report.measures import check_metric
     from steelyard.experiments.runner import compare
@@ -97,7 +97,7 @@ def _run(arguments: argparse.Namespace) -> None:
         check_output(getattr(arguments, name), arguments.force)
     check_output(arguments.journal, force=True)
     check_metric(arguments.metric)
-    methods = arguments.methods or ["NB", DEFAULT_METHOD]
+    methods = arguments.methods or ["NB", DEFAULT]
     if arguments.control is not None:
         (arguments.control,) = resolve_methods(arguments.control)
         compared = list(resolve_methods(methods))

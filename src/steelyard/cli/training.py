@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 
     from steelyard.experiments.data import DataSet
 
-__all__ = ["DEFAULT_METHOD", "make_classifier", "read_training"]
-
-DEFAULT_METHOD = "SHNB"
+__all__ = ["make_classifier", "read_training"]
 
 
 def read_training(
@@ -47,12 +45,16 @@ def read_training(
 
 
 def make_classifier(arguments: argparse.Namespace) -> tuple[str, Any]:
-    """Return the method's name and an unfitted classifier with its settings."""
-    import steelyard
+    """Return the method's name and an unfitted classifier, its settings checked."""
+    from steelyard._common.settings import check_settings
+    from steelyard.classifiers.registry import DEFAULT, method
 
-    name = arguments.method or DEFAULT_METHOD
-    settings = dict(_setting(text) for text in arguments.settings)
-    return name, steelyard.method(name, **settings)
+    name = arguments.method or DEFAULT
+    clf: Any = method(name, **dict(map(_setting, arguments.settings)))
+    if hasattr(clf, "_settings"):
+        # Before a file is read. Baselines declare nothing.
+        check_settings(clf)
+    return name, clf
 
 
 def _setting(text: str) -> tuple[str, Any]:
