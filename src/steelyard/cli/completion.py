@@ -6,32 +6,25 @@ import argparse
 from collections.abc import Iterator
 from typing import Any
 
-from steelyard.cli.options import Commands, add_command
-
-__all__ = ["add_parser", "script"]
+__all__ = ["ABOUT", "EXAMPLES", "add_options", "run", "script"]
 
 SHELLS = ("bash", "zsh", "fish", "tcsh")
 
-_EXAMPLES = """
+ABOUT = "print a script that lets a shell complete commands and options"
+EXAMPLES = """
 steelyard completion bash > ~/.local/share/bash-completion/completions/steelyard
 steelyard completion zsh > ~/.zfunc/_steelyard
 steelyard completion fish > ~/.config/fish/completions/steelyard.fish
 """
 
 
-def add_parser(commands: Commands) -> None:
-    """Add the command."""
-    parser = add_command(
-        commands,
-        "completion",
-        "print a script that lets a shell complete commands and options",
-        _EXAMPLES,
-        _run,
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
     parser.add_argument("shell", choices=SHELLS, help="for which shell")
 
 
-def _run(arguments: argparse.Namespace) -> None:
+def run(arguments: argparse.Namespace) -> None:
+    """Print the script."""
     # The program consists of its commands, of which this is one.
     from steelyard.cli.program import build_parser
 

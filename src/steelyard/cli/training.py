@@ -61,9 +61,8 @@ def _setting(text: str) -> tuple[str, Any]:
     """Read NAME=VALUE; a value that is no Python literal is text."""
     name, equals, value = text.partition("=")
     if not equals or not name:
-        raise ParameterError(
-            f"--set takes NAME=VALUE, as in max_iter=50. Got {text!r}."
-        )
+        problem = f"--set takes NAME=VALUE, as in max_iter=50. Got {text!r}."
+        raise ParameterError(problem)
     try:
         return name.strip(), ast.literal_eval(value.strip())
     except (ValueError, SyntaxError):
@@ -85,9 +84,8 @@ def _columns(data: DataSet, arguments: argparse.Namespace) -> pandas.DataFrame:
     chosen = [_find(name, known, data) for name in arguments.columns]
     dropped = [_find(name, known, data) for name in arguments.drop]
     if data.target_name in chosen:
-        raise ColumnError(
-            f"The target {data.target_name!r} cannot be learned from: --columns."
-        )
+        problem = f"The target {data.target_name!r} cannot be learned from: --columns."
+        raise ColumnError(problem)
     aside = {arguments.weights, *dropped}
     kept = [name for name in chosen or data.table.columns if name not in aside]
     if not kept:
