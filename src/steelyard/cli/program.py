@@ -42,17 +42,9 @@ _FOR_PROGRAMMERS = (
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit status.
+    """Run the command line: 0 on success, 2 on a wrong input, 130 after Ctrl-C.
 
-    Parameters
-    ----------
-    argv : sequence of str, default=None
-        Arguments; those of the process if None.
-
-    Returns
-    -------
-    int
-        0 on success, 2 on a usage or input error, 130 after Ctrl-C.
+    Arguments are those of the process if None.
     """
     arguments = build_parser().parse_args(argv)
     show_notes(wanted=False)

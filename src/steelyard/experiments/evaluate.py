@@ -15,16 +15,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from steelyard._common.progress import progress as show_progress
 from steelyard.exceptions import ParameterError, TableError
-from steelyard.experiments.evaluation import (
-    MEASURES,
-    Evaluation,
-    MeasureTable,
-    thresholds,
-)
+from steelyard.experiments.evaluation import MEASURES, Evaluation, thresholds
 from steelyard.experiments.statistics.metrics import score_predictions
 from steelyard.experiments.work import split_rows
 
-__all__ = ["Evaluation", "MeasureTable", "evaluate", "evaluate_chunks", "thresholds"]
+__all__ = ["Evaluation", "evaluate", "evaluate_chunks", "thresholds"]
 
 Floats = NDArray[np.float64]
 
@@ -88,7 +83,7 @@ def evaluate(
     """
     if folds is None and _is_fitted(estimator):
         return evaluate_chunks(estimator, [(X, y)], positive=positive, costs=costs)
-    checked = _check_costs(costs)
+    deciding = positive, _check_costs(costs)
     folds = _DEFAULT_FOLDS if folds is None else folds
     labels = np.asarray(y)
     classes, true = np.unique(labels, return_inverse=True)
@@ -98,7 +93,11 @@ def evaluate(
     parts = []
     with show_progress("Cross-validating", folds, progress) as advance:
         for train, test in split_rows(labels, folds, seed):
-            fitted = _fit(clone(estimator), X, labels, sample_weight, train)
+            options = {}
+            if sample_weight is not None:
+                options["sample_weight"] = np.asarray(sample_weight)[train]
+            fitted = clone(estimator)
+            fitted.fit(_safe_indexing(X, train), labels[train], **options)
             known = np.searchsorted(classes, fitted.classes_)
             positions, part = _predict(fitted, _safe_indexing(X, test))
             predicted[test] = known[positions]
@@ -106,15 +105,8 @@ def evaluate(
                 proba[np.ix_(test, known)] = part
             parts.append((test, np.isin(np.arange(len(classes)), known)))
             advance("")
-    return _measured(
-        parts,
-        classes.tolist(),
-        true,
-        predicted,
-        proba if hasattr(estimator, "predict_proba") else None,
-        folds,
-        (positive, checked),
-    )
+    whole = proba if hasattr(estimator, "predict_proba") else None
+    return _measured(parts, classes.tolist(), true, predicted, whole, folds, deciding)
 
 
 def evaluate_chunks(
@@ -141,7 +133,7 @@ def evaluate_chunks(
     Evaluation
         As of all rows at once; only predictions are held in memory.
     """
-    checked = _check_costs(costs)
+    deciding = positive, _check_costs(costs)
     classes = model.classes_.tolist()
     n_known = len(classes)
     places = {str(label): k for k, label in enumerate(classes)}
@@ -159,15 +151,11 @@ def evaluate_chunks(
         raise TableError(f"No label is a class of the model: {known}.")
     # Classes that the model does not know have probability zero.
     extra = ((0, 0), (0, len(places) - n_known))
-    return _measured(
-        [(slice(None), np.arange(len(places)) < n_known)],
-        [*classes, *list(places)[n_known:]],
-        np.array(true),
-        np.concatenate(predicted),
-        None if proba[0] is None else np.pad(np.vstack(proba), extra),
-        None,
-        (positive, checked),
-    )
+    whole = None if proba[0] is None else np.pad(np.vstack(proba), extra)
+    parts = [(slice(None), np.arange(len(places)) < n_known)]
+    classes += list(places)[n_known:]
+    labels = np.concatenate(predicted)
+    return _measured(parts, classes, np.array(true), labels, whole, None, deciding)
 
 
 def _is_fitted(estimator: Any) -> bool:
@@ -202,19 +190,8 @@ def _check_folds(folds: int, true: NDArray[np.intp]) -> None:
             f"{counts.max()}."
         )
     if counts.min() < folds:
-        n_small = int((counts < folds).sum())
-        warnings.warn(
-            f"{n_small} of {len(counts)} classes have fewer rows than there are folds",
-            UserWarning,
-            stacklevel=3,
-        )
-
-
-def _fit(estimator: Any, X: Any, y: Any, weights: Any, rows: NDArray[np.intp]) -> Any:
-    options = {}
-    if weights is not None:
-        options["sample_weight"] = np.asarray(weights)[rows]
-    return estimator.fit(_safe_indexing(X, rows), y[rows], **options)
+        small = f"{(counts < folds).sum()} of {len(counts)} classes have fewer rows"
+        warnings.warn(f"{small} than there are folds", UserWarning, stacklevel=3)
 
 
 def _predict(model: Any, X: Any) -> tuple[NDArray[np.intp], Any]:
@@ -235,29 +212,21 @@ def _measured(
     deciding: tuple[Any, tuple[float, float] | None],
 ) -> Evaluation:
     """Average measures over parts of the rows, each with the classes it has seen."""
-    rows = [
-        score_predictions(
-            true[part], predicted[part], None if proba is None else proba[part], seen
-        )
-        for part, seen in parts
-    ]
+    rows = []
+    for part, seen in parts:
+        chances = None if proba is None else proba[part]
+        rows.append(score_predictions(true[part], predicted[part], chances, seen))
     metrics: dict[str, float | None] = {}
     spread = {}
     for name in MEASURES:
         values = [value for row in rows if (value := row[name]) is not None]
         metrics[name] = float(np.mean(values)) if values else None
         spread[name] = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
-    return Evaluation(
-        classes,
-        true,
-        predicted,
-        proba,
-        metrics,
-        None if folds is None else spread,
-        sum(int(row["n_unseen_class"] or 0) for row in rows),
-        folds,
-        _thresholds(classes, true, proba, *deciding),
-    )
+    n_unseen = sum(int(row["n_unseen_class"] or 0) for row in rows)
+    over_folds = None if folds is None else spread
+    cuts = _thresholds(classes, true, proba, *deciding)
+    measures = metrics, over_folds, n_unseen, folds, cuts
+    return Evaluation(classes, true, predicted, proba, *measures)
 
 
 def _thresholds(

@@ -89,19 +89,17 @@ class Evaluation:
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, for JSON."""
         names = ("confidence", "accuracy", "rows")
-        return as_plain(
-            {
-                "metrics": self.metrics,
-                "spread_over_folds": self.spread,
-                "rows_of_unseen_classes": self.n_unseen,
-                "classes": self.classes,
-                "confusion": self.confusion,
-                "reliability": [
-                    dict(zip(names, entry, strict=True)) for entry in self.reliability
-                ],
-                "thresholds": self.thresholds,
-            }
-        )
+        bins = [dict(zip(names, entry, strict=True)) for entry in self.reliability]
+        document = {
+            "metrics": self.metrics,
+            "spread_over_folds": self.spread,
+            "rows_of_unseen_classes": self.n_unseen,
+            "classes": self.classes,
+            "confusion": self.confusion,
+            "reliability": bins,
+            "thresholds": self.thresholds,
+        }
+        return as_plain(document)
 
     def tables(self) -> list[MeasureTable]:
         """Return measures, confusion, calibration and thresholds, as far as they are.
@@ -113,12 +111,12 @@ class Evaluation:
             tables.append(self._confusion_table())
         if self.proba is not None:
             title = "Calibration: how often predictions are right at each probability"
-            header = ["probability", "right", "rows"]
             cells = [
-                [f"{proba:.3f}", f"{right:.3f}", f"{rows:.0f}"]
-                for proba, right, rows in self.reliability
+                [f"{p:.3f}", f"{q:.3f}", f"{n:.0f}"] for p, q, n in self.reliability
             ]
-            tables.append(MeasureTable(title, header, cells, 0))
+            tables.append(
+                MeasureTable(title, ["probability", "right", "rows"], cells, 0)
+            )
         if self.thresholds is not None:
             tables.append(_threshold_table(self.thresholds))
         return tables

@@ -31,19 +31,9 @@ _GZIP_MAGIC = b"\x1f\x8b"
 class ArffData:
     """The contents of an ARFF file, one array per attribute.
 
-    Attributes
-    ----------
-    relation : str
-        The name after ``@relation``.
-    names : list of str
-        Attribute names, in the order of the file.
-    columns : list of ndarray of shape (n,)
-        float64 with NaN for missing where the attribute is numeric; object, of
-        str and None, where it is nominal or a string.
-    declared : list of (tuple of str) or None
-        The declared values of each nominal attribute, None for the others.
-    weights : ndarray of shape (n,) or None
-        Instance weights, None when no row states one.
+    A column is float64 with NaN for missing where the attribute is numeric, and object,
+    of str and None, where it is nominal or a string. Values are ``declared`` of nominal
+    attributes, None of others. There are no ``weights`` when no row states one.
     """
 
     relation: str
@@ -163,20 +153,15 @@ def parse_arff(raw: bytes, name: str, encoding: str = "utf-8") -> ArffData:
         try:
             raw = gzip.decompress(raw)
         except (EOFError, OSError, zlib.error) as error:
-            problem = (
-                f"the gzip data are truncated or damaged ({error}). Fetch the file"
-            )
-            raise ArffError(name, None, f"{problem} again.") from error
+            problem = f"the gzip data are truncated or damaged ({error})."
+            raise ArffError(name, None, f"{problem} Fetch the file again.") from error
     try:
         text = raw.decode(encoding).removeprefix("\ufeff")
     except UnicodeDecodeError as error:
-        raise ArffError(
-            name,
-            raw.count(b"\n", 0, error.start) + 1,
-            f"the byte 0x{raw[error.start]:02x} at offset {error.start} is not "
-            f"{encoding} text. Give the file's encoding, for example "
-            '`encoding="latin-1"`.',
-        ) from error
+        line = raw.count(b"\n", 0, error.start) + 1
+        problem = f"the byte 0x{raw[error.start]:02x} at offset {error.start} is not "
+        advice = 'Give the file\'s encoding, for example `encoding="latin-1"`.'
+        raise ArffError(name, line, f"{problem}{encoding} text. {advice}") from error
     reader = ArffReader(name)
     reader.read(text)
     return ArffData(

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MISSING_NUMBERS",
-    "as_booleans",
     "as_numbers",
     "as_text",
     "conform",
@@ -40,9 +39,9 @@ def numbers_if_all_are(column: pandas.Series) -> pandas.Series:
 
     if pd.api.types.is_numeric_dtype(column):
         return column
-    known = column.notna() & ~column.isin(MISSING_NUMBERS)
+    cells = _known(column)
     # The first cells tell text from numbers in nearly all columns.
-    for part in (column[known].head(20), column[known]):
+    for part in (cells.head(20), cells):
         numbers = pd.to_numeric(part, errors="coerce")
         if not len(part) or numbers.isna().any():
             return column
@@ -59,7 +58,7 @@ def conform(
     if cells == "numbers":
         return as_numbers(column, name, where, seen)
     if cells == "booleans":
-        return as_booleans(column, name, where)
+        return _as_booleans(column, name, where)
     return as_text(column)
 
 
@@ -76,8 +75,7 @@ def as_numbers(
         return column
     if isinstance(column.dtype, pd.CategoricalDtype):
         column = column.astype(object)
-    known = column.notna() & ~column.isin(MISSING_NUMBERS)
-    texts = column[known].map(str)
+    texts = _known(column).map(str)
     numbers = pd.to_numeric(texts, errors="coerce")
     wrong = texts[numbers.isna()]
     if len(wrong):
@@ -90,7 +88,12 @@ def as_numbers(
     return numbers.reindex(column.index).astype(float)
 
 
-def as_booleans(column: pandas.Series, name: str, where: str) -> pandas.Series:
+def _known(column: pandas.Series) -> pandas.Series:
+    """Return the cells that are not missing, nor a word for a missing number."""
+    return column[column.notna() & ~column.isin(MISSING_NUMBERS)]
+
+
+def _as_booleans(column: pandas.Series, name: str, where: str) -> pandas.Series:
     """Turn words for true and false into booleans; refuse other words."""
     if column.dtype == bool:
         return column
@@ -98,10 +101,8 @@ def as_booleans(column: pandas.Series, name: str, where: str) -> pandas.Series:
     booleans = texts.astype(object).map(_TRUTH)
     wrong = column[booleans.isna() & column.notna()]
     if len(wrong):
-        raise ColumnError(
-            f"Column {name!r} of {where} must hold true or false, not "
-            f"{str(wrong.iloc[0])!r}."
-        )
+        problem = f"must hold true or false, not {str(wrong.iloc[0])!r}."
+        raise ColumnError(f"Column {name!r} of {where} {problem}")
     return booleans.astype(object)
 
 
@@ -115,8 +116,5 @@ def as_text(column: pandas.Series) -> pandas.Series:
         column = column.astype(column.cat.categories.dtype)
     if column.dtype == bool or not pd.api.types.is_numeric_dtype(column):
         return column
-    if pd.api.types.is_integer_dtype(column):
-        texts = column.map(str, na_action="ignore")
-    else:
-        texts = column.map(lambda number: f"{number:.15g}", na_action="ignore")
-    return texts.astype(object)
+    write = str if pd.api.types.is_integer_dtype(column) else "{:.15g}".format
+    return column.map(write, na_action="ignore").astype(object)

@@ -11,24 +11,12 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import pandas
 
-__all__ = [
-    "MULTICLASS",
-    "TASKS",
-    "Task",
-    "one_against_rest",
-    "select_task",
-    "standardize",
-]
+__all__ = ["MULTICLASS", "TASKS", "one_against_rest", "select_task", "standardize"]
 
 _QUESTIONS = tuple(f"Q{k}" for k in range(1, 29))
-_CMC_CODES = (
-    "Wifes_education",
-    "Husbands_education",
-    "Wifes_religion",
-    "Wifes_now_working?",
-    "Husbands_occupation",
-    "Standard-of-living_index",
-    "Media_exposure",
+_CMC_CODES = tuple(
+    "Wifes_education Husbands_education Wifes_religion Wifes_now_working? "
+    "Husbands_occupation Standard-of-living_index Media_exposure".split()
 )
 _KRK_RANKS = ("White_king_row", "White_rook_row", "Black_king_row")
 _SEGMENT_CLASSES = "brickface sky foliage cement window path grass"
@@ -141,20 +129,7 @@ def select_task(
 
 
 def one_against_rest(y: NDArray[Any], label: str) -> NDArray[Any]:
-    """Turn labels into two classes: one of them against all others.
-
-    Parameters
-    ----------
-    y : ndarray of shape (n,)
-        Labels.
-    label : str
-        The class to tell from the others.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        1 where the label is that class, 0 elsewhere.
-    """
+    """Return 1 where the label is that class, 0 elsewhere."""
     chosen = y == label
     if not chosen.any():
         raise ValueError(f"No row has the label {label!r}.")
@@ -168,16 +143,6 @@ def standardize(X: pandas.DataFrame) -> pandas.DataFrame:
     its weighted forms are as before, but for the smallest variance allowed: it is
     relative to the largest variance of any column, which would be that of the column
     with the largest unit.
-
-    Parameters
-    ----------
-    X : pandas.DataFrame
-        The attributes.
-
-    Returns
-    -------
-    pandas.DataFrame
-        The same columns.
     """
     X = X.copy()
     for name in X.select_dtypes("number"):
