@@ -19,6 +19,7 @@ steelyard compare iris wine breast_cancer --methods NB,RNB,LogisticRegression
 steelyard compare data.csv --target class --methods NB,SNB --html report.html
 steelyard compare group:rnb33 --data datasets --methods all --journal run.jsonl
 """
+_DESIGN = ("folds", "repeats", "seed", "journal", "retry_errors")
 _REPORTS = ("html", "markdown", "latex", "csv")
 
 
@@ -76,13 +77,9 @@ def run(arguments: argparse.Namespace) -> None:
         methods,
         [_data_set(name, arguments) for name in arguments.datasets],
         protocol=arguments.protocol or "honest",
-        folds=arguments.folds,
-        repeats=arguments.repeats,
-        seed=arguments.seed,
-        journal=arguments.journal,
-        retry_errors=arguments.retry_errors,
         folder=arguments.data,
         n_jobs=arguments.jobs,
+        **options.chosen(arguments, *_DESIGN),
     )
     _write_reports(results, arguments)
     if arguments.json:
@@ -105,7 +102,7 @@ def _data_set(name: str, arguments: argparse.Namespace) -> Any:
 def _write_reports(results: Any, arguments: argparse.Namespace) -> None:
     from steelyard.experiments import report
 
-    shown = {"metric": arguments.metric, "control": arguments.control}
+    shown = options.chosen(arguments, "metric", "control")
     for name in _REPORTS:
         target = getattr(arguments, name)
         if target is not None:

@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from steelyard.cli import options, output
-from steelyard.cli.models import load_model, rows_for
-from steelyard.cli.training import make_classifier, read_training
+from steelyard.cli.inputs import load_model, make_classifier, read_training, rows_for
 from steelyard.exceptions import ParameterError, TableError
 
 if TYPE_CHECKING:
     from steelyard.experiments.evaluate import Evaluation
+
+    Measured = tuple[dict[str, Any], Evaluation]
 
 __all__ = ["ABOUT", "EXAMPLES", "add_options", "run"]
 
@@ -50,23 +51,19 @@ def run(arguments: argparse.Namespace) -> None:
     measure = _test_model if len(arguments.data) == 2 else _cross_validate
     about, result = measure(arguments, deciding)
     if result.thresholds is None and any(deciding.values()):
-        output.note(
-            "thresholds are for two classes with probabilities; there are none here"
-        )
-    if arguments.json:
-        output.print_json({**about, **result.to_dict()})
-    else:
-        _show(about, result)
+        needs = "thresholds are for two classes with probabilities"
+        output.note(f"{needs}; there are none here")
+    output.present(
+        arguments, lambda: about | result.to_dict(), lambda: _show(about, result)
+    )
 
 
-def _cross_validate(
-    arguments: argparse.Namespace, deciding: dict[str, Any]
-) -> tuple[dict[str, Any], Evaluation]:
+def _cross_validate(arguments: argparse.Namespace, deciding: Any) -> Measured:
     from steelyard.experiments.evaluate import evaluate
 
     method, clf = make_classifier(arguments)
     data, weights = read_training(arguments.data[0], arguments)
-    design = {"folds": arguments.folds, "seed": arguments.seed}
+    design = options.chosen(arguments, "folds", "seed")
     result = evaluate(
         clf,
         data.table,
@@ -86,9 +83,7 @@ def _cross_validate(
     return about | design, result
 
 
-def _test_model(
-    arguments: argparse.Namespace, deciding: dict[str, Any]
-) -> tuple[dict[str, Any], Evaluation]:
+def _test_model(arguments: argparse.Namespace, deciding: Any) -> Measured:
     from steelyard.experiments.evaluate import evaluate_chunks
 
     for name in _FOR_TRAINING:
@@ -136,9 +131,8 @@ def _costs(text: str | None) -> tuple[float, ...] | None:
     try:
         return None if text is None else tuple(map(float, text.split(",")))
     except ValueError:
-        raise ParameterError(
-            f"--costs takes two numbers, such as 1,20. Got {text!r}."
-        ) from None
+        problem = f"--costs takes two numbers, such as 1,20. Got {text!r}."
+        raise ParameterError(problem) from None
 
 
 def _name(path: str) -> str:
@@ -157,7 +151,5 @@ def _show(about: dict[str, Any], result: Evaluation) -> None:
             f"{result.n_unseen} rows are of classes that training did not see: wrong "
             "for accuracy, left out of the log-loss"
         )
-    if len(result.classes) > 20:
-        output.note(
-            f"the confusion matrix of {len(result.classes)} classes is in --json"
-        )
+    if (n_classes := len(result.classes)) > 20:
+        output.note(f"the confusion matrix of {n_classes} classes is in --json")

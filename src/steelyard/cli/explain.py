@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from steelyard.cli import options, output
-from steelyard.cli.models import load_model, rows_for
+from steelyard.cli.inputs import load_model, rows_for
 from steelyard.exceptions import ParameterError
 
 if TYPE_CHECKING:
@@ -63,10 +63,7 @@ def _explain_model(clf: Any, arguments: argparse.Namespace) -> None:
     whole = clf.explain_global()
     tables = _tables(whole, arguments.attribute)
     _write_files(clf, whole, arguments)
-    if arguments.json:
-        output.print_json(whole.to_dict())
-    else:
-        _show_model(whole, tables)
+    output.present(arguments, whole.to_dict, lambda: _show_model(whole, tables))
 
 
 def _explain_rows(clf: Any, arguments: argparse.Namespace) -> None:
@@ -186,9 +183,8 @@ def _show_evidence(console: Any, rows: LocalExplanation, i: int) -> None:
         parts = ("evidence for ", target, " (+) and for ", against, " (-), in log-odds")
         console.print(Text.assemble(*parts))
         items = [(item.attribute, item.value, item.amount) for item in evidence.items]
-        console.print(
-            output.evidence_table(evidence.prior, items, evidence.total, most=15)
-        )
+        table = output.evidence_table(evidence.prior, items, evidence.total, most=15)
+        console.print(table)
     if rows.neighbours:
         console.print(Text(repr(rows.neighbours[i])), soft_wrap=True)
     for part in rows.parts[:3]:

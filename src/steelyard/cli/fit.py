@@ -7,7 +7,7 @@ from time import perf_counter
 from typing import Any
 
 from steelyard.cli import options, output
-from steelyard.cli.training import make_classifier, read_training
+from steelyard.cli.inputs import make_classifier, read_training
 
 __all__ = ["ABOUT", "EXAMPLES", "add_options", "run"]
 
@@ -57,10 +57,7 @@ def run(arguments: argparse.Namespace) -> None:
         "training_accuracy": accuracy,
         "fit_seconds": seconds,
     }
-    if arguments.json:
-        output.print_json(summary)
-    else:
-        _show(summary)
+    output.present(arguments, lambda: summary, lambda: _show(summary))
 
 
 def _show(summary: dict[str, Any]) -> None:

@@ -19,6 +19,7 @@ __all__ = [
     "add_runs",
     "add_target",
     "add_training",
+    "chosen",
     "reading_of",
 ]
 
@@ -133,5 +134,9 @@ def names_of(text: str) -> list[str]:
 
 def reading_of(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return how files are read, as `add_input` has asked."""
-    names = ("format", "separator", "encoding", "missing_values")
+    return chosen(arguments, "format", "separator", "encoding", "missing_values")
+
+
+def chosen(arguments: argparse.Namespace, *names: str) -> dict[str, Any]:
+    """Return what was chosen for some options, by name."""
     return {name: getattr(arguments, name) for name in names}

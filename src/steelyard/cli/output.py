@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ __all__ = [
     "check_output",
     "evidence_table",
     "note",
+    "present",
     "print_json",
     "print_table",
     "screen",
@@ -74,11 +76,9 @@ def show_notes(wanted: bool = True) -> None:
             console.print(Text(text, style="dim"), soft_wrap=True)
 
 
-@contextlib.contextmanager
-def working(text: str) -> Iterator[Any]:
+def working(text: str) -> Any:
     """Show what is going on while it goes on, on a terminal."""
-    with screen(error=True).status(text) as status:
-        yield status
+    return screen(error=True).status(text)
 
 
 def print_json(document: Any) -> None:
@@ -86,6 +86,16 @@ def print_json(document: Any) -> None:
     from steelyard._common.text import as_plain
 
     print(json.dumps(as_plain(document), ensure_ascii=False, indent=1))
+
+
+def present(
+    arguments: argparse.Namespace, document: Callable[[], Any], show: Callable[[], None]
+) -> None:
+    """Print JSON where it is asked for, text otherwise."""
+    if arguments.json:
+        print_json(document())
+    else:
+        show()
 
 
 def print_table(

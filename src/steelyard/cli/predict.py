@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from steelyard.cli import options, output
-from steelyard.cli.models import load_model, rows_for
+from steelyard.cli.inputs import load_model, rows_for
 
 __all__ = ["ABOUT", "EXAMPLES", "add_options", "run"]
 

@@ -63,7 +63,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout = open(os.devnull, "w")
         return 0
     except ModuleNotFoundError as error:
-        return _fail(_missing_package(error))
+        package = (error.name or "").partition(".")[0]
+        install = f"pip install 'steelyard[{_EXTRAS.get(package, 'cli')}]'"
+        needs = f"this command needs the package {package!r}"
+        return _fail(f"{needs}. Install the extra that brings it: {install}")
     except MemoryError:
         return _fail("out of memory. Try fewer rows or columns.")
     except OSError as error:
@@ -129,15 +132,6 @@ def _with_options(message: str, parser: argparse.ArgumentParser) -> str:
         return options[match[1]] + (match[2] or "") if known else match[0]
 
     return re.sub(r"`(\w+)(=[^`]*)?`", as_option, message)
-
-
-def _missing_package(error: ModuleNotFoundError) -> str:
-    package = (error.name or "").partition(".")[0]
-    extra = _EXTRAS.get(package, "cli")
-    return (
-        f"this command needs the package {package!r}. Install the extra that brings "
-        f"it: pip install 'steelyard[{extra}]'"
-    )
 
 
 @contextlib.contextmanager

@@ -49,11 +49,9 @@ def run(arguments: argparse.Namespace) -> None:
         arguments.paper,
         arguments.data,
         arguments.published,
-        quick=arguments.quick,
-        out=arguments.out,
         n_jobs=arguments.jobs,
         progress=not arguments.silent,
-        repeats=arguments.repeats,
+        **options.chosen(arguments, "quick", "out", "repeats"),
     )
     text = report.to_markdown(level=1)
     if arguments.markdown is not None:
@@ -63,7 +61,4 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.write is not None:
         report.write_section(Path(arguments.write))
         output.note(f"written: {arguments.write}")
-    if arguments.json:
-        output.print_json(report.as_dict())
-    else:
-        print(text)
+    output.present(arguments, report.as_dict, lambda: print(text))

@@ -15,11 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from steelyard._common.progress import progress as show_progress
 from steelyard.exceptions import ParameterError, TableError
-from steelyard.experiments.evaluation import MEASURES, Evaluation, thresholds
-from steelyard.experiments.statistics.metrics import score_predictions
+from steelyard.experiments.evaluation import Evaluation, MeasureTable, thresholds
 from steelyard.experiments.work import split_rows
 
-__all__ = ["Evaluation", "evaluate", "evaluate_chunks", "thresholds"]
+__all__ = ["Evaluation", "MeasureTable", "evaluate", "evaluate_chunks", "thresholds"]
 
 Floats = NDArray[np.float64]
 
@@ -83,7 +82,7 @@ def evaluate(
     """
     if folds is None and _is_fitted(estimator):
         return evaluate_chunks(estimator, [(X, y)], positive=positive, costs=costs)
-    deciding = positive, _check_costs(costs)
+    costs = _check_costs(costs)
     folds = _DEFAULT_FOLDS if folds is None else folds
     labels = np.asarray(y)
     classes, true = np.unique(labels, return_inverse=True)
@@ -106,7 +105,8 @@ def evaluate(
             parts.append((test, np.isin(np.arange(len(classes)), known)))
             advance("")
     whole = proba if hasattr(estimator, "predict_proba") else None
-    return _measured(parts, classes.tolist(), true, predicted, whole, folds, deciding)
+    predictions = classes.tolist(), true, predicted, whole
+    return Evaluation.measured(parts, *predictions, folds, positive, costs)
 
 
 def evaluate_chunks(
@@ -133,7 +133,7 @@ def evaluate_chunks(
     Evaluation
         As of all rows at once; only predictions are held in memory.
     """
-    deciding = positive, _check_costs(costs)
+    costs = _check_costs(costs)
     classes = model.classes_.tolist()
     n_known = len(classes)
     places = {str(label): k for k, label in enumerate(classes)}
@@ -154,8 +154,8 @@ def evaluate_chunks(
     whole = None if proba[0] is None else np.pad(np.vstack(proba), extra)
     parts = [(slice(None), np.arange(len(places)) < n_known)]
     classes += list(places)[n_known:]
-    labels = np.concatenate(predicted)
-    return _measured(parts, classes, np.array(true), labels, whole, None, deciding)
+    predictions = classes, np.array(true), np.concatenate(predicted), whole
+    return Evaluation.measured(parts, *predictions, None, positive, costs)
 
 
 def _is_fitted(estimator: Any) -> bool:
@@ -200,50 +200,6 @@ def _predict(model: Any, X: Any) -> tuple[NDArray[np.intp], Any]:
     predicted = np.array([place[label] for label in model.predict(X).tolist()])
     proba = model.predict_proba(X) if hasattr(model, "predict_proba") else None
     return predicted, proba
-
-
-def _measured(
-    parts: Sequence[tuple[Any, NDArray[np.bool_]]],
-    classes: list[Any],
-    true: NDArray[np.intp],
-    predicted: NDArray[np.intp],
-    proba: Floats | None,
-    folds: int | None,
-    deciding: tuple[Any, tuple[float, float] | None],
-) -> Evaluation:
-    """Average measures over parts of the rows, each with the classes it has seen."""
-    rows = []
-    for part, seen in parts:
-        chances = None if proba is None else proba[part]
-        rows.append(score_predictions(true[part], predicted[part], chances, seen))
-    metrics: dict[str, float | None] = {}
-    spread = {}
-    for name in MEASURES:
-        values = [value for row in rows if (value := row[name]) is not None]
-        metrics[name] = float(np.mean(values)) if values else None
-        spread[name] = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
-    n_unseen = sum(int(row["n_unseen_class"] or 0) for row in rows)
-    over_folds = None if folds is None else spread
-    cuts = _thresholds(classes, true, proba, *deciding)
-    measures = metrics, over_folds, n_unseen, folds, cuts
-    return Evaluation(classes, true, predicted, proba, *measures)
-
-
-def _thresholds(
-    classes: list[Any],
-    true: NDArray[np.intp],
-    proba: Floats | None,
-    positive: Any,
-    costs: tuple[float, float] | None,
-) -> dict[str, Any] | None:
-    if proba is None or len(classes) != 2:
-        return None
-    names = [str(label) for label in classes]
-    name = names[1] if positive is None else str(positive)
-    if name not in names:
-        raise ParameterError(f"{name!r} is not among the classes: {', '.join(names)}.")
-    k = names.index(name)
-    return {**thresholds(true == k, proba[:, k], costs), "positive": classes[k]}
 
 
 def _spelling(label: Any, known: dict[str, int]) -> str:

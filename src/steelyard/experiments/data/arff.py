@@ -101,24 +101,8 @@ def read_arff(path: str | PathLike[str], encoding: str = "utf-8") -> ArffData:
     unlisted numeric cell is 0 and an unlisted nominal cell is the *first*
     declared value. An unquoted ``?`` is a missing value; a quoted one is text.
 
-    Parameters
-    ----------
-    path : str or path
-        The file. Compression is recognised by the contents, not the name.
-    encoding : str, default="utf-8"
-        How the file's bytes spell text.
-
-    Returns
-    -------
-    ArffData
-        Names, columns, declared values and weights.
-
-    Raises
-    ------
-    ArffError
-        When the file is not ARFF as described, with the line and the remedy.
-    OSError
-        When the file cannot be opened.
+    Compression is recognised by the contents, not the name. What is not ARFF as
+    described raises an ``ArffError`` with the line and the remedy.
 
     Examples
     --------

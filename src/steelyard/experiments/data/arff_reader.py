@@ -118,10 +118,9 @@ class ArffReader:
                 case "@attribute":
                     self._attribute(rest)
                 case "@data":
-                    if not has_relation:
-                        self._fail("@data comes before any @relation line.")
-                    if not self.names:
-                        self._fail("@data comes before any @attribute line.")
+                    if not (has_relation and self.names):
+                        lacking = "@attribute" if has_relation else "@relation"
+                        self._fail(f"@data comes before any {lacking} line.")
                     return number
                 case _:
                     self._fail(

@@ -15,20 +15,15 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from steelyard.exceptions import ColumnError, ParameterError, TableError
-from steelyard.experiments.data.kinds import (
-    MISSING_NUMBERS,
-    as_numbers,
-    as_text,
-    conform,
-    is_boolean,
-    numbers_if_all_are,
-)
+from steelyard.experiments.data import kinds
 from steelyard.experiments.data.source import Source, find_column, listed
 
 if TYPE_CHECKING:
     import pandas
 
 __all__ = ["read_chunks", "read_table"]
+
+_WRONG_COUNT = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")
 
 
 def read_table(
@@ -52,10 +47,10 @@ def read_table(
         raise TableError(f"{source.name} has column names and no rows.")
     for name in categorical:
         find_column(name, frame.columns, source.name)
-        frame[name] = as_text(frame[name])
+        frame[name] = kinds.as_text(frame[name])
     for name in numeric:
         find_column(name, frame.columns, source.name)
-        frame[name] = as_numbers(frame[name], name, source.name, 0)
+        frame[name] = kinds.as_numbers(frame[name], name, source.name, 0)
     return frame
 
 
@@ -81,7 +76,9 @@ def read_chunks(
             break
         if len(frame):
             for name, kind in cells.items():
-                frame[name] = conform(frame[name], name, kind, source.name, n_read)
+                frame[name] = kinds.conform(
+                    frame[name], name, kind, source.name, n_read
+                )
             n_read += len(frame)
             yield frame, [name for name in names if name not in cells]
     if not n_read:
@@ -96,7 +93,7 @@ def _clear_errors(source: Source) -> Iterator[None]:
     """Say what is wrong with a file in terms of the file."""
     from pandas.errors import EmptyDataError, ParserError, ParserWarning
 
-    problems: dict[type, str] = {
+    problems: dict[type[Exception], str] = {
         gzip.BadGzipFile: "is not compressed by gzip.",
         EOFError: "was cut short.",
         ParserWarning: "has more cells in its rows than names in its first line.",
@@ -119,16 +116,12 @@ def _clear_errors(source: Source) -> Iterator[None]:
     except tuple(problems) as error:
         raise TableError(f"{source.name} {problems[type(error)]}") from None
     except ParserError as error:
-        raise TableError(f"{source.name} {_problem(error)}") from None
-
-
-def _problem(error: Exception) -> str:
-    match = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error))
-    if match is None:
-        return f"cannot be read: {' '.join(str(error).split())}"
-    expected, line, saw = map(int, match.groups())
-    # pandas did not see the line of names.
-    return f"has {saw} cells in line {line + 1}, and {expected} columns."
+        problem = f"cannot be read: {' '.join(str(error).split())}"
+        if counts := _WRONG_COUNT.search(problem):
+            expected, line, saw = map(int, counts.groups())
+            # pandas did not see the line of names.
+            problem = f"has {saw} cells in line {line + 1}, and {expected} columns."
+        raise TableError(f"{source.name} {problem}") from None
 
 
 def _check_names(names: Sequence[Any], source: Source) -> None:
@@ -219,6 +212,8 @@ def _parse(text: IO[str], header: list[str], source: Source, **options: Any) -> 
 
 
 def _read_csv(source: Source, categorical: Sequence[str]) -> pandas.DataFrame:
+    from pandas.api.types import infer_dtype
+
     data = source.open_bytes()
     if source.path == "-":
         # Columns of booleans are read twice.
@@ -235,7 +230,7 @@ def _read_csv(source: Source, categorical: Sequence[str]) -> pandas.DataFrame:
     with data:
         frame, header = parse(dict.fromkeys(categorical, str))
         kept = [name for name in header if name]
-        booleans = [name for name in kept if is_boolean(frame[name])]
+        booleans = [name for name in kept if infer_dtype(frame[name]) == "boolean"]
         if booleans:
             # As text, cells keep their spelling: "TRUE" is not "True".
             frame[booleans] = parse(str)[0][booleans]
@@ -245,7 +240,7 @@ def _read_csv(source: Source, categorical: Sequence[str]) -> pandas.DataFrame:
         source.notes.append(f"{source.name}: {problem}")
     for name in kept:
         if name not in categorical:
-            frame[name] = numbers_if_all_are(frame[name])
+            frame[name] = kinds.numbers_if_all_are(frame[name])
     return frame[kept]
 
 
@@ -272,7 +267,7 @@ def _raw_chunks(
         missing = dict.fromkeys(wanted, source.empty)
         types = {name: str for name in header if name}
         for name in [name for name in wanted if expected.get(name) == "numbers"]:
-            missing[name] = [*source.empty, *MISSING_NUMBERS]
+            missing[name] = [*source.empty, *kinds.MISSING_NUMBERS]
             del types[name]
         options = {"dtype": types, "na_values": missing, "chunksize": rows}
         for chunk in _parse(text, header, source, **options):

@@ -14,7 +14,6 @@ __all__ = [
     "as_numbers",
     "as_text",
     "conform",
-    "is_boolean",
     "numbers_if_all_are",
 ]
 
@@ -22,15 +21,6 @@ _TRUTH = {"true": True, "1": True, "false": False, "0": False}
 
 # How programs write a missing number. As text they may be values: NA is Namibia.
 MISSING_NUMBERS = ("NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?")
-
-
-def is_boolean(column: pandas.Series) -> bool:
-    """Whether pandas took all known cells for truth values."""
-    import pandas as pd
-
-    if column.dtype == bool:
-        return True
-    return column.dtype == object and pd.api.types.infer_dtype(column) == "boolean"
 
 
 def numbers_if_all_are(column: pandas.Series) -> pandas.Series:
@@ -57,9 +47,15 @@ def conform(
     """
     if cells == "numbers":
         return as_numbers(column, name, where, seen)
-    if cells == "booleans":
-        return _as_booleans(column, name, where)
-    return as_text(column)
+    if cells != "booleans" or column.dtype == bool:
+        return as_text(column)
+    texts = as_text(column).map(lambda cell: str(cell).lower(), na_action="ignore")
+    booleans = texts.astype(object).map(_TRUTH)
+    wrong = column[booleans.isna() & column.notna()]
+    if len(wrong):
+        problem = f"must hold true or false, not {str(wrong.iloc[0])!r}."
+        raise ColumnError(f"Column {name!r} of {where} {problem}")
+    return booleans.astype(object)
 
 
 def as_numbers(
@@ -91,19 +87,6 @@ def as_numbers(
 def _known(column: pandas.Series) -> pandas.Series:
     """Return the cells that are not missing, nor a word for a missing number."""
     return column[column.notna() & ~column.isin(MISSING_NUMBERS)]
-
-
-def _as_booleans(column: pandas.Series, name: str, where: str) -> pandas.Series:
-    """Turn words for true and false into booleans; refuse other words."""
-    if column.dtype == bool:
-        return column
-    texts = as_text(column).map(lambda cell: str(cell).lower(), na_action="ignore")
-    booleans = texts.astype(object).map(_TRUTH)
-    wrong = column[booleans.isna() & column.notna()]
-    if len(wrong):
-        problem = f"must hold true or false, not {str(wrong.iloc[0])!r}."
-        raise ColumnError(f"Column {name!r} of {where} {problem}")
-    return booleans.astype(object)
 
 
 def as_text(column: pandas.Series) -> pandas.Series:

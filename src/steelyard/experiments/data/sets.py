@@ -241,9 +241,6 @@ def _task(name: str, folder: Folder) -> DataSet:
     return DataSet(f"task:{name}", table, labels, "class", task.file)
 
 
-# ---------------------------------------------------------------------------- messages
-
-
 def _unknown(name: str, folder: Path | None, files: dict[str, Path]) -> str:
     """Say that a name is unknown, where it was looked up, and what is close."""
     if folder is not None and name in _groups(folder):

@@ -1,16 +1,17 @@
-"""What a model is trained on: a table, labels, weights, and the method."""
+"""What commands read: training data and the method, or a model and its rows."""
 
 from __future__ import annotations
 
 import argparse
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from steelyard import exceptions
 from steelyard.cli.options import reading_of
 from steelyard.cli.output import note
-from steelyard.exceptions import ColumnError, ParameterError, TableError
 
 if TYPE_CHECKING:
     import pandas
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from steelyard.experiments.data import DataSet
 
-__all__ = ["make_classifier", "read_training"]
+__all__ = ["load_model", "make_classifier", "read_training", "rows_for"]
 
 
 def read_training(
@@ -29,7 +30,9 @@ def read_training(
 
     both = sorted(set(arguments.categorical) & set(arguments.numeric))
     if both:
-        raise ColumnError(f"Column {both[0]!r} is both in --categorical and --numeric.")
+        raise exceptions.ColumnError(
+            f"Column {both[0]!r} is both in --categorical and --numeric."
+        )
     data = read_dataset(
         path,
         target=arguments.target,
@@ -62,7 +65,7 @@ def _setting(text: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     if not equals or not name:
         problem = f"--set takes NAME=VALUE, as in max_iter=50. Got {text!r}."
-        raise ParameterError(problem)
+        raise exceptions.ParameterError(problem)
     try:
         return name.strip(), ast.literal_eval(value.strip())
     except (ValueError, SyntaxError):
@@ -75,7 +78,9 @@ def _weights(data: DataSet, name: str) -> NDArray[Any]:
 
     column = data.table[_find(name, data.table.columns, data)]
     if not pd.api.types.is_numeric_dtype(column) or column.isna().any():
-        raise ColumnError(f"The weights in column {name!r} must be numbers, all known.")
+        raise exceptions.ColumnError(
+            f"The weights in column {name!r} must be numbers, all known."
+        )
     return np.asarray(column, dtype=np.float64)
 
 
@@ -85,11 +90,11 @@ def _columns(data: DataSet, arguments: argparse.Namespace) -> pandas.DataFrame:
     dropped = [_find(name, known, data) for name in arguments.drop]
     if data.target_name in chosen:
         problem = f"The target {data.target_name!r} cannot be learned from: --columns."
-        raise ColumnError(problem)
+        raise exceptions.ColumnError(problem)
     aside = {arguments.weights, *dropped}
     kept = [name for name in chosen or data.table.columns if name not in aside]
     if not kept:
-        raise TableError("No column is left to learn from.")
+        raise exceptions.TableError("No column is left to learn from.")
     return data.table[kept]
 
 
@@ -97,3 +102,43 @@ def _find(name: str, known: Iterable[str], data: DataSet) -> str:
     from steelyard.experiments.data.source import find_column
 
     return find_column(name, known, f"The data set {data.name}")
+
+
+def load_model(path: str) -> Any:
+    """Read a model file whose columns have names."""
+    import steelyard
+
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"The model file {path} is not there.")
+    clf = steelyard.load(path)
+    if clf.encoder_.schema_.names is None:
+        raise exceptions.ModelFileError(
+            f"{path} holds a model that was fitted without column names, so that the "
+            "columns of a file cannot be matched. Fit it to a table with names."
+        )
+    return clf
+
+
+def rows_for(
+    clf: Any,
+    path: str,
+    arguments: argparse.Namespace,
+    also: Sequence[str] = (),
+    rows: int = 50_000,
+) -> Iterator[tuple[pandas.DataFrame, pandas.DataFrame]]:
+    """Yield what a model predicts from, and further columns, some rows at a time."""
+    from steelyard.experiments.data import files
+    from steelyard.experiments.data.source import Source, listed
+
+    schema = clf.encoder_.schema_
+    cells = {feature.name: feature.cells for feature in schema.features}
+    expected = {name: cells[name] for name in schema.names}
+    source = Source.of(path, **reading_of(arguments))
+    chunks = files.read_chunks(source, expected, also, rows)
+    for k, (frame, extra) in enumerate(chunks):
+        if k == 0:
+            note(*source.notes)
+            if extra:
+                shown = listed(extra)
+                note(f"columns that the model does not use are ignored: {shown}")
+        yield frame[list(expected)], frame[list(also)]
