@@ -136,11 +136,15 @@ def test_dates_are_refused_in_the_words_of_the_library(tmp_path, frame, refused)
         (["--target", "ill", "--weights", "smoker"], "must be numbers"),
         (["--target", "ill", "--weights", "age"], "all known"),
         (["--target", "ill", "--weights", "ill"], "has no column 'ill'"),
-        (["--target", "ill", "--method", "RNBB"], "The nearest is 'RNB'"),
+        (["--target", "ill", "--method", "RNBB"], "Did you mean 'RNB'?"),
         (["--target", "ill", "--method", "SVM"], "cannot be saved"),
-        (["--target", "ill", "--set", "smooth=1"], "has no setting 'smooth'"),
+        (
+            ["--target", "ill", "--set", "smoothin=1"],
+            "has no setting 'smoothin'. Did you mean 'smoothing'?",
+        ),
         (["--target", "ill", "--set", "smoothing"], "NAME=VALUE"),
         (["--target", "ill", "--set", "smoothing=-1"], "greater than 0"),
+        (["--set", "smoothing=laplac"], "one of 'm-estimate', 'laplace'"),
         (["--target", "ill", "--separator", ";;"], "one character"),
         (["--target", "ill", "--separator", ";"], "--separator"),
         (["--target", "ill", "--encoding", "nix"], "no encoding 'nix'"),
@@ -149,6 +153,20 @@ def test_dates_are_refused_in_the_words_of_the_library(tmp_path, frame, refused)
 )
 def test_fit_refuses(csv, tmp_path, refused, options, message):
     assert message in refused("fit", csv, *options, "-o", tmp_path / "z.json")
+
+
+@pytest.mark.parametrize(
+    "method, name, value",
+    [("RNB", "max_iter", -5), ("NB", "prior", "flat"), ("SHNB", "missing", None)],
+)
+def test_a_setting_is_refused_before_the_file_is_read_in_the_words_of_fit(
+    frame, tmp_path, refused, method, name, value
+):
+    options = ["--method", method, "--set", f"{name}={value}"]
+    message = refused("fit", tmp_path / "none.csv", *options, "-o", tmp_path / "z.json")
+    with pytest.raises(ValueError) as caught:
+        sy.method(method, **{name: value}).fit(frame[["age"]], frame["ill"])
+    assert message == f"steelyard: {' '.join(str(caught.value).split())}\n"
 
 
 def test_an_existing_file_is_kept_unless_forced(csv, model, refused, run):

@@ -11,6 +11,7 @@ import time
 import pytest
 
 import steelyard
+from steelyard.classifiers.registry import DEFAULT
 from steelyard.cli import main, options
 from steelyard.cli.completion import SHELLS, script
 from steelyard.cli.program import build_parser
@@ -293,6 +294,10 @@ def test_formats_are_those_of_the_library():
     assert options.FORMATS == source.FORMATS
 
 
+def test_the_default_method_in_the_help_is_that_of_the_library(run):
+    assert f"(default: {DEFAULT})" in run("fit", "--help").out
+
+
 def test_errors_of_the_library_name_options(refused, tmp_path):
     path = tmp_path / "data.csv"
     path.write_bytes("a,class\n1,ä\n".encode("latin-1"))
@@ -307,7 +312,7 @@ def test_errors_of_the_library_name_options(refused, tmp_path):
 def test_completion_knows_commands_options_and_methods(run, shell):
     done = run("completion", shell)
     assert done.status == 0
-    for word in ("evaluate", "counterfactual", "parquet", "WANBIA-CLL"):
+    for word in ("evaluate", "counterfactual", "parquet", "WANBIA-CLL", "max_iter="):
         assert word in done.out
 
 
@@ -330,6 +335,8 @@ def test_completion_scripts_are_valid_where_the_shell_is_there(shell):
         (["completion", "f"], {"fish"}),
         (["compare", "iris", "--methods", "WANBIA-C"], {"WANBIA-CLL"}),
         (["predict", "--format", "p"], {"parquet"}),
+        (["fit", "--set", "max_i"], {"max_iter="}),
+        (["fit", "--set", "missing=i"], {"missing=impute"}),
     ],
 )
 def test_bash_completes_a_word(words, expected):

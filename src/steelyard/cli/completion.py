@@ -4,33 +4,27 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+from typing import Any
 
-from steelyard.cli.options import Commands, add_command
-
-__all__ = ["add_parser", "script"]
+__all__ = ["ABOUT", "EXAMPLES", "add_options", "run", "script"]
 
 SHELLS = ("bash", "zsh", "fish", "tcsh")
 
-_EXAMPLES = """
+ABOUT = "print a script that lets a shell complete commands and options"
+EXAMPLES = """
 steelyard completion bash > ~/.local/share/bash-completion/completions/steelyard
 steelyard completion zsh > ~/.zfunc/_steelyard
 steelyard completion fish > ~/.config/fish/completions/steelyard.fish
 """
 
 
-def add_parser(commands: Commands) -> None:
-    """Add the command."""
-    parser = add_command(
-        commands,
-        "completion",
-        "print a script that lets a shell complete commands and options",
-        _EXAMPLES,
-        _run,
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
     parser.add_argument("shell", choices=SHELLS, help="for which shell")
 
 
-def _run(arguments: argparse.Namespace) -> None:
+def run(arguments: argparse.Namespace) -> None:
+    """Print the script."""
     # The program consists of its commands, of which this is one.
     from steelyard.cli.program import build_parser
 
@@ -43,15 +37,26 @@ def script(shell: str, parser: argparse.ArgumentParser) -> str:
 
     import steelyard
 
-    acronyms = [entry.acronym for entry in steelyard.methods()]
+    methods = steelyard.methods()
+    acronyms = [entry.acronym for entry in methods]
+    settings = sorted({text for entry in methods for text in _settings(entry)})
     for action in _actions(parser):
         if action.dest in ("method", "methods"):
             action.choices = acronyms
+        elif action.dest == "settings":
+            action.choices = settings
         elif action.metavar == "DIR":
             action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]
         elif action.metavar == "FILE" or not (action.option_strings or action.choices):
             action.complete = shtab.FILE  # type: ignore[attr-defined]
     return str(shtab.complete(parser, shell))
+
+
+def _settings(method: Any) -> Iterator[str]:
+    """Yield NAME= and, where words are allowed, NAME=WORD, for what is declared."""
+    for name, entry in method.estimator._settings.items():
+        words = entry.allowed.words if entry.allowed else ()
+        yield from (f"{name}={word}" for word in ("", *words))
 
 
 def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:

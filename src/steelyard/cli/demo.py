@@ -7,46 +7,38 @@ from dataclasses import asdict
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from steelyard.cli.options import Commands, add_command, add_json
-from steelyard.cli.output import evidence_table, print_json, screen, working
+from steelyard.cli import options, output
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from steelyard.experiments.demo import Score
 
-__all__ = ["add_parser"]
+__all__ = ["ABOUT", "EXAMPLES", "add_options", "run"]
+
+ABOUT = "fit real data, show results, explain one prediction"
+EXAMPLES = "steelyard demo\nsteelyard demo --json"
 
 _TEXT = ("data", "method")
 
 
-def add_parser(commands: Commands) -> None:
-    """Add the command."""
-    parser = add_command(
-        commands,
-        "demo",
-        "fit real data, show results, explain one prediction",
-        "steelyard demo\nsteelyard demo --json",
-        _run,
-    )
-    add_json(parser)
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    options.add_json(parser)
 
 
-def _run(arguments: argparse.Namespace) -> None:
+def run(arguments: argparse.Namespace) -> None:
+    """Show results on real data, and one prediction opened."""
     from steelyard.experiments.demo import explain_one, run_demo
 
-    with working("Cross-validating naive Bayes on four real data sets …"):
+    with output.working("Cross-validating naive Bayes on four real data sets …"):
         scores = run_demo()
         evidence = explain_one()
     if arguments.json:
-        print_json(
-            {
-                "scores": [asdict(score) for score in scores],
-                "evidence": {**asdict(evidence), "total": evidence.total},
-            }
-        )
+        whole = {**asdict(evidence), "total": evidence.total}
+        output.print_json({"scores": list(map(asdict, scores)), "evidence": whole})
         return
-    console = screen()
+    console = output.screen()
     console.print(_score_table(scores))
     seconds = sum(score.seconds for score in scores)
     console.print(f"{5 * len(scores)} fits and predictions in {seconds:.2f} s.\n")
@@ -59,7 +51,7 @@ def _run(arguments: argparse.Namespace) -> None:
         f"and for [red]{evidence.against}[/red] (-) in log-odds; "
         "the lines add up to the prediction.\n"
     )
-    console.print(evidence_table(evidence.prior, evidence.items, evidence.total))
+    console.print(output.evidence_table(evidence.prior, evidence.items, evidence.total))
 
 
 def _score_table(scores: list[Score]) -> Table:
@@ -67,13 +59,10 @@ def _score_table(scores: list[Score]) -> Table:
     from rich import box
     from rich.table import Table
 
-    table = Table(
-        title="Accuracy and log-loss, five-fold cross-validation", box=box.SIMPLE_HEAD
-    )
-    for column in ("data", "rows", "columns", "classes", "method"):
-        table.add_column(column, justify="left" if column in _TEXT else "right")
-    table.add_column("accuracy", justify="right")
-    table.add_column("log-loss", justify="right")
+    title = "Accuracy and log-loss, five-fold cross-validation"
+    table = Table(title=title, box=box.SIMPLE_HEAD)
+    for name in "data rows columns classes method accuracy log-loss".split():
+        table.add_column(name, justify="left" if name in _TEXT else "right")
     for _, group in groupby(scores, key=lambda score: score.data):
         entries = list(group)
         highest = max(entry.accuracy for entry in entries)

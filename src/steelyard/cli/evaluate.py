@@ -7,102 +7,70 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from steelyard.cli.models import load_model, rows_for
-from steelyard.cli.options import (
-    Commands,
-    add_command,
-    add_folds,
-    add_json,
-    add_training,
-)
-from steelyard.cli.output import note, print_json, print_table, screen, working
-from steelyard.cli.training import make_classifier, read_training
+from steelyard.cli import options, output
+from steelyard.cli.inputs import load_model, make_classifier, read_training, rows_for
 from steelyard.exceptions import ParameterError, TableError
 
 if TYPE_CHECKING:
     from steelyard.experiments.evaluate import Evaluation
 
-__all__ = ["add_parser"]
+    Measured = tuple[dict[str, Any], Evaluation]
 
-_EXAMPLES = """
+__all__ = ["ABOUT", "EXAMPLES", "add_options", "run"]
+
+ABOUT = "measure a method by cross-validation, or a model on a test file"
+EXAMPLES = """
 steelyard evaluate data.csv --target class --method RNB --folds 10
 steelyard evaluate model.json test.csv --target class
 steelyard evaluate data.csv --target ill --positive yes --costs 1,20
 steelyard evaluate data.csv --target class --json
 """
 
-_FOR_TRAINING = (
-    "method",
-    "settings",
-    "columns",
-    "drop",
-    "categorical",
-    "numeric",
-    "weights",
-)
+_FOR_TRAINING = "method set columns drop categorical numeric weights".split()
 
 
-def add_parser(commands: Commands) -> None:
-    """Add the command."""
-    parser = add_command(
-        commands,
-        "evaluate",
-        "measure a method by cross-validation, or a model on a test file",
-        _EXAMPLES,
-        _run,
-    )
-    parser.add_argument(
-        "data",
-        nargs="+",
-        metavar="FILE",
-        help="a data file for cross-validation; or a model file and a test file",
-    )
-    add_folds(parser)
-    parser.add_argument(
-        "--positive",
-        metavar="CLASS",
-        help="class that thresholds are for, with two classes (default: the second)",
-    )
-    parser.add_argument(
-        "--costs",
-        metavar="A,B",
-        help="cost of a false alarm and of a miss, for the best threshold",
-    )
-    add_json(parser)
-    add_training(parser)
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    about = "a data file for cross-validation; or a model file and a test file"
+    parser.add_argument("data", nargs="+", metavar="FILE", help=about)
+    options.add_folds(parser)
+    about = "class that thresholds are for, with two classes (default: the second)"
+    parser.add_argument("--positive", metavar="CLASS", help=about)
+    about = "cost of a false alarm and of a miss, for the best threshold"
+    parser.add_argument("--costs", metavar="A,B", help=about)
+    options.add_json(parser)
+    options.add_training(parser)
 
 
-def _run(arguments: argparse.Namespace) -> None:
+def run(arguments: argparse.Namespace) -> None:
+    """Measure, and print measures, confusion, calibration and thresholds."""
     if len(arguments.data) > 2:
-        raise ParameterError(
-            "evaluate takes one data file, or a model file and a test file."
-        )
+        problem = "evaluate takes one data file, or a model file and a test file."
+        raise ParameterError(problem)
     deciding = {"positive": arguments.positive, "costs": _costs(arguments.costs)}
-    run = _test_model if len(arguments.data) == 2 else _cross_validate
-    about, result = run(arguments, deciding)
+    measure = _test_model if len(arguments.data) == 2 else _cross_validate
+    about, result = measure(arguments, deciding)
     if result.thresholds is None and any(deciding.values()):
-        note("thresholds are for two classes with probabilities; there are none here")
-    if arguments.json:
-        print_json({**about, **result.to_dict()})
-    else:
-        _show(about, result)
+        needs = "thresholds are for two classes with probabilities"
+        output.note(f"{needs}; there are none here")
+    output.present(
+        arguments, lambda: about | result.to_dict(), lambda: _show(about, result)
+    )
 
 
-def _cross_validate(
-    arguments: argparse.Namespace, deciding: dict[str, Any]
-) -> tuple[dict[str, Any], Evaluation]:
+def _cross_validate(arguments: argparse.Namespace, deciding: Any) -> Measured:
     from steelyard.experiments.evaluate import evaluate
 
     method, clf = make_classifier(arguments)
     data, weights = read_training(arguments.data[0], arguments)
+    design = options.chosen(arguments, "folds", "seed")
     result = evaluate(
         clf,
         data.table,
         data.target,
         sample_weight=weights,
-        folds=arguments.folds,
-        seed=arguments.seed,
         progress=sys.stderr.isatty(),
+        **design,
         **deciding,
     )
     about = {
@@ -111,32 +79,30 @@ def _cross_validate(
         "method": method,
         "rows": len(data),
         "columns": data.table.shape[1],
-        "folds": arguments.folds,
-        "seed": arguments.seed,
     }
-    return about, result
+    return about | design, result
 
 
-def _test_model(
-    arguments: argparse.Namespace, deciding: dict[str, Any]
-) -> tuple[dict[str, Any], Evaluation]:
+def _test_model(arguments: argparse.Namespace, deciding: Any) -> Measured:
     from steelyard.experiments.evaluate import evaluate_chunks
 
-    _refuse_training_options(arguments)
+    for name in _FOR_TRAINING:
+        if getattr(arguments, "settings" if name == "set" else name):
+            raise ParameterError(
+                f"--{name} is for training; the model {arguments.data[0]} is fitted."
+            )
     path, test = arguments.data
     clf = load_model(path)
     if arguments.target is None:
         raise ParameterError("Name the column that holds the truth with --target.")
-    columns = clf.encoder_.schema_.names
-    if arguments.target in columns:
-        raise ParameterError(
-            f"The column {arguments.target!r} is one the model predicts from."
-        )
-    with working("Predicting …"):
+    columns, target = clf.encoder_.schema_.names, arguments.target
+    if target in columns:
+        raise ParameterError(f"The column {target!r} is one the model predicts from.")
+    with output.working("Predicting …"):
         result = evaluate_chunks(clf, _labelled(clf, test, arguments), **deciding)
     about = {
         "data": _name(test),
-        "target": arguments.target,
+        "target": target,
         "model": path,
         "rows": len(result.true),
         "columns": len(columns),
@@ -158,26 +124,15 @@ def _labelled(
     if not n_labelled:
         raise TableError(f"The target {target!r} of {_name(path)} is empty.")
     if n_missing:
-        note(f"{n_missing} rows without {target!r} are left out")
-
-
-def _refuse_training_options(arguments: argparse.Namespace) -> None:
-    """Refuse what a fitted model cannot follow any more."""
-    for name in _FOR_TRAINING:
-        if getattr(arguments, name):
-            option = "set" if name == "settings" else name
-            raise ParameterError(
-                f"--{option} is for training; the model {arguments.data[0]} is fitted."
-            )
+        output.note(f"{n_missing} rows without {target!r} are left out")
 
 
 def _costs(text: str | None) -> tuple[float, ...] | None:
     try:
         return None if text is None else tuple(map(float, text.split(",")))
     except ValueError:
-        raise ParameterError(
-            f"--costs takes two numbers, such as 1,20. Got {text!r}."
-        ) from None
+        problem = f"--costs takes two numbers, such as 1,20. Got {text!r}."
+        raise ParameterError(problem) from None
 
 
 def _name(path: str) -> str:
@@ -185,16 +140,16 @@ def _name(path: str) -> str:
 
 
 def _show(about: dict[str, Any], result: Evaluation) -> None:
-    console = screen()
+    console = output.screen()
     method = about.get("method") or about.get("model")
     measures, *others = result.tables()
     title = f"{method} on {about['data']}: {measures.title}"
     for table in (measures._replace(title=title), *others):
-        print_table(console, *table)
+        output.print_table(console, *table)
     if result.n_unseen:
-        note(
+        output.note(
             f"{result.n_unseen} rows are of classes that training did not see: wrong "
             "for accuracy, left out of the log-loss"
         )
-    if len(result.classes) > 20:
-        note(f"the confusion matrix of {len(result.classes)} classes is in --json")
+    if (n_classes := len(result.classes)) > 20:
+        output.note(f"the confusion matrix of {n_classes} classes is in --json")

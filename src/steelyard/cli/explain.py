@@ -7,32 +7,17 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from steelyard.cli.models import load_model, rows_for
-from steelyard.cli.options import (
-    Commands,
-    add_command,
-    add_force,
-    add_input,
-    add_json,
-    add_names,
-)
-from steelyard.cli.output import (
-    check_output,
-    evidence_table,
-    note,
-    print_json,
-    print_table,
-    screen,
-    writing,
-)
+from steelyard.cli import options, output
+from steelyard.cli.inputs import load_model, rows_for
 from steelyard.exceptions import ParameterError
 
 if TYPE_CHECKING:
     from steelyard.explain import GlobalExplanation, LocalExplanation
 
-__all__ = ["add_parser"]
+__all__ = ["ABOUT", "EXAMPLES", "add_options", "run"]
 
-_EXAMPLES = """
+ABOUT = "show what a model has learned, or why it predicts rows as it does"
+EXAMPLES = """
 steelyard explain model.json
 steelyard explain model.json --attribute age,income
 steelyard explain model.json --html model.html --picture nomogram.svg
@@ -44,25 +29,14 @@ _PICTURES = (".png", ".svg", ".pdf")
 _MAX_SHOWN_CLASSES = 8
 
 
-def add_parser(commands: Commands) -> None:
-    """Add the command."""
-    parser = add_command(
-        commands,
-        "explain",
-        "show what a model has learned, or why it predicts rows as it does",
-        _EXAMPLES,
-        _run,
-    )
-    parser.add_argument("model", help="a model file, written by fit")
-    parser.add_argument(
-        "data", nargs="?", help="a file of rows to explain; the whole model without it"
-    )
-    add_names(
-        parser,
-        "--attribute",
-        "show the value tables of these (default: of the three most important)",
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
     add = parser.add_argument
+    add("model", help=options.MODEL)
+    about = "a file of rows to explain; the whole model without it"
+    add("data", nargs="?", help=about)
+    about = "show the value tables of these (default: of the three most important)"
+    options.add_names(parser, "--attribute", about)
     about = "explain so many rows of the file (default: 5)"
     add("--rows", type=int, default=5, metavar="N", help=about)
     about = "say what would have to change for another class to win"
@@ -71,30 +45,25 @@ def add_parser(commands: Commands) -> None:
     add("--html", metavar="FILE", help=about)
     about = "draw a nomogram, or the first row's evidence (png, svg, pdf)"
     add("--picture", metavar="FILE", help=about)
-    add_force(parser)
-    add_json(parser)
-    add_input(parser)
+    options.add_force(parser)
+    options.add_json(parser)
+    options.add_input(parser)
 
 
-def _run(arguments: argparse.Namespace) -> None:
+def run(arguments: argparse.Namespace) -> None:
+    """Explain the whole model, or rows of a file."""
     for path in (arguments.html, arguments.picture):
-        check_output(path, arguments.force)
+        output.check_output(path, arguments.force)
     _check_options(arguments)
-    clf = load_model(arguments.model)
-    if arguments.data is None:
-        _explain_model(clf, arguments)
-    else:
-        _explain_rows(clf, arguments)
+    explain = _explain_model if arguments.data is None else _explain_rows
+    explain(load_model(arguments.model), arguments)
 
 
 def _explain_model(clf: Any, arguments: argparse.Namespace) -> None:
     whole = clf.explain_global()
     tables = _tables(whole, arguments.attribute)
     _write_files(clf, whole, arguments)
-    if arguments.json:
-        print_json(whole.to_dict())
-    else:
-        _show_model(whole, tables)
+    output.present(arguments, whole.to_dict, lambda: _show_model(whole, tables))
 
 
 def _explain_rows(clf: Any, arguments: argparse.Namespace) -> None:
@@ -111,7 +80,7 @@ def _explain_rows(clf: Any, arguments: argparse.Namespace) -> None:
         document["counterfactuals"] = [
             rows.counterfactual(i).to_dict() for i in range(len(rows))
         ]
-    print_json(document)
+    output.print_json(document)
 
 
 def _check_options(arguments: argparse.Namespace) -> None:
@@ -120,9 +89,8 @@ def _check_options(arguments: argparse.Namespace) -> None:
     if arguments.counterfactual and arguments.data is None:
         raise ParameterError("--counterfactual is about rows: name a file of rows.")
     if arguments.attribute and arguments.data is not None:
-        raise ParameterError(
-            "--attribute is about the whole model: name no file of rows."
-        )
+        problem = "--attribute is about the whole model: name no file of rows."
+        raise ParameterError(problem)
     if arguments.picture and Path(arguments.picture).suffix.lower() not in _PICTURES:
         raise ParameterError(
             f"Pictures are written to {', '.join(_PICTURES)}, not to "
@@ -132,15 +100,15 @@ def _check_options(arguments: argparse.Namespace) -> None:
 
 def _write_files(clf: Any, explanation: Any, arguments: argparse.Namespace) -> None:
     """Write page and picture, both or none."""
+    page, picture, force = arguments.html, arguments.picture, arguments.force
     with ExitStack() as files:
-        if arguments.html is not None:
-            path = files.enter_context(writing(arguments.html, arguments.force))
+        if page is not None:
+            path = files.enter_context(output.writing(page, force))
             clf.to_html(path, Path(arguments.model).stem)
-        if arguments.picture is not None:
-            path = files.enter_context(writing(arguments.picture, arguments.force))
-            _draw(explanation, path, Path(arguments.picture).suffix[1:].lower())
-    written = filter(None, (arguments.html, arguments.picture))
-    note(*(f"written: {path}" for path in written))
+        if picture is not None:
+            path = files.enter_context(output.writing(picture, force))
+            _draw(explanation, path, Path(picture).suffix[1:].lower())
+    output.note(*(f"written: {path}" for path in (page, picture) if path is not None))
 
 
 def _draw(explanation: Any, path: Path, form: str) -> None:
@@ -150,7 +118,7 @@ def _draw(explanation: Any, path: Path, form: str) -> None:
     matplotlib.use("Agg")
     if explanation.kind != "sum" and explanation.parts:
         part = max(explanation.parts, key=lambda part: part.share)
-        note(f"{explanation.note} The picture shows the {part.name}.")
+        output.note(f"{explanation.note} The picture shows the {part.name}.")
         explanation = part.explanation
     explanation.plot().figure_.savefig(path, format=form, dpi=150)
 
@@ -162,18 +130,16 @@ def _tables(whole: GlobalExplanation, names: list[str]) -> list[Any]:
     for name in names:
         find_column(name, whole.attributes, "The model")
     places = [whole.attributes.index(name) for name in names] or whole.order[:3]
-    sums = [("", whole)] if whole.tables else []
-    sums += [
-        (part.name, part.explanation) for part in whole.parts if part.explanation.tables
-    ]
-    return [(name, part.tables[j]) for name, part in sums[:3] for j in places]
+    parts = [("", whole), *((part.name, part.explanation) for part in whole.parts)]
+    sums = [(name, part.tables) for name, part in parts if part.tables]
+    return [(name, tables[j]) for name, tables in sums[:3] for j in places]
 
 
 def _show_model(whole: GlobalExplanation, tables: list[Any]) -> None:
     import numpy as np
     from rich.text import Text
 
-    console = screen()
+    console = output.screen()
     console.print(Text(repr(whole)), soft_wrap=True)
     weights: Any = whole.weights.get("class_attribute_weights_")
     n_classes = len(whole.classes)
@@ -185,7 +151,7 @@ def _show_model(whole: GlobalExplanation, tables: list[Any]) -> None:
         ]
         header = ["attribute", *map(str, whole.classes)]
         console.print()
-        print_table(console, "Weights by class", header, rows)
+        output.print_table(console, "Weights by class", header, rows)
     if "alpha_" in whole.weights:
         console.print(f"alpha: {float(whole.weights['alpha_']):.3f}")
     for name, table in tables:
@@ -196,7 +162,7 @@ def _show_model(whole: GlobalExplanation, tables: list[Any]) -> None:
 def _show_rows(rows: LocalExplanation, counterfactual: bool) -> None:
     from rich.text import Text
 
-    console = screen()
+    console = output.screen()
     if rows.kind != "sum":
         console.print(Text(rows.note), soft_wrap=True)
     for i in range(len(rows)):
@@ -217,13 +183,13 @@ def _show_evidence(console: Any, rows: LocalExplanation, i: int) -> None:
         parts = ("evidence for ", target, " (+) and for ", against, " (-), in log-odds")
         console.print(Text.assemble(*parts))
         items = [(item.attribute, item.value, item.amount) for item in evidence.items]
-        console.print(evidence_table(evidence.prior, items, evidence.total, most=15))
+        table = output.evidence_table(evidence.prior, items, evidence.total, most=15)
+        console.print(table)
     if rows.neighbours:
         console.print(Text(repr(rows.neighbours[i])), soft_wrap=True)
     for part in rows.parts[:3]:
-        console.print(
-            Text(f"\n{part.name} (share {part.share:.3f})", "bold"), soft_wrap=True
-        )
+        heading = Text(f"\n{part.name} (share {part.share:.3f})", "bold")
+        console.print(heading, soft_wrap=True)
         _show_evidence(console, part.explanation, i)
     if len(rows.parts) > 3:
         console.print(f"… and {len(rows.parts) - 3} more parts; --json has all")

@@ -6,19 +6,13 @@ import argparse
 from time import perf_counter
 from typing import Any
 
-from steelyard.cli.options import (
-    Commands,
-    add_command,
-    add_json,
-    add_output,
-    add_training,
-)
-from steelyard.cli.output import check_output, print_json, screen, working, writing
-from steelyard.cli.training import make_classifier, read_training
+from steelyard.cli import options, output
+from steelyard.cli.inputs import make_classifier, read_training
 
-__all__ = ["add_parser"]
+__all__ = ["ABOUT", "EXAMPLES", "add_options", "run"]
 
-_EXAMPLES = """
+ABOUT = "learn a model from a table"
+EXAMPLES = """
 steelyard fit data.csv --target class -o model.json
 steelyard fit data.parquet --target class --method RNB --set bounds=None -o model.json
 steelyard fit data.csv --target class --categorical zip --drop id,name -o model.json
@@ -26,50 +20,44 @@ zcat data.csv.gz | steelyard fit - --target class -o model.json --force
 """
 
 
-def add_parser(commands: Commands) -> None:
-    """Add the command."""
-    parser = add_command(commands, "fit", "learn a model from a table", _EXAMPLES, _run)
-    parser.add_argument(
-        "data", help="CSV, TSV, Parquet or ARFF file, or - for standard input"
-    )
-    add_output(parser, "the model file to write", required=True)
-    add_json(parser)
-    add_training(parser)
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    parser.add_argument("data", help=options.DATA)
+    about = "the model file to write"
+    parser.add_argument("-o", "--output", metavar="FILE", required=True, help=about)
+    options.add_force(parser)
+    options.add_json(parser)
+    options.add_training(parser)
 
 
-def _run(arguments: argparse.Namespace) -> None:
-    check_output(arguments.output, arguments.force)
+def run(arguments: argparse.Namespace) -> None:
+    """Fit a model, save it, and print a summary."""
+    output.check_output(arguments.output, arguments.force)
     method, clf = make_classifier(arguments)
     if not hasattr(clf, "save"):
-        raise ValueError(
-            f"{method} is a baseline and cannot be saved; try it with evaluate or "
-            "compare."
-        )
-    with working("Reading …"):
+        advice = "try it with evaluate or compare"
+        raise ValueError(f"{method} is a baseline and cannot be saved; {advice}.")
+    with output.working("Reading …"):
         data, weights = read_training(arguments.data, arguments)
     start = perf_counter()
-    with working(f"Fitting {method} …"):
+    with output.working(f"Fitting {method} …"):
         clf.fit(data.table, data.target, sample_weight=weights)
     seconds = perf_counter() - start
-    with working("Predicting the training rows …"):
+    with output.working("Predicting the training rows …"):
         accuracy = _training_accuracy(clf, data.table, data.target)
-    with writing(arguments.output, arguments.force) as path:
+    with output.writing(arguments.output, arguments.force) as path:
         clf.save(path)
-    n_rows, n_columns = data.table.shape
     summary = {
         "model": arguments.output,
         "method": method,
         "target": data.target_name,
-        "rows": n_rows,
-        "columns": n_columns,
+        "rows": len(data),
+        "columns": data.table.shape[1],
         "classes": clf.classes_,
         "training_accuracy": accuracy,
         "fit_seconds": seconds,
     }
-    if arguments.json:
-        print_json(summary)
-    else:
-        _show(summary)
+    output.present(arguments, lambda: summary, lambda: _show(summary))
 
 
 def _show(summary: dict[str, Any]) -> None:
@@ -79,7 +67,7 @@ def _show(summary: dict[str, Any]) -> None:
 
     classes, accuracy = summary["classes"], summary["training_accuracy"]
     right = "" if accuracy is None else f"; {100 * accuracy:.1f} % of them right"
-    screen().print(
+    output.screen().print(
         f"[bold]{escape(summary['method'])}[/bold] learned "
         f"[bold]{escape(summary['target'])}[/bold] "
         f"({len(classes)} classes: {escape(listed(classes, 6))})\n"

@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import argparse
 
-from steelyard.cli.options import Commands, add_command, add_json
-from steelyard.cli.output import print_json, print_table, screen
+from steelyard.cli import options, output
 
-__all__ = ["add_parser"]
+__all__ = ["ABOUT", "EXAMPLES", "add_options", "run"]
 
-_EXAMPLES = """
+ABOUT = "list every method"
+EXAMPLES = """
 steelyard methods
 steelyard methods --family filters
 steelyard methods --json | jq -r '.[].acronym'
 """
 
 
-def add_parser(commands: Commands) -> None:
-    """Add the command."""
-    parser = add_command(commands, "methods", "list every method", _EXAMPLES, _run)
-    parser.add_argument(
-        "--family", metavar="TEXT", help="only families whose name contains this"
-    )
-    add_json(parser)
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    about = "only families whose name contains this"
+    parser.add_argument("--family", metavar="TEXT", help=about)
+    options.add_json(parser)
 
 
-def _run(arguments: argparse.Namespace) -> None:
+def run(arguments: argparse.Namespace) -> None:
+    """Print the table of methods."""
     import steelyard
 
     rows = steelyard.methods().rows()
@@ -38,10 +37,10 @@ def _run(arguments: argparse.Namespace) -> None:
                 f"{', '.join(families)}."
             )
     if arguments.json:
-        print_json(rows)
+        output.print_json(rows)
         return
-    console = screen()
+    console = output.screen()
     # Names of classes and settings are there for scripts; they would not fit.
     header = ["acronym", "family", "learns", "paper"]
     cells = [[row[name] for name in header] for row in rows]
-    print_table(console, "Methods", header, cells, n_texts=4)
+    output.print_table(console, "Methods", header, cells, n_texts=4)

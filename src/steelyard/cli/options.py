@@ -7,55 +7,38 @@ import csv
 from typing import Any, NoReturn
 
 __all__ = [
-    "Commands",
+    "DATA",
+    "FORMATS",
+    "MODEL",
     "Parser",
-    "add_command",
     "add_folds",
+    "add_force",
     "add_input",
     "add_json",
     "add_names",
-    "add_output",
+    "add_runs",
+    "add_target",
     "add_training",
+    "chosen",
     "reading_of",
 ]
 
-Commands = Any
-"""What ``add_subparsers`` returns, which has no public name."""
-
 FORMATS = ("csv", "tsv", "parquet", "arff")
+DATA = "CSV, TSV, Parquet or ARFF file, or - for standard input"
+MODEL = "a model file, written by fit"
 
 
 class Parser(argparse.ArgumentParser):
     """A parser whose errors are one line, and whose examples keep their lines."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(
-            **{
-                "formatter_class": argparse.RawDescriptionHelpFormatter,
-                "allow_abbrev": False,
-                **options,
-            }
-        )
+        kept_lines = argparse.RawDescriptionHelpFormatter
+        super().__init__(formatter_class=kept_lines, allow_abbrev=False, **options)
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong in one line."""
         line = " ".join(message.split()).rstrip(".")
         self.exit(2, f"{self.prog}: {line}. Try '{self.prog} --help'.\n")
-
-
-def add_command(
-    commands: Commands, name: str, about: str, examples: str, run: Any
-) -> argparse.ArgumentParser:
-    """Add a command; its help ends with examples, a line each."""
-    lines = "\n".join(f"  {line}" for line in examples.strip().splitlines())
-    parser: argparse.ArgumentParser = commands.add_parser(
-        name,
-        help=about,
-        description=f"{about[0].upper()}{about[1:]}.",
-        epilog=f"examples:\n{lines}",
-    )
-    parser.set_defaults(run=run, parser=parser)
-    return parser
 
 
 def add_input(parser: argparse.ArgumentParser) -> None:
@@ -91,25 +74,16 @@ def add_training(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("method")
     about = "see 'steelyard methods' (default: SHNB)"
     group.add_argument("--method", metavar="ACRONYM", help=about)
-    group.add_argument(
-        "--set",
-        metavar="NAME=VALUE",
-        action="append",
-        default=[],
-        dest="settings",
-        help="a setting of the method, as in --set smoothing=laplace; may be repeated",
-    )
+    about = "a setting of the method, as in --set smoothing=laplace; may be repeated"
+    how: Any = {"action": "append", "default": [], "dest": "settings"}
+    group.add_argument("--set", metavar="NAME=VALUE", **how, help=about)
     add_input(parser)
 
 
 def add_target(parser: argparse.ArgumentParser) -> None:
     """Say which column is predicted."""
-    parser.add_argument(
-        "--target",
-        metavar="NAME",
-        help="column to predict (default: class, target or label; in ARFF files, "
-        "failing that, the last)",
-    )
+    about = "column to predict (default: class, target or label; in ARFF files, failing"
+    parser.add_argument("--target", metavar="NAME", help=f"{about} that, the last)")
 
 
 def add_folds(parser: argparse.ArgumentParser) -> None:
@@ -119,24 +93,24 @@ def add_folds(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=1, help=about)
 
 
-def add_output(parser: argparse.ArgumentParser, about: str, required: bool) -> None:
-    """Say where the result goes."""
-    parser.add_argument("-o", "--output", metavar="FILE", required=required, help=about)
-    add_force(parser)
+def add_runs(parser: argparse.ArgumentParser) -> None:
+    """Say where data sets are, and how many fits run side by side."""
+    about = "folder of data sets (default: environment STEELYARD_DATA)"
+    parser.add_argument("--data", metavar="DIR", help=about)
+    about = "processes (default: 2)"
+    parser.add_argument("--jobs", type=int, default=2, metavar="N", help=about)
 
 
 def add_force(parser: argparse.ArgumentParser) -> None:
     """Allow files to be replaced."""
-    parser.add_argument(
-        "--force", action="store_true", help="replace output files that exist"
-    )
+    about = "replace output files that exist"
+    parser.add_argument("--force", action="store_true", help=about)
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
     """Offer JSON in place of text."""
-    parser.add_argument(
-        "--json", action="store_true", help="print one JSON document instead of text"
-    )
+    about = "print one JSON document instead of text"
+    parser.add_argument("--json", action="store_true", help=about)
 
 
 def add_names(parser: Any, option: str, about: str, metavar: str = "NAME,...") -> None:
@@ -160,5 +134,9 @@ def names_of(text: str) -> list[str]:
 
 def reading_of(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return how files are read, as `add_input` has asked."""
-    names = ("format", "separator", "encoding", "missing_values")
+    return chosen(arguments, "format", "separator", "encoding", "missing_values")
+
+
+def chosen(arguments: argparse.Namespace, *names: str) -> dict[str, Any]:
+    """Return what was chosen for some options, by name."""
     return {name: getattr(arguments, name) for name in names}

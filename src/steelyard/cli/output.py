@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ __all__ = [
     "check_output",
     "evidence_table",
     "note",
+    "present",
     "print_json",
     "print_table",
     "screen",
@@ -47,9 +49,8 @@ def screen(*, error: bool = False) -> Console:
             raise BrokenPipeError
 
     stream = sys.stderr if error else sys.stdout
-    width = None
-    if not stream.isatty() and "COLUMNS" not in os.environ:
-        width = _PIPE_WIDTH
+    has_width = stream.isatty() or "COLUMNS" in os.environ
+    width = None if has_width else _PIPE_WIDTH
     return Screen(file=stream, highlight=False, width=width)
 
 
@@ -75,19 +76,26 @@ def show_notes(wanted: bool = True) -> None:
             console.print(Text(text, style="dim"), soft_wrap=True)
 
 
-@contextlib.contextmanager
-def working(text: str) -> Iterator[Any]:
+def working(text: str) -> Any:
     """Show what is going on while it goes on, on a terminal."""
-    with screen(error=True).status(text) as status:
-        yield status
+    return screen(error=True).status(text)
 
 
 def print_json(document: Any) -> None:
     """Print one JSON document; numbers that are not finite become null."""
     from steelyard._common.text import as_plain
 
-    text = json.dumps(as_plain(document), ensure_ascii=False, indent=1)
-    print(text)
+    print(json.dumps(as_plain(document), ensure_ascii=False, indent=1))
+
+
+def present(
+    arguments: argparse.Namespace, document: Callable[[], Any], show: Callable[[], None]
+) -> None:
+    """Print JSON where it is asked for, text otherwise."""
+    if arguments.json:
+        print_json(document())
+    else:
+        show()
 
 
 def print_table(
@@ -127,10 +135,8 @@ def evidence_table(
     from rich.text import Text
 
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    table.add_column("attribute")
-    table.add_column("value")
-    table.add_column("evidence", justify="right")
-    table.add_column("")
+    for name in ("attribute", "value", "evidence", ""):
+        table.add_column(name, justify="right" if name == "evidence" else "left")
     rest = items[most:] if most is not None and len(items) > most + 1 else []
     lines = [("prior", "", prior), *items[: len(items) - len(rest)]]
     if rest:
@@ -141,13 +147,10 @@ def evidence_table(
     scale = _BAR_WIDTH / ((high - low) or 1.0)
     left = round(-scale * low)
     for name, value, amount in lines:
-        length = round(scale * min(abs(amount), max(high, -low)))
-        bar = "█" * length
-        drawn = (
-            Text(" " * left).append(bar, "green")
-            if amount >= 0
-            else Text(bar.rjust(left), "red")
-        )
+        bar = "█" * round(scale * min(abs(amount), max(high, -low)))
+        drawn = Text(bar.rjust(left), "red")
+        if amount >= 0:
+            drawn = Text(" " * left).append(bar, "green")
         table.add_row(Text(name), Text(value), f"{amount + 0.0:+.2f}", drawn)
     table.add_row(Text("sum", "bold"), "", Text(f"{total + 0.0:+.2f}", "bold"), "")
     return table
@@ -160,13 +163,11 @@ def check_output(path: str | None, force: bool) -> None:
     if path == "-":
         raise ValueError("This is written to a file, not to standard output.")
     target = Path(path)
-    if target.exists():
-        if not target.is_file():
-            raise ValueError(f"{path} is not a file that can be written.")
-        if not force:
-            raise ValueError(
-                f"{path} exists. Choose another name, or replace it with --force."
-            )
+    if target.exists() and not target.is_file():
+        raise ValueError(f"{path} is not a file that can be written.")
+    if target.exists() and not force:
+        advice = "Choose another name, or replace it with --force."
+        raise ValueError(f"{path} exists. {advice}")
     folder = Path(os.path.realpath(target)).parent
     if not folder.is_dir():
         raise ValueError(f"{path} cannot be written: there is no folder {folder}.")

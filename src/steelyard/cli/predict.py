@@ -10,20 +10,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from steelyard.cli.models import load_model, rows_for
-from steelyard.cli.options import (
-    Commands,
-    add_command,
-    add_input,
-    add_json,
-    add_names,
-    add_output,
-)
-from steelyard.cli.output import check_output, working, writing
+from steelyard.cli import options, output
+from steelyard.cli.inputs import load_model, rows_for
 
-__all__ = ["add_parser"]
+__all__ = ["ABOUT", "EXAMPLES", "add_options", "run"]
 
-_EXAMPLES = """
+ABOUT = "predict classes and probabilities of the rows of a file"
+EXAMPLES = """
 steelyard predict model.json new.csv -o out.csv
 steelyard predict model.json new.parquet --reasons 3 --keep id -o out.csv
 cat new.csv | steelyard predict model.json - | head
@@ -38,77 +31,50 @@ _MAX_CHUNK_ROWS = 50_000
 _MAX_EXPLAINED_ROWS = 2_000
 
 
-def add_parser(commands: Commands) -> None:
-    """Add the command."""
-    parser = add_command(
-        commands,
-        "predict",
-        "predict classes and probabilities of the rows of a file",
-        _EXAMPLES,
-        _run,
-    )
-    parser.add_argument("model", help="a model file, written by fit")
-    parser.add_argument(
-        "data", help="CSV, TSV, Parquet or ARFF file, or - for standard input"
-    )
-    add_output(
-        parser,
-        "CSV or TSV file to write (default: CSV to standard output)",
-        required=False,
-    )
-    parser.add_argument(
-        "--reasons",
-        type=_at_least(0),
-        default=0,
-        metavar="N",
-        help="also the N cells that speak loudest for or against the class",
-    )
-    add_names(parser, "--keep", "columns of the file to copy, such as an identifier")
-    parser.add_argument(
-        "--chunk-rows", type=_at_least(1), metavar="N", help="rows to hold in memory"
-    )
-    add_json(parser)
-    add_input(parser)
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    add = parser.add_argument
+    add("model", help=options.MODEL)
+    add("data", help=options.DATA)
+    about = "CSV or TSV file to write (default: CSV to standard output)"
+    add("-o", "--output", metavar="FILE", help=about)
+    options.add_force(parser)
+    about = "also the N cells that speak loudest for or against the class"
+    add("--reasons", type=_at_least(0), default=0, metavar="N", help=about)
+    about = "columns of the file to copy, such as an identifier"
+    options.add_names(parser, "--keep", about)
+    about = "rows to hold in memory"
+    add("--chunk-rows", type=_at_least(1), metavar="N", help=about)
+    options.add_json(parser)
+    options.add_input(parser)
 
 
-def _run(arguments: argparse.Namespace) -> None:
+def run(arguments: argparse.Namespace) -> None:
+    """Write predictions, chunk by chunk."""
     if arguments.output == "-":
         arguments.output = None
-    check_output(arguments.output, arguments.force)
+    output.check_output(arguments.output, arguments.force)
     clf = load_model(arguments.model)
     chunks = _predictions(clf, arguments)
     write = _write_json if arguments.json else _write_csv
-    header = _header(clf, arguments)
+    header = [*arguments.keep, "prediction", *(f"p({c})" for c in clf.classes_)]
+    header += [f"reason {k + 1}" for k in range(arguments.reasons)]
     if arguments.output is None:
         write(sys.stdout, header, chunks, ",")
         return
-    _check_extension(arguments)
-    separator = "\t" if arguments.output.endswith((".tsv", ".tab")) else ","
-    with (
-        writing(arguments.output, arguments.force) as path,
-        open(path, "w", encoding="utf-8", newline="") as stream,
-        working("Predicting …") as status,
-    ):
-        write(stream, header, _counted(chunks, status), separator)
-
-
-def _check_extension(arguments: argparse.Namespace) -> None:
-    suffix = Path(arguments.output).suffix.lower()
     allowed = (".json",) if arguments.json else (".csv", ".tsv", ".tab", ".txt")
-    if suffix not in allowed:
+    if Path(arguments.output).suffix.lower() not in allowed:
         raise ValueError(
             f"Predictions are written to {' or '.join(allowed)}, not to "
             f"{arguments.output}."
         )
-
-
-def _header(clf: Any, arguments: argparse.Namespace) -> list[str]:
-    return [
-        *arguments.keep,
-        "prediction",
-        *(f"p({label})" for label in clf.classes_),
-        *(f"reason {k + 1}" for k in range(arguments.reasons)),
-    ]
+    separator = "\t" if arguments.output.endswith((".tsv", ".tab")) else ","
+    with (
+        output.writing(arguments.output, arguments.force) as path,
+        open(path, "w", encoding="utf-8", newline="") as stream,
+        output.working("Predicting …") as status,
+    ):
+        write(stream, header, _counted(chunks, status), separator)
 
 
 def _predictions(clf: Any, arguments: argparse.Namespace) -> Iterator[Lines]:
@@ -120,7 +86,9 @@ def _predictions(clf: Any, arguments: argparse.Namespace) -> Iterator[Lines]:
         _MAX_EXPLAINED_ROWS if arguments.reasons else _MAX_CHUNK_ROWS
     )
     for table, kept in rows_for(clf, arguments.data, arguments, keep, rows):
-        columns: list[Any] = [_cells(kept[name]) for name in keep]
+        # Cells as Python objects, missing ones as None.
+        kept = kept.astype(object).where(kept.notna(), None)
+        columns: list[Any] = [kept[name].tolist() for name in keep]
         columns.append(clf.predict(table).tolist())
         columns += clf.predict_proba(table).T.tolist()
         if arguments.reasons:
@@ -132,11 +100,6 @@ def _predictions(clf: Any, arguments: argparse.Namespace) -> Iterator[Lines]:
         yield list(zip(*columns, strict=True))
 
 
-def _cells(column: Any) -> list[Any]:
-    """Return cells as Python objects, missing ones as None."""
-    return column.astype(object).where(column.notna(), None).tolist()
-
-
 def _counted(chunks: Iterator[Lines], status: Any) -> Iterator[Lines]:
     """Show how many rows are done."""
     done = 0
@@ -146,17 +109,13 @@ def _counted(chunks: Iterator[Lines], status: Any) -> Iterator[Lines]:
         status.update(f"{done} rows predicted …")
 
 
-def _write_csv(
-    stream: IO[str], header: list[str], chunks: Iterator[Lines], separator: str
-) -> None:
+def _write_csv(stream: IO[str], header: Any, chunks: Any, separator: str) -> None:
     writer = csv.writer(stream, delimiter=separator, lineterminator="\n")
     for k, lines in enumerate(chunks):
         writer.writerows(lines if k else [header, *lines])
 
 
-def _write_json(
-    stream: IO[str], header: list[str], chunks: Iterator[Lines], separator: str
-) -> None:
+def _write_json(stream: IO[str], header: Any, chunks: Any, separator: str) -> None:
     """Write one document, a line for each row, without holding all of them."""
     before = f'{{"columns": {_json(header)},\n"rows": [\n '
     for lines in chunks:
@@ -173,9 +132,8 @@ def _json(value: Any) -> str:
 def _at_least(low: int) -> Callable[[str], int]:
     def count(text: str) -> int:
         if not text.isdigit() or int(text) < low:
-            raise argparse.ArgumentTypeError(
-                f"must be a whole number of at least {low}, not {text!r}"
-            )
+            problem = f"must be a whole number of at least {low}, not {text!r}"
+            raise argparse.ArgumentTypeError(problem)
         return int(text)
 
     return count

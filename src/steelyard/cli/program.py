@@ -11,36 +11,17 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterator, Sequence
+from importlib import import_module
 from typing import Any
 
-from steelyard.cli import (
-    compare,
-    completion,
-    demo,
-    evaluate,
-    explain,
-    fit,
-    methods,
-    predict,
-    reproduce,
-)
 from steelyard.cli.options import Parser
 from steelyard.cli.output import show_notes
 
 __all__ = ["build_parser", "main"]
 
 # In the order in which a newcomer needs them.
-COMMANDS = (
-    fit,
-    predict,
-    evaluate,
-    explain,
-    methods,
-    compare,
-    reproduce,
-    demo,
-    completion,
-)
+_NAMES = "fit predict evaluate explain methods compare reproduce demo completion"
+COMMANDS = [import_module(f"steelyard.cli.{name}") for name in _NAMES.split()]
 
 _EXAMPLES = """\
 examples:
@@ -61,17 +42,9 @@ _FOR_PROGRAMMERS = (
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit status.
+    """Run the command line: 0 on success, 2 on a wrong input, 130 after Ctrl-C.
 
-    Parameters
-    ----------
-    argv : sequence of str, default=None
-        Arguments; those of the process if None.
-
-    Returns
-    -------
-    int
-        0 on success, 2 on a usage or input error, 130 after Ctrl-C.
+    Arguments are those of the process if None.
     """
     arguments = build_parser().parse_args(argv)
     show_notes(wanted=False)
@@ -90,11 +63,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout = open(os.devnull, "w")
         return 0
     except ModuleNotFoundError as error:
-        return _fail(_missing_package(error))
+        package = (error.name or "").partition(".")[0]
+        install = f"pip install 'steelyard[{_EXTRAS.get(package, 'cli')}]'"
+        needs = f"this command needs the package {package!r}"
+        return _fail(f"{needs}. Install the extra that brings it: {install}")
     except MemoryError:
         return _fail("out of memory. Try fewer rows or columns.")
     except OSError as error:
-        return _fail(_describe(error))
+        # What the system refused, without its error number.
+        where = f"{error.filename}: " if error.filename is not None else ""
+        return _fail(f"{where}{error.strerror}." if error.strerror else str(error))
     except ValueError as error:
         return _fail(_with_options(str(error), arguments.parser))
     return 0
@@ -114,8 +92,21 @@ def build_parser() -> argparse.ArgumentParser:
         metavar="COMMAND", required=True, title="commands", dest="command"
     )
     for command in COMMANDS:
-        command.add_parser(commands)
+        _add_command(commands, command)
     return parser
+
+
+def _add_command(commands: Any, command: Any) -> None:
+    """Add a command by the name of its module; its help ends with examples."""
+    examples = command.EXAMPLES.strip().replace("\n", "\n  ")
+    parser = commands.add_parser(
+        command.__name__.rpartition(".")[2],
+        help=command.ABOUT,
+        description=f"{command.ABOUT[0].upper()}{command.ABOUT[1:]}.",
+        epilog=f"examples:\n  {examples}",
+    )
+    command.add_options(parser)
+    parser.set_defaults(run=command.run, parser=parser)
 
 
 def _fail(message: str) -> int:
@@ -135,30 +126,12 @@ def _with_options(message: str, parser: argparse.ArgumentParser) -> str:
         for action in parser._actions
         if action.option_strings
     }
-    return re.sub(
-        r"`(\w+)(=[^`]*)?`",
-        lambda match: (
-            options[match[1]] + (match[2] or "") if match[1] in options else match[0]
-        ),
-        message,
-    )
 
+    def as_option(match: re.Match[str]) -> str:
+        known = match[1] in options
+        return options[match[1]] + (match[2] or "") if known else match[0]
 
-def _describe(error: OSError) -> str:
-    """Say what the system refused, without its error number."""
-    if error.strerror is None:
-        return str(error)
-    where = f"{error.filename}: " if error.filename is not None else ""
-    return f"{where}{error.strerror}."
-
-
-def _missing_package(error: ModuleNotFoundError) -> str:
-    package = (error.name or "").partition(".")[0]
-    extra = _EXTRAS.get(package, "cli")
-    return (
-        f"this command needs the package {package!r}. Install the extra that brings "
-        f"it: pip install 'steelyard[{extra}]'"
-    )
+    return re.sub(r"`(\w+)(=[^`]*)?`", as_option, message)
 
 
 @contextlib.contextmanager
@@ -185,11 +158,11 @@ def _no_lost_interrupt() -> Iterator[None]:
 
 def _show_warnings() -> None:
     """Show a warning as one line, and none that is meant for programmers."""
+
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        print(f"steelyard: warning: {' '.join(str(message).split())}", file=sys.stderr)
+
     warnings.simplefilter("default")
     for category in _FOR_PROGRAMMERS:
         warnings.simplefilter("ignore", category)
-    warnings.showwarning = _show_warning
-
-
-def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    print(f"steelyard: warning: {' '.join(str(message).split())}", file=sys.stderr)
+    warnings.showwarning = show

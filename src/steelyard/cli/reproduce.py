@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
 
-from steelyard.cli.options import Commands, add_command, add_force, add_json
-from steelyard.cli.output import check_output, note, print_json, writing
+from steelyard.cli import options, output
 from steelyard.experiments.papers import PAPERS
 
-__all__ = ["add_parser"]
+__all__ = ["ABOUT", "EXAMPLES", "add_options", "run"]
 
-_EXAMPLES = """
+ABOUT = "measure the tables of a paper beside what it published"
+EXAMPLES = """
 steelyard reproduce rnb --quick --data datasets
 steelyard reproduce exponential --out results
 steelyard reproduce spss --markdown spss.md
@@ -20,77 +19,46 @@ steelyard reproduce rnb --out results --write docs/reproduction.md
 """
 
 
-_OPTIONS: dict[str, dict[str, Any]] = {
-    "--quick": {"action": "store_true", "help": "a few small data sets"},
-    "--data": {
-        "metavar": "DIR",
-        "help": "folder of data sets (default: environment STEELYARD_DATA)",
-    },
-    "--published": {
-        "metavar": "DIR",
-        "help": "folder of published tables (default: 'published' beside the data "
-        "sets)",
-    },
-    "--jobs": {
-        "type": int,
-        "default": 2,
-        "metavar": "N",
-        "help": "processes (default: 2)",
-    },
-    "--repeats": {
-        "type": int,
-        "metavar": "N",
-        "help": "how often cross-validation is repeated where a paper does it 10 times",
-    },
-    "--out": {
-        "metavar": "DIR",
-        "help": "keep results, report and pictures in a folder, from which an "
-        "interrupted run resumes",
-    },
-    "--markdown": {"metavar": "FILE", "help": "write the report to a file"},
-    "--write": {
-        "metavar": "FILE",
-        "help": "replace the paper's section of a Markdown page, between the lines "
-        "'<!-- begin PAPER -->' and '<!-- end PAPER -->'",
-    },
-    "--silent": {"action": "store_true", "help": "no progress on standard error"},
-}
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    add = parser.add_argument
+    add("paper", choices=PAPERS, help="whose tables")
+    add("--quick", action="store_true", help="a few small data sets")
+    options.add_runs(parser)
+    about = "folder of published tables (default: 'published' beside the data sets)"
+    add("--published", metavar="DIR", help=about)
+    about = "how often cross-validation is repeated where a paper does it 10 times"
+    add("--repeats", type=int, metavar="N", help=about)
+    about = "keep results, report and pictures in a folder, from which an interrupted"
+    add("--out", metavar="DIR", help=f"{about} run resumes")
+    add("--markdown", metavar="FILE", help="write the report to a file")
+    about = "replace the paper's section of a Markdown page, between the lines"
+    marks = "'<!-- begin PAPER -->' and '<!-- end PAPER -->'"
+    add("--write", metavar="FILE", help=f"{about} {marks}")
+    add("--silent", action="store_true", help="no progress on standard error")
+    options.add_force(parser)
+    options.add_json(parser)
 
 
-def add_parser(commands: Commands) -> None:
-    """Add the command."""
-    about = "measure the tables of a paper beside what it published"
-    parser = add_command(commands, "reproduce", about, _EXAMPLES, _run)
-    parser.add_argument("paper", choices=PAPERS, help="whose tables")
-    for option, settings in _OPTIONS.items():
-        parser.add_argument(option, **settings)
-    add_force(parser)
-    add_json(parser)
-
-
-def _run(arguments: argparse.Namespace) -> None:
+def run(arguments: argparse.Namespace) -> None:
+    """Print the report of a paper, and write it where asked."""
     from steelyard.experiments.papers.reproduce import reproduce
 
-    check_output(arguments.markdown, arguments.force)
+    output.check_output(arguments.markdown, arguments.force)
     report = reproduce(
         arguments.paper,
         arguments.data,
         arguments.published,
-        quick=arguments.quick,
-        out=arguments.out,
         n_jobs=arguments.jobs,
         progress=not arguments.silent,
-        repeats=arguments.repeats,
+        **options.chosen(arguments, "quick", "out", "repeats"),
     )
     text = report.to_markdown(level=1)
     if arguments.markdown is not None:
-        with writing(arguments.markdown, arguments.force) as path:
+        with output.writing(arguments.markdown, arguments.force) as path:
             path.write_text(text, encoding="utf-8")
-        note(f"written: {arguments.markdown}")
+        output.note(f"written: {arguments.markdown}")
     if arguments.write is not None:
         report.write_section(Path(arguments.write))
-        note(f"written: {arguments.write}")
-    if arguments.json:
-        print_json(report.as_dict())
-    else:
-        print(text)
+        output.note(f"written: {arguments.write}")
+    output.present(arguments, report.as_dict, lambda: print(text))

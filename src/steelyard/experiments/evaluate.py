@@ -15,13 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from steelyard._common.progress import progress as show_progress
 from steelyard.exceptions import ParameterError, TableError
-from steelyard.experiments.evaluation import (
-    MEASURES,
-    Evaluation,
-    MeasureTable,
-    thresholds,
-)
-from steelyard.experiments.statistics.metrics import score_predictions
+from steelyard.experiments.evaluation import Evaluation, MeasureTable, thresholds
 from steelyard.experiments.work import split_rows
 
 __all__ = ["Evaluation", "MeasureTable", "evaluate", "evaluate_chunks", "thresholds"]
@@ -88,7 +82,7 @@ def evaluate(
     """
     if folds is None and _is_fitted(estimator):
         return evaluate_chunks(estimator, [(X, y)], positive=positive, costs=costs)
-    checked = _check_costs(costs)
+    costs = _check_costs(costs)
     folds = _DEFAULT_FOLDS if folds is None else folds
     labels = np.asarray(y)
     classes, true = np.unique(labels, return_inverse=True)
@@ -98,7 +92,11 @@ def evaluate(
     parts = []
     with show_progress("Cross-validating", folds, progress) as advance:
         for train, test in split_rows(labels, folds, seed):
-            fitted = _fit(clone(estimator), X, labels, sample_weight, train)
+            options = {}
+            if sample_weight is not None:
+                options["sample_weight"] = np.asarray(sample_weight)[train]
+            fitted = clone(estimator)
+            fitted.fit(_safe_indexing(X, train), labels[train], **options)
             known = np.searchsorted(classes, fitted.classes_)
             positions, part = _predict(fitted, _safe_indexing(X, test))
             predicted[test] = known[positions]
@@ -106,15 +104,9 @@ def evaluate(
                 proba[np.ix_(test, known)] = part
             parts.append((test, np.isin(np.arange(len(classes)), known)))
             advance("")
-    return _measured(
-        parts,
-        classes.tolist(),
-        true,
-        predicted,
-        proba if hasattr(estimator, "predict_proba") else None,
-        folds,
-        (positive, checked),
-    )
+    whole = proba if hasattr(estimator, "predict_proba") else None
+    predictions = classes.tolist(), true, predicted, whole
+    return Evaluation.measured(parts, *predictions, folds, positive, costs)
 
 
 def evaluate_chunks(
@@ -141,7 +133,7 @@ def evaluate_chunks(
     Evaluation
         As of all rows at once; only predictions are held in memory.
     """
-    checked = _check_costs(costs)
+    costs = _check_costs(costs)
     classes = model.classes_.tolist()
     n_known = len(classes)
     places = {str(label): k for k, label in enumerate(classes)}
@@ -159,15 +151,11 @@ def evaluate_chunks(
         raise TableError(f"No label is a class of the model: {known}.")
     # Classes that the model does not know have probability zero.
     extra = ((0, 0), (0, len(places) - n_known))
-    return _measured(
-        [(slice(None), np.arange(len(places)) < n_known)],
-        [*classes, *list(places)[n_known:]],
-        np.array(true),
-        np.concatenate(predicted),
-        None if proba[0] is None else np.pad(np.vstack(proba), extra),
-        None,
-        (positive, checked),
-    )
+    whole = None if proba[0] is None else np.pad(np.vstack(proba), extra)
+    parts = [(slice(None), np.arange(len(places)) < n_known)]
+    classes += list(places)[n_known:]
+    predictions = classes, np.array(true), np.concatenate(predicted), whole
+    return Evaluation.measured(parts, *predictions, None, positive, costs)
 
 
 def _is_fitted(estimator: Any) -> bool:
@@ -202,19 +190,8 @@ def _check_folds(folds: int, true: NDArray[np.intp]) -> None:
             f"{counts.max()}."
         )
     if counts.min() < folds:
-        n_small = int((counts < folds).sum())
-        warnings.warn(
-            f"{n_small} of {len(counts)} classes have fewer rows than there are folds",
-            UserWarning,
-            stacklevel=3,
-        )
-
-
-def _fit(estimator: Any, X: Any, y: Any, weights: Any, rows: NDArray[np.intp]) -> Any:
-    options = {}
-    if weights is not None:
-        options["sample_weight"] = np.asarray(weights)[rows]
-    return estimator.fit(_safe_indexing(X, rows), y[rows], **options)
+        small = f"{(counts < folds).sum()} of {len(counts)} classes have fewer rows"
+        warnings.warn(f"{small} than there are folds", UserWarning, stacklevel=3)
 
 
 def _predict(model: Any, X: Any) -> tuple[NDArray[np.intp], Any]:
@@ -223,58 +200,6 @@ def _predict(model: Any, X: Any) -> tuple[NDArray[np.intp], Any]:
     predicted = np.array([place[label] for label in model.predict(X).tolist()])
     proba = model.predict_proba(X) if hasattr(model, "predict_proba") else None
     return predicted, proba
-
-
-def _measured(
-    parts: Sequence[tuple[Any, NDArray[np.bool_]]],
-    classes: list[Any],
-    true: NDArray[np.intp],
-    predicted: NDArray[np.intp],
-    proba: Floats | None,
-    folds: int | None,
-    deciding: tuple[Any, tuple[float, float] | None],
-) -> Evaluation:
-    """Average measures over parts of the rows, each with the classes it has seen."""
-    rows = [
-        score_predictions(
-            true[part], predicted[part], None if proba is None else proba[part], seen
-        )
-        for part, seen in parts
-    ]
-    metrics: dict[str, float | None] = {}
-    spread = {}
-    for name in MEASURES:
-        values = [value for row in rows if (value := row[name]) is not None]
-        metrics[name] = float(np.mean(values)) if values else None
-        spread[name] = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
-    return Evaluation(
-        classes,
-        true,
-        predicted,
-        proba,
-        metrics,
-        None if folds is None else spread,
-        sum(int(row["n_unseen_class"] or 0) for row in rows),
-        folds,
-        _thresholds(classes, true, proba, *deciding),
-    )
-
-
-def _thresholds(
-    classes: list[Any],
-    true: NDArray[np.intp],
-    proba: Floats | None,
-    positive: Any,
-    costs: tuple[float, float] | None,
-) -> dict[str, Any] | None:
-    if proba is None or len(classes) != 2:
-        return None
-    names = [str(label) for label in classes]
-    name = names[1] if positive is None else str(positive)
-    if name not in names:
-        raise ParameterError(f"{name!r} is not among the classes: {', '.join(names)}.")
-    k = names.index(name)
-    return {**thresholds(true == k, proba[:, k], costs), "positive": classes[k]}
 
 
 def _spelling(label: Any, known: dict[str, int]) -> str:

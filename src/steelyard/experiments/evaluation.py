@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -10,7 +11,9 @@ from numpy.typing import NDArray
 from sklearn.metrics import confusion_matrix
 
 from steelyard._common.text import as_plain, text_table
+from steelyard.exceptions import ParameterError
 from steelyard.experiments.statistics.calibration import reliability_bins
+from steelyard.experiments.statistics.metrics import score_predictions
 
 __all__ = ["MEASURES", "Evaluation", "MeasureTable", "thresholds"]
 
@@ -72,6 +75,43 @@ class Evaluation:
     """As the function ``thresholds``, with the class as ``positive``; None unless there
     are two classes and probabilities."""
 
+    @classmethod
+    def measured(
+        cls,
+        parts: Sequence[tuple[Any, NDArray[np.bool_]]],
+        classes: list[Any],
+        true: NDArray[np.intp],
+        predicted: NDArray[np.intp],
+        proba: NDArray[np.float64] | None,
+        folds: int | None,
+        positive: Any,
+        costs: tuple[float, float] | None,
+    ) -> Evaluation:
+        """Average measures over parts of the rows, each with the classes it knows."""
+        rows = []
+        for part, seen in parts:
+            chances = None if proba is None else proba[part]
+            rows.append(score_predictions(true[part], predicted[part], chances, seen))
+        metrics: dict[str, float | None] = {}
+        spread = {}
+        for name in MEASURES:
+            values = [value for row in rows if (value := row[name]) is not None]
+            metrics[name] = float(np.mean(values)) if values else None
+            spread[name] = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
+        n_unseen = sum(int(row["n_unseen_class"] or 0) for row in rows)
+        over_folds = None if folds is None else spread
+        cuts = None
+        if proba is not None and len(classes) == 2:
+            names = [str(label) for label in classes]
+            name = names[1] if positive is None else str(positive)
+            if name not in names:
+                known = ", ".join(names)
+                raise ParameterError(f"{name!r} is not among the classes: {known}.")
+            k = names.index(name)
+            cuts = thresholds(true == k, proba[:, k], costs) | {"positive": classes[k]}
+        measures = metrics, over_folds, n_unseen, folds, cuts
+        return cls(classes, true, predicted, proba, *measures)
+
     @property
     def confusion(self) -> NDArray[np.intp]:
         """Counts of rows, true classes by predicted ones."""
@@ -89,19 +129,17 @@ class Evaluation:
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, for JSON."""
         names = ("confidence", "accuracy", "rows")
-        return as_plain(
-            {
-                "metrics": self.metrics,
-                "spread_over_folds": self.spread,
-                "rows_of_unseen_classes": self.n_unseen,
-                "classes": self.classes,
-                "confusion": self.confusion,
-                "reliability": [
-                    dict(zip(names, entry, strict=True)) for entry in self.reliability
-                ],
-                "thresholds": self.thresholds,
-            }
-        )
+        bins = [dict(zip(names, entry, strict=True)) for entry in self.reliability]
+        document = {
+            "metrics": self.metrics,
+            "spread_over_folds": self.spread,
+            "rows_of_unseen_classes": self.n_unseen,
+            "classes": self.classes,
+            "confusion": self.confusion,
+            "reliability": bins,
+            "thresholds": self.thresholds,
+        }
+        return as_plain(document)
 
     def tables(self) -> list[MeasureTable]:
         """Return measures, confusion, calibration and thresholds, as far as they are.
@@ -114,11 +152,8 @@ class Evaluation:
         if self.proba is not None:
             title = "Calibration: how often predictions are right at each probability"
             header = ["probability", "right", "rows"]
-            cells = [
-                [f"{proba:.3f}", f"{right:.3f}", f"{rows:.0f}"]
-                for proba, right, rows in self.reliability
-            ]
-            tables.append(MeasureTable(title, header, cells, 0))
+            cells = ["{:.3f} {:.3f} {:.0f}".format(*row) for row in self.reliability]
+            tables.append(MeasureTable(title, header, [c.split() for c in cells], 0))
         if self.thresholds is not None:
             tables.append(_threshold_table(self.thresholds))
         return tables

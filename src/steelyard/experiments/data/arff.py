@@ -8,7 +8,6 @@ give the same columns.
 import difflib
 import gzip
 import zlib
-from collections.abc import Iterable
 from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
@@ -17,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.experiments.data.arff_cells import ArffError
-from steelyard.experiments.data.arff_reader import ArffReader
+from steelyard.experiments.data.arff_reader import ArffError, ArffReader
 
 if TYPE_CHECKING:
     import pandas
@@ -33,19 +31,9 @@ _GZIP_MAGIC = b"\x1f\x8b"
 class ArffData:
     """The contents of an ARFF file, one array per attribute.
 
-    Attributes
-    ----------
-    relation : str
-        The name after ``@relation``.
-    names : list of str
-        Attribute names, in the order of the file.
-    columns : list of ndarray of shape (n,)
-        float64 with NaN for missing where the attribute is numeric; object, of
-        str and None, where it is nominal or a string.
-    declared : list of (tuple of str) or None
-        The declared values of each nominal attribute, None for the others.
-    weights : ndarray of shape (n,) or None
-        Instance weights, None when no row states one.
+    A column is float64 with NaN for missing where the attribute is numeric, and object,
+    of str and None, where it is nominal or a string. Values are ``declared`` of nominal
+    attributes, None of others. There are no ``weights`` when no row states one.
     """
 
     relation: str
@@ -60,32 +48,14 @@ class ArffData:
 
     def target_name(self) -> str:
         """Return the attribute named "class" in any case, else the last one."""
-        if "class" in self.names:
-            return "class"
-        for name in self.names:
-            if name.lower() == "class":
-                return name
-        return self.names[-1]
+        named = [name for name in self.names if name.lower() == "class"]
+        return "class" if "class" in named else [*named, self.names[-1]][0]
 
     def split(
         self, target: str | None = None
     ) -> tuple[dict[str, NDArray[Any]], NDArray[Any]]:
-        """Separate the labels from the other columns.
-
-        Parameters
-        ----------
-        target : str, optional
-            The attribute to predict; by default `target_name`.
-
-        Returns
-        -------
-        X : dict of str to ndarray
-            The other columns by name, in the order of the file.
-        y : ndarray of shape (n,)
-            The labels.
-        """
-        if target is None:
-            target = self.target_name()
+        """Return the other columns by name, and the labels: those of `target_name`."""
+        target = self.target_name() if target is None else target
         if target not in self.names:
             near = difflib.get_close_matches(target, self.names, n=1, cutoff=0.0)
             raise ValueError(
@@ -93,30 +63,27 @@ class ArffData:
                 f"The nearest name is {near[0]!r}."
             )
         table = dict(zip(self.names, self.columns, strict=True))
-        y = table.pop(target)
-        return table, y
+        labels = table.pop(target)
+        return table, labels
 
     def to_pandas(self) -> "pandas.DataFrame":
         """Return a pandas frame; nominal columns are categories as declared."""
         import pandas as pd
 
-        frame: dict[str, Any] = {}
-        for name, column, values in self._triples():
-            if values is None:
-                frame[name] = column
-            else:
-                dtype = pd.CategoricalDtype(list(values))
-                frame[name] = pd.Categorical.from_codes(
-                    _positions(column, values), dtype=dtype
-                )
-        return pd.DataFrame(frame)
+        columns = zip(self.columns, self.declared, strict=True)
+        cells = [
+            column if values is None else pd.Categorical(column, list(values))
+            for column, values in columns
+        ]
+        return pd.DataFrame(dict(zip(self.names, cells, strict=True)))
 
     def to_polars(self) -> "polars.DataFrame":
         """Return a polars frame; nominal columns are enums, NaN becomes null."""
         import polars as pl
 
         series = []
-        for name, column, values in self._triples():
+        triples = zip(self.names, self.columns, self.declared, strict=True)
+        for name, column, values in triples:
             if values is not None:
                 series.append(pl.Series(name, column.tolist(), dtype=pl.Enum(values)))
             elif column.dtype == object:
@@ -124,11 +91,6 @@ class ArffData:
             else:
                 series.append(pl.Series(name, column, nan_to_null=True))
         return pl.DataFrame(series)
-
-    def _triples(
-        self,
-    ) -> Iterable[tuple[str, NDArray[Any], tuple[str, ...] | None]]:
-        return zip(self.names, self.columns, self.declared, strict=True)
 
 
 def read_arff(path: str | PathLike[str], encoding: str = "utf-8") -> ArffData:
@@ -139,24 +101,8 @@ def read_arff(path: str | PathLike[str], encoding: str = "utf-8") -> ArffData:
     unlisted numeric cell is 0 and an unlisted nominal cell is the *first*
     declared value. An unquoted ``?`` is a missing value; a quoted one is text.
 
-    Parameters
-    ----------
-    path : str or path
-        The file. Compression is recognised by the contents, not the name.
-    encoding : str, default="utf-8"
-        How the file's bytes spell text.
-
-    Returns
-    -------
-    ArffData
-        Names, columns, declared values and weights.
-
-    Raises
-    ------
-    ArffError
-        When the file is not ARFF as described, with the line and the remedy.
-    OSError
-        When the file cannot be opened.
+    Compression is recognised by the contents, not the name. What is not ARFF as
+    described raises an ``ArffError`` with the line and the remedy.
 
     Examples
     --------
@@ -187,42 +133,21 @@ def read_arff(path: str | PathLike[str], encoding: str = "utf-8") -> ArffData:
 
 def parse_arff(raw: bytes, name: str, encoding: str = "utf-8") -> ArffData:
     """Read the bytes of an ARFF file, as `read_arff`; messages call it ``name``."""
-    reader = ArffReader(name)
-    reader.read(_decoded(raw, name, encoding))
-    return ArffData(
-        reader.relation,
-        reader.names,
-        reader.columns,
-        reader.declared,
-        reader.weights,
-    )
-
-
-def _decoded(raw: bytes, name: str, encoding: str) -> str:
     if raw.startswith(_GZIP_MAGIC):
         try:
             raw = gzip.decompress(raw)
         except (EOFError, OSError, zlib.error) as error:
-            raise ArffError(
-                name,
-                None,
-                f"the gzip data are truncated or damaged ({error}). "
-                "Fetch the file again.",
-            ) from error
+            problem = f"the gzip data are truncated or damaged ({error})."
+            raise ArffError(name, None, f"{problem} Fetch the file again.") from error
     try:
-        return raw.decode(encoding).removeprefix("\ufeff")
+        text = raw.decode(encoding).removeprefix("\ufeff")
     except UnicodeDecodeError as error:
-        raise ArffError(
-            name,
-            raw.count(b"\n", 0, error.start) + 1,
-            f"the byte 0x{raw[error.start]:02x} at offset {error.start} is not "
-            f"{encoding} text. Give the file's encoding, for example "
-            '`encoding="latin-1"`.',
-        ) from error
-
-
-def _positions(column: NDArray[Any], values: tuple[str, ...]) -> NDArray[np.intp]:
-    """Return the place of each cell among `values`, -1 for None."""
-    place: dict[str | None, int] = {value: i for i, value in enumerate(values)}
-    place[None] = -1
-    return np.fromiter((place[cell] for cell in column), np.intp, len(column))
+        line = raw.count(b"\n", 0, error.start) + 1
+        problem = f"the byte 0x{raw[error.start]:02x} at offset {error.start} is not "
+        advice = 'Give the file\'s encoding, for example `encoding="latin-1"`.'
+        raise ArffError(name, line, f"{problem}{encoding} text. {advice}") from error
+    reader = ArffReader(name)
+    reader.read(text)
+    return ArffData(
+        reader.relation, reader.names, reader.columns, reader.declared, reader.weights
+    )

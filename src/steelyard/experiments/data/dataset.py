@@ -14,12 +14,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from steelyard.exceptions import ParameterError, TableError
 from steelyard.experiments.data.files import read_table
-from steelyard.experiments.data.source import (
-    Source,
-    listed,
-    no_column,
-    stem_and_format,
-)
+from steelyard.experiments.data.source import Source, listed, no_column, stem_and_format
 
 if TYPE_CHECKING:
     import pandas
@@ -98,13 +93,11 @@ class DataSet:
                 f"{len(self.target)} labels. Each row needs a label."
             )
         if not len(self.table.columns):
+            problem = "has no column besides its labels."
+            raise TableError(f"The data set {self.name!r} {problem}")
+        if len(self.classes) < 2:
             raise TableError(
-                f"The data set {self.name!r} has no column besides its labels."
-            )
-        n_classes = len(self.classes)
-        if n_classes < 2:
-            raise TableError(
-                f"The data set {self.name!r} has {n_classes} class in column "
+                f"The data set {self.name!r} has {len(self.classes)} class in column "
                 f"{self.target_name!r}. Two are needed to tell them apart."
             )
         if type_of_target(self.target) == "continuous":
@@ -170,19 +163,18 @@ def read_dataset(
     elif target not in frame.columns:
         raise ParameterError(no_column(target, list(frame.columns), source.name))
     name = name or (source.name if source.path == "-" else stem_and_format(path)[0])
-    description = frame.attrs.pop("relation", "")
+    description, frame.attrs = frame.attrs.get("relation", ""), {}
     return split_labels(name, frame, target, description, source.notes)
 
 
 def _target_of(frame: pandas.DataFrame, source: Source) -> str:
     """Find the column to predict by its name; in ARFF files it is often the last."""
-    is_arff = source.format == "arff"
-    for word in _TARGETS[:1] if is_arff else _TARGETS:
+    if "target" in frame.attrs:
+        return str(frame.attrs["target"])
+    for word in _TARGETS:
         fits = [str(name) for name in frame.columns if str(name).lower() == word]
         if fits:
             return word if word in fits else fits[0]
-    if is_arff:
-        return str(frame.columns[-1])
     raise ParameterError(
         f"The file {source.name!r} has no column named {', '.join(_TARGETS[:-1])} or "
         f"{_TARGETS[-1]}: say which to predict with `target`. Columns: "
@@ -205,14 +197,8 @@ def split_labels(
     if n_missing:
         notes = [*notes, f"{n_missing} rows without {target!r} are left out"]
     frame = frame[has_label].reset_index(drop=True)
-    return DataSet(
-        name,
-        frame.drop(columns=target),
-        _labels(frame[target]),
-        target,
-        description,
-        tuple(notes),
-    )
+    table, labels = frame.drop(columns=target), _labels(frame[target])
+    return DataSet(name, table, labels, target, description, tuple(notes))
 
 
 def _labels(column: pandas.Series) -> NDArray[Any]:

@@ -8,76 +8,49 @@ import io
 import re
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from steelyard.exceptions import ColumnError, ParameterError, TableError
-from steelyard.experiments.data.kinds import (
-    MISSING_NUMBERS,
-    as_numbers,
-    as_text,
-    conform,
-    is_boolean,
-    numbers_if_all_are,
-)
+from steelyard.experiments.data import kinds
 from steelyard.experiments.data.source import Source, find_column, listed
 
 if TYPE_CHECKING:
     import pandas
 
-__all__ = [
-    "read_chunks",
-    "read_table",
-]
+__all__ = ["read_chunks", "read_table"]
+
+_WRONG_COUNT = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")
 
 
 def read_table(
     source: Source, categorical: Sequence[str] = (), numeric: Sequence[str] = ()
 ) -> pandas.DataFrame:
-    r"""Read a whole table, and find out which columns hold numbers.
+    """Read a whole table: numbers where columns hold numbers, text as it is written.
 
-    Parameters
-    ----------
-    source : Source
-        The file.
-    categorical, numeric : list of str
-        Columns whose cells are names or numbers, whatever they look like.
-
-    Returns
-    -------
-    DataFrame
-        Numbers, and text as it is written.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from steelyard.experiments.data.source import Source
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = Path(folder) / "data.csv"
-    ...     _ = file.write_text("height,country,tall\n1.9,NA,TRUE\nNA,SE,FALSE\n")
-    ...     table = read_table(Source.of(file))
-    >>> table["height"].isna().tolist(), table["country"].tolist()
-    ([False, True], ['NA', 'SE'])
-    >>> table["tall"].tolist()
-    ['TRUE', 'FALSE']
+    Cells of `categorical` and `numeric` columns are names or numbers, whatever they
+    look like.
     """
-    readers = {"parquet": _read_parquet, "arff": _read_arff}
     with _clear_errors(source):
-        if source.format in readers:
-            frame = readers[source.format](source)
-        else:
-            frame = _read_csv(source, categorical)
+        match source.format:
+            case "parquet":
+                frame = _open_parquet(source).read().to_pandas()
+            case "arff":
+                frame = _read_arff(source)
+            case _:
+                frame = _read_csv(source, categorical)
     _check_names(list(frame.columns), source)
     if not len(frame):
         raise TableError(f"{source.name} has column names and no rows.")
     for name in categorical:
         find_column(name, frame.columns, source.name)
-        frame[name] = as_text(frame[name])
+        frame[name] = kinds.as_text(frame[name])
     for name in numeric:
         find_column(name, frame.columns, source.name)
-        frame[name] = as_numbers(frame[name], name, source.name, 0)
+        frame[name] = kinds.as_numbers(frame[name], name, source.name, 0)
     return frame
 
 
@@ -87,25 +60,10 @@ def read_chunks(
     also: Sequence[str] = (),
     rows: int = 20_000,
 ) -> Iterator[tuple[pandas.DataFrame, list[str]]]:
-    """Read a table some rows at a time, as a model expects it.
+    """Yield chunks of a table, as a model expects it, and names of unused columns.
 
-    Parameters
-    ----------
-    source : Source
-        The file. ARFF files are read whole.
-    expected : mapping of str to str
-        For each column of the model what its cells hold: numbers, text or booleans.
-    also : list of str
-        Further columns to read, as text.
-    rows : int, default=20000
-        Rows of a chunk.
-
-    Yields
-    ------
-    frame : DataFrame
-        The columns of ``expected`` and ``also``.
-    extra : list of str
-        Columns of the file that are in neither.
+    `expected` says of each column of the model whether it holds numbers, text or
+    booleans; columns of `also` are read as text. ARFF files are read whole.
     """
     cells = {**dict.fromkeys(also, "text"), **expected}
     chunks = _raw_chunks(source, expected, also, rows)
@@ -118,7 +76,9 @@ def read_chunks(
             break
         if len(frame):
             for name, kind in cells.items():
-                frame[name] = conform(frame[name], name, kind, source.name, n_read)
+                frame[name] = kinds.conform(
+                    frame[name], name, kind, source.name, n_read
+                )
             n_read += len(frame)
             yield frame, [name for name in names if name not in cells]
     if not n_read:
@@ -133,6 +93,12 @@ def _clear_errors(source: Source) -> Iterator[None]:
     """Say what is wrong with a file in terms of the file."""
     from pandas.errors import EmptyDataError, ParserError, ParserWarning
 
+    problems: dict[type[Exception], str] = {
+        gzip.BadGzipFile: "is not compressed by gzip.",
+        EOFError: "was cut short.",
+        ParserWarning: "has more cells in its rows than names in its first line.",
+        EmptyDataError: "has column names and no rows.",
+    }
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", ParserWarning)
@@ -147,37 +113,22 @@ def _clear_errors(source: Source) -> Iterator[None]:
         raise
     except LookupError:
         raise ParameterError(f"There is no encoding {source.encoding!r}.") from None
-    except gzip.BadGzipFile:
-        raise TableError(f"{source.name} is not compressed by gzip.") from None
-    except EOFError:
-        raise TableError(f"{source.name} was cut short.") from None
-    except ParserWarning:
-        raise TableError(
-            f"{source.name} has more cells in its rows than names in its first line."
-        ) from None
-    except EmptyDataError:
-        raise TableError(f"{source.name} has column names and no rows.") from None
+    except tuple(problems) as error:
+        raise TableError(f"{source.name} {problems[type(error)]}") from None
     except ParserError as error:
-        raise TableError(f"{source.name} {_problem(error)}") from None
-
-
-def _problem(error: Exception) -> str:
-    match = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error))
-    if match is None:
-        return f"cannot be read: {' '.join(str(error).split())}"
-    expected, line, saw = map(int, match.groups())
-    # pandas did not see the line of names.
-    return f"has {saw} cells in line {line + 1}, and {expected} columns."
+        problem = f"cannot be read: {' '.join(str(error).split())}"
+        if counts := _WRONG_COUNT.search(problem):
+            expected, line, saw = map(int, counts.groups())
+            # pandas did not see the line of names.
+            problem = f"has {saw} cells in line {line + 1}, and {expected} columns."
+        raise TableError(f"{source.name} {problem}") from None
 
 
 def _check_names(names: Sequence[Any], source: Source) -> None:
-    seen: set[str] = set()
-    for name in map(str, names):
-        if name in seen:
-            raise ColumnError(
-                f"{source.name} has two columns named {name!r}. Rename one of them."
-            )
-        seen.add(name)
+    for name, count in Counter(map(str, names)).items():
+        if count > 1:
+            problem = f"has two columns named {name!r}. Rename one of them."
+            raise ColumnError(f"{source.name} {problem}")
 
 
 def _check_lacking(
@@ -210,10 +161,6 @@ def _open_parquet(source: Source) -> Any:
     return file
 
 
-def _read_parquet(source: Source) -> pandas.DataFrame:
-    return _open_parquet(source).read().to_pandas()
-
-
 def _read_arff(source: Source) -> pandas.DataFrame:
     from steelyard.experiments.data.arff import parse_arff
 
@@ -221,11 +168,10 @@ def _read_arff(source: Source) -> pandas.DataFrame:
     raw = sys.stdin.buffer.read() if is_piped else Path(source.path).read_bytes()
     data = parse_arff(raw, source.name, source.encoding)
     if data.weights is not None:
-        source.notes.append(
-            f"{source.name}: the weights that its rows state are not used"
-        )
+        problem = "the weights that its rows state are not used"
+        source.notes.append(f"{source.name}: {problem}")
     frame = data.to_pandas()
-    frame.attrs["relation"] = data.relation
+    frame.attrs = {"relation": data.relation, "target": data.target_name()}
     return frame
 
 
@@ -240,9 +186,8 @@ def _open_text(source: Source, stream: IO[bytes]) -> tuple[io.TextIOWrapper, lis
     except csv.Error as error:
         raise TableError(f"{source.name} is not separated text: {error}.") from None
     if header is None or not any(header):
-        raise TableError(
-            f"{source.name} is empty. Its first line must hold the names of columns."
-        )
+        advice = "Its first line must hold the names of columns."
+        raise TableError(f"{source.name} is empty. {advice}")
     if "\0" in "".join(header):
         raise TableError(f"{source.name} is not text: it holds zero bytes.")
     header = [name.strip() for name in header]
@@ -267,6 +212,8 @@ def _parse(text: IO[str], header: list[str], source: Source, **options: Any) -> 
 
 
 def _read_csv(source: Source, categorical: Sequence[str]) -> pandas.DataFrame:
+    from pandas.api.types import infer_dtype
+
     data = source.open_bytes()
     if source.path == "-":
         # Columns of booleans are read twice.
@@ -275,8 +222,7 @@ def _read_csv(source: Source, categorical: Sequence[str]) -> pandas.DataFrame:
     def parse(types: Any) -> tuple[pandas.DataFrame, list[str]]:
         data.seek(0)
         stream, header = _open_text(source, data)
-        empty = ["", *source.missing_values]
-        frame = _parse(stream, header, source, dtype=types, na_values=empty)
+        frame = _parse(stream, header, source, dtype=types, na_values=source.empty)
         # Detached, since a stream that is given up closes what it reads from.
         stream.detach()
         return frame, header
@@ -284,18 +230,17 @@ def _read_csv(source: Source, categorical: Sequence[str]) -> pandas.DataFrame:
     with data:
         frame, header = parse(dict.fromkeys(categorical, str))
         kept = [name for name in header if name]
-        booleans = [name for name in kept if is_boolean(frame[name])]
+        booleans = [name for name in kept if infer_dtype(frame[name]) == "boolean"]
         if booleans:
             # As text, cells keep their spelling: "TRUE" is not "True".
             frame[booleans] = parse(str)[0][booleans]
     if len(kept) < len(header):
         places = ", ".join(str(k) for k, name in enumerate(header, 1) if not name)
-        source.notes.append(
-            f"{source.name}: left out, for want of a name: column {places}"
-        )
+        problem = f"left out, for want of a name: column {places}"
+        source.notes.append(f"{source.name}: {problem}")
     for name in kept:
         if name not in categorical:
-            frame[name] = numbers_if_all_are(frame[name])
+            frame[name] = kinds.numbers_if_all_are(frame[name])
     return frame[kept]
 
 
@@ -319,11 +264,10 @@ def _raw_chunks(
     with source.open_bytes() as data:
         text, header = _open_text(source, data)
         _check_lacking(expected, also, header, source)
-        empty = ["", *source.missing_values]
-        missing = dict.fromkeys(wanted, empty)
+        missing = dict.fromkeys(wanted, source.empty)
         types = {name: str for name in header if name}
         for name in [name for name in wanted if expected.get(name) == "numbers"]:
-            missing[name] = [*empty, *MISSING_NUMBERS]
+            missing[name] = [*source.empty, *kinds.MISSING_NUMBERS]
             del types[name]
         options = {"dtype": types, "na_values": missing, "chunksize": rows}
         for chunk in _parse(text, header, source, **options):

@@ -11,11 +11,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MISSING_NUMBERS",
-    "as_booleans",
     "as_numbers",
     "as_text",
     "conform",
-    "is_boolean",
     "numbers_if_all_are",
 ]
 
@@ -25,24 +23,15 @@ _TRUTH = {"true": True, "1": True, "false": False, "0": False}
 MISSING_NUMBERS = ("NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?")
 
 
-def is_boolean(column: pandas.Series) -> bool:
-    """Whether pandas took all known cells for truth values."""
-    import pandas as pd
-
-    if column.dtype == bool:
-        return True
-    return column.dtype == object and pd.api.types.infer_dtype(column) == "boolean"
-
-
 def numbers_if_all_are(column: pandas.Series) -> pandas.Series:
     """Return numbers where text holds nothing else, besides words for a missing one."""
     import pandas as pd
 
     if pd.api.types.is_numeric_dtype(column):
         return column
-    known = column.notna() & ~column.isin(MISSING_NUMBERS)
+    cells = _known(column)
     # The first cells tell text from numbers in nearly all columns.
-    for part in (column[known].head(20), column[known]):
+    for part in (cells.head(20), cells):
         numbers = pd.to_numeric(part, errors="coerce")
         if not len(part) or numbers.isna().any():
             return column
@@ -58,9 +47,15 @@ def conform(
     """
     if cells == "numbers":
         return as_numbers(column, name, where, seen)
-    if cells == "booleans":
-        return as_booleans(column, name, where)
-    return as_text(column)
+    if cells != "booleans" or column.dtype == bool:
+        return as_text(column)
+    texts = as_text(column).map(lambda cell: str(cell).lower(), na_action="ignore")
+    booleans = texts.astype(object).map(_TRUTH)
+    wrong = column[booleans.isna() & column.notna()]
+    if len(wrong):
+        problem = f"must hold true or false, not {str(wrong.iloc[0])!r}."
+        raise ColumnError(f"Column {name!r} of {where} {problem}")
+    return booleans.astype(object)
 
 
 def as_numbers(
@@ -76,8 +71,7 @@ def as_numbers(
         return column
     if isinstance(column.dtype, pd.CategoricalDtype):
         column = column.astype(object)
-    known = column.notna() & ~column.isin(MISSING_NUMBERS)
-    texts = column[known].map(str)
+    texts = _known(column).map(str)
     numbers = pd.to_numeric(texts, errors="coerce")
     wrong = texts[numbers.isna()]
     if len(wrong):
@@ -90,19 +84,9 @@ def as_numbers(
     return numbers.reindex(column.index).astype(float)
 
 
-def as_booleans(column: pandas.Series, name: str, where: str) -> pandas.Series:
-    """Turn words for true and false into booleans; refuse other words."""
-    if column.dtype == bool:
-        return column
-    texts = as_text(column).map(lambda cell: str(cell).lower(), na_action="ignore")
-    booleans = texts.astype(object).map(_TRUTH)
-    wrong = column[booleans.isna() & column.notna()]
-    if len(wrong):
-        raise ColumnError(
-            f"Column {name!r} of {where} must hold true or false, not "
-            f"{str(wrong.iloc[0])!r}."
-        )
-    return booleans.astype(object)
+def _known(column: pandas.Series) -> pandas.Series:
+    """Return the cells that are not missing, nor a word for a missing number."""
+    return column[column.notna() & ~column.isin(MISSING_NUMBERS)]
 
 
 def as_text(column: pandas.Series) -> pandas.Series:
@@ -115,8 +99,5 @@ def as_text(column: pandas.Series) -> pandas.Series:
         column = column.astype(column.cat.categories.dtype)
     if column.dtype == bool or not pd.api.types.is_numeric_dtype(column):
         return column
-    if pd.api.types.is_integer_dtype(column):
-        texts = column.map(str, na_action="ignore")
-    else:
-        texts = column.map(lambda number: f"{number:.15g}", na_action="ignore")
-    return texts.astype(object)
+    write = str if pd.api.types.is_integer_dtype(column) else "{:.15g}".format
+    return column.map(write, na_action="ignore").astype(object)

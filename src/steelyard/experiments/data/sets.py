@@ -6,7 +6,7 @@ import csv
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,9 +14,6 @@ from steelyard.exceptions import ParameterError
 from steelyard.experiments.data.dataset import DataSet, read_dataset, split_labels
 from steelyard.experiments.data.source import close_names, stem_and_format
 from steelyard.experiments.data.tasks import MULTICLASS, TASKS, select_task
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = [
     "BUNDLED",
@@ -34,26 +31,15 @@ BUNDLED = ("iris", "wine", "breast_cancer", "digits")
 
 _MANIFEST = "MANIFEST.csv"
 
+Folder = str | os.PathLike[str] | None
 
-def data_folder(path: str | os.PathLike[str] | None = None) -> Path:
-    """Find the folder of data sets.
 
-    Parameters
-    ----------
-    path : str or path, default=None
-        The folder; the environment variable ``STEELYARD_DATA`` if None.
-
-    Returns
-    -------
-    Path
-        An existing folder.
-    """
+def data_folder(path: Folder = None) -> Path:
+    """Find the folder of data sets; ``STEELYARD_DATA`` names it if None."""
     chosen = path if path is not None else os.environ.get("STEELYARD_DATA")
     if not chosen:
-        raise FileNotFoundError(
-            "No folder of data sets: name one, or set the environment "
-            "variable STEELYARD_DATA."
-        )
+        advice = "name one, or set the environment variable STEELYARD_DATA."
+        raise FileNotFoundError(f"No folder of data sets: {advice}")
     folder = Path(chosen)
     if not folder.is_dir():
         raise FileNotFoundError(f"The folder of data sets {str(folder)!r} is absent.")
@@ -62,7 +48,7 @@ def data_folder(path: str | os.PathLike[str] | None = None) -> Path:
 
 def load_dataset(
     name: str | os.PathLike[str],
-    folder: str | os.PathLike[str] | None = None,
+    folder: Folder = None,
     *,
     target: str | None = None,
     **reading: Any,
@@ -100,28 +86,27 @@ def load_dataset(
     breast_cancer, digits (scikit-learn). Close: 'wine'.
     """
     text = os.fspath(name)
-    kind, _, rest = text.partition(":")
-    if kind == "sklearn":
-        return _bundled(rest)
-    if kind == "openml":
-        return _from_openml(rest, target)
-    if kind == "task":
-        return _task(rest, folder)
+    match text.partition(":"):
+        case "sklearn", _, rest:
+            return _bundled(rest)
+        case "openml", _, rest:
+            return _from_openml(rest, target)
+        case "task", _, rest:
+            return _task(rest, folder)
     path = Path(text)
     if path.is_file() or path.name != text:
         return read_dataset(path, target=target, **reading)
-    if folder is not None or os.environ.get("STEELYARD_DATA"):
-        file = _files(data_folder(folder)).get(text)
-        if file is not None:
-            return read_dataset(file, name=text, target=target, **reading)
+    has_folder = folder is not None or os.environ.get("STEELYARD_DATA")
+    where = data_folder(folder) if has_folder else None
+    files = _files(where) if where else {}
+    if text in files:
+        return read_dataset(files[text], name=text, target=target, **reading)
     if text in BUNDLED:
         return _bundled(text)
-    raise FileNotFoundError(_unknown(text, folder))
+    raise FileNotFoundError(_unknown(text, where, files))
 
 
-def read_from_folder(
-    name: str, folder: str | os.PathLike[str] | None = None
-) -> DataSet:
+def read_from_folder(name: str, folder: Folder = None) -> DataSet:
     """Read a data set by its name from the folder and nowhere else."""
     where = data_folder(folder)
     files = _files(where)
@@ -133,9 +118,7 @@ def read_from_folder(
     return read_dataset(files[name], name=name)
 
 
-def dataset_group(
-    group: str, folder: str | os.PathLike[str] | None = None
-) -> list[str]:
+def dataset_group(group: str, folder: Folder = None) -> list[str]:
     """Name the data sets of a group, as the folder's manifest has them.
 
     Parameters
@@ -164,16 +147,13 @@ def dataset_group(
     return groups[group]
 
 
-def expand_names(
-    names: Iterable[Any], folder: str | os.PathLike[str] | None = None
-) -> list[Any]:
+def expand_names(names: Iterable[Any], folder: Folder = None) -> list[Any]:
     """Replace ``"group:NAME"`` by the names of its data sets, each once."""
     expanded: list[Any] = []
     for name in names:
+        new: list[Any] = [name]
         if isinstance(name, str) and name.startswith("group:"):
-            new: list[Any] = list(dataset_group(name.removeprefix("group:"), folder))
-        else:
-            new = [name]
+            new = list(dataset_group(name.removeprefix("group:"), folder))
         # Data sets compare by identity, names by their letters.
         expanded += [entry for entry in new if entry not in expanded]
     return expanded
@@ -232,11 +212,10 @@ def _from_openml(spec: str, target: str | None) -> DataSet:
     if name.isdigit():
         which: dict[str, Any] = {"data_id": int(name)}
     else:
-        which = {"name": name, "version": int(version) if version else 1}
+        which = {"name": name, "version": int(version or 1)}
+    column = target or "default-target"
     try:
-        bunch = datasets.fetch_openml(
-            **which, target_column=target or "default-target", as_frame=True
-        )
+        bunch = datasets.fetch_openml(**which, target_column=column, as_frame=True)
     except (OSError, ValueError) as error:
         raise FileNotFoundError(
             f"OpenML gave no data set {spec!r}: {error}. Check the name, the version "
@@ -248,7 +227,7 @@ def _from_openml(spec: str, target: str | None) -> DataSet:
     return split_labels(name, bunch.frame, column, text[0] if text else "")
 
 
-def _task(name: str, folder: str | os.PathLike[str] | None) -> DataSet:
+def _task(name: str, folder: Folder) -> DataSet:
     """Read a task of the exponential-loss paper."""
     tasks = {task.name: task for task in (*TASKS, *MULTICLASS)}
     if name not in tasks:
@@ -262,26 +241,15 @@ def _task(name: str, folder: str | os.PathLike[str] | None) -> DataSet:
     return DataSet(f"task:{name}", table, labels, "class", task.file)
 
 
-# ---------------------------------------------------------------------------- messages
-
-
-def _unknown(name: str, folder: str | os.PathLike[str] | None) -> str:
+def _unknown(name: str, folder: Path | None, files: dict[str, Path]) -> str:
     """Say that a name is unknown, where it was looked up, and what is close."""
-    places, known = [], list(BUNDLED)
-    if folder is not None or os.environ.get("STEELYARD_DATA"):
-        where = data_folder(folder)
-        files = _files(where)
-        known += list(files)
-        places.append(f"the folder {str(where)!r} ({len(files)} data sets)")
-        if name in _groups(where):
-            return (
-                f"{name!r} is a group of data sets, not one of them. "
-                f"Say 'group:{name}'."
-            )
-    else:
-        places.append("no folder (STEELYARD_DATA is not set)")
-    places.append(f"scikit-learn's {', '.join(BUNDLED)}")
+    if folder is not None and name in _groups(folder):
+        problem = "is a group of data sets, not one of them."
+        return f"{name!r} {problem} Say 'group:{name}'."
+    place = "no folder (STEELYARD_DATA is not set)"
+    if folder is not None:
+        place = f"the folder {str(folder)!r} ({len(files)} data sets)"
     return (
-        f"There is no data set {name!r}. Looked in {' and '.join(places)}."
-        f"{close_names(name, known)}"
+        f"There is no data set {name!r}. Looked in {place} and scikit-learn's "
+        f"{', '.join(BUNDLED)}.{close_names(name, [*BUNDLED, *files])}"
     )

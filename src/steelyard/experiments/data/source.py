@@ -44,6 +44,8 @@ class Source:
     separator: str = ","
     encoding: str = "utf-8"
     missing_values: tuple[str, ...] = ()
+    """Cells that stand for a missing value, besides empty ones."""
+
     notes: list[str] = field(default_factory=list, compare=False)
     """What was left out when it was read, a sentence each."""
 
@@ -57,20 +59,10 @@ class Source:
         encoding: str = "utf-8",
         missing_values: Sequence[str] = (),
     ) -> Source:
-        r"""Find out how a file is read, as far as it is not said.
+        """Find out how a file is read, as far as it is not said.
 
-        Parameters
-        ----------
-        path : str or path
-            The file; ``-`` is standard input.
-        format : {"csv", "tsv", "parquet", "arff"}, default=None
-            By its extension if None; CSV for standard input.
-        separator : str, default=None
-            What separates cells; if None a comma, and a tab in TSV files.
-        encoding : str, default="utf-8"
-            Encoding of text.
-        missing_values : list of str
-            Cells that stand for a missing value, besides empty ones.
+        The format is known by the extension, and CSV for standard input. Cells are
+        separated by a comma, in TSV files by a tab.
         """
         path = fspath(path)
         if path != "-" and not Path(path).is_file():
@@ -86,15 +78,19 @@ class Source:
             separator = "\t" if format == "tsv" else ","
         separator = {"\\t": "\t", "tab": "\t"}.get(separator, separator)
         if len(separator) != 1:
-            raise ParameterError(
-                f"`separator` must be one character. Got {separator!r}."
-            )
+            problem = f"`separator` must be one character. Got {separator!r}."
+            raise ParameterError(problem)
         return cls(path, format, separator, encoding, tuple(missing_values))
 
     @property
     def name(self) -> str:
         """How messages call it."""
         return "standard input" if self.path == "-" else self.path
+
+    @property
+    def empty(self) -> list[str]:
+        """Cells that are missing in every column."""
+        return ["", *self.missing_values]
 
     def open_bytes(self) -> IO[bytes]:
         """Open it, and undo compression."""

@@ -1,0 +1,144 @@
+"""What commands read: training data and the method, or a model and its rows."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from steelyard import exceptions
+from steelyard.cli.options import reading_of
+from steelyard.cli.output import note
+
+if TYPE_CHECKING:
+    import pandas
+    from numpy.typing import NDArray
+
+    from steelyard.experiments.data import DataSet
+
+__all__ = ["load_model", "make_classifier", "read_training", "rows_for"]
+
+
+def read_training(
+    path: str, arguments: argparse.Namespace
+) -> tuple[DataSet, NDArray[Any] | None]:
+    """Read a file, and return the columns to learn from with labels, and weights."""
+    from steelyard.experiments.data import read_dataset
+
+    both = sorted(set(arguments.categorical) & set(arguments.numeric))
+    if both:
+        raise exceptions.ColumnError(
+            f"Column {both[0]!r} is both in --categorical and --numeric."
+        )
+    data = read_dataset(
+        path,
+        target=arguments.target,
+        categorical=arguments.categorical,
+        numeric=arguments.numeric,
+        **reading_of(arguments),
+    )
+    note(*data.notes)
+    weights = None
+    if arguments.weights is not None:
+        weights = _weights(data, arguments.weights)
+    return replace(data, table=_columns(data, arguments)), weights
+
+
+def make_classifier(arguments: argparse.Namespace) -> tuple[str, Any]:
+    """Return the method's name and an unfitted classifier, its settings checked."""
+    from steelyard._common.settings import check_settings
+    from steelyard.classifiers.registry import DEFAULT, method
+
+    name = arguments.method or DEFAULT
+    clf: Any = method(name, **dict(map(_setting, arguments.settings)))
+    if hasattr(clf, "_settings"):
+        # Before a file is read. Baselines declare nothing.
+        check_settings(clf)
+    return name, clf
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    """Read NAME=VALUE; a value that is no Python literal is text."""
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        problem = f"--set takes NAME=VALUE, as in max_iter=50. Got {text!r}."
+        raise exceptions.ParameterError(problem)
+    try:
+        return name.strip(), ast.literal_eval(value.strip())
+    except (ValueError, SyntaxError):
+        return name.strip(), value.strip()
+
+
+def _weights(data: DataSet, name: str) -> NDArray[Any]:
+    import numpy as np
+    import pandas as pd
+
+    column = data.table[_find(name, data.table.columns, data)]
+    if not pd.api.types.is_numeric_dtype(column) or column.isna().any():
+        raise exceptions.ColumnError(
+            f"The weights in column {name!r} must be numbers, all known."
+        )
+    return np.asarray(column, dtype=np.float64)
+
+
+def _columns(data: DataSet, arguments: argparse.Namespace) -> pandas.DataFrame:
+    known = [*data.table.columns, data.target_name]
+    chosen = [_find(name, known, data) for name in arguments.columns]
+    dropped = [_find(name, known, data) for name in arguments.drop]
+    if data.target_name in chosen:
+        problem = f"The target {data.target_name!r} cannot be learned from: --columns."
+        raise exceptions.ColumnError(problem)
+    aside = {arguments.weights, *dropped}
+    kept = [name for name in chosen or data.table.columns if name not in aside]
+    if not kept:
+        raise exceptions.TableError("No column is left to learn from.")
+    return data.table[kept]
+
+
+def _find(name: str, known: Iterable[str], data: DataSet) -> str:
+    from steelyard.experiments.data.source import find_column
+
+    return find_column(name, known, f"The data set {data.name}")
+
+
+def load_model(path: str) -> Any:
+    """Read a model file whose columns have names."""
+    import steelyard
+
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"The model file {path} is not there.")
+    clf = steelyard.load(path)
+    if clf.encoder_.schema_.names is None:
+        raise exceptions.ModelFileError(
+            f"{path} holds a model that was fitted without column names, so that the "
+            "columns of a file cannot be matched. Fit it to a table with names."
+        )
+    return clf
+
+
+def rows_for(
+    clf: Any,
+    path: str,
+    arguments: argparse.Namespace,
+    also: Sequence[str] = (),
+    rows: int = 50_000,
+) -> Iterator[tuple[pandas.DataFrame, pandas.DataFrame]]:
+    """Yield what a model predicts from, and further columns, some rows at a time."""
+    from steelyard.experiments.data import files
+    from steelyard.experiments.data.source import Source, listed
+
+    schema = clf.encoder_.schema_
+    cells = {feature.name: feature.cells for feature in schema.features}
+    expected = {name: cells[name] for name in schema.names}
+    source = Source.of(path, **reading_of(arguments))
+    chunks = files.read_chunks(source, expected, also, rows)
+    for k, (frame, extra) in enumerate(chunks):
+        if k == 0:
+            note(*source.notes)
+            if extra:
+                shown = listed(extra)
+                note(f"columns that the model does not use are ignored: {shown}")
+        yield frame[list(expected)], frame[list(also)]
