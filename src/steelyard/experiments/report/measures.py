@@ -35,6 +35,11 @@ class Measure:
         return self.name in METRICS
 
     @property
+    def sign(self) -> float:
+        """What makes larger values the better ones."""
+        return 1.0 if self.larger_is_better else -1.0
+
+    @property
     def direction(self) -> str:
         """Say which values are good."""
         return "larger is better" if self.larger_is_better else "smaller is better"
