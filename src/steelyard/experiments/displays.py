@@ -78,7 +78,7 @@ class CriticalDifferenceDisplay(Display):
                 "A critical difference diagram needs two methods at least, and a rank "
                 f"for each. Got {len(names)} names and ranks of shape {values.shape}."
             )
-        self.layout = RankLayout.of(names, values, critical_difference)
+        self.layout = RankLayout(names, values, critical_difference)
 
     @classmethod
     def from_results(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from steelyard._common.text import counted, number, text_table
 from steelyard.exceptions import ParameterError
 
-__all__ = ["COLUMNS", "KEY", "METRICS", "Results"]
+__all__ = ["COLUMNS", "KEY", "METRICS", "Results", "numbers"]
 
 KEY = ("dataset", "method", "protocol", "repeat", "fold")
 """The fields that name a fit."""
@@ -216,7 +216,7 @@ class Results:
                 f"There are no fits of {method!r} on {dataset!r}. Methods: "
                 f"{', '.join(self.methods)}. Data sets: {', '.join(self.datasets)}."
             )
-        return _numbers(rows, metric)
+        return numbers(rows, metric)
 
     def matrix(self, metric: str, protocol: str | None = None) -> NDArray[np.float64]:
         """Average a metric over the fits of each data set and method.
@@ -244,7 +244,7 @@ class Results:
             for j, method in enumerate(self.methods):
                 rows = self._by_cell.get((chosen, dataset, method), [])
                 if all(row["status"] == "ok" for row in rows):
-                    values = _numbers(rows, metric)
+                    values = numbers(rows, metric)
                     known = values[~np.isnan(values)]
                     if len(known):
                         table[i, j] = known.mean()
@@ -331,6 +331,7 @@ def _check_metric(metric: str) -> None:
         )
 
 
-def _numbers(rows: Sequence[Mapping[str, Any]], metric: str) -> NDArray[np.float64]:
+def numbers(rows: Sequence[Mapping[str, Any]], metric: str) -> NDArray[np.float64]:
+    """Return a field of each row, NaN where it has no value."""
     values = (row.get(metric) for row in rows)
-    return np.array([np.nan if value is None else value for value in values], float)
+    return np.array([np.nan if x is None or x == "" else x for x in values], float)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from importlib.util import find_spec
-from typing import IO
+from typing import IO, Any
 
 from steelyard._common.text import text_table
 from steelyard.experiments.report.tables import Table
@@ -28,14 +28,8 @@ def print_results(
 
     Parameters
     ----------
-    results : Results
-        What a comparison found.
-    metric : str, default="accuracy"
-        The measure that is ranked and tested.
-    control : str, default=None
-        The method that others are tested against; that of best rank if None.
-    alpha : float, default=0.05
-        Level of all tests.
+    results, metric, control, alpha
+        See `results_to_markdown`.
     file : text file, default=None
         Where to write; standard output if None.
     width : int, default=None
@@ -90,22 +84,16 @@ def _write_rich(table: Table, stream: IO[str], width: int) -> None:
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    drawn = RichTable(
-        title=Text(table.title),
-        title_justify="left",
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-    )
+    drawn = RichTable(title=Text(table.title), box=box.SIMPLE_HEAD, pad_edge=False)
+    drawn.title_justify = "left"
     for i, name in enumerate(table.header):
-        drawn.add_column(
-            Text(name),
-            justify="left" if i < table.n_texts else "right",
-            overflow="fold",
-        )
-    for row in table.rows:
-        drawn.add_row(*(Text(c.text, "bold green" if c.best else "") for c in row))
-    if table.foot:
+        side: Any = "left" if i < table.n_texts else "right"
+        drawn.add_column(Text(name), justify=side, overflow="fold")
+    for rows, best, other in (
+        (table.rows, "bold green", ""),
+        (table.foot, "bold", "dim"),
+    ):
+        for row in rows:
+            drawn.add_row(*(Text(c.text, best if c.best else other) for c in row))
         drawn.add_section()
-    for row in table.foot:
-        drawn.add_row(*(Text(c.text, "bold" if c.best else "dim") for c in row))
     Console(file=stream, width=width).print(drawn)

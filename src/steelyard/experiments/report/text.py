@@ -12,23 +12,10 @@ import numpy as np
 
 from steelyard._common.text import markdown_table
 from steelyard.exceptions import ParameterError
-from steelyard.experiments.report.leaks import leaks
+from steelyard.experiments.report import significance, tables
 from steelyard.experiments.report.measures import check_metric
-from steelyard.experiments.report.significance import (
-    control_table,
-    friedman_sentence,
-    wilcoxon_table,
-    win_tie_loss_table,
-)
 from steelyard.experiments.report.summary import Summary, summaries
-from steelyard.experiments.report.tables import (
-    Cell,
-    Table,
-    dataset_table,
-    failure_table,
-    leak_table,
-    method_table,
-)
+from steelyard.experiments.report.tables import Cell, Table
 from steelyard.experiments.results import Results
 
 __all__ = [
@@ -187,7 +174,7 @@ def report_parts(
     check_metric(metric)
     if len(results.failures) == len(results.rows):
         yield "No fit succeeded."
-        yield failure_table(results)
+        yield tables.failure_table(results)
         return
     group = summaries(results, alpha=alpha, zeros=zeros)
     main = [summary for summary in group if summary.measure.name == metric]
@@ -196,20 +183,20 @@ def report_parts(
             f"There is no value of {metric!r}. Measures with values: "
             f"{', '.join(dict.fromkeys(s.measure.name for s in group)) or 'none'}."
         )
-    yield method_table(group, metric, control)
+    yield tables.method_table(group, metric, control)
     for summary in main:
-        yield dataset_table(summary, control)
+        yield tables.dataset_table(summary, control)
         if summary.testable:
-            yield friedman_sentence(summary)
-        if summary.testable and control is not None:
-            yield control_table(summary, control)
+            yield significance.friedman_sentence(summary)
+            if control is not None:
+                yield significance.control_table(summary, control)
         if pairs and len(summary.methods) > 1:
-            yield win_tie_loss_table(summary)
+            yield significance.win_tie_loss_table(summary)
         if pairs and summary.testable:
-            yield wilcoxon_table(summary)
-    yield from map(leak_table, leaks(group, metric))
+            yield significance.wilcoxon_table(summary)
+    yield from tables.leak_tables(group, metric)
     if results.failures:
-        yield failure_table(results)
+        yield tables.failure_table(results)
 
 
 def table_to_markdown(table: Table, level: str) -> str:
@@ -236,8 +223,6 @@ def _latex(table: Table) -> str:
     caption = " ".join([f"{table.title}.", *table.notes]).translate(_LATEX)
     foot = [r"\midrule", *map(line, table.foot)] if table.foot else []
     lines = [
-        r"\begin{table}",
-        r"\centering",
         rf"\caption{{{caption}}}",
         rf"\begin{{tabular}}{{{columns}}}",
         r"\toprule",
@@ -245,11 +230,9 @@ def _latex(table: Table) -> str:
         r"\midrule",
         *map(line, table.rows),
         *foot,
-        r"\bottomrule",
-        r"\end{tabular}",
-        r"\end{table}",
+        "\\bottomrule\n\\end{tabular}\n\\end{table}\n",
     ]
-    return "\n".join(lines) + "\n"
+    return "\n".join(["\\begin{table}\n\\centering", *lines])
 
 
 def _csv_lines(by_measure: Sequence[Summary | None]) -> Iterator[list[str]]:
