@@ -18,7 +18,7 @@ from steelyard.experiments.report.measures import Measure
 from steelyard.experiments.report.plots import RankLayout
 from steelyard.experiments.report.summary import summarize
 from steelyard.experiments.results import Results
-from steelyard.experiments.statistics.calibration import reliability
+from steelyard.experiments.statistics.metrics import reliability
 
 __all__ = [
     "BarsDisplay",

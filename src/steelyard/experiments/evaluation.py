@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import confusion_matrix
 
 from steelyard._common.text import as_plain, text_table
-from steelyard.experiments.statistics.calibration import reliability_bins
+from steelyard.experiments.statistics.metrics import reliability_bins
 
 __all__ = ["MEASURES", "Evaluation", "MeasureTable", "thresholds"]
 

@@ -106,13 +106,15 @@ def _pairs(chosen: Any) -> Iterator[tuple[str, Any]]:
         yield name, classifier
 
 
+def _is_named(entry: Any, size: int, other: type | tuple[type, ...]) -> bool:
+    """Whether this is a tuple of a name and further parts, not several names."""
+    if not (isinstance(entry, tuple) and len(entry) == size):
+        return False
+    return isinstance(entry[0], str) and not isinstance(entry[1], other)
+
+
 def _is_pair(entry: Any) -> bool:
-    return (
-        isinstance(entry, tuple)
-        and len(entry) == 2
-        and isinstance(entry[0], str)
-        and not isinstance(entry[1], str)
-    )
+    return _is_named(entry, 2, str)
 
 
 def _by_name(name: str) -> tuple[str, Any]:
@@ -139,7 +141,12 @@ def _load(
     entry: Any, folder: str | PathLike[str] | None, target: str | None
 ) -> DataSet:
     if _is_triple(entry):
-        return _from_triple(*entry)
+        import pandas as pd
+
+        name, table, labels = entry
+        table = table.to_pandas() if hasattr(table, "to_pandas") else table
+        frame = pd.DataFrame(table).reset_index(drop=True)
+        return DataSet(name, frame, np.asarray(labels))
     if isinstance(entry, DataSet):
         return entry
     is_file = Path(entry).is_file()
@@ -147,18 +154,4 @@ def _load(
 
 
 def _is_triple(entry: Any) -> bool:
-    return (
-        isinstance(entry, tuple)
-        and len(entry) == 3
-        and isinstance(entry[0], str)
-        and not isinstance(entry[1], (str, PathLike, DataSet))
-    )
-
-
-def _from_triple(name: str, table: Any, labels: Any) -> DataSet:
-    import pandas as pd
-
-    if hasattr(table, "to_pandas"):
-        table = table.to_pandas()
-    frame = pd.DataFrame(table).reset_index(drop=True)
-    return DataSet(name, frame, np.asarray(labels))
+    return _is_named(entry, 3, (str, PathLike, DataSet))

@@ -13,10 +13,9 @@ import json
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from operator import itemgetter
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from steelyard._common.text import as_plain, shortened
@@ -28,13 +27,7 @@ try:
 except ImportError:  # Windows appends whole lines without a lock.
     fcntl = None  # type: ignore[assignment]
 
-__all__ = [
-    "Journal",
-    "JournalError",
-    "open_journal",
-    "read_journal",
-    "settings_hash",
-]
+__all__ = ["Journal", "JournalError", "open_journal", "read_journal", "settings_hash"]
 
 FORMAT = 1
 _SYNC_SECONDS = 1.0
@@ -57,7 +50,7 @@ def settings_hash(settings: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-class Journal:
+class Journal(AbstractContextManager["Journal"]):
     """A result file, checked by ``open_journal``, that is open for adding rows."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -87,15 +80,7 @@ class Journal:
         finally:
             os.close(self._file)
 
-    def __enter__(self) -> Journal:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 

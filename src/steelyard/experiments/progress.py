@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Sequence
-from types import TracebackType
 from typing import Any
 
 __all__ = ["Progress", "duration"]
@@ -32,14 +31,10 @@ class Progress:
         self._n_jobs = n_jobs
         self._fits = sum(len(task.methods) for task in tasks)
         self._cost = sum(task.cost for task in tasks)
-        self._fits_done = 0
-        self._failed = 0
+        self._fits_done = self._failed = 0
         self._cost_done = 0.0
-        self._clock = clock
-        self._start = clock()
-        self._bar: Any = None
-        if enabled and tasks:
-            self._bar = _bar(console)
+        self._clock, self._start = clock, clock()
+        self._bar = _bar(console) if enabled and tasks else None
         if self._bar is not None:
             self._line = self._bar.add_task("", total=self._cost, text=self.text())
 
@@ -48,12 +43,7 @@ class Progress:
             self._bar.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._bar is not None:
             self._bar.stop()
 

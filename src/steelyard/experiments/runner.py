@@ -17,11 +17,7 @@ from joblib import effective_n_jobs
 
 from steelyard.exceptions import ParameterError
 from steelyard.experiments.data.sets import DataSet
-from steelyard.experiments.inputs import (
-    check_folds,
-    resolve_datasets,
-    resolve_methods,
-)
+from steelyard.experiments.inputs import check_folds, resolve_datasets, resolve_methods
 from steelyard.experiments.journal import Journal, open_journal, read_journal
 from steelyard.experiments.processes import run_tasks
 from steelyard.experiments.progress import Progress
@@ -181,16 +177,12 @@ def _tasks(
     finished = {tuple(row[field] for field in KEY) for row in rows}
     sizes = {name: d.table.size * len(d.classes) for name, d in data.items()}
     tasks = []
-    for protocol, dataset, repeat, fold in product(
-        settings["protocols"],
-        settings["datasets"],
-        range(settings["repeats"]),
-        range(settings["folds"]),
-    ):
-        whole = Task(protocol, dataset, repeat, fold, tuple(settings["methods"]))
+    repeats, folds = range(settings["repeats"]), range(settings["folds"])
+    for place in product(settings["protocols"], settings["datasets"], repeats, folds):
+        whole = Task(*place, tuple(settings["methods"]))
         left = tuple(name for name in whole.methods if whole.key(name) not in finished)
         if left:
-            cost = float(sizes[dataset] * len(left))
+            cost = float(sizes[whole.dataset] * len(left))
             tasks.append(replace(whole, methods=left, cost=cost))
     # Tasks of one data set stay together: a worker keeps the one it is at.
     tasks.sort(key=lambda task: -sizes[task.dataset])

@@ -33,7 +33,7 @@ from steelyard.experiments.report.summary import summaries, summarize
 from steelyard.experiments.report.tables import dataset_table, leak_tables
 from steelyard.experiments.results import Results
 from steelyard.experiments.statistics import holm, wilcoxon_signed_rank
-from steelyard.experiments.statistics.calibration import reliability, reliability_bins
+from steelyard.experiments.statistics.metrics import reliability, reliability_bins
 
 BOTH = ("honest", "published-rnb")
 FAILED = [(2, "NB", 1), (2, "NB", 3)]

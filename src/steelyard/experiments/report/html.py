@@ -19,7 +19,7 @@ from steelyard.experiments.report.measures import MEASURES, check_metric
 from steelyard.experiments.report.plots import RankLayout, critical_difference_svg
 from steelyard.experiments.report.summary import Summary, summaries
 from steelyard.experiments.results import Results
-from steelyard.experiments.statistics.calibration import reliability
+from steelyard.experiments.statistics.metrics import reliability
 
 __all__ = ["results_to_html"]
 

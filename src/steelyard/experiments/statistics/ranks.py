@@ -55,18 +55,17 @@ def average_ranks(scores: ArrayLike, *, larger_is_better: bool = True) -> Floats
 
 @dataclass(frozen=True)
 class Friedman:
-    """Friedman's test that all methods are alike."""
+    """Friedman's test that all methods are alike.
+
+    `ranks` has the average rank of each method, shape (k,); `chi2` is Friedman's
+    statistic, of k - 1 degrees of freedom, `f_statistic` Iman and Davenport's, of k - 1
+    and (k - 1)(N - 1).
+    """
 
     ranks: Floats
-    """Average rank of each method, shape (k,)."""
-
     chi2: float
-    """Friedman's statistic, k - 1 degrees of freedom."""
-
     p_value: float
     f_statistic: float
-    """Iman and Davenport's, k - 1 and (k - 1)(N - 1) degrees of freedom."""
-
     f_p_value: float
     n_datasets: int
 
@@ -83,10 +82,8 @@ def friedman(
 
     Parameters
     ----------
-    scores : array-like of shape (n_datasets, n_methods)
-        One score per data set and method.
-    larger_is_better : bool, default=True
-        False for losses and times.
+    scores, larger_is_better
+        See `average_ranks`.
     ties : bool, default=False
         Whether to correct the statistic for tied ranks, as SciPy does and the formula
         above does not.
@@ -127,14 +124,9 @@ def friedman(
     left = n * (k - 1) - statistic
     agree = left <= 1e-9 * n * k
     f_statistic = np.inf if agree else (n - 1) * statistic / left
-    return Friedman(
-        ranks=ranks,
-        chi2=statistic,
-        p_value=float(chi2.sf(statistic, k - 1)),
-        f_statistic=float(f_statistic),
-        f_p_value=float(f.sf(f_statistic, k - 1, (k - 1) * (n - 1))),
-        n_datasets=n,
-    )
+    p_value = float(chi2.sf(statistic, k - 1))
+    f_p_value = float(f.sf(f_statistic, k - 1, (k - 1) * (n - 1)))
+    return Friedman(ranks, statistic, p_value, float(f_statistic), f_p_value, n)
 
 
 def critical_difference(
@@ -191,20 +183,17 @@ def critical_difference(
 
 @dataclass(frozen=True)
 class RankComparison:
-    """Differences of average ranks, tested together."""
+    """Differences of average ranks, tested together.
+
+    `pairs` are the columns of the methods compared, shape (m, 2). The others have shape
+    (m,): `z` is negative where the first of the pair has the better rank, `p_values`
+    are each by itself, two-tailed, `adjusted` corrected for the whole family.
+    """
 
     pairs: NDArray[np.int64]
-    """Columns of the methods compared, shape (m, 2)."""
-
     z: Floats
-    """Shape (m,): negative where the first of the pair has the better rank."""
-
     p_values: Floats
-    """Shape (m,): each by itself, two-tailed."""
-
     adjusted: Floats
-    """Shape (m,): corrected for the whole family."""
-
     correction: str
 
 
@@ -221,14 +210,12 @@ def compare_ranks(
 
     Parameters
     ----------
-    scores : array-like of shape (n_datasets, n_methods)
-        One score per data set and method.
+    scores, larger_is_better
+        See `average_ranks`.
     control : int, default=None
         Column of the method that all others are compared with; all pairs if None.
     correction : {"holm", "bonferroni-dunn", "nemenyi"}, default="holm"
         How p is corrected for many comparisons. Nemenyi's is for all pairs.
-    larger_is_better : bool, default=True
-        False for losses and times.
 
     Returns
     -------
@@ -253,7 +240,7 @@ def compare_ranks(
         pairs = np.column_stack([np.full(k - 1, control), others])
     from scipy.special import ndtr
 
-    ranks = _dataset_ranks(values).mean(axis=0)
+    ranks = average_ranks(values)
     z = (ranks[pairs[:, 0]] - ranks[pairs[:, 1]]) / _rank_error(k, n)
     p_values = 2.0 * ndtr(-np.abs(z))
     if correction == "holm":
