@@ -40,7 +40,7 @@ COLUMNS = (
 )
 """The fields of a row."""
 
-_CELL = itemgetter("protocol", "dataset", "method")
+_NAMES = ("protocol", "dataset", "method")
 _MEASURES = tuple(
     name for name in COLUMNS if name not in (*KEY, "status", "error", "extra")
 )
@@ -62,6 +62,8 @@ class Results:
         The rows, ordered by protocol, data set, repeat, fold and method.
     settings : dict
         How they were made; empty if unknown.
+    protocols, datasets, methods : list of str
+        Their names, in the order they were asked for.
 
     Examples
     --------
@@ -81,25 +83,23 @@ class Results:
     """
 
     def __init__(
-        self,
-        rows: Iterable[dict[str, Any]],
-        settings: Mapping[str, Any] | None = None,
+        self, rows: Iterable[dict[str, Any]], settings: Mapping[str, Any] | None = None
     ) -> None:
         self.settings: dict[str, Any] = dict(settings or {})
         self.rows: list[dict[str, Any]] = list(rows)
-        place = {
-            field: {name: i for i, name in enumerate(self._names(field))}
-            for field in ("protocol", "dataset", "method")
-        }
+        protocols, datasets, methods = (
+            {name: i for i, name in enumerate(self._names(field))} for field in _NAMES
+        )
         self.rows.sort(
             key=lambda row: (
-                place["protocol"][row["protocol"]],
-                place["dataset"][row["dataset"]],
+                protocols[row["protocol"]],
+                datasets[row["dataset"]],
                 row["repeat"],
                 row["fold"],
-                place["method"][row["method"]],
+                methods[row["method"]],
             )
         )
+        self.protocols, self.datasets, self.methods = map(self._names, _NAMES)
 
     @classmethod
     def from_journal(cls, path: str | os.PathLike[str]) -> Results:
@@ -119,21 +119,6 @@ class Results:
 
         header, rows = read_journal(path)
         return cls(rows, header["settings"])
-
-    @cached_property
-    def methods(self) -> list[str]:
-        """Names of the methods, in the order they were asked for."""
-        return self._names("method")
-
-    @cached_property
-    def datasets(self) -> list[str]:
-        """Names of the data sets, in the order they were asked for."""
-        return self._names("dataset")
-
-    @cached_property
-    def protocols(self) -> list[str]:
-        """Names of the protocols, in the order they were asked for."""
-        return self._names("protocol")
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -296,7 +281,7 @@ class Results:
     def _by_cell(self) -> dict[tuple[str, str, str], list[dict[str, Any]]]:
         cells: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
         for row in self.rows:
-            cells.setdefault(_CELL(row), []).append(row)
+            cells.setdefault(itemgetter(*_NAMES)(row), []).append(row)
         return cells
 
 

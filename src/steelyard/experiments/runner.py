@@ -114,7 +114,9 @@ def compare(
         "seed": seed,
     }
     path = None if journal is None else Path(journal).resolve()
-    rows = [] if path is None else open_journal(path, settings, _versions())
+    versions = {"python": platform.python_version()}
+    versions |= {library: version(library) for library in _LIBRARIES}
+    rows = [] if path is None else open_journal(path, settings, versions)
     if retry_errors:
         rows = [row for row in rows if row["status"] == "ok"]
     tasks = _tasks(settings, data, rows)
@@ -153,11 +155,6 @@ def _describe(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(_describe, value))}]"
     return re.sub(r" at 0x[0-9a-f]+", "", repr(value))
-
-
-def _versions() -> dict[str, str]:
-    libraries = {library: version(library) for library in _LIBRARIES}
-    return {"python": platform.python_version(), **libraries}
 
 
 def _check_count(name: str, value: Any, least: int) -> None:
