@@ -90,7 +90,7 @@ def _add_files(parser: argparse.ArgumentParser) -> None:
 
 def _run(arguments: argparse.Namespace) -> None:
     from steelyard.experiments.inputs import resolve_methods
-    from steelyard.experiments.report.measures import check_metric
+    from steelyard.experiments.report.summary import check_metric
     from steelyard.experiments.runner import compare
 
     for name in _REPORTS:

@@ -14,9 +14,8 @@ from steelyard._common.text import shortened
 from steelyard.displays._base import Display
 from steelyard.displays._style import LINES, bare, line_colour
 from steelyard.exceptions import ParameterError
-from steelyard.experiments.report.measures import Measure
 from steelyard.experiments.report.plots import RankLayout
-from steelyard.experiments.report.summary import summarize
+from steelyard.experiments.report.summary import Measure, summarize
 from steelyard.experiments.results import Results
 from steelyard.experiments.statistics.metrics import reliability
 

@@ -125,7 +125,8 @@ class Worker:
                 parts = table.iloc[train], prepared.target[train], table.iloc[test]
                 row |= _measure(estimator, parts, classes, true, seen)
             except Exception as error:
-                row |= {"status": "error", "error": _one_line(error)}
+                text = " ".join(f"{type(error).__name__}: {error}".split())
+                row |= {"status": "error", "error": text[:_MAX_ERROR_LENGTH]}
         row["warnings"] = len(caught)
         return row
 
@@ -235,10 +236,9 @@ def _facts(estimator: Any) -> dict[str, Any]:
         facts["selected"] = len(selected) / estimator.n_features_in_
     elif weights is not None and np.ndim(weights) == 1:
         facts["selected"] = float(np.mean(np.abs(weights) > _MIN_SELECTED_WEIGHT))
-    if hasattr(estimator, "n_iter_"):
-        facts["n_iter"] = int(np.max(estimator.n_iter_))
-    if hasattr(estimator, "n_rounds_"):
-        facts["rounds"] = int(estimator.n_rounds_)
+    for name, attribute in (("n_iter", "n_iter_"), ("rounds", "n_rounds_")):
+        if hasattr(estimator, attribute):
+            facts[name] = int(np.max(getattr(estimator, attribute)))
     return facts
 
 
@@ -256,8 +256,3 @@ def _peak_memory() -> float | None:
         return None
     lines = (line.split() for line in status.splitlines())
     return next((int(line[1]) / 1024 for line in lines if line[0] == "VmHWM:"), None)
-
-
-def _one_line(error: Exception) -> str:
-    text = " ".join(f"{type(error).__name__}: {error}".split())
-    return text[:_MAX_ERROR_LENGTH]

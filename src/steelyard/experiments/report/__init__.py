@@ -2,8 +2,8 @@
 
 From rows to a report in four steps, a module or two each:
 
-- ``measures`` says how each field of the rows is shown; ``summary`` gathers one measure
-  under one protocol, with averages, ranks and tests; ``leaks`` compares protocols.
+- ``summary`` says how each field of the rows is shown, and gathers one measure under
+  one protocol, with averages, ranks and tests.
 - ``tables`` lays out what was measured, ``significance`` what was tested, as tables of
   cells that know nothing of their format.
 - ``text`` writes these as Markdown, LaTeX and CSV, ``terminal`` on the screen, ``html``

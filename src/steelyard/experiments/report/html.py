@@ -15,9 +15,13 @@ from steelyard._common import html
 from steelyard._common.html import element, escape
 from steelyard.exceptions import ParameterError
 from steelyard.experiments.report import significance, tables
-from steelyard.experiments.report.measures import MEASURES, check_metric
 from steelyard.experiments.report.plots import RankLayout, critical_difference_svg
-from steelyard.experiments.report.summary import Summary, summaries
+from steelyard.experiments.report.summary import (
+    MEASURES,
+    Summary,
+    check_metric,
+    summaries,
+)
 from steelyard.experiments.results import Results
 from steelyard.experiments.statistics.metrics import reliability
 
@@ -127,26 +131,18 @@ def _comparison(
         for name in shown
         if (added := tables.leak_tables(group, name))
     }
+    views = {_key(summary): "".join(_view(summary, control)) for summary in group}
     parts = {
         "PROTOCOL": _select("protocol", "Protocol", results.protocols),
         "METRIC": _select("metric", "Measure", shown, titles),
-        "METHODS": _sections(methods, shown[0]),
-        "VIEWS": "\n".join(_views(group, shown[0], control)),
+        "METHODS": _sections(methods, shown[0], "metric"),
+        "VIEWS": _sections(views, f"{group[0].protocol}|{shown[0]}", "view"),
         "FIRST": _select("first", "Across", results.methods, chosen=other),
         "SECOND": _select("second", "Up", results.methods, chosen=leader),
         "DATASET": _select("dataset", "Data set", results.datasets),
-        "LEAKS": _sections(worth, shown[0]),
+        "LEAKS": _sections(worth, shown[0], "metric"),
     }
     return html.fill_template(_asset("comparison.html"), parts)
-
-
-def _views(group: list[Summary], metric: str, control: str | None) -> Iterator[str]:
-    """Yield a section for each measure and protocol; the first is shown."""
-    first = (group[0].protocol, metric)
-    for summary in group:
-        key = (summary.protocol, summary.measure.name)
-        view = "".join(_view(summary, control))
-        yield element("section", view, data_view="|".join(key), hidden=key != first)
 
 
 def _view(summary: Summary, control: str | None) -> Iterator[str]:
@@ -181,7 +177,7 @@ def _diagram(summary: Summary) -> str:
 
 def _data(results: Results, group: list[Summary]) -> dict[str, Any]:
     views = {
-        f"{summary.protocol}|{summary.measure.name}": {
+        _key(summary): {
             "title": summary.measure.title,
             "scale": summary.measure.scale,
             "digits": summary.measure.digits,
@@ -203,10 +199,14 @@ def _listed(values: np.ndarray) -> list[list[float | None]]:
     ]
 
 
-def _sections(contents: dict[str, str], shown: str) -> str:
-    """Write a section for each measure, of which one is shown."""
+def _key(summary: Summary) -> str:
+    return f"{summary.protocol}|{summary.measure.name}"
+
+
+def _sections(contents: dict[str, str], shown: str, kind: str) -> str:
+    """Write a section for each measure, or measure and protocol; one is shown."""
     return "\n".join(
-        element("section", content, data_metric=name, hidden=name != shown)
+        element("section", content, **{f"data_{kind}": name}, hidden=name != shown)
         for name, content in contents.items()
     )
 

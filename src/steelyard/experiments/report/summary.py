@@ -1,4 +1,7 @@
-"""From rows of a comparison to the figures that tables and pictures show."""
+"""From rows of a comparison to the figures that tables and pictures show.
+
+A measure says how a field of the rows is shown: its title, unit, digits and direction.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.text import number
 from steelyard.exceptions import ParameterError
-from steelyard.experiments.report.measures import MEASURES, Measure, check_metric
-from steelyard.experiments.results import Results, numbers
+from steelyard.experiments.results import METRICS, Results, numbers
 from steelyard.experiments.statistics import (
     BayesianSignedRank,
     Friedman,
@@ -26,9 +29,71 @@ from steelyard.experiments.statistics import (
     win_tie_loss,
 )
 
-__all__ = ["Summary", "summaries", "summarize"]
+__all__ = ["MEASURES", "Measure", "Summary", "check_metric", "summaries", "summarize"]
 
 Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """How a field of the rows is shown: its values times the scale, with such digits.
+
+    `rope` is half the width of the region of practical equivalence.
+    """
+
+    name: str
+    title: str
+    scale: float = 1.0
+    digits: int = 3
+    larger_is_better: bool = False
+    rope: float = 0.01
+
+    def text(self, value: float, signed: bool = False) -> str:
+        """Return a value as it is shown, a dash for NaN."""
+        return number(value * self.scale, self.digits, sign=signed)
+
+    @property
+    def is_quality(self) -> bool:
+        """Whether this is about predictions, not about time or memory."""
+        return self.name in METRICS
+
+    @property
+    def sign(self) -> float:
+        """What makes larger values the better ones."""
+        return 1.0 if self.larger_is_better else -1.0
+
+    @property
+    def direction(self) -> str:
+        """Say which values are good."""
+        return "larger is better" if self.larger_is_better else "smaller is better"
+
+
+_SHOWN = {
+    "accuracy": ("accuracy (%)", 100.0, 2),
+    "balanced_accuracy": ("balanced accuracy (%)", 100.0, 2),
+    "f1": ("F1 (%)", 100.0, 2),
+    "log_loss": ("log-loss", 1.0, 4),
+    "brier": ("Brier score", 1.0, 4),
+    "auc": ("AUC", 1.0, 4),
+    "ece": ("calibration error", 1.0, 4),
+    "fit_seconds": ("fit time (s)", 1.0, 3),
+    "predict_seconds": ("predict time (s)", 1.0, 3),
+    "peak_memory_mb": ("peak memory (MB)", 1.0, 1),
+}
+
+MEASURES = {
+    name: Measure(name, *shown, larger_is_better=METRICS.get(name, False))
+    for name, shown in _SHOWN.items()
+}
+"""The fields of rows that can be summarized."""
+
+
+def check_metric(metric: str) -> None:
+    """Refuse what is not a measure, and say which there are."""
+    if metric not in MEASURES:
+        raise ParameterError(
+            f"There is no metric {metric!r}. Metrics: {', '.join(MEASURES)}."
+        )
 
 
 @dataclass(frozen=True)

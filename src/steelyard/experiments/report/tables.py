@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.text import counted, number
-from steelyard.experiments.report.measures import Measure
-from steelyard.experiments.report.summary import Summary
+from steelyard.experiments.report.summary import Measure, Summary
 from steelyard.experiments.results import Results
 
 __all__ = [

@@ -13,8 +13,7 @@ import numpy as np
 from steelyard._common.text import markdown_table
 from steelyard.exceptions import ParameterError
 from steelyard.experiments.report import significance, tables
-from steelyard.experiments.report.measures import check_metric
-from steelyard.experiments.report.summary import Summary, summaries
+from steelyard.experiments.report.summary import Summary, check_metric, summaries
 from steelyard.experiments.report.tables import Cell, Table
 from steelyard.experiments.results import Results
 
