@@ -77,15 +77,9 @@ class RankLayout:
         # How far lines of names reach beyond the axis, and how far below is the last.
         self.margin = 0.03 * (self.high - 1)
         self.depth = _BAR_HEIGHT * self.n_bars + 1.0 + max(self.lines)
-
-    @property
-    def _ticks(self) -> range:
-        return range(1, self.high + 1, max(1, round((self.high - 1) / 10)))
-
-    @property
-    def _span_end(self) -> float:
-        """Where the critical difference ends that begins at 1, within the axis."""
-        return min(1 + self.critical_difference, self.high)
+        self._ticks = range(1, self.high + 1, max(1, round((self.high - 1) / 10)))
+        # Where the critical difference ends that begins at 1, within the axis.
+        self._span_end = min(1 + self.critical_difference, self.high)
 
     def strokes(self) -> Iterator[Stroke]:
         """Yield the lines of axis, critical difference, bars and names."""

@@ -42,9 +42,7 @@ def win_tie_loss_table(summary: Summary) -> Table:
             "and are not counted."
         )
     if summary.partial.any():
-        notes.append(
-            "Where folds are missing, those that both methods have are tested."
-        )
+        notes += ["Where folds are missing, those that both methods have are tested."]
     return _pairs(summary, "Wins/ties/losses", cell, Cell("", 0.0), notes)
 
 
@@ -81,7 +79,8 @@ def control_table(summary: Summary, control: str) -> Table:
     there are other methods.
     """
     place = summary.position(control)
-    leads = summary.gains[:, [place]] - summary.gains
+    sign = summary.measure.sign
+    leads = sign * (summary.scores[:, [place]] - summary.scores)
     others = [j for j in range(len(summary.methods)) if j != place]
     p_values = summary.wilcoxon.p_values[place]
     adjusted = dict(zip(others, holm(p_values[others]), strict=True))
@@ -94,7 +93,7 @@ def control_table(summary: Summary, control: str) -> Table:
         rows.append(
             [
                 Cell(summary.methods[j]),
-                Cell(summary.measure.text(summary.measure.sign * lead, True), lead),
+                Cell(summary.measure.text(sign * lead, True), lead),
                 Cell(f"{better}/{equal}/{worse}", better - worse),
                 Cell(_p_text(p), p),
                 Cell(_p_text(corrected), corrected, best=corrected <= summary.alpha),

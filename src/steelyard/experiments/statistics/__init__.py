@@ -5,9 +5,9 @@ column per method. Equal is meant up to twelve digits.
 
 - ``two_methods``: the corrected resampled t-test on one data set, wins, ties and
   losses, and Wilcoxon's signed ranks over data sets.
-- ``ranks``: average ranks of many methods, with Friedman's test and what follows it.
+- ``ranks``: average ranks of many methods, with Friedman's test and what follows it;
+  checks and rounding, which all tests share.
 - ``bayesian``: the Bayesian signed-rank test.
-- ``scores``: what they share, checks and rounding.
 - ``metrics``: accuracy, log-loss and the others, of one test part, and how often
   predictions are right, by bins of confidence.
 """

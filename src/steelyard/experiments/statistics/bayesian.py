@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steelyard.exceptions import ParameterError
-from steelyard.experiments.statistics.scores import (
+from steelyard.experiments.statistics.ranks import (
     Floats,
     check_control,
     check_scores,

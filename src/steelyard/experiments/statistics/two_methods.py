@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from steelyard.exceptions import ParameterError
-from steelyard.experiments.statistics.ranks import holm
-from steelyard.experiments.statistics.scores import (
+from steelyard.experiments.statistics.ranks import (
     Floats,
     check_alpha,
     check_scores,
     differences_of,
+    holm,
     rank,
     tidy,
 )
