@@ -182,10 +182,10 @@ class ScatterDisplay(Display):
 
         Parameters
         ----------
-        first, second : str
-            Names of the methods across and up.
         results, metric, protocol, ax
             See `CriticalDifferenceDisplay.from_results`.
+        first, second : str
+            Names of the methods across and up.
 
         Returns
         -------
@@ -264,10 +264,10 @@ class BarsDisplay(Display):
 
         Parameters
         ----------
-        dataset : str, default=None
-            Its name; averages over data sets if None.
         results, metric, protocol, ax
             See `CriticalDifferenceDisplay.from_results`.
+        dataset : str, default=None
+            Its name; averages over data sets if None.
 
         Returns
         -------
@@ -338,10 +338,10 @@ class PooledReliabilityDisplay(Display):
 
         Parameters
         ----------
-        methods : list of str, default=None
-            Which methods; all if None.
         results, protocol, ax
             See `CriticalDifferenceDisplay.from_results`.
+        methods : list of str, default=None
+            Which methods; all if None.
 
         Returns
         -------

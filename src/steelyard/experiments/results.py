@@ -168,10 +168,10 @@ class Results:
 
         Parameters
         ----------
-        dataset, method : str
-            Names.
         metric, protocol
             See `matrix`.
+        dataset, method : str
+            Names.
 
         Returns
         -------

@@ -49,12 +49,12 @@ def results_to_html(
 
     Parameters
     ----------
+    results, control, alpha, zeros
+        See `results_to_markdown`.
     path : str or path, default=None
         The file to write; replaced if it exists.
     metric : str, default="accuracy"
         The measure that is shown first.
-    results, control, alpha, zeros
-        See `results_to_markdown`.
     title : str, default="Comparison of methods"
         Heading of the page.
 
