@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -34,49 +34,35 @@ def _columns(numbers: Any, values: Any) -> Any:
     )
 
 
-def _one_hot() -> Any:
+def _discretized() -> list[Any]:
+    return [TableEncoder(), OneHotEncoder(handle_unknown="ignore")]
+
+
+def _one_hot() -> list[Any]:
     """Impute, scale numbers, and give each value a column."""
     numbers = make_pipeline(SimpleImputer(keep_empty_features=True), StandardScaler())
     values = make_pipeline(
         SimpleImputer(strategy="most_frequent", keep_empty_features=True),
         OneHotEncoder(handle_unknown="ignore"),
     )
-    return _columns(numbers, values)
+    return [_columns(numbers, values)]
 
 
-def _ordinal() -> Any:
+def _ordinal() -> list[Any]:
     """Put numbers in place of values, as trees need no more."""
     codes = OrdinalEncoder(
         handle_unknown="use_encoded_value", unknown_value=-2, encoded_missing_value=-1
     )
-    return _columns(SimpleImputer(keep_empty_features=True), codes)
+    return [_columns(SimpleImputer(keep_empty_features=True), codes)]
 
 
-def _svm(**settings: Any) -> Pipeline:
-    # LIBLINEAR, L2-regularised L2-loss, primal, as in the CWNB paper.
-    return make_pipeline(
-        TableEncoder(),
-        OneHotEncoder(handle_unknown="ignore"),
-        LinearSVC(**{"dual": False, **settings}),
-    )
+def _piped(
+    steps: Callable[[], Sequence[Any]], classifier: Any, **defaults: Any
+) -> Callable[..., Pipeline]:
+    def make(**settings: Any) -> Pipeline:
+        return make_pipeline(*steps(), classifier(**{**defaults, **settings}))
 
-
-def _logistic(**settings: Any) -> Pipeline:
-    return make_pipeline(
-        _one_hot(), LogisticRegression(**{"max_iter": 1000, **settings})
-    )
-
-
-def _forest(**settings: Any) -> Pipeline:
-    return make_pipeline(
-        _ordinal(), RandomForestClassifier(**{"random_state": 0, **settings})
-    )
-
-
-def _boosting(**settings: Any) -> Pipeline:
-    return make_pipeline(
-        _ordinal(), HistGradientBoostingClassifier(**{"random_state": 0, **settings})
-    )
+    return make
 
 
 def _khiops(**settings: Any) -> Any:
@@ -90,10 +76,13 @@ def _khiops(**settings: Any) -> Any:
 
 
 BASELINES: dict[str, Callable[..., BaseEstimator]] = {
-    "SVM": _svm,
-    "LogisticRegression": _logistic,
-    "RandomForest": _forest,
-    "HistGradientBoosting": _boosting,
+    # LIBLINEAR, L2-regularised L2-loss, primal, as in the CWNB paper.
+    "SVM": _piped(_discretized, LinearSVC, dual=False),
+    "LogisticRegression": _piped(_one_hot, LogisticRegression, max_iter=1000),
+    "RandomForest": _piped(_ordinal, RandomForestClassifier, random_state=0),
+    "HistGradientBoosting": _piped(
+        _ordinal, HistGradientBoostingClassifier, random_state=0
+    ),
 }
 """What makes each baseline, by name; Khiops is among them where it is installed."""
 

@@ -42,7 +42,11 @@ class Score:
 
 @dataclass(frozen=True)
 class Evidence:
-    """One prediction and the evidence that adds up to it, in log-odds."""
+    """One prediction and the evidence that adds up to it, in log-odds.
+
+    Items are an attribute, its value and its contribution; positive speaks for
+    ``predicted``.
+    """
 
     title: str
     predicted: str
@@ -51,7 +55,6 @@ class Evidence:
     against: str
     prior: float
     items: list[tuple[str, str, float]]
-    """Attribute, value, and its contribution; positive speaks for ``predicted``."""
 
     @property
     def total(self) -> float:
@@ -68,25 +71,17 @@ def run_demo(folds: int = 5, seed: int = 1) -> list[Score]:
     scores = []
     for name, load in _SETS.items():
         X, y = load(return_X_y=True)
+        (n_rows, n_columns), classes = X.shape, np.unique(y)
+        about = (name, n_rows, n_columns, len(classes))
         for acronym in DEMO_METHODS:
             start = perf_counter()
             proba = cross_val_predict(
                 method(acronym), X, y, cv=splits, method="predict_proba"
             )
             seconds = perf_counter() - start
-            classes = np.unique(y)
-            scores.append(
-                Score(
-                    name,
-                    X.shape[0],
-                    X.shape[1],
-                    len(classes),
-                    acronym,
-                    float(accuracy_score(y, classes[proba.argmax(axis=1)])),
-                    float(log_loss(y, np.clip(proba, 1e-15, None), labels=classes)),
-                    seconds,
-                )
-            )
+            accuracy = float(accuracy_score(y, classes[proba.argmax(axis=1)]))
+            loss = float(log_loss(y, np.clip(proba, 1e-15, None), labels=classes))
+            scores.append(Score(*about, acronym, accuracy, loss, seconds))
     return scores
 
 
@@ -96,15 +91,14 @@ def explain_one(row: int = 7) -> Evidence:
     Contributions go by size and add up to the log-odds of the predicted class against
     the second most probable one.
     """
-    bunch: Any = datasets.load_wine()
-    names = [name.replace("_", " ") for name in bunch.feature_names]
+    bunch: Any = datasets.load_wine(as_frame=True)
+    table = bunch.data.rename(columns=lambda name: name.replace("_", " "))
     labels = np.array(["Barolo", "Grignolino", "Barbera"])[bunch.target]
     X_train, X_test, y_train, y_test = train_test_split(
-        bunch.data, labels, test_size=0.3, random_state=0, stratify=labels
+        table, labels, test_size=0.3, random_state=0, stratify=labels
     )
     clf = NaiveBayes().fit(X_train, y_train)
     evidence = clf.explain_local(X_test[row : row + 1]).evidence()
-    name_of = dict(zip(clf.model_.schema.labels(), names, strict=True))
     return Evidence(
         f"wine, row {row} of the test part",
         evidence.target,
@@ -112,5 +106,5 @@ def explain_one(row: int = 7) -> Evidence:
         evidence.probability,
         evidence.against,
         evidence.prior,
-        [(name_of[item.attribute], item.value, item.amount) for item in evidence.items],
+        [(item.attribute, item.value, item.amount) for item in evidence.items],
     )

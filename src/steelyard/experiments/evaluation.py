@@ -12,8 +12,7 @@ from sklearn.metrics import confusion_matrix
 
 from steelyard._common.text import as_plain, text_table
 from steelyard.exceptions import ParameterError
-from steelyard.experiments.statistics.calibration import reliability_bins
-from steelyard.experiments.statistics.metrics import score_predictions
+from steelyard.experiments.statistics.metrics import reliability_bins, score_predictions
 
 __all__ = ["MEASURES", "Evaluation", "MeasureTable", "thresholds"]
 

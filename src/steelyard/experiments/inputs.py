@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -29,17 +29,8 @@ def resolve_methods(methods: Any) -> dict[str, Any]:
     >>> resolve_methods(["nb", ("free", method("RNB", bounds=None)), "SVM"]).keys()
     dict_keys(['NB', 'free', 'SVM'])
     """
-    classifiers: dict[str, Any] = {}
-    for name, classifier in _pairs(methods):
-        if name in classifiers:
-            raise ParameterError(
-                f"Two methods are named {name!r}. Give each a name of its own, as in "
-                "('my name', classifier)."
-            )
-        classifiers[name] = classifier
-    if not classifiers:
-        raise ParameterError("No method is given. Name at least one, such as 'NB'.")
-    return classifiers
+    remedy = "Give each a name of its own, as in ('my name', classifier)."
+    return _by_unique_name(_pairs(methods), "method", remedy, "NB")
 
 
 def resolve_datasets(
@@ -47,18 +38,24 @@ def resolve_datasets(
 ) -> dict[str, DataSet]:
     """Read what ``compare`` takes as data sets, each fit to be learned from."""
     single = isinstance(datasets, (str, PathLike, DataSet)) or _is_triple(datasets)
-    by_name: dict[str, DataSet] = {}
-    for entry in expand_names([datasets] if single else datasets, folder):
-        data = _load(entry, folder, target)
-        data.check()
-        if data.name in by_name:
-            raise ParameterError(
-                f"Two data sets are named {data.name!r}. Rename one: "
-                "dataclasses.replace(data, name=...)."
-            )
-        by_name[data.name] = data
+    entries = expand_names([datasets] if single else datasets, folder)
+    pairs = ((data.name, data) for data in (_load(e, folder, target) for e in entries))
+    remedy = "Rename one: dataclasses.replace(data, name=...)."
+    return _by_unique_name(pairs, "data set", remedy, "iris")
+
+
+def _by_unique_name(
+    pairs: Iterable[tuple[str, Any]], kind: str, remedy: str, example: str
+) -> dict[str, Any]:
+    by_name: dict[str, Any] = {}
+    for name, entry in pairs:
+        if name in by_name:
+            raise ParameterError(f"Two {kind}s are named {name!r}. {remedy}")
+        by_name[name] = entry
     if not by_name:
-        raise ParameterError("No data set is given. Name at least one, such as 'iris'.")
+        raise ParameterError(
+            f"No {kind} is given. Name at least one, such as {example!r}."
+        )
     return by_name
 
 
@@ -106,30 +103,29 @@ def _pairs(chosen: Any) -> Iterator[tuple[str, Any]]:
         yield name, classifier
 
 
+def _is_named(entry: Any, size: int, other: type | tuple[type, ...]) -> bool:
+    """Whether this is a tuple of a name and further parts, not several names."""
+    if not (isinstance(entry, tuple) and len(entry) == size):
+        return False
+    return isinstance(entry[0], str) and not isinstance(entry[1], other)
+
+
 def _is_pair(entry: Any) -> bool:
-    return (
-        isinstance(entry, tuple)
-        and len(entry) == 2
-        and isinstance(entry[0], str)
-        and not isinstance(entry[1], str)
-    )
+    return _is_named(entry, 2, str)
 
 
 def _by_name(name: str) -> tuple[str, Any]:
     """Return a method or baseline, under the name that the tables use."""
-    plain = _plain(name)
-    for known in BASELINES:
-        if _plain(known) == plain:
-            return known, baseline(known)
+    baselines = {_plain(known): known for known in BASELINES}
+    if (plain := _plain(name)) in baselines:
+        return baselines[plain], baseline(name)
     try:
         classifier = method(name)
     except ParameterError as error:
         raise ParameterError(f"{error} Baselines: {', '.join(BASELINES)}.") from None
-    for entry in methods():
-        if _plain(entry.acronym) == plain:
-            return entry.acronym, classifier
     # An alias stays as it was written: papers know the method by it.
-    return name, classifier
+    acronyms = {_plain(entry.acronym): entry.acronym for entry in methods()}
+    return acronyms.get(plain, name), classifier
 
 
 # --------------------------------------------------------------------------------- data
@@ -138,27 +134,20 @@ def _by_name(name: str) -> tuple[str, Any]:
 def _load(
     entry: Any, folder: str | PathLike[str] | None, target: str | None
 ) -> DataSet:
+    """Read one data set, and check that it can be learned from."""
     if _is_triple(entry):
-        return _from_triple(*entry)
-    if isinstance(entry, DataSet):
-        return entry
-    is_file = Path(entry).is_file()
-    return load_dataset(entry, folder, target=target if is_file else None)
+        import pandas as pd
+
+        name, table, labels = entry
+        table = table.to_pandas() if hasattr(table, "to_pandas") else table
+        frame = pd.DataFrame(table).reset_index(drop=True)
+        entry = DataSet(name, frame, np.asarray(labels))
+    elif not isinstance(entry, DataSet):
+        is_file = Path(entry).is_file()
+        entry = load_dataset(entry, folder, target=target if is_file else None)
+    entry.check()
+    return entry
 
 
 def _is_triple(entry: Any) -> bool:
-    return (
-        isinstance(entry, tuple)
-        and len(entry) == 3
-        and isinstance(entry[0], str)
-        and not isinstance(entry[1], (str, PathLike, DataSet))
-    )
-
-
-def _from_triple(name: str, table: Any, labels: Any) -> DataSet:
-    import pandas as pd
-
-    if hasattr(table, "to_pandas"):
-        table = table.to_pandas()
-    frame = pd.DataFrame(table).reset_index(drop=True)
-    return DataSet(name, frame, np.asarray(labels))
+    return _is_named(entry, 3, (str, PathLike, DataSet))

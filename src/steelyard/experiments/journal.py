@@ -13,10 +13,9 @@ import json
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from operator import itemgetter
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from steelyard._common.text import as_plain, shortened
@@ -28,13 +27,7 @@ try:
 except ImportError:  # Windows appends whole lines without a lock.
     fcntl = None  # type: ignore[assignment]
 
-__all__ = [
-    "Journal",
-    "JournalError",
-    "open_journal",
-    "read_journal",
-    "settings_hash",
-]
+__all__ = ["Journal", "JournalError", "open_journal", "read_journal", "settings_hash"]
 
 FORMAT = 1
 _SYNC_SECONDS = 1.0
@@ -57,22 +50,30 @@ def settings_hash(settings: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-class Journal:
+class Journal(AbstractContextManager["Journal"]):
     """A result file, checked by ``open_journal``, that is open for adding rows."""
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], flags: int = 0) -> None:
         self.path = Path(path)
         self._synced = time.monotonic()
         with _explained(self.path):
-            self._file = os.open(self.path, os.O_RDWR | os.O_APPEND)
+            self._file = os.open(self.path, os.O_RDWR | os.O_APPEND | flags, 0o666)
 
     def append(self, row: Mapping[str, Any]) -> None:
         """Add one row of what ``json`` can write; not a number becomes null."""
-        line = json.dumps(as_plain(row), ensure_ascii=False, allow_nan=False) + "\n"
+        self.write(json.dumps(as_plain(row), ensure_ascii=False, allow_nan=False))
+
+    def write(self, line: str) -> None:
+        """Add a line by one write."""
         with _explained(self.path):
-            _write_line(self._file, line.encode())
+            _write_line(self._file, f"{line}\n".encode())
             if time.monotonic() - self._synced > _SYNC_SECONDS:
                 self.sync()
+
+    def whole_size(self) -> int:
+        """Cut off a torn line, and return the size of what is left."""
+        with _explained(self.path), _locked(self._file):
+            return _cut_torn_line(self._file)
 
     def sync(self) -> None:
         """Have the system put what was written on the disk."""
@@ -87,15 +88,7 @@ class Journal:
         finally:
             os.close(self._file)
 
-    def __enter__(self) -> Journal:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 
@@ -113,7 +106,11 @@ def open_journal(
     path = Path(path)
     # Compared as they will be read back: tuples become lists.
     settings = json.loads(json.dumps(settings))
-    if not _has_lines(path):
+    size = 0
+    if path.exists():
+        with Journal(path) as file:
+            size = file.whole_size()
+    if not size:
         header = {
             "steelyard": "results",
             "format": FORMAT,
@@ -121,9 +118,8 @@ def open_journal(
             "settings": settings,
             "versions": dict(versions or {}),
         }
-        with _opened(path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as file:
-            _write_line(file, (json.dumps(header) + "\n").encode())
-            os.fsync(file)
+        with Journal(path, os.O_CREAT) as file:
+            file.write(json.dumps(header))
         return []
     header, rows = read_journal(path)
     if header["hash"] != settings_hash(settings):
@@ -213,25 +209,6 @@ def _difference(old: Any, new: Any, name: str = "") -> str:
 
 
 # ------------------------------------------------------------------------------ writing
-
-
-@contextmanager
-def _opened(path: Path, flags: int) -> Iterator[int]:
-    """Open a file for one step."""
-    with _explained(path):
-        file = os.open(path, flags, 0o666)
-        try:
-            yield file
-        finally:
-            os.close(file)
-
-
-def _has_lines(path: Path) -> bool:
-    """Cut off a torn line, and say whether anything is left."""
-    if not path.exists():
-        return False
-    with _opened(path, os.O_RDWR) as file, _locked(file):
-        return _cut_torn_line(file) > 0
 
 
 def _write_line(file: int, line: bytes) -> None:

@@ -81,19 +81,13 @@ def _until_broken(
     except BrokenProcessPool:
         pass
     finally:
-        _stop(pool)
+        # All end at once, also in the middle of a fit: rows of other fits are written,
+        # and to leave in good order takes a worker a second.
+        with warnings.catch_warnings():
+            # Without `psutil` and `pgrep` workers' own children are not looked for.
+            warnings.simplefilter("ignore", UserWarning)
+            pool.shutdown(wait=True, kill_workers=True)
     return left
-
-
-def _stop(pool: ProcessPoolExecutor) -> None:
-    """End all workers at once, also in the middle of a fit.
-
-    Rows of other fits are written. To leave in good order takes a worker a second.
-    """
-    with warnings.catch_warnings():
-        # Without `psutil` and `pgrep` workers' own children are not looked for.
-        warnings.simplefilter("ignore", UserWarning)
-        pool.shutdown(wait=True, kill_workers=True)
 
 
 def _run_one_by_one(plan: Plan, tasks: Sequence[Task], done: Done) -> None:

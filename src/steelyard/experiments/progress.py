@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Sequence
-from types import TracebackType
 from typing import Any
 
 __all__ = ["Progress", "duration"]
@@ -14,9 +13,8 @@ __all__ = ["Progress", "duration"]
 class Progress:
     """A line with what runs, how many fits are left, and about how long they take.
 
-    Nothing is shown where standard error is not a terminal, or without ``rich``. Tasks,
-    in the order in which they start, have ``cost``, ``methods`` and ``label``; `n_jobs`
-    run at once.
+    Nothing is shown where standard error is not a terminal, or without ``rich``. Tasks
+    come in the order in which they start; `n_jobs` run at once.
     """
 
     def __init__(
@@ -27,19 +25,16 @@ class Progress:
         console: Any = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        # Workers take tasks in order: the first that are not done are those that run.
-        self._open = {_place(task): task for task in tasks}
+        # Workers take tasks in order: the first that are not done are those that run. A
+        # task that is run fit by fit is gone with the first of them.
+        self._open = {task.key(""): task for task in tasks}
         self._n_jobs = n_jobs
         self._fits = sum(len(task.methods) for task in tasks)
         self._cost = sum(task.cost for task in tasks)
-        self._fits_done = 0
-        self._failed = 0
+        self._fits_done = self._failed = 0
         self._cost_done = 0.0
-        self._clock = clock
-        self._start = clock()
-        self._bar: Any = None
-        if enabled and tasks:
-            self._bar = _bar(console)
+        self._clock, self._start = clock, clock()
+        self._bar = _bar(console) if enabled and tasks else None
         if self._bar is not None:
             self._line = self._bar.add_task("", total=self._cost, text=self.text())
 
@@ -48,18 +43,13 @@ class Progress:
             self._bar.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._bar is not None:
             self._bar.stop()
 
     def done(self, task: Any, rows: Sequence[dict[str, Any]]) -> None:
         """Count a task as done."""
-        self._open.pop(_place(task), None)
+        self._open.pop(task.key(""), None)
         self._fits_done += len(rows)
         self._failed += sum(row["status"] != "ok" for row in rows)
         self._cost_done += task.cost
@@ -79,10 +69,6 @@ class Progress:
         if running:
             parts.append(f"running {', '.join(running)}")
         return " · ".join(parts)
-
-
-def _place(task: Any) -> tuple[Any, ...]:
-    return task.protocol, task.dataset, task.repeat, task.fold
 
 
 def duration(seconds: float) -> str:

@@ -8,7 +8,6 @@ papers: cut points have then seen the test rows.
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -23,8 +22,8 @@ from steelyard.classifiers.base import BaseNB
 from steelyard.classifiers.naive_bayes import NaiveBayes
 from steelyard.classifiers.published import LogisticNB
 from steelyard.exceptions import ParameterError
-from steelyard.experiments.data.sets import DataSet, data_folder, read_from_folder
-from steelyard.experiments.data.tasks import one_against_rest, standardize
+from steelyard.experiments.data.sets import DataSet
+from steelyard.experiments.data.tasks import standardize
 from steelyard.table.encoder import TableEncoder
 
 if TYPE_CHECKING:
@@ -36,24 +35,21 @@ __all__ = [
     "RNB_DELETED",
     "Prepared",
     "Protocol",
-    "data_folder",
     "discretize_whole",
     "fill_whole",
     "find_protocol",
-    "load_dataset",
-    "one_against_rest",
-    "standardize",
 ]
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A data set as a protocol hands it to classifiers."""
+    """A data set as a protocol hands it to classifiers.
+
+    Those with Gaussian densities take the same table with its numbers.
+    """
 
     table: pandas.DataFrame
     numbers: pandas.DataFrame
-    """The same table with its numbers, for classifiers with Gaussian densities."""
-
     target: NDArray[Any]
 
     def table_for(self, estimator: Any) -> pandas.DataFrame:
@@ -65,17 +61,18 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Protocol:
-    """How a data set is prepared, and which settings classifiers get with it."""
+    """How a data set is prepared, and which settings classifiers get with it.
+
+    `several` are further settings where there are more than two classes; `plain` stands
+    for ``NaiveBayes`` where the paper's differs from it.
+    """
 
     name: str
     about: str
     prepare: Callable[[DataSet], Prepared]
     settings: Mapping[str, Any] = field(default_factory=dict)
     several: Mapping[str, Any] = field(default_factory=dict)
-    """Further settings where there are more than two classes."""
-
     plain: BaseNB | None = None
-    """What stands for ``NaiveBayes`` where the paper's differs from it."""
 
     def adapt(self, estimator: Any, n_classes: int) -> Any:
         """Return a copy of a classifier with the protocol's settings.
@@ -91,10 +88,6 @@ class Protocol:
         wanted = {**self.settings, **(self.several if n_classes > 2 else {})}
         names = copy.get_params(deep=False)
         return copy.set_params(**{k: v for k, v in wanted.items() if k in names})
-
-
-def _as_it_is(data: DataSet) -> Prepared:
-    return Prepared(data.table, data.table, data.target)
 
 
 def _discretized(
@@ -126,7 +119,7 @@ PROTOCOLS = {
         Protocol(
             "honest",
             "the table as it is; everything is learned inside each training part",
-            _as_it_is,
+            lambda data: Prepared(data.table, data.table, data.target),
         ),
         Protocol(
             "published-rnb",
@@ -170,18 +163,6 @@ def find_protocol(name: str) -> Protocol:
     return PROTOCOLS[name]
 
 
-def load_dataset(
-    name: str, folder: str | os.PathLike[str] | None = None
-) -> tuple[pandas.DataFrame, NDArray[Any]]:
-    """Read a table and its labels by name from the folder of data sets.
-
-    Nominal attributes are categories with all declared values; for the folder see
-    ``data_folder``.
-    """
-    data = read_from_folder(name, folder)
-    return data.table, data.target
-
-
 def discretize_whole(
     X: pandas.DataFrame, y: NDArray[Any], numeric: Any = "mdl", missing: str = "impute"
 ) -> pandas.DataFrame:
@@ -197,13 +178,10 @@ def discretize_whole(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         codes = encoder.fit(X, y).transform(X).astype(np.int64)
+    values = [range(1, feature.n_values + 1) for feature in encoder.schema_.features]
     columns = {
-        name: pd.Categorical.from_codes(
-            codes[:, j] - 1, categories=range(1, feature.n_values + 1)
-        )
-        for j, (name, feature) in enumerate(
-            zip(X.columns, encoder.schema_.features, strict=True)
-        )
+        name: pd.Categorical.from_codes(column - 1, categories=categories)
+        for name, column, categories in zip(X.columns, codes.T, values, strict=True)
     }
     return pd.DataFrame(columns)
 

@@ -6,6 +6,7 @@ import csv
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from steelyard._common.text import counted, number, text_table
 from steelyard.exceptions import ParameterError
 
-__all__ = ["COLUMNS", "KEY", "METRICS", "Results"]
+__all__ = ["COLUMNS", "KEY", "METRICS", "Results", "numbers"]
 
 KEY = ("dataset", "method", "protocol", "repeat", "fold")
 """The fields that name a fit."""
@@ -31,22 +32,15 @@ METRICS = {
 """Each metric, and whether more of it is better."""
 
 COLUMNS = (
-    *KEY,
-    "status",
-    "error",
-    "n_train",
-    "n_test",
-    "n_unseen_class",
-    "n_classes",
+    *(*KEY, "status", "error"),
+    *("n_train", "n_test", "n_unseen_class", "n_classes"),
     *METRICS,
-    "fit_seconds",
-    "predict_seconds",
-    "peak_memory_mb",
-    "warnings",
-    "extra",
+    *("fit_seconds", "predict_seconds", "peak_memory_mb"),
+    *("warnings", "extra"),
 )
 """The fields of a row."""
 
+_NAMES = ("protocol", "dataset", "method")
 _MEASURES = tuple(
     name for name in COLUMNS if name not in (*KEY, "status", "error", "extra")
 )
@@ -68,6 +62,8 @@ class Results:
         The rows, ordered by protocol, data set, repeat, fold and method.
     settings : dict
         How they were made; empty if unknown.
+    protocols, datasets, methods : list of str
+        Their names, in the order they were asked for.
 
     Examples
     --------
@@ -87,25 +83,23 @@ class Results:
     """
 
     def __init__(
-        self,
-        rows: Iterable[dict[str, Any]],
-        settings: Mapping[str, Any] | None = None,
+        self, rows: Iterable[dict[str, Any]], settings: Mapping[str, Any] | None = None
     ) -> None:
         self.settings: dict[str, Any] = dict(settings or {})
         self.rows: list[dict[str, Any]] = list(rows)
-        place = {
-            field: {name: i for i, name in enumerate(self._names(field))}
-            for field in ("protocol", "dataset", "method")
-        }
+        protocols, datasets, methods = (
+            {name: i for i, name in enumerate(self._names(field))} for field in _NAMES
+        )
         self.rows.sort(
             key=lambda row: (
-                place["protocol"][row["protocol"]],
-                place["dataset"][row["dataset"]],
+                protocols[row["protocol"]],
+                datasets[row["dataset"]],
                 row["repeat"],
                 row["fold"],
-                place["method"][row["method"]],
+                methods[row["method"]],
             )
         )
+        self.protocols, self.datasets, self.methods = map(self._names, _NAMES)
 
     @classmethod
     def from_journal(cls, path: str | os.PathLike[str]) -> Results:
@@ -125,21 +119,6 @@ class Results:
 
         header, rows = read_journal(path)
         return cls(rows, header["settings"])
-
-    @cached_property
-    def methods(self) -> list[str]:
-        """Names of the methods, in the order they were asked for."""
-        return self._names("method")
-
-    @cached_property
-    def datasets(self) -> list[str]:
-        """Names of the data sets, in the order they were asked for."""
-        return self._names("dataset")
-
-    @cached_property
-    def protocols(self) -> list[str]:
-        """Names of the protocols, in the order they were asked for."""
-        return self._names("protocol")
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -172,23 +151,15 @@ class Results:
         Results
             The rows that pass all filters.
         """
-        kept = {
-            field: set(value) if isinstance(value, (list, tuple, set)) else {value}
-            for field, value in filters.items()
-        }
-        unknown = [field for field in kept if field not in COLUMNS]
-        if unknown:
-            raise ParameterError(
-                f"Rows have no field {unknown[0]!r}. Fields: {', '.join(COLUMNS)}."
-            )
-        return Results(
-            (
-                row
-                for row in self.rows
-                if all(row.get(field) in values for field, values in kept.items())
-            ),
-            self.settings,
-        )
+        rows = self.rows
+        for field, value in filters.items():
+            if field not in COLUMNS:
+                raise ParameterError(
+                    f"Rows have no field {field!r}. Fields: {', '.join(COLUMNS)}."
+                )
+            kept = set(value) if isinstance(value, (list, tuple, set)) else {value}
+            rows = [row for row in rows if row.get(field) in kept]
+        return Results(rows, self.settings)
 
     def values(
         self, metric: str, dataset: str, method: str, protocol: str | None = None
@@ -197,12 +168,10 @@ class Results:
 
         Parameters
         ----------
-        metric : str
-            One of ``METRICS``, or another field that holds numbers.
+        metric, protocol
+            See `matrix`.
         dataset, method : str
             Names.
-        protocol : str, default=None
-            Needed where the results hold several.
 
         Returns
         -------
@@ -216,7 +185,7 @@ class Results:
                 f"There are no fits of {method!r} on {dataset!r}. Methods: "
                 f"{', '.join(self.methods)}. Data sets: {', '.join(self.datasets)}."
             )
-        return _numbers(rows, metric)
+        return numbers(rows, metric)
 
     def matrix(self, metric: str, protocol: str | None = None) -> NDArray[np.float64]:
         """Average a metric over the fits of each data set and method.
@@ -240,14 +209,12 @@ class Results:
         _check_metric(metric)
         chosen = self.resolve_protocol(protocol)
         table = np.full((len(self.datasets), len(self.methods)), np.nan)
-        for i, dataset in enumerate(self.datasets):
-            for j, method in enumerate(self.methods):
-                rows = self._by_cell.get((chosen, dataset, method), [])
-                if all(row["status"] == "ok" for row in rows):
-                    values = _numbers(rows, metric)
-                    known = values[~np.isnan(values)]
-                    if len(known):
-                        table[i, j] = known.mean()
+        for i, j in np.ndindex(*table.shape):
+            rows = self._by_cell.get((chosen, self.datasets[i], self.methods[j]), [])
+            values = numbers(rows, metric)
+            known = values[~np.isnan(values)]
+            if len(known) and all(row["status"] == "ok" for row in rows):
+                table[i, j] = known.mean()
         return table
 
     def table(self, metric: str = "accuracy", protocol: str | None = None) -> str:
@@ -255,10 +222,8 @@ class Results:
 
         Parameters
         ----------
-        metric : str, default="accuracy"
-            One of ``METRICS``, or another field that holds numbers.
-        protocol : str, default=None
-            Needed where the results hold several.
+        metric, protocol
+            See `matrix`.
 
         Returns
         -------
@@ -270,11 +235,10 @@ class Results:
         useful = ~np.isnan(means).all(axis=0)
         complete = ~np.isnan(means[:, useful]).any(axis=1)
         average = means[complete].mean(axis=0) if complete.any() else means[:1] * np.nan
+        names = [*self.datasets, "average"]
         rows = [
             [name, *(number(value, 4) for value in values)]
-            for name, values in zip(
-                [*self.datasets, "average"], np.vstack([means, average]), strict=True
-            )
+            for name, values in zip(names, np.vstack([means, average]), strict=True)
         ]
         numeric = [False, *[True] * len(self.methods)]
         header = [metric, *self.methods]
@@ -284,7 +248,7 @@ class Results:
         """Return a protocol of the rows, which may be None where there is only one."""
         known = self.protocols
         if protocol is None and len(known) <= 1:
-            return known[0] if known else ""
+            return "".join(known)
         if protocol not in known:
             problem = (
                 "The results hold several protocols: name one."
@@ -310,17 +274,14 @@ class Results:
     def _names(self, field: str) -> list[str]:
         """Return the values of a field, first as in the settings, then as they come."""
         present = dict.fromkeys(row[field] for row in self.rows)
-        asked: Sequence[str] = list(self.settings.get(f"{field}s", ()))
-        return list(
-            dict.fromkeys([*(name for name in asked if name in present), *present])
-        )
+        asked = [name for name in self.settings.get(f"{field}s", ()) if name in present]
+        return list(dict.fromkeys([*asked, *present]))
 
     @cached_property
     def _by_cell(self) -> dict[tuple[str, str, str], list[dict[str, Any]]]:
         cells: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
         for row in self.rows:
-            key = (row["protocol"], row["dataset"], row["method"])
-            cells.setdefault(key, []).append(row)
+            cells.setdefault(itemgetter(*_NAMES)(row), []).append(row)
         return cells
 
 
@@ -331,6 +292,7 @@ def _check_metric(metric: str) -> None:
         )
 
 
-def _numbers(rows: Sequence[Mapping[str, Any]], metric: str) -> NDArray[np.float64]:
+def numbers(rows: Sequence[Mapping[str, Any]], metric: str) -> NDArray[np.float64]:
+    """Return a field of each row, NaN where it has no value."""
     values = (row.get(metric) for row in rows)
-    return np.array([np.nan if value is None else value for value in values], float)
+    return np.array([np.nan if x is None or x == "" else x for x in values], float)

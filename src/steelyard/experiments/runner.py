@@ -17,11 +17,7 @@ from joblib import effective_n_jobs
 
 from steelyard.exceptions import ParameterError
 from steelyard.experiments.data.sets import DataSet
-from steelyard.experiments.inputs import (
-    check_folds,
-    resolve_datasets,
-    resolve_methods,
-)
+from steelyard.experiments.inputs import check_folds, resolve_datasets, resolve_methods
 from steelyard.experiments.journal import Journal, open_journal, read_journal
 from steelyard.experiments.processes import run_tasks
 from steelyard.experiments.progress import Progress
@@ -118,7 +114,9 @@ def compare(
         "seed": seed,
     }
     path = None if journal is None else Path(journal).resolve()
-    rows = [] if path is None else open_journal(path, settings, _versions())
+    versions = {"python": platform.python_version()}
+    versions |= {library: version(library) for library in _LIBRARIES}
+    rows = [] if path is None else open_journal(path, settings, versions)
     if retry_errors:
         rows = [row for row in rows if row["status"] == "ok"]
     tasks = _tasks(settings, data, rows)
@@ -159,11 +157,6 @@ def _describe(value: Any) -> str:
     return re.sub(r" at 0x[0-9a-f]+", "", repr(value))
 
 
-def _versions() -> dict[str, str]:
-    libraries = {library: version(library) for library in _LIBRARIES}
-    return {"python": platform.python_version(), **libraries}
-
-
 def _check_count(name: str, value: Any, least: int) -> None:
     whole = isinstance(value, Integral) and not isinstance(value, bool)
     if not whole or value < least:
@@ -181,16 +174,12 @@ def _tasks(
     finished = {tuple(row[field] for field in KEY) for row in rows}
     sizes = {name: d.table.size * len(d.classes) for name, d in data.items()}
     tasks = []
-    for protocol, dataset, repeat, fold in product(
-        settings["protocols"],
-        settings["datasets"],
-        range(settings["repeats"]),
-        range(settings["folds"]),
-    ):
-        whole = Task(protocol, dataset, repeat, fold, tuple(settings["methods"]))
+    repeats, folds = range(settings["repeats"]), range(settings["folds"])
+    for place in product(settings["protocols"], settings["datasets"], repeats, folds):
+        whole = Task(*place, tuple(settings["methods"]))
         left = tuple(name for name in whole.methods if whole.key(name) not in finished)
         if left:
-            cost = float(sizes[dataset] * len(left))
+            cost = float(sizes[whole.dataset] * len(left))
             tasks.append(replace(whole, methods=left, cost=cost))
     # Tasks of one data set stay together: a worker keeps the one it is at.
     tasks.sort(key=lambda task: -sizes[task.dataset])

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pickle
 import warnings
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -20,8 +22,7 @@ from steelyard.experiments.data.sets import DataSet
 from steelyard.experiments.journal import Journal
 from steelyard.experiments.protocols import PROTOCOLS, Prepared
 from steelyard.experiments.results import COLUMNS, KEY
-from steelyard.experiments.statistics.calibration import reliability_bins
-from steelyard.experiments.statistics.metrics import score_predictions
+from steelyard.experiments.statistics.metrics import reliability_bins, score_predictions
 
 __all__ = ["Plan", "Task", "Worker", "failed_row", "split_rows"]
 
@@ -30,7 +31,6 @@ _MIN_SELECTED_WEIGHT = 1e-6
 _MAX_ERROR_LENGTH = 500
 
 Split = tuple[NDArray[np.intp], NDArray[np.intp]]
-Loaded = tuple[DataSet, NDArray[Any], NDArray[np.intp]]
 
 
 @dataclass(frozen=True)
@@ -56,11 +56,9 @@ class Task:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a worker needs to know."""
+    """What a worker needs to know: data sets may be files, pickled."""
 
     data: Mapping[str, DataSet | Path]
-    """Data sets, or the files they are pickled in."""
-
     estimators: Mapping[str, Any]
     folds: int
     seed: int
@@ -87,9 +85,10 @@ class Worker:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.journal = None if plan.journal is None else Journal(plan.journal)
-        self._data: tuple[str, Loaded] | None = None
-        self._prepared: tuple[tuple[str, str], Prepared] | None = None
-        self._splits: tuple[tuple[str, int], list[Split]] | None = None
+        # Tasks of one data set follow each other: the last of each kind is kept.
+        self._loaded = lru_cache(1)(self._load)
+        self._prepared = lru_cache(1)(self._prepare)
+        self._splits = lru_cache(1)(self._split)
 
     def close(self) -> None:
         """Put the rows on the disk."""
@@ -108,8 +107,8 @@ class Worker:
         return rows
 
     def _fit(self, task: Task, name: str) -> dict[str, Any]:
-        data, classes, codes = self._load(task.dataset)
-        train, test = self._split(data, task)[task.fold]
+        _, classes, codes = self._loaded(task.dataset)
+        train, test = self._splits(task.dataset, task.repeat)[task.fold]
         row = _empty_row(task, name)
         row |= {"n_train": len(train), "n_test": len(test), "n_classes": len(classes)}
         true = codes[test]
@@ -118,46 +117,33 @@ class Worker:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
-                prepared = self._prepare(data, task.protocol)
+                prepared = self._prepared(task.dataset, task.protocol)
                 protocol = PROTOCOLS[task.protocol]
                 estimator = protocol.adapt(self.plan.estimators[name], len(classes))
                 _pin(estimator, self.plan.seed)
                 table = prepared.table_for(estimator)
-                row |= _measure(
-                    estimator,
-                    (table.iloc[train], prepared.target[train], table.iloc[test]),
-                    classes,
-                    true,
-                    seen,
-                )
+                parts = table.iloc[train], prepared.target[train], table.iloc[test]
+                row |= _measure(estimator, parts, classes, true, seen)
             except Exception as error:
-                row |= {"status": "error", "error": _one_line(error)}
+                text = " ".join(f"{type(error).__name__}: {error}".split())
+                row |= {"status": "error", "error": text[:_MAX_ERROR_LENGTH]}
         row["warnings"] = len(caught)
         return row
 
-    def _load(self, name: str) -> Loaded:
+    def _load(self, name: str) -> tuple[DataSet, NDArray[Any], NDArray[np.intp]]:
         """Return a data set, its classes, and the class of each row as a position."""
-        if self._data is None or self._data[0] != name:
-            entry = self.plan.data[name]
-            if isinstance(entry, Path):
-                # Written by this run, in a folder of its own.
-                entry = pickle.loads(entry.read_bytes())
-            classes, codes = np.unique(entry.target, return_inverse=True)
-            self._data = (name, (entry, classes, codes))
-        return self._data[1]
+        entry = self.plan.data[name]
+        if isinstance(entry, Path):
+            # Written by this run, in a folder of its own.
+            entry = pickle.loads(entry.read_bytes())
+        return entry, *np.unique(entry.target, return_inverse=True)
 
-    def _prepare(self, data: DataSet, protocol: str) -> Prepared:
-        key = (data.name, protocol)
-        if self._prepared is None or self._prepared[0] != key:
-            self._prepared = (key, PROTOCOLS[protocol].prepare(data))
-        return self._prepared[1]
+    def _prepare(self, name: str, protocol: str) -> Prepared:
+        return PROTOCOLS[protocol].prepare(self._loaded(name)[0])
 
-    def _split(self, data: DataSet, task: Task) -> list[Split]:
-        key = (data.name, task.repeat)
-        if self._splits is None or self._splits[0] != key:
-            seed = self.plan.seed + task.repeat
-            self._splits = (key, split_rows(data.target, self.plan.folds, seed))
-        return self._splits[1]
+    def _split(self, name: str, repeat: int) -> list[Split]:
+        target = self._loaded(name)[0].target
+        return split_rows(target, self.plan.folds, self.plan.seed + repeat)
 
 
 def failed_row(task: Task, message: str) -> dict[str, Any]:
@@ -250,19 +236,16 @@ def _facts(estimator: Any) -> dict[str, Any]:
         facts["selected"] = len(selected) / estimator.n_features_in_
     elif weights is not None and np.ndim(weights) == 1:
         facts["selected"] = float(np.mean(np.abs(weights) > _MIN_SELECTED_WEIGHT))
-    if hasattr(estimator, "n_iter_"):
-        facts["n_iter"] = int(np.max(estimator.n_iter_))
-    if hasattr(estimator, "n_rounds_"):
-        facts["rounds"] = int(estimator.n_rounds_)
+    for name, attribute in (("n_iter", "n_iter_"), ("rounds", "n_rounds_")):
+        if hasattr(estimator, attribute):
+            facts[name] = int(np.max(getattr(estimator, attribute)))
     return facts
 
 
 def _reset_peak_memory() -> None:
     """Have Linux forget the largest memory of this process; elsewhere do nothing."""
-    try:
+    with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
-    except OSError:
-        return
 
 
 def _peak_memory() -> float | None:
@@ -273,8 +256,3 @@ def _peak_memory() -> float | None:
         return None
     lines = (line.split() for line in status.splitlines())
     return next((int(line[1]) / 1024 for line in lines if line[0] == "VmHWM:"), None)
-
-
-def _one_line(error: Exception) -> str:
-    text = " ".join(f"{type(error).__name__}: {error}".split())
-    return text[:_MAX_ERROR_LENGTH]

@@ -14,6 +14,7 @@ from steelyard import NaiveBayes, compare, method
 from steelyard._common.text import markdown_table
 from steelyard.cli import main
 from steelyard.exceptions import ParameterError
+from steelyard.experiments.data.sets import data_folder, read_from_folder
 from steelyard.experiments.data.sets import load_dataset as load_any
 from steelyard.experiments.data.tasks import MULTICLASS, TASKS
 from steelyard.experiments.papers import PAPERS
@@ -36,14 +37,7 @@ from steelyard.experiments.papers.simulated import (
 )
 from steelyard.experiments.papers.specification import read_paper
 from steelyard.experiments.papers.tables import side_by_side
-from steelyard.experiments.protocols import (
-    PROTOCOLS,
-    data_folder,
-    discretize_whole,
-    load_dataset,
-    one_against_rest,
-    standardize,
-)
+from steelyard.experiments.protocols import PROTOCOLS, discretize_whole
 
 FOLDER = os.environ.get("STEELYARD_DATA")
 needs_data = pytest.mark.skipif(
@@ -84,7 +78,8 @@ def toy(tmp_path):
 
 
 def test_data_set_is_read_by_name_with_declared_values(toy):
-    X, y = load_dataset("toy", toy)
+    data = read_from_folder("toy", toy)
+    X, y = data.table, data.target
     assert list(X.columns) == ["size", "colour"]
     assert list(X["colour"].cat.categories) == ["red", "green", "blue"]
     assert set(y) == {"no", "yes"} and len(X) == len(y) == 40
@@ -92,7 +87,7 @@ def test_data_set_is_read_by_name_with_declared_values(toy):
 
 def test_data_set_that_is_absent_is_named(toy):
     with pytest.raises(FileNotFoundError, match="holds no data set 'iris'"):
-        load_dataset("iris", toy)
+        read_from_folder("iris", toy)
 
 
 def test_data_folder_comes_from_the_argument_or_the_environment(toy, monkeypatch):
@@ -107,7 +102,8 @@ def test_data_folder_comes_from_the_argument_or_the_environment(toy, monkeypatch
 
 
 def test_whole_table_preprocessing_fills_in_and_declares_every_value(toy):
-    X, y = load_dataset("toy", toy)
+    data = read_from_folder("toy", toy)
+    X, y = data.table, data.target
     table = discretize_whole(X, y)
     assert not table.isna().any().any()
     # The values of a nominal column are coded in sorted order: blue, green, red.

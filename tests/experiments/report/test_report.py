@@ -18,7 +18,6 @@ from steelyard.experiments.report import (
     results_to_latex,
     results_to_markdown,
 )
-from steelyard.experiments.report.leaks import leaks
 from steelyard.experiments.report.plots import (
     RankLayout,
     critical_difference_svg,
@@ -31,10 +30,10 @@ from steelyard.experiments.report.significance import (
     win_tie_loss_table,
 )
 from steelyard.experiments.report.summary import summaries, summarize
-from steelyard.experiments.report.tables import dataset_table
+from steelyard.experiments.report.tables import dataset_table, leak_tables
 from steelyard.experiments.results import Results
 from steelyard.experiments.statistics import holm, wilcoxon_signed_rank
-from steelyard.experiments.statistics.calibration import reliability, reliability_bins
+from steelyard.experiments.statistics.metrics import reliability, reliability_bins
 
 BOTH = ("honest", "published-rnb")
 FAILED = [(2, "NB", 1), (2, "NB", 3)]
@@ -130,18 +129,19 @@ def test_what_results_do_not_hold_is_named(make_results):
 
 def test_the_leak_is_the_difference_of_both_protocols(make_results):
     results = make_results(protocols=BOTH, failed=FAILED)
-    (found,) = leaks(summaries(results))
+    (table,) = leak_tables(summaries(results), "accuracy")
     honest, published = (results.matrix("accuracy", name) for name in BOTH)
-    assert found.difference == pytest.approx(published - honest, nan_ok=True)
-    assert found.average == pytest.approx(0.02, abs=0.01)
-    assert found.protocol == "published-rnb"
-    assert leaks(summaries(make_results())) == []
+    difference = np.array([[cell.value for cell in row[1:-1]] for row in table.rows])
+    assert difference == pytest.approx(published - honest, nan_ok=True)
+    assert table.foot[0][-1].value == pytest.approx(0.02, abs=0.01)
+    assert "published-rnb" in table.title
+    assert leak_tables(summaries(make_results()), "accuracy") == []
 
 
 def test_protocols_without_a_common_cell_show_no_leak(make_results):
     rows = make_results(methods=("RNB",)).rows
     rows += make_results(methods=("NB",), protocols=BOTH[1:]).rows
-    assert leaks(summaries(Results(rows))) == []
+    assert leak_tables(summaries(Results(rows)), "accuracy") == []
 
 
 # Tables
@@ -271,7 +271,7 @@ def test_the_terminal_shows_methods_data_sets_and_failures(
 ):
     if not rich:
         monkeypatch.setattr(
-            "steelyard.experiments.report.terminal.find_spec", lambda name: None
+            "steelyard.experiments.report.text.find_spec", lambda name: None
         )
     stream = io.StringIO()
     print_results(make_results(failed=FAILED), file=stream, width=110)
@@ -411,7 +411,7 @@ def test_groups_are_the_longest_runs_within_the_difference():
 
 def test_bars_of_a_line_do_not_touch_and_labels_do_not_share_a_line():
     ranks = np.linspace(1.5, 19.5, 20)
-    layout = RankLayout.of([f"m{i}" for i in range(20)], ranks, 4.0)
+    layout = RankLayout([f"m{i}" for i in range(20)], ranks, 4.0)
     for line in range(layout.n_bars):
         bars = sorted(group[:2] for group in layout.groups if group[2] == line)
         assert all(a[1] < b[0] for a, b in pairwise(bars))
@@ -421,7 +421,7 @@ def test_bars_of_a_line_do_not_touch_and_labels_do_not_share_a_line():
 
 def test_the_diagram_keeps_long_names_short_and_markup_out():
     names = ["x" * 60, "<b>", "NB"]
-    layout = RankLayout.of(names, np.array([1.2, 2.0, 2.8]), 1.0)
+    layout = RankLayout(names, np.array([1.2, 2.0, 2.8]), 1.0)
     text = critical_difference_svg(layout, "ranks & more")
     assert "<b>" not in text
     assert "x" * 60 in re.findall("<title>(.*?)</title>", text)

@@ -5,46 +5,31 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from steelyard._common.html import (
-    element,
-    escape,
-    fill_template,
-    read_asset,
-    script_json,
-)
+from steelyard._common import html
+from steelyard._common.html import element, escape
 from steelyard.exceptions import ParameterError
-from steelyard.experiments.report.leaks import leaks
-from steelyard.experiments.report.measures import MEASURES, check_metric
+from steelyard.experiments.report import significance, tables
 from steelyard.experiments.report.plots import RankLayout, critical_difference_svg
-from steelyard.experiments.report.significance import (
-    bayesian_table,
-    control_table,
-    friedman_sentence,
-    wilcoxon_table,
-    win_tie_loss_table,
-)
-from steelyard.experiments.report.summary import Summary, summaries
-from steelyard.experiments.report.tables import (
-    Cell,
-    Table,
-    dataset_table,
-    failure_table,
-    leak_table,
-    method_table,
+from steelyard.experiments.report.summary import (
+    MEASURES,
+    Summary,
+    check_metric,
+    summaries,
 )
 from steelyard.experiments.results import Results
-from steelyard.experiments.statistics.calibration import reliability
+from steelyard.experiments.statistics.metrics import reliability
 
 __all__ = ["results_to_html"]
 
-_PACKAGE = "steelyard.experiments.report"
+_asset = partial(html.read_asset, "steelyard.experiments.report")
+# Longer texts of a table are set small.
 _MAX_PLAIN_LENGTH = 60
-"""Longer texts of a table are set small."""
 
 
 def results_to_html(
@@ -64,18 +49,12 @@ def results_to_html(
 
     Parameters
     ----------
-    results : Results
-        What a comparison found.
+    results, control, alpha, zeros
+        See `results_to_markdown`.
     path : str or path, default=None
         The file to write; replaced if it exists.
     metric : str, default="accuracy"
         The measure that is shown first.
-    control : str, default=None
-        The method that others are tested against; that of best rank if None.
-    alpha : float, default=0.05
-        Level of all tests.
-    zeros : {"split", "drop"}, default="split"
-        How Wilcoxon's test treats differences of zero.
     title : str, default="Comparison of methods"
         Heading of the page.
 
@@ -86,13 +65,9 @@ def results_to_html(
 
     Examples
     --------
-    >>> rows = [
-    ...     {"dataset": "iris", "method": name, "protocol": "honest", "repeat": 0,
-    ...      "fold": fold, "status": "ok", "accuracy": accuracy}
-    ...     for name, scores in {"NB": (0.9, 1.0), "RNB": (1.0, 1.0)}.items()
-    ...     for fold, accuracy in enumerate(scores)
-    ... ]
-    >>> page = results_to_html(Results(rows))
+    >>> fit = {"dataset": "iris", "method": "NB", "protocol": "honest", "repeat": 0}
+    >>> fit |= {"fold": 0, "status": "ok", "accuracy": 0.9}
+    >>> page = results_to_html(Results([fit]))
     >>> page[:15], "http://" in page.replace("http://www.w3.org", "")
     ('<!DOCTYPE html>', False)
     """
@@ -109,13 +84,13 @@ def results_to_html(
     shown.sort(key=lambda name: name != metric)
     parts = {
         "TITLE": escape(title),
-        "STYLE": read_asset(_PACKAGE, "report.css"),
+        "STYLE": _asset("report.css"),
         "ABOUT": escape(_about(results)),
         "BODY": "\n".join(_body(results, group, shown, control)),
-        "DATA": script_json(_data(results, group)),
-        "SCRIPT": read_asset(_PACKAGE, "report.js"),
+        "DATA": html.script_json(_data(results, group)),
+        "SCRIPT": _asset("report.js"),
     }
-    page = fill_template(read_asset(_PACKAGE, "report.html"), parts)
+    page = html.fill_template(_asset("report.html"), parts)
     if path is not None:
         Path(path).write_text(page, encoding="utf-8")
     return page
@@ -136,7 +111,7 @@ def _body(
     if group:
         yield _comparison(results, group, shown, control)
     if results.failures:
-        yield f"<h2>Failures</h2>{_table(failure_table(results))}"
+        yield _titled("Failures", tables.failure_table(results))
     if results.settings:
         settings = json.dumps(results.settings, indent=1, default=str)
         yield f"<h2>Settings</h2><pre>{escape(settings)}</pre>"
@@ -149,74 +124,60 @@ def _comparison(
     leader = group[0].methods[group[0].leader]
     other = next((name for name in results.methods if name != leader), leader)
     titles = [MEASURES[name].title for name in shown]
-    methods = {name: _table(method_table(group, name, control)) for name in shown}
+    ranked = (tables.method_table(group, name, control) for name in shown)
+    methods = dict(zip(shown, map(_table, ranked), strict=True))
     worth = {
-        name: "".join(map(_table, map(leak_table, leaks(group, name))))
+        name: "<h2>What the leak is worth</h2>" + "".join(map(_table, added))
         for name in shown
+        if (added := tables.leak_tables(group, name))
     }
+    views = {_key(summary): "".join(_view(summary, control)) for summary in group}
     parts = {
         "PROTOCOL": _select("protocol", "Protocol", results.protocols),
         "METRIC": _select("metric", "Measure", shown, titles),
-        "METHODS": _sections(methods, shown[0]),
-        "VIEWS": "\n".join(_views(group, shown[0], control)),
+        "METHODS": _sections(methods, shown[0], "metric"),
+        "VIEWS": _sections(views, f"{group[0].protocol}|{shown[0]}", "view"),
         "FIRST": _select("first", "Across", results.methods, chosen=other),
         "SECOND": _select("second", "Up", results.methods, chosen=leader),
         "DATASET": _select("dataset", "Data set", results.datasets),
-        "LEAKS": _sections(
-            {
-                name: f"<h2>What the leak is worth</h2>{tables}"
-                for name, tables in worth.items()
-                if tables
-            },
-            shown[0],
-        ),
+        "LEAKS": _sections(worth, shown[0], "metric"),
     }
-    return fill_template(read_asset(_PACKAGE, "comparison.html"), parts)
-
-
-def _views(group: list[Summary], metric: str, control: str | None) -> Iterator[str]:
-    """Yield a section for each measure and protocol; the first is shown."""
-    first = (group[0].protocol, metric)
-    for summary in group:
-        key = (summary.protocol, summary.measure.name)
-        view = "".join(_view(summary, control))
-        yield element("section", view, data_view="|".join(key), hidden=key != first)
+    return html.fill_template(_asset("comparison.html"), parts)
 
 
 def _view(summary: Summary, control: str | None) -> Iterator[str]:
     if summary.testable:
         yield f"<h2>Average ranks</h2>{_diagram(summary)}"
-    yield f"<h2>Data sets</h2>{_table(dataset_table(summary, control))}"
+    yield _titled("Data sets", tables.dataset_table(summary, control))
     if len(summary.methods) > 1:
-        yield f"<h2>Wins, ties, losses</h2>{_table(win_tie_loss_table(summary))}"
-    if summary.testable and control is not None:
-        table = _table(control_table(summary, control))
-        yield f"<h2>{escape(control)} against the others</h2>{table}"
-    if summary.testable:
-        yield f"<h2>Wilcoxon signed ranks</h2>{_table(wilcoxon_table(summary))}"
-        if summary.measure.is_quality:
-            table = _table(bayesian_table(summary, control))
-            yield f"<h2>Bayesian signed ranks</h2>{table}"
+        yield _titled("Wins, ties, losses", significance.win_tie_loss_table(summary))
+    if not summary.testable:
+        return
+    if control is not None:
+        table = significance.control_table(summary, control)
+        yield _titled(f"{control} against the others", table)
+    yield _titled("Wilcoxon signed ranks", significance.wilcoxon_table(summary))
+    if summary.measure.is_quality:
+        table = significance.bayesian_table(summary, control)
+        yield _titled("Bayesian signed ranks", table)
 
 
 def _diagram(summary: Summary) -> str:
-    layout = RankLayout.of(summary.methods, summary.ranks, summary.critical_difference)
+    layout = RankLayout(summary.methods, summary.ranks, summary.critical_difference)
     drawing = critical_difference_svg(
         layout,
         f"Critical difference diagram of {summary.measure.title}, protocol "
         f"{summary.protocol}: average ranks, best at the left",
     )
-    caption = (
-        f"{friedman_sentence(summary)} Methods under one bar do not differ "
-        "significantly."
-    )
+    tested = significance.friedman_sentence(summary)
+    caption = f"{tested} Methods under one bar do not differ significantly."
     drawn = element("div", drawing, class_="wide")
     return element("figure", drawn + element("figcaption", escape(caption)))
 
 
 def _data(results: Results, group: list[Summary]) -> dict[str, Any]:
     views = {
-        f"{summary.protocol}|{summary.measure.name}": {
+        _key(summary): {
             "title": summary.measure.title,
             "scale": summary.measure.scale,
             "digits": summary.measure.digits,
@@ -228,9 +189,7 @@ def _data(results: Results, group: list[Summary]) -> dict[str, Any]:
         }
         for summary in group
     }
-    curves = {
-        protocol: reliability(results, protocol) for protocol in results.protocols
-    }
+    curves = {name: reliability(results, name) for name in results.protocols}
     return {"views": views, "reliability": curves}
 
 
@@ -240,15 +199,23 @@ def _listed(values: np.ndarray) -> list[list[float | None]]:
     ]
 
 
-def _sections(contents: dict[str, str], shown: str) -> str:
-    """Write a section for each measure, of which one is shown."""
+def _key(summary: Summary) -> str:
+    return f"{summary.protocol}|{summary.measure.name}"
+
+
+def _sections(contents: dict[str, str], shown: str, kind: str) -> str:
+    """Write a section for each measure, or measure and protocol; one is shown."""
     return "\n".join(
-        element("section", content, data_metric=name, hidden=name != shown)
+        element("section", content, **{f"data_{kind}": name}, hidden=name != shown)
         for name, content in contents.items()
     )
 
 
-def _table(table: Table) -> str:
+def _titled(title: str, table: tables.Table) -> str:
+    return f"<h2>{escape(title)}</h2>{_table(table)}"
+
+
+def _table(table: tables.Table) -> str:
     header = "".join(
         element(
             "th",
@@ -265,27 +232,21 @@ def _table(table: Table) -> str:
     )
     parts = element("thead", element("tr", header)) + element("tbody", body)
     parts += element("tfoot", foot) if foot else ""
-    scroll = element(
-        "div",
-        element("table", parts),
-        class_="scroll",
-        tabindex=0,
-        role="region",
-        aria_label=table.title,
-    )
+    region = {"tabindex": 0, "role": "region", "aria_label": table.title}
+    scroll = element("div", element("table", parts), class_="scroll", **region)
     notes = "".join(element("p", escape(note)) for note in table.notes)
     title = element("p", escape(table.title))
     return title + scroll + element("div", notes, class_="notes")
 
 
-def _cells(line: Sequence[Cell], n_texts: int) -> str:
+def _cells(line: Sequence[tables.Cell], n_texts: int) -> str:
     name = line[0].text
     head = element("th", escape(name), scope="row", class_="text", title=name)
     cells = (_cell(cell, i < n_texts) for i, cell in enumerate(line[1:], 1))
     return head + "".join(cells)
 
 
-def _cell(cell: Cell, is_text: bool) -> str:
+def _cell(cell: tables.Cell, is_text: bool) -> str:
     kinds = {
         "text": is_text,
         "long": is_text and len(cell.text) > _MAX_PLAIN_LENGTH,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -32,85 +31,55 @@ class Stroke(NamedTuple):
 
 
 class Label(NamedTuple):
-    """A text, centred at a point or at one side of it."""
+    """A text, of which the ``start``, ``middle`` or ``end`` is at a point.
+
+    Where it is about a method, it has the full name.
+    """
 
     x: float
     y: float
     text: str
     anchor: str
-    """``start``, ``middle`` or ``end``: what of the text is at the point."""
-
     full: str = ""
-    """The whole name of a method, where the text is about one."""
 
 
-@dataclass(frozen=True)
 class RankLayout:
-    """A critical difference diagram, in ranks across and in lines up from the axis."""
+    """A critical difference diagram, in ranks across and in lines up from the axis.
 
-    names: list[str]
-    """By rank; the first half goes to the left."""
+    Methods whose average ranks are that far apart differ. ``names`` and ``ranks`` go by
+    rank, the first ``n_left`` to the left; ``lines`` has the line of each label, the
+    first for the outermost ranks. ``groups`` are bars of methods that do not differ:
+    from, to, and the line among bars.
+    """
 
-    ranks: Floats
-    lines: list[int]
-    """Line of each label: the outermost ranks have the first."""
-
-    n_left: int
-    groups: list[tuple[float, float, int]]
-    """Bars of methods that do not differ: from, to, and the line among bars."""
-
-    critical_difference: float
-
-    @classmethod
-    def of(
-        cls, names: Sequence[str], ranks: Floats, critical_difference: float
-    ) -> RankLayout:
-        """Arrange methods of given average ranks; those that far apart differ."""
+    def __init__(
+        self, names: Sequence[str], ranks: Floats, critical_difference: float
+    ) -> None:
         order = np.argsort(ranks, kind="stable")
-        ranked = np.asarray(ranks, dtype=np.float64)[order]
+        self.names = [names[i] for i in order]
+        self.ranks = np.asarray(ranks, dtype=np.float64)[order]
+        self.critical_difference = float(critical_difference)
         k = len(order)
-        n_left = (k + 1) // 2
-        lines = [*range(n_left), *range(k - n_left - 1, -1, -1)]
-        groups: list[tuple[float, float, int]] = []
+        self.n_left = (k + 1) // 2
+        self.lines = [*range(self.n_left), *range(k - self.n_left - 1, -1, -1)]
+        self.groups: list[tuple[float, float, int]] = []
         ends: list[float] = []
         gap = max(0.02 * (k - 1), 0.02)
-        for first, last in groups_of_equals(ranked, critical_difference):
-            start, end = float(ranked[first]), float(ranked[last])
+        for first, last in groups_of_equals(self.ranks, critical_difference):
+            start, end = float(self.ranks[first]), float(self.ranks[last])
             # Bars share a line where they leave a gap.
             line = next((i for i, x in enumerate(ends) if x + gap < start), len(ends))
             ends[line : line + 1] = [end]
-            groups.append((start, end, line))
-        ordered = [names[i] for i in order]
-        return cls(ordered, ranked, lines, n_left, groups, float(critical_difference))
-
-    @property
-    def high(self) -> int:
-        """The largest rank of the axis, which begins at 1."""
-        return max(2, len(self.names))
-
-    @property
-    def n_bars(self) -> int:
-        """How many lines the bars take."""
-        return 1 + max((line for _, _, line in self.groups), default=-1)
-
-    @property
-    def margin(self) -> float:
-        """How far lines of names reach beyond the axis."""
-        return 0.03 * (self.high - 1)
-
-    @property
-    def depth(self) -> float:
-        """How far below the axis the last name is."""
-        return _BAR_HEIGHT * self.n_bars + 1.0 + max(self.lines)
-
-    @property
-    def _ticks(self) -> range:
-        return range(1, self.high + 1, max(1, round((self.high - 1) / 10)))
-
-    @property
-    def _span_end(self) -> float:
-        """Where the critical difference ends that begins at 1, within the axis."""
-        return min(1 + self.critical_difference, self.high)
+            self.groups.append((start, end, line))
+        self.n_bars = len(ends)
+        # The largest rank of the axis, which begins at 1.
+        self.high = max(2, k)
+        # How far lines of names reach beyond the axis, and how far below is the last.
+        self.margin = 0.03 * (self.high - 1)
+        self.depth = _BAR_HEIGHT * self.n_bars + 1.0 + max(self.lines)
+        self._ticks = range(1, self.high + 1, max(1, round((self.high - 1) / 10)))
+        # Where the critical difference ends that begins at 1, within the axis.
+        self._span_end = min(1 + self.critical_difference, self.high)
 
     def strokes(self) -> Iterator[Stroke]:
         """Yield the lines of axis, critical difference, bars and names."""
@@ -137,14 +106,15 @@ class RankLayout:
     def labels(self) -> list[Label]:
         """Return the methods with their ranks, very long names shortened."""
         labels = []
+        beyond = 4 / 3 * self.margin
         for i, (name, rank) in enumerate(zip(self.names, self.ranks, strict=True)):
             y = -_BAR_HEIGHT * self.n_bars - 1.0 - self.lines[i]
             text = f"{shortened(name, _MAX_NAME_LENGTH)}  {rank:.2f}"
-            beyond = 4 / 3 * self.margin
-            if i < self.n_left:
-                labels.append(Label(1 - beyond, y, text, "end", name))
-            else:
-                labels.append(Label(self.high + beyond, y, text, "start", name))
+            is_left = i < self.n_left
+            x, anchor = (
+                (1 - beyond, "end") if is_left else (self.high + beyond, "start")
+            )
+            labels.append(Label(x, y, text, anchor, name))
         return labels
 
 
@@ -191,12 +161,6 @@ def critical_difference_svg(layout: RankLayout, title: str) -> str:
         text = note + escape(label.text)
         style = {"text_anchor": label.anchor, "dominant_baseline": "central"}
         parts.append(element("text", text, x=x, y=y, **style))
-    return element(
-        "svg",
-        "".join(parts),
-        class_="cd",
-        role="img",
-        viewBox=f"0 0 {width:.0f} {height:.0f}",
-        width=f"{width:.0f}",
-        height=f"{height:.0f}",
-    )
+    size = {"width": f"{width:.0f}", "height": f"{height:.0f}"}
+    box = f"0 0 {size['width']} {size['height']}"
+    return element("svg", "".join(parts), class_="cd", role="img", viewBox=box, **size)

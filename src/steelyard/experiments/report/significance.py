@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import astuple
 
 import numpy as np
 
@@ -41,9 +42,7 @@ def win_tie_loss_table(summary: Summary) -> Table:
             "and are not counted."
         )
     if summary.partial.any():
-        notes.append(
-            "Where folds are missing, those that both methods have are tested."
-        )
+        notes += ["Where folds are missing, those that both methods have are tested."]
     return _pairs(summary, "Wins/ties/losses", cell, Cell("", 0.0), notes)
 
 
@@ -80,7 +79,7 @@ def control_table(summary: Summary, control: str) -> Table:
     there are other methods.
     """
     place = summary.position(control)
-    sign = 1.0 if summary.measure.larger_is_better else -1.0
+    sign = summary.measure.sign
     leads = sign * (summary.scores[:, [place]] - summary.scores)
     others = [j for j in range(len(summary.methods)) if j != place]
     p_values = summary.wilcoxon.p_values[place]
@@ -94,7 +93,7 @@ def control_table(summary: Summary, control: str) -> Table:
         rows.append(
             [
                 Cell(summary.methods[j]),
-                Cell(summary.measure.text(sign * lead, signed=True), lead),
+                Cell(summary.measure.text(sign * lead, True), lead),
                 Cell(f"{better}/{equal}/{worse}", better - worse),
                 Cell(_p_text(p), p),
                 Cell(_p_text(corrected), corrected, best=corrected <= summary.alpha),
@@ -115,14 +114,13 @@ def bayesian_table(summary: Summary, control: str | None = None) -> Table:
     """Lay out probabilities that one method is better than, or equal to, the others."""
     against = summary.control(control)
     name = summary.methods[against]
-    rows = []
-    for method, test in zip(summary.methods, summary.bayesian(against), strict=True):
-        if method != name:
-            shares = (test.first, test.rope, test.second)
-            rows.append(
-                [Cell(method)]
-                + [Cell(f"{x:.3f}", x, best=x >= 1 - summary.alpha) for x in shares]
-            )
+    tests = zip(summary.methods, map(astuple, summary.bayesian(against)), strict=True)
+    rows = [
+        [Cell(method)]
+        + [Cell(f"{x:.3f}", x, best=x >= 1 - summary.alpha) for x in shares]
+        for method, shares in tests
+        if method != name
+    ]
     rope = summary.measure.text(summary.measure.rope)
     return Table(
         f"{name} against each method, {_subject(summary)}",

@@ -1,4 +1,7 @@
-"""From rows of a comparison to the figures that tables and pictures show."""
+"""From rows of a comparison to the figures that tables and pictures show.
+
+A measure says how a field of the rows is shown: its title, unit, digits and direction.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.text import number
 from steelyard.exceptions import ParameterError
-from steelyard.experiments.report.measures import MEASURES, Measure, check_metric
-from steelyard.experiments.results import Results
+from steelyard.experiments.results import METRICS, Results, numbers
 from steelyard.experiments.statistics import (
     BayesianSignedRank,
     Friedman,
@@ -26,9 +29,71 @@ from steelyard.experiments.statistics import (
     win_tie_loss,
 )
 
-__all__ = ["Summary", "summaries", "summarize"]
+__all__ = ["MEASURES", "Measure", "Summary", "check_metric", "summaries", "summarize"]
 
 Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """How a field of the rows is shown: its values times the scale, with such digits.
+
+    `rope` is half the width of the region of practical equivalence.
+    """
+
+    name: str
+    title: str
+    scale: float = 1.0
+    digits: int = 3
+    larger_is_better: bool = False
+    rope: float = 0.01
+
+    def text(self, value: float, signed: bool = False) -> str:
+        """Return a value as it is shown, a dash for NaN."""
+        return number(value * self.scale, self.digits, sign=signed)
+
+    @property
+    def is_quality(self) -> bool:
+        """Whether this is about predictions, not about time or memory."""
+        return self.name in METRICS
+
+    @property
+    def sign(self) -> float:
+        """What makes larger values the better ones."""
+        return 1.0 if self.larger_is_better else -1.0
+
+    @property
+    def direction(self) -> str:
+        """Say which values are good."""
+        return "larger is better" if self.larger_is_better else "smaller is better"
+
+
+_SHOWN = {
+    "accuracy": ("accuracy (%)", 100.0, 2),
+    "balanced_accuracy": ("balanced accuracy (%)", 100.0, 2),
+    "f1": ("F1 (%)", 100.0, 2),
+    "log_loss": ("log-loss", 1.0, 4),
+    "brier": ("Brier score", 1.0, 4),
+    "auc": ("AUC", 1.0, 4),
+    "ece": ("calibration error", 1.0, 4),
+    "fit_seconds": ("fit time (s)", 1.0, 3),
+    "predict_seconds": ("predict time (s)", 1.0, 3),
+    "peak_memory_mb": ("peak memory (MB)", 1.0, 1),
+}
+
+MEASURES = {
+    name: Measure(name, *shown, larger_is_better=METRICS.get(name, False))
+    for name, shown in _SHOWN.items()
+}
+"""The fields of rows that can be summarized."""
+
+
+def check_metric(metric: str) -> None:
+    """Refuse what is not a measure, and say which there are."""
+    if metric not in MEASURES:
+        raise ParameterError(
+            f"There is no metric {metric!r}. Metrics: {', '.join(MEASURES)}."
+        )
 
 
 @dataclass(frozen=True)
@@ -71,9 +136,8 @@ class Summary:
         """Standard deviations over folds, shape (data sets, methods)."""
         squares = np.nansum((self.folds - self.means[:, :, None]) ** 2, axis=2)
         with np.errstate(invalid="ignore", divide="ignore"):
-            return np.where(
-                self.counts > 1, np.sqrt(squares / (self.counts - 1)), np.nan
-            )
+            deviations = np.sqrt(squares / (self.counts - 1))
+        return np.where(self.counts > 1, deviations, np.nan)
 
     @cached_property
     def partial(self) -> NDArray[np.bool_]:
@@ -96,27 +160,29 @@ class Summary:
         return self.means[self.complete]
 
     @cached_property
+    def gains(self) -> Floats:
+        """The same, of which more is always better."""
+        return self.measure.sign * self.scores
+
+    @cached_property
     def averages(self) -> Floats:
         """Average of each method over complete data sets, NaN without any."""
-        if len(self.complete) == 0:
-            return np.full(len(self.methods), np.nan)
-        return self.scores.mean(axis=0)
+        return self.scores.mean(axis=0) if self.complete.size else self._unknown
 
     @cached_property
     def ranks(self) -> Floats:
         """Average rank of each method over complete data sets, NaN without any."""
-        if len(self.complete) == 0:
-            return np.full(len(self.methods), np.nan)
-        return average_ranks(
-            self.scores, larger_is_better=self.measure.larger_is_better
-        )
+        return average_ranks(self.gains) if self.complete.size else self._unknown
+
+    @property
+    def _unknown(self) -> Floats:
+        return np.full(len(self.methods), np.nan)
 
     @cached_property
     def best(self) -> NDArray[np.bool_]:
         """Whether a method with all folds is among the best on a data set, as shown."""
         shown = np.round(self.whole_means * self.measure.scale, self.measure.digits)
-        if not self.measure.larger_is_better:
-            shown = -shown
+        shown *= self.measure.sign
         top = np.where(np.isfinite(shown), shown, -np.inf).max(axis=1, keepdims=True)
         return np.asarray(shown == top)
 
@@ -133,43 +199,29 @@ class Summary:
     @cached_property
     def win_tie_loss(self) -> WinTieLoss:
         """Significant differences by data set, of every pair of methods."""
-        return win_tie_loss(
-            self.folds,
-            self.ratio,
-            alpha=self.alpha,
-            larger_is_better=self.measure.larger_is_better,
-        )
+        gains = self.measure.sign * self.folds
+        return win_tie_loss(gains, self.ratio, alpha=self.alpha)
 
     @cached_property
     def friedman(self) -> Friedman:
         """Friedman's test over complete data sets."""
-        return friedman(self.scores, larger_is_better=self.measure.larger_is_better)
+        return friedman(self.gains)
 
     @cached_property
     def critical_difference(self) -> float:
         """Nemenyi's critical difference of average ranks."""
-        return critical_difference(
-            len(self.methods), len(self.complete), alpha=self.alpha
-        )
+        sizes = len(self.methods), len(self.complete)
+        return critical_difference(*sizes, alpha=self.alpha)
 
     @cached_property
     def wilcoxon(self) -> WilcoxonMatrix:
         """Wilcoxon's test of every pair over complete data sets."""
-        return wilcoxon_matrix(
-            self.scores,
-            zeros=self.zeros,  # type: ignore[arg-type]
-            larger_is_better=self.measure.larger_is_better,
-        )
+        return wilcoxon_matrix(self.gains, zeros=self.zeros)  # type: ignore[arg-type]
 
     def bayesian(self, control: int) -> list[BayesianSignedRank]:
         """Compare one method, `first` in each comparison, with every method."""
-        return bayesian_against(
-            self.scores,
-            control,
-            rope=self.measure.rope,
-            n_samples=10_000,
-            larger_is_better=self.measure.larger_is_better,
-        )
+        rope = self.measure.rope
+        return bayesian_against(self.gains, control, rope=rope, n_samples=10_000)
 
     def position(self, method: str) -> int:
         """Return the position of a method, or say which there are."""
@@ -197,18 +249,6 @@ def summarize(
     The protocol may be left out where the results hold only one. `alpha` is the level
     of all tests, `zeros` says how Wilcoxon's treats differences of zero: "split" or
     "drop".
-
-    Examples
-    --------
-    >>> rows = [
-    ...     {"dataset": "iris", "method": name, "protocol": "honest", "repeat": 0,
-    ...      "fold": fold, "status": "ok", "accuracy": accuracy}
-    ...     for name, scores in {"NB": (0.9, 1.0), "RNB": (1.0, 1.0)}.items()
-    ...     for fold, accuracy in enumerate(scores)
-    ... ]
-    >>> summary = summarize(Results(rows))
-    >>> summary.means, summary.ranks
-    (array([[0.95, 1.  ]]), array([2., 1.]))
     """
     check_metric(metric)
     chosen = [results.resolve_protocol(protocol)]
@@ -247,7 +287,7 @@ def summaries(
         for measure in (MEASURES[name] for name in wanted):
             # Of two rows for one fit the later counts.
             folds = np.full((len(datasets), len(methods), len(slots)), np.nan)
-            folds[cells] = [_number(row.get(measure.name)) for row in rows]
+            folds[cells] = numbers(rows, measure.name)
             if metrics is None and not np.isfinite(folds).any():
                 continue
             about = (measure, protocol, datasets, methods)
@@ -267,12 +307,10 @@ def _ratio(
     # Rows that do not say their sizes: ten folds are tested on one ninth.
     n_folds = max(2, len({row["fold"] for row in rows}))
     ratio = np.full(n_datasets, 1.0 / (n_folds - 1))
-    sizes = np.array(
-        [[_number(row.get(name)) for name in ("n_test", "n_train")] for row in rows]
-    ).reshape(-1, 2)
-    known = np.isfinite(sizes).all(axis=1)
+    sizes = np.array([numbers(rows, "n_test"), numbers(rows, "n_train")])
+    known = np.isfinite(sizes).all(axis=0)
     tested, trained = (
-        np.bincount(places[known], sizes[known, i], n_datasets) for i in (0, 1)
+        np.bincount(places[known], size[known], n_datasets) for size in sizes
     )
     return np.divide(tested, trained, out=ratio, where=trained > 0)
 
@@ -285,7 +323,3 @@ def _position(known: list[str], name: str, kind: str, protocol: str) -> int:
             f"{kind.capitalize()}s: {', '.join(known)}."
         )
     return known.index(name)
-
-
-def _number(value: Any) -> float:
-    return np.nan if value is None or value == "" else float(value)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 
 import numpy as np
+from numpy.typing import NDArray
 
 from steelyard._common.text import counted, number
-from steelyard.experiments.report.leaks import Leak
-from steelyard.experiments.report.measures import Measure
-from steelyard.experiments.report.summary import Summary
+from steelyard.experiments.report.summary import Measure, Summary
 from steelyard.experiments.results import Results
 
 __all__ = [
@@ -19,35 +19,32 @@ __all__ = [
     "Table",
     "dataset_table",
     "failure_table",
-    "leak_table",
+    "leak_tables",
     "method_table",
 ]
 
-_MAX_FAILURES = 200
-"""Lines of the table of failures; the rest is counted."""
-
-_MAX_ERROR_LENGTH = 300
+# Lines of the table of failures, of which the rest is counted, and characters of each.
+_MAX_FAILURES, _MAX_ERROR_LENGTH = 200, 300
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell: what is written, and what it is sorted by."""
+    """One cell: what is written, and the number it is sorted by, if not by its text.
+
+    The note is said where there is room, as when a pointer rests on the cell. The shade
+    goes from -1, clearly worse, to 1, clearly better.
+    """
 
     text: str
     value: float | None = None
-    """A number to sort by; the text if None."""
-
     best: bool = False
     note: str = ""
-    """What to say where there is room, as when a pointer rests on it."""
-
     shade: float = 0.0
-    """From -1, clearly worse, to 1, clearly better."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table with a title, notes, and a foot that is not sorted."""
+    """A table with a title, notes, a foot that is not sorted, and texts at the left."""
 
     title: str
     header: list[str]
@@ -55,7 +52,6 @@ class Table:
     foot: list[list[Cell]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     n_texts: int = 1
-    """How many columns at the left hold text."""
 
     @property
     def lines(self) -> list[list[Cell]]:
@@ -80,7 +76,6 @@ def method_table(group: Sequence[Summary], main: str, control: str | None) -> Ta
     """
     measures = list({s.measure.name: s.measure for s in group}.values())
     measures.sort(key=lambda measure: measure.name != main)
-    title = next(measure.title for measure in measures if measure.name == main)
     rows, notes = [], []
     for ranked in (summary for summary in group if summary.measure.name == main):
         same = {s.measure.name: s for s in group if s.protocol == ranked.protocol}
@@ -93,13 +88,8 @@ def method_table(group: Sequence[Summary], main: str, control: str | None) -> Ta
             f"{ranked.alpha:g}.",
         ]
     header = ["method", "protocol", "rank", "w/t/l", *(m.title for m in measures)]
-    table = Table(
-        f"Methods, by average rank of {title}",
-        [*header, "failed"],
-        rows,
-        notes=notes,
-        n_texts=2,
-    )
+    title = f"Methods, by average rank of {measures[0].title}"
+    table = Table(title, [*header, "failed"], rows, notes=notes, n_texts=2)
     some_failed = any(row[-1].text for row in rows)
     return table if some_failed else table.without(len(header))
 
@@ -110,8 +100,7 @@ def dataset_table(summary: Summary, control: str | None = None) -> Table:
     Averages, ranks and wins/ties/losses against the control, or the method of best rank
     if None, are at the foot.
     """
-    measure = summary.measure
-    everyone = range(len(summary.methods))
+    measure, everyone = summary.measure, range(len(summary.methods))
     rows = [
         [Cell(dataset), *(_mean_cell(summary, i, j) for j in everyone)]
         for i, dataset in enumerate(summary.datasets)
@@ -132,19 +121,50 @@ def dataset_table(summary: Summary, control: str | None = None) -> Table:
     return Table(title, ["data set", *summary.methods], rows, foot, notes)
 
 
-def leak_table(leak: Leak) -> Table:
-    """Lay out what whole-data preparation adds to each cell."""
+def leak_tables(group: Sequence[Summary], metric: str) -> list[Table]:
+    """Lay out what each published protocol adds to the honest one, cell by cell.
+
+    There is a table for each protocol whose name begins with ``published`` and that
+    shares a data set and a method with the honest one.
+    """
+    by_protocol = {s.protocol: s for s in group if s.measure.name == metric}
+    honest = by_protocol.pop("honest", None)
+    if honest is None:
+        return []
+    return [
+        _leak_table(published, honest)
+        for name, published in by_protocol.items()
+        if name.startswith("published")
+        and set(published.datasets) & set(honest.datasets)
+        and set(published.methods) & set(honest.methods)
+    ]
+
+
+def _leak_table(published: Summary, honest: Summary) -> Table:
+    measure = honest.measure
+    datasets = [name for name in published.datasets if name in honest.datasets]
+    methods = [name for name in published.methods if name in honest.methods]
+    higher, lower = (
+        [
+            [s.whole_means[s.row(dataset), s.position(method)] for method in methods]
+            for dataset in datasets
+        ]
+        for s in (published, honest)
+    )
+    difference = np.array(higher) - np.array(lower)
+    by_dataset = [_known_mean(row) for row in difference]
+    by_method = [_known_mean(column) for column in difference.T]
 
     def line(name: str, values: Iterable[float], average: float) -> list[Cell]:
         figures = (float(value) for value in [*values, average])
-        return [Cell(name), *(Cell(leak.measure.text(x, True), x) for x in figures)]
+        return [Cell(name), *(Cell(measure.text(x, True), x) for x in figures)]
 
     return Table(
-        f"What the leak is worth, {leak.measure.title}: protocol {leak.protocol} minus "
+        f"What the leak is worth, {measure.title}: protocol {published.protocol} minus "
         "honest",
-        ["data set", *leak.methods, "average"],
-        [*map(line, leak.datasets, leak.difference, leak.by_dataset)],
-        [line("average", leak.by_method, leak.average)],
+        ["data set", *methods, "average"],
+        [*map(line, datasets, difference, by_dataset)],
+        [line("average", by_method, _known_mean(np.array(by_dataset)))],
         [
             "Under published protocols missing values are filled in and numbers cut on "
             "the whole data set, test rows included. Where a paper also cut numbers in "
@@ -155,13 +175,9 @@ def leak_table(leak: Leak) -> Table:
 
 def failure_table(results: Results) -> Table:
     """Lay out failed fits, a line for each data set, method and message."""
+    names = itemgetter("dataset", "method", "protocol")
     failures = Counter(
-        (
-            row["dataset"],
-            row["method"],
-            row["protocol"],
-            " ".join(str(row.get("error") or "no message").split()),
-        )
+        (*names(row), " ".join(str(row.get("error") or "no message").split()))
         for row in results.failures
     )
     rows = [
@@ -178,6 +194,11 @@ def failure_table(results: Results) -> Table:
     )
 
 
+def _known_mean(values: NDArray[np.float64]) -> float:
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if len(known) else np.nan
+
+
 def _method_rows(
     ranked: Summary,
     by_measure: Mapping[str, Summary],
@@ -191,20 +212,18 @@ def _method_rows(
         else [Cell("-", np.nan)] * len(ranked.methods)
         for measure in measures
     ]
-    rows = []
-    for j in np.argsort(np.nan_to_num(ranked.ranks, nan=np.inf), kind="stable"):
-        failed = int(ranked.failed[:, j].sum())
-        rows.append(
-            [
-                Cell(ranked.methods[j]),
-                Cell(ranked.protocol),
-                _rank(ranked, j),
-                _tally(ranked, int(j), against),
-                *(column[j] for column in columns),
-                Cell(str(failed) if failed else "", failed),
-            ]
-        )
-    return rows
+    failed = ranked.failed.sum(axis=0).tolist()
+    return [
+        [
+            Cell(ranked.methods[j]),
+            Cell(ranked.protocol),
+            _rank(ranked, j),
+            _tally(ranked, int(j), against),
+            *(column[j] for column in columns),
+            Cell(str(failed[j] or ""), failed[j]),
+        ]
+        for j in np.argsort(np.nan_to_num(ranked.ranks, nan=np.inf), kind="stable")
+    ]
 
 
 def _mean_cell(summary: Summary, i: int, j: int) -> Cell:
@@ -221,11 +240,12 @@ def _mean_cell(summary: Summary, i: int, j: int) -> Cell:
 
 def _average_cells(summary: Summary) -> list[Cell]:
     """Return the averages over data sets, the best of them marked."""
-    values = summary.averages
-    sign = 1.0 if summary.measure.larger_is_better else -1.0
-    top = np.max(sign * values, where=np.isfinite(values), initial=-np.inf)
+    values, measure = summary.averages, summary.measure
+    gains = measure.sign * values
+    top = np.max(gains, where=np.isfinite(values), initial=-np.inf)
     return [
-        Cell(summary.measure.text(x), float(x), bool(sign * x == top)) for x in values
+        Cell(measure.text(x), float(x), bool(gain == top))
+        for x, gain in zip(values, gains, strict=True)
     ]
 
 
@@ -243,9 +263,8 @@ def _tally(summary: Summary, j: int, against: int) -> Cell:
 
 
 def _scope(summary: Summary) -> str:
-    n, complete = len(summary.datasets), len(summary.complete)
+    complete = len(summary.complete)
+    left_out = len(summary.datasets) - complete
+    more = f"; {left_out} with missing folds left out" if left_out else ""
     sets = counted(complete, "data set")
-    text = f"{summary.protocol}: averages and ranks are over {sets}"
-    if complete < n:
-        text += f"; {n - complete} with missing folds left out"
-    return f"{text}."
+    return f"{summary.protocol}: averages and ranks are over {sets}{more}."

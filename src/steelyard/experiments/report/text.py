@@ -1,37 +1,28 @@
-"""A comparison as Markdown, LaTeX and CSV."""
+"""A comparison as Markdown, LaTeX and CSV, and on the terminal."""
 
 from __future__ import annotations
 
 import csv
 import io
 import os
+import shutil
+import sys
 from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
 from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
 
-from steelyard._common.text import markdown_table
+from steelyard._common.text import markdown_table, text_table
 from steelyard.exceptions import ParameterError
-from steelyard.experiments.report.leaks import leaks
-from steelyard.experiments.report.measures import check_metric
-from steelyard.experiments.report.significance import (
-    control_table,
-    friedman_sentence,
-    wilcoxon_table,
-    win_tie_loss_table,
-)
-from steelyard.experiments.report.summary import Summary, summaries
-from steelyard.experiments.report.tables import (
-    Cell,
-    Table,
-    dataset_table,
-    failure_table,
-    leak_table,
-    method_table,
-)
+from steelyard.experiments.report import significance, tables
+from steelyard.experiments.report.summary import Summary, check_metric, summaries
+from steelyard.experiments.report.tables import Cell, Table
 from steelyard.experiments.results import Results
 
 __all__ = [
+    "print_results",
     "report_parts",
     "results_to_csv",
     "results_to_latex",
@@ -169,6 +160,44 @@ def results_to_csv(results: Results, path: str | os.PathLike[str] | None = None)
     return text.getvalue()
 
 
+def print_results(
+    results: Results,
+    metric: str = "accuracy",
+    *,
+    control: str | None = None,
+    alpha: float = 0.05,
+    file: IO[str] | None = None,
+    width: int | None = None,
+) -> None:
+    """Show a comparison in the terminal, in colour where ``rich`` is installed.
+
+    Parameters
+    ----------
+    results, metric, control, alpha
+        See `results_to_markdown`.
+    file : text file, default=None
+        Where to write; standard output if None.
+    width : int, default=None
+        Characters of a line; those of the terminal if None. Tables with a column for
+        each method are left out where they are wider.
+    """
+    stream = sys.stdout if file is None else file
+    width = width or shutil.get_terminal_size((100, 24)).columns
+    left_out = 0
+    for part in report_parts(results, metric, control, alpha, "split", pairs=False):
+        if isinstance(part, str):
+            stream.write(f"{part}\n\n")
+        elif part.n_texts == 1 and _width(part) > width:
+            left_out += 1
+        else:
+            _write_table(_narrowed(part, width), stream, width)
+    if left_out:
+        stream.write(
+            f"Tables left out, being wider than {width} characters: {left_out}; widen "
+            "the window, or write a page with results_to_html.\n"
+        )
+
+
 def report_parts(
     results: Results,
     metric: str,
@@ -187,7 +216,7 @@ def report_parts(
     check_metric(metric)
     if len(results.failures) == len(results.rows):
         yield "No fit succeeded."
-        yield failure_table(results)
+        yield tables.failure_table(results)
         return
     group = summaries(results, alpha=alpha, zeros=zeros)
     main = [summary for summary in group if summary.measure.name == metric]
@@ -196,20 +225,20 @@ def report_parts(
             f"There is no value of {metric!r}. Measures with values: "
             f"{', '.join(dict.fromkeys(s.measure.name for s in group)) or 'none'}."
         )
-    yield method_table(group, metric, control)
+    yield tables.method_table(group, metric, control)
     for summary in main:
-        yield dataset_table(summary, control)
+        yield tables.dataset_table(summary, control)
         if summary.testable:
-            yield friedman_sentence(summary)
-        if summary.testable and control is not None:
-            yield control_table(summary, control)
+            yield significance.friedman_sentence(summary)
+            if control is not None:
+                yield significance.control_table(summary, control)
         if pairs and len(summary.methods) > 1:
-            yield win_tie_loss_table(summary)
+            yield significance.win_tie_loss_table(summary)
         if pairs and summary.testable:
-            yield wilcoxon_table(summary)
-    yield from map(leak_table, leaks(group, metric))
+            yield significance.wilcoxon_table(summary)
+    yield from tables.leak_tables(group, metric)
     if results.failures:
-        yield failure_table(results)
+        yield tables.failure_table(results)
 
 
 def table_to_markdown(table: Table, level: str) -> str:
@@ -236,8 +265,6 @@ def _latex(table: Table) -> str:
     caption = " ".join([f"{table.title}.", *table.notes]).translate(_LATEX)
     foot = [r"\midrule", *map(line, table.foot)] if table.foot else []
     lines = [
-        r"\begin{table}",
-        r"\centering",
         rf"\caption{{{caption}}}",
         rf"\begin{{tabular}}{{{columns}}}",
         r"\toprule",
@@ -245,11 +272,9 @@ def _latex(table: Table) -> str:
         r"\midrule",
         *map(line, table.rows),
         *foot,
-        r"\bottomrule",
-        r"\end{tabular}",
-        r"\end{table}",
+        "\\bottomrule\n\\end{tabular}\n\\end{table}\n",
     ]
-    return "\n".join(lines) + "\n"
+    return "\n".join(["\\begin{table}\n\\centering", *lines])
 
 
 def _csv_lines(by_measure: Sequence[Summary | None]) -> Iterator[list[str]]:
@@ -267,3 +292,49 @@ def _csv_lines(by_measure: Sequence[Summary | None]) -> Iterator[list[str]]:
                 values = [float(table[i, j]) for table in tables] or [np.nan, np.nan]
                 line += ["" if np.isnan(value) else repr(value) for value in values]
             yield line
+
+
+def _width(table: Table) -> int:
+    lines = [table.header, *([cell.text for cell in line] for line in table.lines)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return sum(widths) + 3 * len(widths)
+
+
+def _narrowed(table: Table, width: int) -> Table:
+    """Leave out measures at the right of the table of methods until it fits."""
+    essential = table.header.index("w/t/l") + 2 if "w/t/l" in table.header else 99
+    while _width(table) > width and len(table.header) > essential + 1:
+        table = table.without(len(table.header) - 1 - (table.header[-1] == "failed"))
+    return table
+
+
+def _write_table(table: Table, stream: IO[str], width: int) -> None:
+    if find_spec("rich") is not None:
+        _write_rich(table, stream, width)
+    else:
+        numeric = [i >= table.n_texts for i in range(len(table.header))]
+        lines = [[cell.text for cell in line] for line in table.lines]
+        text = text_table(table.header, lines, numeric, max_width=None)
+        stream.write(f"{table.title}\n{text}\n")
+    stream.write("".join(f"{note}\n" for note in table.notes) + "\n")
+
+
+def _write_rich(table: Table, stream: IO[str], width: int) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    drawn = RichTable(title=Text(table.title), box=box.SIMPLE_HEAD, pad_edge=False)
+    drawn.title_justify = "left"
+    for i, name in enumerate(table.header):
+        side: Any = "left" if i < table.n_texts else "right"
+        drawn.add_column(Text(name), justify=side, overflow="fold")
+    for rows, best, other in (
+        (table.rows, "bold green", ""),
+        (table.foot, "bold", "dim"),
+    ):
+        for row in rows:
+            drawn.add_row(*(Text(c.text, best if c.best else other) for c in row))
+        drawn.add_section()
+    Console(file=stream, width=width).print(drawn)

@@ -5,55 +5,16 @@ column per method. Equal is meant up to twelve digits.
 
 - ``two_methods``: the corrected resampled t-test on one data set, wins, ties and
   losses, and Wilcoxon's signed ranks over data sets.
-- ``ranks``: average ranks of many methods, with Friedman's test and what follows it.
+- ``ranks``: average ranks of many methods, with Friedman's test and what follows it;
+  checks and rounding, which all tests share.
 - ``bayesian``: the Bayesian signed-rank test.
-- ``scores``: what they share, checks and rounding.
-- ``metrics``: accuracy, log-loss and the others, of one test part.
-- ``calibration``: how often predictions are right, by bins of confidence.
+- ``metrics``: accuracy, log-loss and the others, of one test part, and how often
+  predictions are right, by bins of confidence.
 """
 
-from steelyard.experiments.statistics.bayesian import (
-    BayesianSignedRank,
-    bayesian_against,
-    bayesian_signed_rank,
-)
-from steelyard.experiments.statistics.ranks import (
-    Friedman,
-    RankComparison,
-    average_ranks,
-    compare_ranks,
-    critical_difference,
-    friedman,
-    holm,
-)
-from steelyard.experiments.statistics.two_methods import (
-    PairedTTest,
-    WilcoxonMatrix,
-    WilcoxonTest,
-    WinTieLoss,
-    corrected_t_test,
-    wilcoxon_matrix,
-    wilcoxon_signed_rank,
-    win_tie_loss,
-)
+from steelyard.experiments.statistics import bayesian, ranks, two_methods
+from steelyard.experiments.statistics.bayesian import *  # noqa: F403
+from steelyard.experiments.statistics.ranks import *  # noqa: F403
+from steelyard.experiments.statistics.two_methods import *  # noqa: F403
 
-__all__ = [
-    "BayesianSignedRank",
-    "Friedman",
-    "PairedTTest",
-    "RankComparison",
-    "WilcoxonMatrix",
-    "WilcoxonTest",
-    "WinTieLoss",
-    "average_ranks",
-    "bayesian_against",
-    "bayesian_signed_rank",
-    "compare_ranks",
-    "corrected_t_test",
-    "critical_difference",
-    "friedman",
-    "holm",
-    "wilcoxon_matrix",
-    "wilcoxon_signed_rank",
-    "win_tie_loss",
-]
+__all__ = sorted([*bayesian.__all__, *ranks.__all__, *two_methods.__all__])

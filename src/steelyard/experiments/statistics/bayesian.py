@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steelyard.exceptions import ParameterError
-from steelyard.experiments.statistics.scores import (
+from steelyard.experiments.statistics.ranks import (
     Floats,
     check_control,
     check_scores,
@@ -20,16 +20,15 @@ __all__ = ["BayesianSignedRank", "bayesian_against", "bayesian_signed_rank"]
 
 @dataclass(frozen=True)
 class BayesianSignedRank:
-    """Probabilities that one method is better than another, or practically equal."""
+    """Probabilities that one method is better than another, or practically equal.
+
+    `first` and `second` are of that method being better by more than the region, `rope`
+    of a difference within the region.
+    """
 
     first: float
-    """Probability that the first method is better by more than the region."""
-
     rope: float
-    """Probability that the difference is within the region."""
-
     second: float
-    """Probability that the second method is better by more than the region."""
 
 
 def bayesian_signed_rank(
@@ -100,14 +99,12 @@ def bayesian_against(
 
     Parameters
     ----------
-    scores : array-like of shape (n_datasets, n_methods)
-        One score per data set and method.
+    scores, larger_is_better
+        See `average_ranks`.
     control : int
         Column of the method that is `first` in each comparison.
     rope, prior, n_samples, random_state
         See `bayesian_signed_rank`; the draws are shared.
-    larger_is_better : bool, default=True
-        False for losses.
 
     Returns
     -------

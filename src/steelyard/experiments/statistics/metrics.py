@@ -1,23 +1,26 @@
-"""How good predictions are: metrics of a matrix of probabilities and true classes.
+"""How good predictions are: metrics of probabilities, and bins of confidence.
 
-Those of scikit-learn, where test parts that lack a class do not stop them.
+Metrics are those of scikit-learn, where test parts that lack a class do not stop them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import accuracy_score, f1_score, recall_score, roc_auc_score
 
-from steelyard.experiments.results import METRICS
+from steelyard.experiments.results import METRICS, Results
 
 __all__ = [
     "auc",
     "brier_score",
     "calibration_error",
     "log_loss",
+    "reliability",
+    "reliability_bins",
     "score_predictions",
 ]
 
@@ -122,11 +125,66 @@ def calibration_error(
     Bins hold equally many rows. Rows of equal confidence share their mean accuracy, so
     that the order of rows does not matter where a bin ends among them.
     """
-    confidence = probabilities.max(axis=1)
-    levels, place = np.unique(confidence, return_inverse=True)
-    totals = np.bincount(place)
-    right = np.bincount(place, weights=true == predicted)
-    excess = np.repeat(right / totals - levels, totals)
+    levels, right, totals = _by_confidence(true == predicted, probabilities.max(axis=1))
+    excess = np.repeat(right - levels, totals)
     ends = np.linspace(0, len(true), min(bins, len(true)) + 1).astype(int)
     sums = np.add.reduceat(excess, ends[:-1])
     return float(np.abs(sums).sum() / len(true))
+
+
+def reliability_bins(
+    correct: NDArray[np.bool_], confidence: Floats, n_bins: int = 15
+) -> list[list[float]]:
+    """Average confidence and correctness in bins of about equally many rows.
+
+    Bins go by confidence; each is [mean confidence, accuracy, number of rows], to five
+    digits. Rows of equal confidence stay together, so that there may be fewer bins.
+
+    Examples
+    --------
+    >>> reliability_bins(np.array([True, False, True]), np.array([0.6, 0.6, 0.9]))
+    [[0.6, 0.5, 2.0], [0.9, 1.0, 1.0]]
+    """
+    bins = _pool(np.column_stack(_by_confidence(correct, confidence)), n_bins)
+    return [[round(value, 5) for value in entry] for entry in bins]
+
+
+def reliability(
+    results: Results, protocol: str, n_bins: int = 15
+) -> dict[str, list[list[float]]]:
+    """Pool the bins that rows of a protocol carry, for each method that has any.
+
+    A row carries bins as ``row["extra"]["reliability"]``, as `reliability_bins` returns
+    them. The pooled ones have about equal weight.
+    """
+    gathered: dict[str, list[Sequence[float]]] = {}
+    for row in results.rows:
+        extra: Mapping[str, Any] | None = row.get("extra")
+        bins = extra.get("reliability") if isinstance(extra, Mapping) else None
+        if bins and row["protocol"] == protocol:
+            gathered.setdefault(row["method"], []).extend(bins)
+    return {name: _pool(np.array(bins), n_bins) for name, bins in gathered.items()}
+
+
+def _by_confidence(
+    correct: NDArray[np.bool_], confidence: Floats
+) -> tuple[Floats, Floats, Ints]:
+    """Return the levels of confidence, and accuracy and number of rows at each."""
+    levels, place, rows = np.unique(confidence, return_inverse=True, return_counts=True)
+    return levels, np.bincount(place, weights=correct) / rows, rows
+
+
+def _pool(bins: Floats, n_bins: int) -> list[list[float]]:
+    bins = bins[bins[:, 2] > 0]
+    if len(bins) == 0:
+        return []
+    bins = bins[np.argsort(bins[:, 0], kind="stable")]
+    weight = bins[:, 2]
+    middle = np.cumsum(weight) - weight / 2
+    group = np.minimum((middle / weight.sum() * n_bins).astype(np.int64), n_bins - 1)
+    total = np.bincount(group, weight, n_bins)
+    sums = [np.bincount(group, weight * bins[:, i], n_bins) for i in (0, 1)]
+    return [
+        [float(sums[0][i] / total[i]), float(sums[1][i] / total[i]), float(total[i])]
+        for i in np.flatnonzero(total)
+    ]

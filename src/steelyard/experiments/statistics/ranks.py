@@ -1,4 +1,9 @@
-"""Tests on average ranks of many methods: Friedman, Nemenyi, Bonferroni-Dunn, Holm."""
+"""Tests on average ranks of many methods: Friedman, Nemenyi, Bonferroni-Dunn, Holm.
+
+What all tests share is at the end: checks of scores, one row per data set and one
+column per method, and rounding. Equal is meant up to twelve digits: means of folds that
+are equal on paper may differ in the last bit.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +15,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from steelyard.exceptions import ParameterError
-from steelyard.experiments.statistics.scores import (
-    Floats,
-    check_alpha,
-    check_control,
-    check_scores,
-    rank,
-    tidy,
-)
 
 __all__ = [
     "Friedman",
@@ -28,6 +25,8 @@ __all__ = [
     "friedman",
     "holm",
 ]
+
+Floats = NDArray[np.float64]
 
 
 def average_ranks(scores: ArrayLike, *, larger_is_better: bool = True) -> Floats:
@@ -55,18 +54,17 @@ def average_ranks(scores: ArrayLike, *, larger_is_better: bool = True) -> Floats
 
 @dataclass(frozen=True)
 class Friedman:
-    """Friedman's test that all methods are alike."""
+    """Friedman's test that all methods are alike.
+
+    `ranks` has the average rank of each method, shape (k,); `chi2` is Friedman's
+    statistic, of k - 1 degrees of freedom, `f_statistic` Iman and Davenport's, of k - 1
+    and (k - 1)(N - 1).
+    """
 
     ranks: Floats
-    """Average rank of each method, shape (k,)."""
-
     chi2: float
-    """Friedman's statistic, k - 1 degrees of freedom."""
-
     p_value: float
     f_statistic: float
-    """Iman and Davenport's, k - 1 and (k - 1)(N - 1) degrees of freedom."""
-
     f_p_value: float
     n_datasets: int
 
@@ -83,10 +81,8 @@ def friedman(
 
     Parameters
     ----------
-    scores : array-like of shape (n_datasets, n_methods)
-        One score per data set and method.
-    larger_is_better : bool, default=True
-        False for losses and times.
+    scores, larger_is_better
+        See `average_ranks`.
     ties : bool, default=False
         Whether to correct the statistic for tied ranks, as SciPy does and the formula
         above does not.
@@ -127,14 +123,9 @@ def friedman(
     left = n * (k - 1) - statistic
     agree = left <= 1e-9 * n * k
     f_statistic = np.inf if agree else (n - 1) * statistic / left
-    return Friedman(
-        ranks=ranks,
-        chi2=statistic,
-        p_value=float(chi2.sf(statistic, k - 1)),
-        f_statistic=float(f_statistic),
-        f_p_value=float(f.sf(f_statistic, k - 1, (k - 1) * (n - 1))),
-        n_datasets=n,
-    )
+    p_value = float(chi2.sf(statistic, k - 1))
+    f_p_value = float(f.sf(f_statistic, k - 1, (k - 1) * (n - 1)))
+    return Friedman(ranks, statistic, p_value, float(f_statistic), f_p_value, n)
 
 
 def critical_difference(
@@ -191,20 +182,17 @@ def critical_difference(
 
 @dataclass(frozen=True)
 class RankComparison:
-    """Differences of average ranks, tested together."""
+    """Differences of average ranks, tested together.
+
+    `pairs` are the columns of the methods compared, shape (m, 2). The others have shape
+    (m,): `z` is negative where the first of the pair has the better rank, `p_values`
+    are each by itself, two-tailed, `adjusted` corrected for the whole family.
+    """
 
     pairs: NDArray[np.int64]
-    """Columns of the methods compared, shape (m, 2)."""
-
     z: Floats
-    """Shape (m,): negative where the first of the pair has the better rank."""
-
     p_values: Floats
-    """Shape (m,): each by itself, two-tailed."""
-
     adjusted: Floats
-    """Shape (m,): corrected for the whole family."""
-
     correction: str
 
 
@@ -221,14 +209,12 @@ def compare_ranks(
 
     Parameters
     ----------
-    scores : array-like of shape (n_datasets, n_methods)
-        One score per data set and method.
+    scores, larger_is_better
+        See `average_ranks`.
     control : int, default=None
         Column of the method that all others are compared with; all pairs if None.
     correction : {"holm", "bonferroni-dunn", "nemenyi"}, default="holm"
         How p is corrected for many comparisons. Nemenyi's is for all pairs.
-    larger_is_better : bool, default=True
-        False for losses and times.
 
     Returns
     -------
@@ -253,7 +239,7 @@ def compare_ranks(
         pairs = np.column_stack([np.full(k - 1, control), others])
     from scipy.special import ndtr
 
-    ranks = _dataset_ranks(values).mean(axis=0)
+    ranks = average_ranks(values)
     z = (ranks[pairs[:, 0]] - ranks[pairs[:, 1]]) / _rank_error(k, n)
     p_values = 2.0 * ndtr(-np.abs(z))
     if correction == "holm":
@@ -315,3 +301,72 @@ def _nemenyi_quantile(n_methods: int, alpha: float) -> float:
     from scipy.stats import studentized_range
 
     return float(studentized_range.ppf(1 - alpha, n_methods, np.inf) / np.sqrt(2.0))
+
+
+# ------------------------------------------------------- what tests of scores share
+
+
+def tidy(values: Floats) -> Floats:
+    """Round to twelve digits of the largest value."""
+    known = np.abs(values[np.isfinite(values)])
+    largest = float(known.max()) if known.size else 0.0
+    if largest == 0.0:
+        return values
+    return np.round(values, 12 - int(np.ceil(np.log10(largest))))
+
+
+def rank(values: Floats, axis: int | None = None) -> Floats:
+    """Rank values from 1 for the smallest; equal ones share the mean of their ranks."""
+    from scipy.stats import rankdata
+
+    return np.asarray(rankdata(values, axis=axis), dtype=np.float64)
+
+
+def check_scores(scores: ArrayLike, larger_is_better: bool = True) -> Floats:
+    """Return scores of which more is better, one row per data set."""
+    values = np.asarray(scores, dtype=np.float64)
+    if values.ndim != 2 or 0 in values.shape:
+        raise ParameterError(
+            "Scores must have a row for each data set and a column for each method. "
+            f"Got an array of shape {values.shape}."
+        )
+    _check_finite(values)
+    return values if larger_is_better else -values
+
+
+def check_alpha(alpha: float) -> None:
+    """Refuse a level that is no probability."""
+    if not 0 < alpha < 1:
+        raise ParameterError(f"alpha must lie between 0 and 1. Got {alpha}.")
+
+
+def check_control(control: int, n_methods: int) -> None:
+    """Refuse a control that is no column of the scores."""
+    if not 0 <= control < n_methods:
+        raise ParameterError(
+            "control must be the column of a method, from 0 to "
+            f"{n_methods - 1}. Got {control}."
+        )
+
+
+def differences_of(first: ArrayLike, second: ArrayLike | None) -> Floats:
+    """Return differences of two methods; without the second, the first holds them."""
+    a = np.asarray(first, dtype=np.float64)
+    b = np.zeros_like(a) if second is None else np.asarray(second, dtype=np.float64)
+    if a.ndim != 1 or a.shape != b.shape or len(a) == 0:
+        raise ParameterError(
+            "Both methods need one score for each data set. "
+            f"Got arrays of shapes {a.shape} and {b.shape}."
+        )
+    _check_finite(a - b)
+    # Rounded as scores are, or 0.9 - 0.8 would not tie with 0.4 - 0.3.
+    largest = max(np.abs(a).max(), np.abs(b).max())
+    return tidy(np.append(a - b, largest))[:-1]
+
+
+def _check_finite(values: Floats) -> None:
+    if not np.all(np.isfinite(values)):
+        raise ParameterError(
+            "Scores hold NaN or infinity. Leave out data sets on which a method has "
+            "no score."
+        )

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from steelyard.exceptions import ParameterError
-from steelyard.experiments.statistics.ranks import holm
-from steelyard.experiments.statistics.scores import (
+from steelyard.experiments.statistics.ranks import (
     Floats,
     check_alpha,
     check_scores,
     differences_of,
+    holm,
     rank,
     tidy,
 )
@@ -38,14 +38,14 @@ MAX_EXACT = 25
 
 @dataclass(frozen=True)
 class PairedTTest:
-    """A paired t-test; its fields are numbers, or arrays where several were made."""
+    """A paired t-test; its fields are numbers, or arrays where several were made.
+
+    `mean` is that of the differences; p is two-tailed, NaN with fewer than two of them.
+    """
 
     mean: Any
-    """Mean difference."""
-
     statistic: Any
     p_value: Any
-    """Two-tailed; NaN with fewer than two differences."""
 
 
 def corrected_t_test(differences: ArrayLike, ratio: ArrayLike) -> PairedTTest:
@@ -113,22 +113,20 @@ def corrected_t_test(differences: ArrayLike, ratio: ArrayLike) -> PairedTTest:
 
 @dataclass(frozen=True)
 class WinTieLoss:
-    """On how many data sets the method of the row beats that of the column."""
+    """On how many data sets the method of the row beats that of the column.
+
+    Of shape (k, k): `wins` counts where it is significantly better, `ties` where not
+    significantly different, `untested` data sets with fewer than two folds for both.
+    """
 
     wins: NDArray[np.int64]
-    """Shape (k, k): significantly better; `losses` is its transpose."""
-
     ties: NDArray[np.int64]
-    """Shape (k, k): not significantly different."""
-
     untested: NDArray[np.int64]
-    """Shape (k, k): data sets with fewer than two folds for both."""
-
     alpha: float
 
     @property
     def losses(self) -> NDArray[np.int64]:
-        """Shape (k, k): significantly worse."""
+        """Where it is significantly worse: the transpose of `wins`."""
         return self.wins.T
 
     def lead(self, row: int, column: int) -> int:
@@ -137,10 +135,8 @@ class WinTieLoss:
 
     def text(self, row: int, column: int) -> str:
         """Return a cell such as ``"3/10/1"``: wins, ties and losses of the row."""
-        return "/".join(
-            str(int(table[row, column]))
-            for table in (self.wins, self.ties, self.losses)
-        )
+        tables = (self.wins, self.ties, self.losses)
+        return "/".join(str(table[row, column]) for table in tables)
 
 
 def win_tie_loss(
@@ -197,21 +193,17 @@ def win_tie_loss(
 
 @dataclass(frozen=True)
 class WilcoxonTest:
-    """Wilcoxon's signed-rank test of two methods."""
+    """Wilcoxon's signed-rank test of two methods.
+
+    `r_plus` is the sum of ranks where the first method is larger; p is two-tailed. Of
+    the differences `n` were ranked, and `n_zeros` are zero, ranked or not.
+    """
 
     r_plus: float
-    """Sum of ranks where the first method is larger."""
-
     r_minus: float
     p_value: float
-    """Two-tailed."""
-
     n: int
-    """Differences that were ranked."""
-
     n_zeros: int
-    """Differences of zero, ranked or not."""
-
     exact: bool
 
     @property
@@ -286,17 +278,15 @@ def wilcoxon_signed_rank(
 
 @dataclass(frozen=True)
 class WilcoxonMatrix:
-    """Wilcoxon's test of every pair of methods."""
+    """Wilcoxon's test of every pair of methods.
+
+    Of shape (k, k): `r_plus` has the sum of ranks in favour of the method of the row,
+    `p_values` 1 on the diagonal, `adjusted` p after Holm's correction for all pairs.
+    """
 
     r_plus: Floats
-    """Shape (k, k): sum of ranks in favour of the method of the row."""
-
     p_values: Floats
-    """Shape (k, k), 1 on the diagonal."""
-
     adjusted: Floats
-    """Shape (k, k): after Holm's correction for all pairs."""
-
     zeros: str
 
 
@@ -307,12 +297,10 @@ def wilcoxon_matrix(
 
     Parameters
     ----------
-    scores : array-like of shape (n_datasets, n_methods)
-        One score per data set and method.
+    scores, larger_is_better
+        See `average_ranks`.
     zeros : {"split", "drop"}, default="split"
         See `wilcoxon_signed_rank`.
-    larger_is_better : bool, default=True
-        False for losses and times.
 
     Returns
     -------
