@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.isotonic import isotonic_regression
 
 from steelyard._common.text import shortened
@@ -112,7 +112,7 @@ def text_width(text: str, size: float) -> float:
     return float(text_to_path.get_text_width_height_descent(text, font, False)[0]) / 72
 
 
-def spread(positions: Sequence[float], gap: float) -> list[float]:
+def spread(positions: ArrayLike, gap: float) -> list[float]:
     """Move labels apart so that neighbours are at least ``gap`` from each other.
 
     Examples

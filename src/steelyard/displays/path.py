@@ -188,13 +188,13 @@ class RegularizationPathDisplay(Display):
         low, high = ax.get_ylim()
         places = draw.spread(weights[0, named], 0.045 * (high - low))
         thin = {"arrowstyle": "-", "linewidth": 0.5, "shrinkA": 1.0, "shrinkB": 0.0}
-        style = {"ha": "right", "va": "center", "fontsize": 8, "annotation_clip": False}
-        style["textcoords"] = ax.get_yaxis_transform()
+        beside: dict[str, Any] = {"ha": "right", "va": "center", "fontsize": 8}
+        beside |= {"textcoords": ax.get_yaxis_transform(), "annotation_clip": False}
         for i, (k, y) in enumerate(zip(named, places, strict=True)):
             name, start = draw.label(self.path.names[k], 32), (values[0], weights[0, k])
-            style["color"] = draw.line_colour(i)
-            arrow = {**thin, "color": style["color"]}
-            ax.annotate(name, start, (-0.03, y), arrowprops=arrow, **style)
+            beside["color"] = draw.line_colour(i)
+            arrow = {**thin, "color": beside["color"]}
+            ax.annotate(name, start, (-0.03, y), arrowprops=arrow, **beside)
         ax.margins(x=0.0)
         ax.yaxis.tick_right()
         ax.yaxis.set_label_position("right")

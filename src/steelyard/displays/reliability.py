@@ -96,7 +96,11 @@ class ReliabilityDisplay(Display):
 
     def _draw(self, ax: Any) -> None:
         ax = self._axes(ax, 5.2, 5.2)
-        groups, n = self._groups(), len(self.proba)
+        n, order = len(self.proba), np.argsort(self.proba, kind="stable")
+        cuts = np.quantile(self.proba, np.linspace(0, 1, self.n_bins + 1)[1:-1])
+        # By rising probability, equal ones together.
+        ends = np.unique(np.searchsorted(self.proba[order], cuts, side="right"))
+        groups = [rows for rows in np.split(order, ends) if len(rows)]
         mean = np.array([self.proba[rows].mean() for rows in groups])
         size = np.array([len(rows) for rows in groups])
         happened = np.array([self.happened[rows].sum() for rows in groups])
@@ -115,10 +119,3 @@ class ReliabilityDisplay(Display):
         headline(ax, f"{n} rows, calibration error {self.error_:.3f}")
         bare(ax, "top", "right")
         bare(beside, "top", "left")
-
-    def _groups(self) -> list[NDArray[np.int64]]:
-        """Rows by rising probability, equal ones together."""
-        order = np.argsort(self.proba, kind="stable")
-        cuts = np.quantile(self.proba, np.linspace(0, 1, self.n_bins + 1)[1:-1])
-        ends = np.unique(np.searchsorted(self.proba[order], cuts, side="right"))
-        return [rows for rows in np.split(order, ends) if len(rows)]

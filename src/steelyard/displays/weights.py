@@ -69,7 +69,7 @@ class WeightBarsDisplay(Display):
         whole = explain_global(clf)
         weights = whole.weights.get("attribute_weights_")
         names, title = whole.view_names, "weight"
-        if np.ndim(weights) == 2:
+        if weights is not None and np.ndim(weights) == 2:
             weights, title = np.mean(weights, axis=0), "mean weight over the pairs"
         if weights is None:
             weights, title = whole.importance, "importance: mean absolute evidence"
@@ -114,9 +114,9 @@ class WeightBarsDisplay(Display):
         elif shape != (len(names),):
             names = [", ".join(map(str, at)) for at in np.ndindex(shape)]
         arrays = (intervals.estimate, intervals.low, intervals.high)
-        numbers = [array[name].ravel() for array in arrays]
+        estimate, low, high = (array[name].ravel() for array in arrays)
         title = f"weight, {100 * intervals.level:g} % intervals by {intervals.method}"
-        return cls(names, *numbers, title, max_attributes).plot(ax=ax)
+        return cls(names, estimate, low, high, title, max_attributes).plot(ax=ax)
 
     def _draw(self, ax: Any) -> None:
         weights = np.asarray(self.weights, dtype=np.float64)
@@ -185,7 +185,7 @@ class WeightHeatmapDisplay(Display):
         whole = explain_global(clf)
         values = whole.weights.get("class_attribute_weights_")
         names, order, title = whole.view_names, whole.view_order, "weight"
-        if np.ndim(values) != 2:
+        if values is None or np.ndim(values) != 2:
             title = "importance: mean absolute evidence for a class"
             names, order = whole.attributes, whole.order.tolist()
             if whole.class_importance is None:

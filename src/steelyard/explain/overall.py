@@ -23,7 +23,7 @@ from steelyard.explain.parts import (
 from steelyard.explain.tables import AttributeTable, attribute_tables
 from steelyard.explain.views import Floats, column_labels, views_of
 from steelyard.model.base import Model, Part
-from steelyard.proba.counts import Counts
+from steelyard.proba.counts import Counts, Moments
 
 __all__ = ["GlobalExplanation", "explain_global", "learned_weights"]
 
@@ -264,8 +264,9 @@ def _explain(
     base = None if plain is None else plain.log_prior
     scores = (column_labels(model.schema), base, float(model.link_scale))
     learned = (importance, by_class, source, weights, model.schema.labels(), tables)
-    views = (views_of(model.schema), by_view)
-    return GlobalExplanation(*head, *scores, *learned, tuple(parts), *views)
+    described = (*head, *scores, *learned)
+    views = views_of(model.schema)
+    return GlobalExplanation(*described, tuple(parts), views, by_view)
 
 
 def _importance(
@@ -284,13 +285,10 @@ def _counts_of(part: Part, counts: Counts | None) -> Counts | None:
     """Return the counts of the rows of a part's classes."""
     if counts is None or len(part.classes) == len(counts.by_class):
         return counts
-    chosen = list(part.classes)
-    moments = type(counts.moments)(
-        counts.moments.weight[:, chosen],
-        counts.moments.mean[:, chosen],
-        counts.moments.squares[:, chosen],
-    )
+    chosen, all_moments = list(part.classes), counts.moments
     by_class, by_code = counts.by_class[chosen], counts.by_code[:, chosen]
+    arrays = (all_moments.weight, all_moments.mean, all_moments.squares)
+    moments = Moments(*(array[:, chosen] for array in arrays))
     return Counts(counts.schema, by_class, by_code, moments)
 
 
