@@ -23,6 +23,7 @@ from steelyard.explain.views import (
     typical_numbers,
     views_of,
 )
+from steelyard.model.base import TwoArrays
 
 __all__ = ["Change", "Counterfactual", "counterfactual"]
 
@@ -197,9 +198,6 @@ def _numbers_to_try(model: Any, j: int) -> Floats:
     return np.unique(np.quantile(known, shares)) if len(known) else known
 
 
-_Margins = tuple[Floats, Floats]
-
-
 @dataclass(frozen=True)
 class _Search:
     """A row with some changes made, and how far its target is ahead."""
@@ -236,14 +234,14 @@ class _Search:
     def proba(self) -> Floats:
         return np.asarray(self.model.proba(self.cells.encoded()))[0]
 
-    def tried(self, positions: NDArray[np.int64]) -> _Margins:
+    def tried(self, positions: NDArray[np.int64]) -> TwoArrays:
         """Margins and guides after each of some further changes."""
         return self._margins(self.candidates.changed(self.cells, positions))
 
     def moved(self, steps: tuple[int, ...]) -> _Search:
         return replace(self, steps=steps)
 
-    def _margins(self, cells: Cells) -> _Margins:
+    def _margins(self, cells: Cells) -> TwoArrays:
         """Log-odds of the target against its best rival, and what to go by in a tie.
 
         The latter is the sum of the margins of voters, zero for other models.
