@@ -3,11 +3,11 @@
 from steelyard.displays.nomogram import NomogramDisplay
 from steelyard.displays.path import (
     RegularizationPathDisplay,
+    StrengthPathDisplay,
     WeightPath,
     regularization_path,
 )
 from steelyard.displays.reliability import ReliabilityDisplay
-from steelyard.displays.strength import StrengthPathDisplay
 from steelyard.displays.trace import SolverTraceDisplay
 from steelyard.displays.values import ValueCurveDisplay
 from steelyard.displays.waterfall import WaterfallDisplay

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.isotonic import isotonic_regression
 
 from steelyard._common.text import shortened
 
@@ -111,7 +112,7 @@ def text_width(text: str, size: float) -> float:
     return float(text_to_path.get_text_width_height_descent(text, font, False)[0]) / 72
 
 
-def spread(positions: Sequence[float], gap: float) -> list[float]:
+def spread(positions: ArrayLike, gap: float) -> list[float]:
     """Move labels apart so that neighbours are at least ``gap`` from each other.
 
     Examples
@@ -120,24 +121,8 @@ def spread(positions: Sequence[float], gap: float) -> list[float]:
     [-0.45, 0.55, 5.0]
     """
     order = np.argsort(positions, kind="stable")
-    groups: list[list[float]] = []
-    for k in order:
-        # Sum of wanted centres, number of labels: a group is centred on their mean.
-        groups.append([float(positions[k]), 1.0])
-        while len(groups) > 1 and _touch(groups[-2], groups[-1], gap):
-            total, n = groups.pop()
-            groups[-1][0] += total
-            groups[-1][1] += n
-    out = [0.0] * len(positions)
-    place = iter(order)
-    for total, n in groups:
-        first = total / n - gap * (n - 1) / 2.0
-        for i in range(int(n)):
-            out[next(place)] = round(first + gap * i, 12)
-    return out
-
-
-def _touch(a: list[float], b: list[float], gap: float) -> bool:
-    end = a[0] / a[1] + gap * (a[1] - 1) / 2.0
-    start = b[0] / b[1] - gap * (b[1] - 1) / 2.0
-    return start - end < gap - 1e-12
+    steps = gap * np.arange(len(order))
+    places = np.empty(len(order))
+    # Without their gaps, labels that would meet share a place, the mean of theirs.
+    places[order] = isotonic_regression(np.take(positions, order) - steps) + steps
+    return places.round(12).tolist()

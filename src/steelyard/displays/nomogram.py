@@ -8,19 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.displays import _style as draw
 from steelyard.displays._base import Display
-from steelyard.displays._style import (
-    INK,
-    PALE,
-    bare,
-    label,
-    largest,
-    mark,
-    pyplot,
-    side_colour,
-    sides,
-    text_width,
-)
 from steelyard.exceptions import ParameterError
 from steelyard.explain.evidence import evidence_of
 from steelyard.explain.local import LocalExplanation
@@ -62,11 +51,6 @@ class NomogramDisplay(Display):
     row : LocalExplanation, default=None
         A row whose values are marked.
 
-    Attributes
-    ----------
-    ax_, figure_
-        Where it was drawn.
-
     Examples
     --------
     >>> from steelyard.displays import NomogramDisplay
@@ -101,13 +85,6 @@ class NomogramDisplay(Display):
             As in ``NomogramDisplay``.
         row : table of one row, default=None
             Mark the values of this row.
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure if not given.
-
-        Returns
-        -------
-        NomogramDisplay
-            The picture.
         """
         local = None if row is None else clf.explain_local(row)
         return cls(explain_global(clf), target, max_attributes, local).plot(ax=ax)
@@ -128,18 +105,10 @@ class NomogramDisplay(Display):
         ----------
         explanation, target, max_attributes, row
             As in ``NomogramDisplay``.
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure if not given.
-
-        Returns
-        -------
-        NomogramDisplay
-            The picture.
         """
         return cls(explanation, target, max_attributes, row).plot(ax=ax)
 
     def _draw(self, ax: Any) -> None:
-        """Draw the nomogram."""
         whole = self.explanation
         if whole.base is None:
             raise ParameterError(
@@ -149,7 +118,7 @@ class NomogramDisplay(Display):
         c, two = self._target(), len(whole.classes) == 2
         order = whole.order.tolist()
         if whole.class_importance is not None:
-            order = largest(whole.class_importance[:, c])
+            order = draw.largest(whole.class_importance[:, c])
         chosen = order[: self.max_attributes]
         lines = [_dots(whole.tables[j], c) for j in chosen]
         base = float(evidence_of(whole.base)[c] * whole.link_scale)
@@ -158,23 +127,23 @@ class NomogramDisplay(Display):
         low, high = _limits(lines, base)
         ax.set_xlim(low, high)
         ax.set_ylim(-n_rows - (2.6 if two else 0.0) + 0.4, 0.7)
-        labels = [*(label(whole.attributes[j], 34) for j in chosen), "prior"]
-        inches = _inches(ax) - max(text_width(name, 9.0) for name in labels)
+        labels = [*(draw.label(whole.attributes[j], 34) for j in chosen), "prior"]
+        inches = _inches(ax) - max(draw.text_width(name, 9.0) for name in labels)
         scale = max(inches, 2.0) / (high - low)
-        ax.axvline(0.0, color=PALE, linewidth=1.0, zorder=0)
+        ax.axvline(0.0, color=draw.PALE, linewidth=1.0, zorder=0)
         marks = self._marks(chosen, c)
         for k, line in enumerate(lines):
             _draw_line(ax, -k, line, scale, marks[k])
         at = (base if np.isfinite(base) else 0.0, -len(lines))
-        ax.plot(*([x] for x in at), "D", color=INK, markersize=5)
-        mark(ax, f"{base:+.2f}", at, (0, 6), ha="center", fontsize=_SMALL)
+        ax.plot(*([x] for x in at), "D", color=draw.INK, markersize=5)
+        draw.mark(ax, f"{base:+.2f}", at, (0, 6), ha="center", fontsize=_SMALL)
         places = [-float(k) for k in range(n_rows)]
         if two:
             total = None
             if self.row is not None and len(chosen) == len(whole.attributes):
                 total = base + sum(amount for amount in marks if amount is not None)
             _draw_total(ax, lines, base, -n_rows - 0.4, total)
-            labels += ["sum of evidence", f"P({label(whole.classes[c], 24)})"]
+            labels += ["sum of evidence", f"P({draw.label(whole.classes[c], 24)})"]
             places += [-n_rows - 0.4, -n_rows - 1.4]
         ax.set_yticks(places, labels)
         self._name_sides(ax, c)
@@ -187,9 +156,9 @@ class NomogramDisplay(Display):
         ax.xaxis.set_label_position("top")
         two = len(classes) == 2
         other = str(classes[1 - c]) if two else "the mean of the other classes"
-        left, right = label(other, 40), label(classes[c], 40)
-        ax.set_xlabel(sides(left, "evidence in log-odds", right))
-        bare(ax, "right", "left", "bottom")
+        left, right = draw.label(other, 40), draw.label(classes[c], 40)
+        ax.set_xlabel(draw.sides(left, "evidence in log-odds", right))
+        draw.bare(ax, "right", "left", "bottom")
 
     def _target(self) -> int:
         classes, base = self.explanation.classes, self.explanation.base
@@ -202,9 +171,8 @@ class NomogramDisplay(Display):
         """Evidence of the marked row's cells."""
         if self.row is None or self.row.contributions is None:
             return [None] * len(chosen)
-        evidence = evidence_of(self.row.contributions[0])[:, c]
-        evidence = evidence * self.explanation.link_scale
-        return [float(evidence[j]) for j in chosen]
+        evidence = evidence_of(self.row.contributions[0])[chosen, c]
+        return (evidence * self.explanation.link_scale).tolist()
 
 
 @dataclass(frozen=True)
@@ -229,7 +197,7 @@ def _dots(table: AttributeTable, c: int) -> _Dots:
 
 def _ticks(low: float, high: float) -> NDArray[np.float64]:
     """Round numbers in a range, about nine."""
-    ticks: NDArray[np.float64] = pyplot().MaxNLocator(9).tick_values(low, high)
+    ticks: NDArray[np.float64] = draw.pyplot().MaxNLocator(9).tick_values(low, high)
     return ticks[(ticks >= low) & (ticks <= high)]
 
 
@@ -257,7 +225,7 @@ def _draw_total(
     low, high = ax.get_xlim()
     room = 0.04 * (high - low)
     factor = (high - low - 2 * room) / (most - least)
-    style = {"color": INK, "linewidth": 0.8}
+    style = {"color": draw.INK, "linewidth": 0.8}
 
     def place(z: float) -> float:
         return low + room + (z - least) * factor
@@ -290,25 +258,20 @@ def _draw_line(
     ax: Any, y: float, line: _Dots, scale: float, marked: float | None
 ) -> None:
     low, high = float(line.amounts.min()), float(line.amounts.max())
-    ax.plot([low, high], [y, y], color=INK, linewidth=0.7, zorder=1)
+    ax.plot([low, high], [y, y], color=draw.INK, linewidth=0.7, zorder=1)
     share = line.rows / max(float(line.rows.max()), 1e-300)
-    ax.scatter(
-        line.amounts,
-        np.full(len(line.amounts), y),
-        s=8.0 + 40.0 * share,
-        color=[_colour(a) for a in line.amounts],
-        zorder=2,
-        linewidths=0.4,
-        edgecolors="white",
-    )
+    style = {"zorder": 2, "linewidths": 0.4, "edgecolors": "white"}
+    colours = [_colour(a) for a in line.amounts]
+    places = np.full(len(line.amounts), y)
+    ax.scatter(line.amounts, places, s=8.0 + 40.0 * share, color=colours, **style)
     if marked is not None:
-        ring = {"markersize": 11, "markerfacecolor": "none", "color": INK}
+        ring = {"markersize": 11, "markerfacecolor": "none", "color": draw.INK}
         ax.plot([marked], [y], "o", zorder=3, **ring)
     _draw_labels(ax, y, line, scale)
 
 
 def _colour(amount: float) -> str:
-    return INK if abs(amount) < 1e-12 else side_colour(amount)
+    return draw.INK if abs(amount) < 1e-12 else draw.side_colour(amount)
 
 
 def _draw_labels(ax: Any, y: float, line: _Dots, scale: float) -> None:
@@ -317,13 +280,12 @@ def _draw_labels(ax: Any, y: float, line: _Dots, scale: float) -> None:
     left, right = ax.get_xlim()
     # The ends of the line are named before what lies between, if there is room.
     ends = {int(np.argmin(line.amounts)), int(np.argmax(line.amounts))}
-    order = sorted(
-        range(len(line.labels)), key=lambda v: (v not in ends, -line.rows[v])
-    )
-    style = {"ha": "center", "va": "center", "fontsize": _SMALL, "color": INK}
+    every = range(len(line.labels))
+    order = sorted(every, key=lambda v: (v not in ends, -line.rows[v]))
+    style = {"ha": "center", "va": "center", "fontsize": _SMALL, "color": draw.INK}
     for v in order:
-        text = label(line.labels[v], 22)
-        half = (text_width(text, _SMALL) / 2.0 + 0.04) / scale
+        text = draw.label(line.labels[v], 22)
+        half = (draw.text_width(text, _SMALL) / 2.0 + 0.04) / scale
         x = float(np.clip(line.amounts[v], left + half, right - half))
         for level in _LEVELS:
             if all(x + half < a or x - half > b for a, b in taken[level]):

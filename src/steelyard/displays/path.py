@@ -1,10 +1,11 @@
-"""Weights along a path of settings: how a penalty moves them."""
+"""Paths: weights along values of a setting, loss along strengths that were tried."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -12,19 +13,16 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from steelyard.displays import _style as draw
 from steelyard.displays._base import Display
-from steelyard.displays._style import (
-    LINES,
-    PALE,
-    bare,
-    label,
-    largest,
-    line_colour,
-    spread,
-)
 from steelyard.exceptions import ParameterError
 
-__all__ = ["RegularizationPathDisplay", "WeightPath", "regularization_path"]
+__all__ = [
+    "RegularizationPathDisplay",
+    "StrengthPathDisplay",
+    "WeightPath",
+    "regularization_path",
+]
 
 DEFAULT_PATH = tuple(float(x) for x in np.logspace(-2, 4, 19))
 
@@ -139,11 +137,6 @@ class RegularizationPathDisplay(Display):
     max_named : int, default=12
         Name so many lines, those that move most; the others are pale.
 
-    Attributes
-    ----------
-    ax_, figure_
-        Where it was drawn.
-
     Examples
     --------
     >>> from steelyard.displays import RegularizationPathDisplay
@@ -176,50 +169,109 @@ class RegularizationPathDisplay(Display):
             As in ``regularization_path``.
         max_named
             As in ``RegularizationPathDisplay``.
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure if not given.
-
-        Returns
-        -------
-        RegularizationPathDisplay
-            The picture.
         """
         fitted = regularization_path(clf, X, y, path=path, parameter=parameter)
         return cls(fitted, max_named).plot(ax=ax)
 
     def _draw(self, ax: Any) -> None:
-        """Draw the lines."""
         ax = self._axes(ax, 8.4, 4.8)
         values, weights = self.path.values, self.path.weights
-        named = largest(np.ptp(weights, axis=0), self.max_named)
-        for k in range(weights.shape[1]):
-            if k not in named:
-                ax.plot(values, weights[:, k], color=PALE, linewidth=0.9, zorder=0)
+        named = draw.largest(np.ptp(weights, axis=0), self.max_named)
+        others = np.delete(weights, named, axis=1)
+        ax.plot(values, others, color=draw.PALE, linewidth=0.9, zorder=0)
         for i, k in enumerate(named):
-            style = ("-", "--", ":")[i // len(LINES) % 3]
-            ax.plot(values, weights[:, k], style, color=line_colour(i))
+            style = ("-", "--", ":")[i // len(draw.LINES) % 3]
+            ax.plot(values, weights[:, k], style, color=draw.line_colour(i))
         if (values > 0).all():
             ax.set_xscale("log")
         # Lines are named where they start, since a ridge makes them meet at the end.
         low, high = ax.get_ylim()
-        places = spread([float(weights[0, k]) for k in named], 0.045 * (high - low))
+        places = draw.spread(weights[0, named], 0.045 * (high - low))
         thin = {"arrowstyle": "-", "linewidth": 0.5, "shrinkA": 1.0, "shrinkB": 0.0}
+        beside: dict[str, Any] = {"ha": "right", "va": "center", "fontsize": 8}
+        beside |= {"textcoords": ax.get_yaxis_transform(), "annotation_clip": False}
         for i, (k, y) in enumerate(zip(named, places, strict=True)):
-            ax.annotate(
-                label(self.path.names[k], 32),
-                (values[0], weights[0, k]),
-                (-0.03, y),
-                textcoords=ax.get_yaxis_transform(),
-                ha="right",
-                va="center",
-                fontsize=8,
-                color=line_colour(i),
-                annotation_clip=False,
-                arrowprops={**thin, "color": line_colour(i)},
-            )
+            name, start = draw.label(self.path.names[k], 32), (values[0], weights[0, k])
+            beside["color"] = draw.line_colour(i)
+            arrow = {**thin, "color": beside["color"]}
+            ax.annotate(name, start, (-0.03, y), arrowprops=arrow, **beside)
         ax.margins(x=0.0)
         ax.yaxis.tick_right()
         ax.yaxis.set_label_position("right")
         ax.set_ylabel("weight")
         ax.set_xlabel(self.path.parameter)
-        bare(ax, "top", "left")
+        draw.bare(ax, "top", "left")
+
+
+@dataclass(eq=False, repr=False)
+class StrengthPathDisplay(Display):
+    """Cross-validated log-loss of the strengths that were compared.
+
+    Bars are one standard error to either side; the chosen strengths are marked. The
+    error rate is drawn beside it, on an axis of its own.
+
+    Parameters
+    ----------
+    path : list of dict
+        ``strength_path_`` of a ``ShrinkageNB``.
+    chosen : tuple of three floats, default=None
+        Strengths to mark; those of the least loss if not given.
+
+    Examples
+    --------
+    >>> from steelyard.displays import StrengthPathDisplay
+    >>> from steelyard import ShrinkageNB
+    >>> from sklearn.datasets import load_wine
+    >>> clf = ShrinkageNB().fit(*load_wine(return_X_y=True))
+    >>> display = StrengthPathDisplay.from_estimator(clf)
+    """
+
+    path: list[dict[str, float]]
+    chosen: tuple[float, float, float] | None = None
+
+    @classmethod
+    def from_estimator(cls, clf: Any, *, ax: Any = None) -> StrengthPathDisplay:
+        """Draw the path of a fitted classifier.
+
+        Parameters
+        ----------
+        clf : ShrinkageNB
+            Fitted with ``strength="auto"``.
+        """
+        path = getattr(clf, "strength_path_", None)
+        if not path:
+            raise ParameterError(
+                f"{type(clf).__name__} has compared no strengths: fit a ShrinkageNB "
+                "with strength='auto'."
+            )
+        return cls(path, clf.strength_).plot(ax=ax)
+
+    def _draw(self, ax: Any) -> None:
+        loss = np.array([record["log_loss"] for record in self.path])
+        spread = np.array([record.get("standard_error", 0.0) for record in self.path])
+        error = np.array([record.get("error", np.nan) for record in self.path])
+        strengths = itemgetter("shared", "by_class", "by_value")
+        triples = [strengths(record) for record in self.path]
+        ax = self._axes(ax, max(6.4, 1.0 + 0.9 * len(triples)), 4.2)
+        places = np.arange(len(triples))
+        if np.isfinite(error).any():
+            # The loss is what was compared: it lies above.
+            beside = draw.behind(ax)
+            beside.plot(places, 100.0 * error, "s--", color=draw.LINES[1], markersize=4)
+            beside.set_ylabel("error rate in % (squares)", color=draw.LINES[1])
+            draw.bare(beside, "top")
+        ax.errorbar(places, loss, yerr=spread, fmt="o-", color=draw.LINES[0], capsize=3)
+        best = int(np.nanargmin(loss)) if np.isfinite(loss).any() else 0
+        if self.chosen is not None and self.chosen in triples:
+            best = triples.index(self.chosen)
+        if np.isfinite(loss[best]):
+            ax.plot([best], [loss[best]], "o", color=draw.FOR, markersize=10, zorder=3)
+            style = {"ha": "center", "fontsize": 9, "bbox": draw.paper(0.8)}
+            at = (best, loss[best])
+            draw.mark(ax, "chosen", at, (0, 11), color=draw.INK, **style)
+        ax.set_xticks(places, ["\n".join(map("{:g}".format, t)) for t in triples])
+        ax.set_xlim(-0.5, len(triples) - 0.5)
+        ax.set_xlabel("strengths of shared weights, class weights and value effects")
+        ax.set_ylabel("cross-validated log-loss")
+        draw.horizontal_grid(ax)
+        draw.bare(ax, "top")

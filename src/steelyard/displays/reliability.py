@@ -82,66 +82,40 @@ class ReliabilityDisplay(Display):
             two, or at that of the predicted class of several.
         n_bins
             As in ``ReliabilityDisplay``.
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure if not given.
-
-        Returns
-        -------
-        ReliabilityDisplay
-            The picture.
         """
         proba, truth = np.asarray(clf.predict_proba(X)), np.asarray(y)
         classes = clf.classes_
         if target is None and len(classes) > 2:
-            is_right = classes[proba.argmax(axis=1)] == truth
-            made = cls(proba.max(axis=1), is_right, n_bins, "the predicted class")
-            return made.plot(ax=ax)
-        target = classes.tolist()[1] if target is None else target
-        chosen = proba[:, position_of(target, classes)]
-        return cls(chosen, truth == target, n_bins, str(target)).plot(ax=ax)
+            chosen, name = proba.max(axis=1), "the predicted class"
+            happened = classes[proba.argmax(axis=1)] == truth
+        else:
+            target = classes.tolist()[1] if target is None else target
+            chosen, name = proba[:, position_of(target, classes)], str(target)
+            happened = truth == target
+        return cls(chosen, happened, n_bins, name).plot(ax=ax)
 
     def _draw(self, ax: Any) -> None:
-        """Draw the diagram."""
         ax = self._axes(ax, 5.2, 5.2)
-        groups = self._groups()
-        n = len(self.proba)
+        n, order = len(self.proba), np.argsort(self.proba, kind="stable")
+        cuts = np.quantile(self.proba, np.linspace(0, 1, self.n_bins + 1)[1:-1])
+        # By rising probability, equal ones together.
+        ends = np.unique(np.searchsorted(self.proba[order], cuts, side="right"))
+        groups = [rows for rows in np.split(order, ends) if len(rows)]
         mean = np.array([self.proba[rows].mean() for rows in groups])
-        size = np.array([len(rows) for rows in groups], dtype=np.float64)
-        share = np.array([self.happened[rows].mean() for rows in groups])
+        size = np.array([len(rows) for rows in groups])
+        happened = np.array([self.happened[rows].sum() for rows in groups])
+        share = happened / size
         self.error_ = float((size / n) @ np.abs(share - mean))
-        tests = [
-            binomtest(int(self.happened[rows].sum()), len(rows)) for rows in groups
-        ]
+        tests = map(binomtest, happened.tolist(), size.tolist())
         low, high = np.transpose([t.proportion_ci(method="wilson") for t in tests])
         ax.plot([0, 1], [0, 1], color=PALE, linewidth=1.5, zorder=0)
         rows, bins = np.histogram(self.proba, np.linspace(0.0, 1.0, 21))
         beside = count_bars(ax, bins[:-1] + 0.025, rows, 0.048, 5.0)
-        ax.errorbar(
-            mean,
-            share,
-            yerr=np.stack([np.maximum(share - low, 0), np.maximum(high - share, 0)]),
-            fmt="o-",
-            color=FOR,
-            ecolor=INK,
-            elinewidth=0.8,
-            capsize=2.0,
-            markersize=5,
-        )
+        error = np.maximum([share - low, high - share], 0)
+        style = {"ecolor": INK, "elinewidth": 0.8, "capsize": 2.0, "markersize": 5}
+        ax.errorbar(mean, share, yerr=error, fmt="o-", color=FOR, **style)
         ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), ylabel="observed frequency")
         ax.set_xlabel(f"predicted probability of {label(self.name, 30)}")
         headline(ax, f"{n} rows, calibration error {self.error_:.3f}")
         bare(ax, "top", "right")
         bare(beside, "top", "left")
-
-    def _groups(self) -> list[NDArray[np.int64]]:
-        """Rows by rising probability, equal ones together."""
-        order = np.argsort(self.proba, kind="stable")
-        cuts = np.quantile(self.proba, np.linspace(0, 1, self.n_bins + 1)[1:-1])
-        ends = np.unique(np.searchsorted(self.proba[order], cuts, side="right"))
-        return [rows for rows in np.split(order, ends) if len(rows)]
-
-    def _wilson(self, rows: NDArray[np.int64]) -> tuple[float, float]:
-        """Wilson's 95 % interval of the frequency in a group."""
-        test = binomtest(int(self.happened[rows].sum()), len(rows))
-        low, high = test.proportion_ci(method="wilson")
-        return low, high

@@ -7,14 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from steelyard.displays import _style as draw
 from steelyard.displays._base import Display
-from steelyard.displays._style import (
-    LINES,
-    bare,
-    headline,
-    horizontal_grid,
-    line_colour,
-)
 from steelyard.exceptions import ParameterError
 
 __all__ = ["SolverTraceDisplay"]
@@ -31,11 +25,6 @@ class SolverTraceDisplay(Display):
     ----------
     records : list of dict
         ``diagnostics_`` of a classifier.
-
-    Attributes
-    ----------
-    ax_, figure_
-        Where it was drawn.
 
     Examples
     --------
@@ -56,13 +45,6 @@ class SolverTraceDisplay(Display):
         ----------
         clf : BaseNB
             A fitted classifier.
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure if not given.
-
-        Returns
-        -------
-        SolverTraceDisplay
-            The picture.
         """
         records = getattr(clf, "diagnostics_", None)
         if not records:
@@ -73,31 +55,30 @@ class SolverTraceDisplay(Display):
         return cls(records).plot(ax=ax)
 
     def _draw(self, ax: Any) -> None:
-        """Draw the trace."""
         ax = self._axes(ax, 6.4, 4.0)
         steps = [r for r in self.records if "iteration" in r and "objective" in r]
         if steps:
             self._draw_iterations(ax, steps)
         else:
             self._draw_rounds(ax)
-        bare(ax, "top", "right")
+        draw.bare(ax, "top", "right")
 
     def _draw_iterations(self, ax: Any, steps: list[dict[str, Any]]) -> None:
         traces: dict[Any, list[dict[str, Any]]] = {}
         for record in steps:
             traces.setdefault(str(record.get("pair", "")), []).append(record)
-        many, is_named = len(traces) > 1, len(traces) <= len(LINES)
+        many, is_named = len(traces) > 1, len(traces) <= len(draw.LINES)
         for k, (pair, records) in enumerate(traces.items()):
             x = np.arange(1, len(records) + 1)
             value = np.array([record["objective"] for record in records], dtype=float)
             # The last is the end itself; a share of it stands for rounding.
             above = np.maximum(value - value.min(), 1e-16 * max(1.0, abs(value.min())))
             name = (pair if is_named else None) if many else "objective above its end"
-            style = {"color": line_colour(k), "markersize": 4, "label": name}
+            style = {"color": draw.line_colour(k), "markersize": 4, "label": name}
             ax.plot(x, above, "o-", **style)
             if not many:
                 slope = [float(record.get("gradient", np.nan)) for record in records]
-                style = {**style, "color": LINES[1]}
+                style = {**style, "color": draw.LINES[1]}
                 style["label"] = "largest projected gradient"
                 ax.plot(x, slope, "s--", **style)
         ax.set_yscale("log")
@@ -105,7 +86,7 @@ class SolverTraceDisplay(Display):
         if is_named:
             ax.legend(frameon=False, fontsize=8)
         else:
-            headline(ax, f"{len(traces)} pairs of classes")
+            draw.headline(ax, f"{len(traces)} pairs of classes")
 
     def _draw_rounds(self, ax: Any) -> None:
         first = self.records[0]
@@ -116,7 +97,7 @@ class SolverTraceDisplay(Display):
             )
         records = [record for record in self.records if name in record]
         x = [record.get("round", k) for k, record in enumerate(records, start=1)]
-        ax.plot(x, [record[name] for record in records], "o-", color=LINES[0])
+        ax.plot(x, [record[name] for record in records], "o-", color=draw.LINES[0])
         self._name(ax, "round", name.replace("_", " "))
 
     def _name(self, ax: Any, steps: str, what: str) -> None:
@@ -124,4 +105,4 @@ class SolverTraceDisplay(Display):
         ax.xaxis.get_major_locator().set_params(integer=True)
         ax.set_xlabel(steps)
         ax.set_ylabel(what)
-        horizontal_grid(ax)
+        draw.horizontal_grid(ax)

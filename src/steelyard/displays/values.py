@@ -8,17 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.displays import _style as draw
 from steelyard.displays._base import Display
-from steelyard.displays._style import (
-    FOR,
-    INK,
-    bare,
-    count_bars,
-    headline,
-    label,
-    largest,
-    line_colour,
-)
 from steelyard.explain.overall import explain_global
 from steelyard.explain.parts import position_of
 from steelyard.explain.tables import AttributeTable
@@ -43,11 +34,6 @@ class ValueCurveDisplay(Display):
     classes : list, default=None
         Classes to draw: by default the second of two, or up to six of several, those
         that the attribute says most about.
-
-    Attributes
-    ----------
-    ax_, figure_
-        Where it was drawn.
 
     Examples
     --------
@@ -80,33 +66,26 @@ class ValueCurveDisplay(Display):
             Name or position of a column.
         classes
             As in ``ValueCurveDisplay``.
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure if not given.
-
-        Returns
-        -------
-        ValueCurveDisplay
-            The picture.
         """
         return cls(explain_global(clf).table(attribute), classes).plot(ax=ax)
 
     def _draw(self, ax: Any) -> None:
-        """Draw the curve."""
         table, two = self.table, len(self.table.classes) == 2
         is_named = table.points is None and not table.edges
         long = is_named and max(map(len, table.labels)) > 8
         width = max(6.4, 0.4 * len(table.labels)) if table.points is None else 6.4
         ax = self._axes(ax, width, 4.4 if long else 3.8)
-        ax.axhline(0.0, color=INK, linewidth=0.8)
+        ax.axhline(0.0, color=draw.INK, linewidth=0.8)
         evidence = table.evidence
         curves: _Curves = []
         for i, c in enumerate(self._chosen()):
-            colour, name = FOR if two else line_colour(i), label(table.classes[c], 28)
-            curves.append((evidence[:, c], {"color": colour, "label": name}))
+            style = {"color": draw.FOR if two else draw.line_colour(i)}
+            style["label"] = draw.label(table.classes[c], 28)
+            curves.append((evidence[:, c], style))
         if table.points is not None:
             for amounts, style in curves:
                 ax.plot(table.points, amounts, **style)
-            ax.set_xlabel(label(table.name, 60))
+            ax.set_xlabel(draw.label(table.name, 60))
         elif table.edges:
             self._draw_bins(ax, curves)
         else:
@@ -115,11 +94,10 @@ class ValueCurveDisplay(Display):
         if two:
             what = f"for {table.classes[1]} against {table.classes[0]}"
         else:
-            ax.legend(
-                loc="upper left", bbox_to_anchor=(1.08, 1.0), fontsize=8, frameon=False
-            )
-        ax.set_ylabel(f"evidence {label(what, 40)}")
-        bare(ax, "top")
+            place = {"loc": "upper left", "bbox_to_anchor": (1.08, 1.0)}
+            ax.legend(**place, fontsize=8, frameon=False)
+        ax.set_ylabel(f"evidence {draw.label(what, 40)}")
+        draw.bare(ax, "top")
 
     def _chosen(self) -> list[int]:
         if self.classes is not None:
@@ -129,7 +107,7 @@ class ValueCurveDisplay(Display):
         strength = self.table.importance
         if strength is None:
             strength = np.abs(self.table.evidence).max(axis=0)
-        return sorted(largest(strength, _MAX_LINES))
+        return sorted(draw.largest(strength, _MAX_LINES))
 
     def _draw_bins(self, ax: Any, curves: _Curves) -> None:
         """Draw a step for every interval; outer ones end where a typical one would."""
@@ -143,17 +121,16 @@ class ValueCurveDisplay(Display):
         middle, widths = (bounds[1:] + bounds[:-1]) / 2.0, np.diff(bounds) * 0.96
         self._counts(ax, middle, widths, inner)
         ax.set_xlim(bounds[0], bounds[-1])
-        ax.set_xlabel(f"{label(table.name, 60)}  (outer intervals are open)")
+        ax.set_xlabel(f"{draw.label(table.name, 60)}  (outer intervals are open)")
         if len(table.labels) > len(bounds):
-            evidence = table.evidence[-1]
-            beside = ", ".join(
-                f"{table.classes[c]}: {evidence[c]:+.2f}" for c in self._chosen()
-            )
-            headline(ax, f"missing: {beside}", 8)
+            last = zip(table.classes, table.evidence[-1], strict=True)
+            texts = [f"{name}: {amount:+.2f}" for name, amount in last]
+            shown = ", ".join(texts[c] for c in self._chosen())
+            draw.headline(ax, f"missing: {shown}", 8)
 
     def _draw_values(self, ax: Any, curves: _Curves, long: bool) -> None:
         """Draw a group of markers for every value."""
-        labels = [label(name, 24) for name in self.table.labels[1:]]
+        labels = [draw.label(name, 24) for name in self.table.labels[1:]]
         places = np.arange(len(labels), dtype=np.float64)
         step = 0.6 / max(1, len(curves))
         for i, (amounts, style) in enumerate(curves):
@@ -164,7 +141,7 @@ class ValueCurveDisplay(Display):
         slanted = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"}
         ax.set_xticks(places, labels, **(slanted if long else {}))
         ax.set_xlim(-0.6, len(labels) - 0.4)
-        ax.set_xlabel(label(self.table.name, 60))
+        ax.set_xlabel(draw.label(self.table.name, 60))
 
     def _counts(self, ax: Any, places: Any, widths: Any, coded: slice) -> None:
         """Draw counts as pale bars in the lowest quarter, on an axis of their own."""
@@ -173,4 +150,4 @@ class ValueCurveDisplay(Display):
         low, high = ax.get_ylim()
         ax.set_ylim(low - 0.33 * (high - low), high)
         rows = self.table.counts[coded].sum(axis=1)
-        bare(count_bars(ax, places, rows, widths, 4.2), "top")
+        draw.bare(draw.count_bars(ax, places, rows, widths, 4.2), "top")

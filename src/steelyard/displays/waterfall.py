@@ -6,18 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from steelyard.displays import _style as draw
 from steelyard.displays._base import Display
-from steelyard.displays._style import (
-    INK,
-    PALE,
-    bare,
-    headline,
-    label,
-    mark,
-    paper,
-    side_colour,
-    sides,
-)
 from steelyard.explain.evidence import Evidence
 from steelyard.explain.local import LocalExplanation, explain_local
 
@@ -34,11 +24,6 @@ class WaterfallDisplay(Display):
         Of one row and two classes.
     max_attributes : int, default=15
         Draw so many attributes; the rest are one bar.
-
-    Attributes
-    ----------
-    ax_, figure_
-        Where it was drawn.
 
     Examples
     --------
@@ -77,24 +62,11 @@ class WaterfallDisplay(Display):
             Which of them.
         target, against : class, default=None
             The classes compared; the two most probable ones if not given.
-        max_attributes : int, default=15
-            Draw so many attributes; the rest are one bar.
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure if not given.
-
-        Returns
-        -------
-        WaterfallDisplay
-            The picture.
+        max_attributes
+            As in ``WaterfallDisplay``.
         """
-        return cls.from_explanation(
-            explain_local(clf, X),
-            row,
-            target=target,
-            against=against,
-            max_attributes=max_attributes,
-            ax=ax,
-        )
+        evidence = explain_local(clf, X).evidence(row, target, against)
+        return cls(evidence, max_attributes).plot(ax=ax)
 
     @classmethod
     def from_explanation(
@@ -113,25 +85,18 @@ class WaterfallDisplay(Display):
         ----------
         explanation : LocalExplanation
             Of a model that is one sum.
-        row, target, against, max_attributes, ax
+        row, target, against, max_attributes
             As in ``from_estimator``.
-
-        Returns
-        -------
-        WaterfallDisplay
-            The picture.
         """
         evidence = explanation.evidence(row, target, against)
         return cls(evidence, max_attributes).plot(ax=ax)
 
     def _draw(self, ax: Any) -> None:
-        """Draw the waterfall."""
         items = self.evidence.items
         lines = [("prior", self.evidence.prior)]
-        lines += [
-            (f"{label(item.attribute, 34)} = {label(item.value, 26)}", item.amount)
-            for item in items[: self.max_attributes]
-        ]
+        for item in items[: self.max_attributes]:
+            name, value = draw.label(item.attribute, 34), draw.label(item.value, 26)
+            lines.append((f"{name} = {value}", item.amount))
         rest = items[self.max_attributes :]
         if rest:
             amount = math.fsum(item.amount for item in rest)
@@ -141,28 +106,29 @@ class WaterfallDisplay(Display):
         for k, (_, amount) in enumerate(lines):
             amount = amount if math.isfinite(amount) else 0.0
             left, right = ends[-1], ends[-1] + amount
-            ax.barh(-k, amount, left=left, color=side_colour(amount), height=0.66)
-            ax.plot([right] * 2, [-k - 1.33, -k + 0.33], color=PALE, zorder=0)
-            _write(ax, amount, (right, -k), color=INK, bbox=paper(0.4))
+            ax.barh(-k, amount, left=left, color=draw.side_colour(amount), height=0.66)
+            ax.plot([right] * 2, [-k - 1.33, -k + 0.33], color=draw.PALE, zorder=0)
+            _write(ax, amount, (right, -k), color=draw.INK, bbox=draw.paper(0.4))
             ends.append(right)
         total, bottom = ends[-1], -len(lines)
-        ax.barh(bottom, total, color=INK, height=0.66)
+        ax.barh(bottom, total, color=draw.INK, height=0.66)
         _write(ax, total, (total, bottom))
         places = [-float(k) for k in range(len(lines) + 1)]
         ax.set_yticks(places, [*(text for text, _ in lines), "sum"])
         room = 0.12 * (max(ends) - min(ends) or 1.0)
         ax.set_xlim(min(ends) - room, max(ends) + room)
         ax.set_ylim(bottom - 0.6, 0.6)
-        ax.axvline(0.0, color=INK, linewidth=0.8)
-        target, against = self.evidence.target, self.evidence.against
-        ax.set_xlabel(sides(label(against, 30), "log-odds", label(target, 30)))
-        probability = f"{self.evidence.probability:.3g}"
-        headline(ax, f"{label(target, 50)}: probability {probability}")
+        ax.axvline(0.0, color=draw.INK, linewidth=0.8)
+        target, probability = self.evidence.target, self.evidence.probability
+        names = draw.label(self.evidence.against, 30), draw.label(target, 30)
+        ax.set_xlabel(draw.sides(names[0], "log-odds", names[1]))
+        draw.headline(ax, f"{draw.label(target, 50)}: probability {probability:.3g}")
         ax.tick_params(axis="y", length=0)
-        bare(ax, "top", "right", "left")
+        draw.bare(ax, "top", "right", "left")
 
 
 def _write(ax: Any, amount: float, at: tuple[float, int], **style: Any) -> None:
     """Write an amount beside its bar, on the side that it points to."""
     side, ha = (4, "left") if amount >= 0 else (-4, "right")
-    mark(ax, f"{amount:+.2f}", at, (side, 0), ha=ha, va="center", fontsize=8, **style)
+    style.update(ha=ha, va="center", fontsize=8)
+    draw.mark(ax, f"{amount:+.2f}", at, (side, 0), **style)

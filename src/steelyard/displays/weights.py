@@ -37,11 +37,6 @@ class WeightBarsDisplay(Display):
     max_attributes : int, default=40
         Draw so many, the largest ones.
 
-    Attributes
-    ----------
-    ax_, figure_
-        Where it was drawn.
-
     Examples
     --------
     >>> from steelyard.displays import WeightBarsDisplay
@@ -68,15 +63,8 @@ class WeightBarsDisplay(Display):
         ----------
         clf : BaseNB
             A fitted classifier.
-        max_attributes : int, default=40
-            Draw so many, the largest ones.
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure if not given.
-
-        Returns
-        -------
-        WeightBarsDisplay
-            The picture.
+        max_attributes
+            As in ``WeightBarsDisplay``.
         """
         whole = explain_global(clf)
         weights = whole.weights.get("attribute_weights_")
@@ -112,39 +100,25 @@ class WeightBarsDisplay(Display):
         name : str, optional
             Which of the weights, ``"attribute_weights_"`` if not given; those of
             several classes are drawn one below the other.
-        max_attributes : int, default=40
-            Draw so many, the largest ones.
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure if not given.
-
-        Returns
-        -------
-        WeightBarsDisplay
-            The picture.
+        max_attributes
+            As in ``WeightBarsDisplay``.
         """
         if name not in intervals.estimate:
             raise ParameterError(
                 f"There are no intervals of {name!r}, only of "
                 f"{list(intervals.estimate)}."
             )
-        weights = intervals.estimate[name]
-        names = intervals.attributes
-        if weights.shape == (len(intervals.classes), len(names)):
+        shape, names = intervals.estimate[name].shape, intervals.attributes
+        if shape == (len(intervals.classes), len(names)):
             names = [f"{a}, {c}" for c in intervals.classes for a in names]
-        elif weights.shape != (len(names),):
-            names = [", ".join(map(str, at)) for at in np.ndindex(weights.shape)]
+        elif shape != (len(names),):
+            names = [", ".join(map(str, at)) for at in np.ndindex(shape)]
+        arrays = (intervals.estimate, intervals.low, intervals.high)
+        estimate, low, high = (array[name].ravel() for array in arrays)
         title = f"weight, {100 * intervals.level:g} % intervals by {intervals.method}"
-        return cls(
-            names,
-            weights.ravel(),
-            intervals.low[name].ravel(),
-            intervals.high[name].ravel(),
-            title,
-            max_attributes,
-        ).plot(ax=ax)
+        return cls(names, estimate, low, high, title, max_attributes).plot(ax=ax)
 
     def _draw(self, ax: Any) -> None:
-        """Draw the bars."""
         weights = np.asarray(self.weights, dtype=np.float64)
         order = largest(weights, self.max_attributes)
         ax = self._axes(ax, 7.0, 1.0 + 0.24 * len(order))
@@ -152,10 +126,9 @@ class WeightBarsDisplay(Display):
         ax.barh(places, weights[order], color=FOR, height=0.7)
         if self.low is not None and self.high is not None:
             # A bootstrap interval may lie beside its estimate, at a bound for example.
-            below = np.maximum(weights - self.low, 0.0)[order]
-            above = np.maximum(self.high - weights, 0.0)[order]
+            error = np.maximum([weights - self.low, self.high - weights], 0.0)[:, order]
             style = {"fmt": "none", "ecolor": INK, "elinewidth": 1.0, "capsize": 2.0}
-            ax.errorbar(weights[order], places, xerr=np.stack([below, above]), **style)
+            ax.errorbar(weights[order], places, xerr=error, **style)
         ax.set_yticks(places, [label(self.names[j], 40) for j in order])
         ax.axvline(0.0, color=INK, linewidth=0.8)
         if "weight" in self.title:
@@ -180,11 +153,6 @@ class WeightHeatmapDisplay(Display):
         What is drawn.
     title : str, default="weight"
         What the numbers are.
-
-    Attributes
-    ----------
-    ax_, figure_
-        Where it was drawn.
 
     Examples
     --------
@@ -213,13 +181,6 @@ class WeightHeatmapDisplay(Display):
             A fitted classifier.
         max_attributes : int, default=60
             Draw so many attributes, the most important ones.
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure if not given.
-
-        Returns
-        -------
-        WeightHeatmapDisplay
-            The picture.
         """
         whole = explain_global(clf)
         values = whole.weights.get("class_attribute_weights_")
@@ -227,20 +188,17 @@ class WeightHeatmapDisplay(Display):
         if values is None or np.ndim(values) != 2:
             title = "importance: mean absolute evidence for a class"
             names, order = whole.attributes, whole.order.tolist()
-            values = whole.class_importance
-            values = None if values is None else values.T
-        if values is None:
-            raise ParameterError(
-                f"{type(clf).__name__} has neither weights nor importance by class. "
-                "Use WeightBarsDisplay, or draw its parts."
-            )
+            if whole.class_importance is None:
+                raise ParameterError(
+                    f"{type(clf).__name__} has neither weights nor importance by "
+                    "class. Use WeightBarsDisplay, or draw its parts."
+                )
+            values = whole.class_importance.T
         order = order[:max_attributes]
-        names = [names[j] for j in order]
         shown = np.asarray(values)[:, order]
-        return cls(names, whole.classes, shown, title).plot(ax=ax)
+        return cls([names[j] for j in order], whole.classes, shown, title).plot(ax=ax)
 
     def _draw(self, ax: Any) -> None:
-        """Draw the map."""
         k, d = self.values.shape
         ax = self._axes(ax, 4.2 + 0.38 * k, 1.8 + 0.22 * d)
         least = min(0.0, float(self.values.min()))

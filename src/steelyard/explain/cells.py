@@ -88,11 +88,8 @@ def describe_cells(
             label = cells.label(i, shown)
             missing[i, j] = value is None
             if value is None:
-                label = (
-                    "(missing)"
-                    if feature.fill is None
-                    else f"(missing, taken as {label})"
-                )
+                imputed = "" if feature.fill is None else f", taken as {label}"
+                label = f"(missing{imputed})"
             elif len(positions) > 1:
                 label = number_label(float(value))
             elif feature.is_coded and cells.codes[i, positions[0]] == 0:

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard._common.text import as_plain, text_table
+from steelyard._common.text import text_table
 from steelyard.explain.cells import Cells, number_label
+from steelyard.explain.parts import PlainData
 from steelyard.explain.tables import gaussian_points
 from steelyard.explain.views import (
+    Floats,
     add_views,
     column_labels,
     number_text,
@@ -21,12 +23,13 @@ from steelyard.explain.views import (
     typical_numbers,
     views_of,
 )
+from steelyard.model.base import TwoArrays
 
 __all__ = ["Change", "Counterfactual", "counterfactual"]
 
 
 @dataclass(frozen=True)
-class Change:
+class Change(PlainData):
     """One attribute that would have another value."""
 
     attribute: str
@@ -37,7 +40,7 @@ class Change:
 
 
 @dataclass(frozen=True, repr=False)
-class Counterfactual:
+class Counterfactual(PlainData):
     """The changes that let a class win.
 
     Attributes
@@ -61,14 +64,8 @@ class Counterfactual:
     changes: tuple[Change, ...]
     is_minimal: bool
     classes: NDArray[Any]
-    before: NDArray[np.float64]
-    after: NDArray[np.float64]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data, for JSON."""
-        return as_plain(
-            {**vars(self), "changes": [vars(change) for change in self.changes]}
-        )
+    before: Floats
+    after: Floats
 
     def __repr__(self) -> str:
         """List the changes as text."""
@@ -85,15 +82,11 @@ class Counterfactual:
             [change.attribute, change.before, change.after, f"{change.gain:+.2f}"]
             for change in self.changes
         ]
-        how = "fewest" if self.is_minimal else "found"
+        headers = ["attribute", "from", "to", "log-odds"]
         return (
             f"{self.target} would win, with probability {q:.4g} instead of {p:.4g} "
-            f"({how} changes: {len(lines)})\n"
-            + text_table(
-                ["attribute", "from", "to", "log-odds"],
-                lines,
-                [False, False, False, True],
-            )
+            f"({'fewest' if self.is_minimal else 'found'} changes: {len(lines)})\n"
+            f"{text_table(headers, lines, [False, False, False, True])}"
         )
 
 
@@ -111,16 +104,15 @@ def counterfactual(
     For a sum and two classes these are the largest gains in order, and no smaller set
     suffices. The last change is then made as small as it can be.
     """
-    codes = row.encoded()
-    winner = int(model.winners(codes)[0])
+    winner = int(model.winners(row.encoded())[0])
     targets = [c for c in range(model.n_classes) if c != winner]
     candidates = _candidates(model, row, fixed)
-    searches = [
+    starts = [
         _Search(model, row, c, candidates)
         for c in (targets if target is None else [target])
     ]
     best = min(
-        (s if s.target == winner else _search(s, max_changes) for s in searches),
+        (s if s.target == winner else _search(s, max_changes) for s in starts),
         key=lambda s: (not s.wins, len(s.steps) if s.wins else 0, -s.proba[s.target]),
     )
     names = column_labels(row.schema)
@@ -130,15 +122,10 @@ def counterfactual(
         column, value = candidates.column[k], candidates.labels[k]
         changes.append(Change(names[column], labels[column], value, after - before))
     least = _least_changes(best)
-    return Counterfactual(
-        str(model.classes[best.target]),
-        best.wins or best.target == winner,
-        tuple(changes),
-        least is not None and best.wins and len(best.steps) <= least,
-        model.classes,
-        np.asarray(model.proba(codes))[0],
-        best.proba,
-    )
+    is_minimal = least is not None and best.wins and len(best.steps) <= least
+    name, wins = str(model.classes[best.target]), best.wins or best.target == winner
+    posteriors = (model.classes, best.moved(()).proba, best.proba)
+    return Counterfactual(name, wins, tuple(changes), is_minimal, *posteriors)
 
 
 @dataclass(frozen=True)
@@ -184,14 +171,11 @@ def _candidates(model: Any, row: Cells, fixed: set[int]) -> _Candidates:
         numbers.append(np.repeat(row.numbers, len(new_codes), axis=0))
         codes[-1][:, views], numbers[-1][:, views] = new_codes, new_numbers
         owner += [column] * len(new_codes)
-    return _Candidates(
-        Cells(schema, np.concatenate(codes), np.concatenate(numbers)),
-        np.array(owner, dtype=np.int64),
-        labels,
-    )
+    rows = Cells(schema, np.concatenate(codes), np.concatenate(numbers))
+    return _Candidates(rows, np.array(owner, dtype=np.int64), labels)
 
 
-def _column_numbers(model: Any, views: list[int]) -> NDArray[np.float64]:
+def _column_numbers(model: Any, views: list[int]) -> Floats:
     """Numbers of one column to try: in every bin, and along its densities."""
     features = model.schema.features
     tried = [_numbers_to_try(model, j) for j in views if not features[j].is_coded]
@@ -203,7 +187,7 @@ def _column_numbers(model: Any, views: list[int]) -> NDArray[np.float64]:
     return np.unique(np.concatenate(tried))
 
 
-def _numbers_to_try(model: Any, j: int) -> NDArray[np.float64]:
+def _numbers_to_try(model: Any, j: int) -> Floats:
     """Numbers of a Gaussian attribute, from a density or from training rows."""
     plain = model.first_sum()
     if plain is not None:
@@ -212,9 +196,6 @@ def _numbers_to_try(model: Any, j: int) -> NDArray[np.float64]:
     known = numbers[~np.isnan(numbers)]
     shares = np.linspace(0, 1, 61)
     return np.unique(np.quantile(known, shares)) if len(known) else known
-
-
-_Margins = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 @dataclass(frozen=True)
@@ -238,7 +219,7 @@ class _Search:
     @cached_property
     def place(self) -> tuple[float, float]:
         """How far the target is ahead, and what to go by in a tie."""
-        margins, guides = _margins(self.model, self.cells, self.target)
+        margins, guides = self._margins(self.cells)
         return float(margins[0]), float(guides[0])
 
     @property
@@ -250,33 +231,30 @@ class _Search:
         return self.margin > 0.0
 
     @property
-    def proba(self) -> NDArray[np.float64]:
+    def proba(self) -> Floats:
         return np.asarray(self.model.proba(self.cells.encoded()))[0]
 
-    def tried(self, positions: NDArray[np.int64]) -> _Margins:
+    def tried(self, positions: NDArray[np.int64]) -> TwoArrays:
         """Margins and guides after each of some further changes."""
-        changed = self.candidates.changed(self.cells, positions)
-        return _margins(self.model, changed, self.target)
+        return self._margins(self.candidates.changed(self.cells, positions))
 
     def moved(self, steps: tuple[int, ...]) -> _Search:
         return replace(self, steps=steps)
 
+    def _margins(self, cells: Cells) -> TwoArrays:
+        """Log-odds of the target against its best rival, and what to go by in a tie.
 
-def _margins(model: Any, cells: Cells, target: int) -> _Margins:
-    """Log-odds of the target against its best rival, and what to go by in a tie.
-
-    The latter is the sum of the margins of voters, zero for other models; both (n,).
-    """
-    codes = cells.encoded()
-    guide = np.zeros(codes.n_rows)
-    if model.kind == "votes":
-        for voter in model.parts():
-            gaps = _gaps(voter.model.log_proba(codes), target)
+        The latter is the sum of the margins of voters, zero for other models.
+        """
+        codes = cells.encoded()
+        guide = np.zeros(codes.n_rows)
+        for voter in self.model.parts() if self.model.kind == "votes" else ():
+            gaps = _gaps(voter.model.log_proba(codes), self.target)
             guide += voter.share * np.nan_to_num(gaps)
-    return _gaps(model.log_proba(codes), target), guide
+        return _gaps(self.model.log_proba(codes), self.target), guide
 
 
-def _gaps(logs: NDArray[np.float64], target: int) -> NDArray[np.float64]:
+def _gaps(logs: Floats, target: int) -> Floats:
     rivals = np.delete(logs, target, axis=1).max(axis=1)
     with np.errstate(invalid="ignore"):
         gap = logs[:, target] - rivals
@@ -284,6 +262,7 @@ def _gaps(logs: NDArray[np.float64], target: int) -> NDArray[np.float64]:
 
 
 def _search(state: _Search, max_changes: int | None) -> _Search:
+    """Make the best change until the target wins; then do as little as suffices."""
     columns = state.candidates.column
     if max_changes is None:
         max_changes = len(set(state.row.schema.columns))
@@ -299,24 +278,15 @@ def _search(state: _Search, max_changes: int | None) -> _Search:
         state = state.moved((*state.steps, int(free[best])))
     if not state.wins:
         return state
-    return _with_smallest_last_change(_without_needless(state))
-
-
-def _without_needless(state: _Search) -> _Search:
-    """Take back changes that later ones have made needless."""
+    # Later changes may have made earlier ones needless.
     for step in state.steps:
         fewer = state.moved(tuple(s for s in state.steps if s != step))
         if fewer.wins:
             state = fewer
-    return state
-
-
-def _with_smallest_last_change(state: _Search) -> _Search:
-    """Of the values that suffice in the last change take the one that adds least."""
     if not state.steps:
         return state
+    # Of the values that suffice in the last change take the one that adds least.
     *first, last = state.steps
-    columns = state.candidates.column
     same = np.flatnonzero(columns == columns[last])
     margins = state.moved(tuple(first)).tried(same)[0]
     enough = np.flatnonzero(margins > 0.0)
@@ -332,11 +302,10 @@ def _least_changes(state: _Search) -> int | None:
     model, target, column = state.model, state.target, state.candidates.column
     if not model.is_sum:
         return None
-    now, after = (
+    (now,), after = (
         add_views(model.contributions(cells.encoded()), cells.schema, axis=1)
         for cells in (state.row, state.candidates.rows)
     )
-    now = now[0]
     scores = model.log_prior + now.sum(axis=0)
     change = after[np.arange(len(column)), column] - now[column]
     least = 0

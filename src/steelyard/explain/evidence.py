@@ -7,15 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from steelyard._common.text import as_plain, bar, signed, text_table
+from steelyard.explain.parts import PlainData
+from steelyard.explain.views import Floats
 
 __all__ = ["Evidence", "EvidenceItem", "evidence_of"]
 
 
 @dataclass(frozen=True)
-class EvidenceItem:
+class EvidenceItem(PlainData):
     """What one attribute of a row says for one class against another."""
 
     attribute: str
@@ -27,7 +28,7 @@ class EvidenceItem:
 
 
 @dataclass(frozen=True, repr=False)
-class Evidence:
+class Evidence(PlainData):
     """Two classes of one row compared: the prior and all items add up to log-odds."""
 
     target: str
@@ -46,8 +47,7 @@ class Evidence:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, for JSON."""
-        items = [vars(item) for item in self.items]
-        return as_plain({**vars(self), "items": items, "total": self.total})
+        return {**super().to_dict(), "total": as_plain(self.total)}
 
     def __repr__(self) -> str:
         """Lay the evidence out as text with bars."""
@@ -67,7 +67,7 @@ class Evidence:
         return f"{title}\n{text_table(headers, lines, [False, False, True, False])}"
 
 
-def evidence_of(contributions: NDArray[np.float64]) -> NDArray[np.float64]:
+def evidence_of(contributions: Floats) -> Floats:
     r"""Turn contributions (..., K) into evidence for each class against the others.
 
     .. math:: e_c = t_c - \frac{1}{K - 1} \sum_{k \ne c} t_k

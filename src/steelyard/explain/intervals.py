@@ -16,13 +16,14 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from steelyard._common.text import as_plain, text_table
+from steelyard._common.text import text_table
 from steelyard.classifiers.base import BaseNB
 from steelyard.exceptions import IdentifierWarning, ParameterError, TableError
 from steelyard.explain import laplace
 from steelyard.explain.laplace import BY_VALUE, EvidenceIntervals
 from steelyard.explain.overall import learned_weights
-from steelyard.fitting.problem import Problem
+from steelyard.explain.parts import PlainData
+from steelyard.explain.views import Floats
 
 __all__ = ["EvidenceIntervals", "WeightIntervals", "explain_weights"]
 
@@ -31,7 +32,7 @@ _MAX_DRAWS = 1_000
 
 
 @dataclass(frozen=True, repr=False)
-class WeightIntervals:
+class WeightIntervals(PlainData):
     """Learned weights with lower and upper ends of intervals.
 
     Attributes
@@ -59,18 +60,13 @@ class WeightIntervals:
     level: float
     classes: NDArray[Any]
     attributes: list[str]
-    estimate: dict[str, NDArray[np.float64]]
-    low: dict[str, NDArray[np.float64]]
-    high: dict[str, NDArray[np.float64]]
-    samples: dict[str, NDArray[np.float64]]
+    estimate: dict[str, Floats]
+    low: dict[str, Floats]
+    high: dict[str, Floats]
+    samples: dict[str, Floats]
     at_bound: dict[str, NDArray[np.bool_]]
     entries: dict[str, list[str]] = field(default_factory=dict)
     evidence: EvidenceIntervals | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data, for JSON."""
-        evidence = None if self.evidence is None else self.evidence.to_dict()
-        return as_plain({**vars(self), "evidence": evidence})
 
     def plot(self, **options: Any) -> Any:
         """Draw the weights as bars with their intervals.
@@ -91,23 +87,27 @@ class WeightIntervals:
 
     def __repr__(self) -> str:
         """List weights and intervals."""
-        percent = f"{100 * self.level:g} %"
-        lines = []
+        texts = [f"{100 * self.level:g} % intervals by {self.method}"]
         for name, values in self.estimate.items():
-            labels = self.entries.get(name) or _entry_names(
-                values.shape, self.attributes, self.classes
-            )
             held = self.at_bound.get(name, np.zeros(values.shape, dtype=bool))
-            arrays = [values, self.low[name], self.high[name], held]
-            rows = [
-                [label, f"{w:.3f}", f"{low:.3f}", f"{high:.3f}", "at bound" * is_held]
-                for label, w, low, high, is_held in zip(
-                    labels, *(array.ravel().tolist() for array in arrays), strict=True
-                )
+            marks = ["at bound" * is_held for is_held in held.ravel().tolist()]
+            numbers = [
+                [f"{number:.3f}" for number in array.ravel()]
+                for array in (values, self.low[name], self.high[name])
             ]
+            rows = zip(self._labels(name), *numbers, marks, strict=True)
             headers = [name, "weight", "low", "high", ""]
-            lines.append(text_table(headers, rows, [False, True, True, True, False]))
-        return f"{percent} intervals by {self.method}\n\n" + "\n\n".join(lines)
+            texts.append(text_table(headers, rows, [False, True, True, True, False]))
+        return "\n\n".join(texts)
+
+    def _labels(self, name: str) -> list[str]:
+        """Name the entries of an array of weights."""
+        shape, names = self.estimate[name].shape, self.attributes
+        by_class = [f"{attribute} in {c}" for c in self.classes for attribute in names]
+        indices = [", ".join(map(str, index)) for index in np.ndindex(*shape)]
+        k, d = len(self.classes), len(names)
+        known = {(): ["(one)"], (d,): names, (k, d): by_class}
+        return self.entries.get(name) or known.get(shape, indices)
 
 
 def explain_weights(
@@ -184,40 +184,32 @@ def explain_weights(
     """
     check_is_fitted(clf)
     if not isinstance(level, Real) or not 0.0 < float(level) < 1.0:
-        raise ParameterError(
-            f"The 'level' parameter must be between 0 and 1. Got {level!r} instead."
-        )
+        raise _refusal("level", "between 0 and 1", level)
     if method == "laplace":
         return _laplace(clf, X, y, sample_weight, float(level), rows)
     named = _bootstrapped_weights(clf, method, n_bootstrap, rows)
     refits = _refits(clf, X, y, sample_weight, np.random.default_rng(random_state))
-    weights: dict[str, list[Any]] = {name: [] for name in named}
+    fits = []
     for done, refit in enumerate(islice(refits, int(n_bootstrap)), start=1):
-        for name in named:
-            weights[name].append(getattr(refit, name))
+        fits.append({name: getattr(refit, name) for name in named})
         if progress is not None:
             progress(done, int(n_bootstrap))
-    samples = {name: np.array(weights[name], dtype=np.float64) for name in named}
     tail = 100.0 * (1.0 - float(level)) / 2.0
-    low, high = (
-        {name: np.percentile(samples[name], at, axis=0) for name in named}
-        for at in (tail, 100.0 - tail)
-    )
-    names = clf.encoder_.schema_.labels()
-    return WeightIntervals(
-        method, float(level), clf.classes_, names, named, low, high, samples, {}
-    )
+    samples, low, high = {}, {}, {}
+    for name in named:
+        samples[name] = np.array([fit[name] for fit in fits], dtype=np.float64)
+        low[name] = np.percentile(samples[name], tail, axis=0)
+        high[name] = np.percentile(samples[name], 100.0 - tail, axis=0)
+    what = (method, float(level), clf.classes_, clf.encoder_.schema_.labels())
+    return WeightIntervals(*what, named, low, high, samples, {})
 
 
 def _bootstrapped_weights(
     clf: BaseNB, method: str, n_bootstrap: int, rows: Any
-) -> dict[str, NDArray[np.float64]]:
+) -> dict[str, Floats]:
     """Check the settings of a bootstrap; return the weights it compares, by name."""
     if method != "bootstrap":
-        raise ParameterError(
-            "The 'method' parameter must be 'bootstrap' or 'laplace'. Got "
-            f"{method!r} instead."
-        )
+        raise _refusal("method", "'bootstrap' or 'laplace'", method)
     if rows is not None:
         raise ParameterError(
             "Evidence of rows has intervals with method='laplace' only. Leave `rows` "
@@ -235,18 +227,20 @@ def _bootstrapped_weights(
             "use method='laplace' for them."
         )
     if not isinstance(n_bootstrap, Integral) or n_bootstrap < 2:
-        raise ParameterError(
-            "The 'n_bootstrap' parameter must be a whole number of at least 2. Got "
-            f"{n_bootstrap!r} instead."
-        )
+        raise _refusal("n_bootstrap", "a whole number of at least 2", n_bootstrap)
     return named
+
+
+def _refusal(name: str, allowed: str, value: Any) -> ParameterError:
+    text = f"The {name!r} parameter must be {allowed}. Got {value!r} instead."
+    return ParameterError(text)
 
 
 def _refits(
     clf: BaseNB, X: Any, y: Any, sample_weight: Any, random: np.random.Generator
 ) -> Iterator[BaseNB]:
     """Fit clones to resampled rows, without end."""
-    _, labels = np.unique(np.asarray(y), return_inverse=True)
+    labels = np.unique(np.asarray(y), return_inverse=True)[1]
     weights = np.ones(len(labels))
     if sample_weight is not None:
         weights = np.asarray(sample_weight, dtype=np.float64)
@@ -261,10 +255,8 @@ def _refits(
 
 
 def _resample(
-    random: np.random.Generator,
-    labels: NDArray[np.int64],
-    counts: NDArray[np.bool_],
-) -> NDArray[np.float64]:
+    random: np.random.Generator, labels: NDArray[np.intp], counts: NDArray[np.bool_]
+) -> Floats:
     """Say how often each row is drawn; every class is, of the rows that count."""
     n, n_classes = len(labels), len(np.unique(labels[counts]))
     for _ in range(_MAX_DRAWS):
@@ -281,7 +273,7 @@ def _laplace(
     clf: BaseNB, X: Any, y: Any, sample_weight: Any, level: float, asked: Any
 ) -> WeightIntervals:
     problem, solution = laplace.solved(clf, X, y, sample_weight)
-    weights = solution.weights
+    weights, schema = solution.weights, clf.encoder_.schema_
     named = laplace.named_weights(problem, weights)
     for name, value in named.items():
         fitted = laplace.side_by_side(name, getattr(clf, name))
@@ -290,47 +282,23 @@ def _laplace(
                 "A fit to these rows has other weights than the classifier. Pass its "
                 "training data and the row weights of that fit."
             )
-    free = _between(problem, weights)
+    near = 1e-8 * np.maximum(1.0, np.abs(weights))
+    box = problem.box
+    free = (weights > box.lower + near) & (weights < box.upper - near)
     held = laplace.named_weights(problem, (~free).astype(np.float64))
     root = laplace.root_of_inverse(laplace.hessian_of(problem, weights), free)
     z = float(ndtri(0.5 + level / 2.0))
     deviation = laplace.named_deviation(problem, weights, root)
-    half = {name: z * value for name, value in deviation.items()}
     lower, upper = laplace.named_bounds(problem, named)
-    schema, classes = clf.encoder_.schema_, clf.classes_
-    by_value = [name for name in named if name in (*BY_VALUE, "intercept_")]
+    low, high, at_bound, entries = {}, {}, {}, {}
+    for name, value in named.items():
+        low[name] = np.maximum(value - z * deviation[name], lower[name])
+        high[name] = np.minimum(value + z * deviation[name], upper[name])
+        at_bound[name] = held[name] != 0.0
+        if name in (*BY_VALUE, "intercept_"):
+            entries[name] = laplace.value_names(schema, clf.classes_, name)
     evidence = None
     if asked is not None:
         evidence = laplace.evidence_intervals(clf, problem, weights, root, asked, level)
-    return WeightIntervals(
-        "laplace",
-        level,
-        classes,
-        schema.labels(),
-        named,
-        {name: np.maximum(named[name] - half[name], lower[name]) for name in named},
-        {name: np.minimum(named[name] + half[name], upper[name]) for name in named},
-        {},
-        {name: entry != 0.0 for name, entry in held.items()},
-        {name: laplace.value_names(schema, classes, name) for name in by_value},
-        evidence,
-    )
-
-
-def _between(problem: Problem, weights: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which weights lie strictly within their bounds."""
-    near = 1e-8 * np.maximum(1.0, np.abs(weights))
-    return (weights > problem.box.lower + near) & (weights < problem.box.upper - near)
-
-
-def _entry_names(
-    shape: tuple[int, ...], attributes: list[str], classes: NDArray[Any]
-) -> list[str]:
-    """Name the entries of an array of weights."""
-    if shape == ():
-        return ["(one)"]
-    if shape == (len(attributes),):
-        return attributes
-    if shape == (len(classes), len(attributes)):
-        return [f"{name} in {c}" for c in classes for name in attributes]
-    return [", ".join(map(str, index)) for index in np.ndindex(*shape)]
+    what = ("laplace", level, clf.classes_, schema.labels())
+    return WeightIntervals(*what, named, low, high, {}, at_bound, entries, evidence)

@@ -9,17 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from steelyard._common.text import as_plain, signed, text_table
+from steelyard._common.text import signed, text_table
 from steelyard.classifiers.base import BaseNB
 from steelyard.classifiers.weighted import SolvedNB
 from steelyard.exceptions import ParameterError
 from steelyard.explain.evidence import evidence_of
-from steelyard.explain.views import add_views, column_labels
+from steelyard.explain.parts import PlainData
+from steelyard.explain.views import Floats, add_views, column_labels
 from steelyard.fitting.problem import Problem, build_problem
 from steelyard.fitting.weights import weigh_rows
 from steelyard.solvers import Solution
-from steelyard.table.codes import Codes
 from steelyard.table.schema import TableSchema
+from steelyard.weighting.base import Effect
 
 __all__ = [
     "BY_VALUE",
@@ -46,7 +47,7 @@ BY_VALUE = ("value_weights_", "value_effects_")
 
 
 @dataclass(frozen=True, repr=False)
-class EvidenceIntervals:
+class EvidenceIntervals(PlainData):
     r"""Evidence of rows with intervals, for each class against the mean of the others.
 
     With two classes that is log-odds. Attributes are arrays: ``estimate``, ``low`` and
@@ -57,16 +58,12 @@ class EvidenceIntervals:
     level: float
     classes: NDArray[Any]
     attributes: list[str]
-    estimate: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    total: NDArray[np.float64]
-    total_low: NDArray[np.float64]
-    total_high: NDArray[np.float64]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data, for JSON."""
-        return as_plain(vars(self))
+    estimate: Floats
+    low: Floats
+    high: Floats
+    total: Floats
+    total_low: Floats
+    total_high: Floats
 
     def __repr__(self) -> str:
         """List the evidence of up to three rows for their likeliest classes."""
@@ -87,7 +84,7 @@ class EvidenceIntervals:
         return f"{100 * self.level:g} % intervals\n\n" + "\n\n".join(lines)
 
 
-def hessian_of(problem: Problem, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def hessian_of(problem: Problem, weights: Floats) -> Floats:
     """Second derivatives of the objective on all rows, shape (p, p)."""
     objective = problem.objective
     sample = objective.sample(objective.rows.n_rows)
@@ -98,9 +95,7 @@ def hessian_of(problem: Problem, weights: NDArray[np.float64]) -> NDArray[np.flo
     return np.array([sample.product(curvature, unit) for unit in units])
 
 
-def root_of_inverse(
-    hessian: NDArray[np.float64], free: NDArray[np.bool_]
-) -> NDArray[np.float64]:
+def root_of_inverse(hessian: Floats, free: NDArray[np.bool_]) -> Floats:
     """Return R with R R' the inverse Hessian of the free weights, shape (p, r).
 
     Directions that the data do not determine have an infinite deviation.
@@ -121,9 +116,7 @@ def root_of_inverse(
     return root
 
 
-def _deviation(
-    root: NDArray[np.float64], map_: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _deviation(root: Floats, map_: Floats) -> Floats:
     """Return standard deviations of linear functions of weights, (p, ...) to (...)."""
     flat = map_.reshape(len(root), -1)
     spread = np.where(np.isinf(root), 0.0, root)
@@ -134,8 +127,8 @@ def _deviation(
 
 
 def named_deviation(
-    problem: Problem, weights: NDArray[np.float64], root: NDArray[np.float64]
-) -> dict[str, NDArray[np.float64]]:
+    problem: Problem, weights: Floats, root: Floats
+) -> dict[str, Floats]:
     """Return standard deviations of the weights as they are named."""
     # Names stand for linear functions of the weights.
     units = [named_weights(problem, unit) for unit in np.eye(len(weights))]
@@ -148,8 +141,8 @@ def named_deviation(
 def evidence_intervals(
     clf: BaseNB,
     problem: Problem,
-    weights: NDArray[np.float64],
-    root: NDArray[np.float64],
+    weights: Floats,
+    root: Floats,
     asked: Any,
     level: float,
 ) -> EvidenceIntervals:
@@ -163,33 +156,27 @@ def evidence_intervals(
             "for fewer rows at a time."
         )
     scale = float(clf.model_.link_scale)
-    changes = [
-        _parts_of_rows(problem, clf, unit, codes) for unit in np.eye(len(weights))
-    ]
-    units = evidence_of(np.array(changes)) * scale
-    effect = problem.objective.weighting.apply(weights, problem.evidence)
-    model = problem.sum_model(effect)
-    parts = add_views(model.contributions(codes), schema, axis=1)
+    weighting = problem.objective.weighting
+
+    def added(effect: Effect) -> Floats:
+        """Return what an effect adds to rows: base and columns, (n, 1 + d, K)."""
+        model = problem.sum_model(effect)
+        parts = add_views(model.contributions(codes), schema, axis=1)
+        base = np.broadcast_to(effect.base, (len(parts), 1, parts.shape[2]))
+        return np.concatenate([base, parts], axis=1)
+
+    units = [weighting.direction(w, problem.evidence) for w in np.eye(len(weights))]
+    by_unit = evidence_of(np.array([added(effect) for effect in units])) * scale
+    whole = added(weighting.apply(weights, problem.evidence))
     arrays = []
     for scores, by_weight in (
-        (parts, units[:, :, 1:]),
-        (model.log_prior + parts.sum(axis=1), units.sum(axis=2)),
+        (whole[:, 1:], by_unit[:, :, 1:]),
+        (whole[:, 0] + whole[:, 1:].sum(axis=1), by_unit.sum(axis=2)),
     ):
         estimate = evidence_of(scores) * scale
         half = float(ndtri(0.5 + level / 2.0)) * _deviation(root, by_weight)
         arrays += [estimate, estimate - half, estimate + half]
     return EvidenceIntervals(level, clf.classes_, column_labels(schema), *arrays)
-
-
-def _parts_of_rows(
-    problem: Problem, clf: BaseNB, direction: NDArray[np.float64], codes: Codes
-) -> NDArray[np.float64]:
-    """Return what a change of weights adds: base and columns, (n, 1 + d, K)."""
-    effect = problem.objective.weighting.direction(direction, problem.evidence)
-    changed = problem.sum_model(effect)
-    parts = add_views(changed.contributions(codes), clf.encoder_.schema_, axis=1)
-    base = np.broadcast_to(effect.base, (len(parts), 1, parts.shape[2]))
-    return np.concatenate([base, parts], axis=1)
 
 
 def solved(clf: BaseNB, X: Any, y: Any, sample_weight: Any) -> tuple[Problem, Solution]:
@@ -207,9 +194,8 @@ def solved(clf: BaseNB, X: Any, y: Any, sample_weight: Any) -> tuple[Problem, So
             "method='bootstrap' for its weights."
         )
     weighed = weigh_rows(recipe, training)
-    problem = build_problem(
-        recipe, training, None if weighed is None else weighed.weights
-    )
+    rows = None if weighed is None else weighed.weights
+    problem = build_problem(recipe, training, rows)
     if not recipe.loss.is_likelihood or recipe.weighting.is_mixture:
         raise ParameterError(
             "Laplace's approximation needs a loss that is a negative log-likelihood: "
@@ -224,8 +210,8 @@ def solved(clf: BaseNB, X: Any, y: Any, sample_weight: Any) -> tuple[Problem, So
 
 
 def named_bounds(
-    problem: Problem, named: dict[str, NDArray[np.float64]]
-) -> tuple[dict[str, NDArray[np.float64]], dict[str, NDArray[np.float64]]]:
+    problem: Problem, named: dict[str, Floats]
+) -> tuple[dict[str, Floats], dict[str, Floats]]:
     """Bounds of the weights as they are named; none where no weight has any."""
     if problem.box.is_everywhere:
         none = {name: np.full(value.shape, np.inf) for name, value in named.items()}
@@ -234,19 +220,13 @@ def named_bounds(
     return named_weights(problem, box.lower), named_weights(problem, box.upper)
 
 
-def named_weights(
-    problem: Problem, weights: NDArray[np.float64]
-) -> dict[str, NDArray[np.float64]]:
+def named_weights(problem: Problem, weights: Floats) -> dict[str, Floats]:
     """Name a vector of weights; those of values are laid side by side."""
-    return {
-        name: side_by_side(name, value)
-        for name, value in problem.objective.weighting.fitted(
-            weights, problem.evidence
-        ).items()
-    }
+    named = problem.objective.weighting.fitted(weights, problem.evidence)
+    return {name: side_by_side(name, value) for name, value in named.items()}
 
 
-def side_by_side(name: str, value: Any) -> NDArray[np.float64]:
+def side_by_side(name: str, value: Any) -> Floats:
     """Lay weights out in one array: those of values, attribute by attribute."""
     if name in BY_VALUE:
         return np.concatenate(value, axis=1)

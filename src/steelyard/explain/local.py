@@ -8,32 +8,59 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard._common.text import as_plain
+from steelyard._common.text import text_table
 from steelyard.classifiers.base import BaseNB
 from steelyard.exceptions import ParameterError
 from steelyard.explain.cells import Cells, describe_cells
 from steelyard.explain.counterfactual import Counterfactual, counterfactual
 from steelyard.explain.evidence import Evidence, EvidenceItem
-from steelyard.explain.neighbours import Neighbours, neighbours_of
 from steelyard.explain.parts import (
     ExplainedPart,
     ModelKind,
+    PlainData,
     kind_of,
     model_of,
     position_of,
 )
-from steelyard.explain.views import add_views, column_labels, views_of
+from steelyard.explain.views import Floats, add_views, column_labels, views_of
 from steelyard.model.base import Model
+from steelyard.table.codes import Codes
 from steelyard.table.frames import as_table
 
 __all__ = ["LocalExplanation", "explain_local"]
 
-# How many rows, and parts of a model, are shown as text.
-_MAX_ROWS, _MAX_PARTS = 3, 10
+# How many rows, parts of a model and neighbours are shown as text.
+_MAX_ROWS, _MAX_PARTS, _MAX_NEIGHBOURS = 3, 10, 10
 
 
 @dataclass(frozen=True, repr=False)
-class LocalExplanation:
+class Neighbours(PlainData):
+    """Training rows behind the model of one query, by falling weight."""
+
+    rows: NDArray[np.int64]
+    """Positions among the training rows; rows of weight zero are not counted."""
+
+    labels: NDArray[Any]
+    distances: Floats
+    weights: Floats
+
+    def __repr__(self) -> str:
+        """List the ten rows with the largest weight."""
+        columns = (self.rows, self.labels, self.distances, self.weights)
+        lines = [
+            [str(row), str(label), f"{distance:.3f}", f"{weight:.3f}"]
+            for row, label, distance, weight in zip(
+                *(column[:_MAX_NEIGHBOURS] for column in columns), strict=True
+            )
+        ]
+        headers = ["training row", "class", "distance", "weight"]
+        shown = text_table(headers, lines, [True, False, True, True])
+        more = len(self.rows) - len(lines)
+        return shown + (f"\n… and {more} more" if more > 0 else "")
+
+
+@dataclass(frozen=True, repr=False)
+class LocalExplanation(PlainData):
     r"""Predictions for some rows, decomposed.
 
     For a model that is one sum,
@@ -76,18 +103,20 @@ class LocalExplanation:
         The training rows behind each row's model, for lazy classifiers.
     """
 
+    _not_data = ("model", "cells")
+
     kind: ModelKind
     note: str
     classes: NDArray[Any]
     attributes: list[str]
     values: list[list[str]]
     missing: NDArray[np.bool_]
-    base: NDArray[np.float64] | None
-    contributions: NDArray[np.float64] | None
+    base: Floats | None
+    contributions: Floats | None
     view_names: list[str]
-    view_contributions: NDArray[np.float64] | None
-    scores: NDArray[np.float64] | None
-    probabilities: NDArray[np.float64]
+    view_contributions: Floats | None
+    scores: Floats | None
+    probabilities: Floats
     predicted: NDArray[Any]
     link_scale: float
     parts: tuple[ExplainedPart, ...]
@@ -141,16 +170,13 @@ class LocalExplanation:
             added = self.view_contributions[row]
         base, added = self.base[row] * self.link_scale, added * self.link_scale
         amounts = added[:, first] - added[:, second]
-        return Evidence(
-            str(self.classes[first]),
-            str(self.classes[second]),
-            float(self.probabilities[row, first]),
-            float(base[first] - base[second]),
-            tuple(
-                EvidenceItem(names[j], values[j], float(amounts[j]), bool(missing[j]))
-                for j in np.argsort(-np.abs(amounts), kind="stable")
-            ),
+        items = tuple(
+            EvidenceItem(names[j], values[j], float(amounts[j]), bool(missing[j]))
+            for j in np.argsort(-np.abs(amounts), kind="stable")
         )
+        classes = (str(self.classes[first]), str(self.classes[second]))
+        probability = float(self.probabilities[row, first])
+        return Evidence(*classes, probability, float(base[first] - base[second]), items)
 
     def counterfactual(
         self,
@@ -185,14 +211,9 @@ class LocalExplanation:
                 f"`fixed` names {unknown}, which are no columns. Columns: "
                 f"{', '.join(self.attributes)}."
             )
-        return counterfactual(
-            self.model,
-            self.cells.row(row),
-            self.values[row],
-            chosen,
-            {self.attributes.index(name) for name in fixed},
-            max_changes,
-        )
+        held = {self.attributes.index(name) for name in fixed}
+        cells, labels = self.cells.row(row), self.values[row]
+        return counterfactual(self.model, cells, labels, chosen, held, max_changes)
 
     def plot(self, row: int = 0, **options: Any) -> Any:
         """Draw the evidence of one row as a waterfall.
@@ -213,14 +234,6 @@ class LocalExplanation:
         from steelyard.displays import WaterfallDisplay
 
         return WaterfallDisplay.from_explanation(self, row, **options)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data, for JSON."""
-        plain = dict(vars(self))
-        del plain["model"], plain["cells"]
-        for name in ("parts", "neighbours"):
-            plain[name] = [entry.to_dict() for entry in plain[name]]
-        return as_plain(plain)
 
     def __repr__(self) -> str:
         """Show up to three rows as text."""
@@ -324,32 +337,33 @@ def _explain(
 ) -> LocalExplanation:
     codes, schema = cells.encoded(), cells.schema
     base = contributions = scores = by_view = None
-    rows = (cells, values, missing, n_jobs)
     terms = model.terms(codes)
     if terms is not None:
         base, by_view = terms
         contributions = add_views(by_view, schema, axis=1)
         scores = base + contributions.sum(axis=1)
-    return LocalExplanation(
-        kind_of(model),
-        model.note(),
-        model.classes,
-        column_labels(schema),
-        values,
-        missing,
-        base,
-        contributions,
-        schema.labels(),
-        by_view,
-        scores,
-        model.proba(codes, n_jobs),
-        model.predict(codes, n_jobs),
-        float(model.link_scale),
-        tuple(
-            ExplainedPart(part.name, part.share, _explain(part.model, *rows))
-            for part in model.parts()
-        ),
-        neighbours_of(model, codes),
-        model,
-        cells,
+    rows = (cells, values, missing, n_jobs)
+    parts = tuple(
+        ExplainedPart(part.name, part.share, _explain(part.model, *rows))
+        for part in model.parts()
     )
+    head = (kind_of(model), model.note(), model.classes, column_labels(schema))
+    sums = (base, contributions, schema.labels(), by_view, scores)
+    answers = (model.proba(codes, n_jobs), model.predict(codes, n_jobs))
+    made_of = (float(model.link_scale), parts, _neighbours(model, codes))
+    answered = (*head, values, missing, *sums, *answers, *made_of)
+    return LocalExplanation(*answered, model, cells)
+
+
+def _neighbours(model: Any, codes: Codes) -> tuple[Neighbours, ...]:
+    """Return the training rows that count for each query, if a model has kept them."""
+    if not model.is_lazy:
+        return ()
+    by_query = []
+    for i in range(codes.n_rows):
+        distance, mass = model.row_weights(codes.take(np.array([i])))
+        order = np.lexsort((np.arange(len(mass)), distance, -mass))
+        kept = order[mass[order] > 0.0]
+        labels = model.classes[model.y[kept]]
+        by_query.append(Neighbours(kept, labels, distance[kept], mass[kept]))
+    return tuple(by_query)

@@ -8,16 +8,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard._common.text import as_plain, bar, text_table
+from steelyard._common.text import bar, text_table
 from steelyard.classifiers.base import BaseNB
 from steelyard.exceptions import ParameterError
 from steelyard.explain.evidence import evidence_of
 from steelyard.explain.local import LocalExplanation, explain_local
-from steelyard.explain.parts import ExplainedPart, ModelKind, kind_of, model_of
-from steelyard.explain.tables import AttributeTable, column_tables, value_tables
-from steelyard.explain.views import column_labels, views_of
+from steelyard.explain.parts import (
+    ExplainedPart,
+    ModelKind,
+    PlainData,
+    kind_of,
+    model_of,
+)
+from steelyard.explain.tables import AttributeTable, attribute_tables
+from steelyard.explain.views import Floats, column_labels, views_of
 from steelyard.model.base import Model, Part
-from steelyard.proba.counts import Counts
+from steelyard.proba.counts import Counts, Moments
 
 __all__ = ["GlobalExplanation", "explain_global", "learned_weights"]
 
@@ -31,7 +37,7 @@ _WEIGHTS = (
 
 
 @dataclass(frozen=True, repr=False)
-class GlobalExplanation:
+class GlobalExplanation(PlainData):
     r"""What a model has learned, attribute by attribute.
 
     Importance is the mean over rows of the absolute evidence of an attribute for a
@@ -75,15 +81,17 @@ class GlobalExplanation:
         Halves, pairs or voters, each with an explanation of its own.
     """
 
+    _not_data = ("views", "view_tables")
+
     method: str
     kind: ModelKind
     note: str
     classes: NDArray[Any]
     attributes: list[str]
-    base: NDArray[np.float64] | None
+    base: Floats | None
     link_scale: float
-    importance: NDArray[np.float64] | None
-    class_importance: NDArray[np.float64] | None
+    importance: Floats | None
+    class_importance: Floats | None
     source: str
     weights: dict[str, Any]
     view_names: list[str]
@@ -143,14 +151,6 @@ class GlobalExplanation:
         from steelyard.displays import NomogramDisplay
 
         return NomogramDisplay.from_explanation(self, **options)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data, for JSON."""
-        plain = dict(vars(self))
-        del plain["views"], plain["view_tables"]
-        for name in ("tables", "parts"):
-            plain[name] = [entry.to_dict() for entry in plain[name]]
-        return as_plain(plain)
 
     def __repr__(self) -> str:
         """List the attributes by importance, and the parts."""
@@ -245,14 +245,12 @@ def _explain(
     rows: LocalExplanation | None,
 ) -> GlobalExplanation:
     plain = model.first_sum() if model.is_sum else None
-    by_view = [] if plain is None else value_tables(plain, counts)
-    tables = [] if plain is None else column_tables(plain, counts, by_view)
+    tables, by_view = ([], []) if plain is None else attribute_tables(plain, counts)
     parts = []
     for k, part in enumerate(model.parts()):
         part_rows = None if rows is None else rows.parts[k].explanation
-        part_counts = _counts_of(part, counts)
-        explanation = _explain(part.model, part_counts, method, {}, part_rows)
-        parts.append(ExplainedPart(part.name, part.share, explanation))
+        made = _explain(part.model, _counts_of(part, counts), method, {}, part_rows)
+        parts.append(ExplainedPart(part.name, part.share, made))
     by_class = _importance(tables, rows)
     importance = None if by_class is None else by_class.mean(axis=1)
     if importance is None and parts:
@@ -260,29 +258,20 @@ def _explain(
     source = "the training counts"
     if len(model.schema.gaussian):
         source += ", by the fitted densities for Gaussian attributes"
-    return GlobalExplanation(
-        method,
-        kind_of(model),
-        model.note(),
-        model.classes,
-        column_labels(model.schema),
-        None if plain is None else plain.log_prior,
-        float(model.link_scale),
-        importance,
-        by_class,
-        source if rows is None else "the given rows",
-        weights,
-        model.schema.labels(),
-        tables,
-        tuple(parts),
-        views_of(model.schema),
-        by_view,
-    )
+    if rows is not None:
+        source = "the given rows"
+    head = (method, kind_of(model), model.note(), model.classes)
+    base = None if plain is None else plain.log_prior
+    scores = (column_labels(model.schema), base, float(model.link_scale))
+    learned = (importance, by_class, source, weights, model.schema.labels(), tables)
+    described = (*head, *scores, *learned)
+    views = views_of(model.schema)
+    return GlobalExplanation(*described, tuple(parts), views, by_view)
 
 
 def _importance(
     tables: list[AttributeTable], rows: LocalExplanation | None
-) -> NDArray[np.float64] | None:
+) -> Floats | None:
     """Mean absolute evidence by attribute and class: of rows, or of value tables."""
     if rows is not None and rows.contributions is not None:
         by_row = np.abs(evidence_of(rows.contributions)) * rows.link_scale
@@ -296,17 +285,14 @@ def _counts_of(part: Part, counts: Counts | None) -> Counts | None:
     """Return the counts of the rows of a part's classes."""
     if counts is None or len(part.classes) == len(counts.by_class):
         return counts
-    chosen = list(part.classes)
-    moments = type(counts.moments)(
-        counts.moments.weight[:, chosen],
-        counts.moments.mean[:, chosen],
-        counts.moments.squares[:, chosen],
-    )
+    chosen, all_moments = list(part.classes), counts.moments
     by_class, by_code = counts.by_class[chosen], counts.by_code[:, chosen]
+    arrays = (all_moments.weight, all_moments.mean, all_moments.squares)
+    moments = Moments(*(array[:, chosen] for array in arrays))
     return Counts(counts.schema, by_class, by_code, moments)
 
 
-def _mean_of_parts(parts: list[ExplainedPart]) -> NDArray[np.float64] | None:
+def _mean_of_parts(parts: list[ExplainedPart]) -> Floats | None:
     by_part = [part.explanation.importance for part in parts]
     if any(importance is None for importance in by_part):
         return None

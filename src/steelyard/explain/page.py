@@ -10,7 +10,6 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from steelyard._common.files import atomic_write
 from steelyard.classifiers.base import BaseNB
@@ -19,7 +18,6 @@ from steelyard.explain.overall import explain_global
 from steelyard.explain.parts import model_of
 from steelyard.explain.tables import density_range
 from steelyard.explain.views import column_labels, views_of
-from steelyard.model.base import Model
 from steelyard.model.table_model import NBModel
 from steelyard.table.schema import FeatureSchema
 
@@ -75,18 +73,7 @@ def to_html(clf: BaseNB, path: str | PathLike[str], title: str | None = None) ->
 
 
 def page_data(clf: BaseNB) -> dict[str, Any]:
-    """Return what the page computes with: attributes, and a tree of models.
-
-    Parameters
-    ----------
-    clf : BaseNB
-        A fitted classifier.
-
-    Returns
-    -------
-    dict
-        Plain data for JSON.
-    """
+    """Return what the page computes with: attributes, and a tree of models."""
     model = model_of(clf)
     if model.kind not in _KINDS:
         raise ParameterError(
@@ -94,38 +81,33 @@ def page_data(clf: BaseNB) -> dict[str, Any]:
             "explain_local(X) for single rows, or a classifier that a page can hold, "
             "such as NaiveBayes, WeightedNB or RegularizedNB."
         )
-    schema = model.schema
-    ranges = _ranges(model)
-    names = column_labels(schema)
+    columns = zip(views_of(model.schema), column_labels(model.schema), strict=True)
+    plain = model.first_sum()
+    assert plain is not None
     return {
         "note": model.note(),
         "classes": [str(c) for c in model.classes.tolist()],
         "order": explain_global(clf).order.tolist(),
-        "attributes": [
-            _column([schema.features[k] for k in views], name, limits)
-            for views, name, limits in zip(views_of(schema), names, ranges, strict=True)
-        ],
+        "attributes": [_column(plain, views, name) for views, name in columns],
         "model": _node(model, list(range(len(model.classes)))),
     }
 
 
-def _column(
-    features: list[FeatureSchema], name: str, limits: tuple[float, float] | None
-) -> dict[str, Any]:
+def _column(model: NBModel, views: list[int], name: str) -> dict[str, Any]:
     """Describe how a column is set: one control, however many views it has."""
-    first = _attribute(features[0], name, limits)
-    if len(features) == 1:
+    described = [_attribute(model.schema.features[k], name) for k in views]
+    first, limits = dict(described[0]), _limits(model, views)
+    if limits is not None:
+        first["low"], first["high"] = limits
+    if len(views) == 1:
         return first
-    views = [_attribute(feature, name, None) for feature in features]
-    if not features[0].edges:
+    if not first.get("edges"):
         # Nothing to say about a single interval.
         first = {key: first[key] for key in first if key not in ("edges", "labels")}
-    return {**first, "views": views}
+    return {**first, "views": described}
 
 
-def _attribute(
-    feature: FeatureSchema, name: str, limits: tuple[float, float] | None
-) -> dict[str, Any]:
+def _attribute(feature: FeatureSchema, name: str) -> dict[str, Any]:
     """Describe how an attribute is set, and how what is set becomes a code."""
     out: dict[str, Any] = {
         "name": name,
@@ -135,43 +117,30 @@ def _attribute(
     if feature.kind == "categorical":
         out["values"] = [str(value) for value in feature.values]
     elif feature.kind == "binned":
+        codes = range(1, len(feature.edges) + 2)
         out["edges"] = list(feature.edges)
-        out["labels"] = [
-            feature.describe(code) for code in range(1, len(feature.edges) + 2)
-        ]
+        out["labels"] = [feature.describe(code) for code in codes]
     else:
         out["step"] = feature.step
-    if limits is not None:
-        out["low"], out["high"] = limits
     return out
 
 
-def _ranges(model: Model) -> list[tuple[float, float] | None]:
-    """Where the slider of each numeric attribute begins and ends."""
-    plain = model.first_sum()
-    assert plain is not None
-    schema = plain.schema
-    gaussian = schema.gaussian.tolist()
-    out: list[tuple[float, float] | None] = []
-    for views in views_of(schema):
-        if schema.features[views[0]].kind == "categorical":
-            out.append(None)
-            continue
-        densities = [density_range(plain.density(j)) for j in views if j in gaussian]
-        edges = np.array([e for j in views for e in schema.features[j].edges])
-        low, high = _bin_range(edges)
-        if densities:
-            low = min([*edges.tolist(), *(limits[0] for limits in densities)])
-            high = max([*edges.tolist(), *(limits[1] for limits in densities)])
-        out.append((low, high) if math.isfinite(high - low) else (-1e308, 1e308))
-    return out
-
-
-def _bin_range(edges: NDArray[np.float64]) -> tuple[float, float]:
-    edges = np.unique(edges) if len(edges) else np.zeros(1)
-    wide = float(np.ptp(edges)) / max(1, len(edges) - 1)
-    wide = wide or max(abs(float(edges[0])), 1.0)
-    return float(edges[0]) - wide, float(edges[-1]) + wide
+def _limits(model: NBModel, views: list[int]) -> tuple[float, float] | None:
+    """Where the slider of a numeric column begins and ends."""
+    features = [model.schema.features[j] for j in views]
+    if features[0].kind == "categorical":
+        return None
+    edges = np.unique([edge for feature in features for edge in feature.edges])
+    gaussian = [j for j in views if j in model.schema.gaussian]
+    if gaussian:
+        ends = [density_range(model.density(j)) for j in gaussian]
+        edges, wide = np.append(edges, ends), 0.0
+    else:
+        edges = edges if len(edges) else np.zeros(1)
+        wide = float(np.ptp(edges)) / max(1, len(edges) - 1)
+        wide = wide or max(abs(float(edges[0])), 1.0)
+    low, high = float(edges.min()) - wide, float(edges.max()) + wide
+    return (low, high) if math.isfinite(high - low) else (-1e308, 1e308)
 
 
 def _node(model: Any, positions: list[int]) -> dict[str, Any]:
@@ -227,6 +196,4 @@ def _term(model: NBModel, j: int) -> dict[str, Any]:
 def _script_json(data: Any) -> str:
     """Write JSON that cannot end the script element it stands in."""
     text = json.dumps(data, ensure_ascii=True, allow_nan=False)
-    for letter in "<>&":
-        text = text.replace(letter, f"\\u{ord(letter):04x}")
-    return text
+    return text.translate({ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&"})

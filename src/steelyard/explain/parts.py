@@ -1,23 +1,49 @@
-"""The model that is explained: its kind, its parts, its classes."""
+"""What explanations share: plain data; the kind, the parts, the classes of a model."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, ClassVar, Literal, cast
 
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from steelyard._common.text import as_plain
 from steelyard.exceptions import ParameterError
 from steelyard.model.base import Model
 
-__all__ = ["ExplainedPart", "ModelKind", "kind_of", "model_of", "position_of"]
+__all__ = [
+    "ExplainedPart",
+    "ModelKind",
+    "PlainData",
+    "kind_of",
+    "model_of",
+    "position_of",
+]
 
 ModelKind = Literal["sum", "mixture", "pairs", "vote", "neighbours"]
 
 
+class PlainData:
+    """What can be written as JSON, field by field."""
+
+    _not_data: ClassVar[tuple[str, ...]] = ()
+    """Names of fields that are left out."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, for JSON."""
+        fields = vars(self).items()
+        return {name: _plain(v) for name, v in fields if name not in self._not_data}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [_plain(entry) for entry in value]
+    return value.to_dict() if hasattr(value, "to_dict") else as_plain(value)
+
+
 @dataclass(frozen=True)
-class ExplainedPart:
+class ExplainedPart(PlainData):
     """One of the models that a model is made of, with its explanation."""
 
     name: str
@@ -25,9 +51,9 @@ class ExplainedPart:
     explanation: Any
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data, for JSON."""
-        head = {"name": self.name, "share": self.share}
-        return {**head, **self.explanation.to_dict()}
+        """Return plain data, for JSON: the explanation after name and share."""
+        plain = super().to_dict()
+        return plain | plain.pop("explanation")
 
 
 def model_of(clf: Any) -> Model:

@@ -27,25 +27,11 @@ class Reason(NamedTuple):
 
 
 def reasons(clf: Any, X: Any, most: int = 3) -> list[list[Reason]]:
-    """Return the loudest evidence of every row.
+    """Return the loudest evidence of every row, at most so many reasons of each.
 
     Evidence is what a cell adds to the log-odds of the most probable class against the
     next. In a model that is not one sum no cell adds a fixed amount; there it is what
-    is lost when the cell is left out.
-
-    Parameters
-    ----------
-    clf : BaseNB
-        A fitted classifier.
-    X : table of shape (n, d)
-        Some rows.
-    most : int, default=3
-        How many reasons at most.
-
-    Returns
-    -------
-    list of list of Reason
-        Those of each row, the loudest first; cells that say nothing are left out.
+    is lost when the cell is left out. Cells that say nothing are left out.
 
     Examples
     --------

@@ -11,25 +11,14 @@ from scipy.special import ndtr, ndtri
 
 from steelyard._common.text import as_plain, signed, text_table
 from steelyard.explain.evidence import evidence_of
-from steelyard.explain.views import (
-    column_labels,
-    column_scores,
-    typical_numbers,
-    views_of,
-)
+from steelyard.explain.views import Floats, column_scores, typical_numbers, views_of
 from steelyard.model.table_model import NBModel
 from steelyard.proba.counts import Counts
 from steelyard.proba.gaussian import GaussianTable
 from steelyard.table.cells import on_grid
 from steelyard.table.schema import FeatureSchema
 
-__all__ = [
-    "AttributeTable",
-    "column_tables",
-    "density_range",
-    "gaussian_points",
-    "value_tables",
-]
+__all__ = ["AttributeTable", "attribute_tables", "density_range", "gaussian_points"]
 
 # Numbers at which a density is tabulated, and nodes of means under it.
 _POINTS, _HERMITE = 61, 64
@@ -53,24 +42,24 @@ class AttributeTable:
     labels: list[str]
     """Values, intervals or numbers; missing cells, which add nothing, come first."""
 
-    contributions: NDArray[np.float64]
+    contributions: Floats
     """To the scores of the classes, shape (values, K)."""
 
-    counts: NDArray[np.float64] | None
+    counts: Floats | None
     """Weight of the training rows by value and class; None for densities."""
 
-    points: NDArray[np.float64] | None
+    points: Floats | None
     """The numbers of an attribute with a density; None for others."""
 
     edges: tuple[float, ...]
     """Cut points of a binned attribute."""
 
     link_scale: float
-    importance: NDArray[np.float64] | None
+    importance: Floats | None
     """Mean absolute evidence for each class over the training rows, shape (K,)."""
 
     @property
-    def evidence(self) -> NDArray[np.float64]:
+    def evidence(self) -> Floats:
         """Evidence for each class against the mean of the others, shape (values, K).
 
         With two classes that is log-odds.
@@ -79,89 +68,65 @@ class AttributeTable:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the table as plain data, for JSON."""
-        return as_plain(
-            {
-                "name": self.name,
-                "kind": self.kind,
-                "values": self.labels,
-                "counts": self.counts,
-                "contributions": self.contributions,
-                "evidence": self.evidence,
-            }
-        )
+        head = {"name": self.name, "kind": self.kind, "values": self.labels}
+        numbers = {"counts": self.counts, "contributions": self.contributions}
+        return as_plain({**head, **numbers, "evidence": self.evidence})
 
     def __repr__(self) -> str:
         """Lay the table out as text, one line per value."""
         two = len(self.classes) == 2
-        shown = [1] if two else list(range(len(self.classes)))
+        columns = {"value": self.labels}
+        if self.counts is not None:
+            columns["rows"] = [f"{weight:g}" for weight in self.counts.sum(axis=1)]
+        for c in [1] if two else range(len(self.classes)):
+            columns[f"for {self.classes[c]}"] = list(map(signed, self.evidence[:, c]))
         every = max(1, len(self.labels) // 12) if self.points is not None else 1
-        headers = ["value", *(["rows"] if self.counts is not None else [])]
-        headers += [f"for {self.classes[c]}" for c in shown]
-        evidence = self.evidence
-        rows = []
-        for v in range(0, len(self.labels), every):
-            line = [self.labels[v]]
-            if self.counts is not None:
-                line.append(f"{self.counts[v].sum():g}")
-            rows.append(line + [signed(evidence[v, c]) for c in shown])
+        rows = list(zip(*columns.values(), strict=True))[::every]
         against = f"against {self.classes[0]}" if two else "against the others"
         title = f"{self.name} ({self.kind}): evidence {against}, in log-odds"
-        numeric = [False] + [True] * (len(headers) - 1)
-        return f"{title}\n{text_table(headers, rows, numeric)}"
+        numeric = [False] + [True] * (len(columns) - 1)
+        return f"{title}\n{text_table(list(columns), rows, numeric)}"
 
 
-def value_tables(model: NBModel, counts: Counts | None) -> list[AttributeTable]:
-    """Tabulate every attribute of a model."""
-    schema, offsets = model.schema, model.schema.offsets
+def attribute_tables(
+    model: NBModel, counts: Counts | None
+) -> tuple[list[AttributeTable], list[AttributeTable]]:
+    """Tabulate every column of a model, all its views together; and every view."""
+    schema = model.schema
     if counts is not None and (
         counts.schema != schema or counts.by_code.shape != model.table.shape
     ):
         # Counts of all classes do not describe a model of two of them.
         counts = None
-    tables = []
-    for j, (name, feature) in enumerate(
-        zip(schema.labels(), schema.features, strict=True)
-    ):
-        points = by_value = None
-        if feature.is_coded:
-            rows = slice(offsets[j], offsets[j + 1])
-            contributions = model.table[rows]
-            by_value = None if counts is None else counts.by_code[rows]
-            labels = [feature.describe(code) for code in range(feature.n_codes)]
-            importance = _mean_evidence(model, contributions, by_value)
-        else:
-            points = gaussian_points(model.density(j), feature.step)
-            contributions = model.density_scores(j, points)
-            labels = [f"{x:.5g}" for x in points]
-            importance = _mean_density(model, counts, j)
-        tables.append(
-            AttributeTable(
-                name,
-                feature.kind,
-                model.classes,
-                labels,
-                contributions,
-                by_value,
-                points,
-                feature.edges,
-                model.link_scale,
-                importance,
-            )
-        )
-    return tables
-
-
-def column_tables(
-    model: NBModel, counts: Counts | None, by_view: list[AttributeTable]
-) -> list[AttributeTable]:
-    """Tabulate every column of a model, all its views together."""
-    names = column_labels(model.schema)
-    return [
+    labels = enumerate(schema.labels())
+    by_view = [_view_table(model, counts, j, name) for j, name in labels]
+    by_column = [
         by_view[views[0]]
         if len(views) == 1
-        else _joint_table(model, counts, [by_view[k] for k in views], views, name)
-        for views, name in zip(views_of(model.schema), names, strict=True)
+        else _joint_table(model, counts, [by_view[k] for k in views], views)
+        for views in views_of(schema)
     ]
+    return by_column, by_view
+
+
+def _view_table(
+    model: NBModel, counts: Counts | None, j: int, name: str
+) -> AttributeTable:
+    feature, offsets = model.schema.features[j], model.schema.offsets
+    points = by_value = None
+    if feature.is_coded:
+        rows = slice(offsets[j], offsets[j + 1])
+        contributions = model.table[rows]
+        by_value = None if counts is None else counts.by_code[rows]
+        labels = [feature.describe(code) for code in range(feature.n_codes)]
+        importance = _mean_evidence(model, contributions, by_value)
+    else:
+        points = gaussian_points(model.density(j), feature.step)
+        contributions = model.density_scores(j, points)
+        labels = [f"{x:.5g}" for x in points]
+        importance = _mean_density(model, counts, j)
+    head = (name, feature.kind, model.classes, labels, contributions, by_value)
+    return AttributeTable(*head, points, feature.edges, model.link_scale, importance)
 
 
 def _joint_table(
@@ -169,7 +134,6 @@ def _joint_table(
     counts: Counts | None,
     tables: list[AttributeTable],
     views: list[int],
-    name: str,
 ) -> AttributeTable:
     """Tabulate a column with several views: along numbers, or by common intervals."""
     edges = np.unique(np.concatenate([table.edges for table in tables]))
@@ -192,26 +156,15 @@ def _joint_table(
             None, "binned", "numbers", edges=tuple(edges), missing_is_value=is_value
         )
         labels = [whole.describe(code) for code in range(whole.n_codes)]
-    return AttributeTable(
-        name,
-        " + ".join(table.kind for table in tables),
-        model.classes,
-        labels,
-        contributions,
-        None,
-        points,
-        tuple(edges.tolist()),
-        model.link_scale,
-        _joint_importance(model, counts, views, edges),
-    )
+    kind = " + ".join(table.kind for table in tables)
+    importance = _joint_importance(model, counts, views, edges)
+    head = (tables[0].name, kind, model.classes, labels, contributions, None, points)
+    return AttributeTable(*head, tuple(edges.tolist()), model.link_scale, importance)
 
 
 def _joint_importance(
-    model: NBModel,
-    counts: Counts | None,
-    views: list[int],
-    edges: NDArray[np.float64],
-) -> NDArray[np.float64] | None:
+    model: NBModel, counts: Counts | None, views: list[int], edges: Floats
+) -> Floats | None:
     """Mean absolute evidence of a column with several views.
 
     Counts tell how many rows of each class are in each bin of the finest view. Where
@@ -219,7 +172,7 @@ def _joint_importance(
     taken to be anywhere alike.
     """
     schema = model.schema
-    if counts is None or counts.schema != schema or not counts.total > 0:
+    if counts is None or not counts.total > 0:
         return None
     coded = [j for j in views if schema.features[j].is_coded]
     densities = [j for j in views if j not in coded]
@@ -252,9 +205,7 @@ def _joint_importance(
     return np.asarray(out * model.link_scale / counts.total)
 
 
-def _within(
-    low: float, high: float, mean: float, deviation: float
-) -> NDArray[np.float64]:
+def _within(low: float, high: float, mean: float, deviation: float) -> Floats:
     """Return evenly spread quantiles of a normal distribution cut to an interval."""
     a, b = ndtr((low - mean) / deviation), ndtr((high - mean) / deviation)
     share = (np.arange(_PER_BIN) + 0.5) / _PER_BIN
@@ -265,7 +216,7 @@ def _within(
     return np.where(np.isfinite(inside), inside, near)
 
 
-def gaussian_points(table: GaussianTable, step: float) -> NDArray[np.float64]:
+def gaussian_points(table: GaussianTable, step: float) -> Floats:
     """Return numbers to look at, evenly over the range of a density."""
     low, high = density_range(table)
     return np.unique(on_grid(np.linspace(low, high, _POINTS), step))
@@ -278,10 +229,8 @@ def density_range(table: GaussianTable) -> tuple[float, float]:
 
 
 def _mean_evidence(
-    model: NBModel,
-    contributions: NDArray[np.float64],
-    counts: NDArray[np.float64] | None,
-) -> NDArray[np.float64] | None:
+    model: NBModel, contributions: Floats, counts: Floats | None
+) -> Floats | None:
     """Mean absolute evidence over the training rows, from their counts."""
     if counts is None or not counts.sum() > 0:
         return None
@@ -290,9 +239,7 @@ def _mean_evidence(
     return np.asarray(share @ evidence)
 
 
-def _mean_density(
-    model: NBModel, counts: Counts | None, j: int
-) -> NDArray[np.float64] | None:
+def _mean_density(model: NBModel, counts: Counts | None, j: int) -> Floats | None:
     """Mean absolute evidence under the fitted densities of the classes.
 
     Moments do not tell the rows; the densities that were fitted stand for them.

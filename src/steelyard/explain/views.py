@@ -12,6 +12,7 @@ from steelyard.table.cells import on_grid
 from steelyard.table.schema import TableSchema
 
 __all__ = [
+    "Floats",
     "add_views",
     "column_labels",
     "column_scores",
@@ -20,6 +21,8 @@ __all__ = [
     "typical_numbers",
     "views_of",
 ]
+
+Floats = NDArray[np.float64]
 
 
 def views_of(schema: TableSchema) -> list[list[int]]:
@@ -36,9 +39,7 @@ def column_labels(schema: TableSchema) -> list[str]:
     return [labels[views[0]] for views in views_of(schema)]
 
 
-def add_views(
-    values: NDArray[np.float64], schema: TableSchema, axis: int
-) -> NDArray[np.float64]:
+def add_views(values: Floats, schema: TableSchema, axis: int) -> Floats:
     """Add up what the views of each column have, along an axis of attributes."""
     views = views_of(schema)
     if len(views) == len(schema):
@@ -49,8 +50,8 @@ def add_views(
 
 
 def place_numbers(
-    schema: TableSchema, views: list[int], numbers: NDArray[np.float64]
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    schema: TableSchema, views: list[int], numbers: Floats
+) -> tuple[NDArray[np.int64], Floats]:
     """Encode known numbers for all views of a column: codes and numbers (n, views)."""
     codes = np.zeros((len(numbers), len(views)), dtype=np.int64)
     values = np.full((len(numbers), len(views)), np.nan)
@@ -63,9 +64,7 @@ def place_numbers(
     return codes, values
 
 
-def column_scores(
-    model: NBModel, views: list[int], numbers: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def column_scores(model: NBModel, views: list[int], numbers: Floats) -> Floats:
     """Say what numbers of one column add to the scores of the classes, (n, K)."""
     schema = model.schema
     codes, values = place_numbers(schema, views, numbers)
@@ -78,7 +77,7 @@ def column_scores(
     return out
 
 
-def typical_numbers(edges: NDArray[np.float64]) -> NDArray[np.float64]:
+def typical_numbers(edges: Floats) -> Floats:
     """Return a number within each interval between edges, the outer ones included.
 
     Examples

@@ -16,7 +16,12 @@ from steelyard.cli import main
 from steelyard.exceptions import ParameterError
 from steelyard.experiments.data.sets import data_folder, read_from_folder
 from steelyard.experiments.data.sets import load_dataset as load_any
-from steelyard.experiments.data.tasks import MULTICLASS, TASKS
+from steelyard.experiments.data.tasks import (
+    MULTICLASS,
+    TASKS,
+    one_against_rest,
+    standardize,
+)
 from steelyard.experiments.papers import PAPERS
 from steelyard.experiments.papers import reproduce as reproduction
 from steelyard.experiments.papers.cwnb import by_size
