@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from steelyard import exceptions
 from steelyard.cli.options import reading_of
 from steelyard.cli.output import note
+from steelyard.exceptions import ColumnError, ModelFileError, ParameterError, TableError
 
 if TYPE_CHECKING:
     import pandas
@@ -30,9 +30,7 @@ def read_training(
 
     both = sorted(set(arguments.categorical) & set(arguments.numeric))
     if both:
-        raise exceptions.ColumnError(
-            f"Column {both[0]!r} is both in --categorical and --numeric."
-        )
+        raise ColumnError(f"Column {both[0]!r} is both in --categorical and --numeric.")
     data = read_dataset(
         path,
         target=arguments.target,
@@ -65,7 +63,7 @@ def _setting(text: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     if not equals or not name:
         problem = f"--set takes NAME=VALUE, as in max_iter=50. Got {text!r}."
-        raise exceptions.ParameterError(problem)
+        raise ParameterError(problem)
     try:
         return name.strip(), ast.literal_eval(value.strip())
     except (ValueError, SyntaxError):
@@ -78,9 +76,7 @@ def _weights(data: DataSet, name: str) -> NDArray[Any]:
 
     column = data.table[_find(name, data.table.columns, data)]
     if not pd.api.types.is_numeric_dtype(column) or column.isna().any():
-        raise exceptions.ColumnError(
-            f"The weights in column {name!r} must be numbers, all known."
-        )
+        raise ColumnError(f"The weights in column {name!r} must be numbers, all known.")
     return np.asarray(column, dtype=np.float64)
 
 
@@ -90,11 +86,11 @@ def _columns(data: DataSet, arguments: argparse.Namespace) -> pandas.DataFrame:
     dropped = [_find(name, known, data) for name in arguments.drop]
     if data.target_name in chosen:
         problem = f"The target {data.target_name!r} cannot be learned from: --columns."
-        raise exceptions.ColumnError(problem)
+        raise ColumnError(problem)
     aside = {arguments.weights, *dropped}
     kept = [name for name in chosen or data.table.columns if name not in aside]
     if not kept:
-        raise exceptions.TableError("No column is left to learn from.")
+        raise TableError("No column is left to learn from.")
     return data.table[kept]
 
 
@@ -112,7 +108,7 @@ def load_model(path: str) -> Any:
         raise FileNotFoundError(f"The model file {path} is not there.")
     clf = steelyard.load(path)
     if clf.encoder_.schema_.names is None:
-        raise exceptions.ModelFileError(
+        raise ModelFileError(
             f"{path} holds a model that was fitted without column names, so that the "
             "columns of a file cannot be matched. Fit it to a table with names."
         )
