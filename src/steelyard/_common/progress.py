@@ -29,8 +29,8 @@ def progress(
     except ImportError:
         steps = count(1)
         of = "" if total is None else f"/{total}"
-        yield lambda note: sys.stderr.write(
-            f"{title} {next(steps)}{of} {note}".rstrip() + "\n"
+        yield lambda note: print(  # noqa: T201
+            f"{title} {next(steps)}{of} {note}".rstrip(), file=sys.stderr, flush=True
         )
         return
     columns = (*Progress.get_default_columns(), TextColumn("{task.fields[note]}"))
