@@ -7,6 +7,8 @@ import math
 import numpy as np
 from numba import njit
 
+from steelyard.kernels.cuts import _entropy
+
 __all__ = ["TABLES", "count_all_pairs", "count_pairs", "information", "weigh_pairs"]
 
 TABLES = 4
@@ -67,16 +69,8 @@ def information(table):
             x = float(table[a, b])
             if x > 0.0:
                 mutual += x / total * math.log2(x / rows[a] * (total / columns[b]))
-    return max(mutual, 0.0), _entropy(rows, total), _entropy(columns, total)
-
-
-@njit(cache=True, nogil=True)
-def _entropy(masses, total):
-    out = 0.0
-    for x in masses:
-        if x > 0.0:
-            out -= x / total * math.log2(x / total)
-    return max(out, 0.0)
+    entropies = max(_entropy(rows, total), 0.0), max(_entropy(columns, total), 0.0)
+    return max(mutual, 0.0), entropies[0], entropies[1]
 
 
 @njit(cache=True, nogil=True)

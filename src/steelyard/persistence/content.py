@@ -96,11 +96,6 @@ def estimator_from(content: Any) -> BaseNB:
     attributes = read_fields(learned, fields, Sizes.of(model))
     reader.finish()
     estimator = cls(**settings)
-    _restore(estimator, model, attributes)
-    return estimator
-
-
-def _restore(estimator: BaseNB, model: Any, attributes: dict[str, Any]) -> None:
     estimator.classes_ = model.classes
     estimator.encoder_ = estimator._encoding().encoder(estimator.n_jobs)
     for owner in (estimator.encoder_, estimator):
@@ -111,3 +106,4 @@ def _restore(estimator: BaseNB, model: Any, attributes: dict[str, Any]) -> None:
     estimator.model_ = model
     for key, value in attributes.items():
         setattr(estimator, key, value)
+    return estimator

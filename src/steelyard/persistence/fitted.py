@@ -136,10 +136,6 @@ def _read_subset(reader: Reader, key: str, sizes: Sizes) -> list[Any]:
     return chosen
 
 
-def _read_path(reader: Reader, key: str, sizes: Sizes) -> SelectionPath:
-    return SelectionPath(_read_records(reader, key, sizes))
-
-
 def _read_strength(reader: Reader, key: str, sizes: Sizes) -> tuple[float, ...]:
     least = float(np.finfo(np.float64).tiny)
     return tuple(reader.floats(key, (3,), low=least).tolist())
@@ -180,7 +176,9 @@ ATTRIBUTES: dict[str, Field] = {
     "n_rounds_": codec.whole(0),
     "votes_": codec.numbers("n", 0.0, LARGEST_WEIGHT),
     "selected_features_": _by_pair(Field(list, _read_subset)),
-    "selection_path_": Field(_records, _read_path),
+    "selection_path_": Field(
+        _records, lambda *where: SelectionPath(_read_records(*where))
+    ),
     "search_end_": codec.word(SEARCH_ENDS),
     "error_": codec.numbers("", 0.0, 1.0),
 }

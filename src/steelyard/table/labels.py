@@ -72,11 +72,9 @@ def _array_from_list(y: Any) -> NDArray[Any]:
 def encode_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.uint32]]:
     """Return the sorted classes and the position of every label among them."""
     values = as_label_column(y)
-    kind = values.dtype.kind if isinstance(values, np.ndarray) else ""
-    if kind in ("i", "u") and values.size and 0 <= values.min() and values.max() <= 255:
-        return _small_integers(values)
-    if kind == "f":
-        _check_whole(values)
+    if isinstance(values, np.ndarray) and values.dtype.kind in "iu" and values.size:
+        if values.min() >= 0 and values.max() <= 255:
+            return _small_integers(values)
     column = as_series(values)
     factor = column.factor()
     held, n_missing = factor.held()
@@ -187,11 +185,6 @@ def _as_classes(classes: list[Any], values: Any, column: Column) -> NDArray[Any]
 
 
 def _check_whole(values: NDArray[np.float64]) -> None:
-    if np.isnan(values).any():
-        row = int(np.flatnonzero(np.isnan(values))[0])
-        raise TableError(
-            f"Input y contains NaN (first in row {row}). Drop rows without a label."
-        )
     if np.isinf(values).any():
         raise TableError(
             "Input y contains infinity or a value too large for dtype('float64')."

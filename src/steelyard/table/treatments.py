@@ -79,7 +79,7 @@ def treatments(
             categorical.discard(position)
     for position in categorical:
         by_column[position] = _CATEGORIES
-    ids = [(j, names[j] if names is not None else None) for j in range(len(columns))]
+    ids = list(enumerate(names or [None] * len(columns)))
     used = {id(treatment): treatment for views in by_column for treatment in views}
     for treatment in used.values():
         treatment.check_parameters()
