@@ -93,14 +93,14 @@ class Reader:
 
     def values(self, key: str, kinds: Iterable[type]) -> list[Any]:
         """Return distinct values of the given kinds in increasing order."""
-        found = self.items(key)
-        if not set(map(type, found)) <= set(kinds):
+        items = self.items(key)
+        if not set(map(type, items)) <= set(kinds):
             raise self.complaint(key, "holds a value of a wrong kind")
-        if not all(math.isfinite(v) for v in found if isinstance(v, float)):
+        if not all(math.isfinite(v) for v in items if isinstance(v, float)):
             raise self.complaint(key, "holds a number that is not finite")
-        if found != sorted(set(found)):
+        if items != sorted(set(items)):
             raise self.complaint(key, "must be sorted, without repetition")
-        return found
+        return items
 
     def whole(self, key: str, *, low: int = 0) -> int:
         """Return a whole number that float64 could hold too."""
