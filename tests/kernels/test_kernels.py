@@ -53,7 +53,7 @@ def test_scatter_is_the_transpose_of_gather(coded, n_classes):
     row_values = rng.normal(size=(len(values), n_classes))
     scores = np.zeros((len(values), n_classes))
     scoring.gather(values, starts, table, scores)
-    for scatter in (counting.weigh_rows, counting.weigh_columns):
+    for scatter in (counting.count_rows, counting.count_columns):
         hist = np.zeros((n_classes, n_codes))
         for c in range(n_classes):
             y = np.full(len(values), c, dtype=np.uint32)
@@ -75,9 +75,8 @@ def test_all_ways_of_counting_agree(coded, n_classes):
             weighted[y[i], int(starts[j]) + code] += weights[i]
     for kernel in (counting.count_rows, counting.count_columns):
         hist = np.zeros((n_classes, n_codes), dtype=np.int64)
-        kernel(values, starts, y, hist)
+        kernel(values, starts, y, None, hist)
         assert_array_equal(hist, expected)
-    for kernel in (counting.weigh_rows, counting.weigh_columns):
         hist = np.zeros((n_classes, n_codes))
         kernel(values, starts, y, weights, hist)
         assert_array_equal(hist, weighted)

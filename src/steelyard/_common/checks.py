@@ -11,10 +11,7 @@ from numpy.typing import NDArray
 
 from steelyard.exceptions import TableError
 
-__all__ = [
-    "check_weights",
-    "warn_user",
-]
+__all__ = ["check_weights", "warn_user"]
 
 # Frames of these packages are between the user's line and a warning.
 _OWN = ("steelyard", "sklearn")

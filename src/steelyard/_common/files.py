@@ -15,15 +15,7 @@ __all__ = ["atomic_write", "replacing"]
 
 
 def atomic_write(path: str | PathLike[str], data: bytes) -> None:
-    """Write a file in one step: whenever it is stopped, the old file or the new one.
-
-    Parameters
-    ----------
-    path : str or path-like
-        Where to write; an existing file is replaced.
-    data : bytes
-        All of its content.
-    """
+    """Write a file in one step: whenever it is stopped, the old file or the new one."""
     with replacing(path) as partial:
         partial.write_bytes(data)
 
@@ -32,17 +24,9 @@ def atomic_write(path: str | PathLike[str], data: bytes) -> None:
 def replacing(path: str | PathLike[str]) -> Iterator[Path]:
     """Give an empty file in the same folder, which is renamed when all went well.
 
-    Parameters
-    ----------
-    path : str or path-like
-        The file to replace. Its mode is kept; a link stays, and what it points to is
-        replaced, as when a file is opened for writing.
-
-    Yields
-    ------
-    Path
-        The file to write to. It is flushed to the disk before it is renamed, and
-        removed after an error.
+    It is flushed to the disk before, and removed after an error. The mode of the file
+    that is replaced is kept; a link stays, and what it points to is replaced, as when a
+    file is opened for writing.
     """
     target = Path(os.path.realpath(path))
     mode = None

@@ -71,11 +71,8 @@ class Check:
 
     def __or__(self, other: Check) -> Check:
         """Allow what either allows."""
-        return Check(
-            f"{self.text} or {other.text}",
-            lambda value: self.accepts(value) or other.accepts(value),
-            self.words + other.words,
-        )
+        text, words = f"{self.text} or {other.text}", self.words + other.words
+        return Check(text, lambda x: self.accepts(x) or other.accepts(x), words)
 
     def called(self, text: str) -> Check:
         """Return the same check in other words."""
@@ -91,14 +88,12 @@ def word(*words: str) -> Check:
 
 def whole(low: int) -> Check:
     """Allow whole numbers from ``low`` on."""
-    return Check(
-        f"a whole number of at least {low}",
-        lambda value: (
-            isinstance(value, Integral)
-            and not isinstance(value, bool)
-            and low <= int(value) < _LARGEST_WHOLE
-        ),
-    )
+
+    def accepts(value: Any) -> bool:
+        is_whole = isinstance(value, Integral) and not isinstance(value, bool)
+        return is_whole and low <= int(value) < _LARGEST_WHOLE
+
+    return Check(f"a whole number of at least {low}", accepts)
 
 
 def number(low: float = -math.inf, high: float = math.inf, ends: str = "[)") -> Check:
@@ -115,20 +110,18 @@ def number(low: float = -math.inf, high: float = math.inf, ends: str = "[)") -> 
         above = low < x if left == "(" else low <= x
         return above and math.isfinite(x) and (x < high if right == ")" else x <= high)
 
-    finite = math.isinf(low) and math.isinf(high)
-    text = "a finite number" if finite else ""
-    return Check(
-        text or f"a float in the range {left}{low:g}, {high:g}{right}", accepts
-    )
+    text = f"a float in the range {left}{low:g}, {high:g}{right}"
+    is_bounded = math.isfinite(low) or math.isfinite(high)
+    return Check(text if is_bounded else "a finite number", accepts)
 
 
 def like(text: str, accepts: Callable[[Any], bool], *words: str) -> Check:
     """Allow what a test accepts, or one of some words."""
-    return Check(
-        text,
-        lambda value: value in words if isinstance(value, str) else accepts(value),
-        words,
-    )
+
+    def accepts_either(value: Any) -> bool:
+        return value in words if isinstance(value, str) else accepts(value)
+
+    return Check(text, accepts_either, words)
 
 
 def listed(item: Check, n_items: int | None = None, *, at_least: int = 0) -> Check:
@@ -146,24 +139,19 @@ def listed(item: Check, n_items: int | None = None, *, at_least: int = 0) -> Che
 
 def mapped(key: Check, item: Check) -> Check:
     """Allow a mapping from what ``key`` to what ``item`` allows."""
-    return Check(
-        f"a mapping from {key.text} to {item.text}",
-        lambda value: (
-            isinstance(value, Mapping)
-            and all(map(key.accepts, value))
-            and all(map(item.accepts, value.values()))
-        ),
-    )
+
+    def accepts(value: Any) -> bool:
+        if not isinstance(value, Mapping):
+            return False
+        return all(key.accepts(k) and item.accepts(v) for k, v in value.items())
+
+    return Check(f"a mapping from {key.text} to {item.text}", accepts)
 
 
 def part(kind: type, words: Mapping[str, Any] | tuple[str, ...]) -> Check:
     """Allow the name of a part, or an object of its kind."""
-    names = word(*words)
-    return Check(
-        f"{names.text}, or a {kind.__name__} object",
-        lambda value: isinstance(value, kind) or names.accepts(value),
-        names.words,
-    )
+    either = word(*words) | Check("", lambda value: isinstance(value, kind))
+    return either.called(f"{word(*words).text}, or a {kind.__name__} object")
 
 
 def accepted_by(resolve: Callable[[Any], Any], text: str, *words: str) -> Check:
@@ -193,9 +181,6 @@ N_JOBS = like(
         or (isinstance(value, Integral) and not isinstance(value, bool) and value != 0)
     ),
 )
-_ANYTHING = Check("anything", lambda value: True)
-
-
 _SAME: Any = object()
 
 
@@ -209,6 +194,14 @@ class Setting:
     name: str = ""
     kw_only: bool = False
     """Whether it can be given by keyword only."""
+
+    @property
+    def kind(self) -> str:
+        """What it may be and its default, for documentation."""
+        text = self.allowed.text if self.allowed else "object"
+        text = text.removeprefix("a ").removeprefix("one of ")
+        is_required = self.default is inspect.Parameter.empty
+        return text if is_required else f"{text}, default={self.default!r}"
 
 
 @dataclass(frozen=True)
@@ -268,39 +261,25 @@ def _documented(cls: type[Declared]) -> str | None:
         return None
     text = inspect.cleandoc(text)
     headings = {match[1]: match.start() for match in _SECTION.finditer(text)}
-    sections = []
-    if cls._settings and "Parameters" not in headings:
-        entries = [
-            (f"{name} : {_type_of(entry)}{_default_of(entry)}", entry.about)
-            for name, entry in cls._settings.items()
-        ]
-        sections.append(_section("Parameters", entries))
-    if cls._learned and "Attributes" not in headings:
-        entries = [
-            (f"{name} : {entry.kind}" if entry.kind else name, entry.about)
-            for name, entry in cls._learned.items()
-        ]
-        sections.append(_section("Attributes", entries))
+    declared: dict[str, Mapping[str, Setting | Learned]] = {
+        "Parameters": cls._settings,
+        "Attributes": cls._learned,
+    }
+    sections = [
+        _section(heading, entries)
+        for heading, entries in declared.items()
+        if entries and heading not in headings
+    ]
     place = min(headings.values(), default=len(text))
     pieces = [text[:place].rstrip(), *sections, text[place:].rstrip()]
     return "\n\n".join(piece for piece in pieces if piece) + "\n"
 
 
-def _type_of(entry: Setting) -> str:
-    text = entry.allowed.text if entry.allowed else "object"
-    return text.removeprefix("a ").removeprefix("one of ")
-
-
-def _default_of(entry: Setting) -> str:
-    is_required = entry.default is inspect.Parameter.empty
-    return "" if is_required else f", default={entry.default!r}"
-
-
-def _section(heading: str, entries: list[tuple[str, str]]) -> str:
+def _section(heading: str, entries: Mapping[str, Setting | Learned]) -> str:
     lines = [heading, "-" * len(heading)]
-    for head, about in entries:
-        lines.append(head)
-        lines += wrap(about, 84, initial_indent="    ", subsequent_indent="    ")
+    for name, entry in entries.items():
+        lines.append(f"{name} : {entry.kind}" if entry.kind else name)
+        lines += wrap(entry.about, 84, initial_indent="    ", subsequent_indent="    ")
     return "\n".join(lines)
 
 
@@ -331,7 +310,14 @@ class Declared(BaseEstimator):
         own: dict[str, Setting] = {}
         for name, value in list(vars(cls).items()):
             if isinstance(value, Setting):
-                own[name] = _completed(value, name, inherited.get(name))
+                above = inherited.get(name, Setting(None))
+                own[name] = Setting(
+                    value.default,
+                    value.allowed or above.allowed,
+                    value.about or above.about,
+                    name,
+                    value.kw_only or above.kw_only,
+                )
                 delattr(cls, name)
             elif isinstance(value, Learned):
                 attributes[name] = value
@@ -341,19 +327,6 @@ class Declared(BaseEstimator):
         if "__init__" not in vars(cls):
             cls.__init__ = _written_init(cls)  # type: ignore[method-assign]
         cls.__doc__ = _documented(cls)
-
-
-def _completed(value: Setting, name: str, above: Setting | None) -> Setting:
-    """Return a setting with what the class above says of it."""
-    if above is None:
-        return replace(value, name=name)
-    return Setting(
-        value.default,
-        value.allowed or above.allowed,
-        value.about or above.about,
-        name,
-        value.kw_only or above.kw_only,
-    )
 
 
 def _written_init(cls: type[Declared]) -> Callable[..., None]:
@@ -403,10 +376,9 @@ Kind = TypeVar("Kind", bound=DeclaredPart)
 def check_settings(owner: Declared) -> None:
     """Raise a ``ParameterError`` for the first setting that is not allowed."""
     for name in owner._get_param_names():
-        entry = owner._settings.get(name)
-        if entry is not None and entry.allowed is not None:
-            if not entry.allowed.accepts(getattr(owner, name)):
-                raise refusal(owner, name)
+        allowed = owner._settings.get(name, Setting(None)).allowed
+        if allowed is not None and not allowed.accepts(getattr(owner, name)):
+            raise refusal(owner, name)
 
 
 def resolve_part(
@@ -425,8 +397,9 @@ def resolve_part(
 
 def refusal(owner: Declared, name: str) -> ParameterError:
     """Return the error that says what a setting may be."""
-    allowed = (owner._settings[name].allowed or _ANYTHING).text
+    allowed = owner._settings[name].allowed
     return ParameterError(
-        f"The {name!r} parameter of {type(owner).__name__} must be {allowed}. Got "
-        f"{getattr(owner, name)!r} instead."
+        f"The {name!r} parameter of {type(owner).__name__} must be "
+        f"{allowed.text if allowed else 'anything'}. Got {getattr(owner, name)!r} "
+        "instead."
     )

@@ -13,8 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from steelyard._common.checks import warn_user
 from steelyard.exceptions import TableError
 from steelyard.table.encoder import TableEncoder
-from steelyard.table.frames import as_table
-from steelyard.table.taking import take_columns
+from steelyard.table.frames import as_table, take_columns
 
 __all__ = ["FeatureSelector", "SelectionPath"]
 

@@ -1,4 +1,4 @@
-"""Compiled loops over rows. They take arrays and nothing else.
+"""Compiled loops over rows. They take arrays, or tuples of them, and nothing else.
 
 Every kernel is plain Python that numba compiles on first use and keeps on disk; with
 ``NUMBA_DISABLE_JIT=1`` the same code runs uncompiled. Indices into tables are unsigned

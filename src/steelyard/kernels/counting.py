@@ -1,8 +1,8 @@
 """Scatter: rows into tables of counts and moments.
 
 Shapes: ``values (n, b)`` unsigned codes, ``starts (b,)`` uint64 first table row of each
-column, ``y (n,)`` uint32 classes, ``hist (K, V)``; classes come first so that one row
-of the input stays inside one histogram.
+column, ``y (n,)`` uint32 classes, ``weights (n,)`` or None for ones, ``hist (K, V)``;
+classes come first so that one row of the input stays inside one histogram.
 """
 
 from __future__ import annotations
@@ -10,56 +10,31 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = [
-    "count_columns",
-    "count_rows",
-    "moments",
-    "weigh_columns",
-    "weigh_rows",
-]
+__all__ = ["count_columns", "count_rows", "moments"]
 
 # 256 rows of 50 doubles are 100 KB: the buffer of `moments` stays in the L2 cache.
 _MOMENT_ROWS = 256
 
 
 @njit(cache=True, nogil=True)
-def count_rows(values, starts, y, hist):
-    """Count row-major codes, one per row and column: hist (K, V) += 1."""
+def count_rows(values, starts, y, weights, hist):
+    """Add row weights by row-major codes, one per row and column: hist (K, V) +=."""
     n, b = values.shape
     for i in range(n):
         h = hist[y[i]]
+        u = 1 if weights is None else weights[i]
         for j in range(b):
-            h[starts[j] + values[i, j]] += 1
+            h[starts[j] + values[i, j]] += u
 
 
 @njit(cache=True, nogil=True)
-def count_columns(values, starts, y, hist):
-    """Count column-major codes: hist (K, V) += 1."""
+def count_columns(values, starts, y, weights, hist):
+    """Add row weights by column-major codes: hist (K, V) +=."""
     n, b = values.shape
     for j in range(b):
         start = starts[j]
         for i in range(n):
-            hist[y[i], start + values[i, j]] += 1
-
-
-@njit(cache=True, nogil=True)
-def weigh_rows(values, starts, y, weights, hist):
-    """Add row weights by row-major codes: hist (K, V) float64 += weights (n,)."""
-    n, b = values.shape
-    for i in range(n):
-        h = hist[y[i]]
-        for j in range(b):
-            h[starts[j] + values[i, j]] += weights[i]
-
-
-@njit(cache=True, nogil=True)
-def weigh_columns(values, starts, y, weights, hist):
-    """Add row weights by column-major codes: hist (K, V) float64 += weights (n,)."""
-    n, b = values.shape
-    for j in range(b):
-        start = starts[j]
-        for i in range(n):
-            hist[y[i], start + values[i, j]] += weights[i]
+            hist[y[i], start + values[i, j]] += 1 if weights is None else weights[i]
 
 
 @njit(cache=True, nogil=True)

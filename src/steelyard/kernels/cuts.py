@@ -212,13 +212,6 @@ def _kononenko_accepts(counts, left, right, n_cuts):
 
 
 @njit(cache=True, nogil=True)
-def _accepts(counts, left, right, n_cuts, kononenko):
-    if kononenko:
-        return _kononenko_accepts(counts, left, right, n_cuts)
-    return _fayyad_irani_accepts(counts, left, right, n_cuts)
-
-
-@njit(cache=True, nogil=True)
 def mdl_cuts(
     values, labels, weights, n_classes, kononenko, better_encoding, table, scale
 ):
@@ -253,7 +246,11 @@ def mdl_cuts(
         _class_counts(labels, weights, start, cut, left)
         _class_counts(labels, weights, cut, stop, right)
         n_cuts = float(n_candidates) if better_encoding else float(total - 1)
-        if not _accepts(counts, left, right, n_cuts, kononenko):
+        if kononenko:
+            accepted = _kononenko_accepts(counts, left, right, n_cuts)
+        else:
+            accepted = _fayyad_irani_accepts(counts, left, right, n_cuts)
+        if not accepted:
             continue
         if n_found == cuts.size:
             cuts = np.concatenate((cuts, np.empty(n_found)))

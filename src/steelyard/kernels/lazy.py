@@ -3,6 +3,11 @@
 Training codes lie column by column, ``columns (d, n)``: comparing a query with one
 column is then a loop over neighbouring bytes, which the compiler vectorises. No array
 is larger than the training rows.
+
+What travels together is one tuple. ``rows`` are columns (d, n), y (n,) and weights (n,)
+or empty; ``smoothing`` is base (K,) log priors that were given, empty where they come
+from the rows, added (d,) pseudo-counts of values, sizes (d,) numbers of values,
+exponents (d,) attribute weights, and prior_added (K,).
 """
 
 from __future__ import annotations
@@ -36,16 +41,13 @@ def _count_matches(query, columns, matches):
 
 
 @njit(cache=True, nogil=True)
-def match_scores(
-    queries, columns, y, weights, base, added, sizes, exponents, prior_added, scores
-):
+def match_scores(queries, rows, smoothing, scores):
     """Scores of queries when every row counts one plus its number of equal cells.
 
-    queries (m, d), columns (d, n), y (n,), weights (n,) or empty; ``added (d,)``
-    pseudo-counts of values, ``sizes (d,)`` numbers of values, ``exponents (d,)``
-    attribute weights, ``prior_added (K,)``; ``base (K,)`` are log priors that were
-    given, empty where they come from the rows; scores (m, K).
+    queries (m, d), scores (m, K)
     """
+    columns, y, weights = rows
+    base, added, sizes, exponents, prior_added = smoothing
     m, d = queries.shape
     n = columns.shape[1]
     n_classes = scores.shape[1]
@@ -88,28 +90,16 @@ def match_scores(
 
 
 @njit(cache=True, nogil=True)
-def pair_scores(
-    queries,
-    offsets,
-    pairs,
-    known_pairs,
-    singles,
-    known_singles,
-    class_mass,
-    base,
-    added,
-    sizes,
-    exponents,
-    prior_added,
-    scores,
-):
+def pair_scores(queries, counts, smoothing, scores):
     """Scores of queries as in ``match_scores``, from counts of pairs of codes.
 
     A row that counts one plus its matches counts once for itself and once for each
-    shared cell, so that all sums over rows are sums of pair counts. pairs (V, V, K),
-    known_pairs (d, V, K) the same added up over the known values of the first column,
-    singles (V, K), known_singles (d, K), class_mass (K,), offsets (d,).
+    shared cell, so that all sums over rows are sums of pair counts: offsets (d,), pairs
+    (V, V, K), known_pairs (d, V, K) the same added up over the known values of the
+    first column, singles (V, K), known_singles (d, K), class_mass (K,).
     """
+    offsets, pairs, known_pairs, singles, known_singles, class_mass = counts
+    base, added, sizes, exponents, prior_added = smoothing
     m, d = queries.shape
     n_classes = scores.shape[1]
     total = np.empty(n_classes)
@@ -241,31 +231,17 @@ def _keep_nearest(distance, radius, weights, kind, kept, mass):
 
 
 @njit(cache=True, nogil=True)
-def local_scores(
-    queries,
-    query_numbers,
-    columns,
-    numbers,
-    scaled_queries,
-    scaled,
-    y,
-    weights,
-    k,
-    kind,
-    base,
-    added,
-    sizes,
-    prior_added,
-    floors,
-    scores,
-):
+def local_scores(query_cells, rows, row_numbers, k, kind, smoothing, floors, scores):
     """Scores of queries by naive Bayes on their k nearest rows, weighted by distance.
 
-    queries (m, d) codes and query_numbers (m, g) of Gaussian attributes; columns (d, n)
-    and numbers (g, n) of the training rows; scaled_queries and scaled the numbers on
-    [0, 1] for distances; floors (g,) smallest variances; the rest as ``match_scores``.
-    Rows tied with the k-th are kept.
+    query_cells are codes (m, d), numbers (m, g) of Gaussian attributes, and these on
+    [0, 1] for distances; row_numbers (g, n), twice as well; floors (g,) smallest
+    variances. Rows tied with the k-th are kept.
     """
+    queries, query_numbers, scaled_queries = query_cells
+    columns, y, weights = rows
+    numbers, scaled = row_numbers
+    base, added, sizes, exponents, prior_added = smoothing
     m, d = queries.shape
     g, n = numbers.shape
     n_classes = scores.shape[1]
@@ -299,7 +275,7 @@ def local_scores(
                     known[y[kept[r]]] += mass[r]
                     if code == value:
                         hit[y[kept[r]]] += mass[r]
-            _add_log_share(hit, known, added[j], sizes[j], 1.0, scores[q])
+            _add_log_share(hit, known, added[j], sizes[j], exponents[j], scores[q])
         for j in range(g):
             x = query_numbers[q, j]
             if x == x:

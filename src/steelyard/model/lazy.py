@@ -148,9 +148,11 @@ class LazyModel(Model):
         """Densities of the numbers in weighted rows."""
         return GaussianTable.empty(self.n_classes)
 
-    def _sizes(self) -> NDArray[np.float64]:
-        """Numbers of values of the attributes with codes."""
-        return self.schema.n_values[self.schema.coded].astype(np.float64)
+    def _smoothing(self, exponents: NDArray[np.float64]) -> tuple[Any, ...]:
+        """Return what turns counts into scores, as the kernels take it."""
+        n_values = self.schema.n_values[self.schema.coded].astype(np.float64)
+        added = (self.value_added, n_values, exponents, self.prior_added)
+        return self.log_prior, *added
 
     def _worker(self, codes: Codes, out: Any) -> Callable[[slice], None]:
         """Return what scores some of the queries."""
@@ -205,24 +207,12 @@ class MatchingModel(LazyModel):
         return offsets[:-1], table, known, singles, known_singles, mass
 
     def _worker(self, codes: Codes, out: Any) -> Callable[[slice], None]:
-        queries, sizes, data = codes.to_array(), self._sizes(), self._pairs
+        queries, smoothing = codes.to_array(), self._smoothing(self.exponents)
         score: Any = kernels.pair_scores
+        data = self._pairs
         if data is None:
             score, data = kernels.match_scores, (self.columns, self.y, self.weights)
-
-        def work(rows: slice) -> None:
-            score(
-                queries[rows],
-                *data,
-                self.log_prior,
-                self.value_added,
-                sizes,
-                self.exponents,
-                self.prior_added,
-                out[rows],
-            )
-
-        return work
+        return lambda rows: score(queries[rows], data, smoothing, out[rows])
 
 
 @dataclass(frozen=True)
@@ -304,7 +294,10 @@ class LocalModel(LazyModel):
         return np.where(np.isfinite(low), low, 0.0), span
 
     def _worker(self, codes: Codes, out: Any) -> Callable[[slice], None]:
-        queries, sizes = codes.to_array(), self._sizes()
+        queries, smoothing = (
+            codes.to_array(),
+            self._smoothing(np.ones(len(self.columns))),
+        )
         low, span = self._scale
         scaled = np.ascontiguousarray((self.numbers - low[:, None]) / span[:, None])
 
@@ -314,20 +307,12 @@ class LocalModel(LazyModel):
             if codes.n_numbers:
                 numbers = np.array(codes.number_rows(rows), order="C")
             kernels.local_scores(
-                queries[rows],
-                numbers,
-                self.columns,
-                self.numbers,
-                (numbers - low) / span,
-                scaled,
-                self.y,
-                self.weights,
+                (queries[rows], numbers, (numbers - low) / span),
+                (self.columns, self.y, self.weights),
+                (self.numbers, scaled),
                 min(self.neighbours, len(self.y)),
                 self.kernel,
-                self.log_prior,
-                self.value_added,
-                sizes,
-                self.prior_added,
+                smoothing,
                 self.floors,
                 out[rows],
             )

@@ -11,7 +11,8 @@ import steelyard
 from steelyard.classifiers import registry
 from steelyard.classifiers.base import BaseNB
 from steelyard.exceptions import ParameterError
-from steelyard.persistence.fitted import ATTRIBUTES, Sizes
+from steelyard.persistence.codec import Sizes, read_fields
+from steelyard.persistence.fitted import ATTRIBUTES
 from steelyard.persistence.models import describe_model, read_model
 from steelyard.persistence.reader import InvalidContentError, Reader
 from steelyard.persistence.settings import describe_settings, read_settings
@@ -85,21 +86,16 @@ def estimator_from(content: Any) -> BaseNB:
     settings = read_settings(reader.inner("settings"), cls)
     classes = read_classes(reader.inner("classes"))
     schema = read_schema(reader.items("features"))
-    model = read_model(reader.inner("model"), schema, classes, cls._models)
+    model = read_model(reader.inner("model"), Sizes(schema, classes), cls._models)
     learned = reader.inner("fitted")
-    attributes = {
-        key: ATTRIBUTES[key].read(learned, key, Sizes.of(model))
+    fields = {
+        key: ATTRIBUTES[key]
         for key, is_optional in saved_attributes(cls).items()
         if not is_optional or learned.has(key)
     }
-    learned.finish()
+    attributes = read_fields(learned, fields, Sizes.of(model))
     reader.finish()
     estimator = cls(**settings)
-    _restore(estimator, model, attributes)
-    return estimator
-
-
-def _restore(estimator: BaseNB, model: Any, attributes: dict[str, Any]) -> None:
     estimator.classes_ = model.classes
     estimator.encoder_ = estimator._encoding().encoder(estimator.n_jobs)
     for owner in (estimator.encoder_, estimator):
@@ -110,3 +106,4 @@ def _restore(estimator: BaseNB, model: Any, attributes: dict[str, Any]) -> None:
     estimator.model_ = model
     for key, value in attributes.items():
         setattr(estimator, key, value)
+    return estimator

@@ -28,13 +28,6 @@ def save(estimator: BaseNB, path: str | PathLike[str]) -> None:
     The document is written to a temporary file in the same folder, flushed to the disk
     and renamed: whenever the process is stopped, ``path`` is the old file or the new
     one. See ``docs/model_file.md`` for the format.
-
-    Parameters
-    ----------
-    estimator : classifier
-        A fitted classifier of this package.
-    path : str or path-like
-        Where to write; an existing file is replaced.
     """
     check_is_fitted(estimator)
     content = content_of(estimator)
@@ -148,13 +141,8 @@ def _parse(path: Path) -> Any:
 
 def _canonical(content: Any) -> str:
     """Spell a content in the one way that the checksum is taken of."""
-    return json.dumps(
-        content,
-        allow_nan=False,
-        ensure_ascii=True,
-        sort_keys=True,
-        separators=(",", ":"),
-    )
+    # ASCII, which is the default.
+    return json.dumps(content, allow_nan=False, sort_keys=True, separators=(",", ":"))
 
 
 def _checksum(version: int, text: str) -> str:
@@ -164,10 +152,10 @@ def _checksum(version: int, text: str) -> str:
 
 
 def _distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    entries = dict(pairs)
+    if len(entries) != len(pairs):
         raise ValueError("a key occurs twice")
-    return found
+    return entries
 
 
 def _no_constant(word: str) -> NoReturn:

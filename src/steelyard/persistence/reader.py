@@ -13,12 +13,14 @@ from numpy.typing import NDArray
 __all__ = [
     "InvalidContentError",
     "Reader",
+    "Special",
     "float_list",
-    "gap_list",
-    "log_list",
     "read_tagged",
     "tagged_number",
 ]
+
+Special = tuple[str | None, float]
+"""What the file has for a number that JSON does not know, and that number."""
 
 # Whole numbers up to here are float64 numbers too.
 _EXACT = 1 << 53
@@ -91,14 +93,14 @@ class Reader:
 
     def values(self, key: str, kinds: Iterable[type]) -> list[Any]:
         """Return distinct values of the given kinds in increasing order."""
-        found = self.items(key)
-        if not set(map(type, found)) <= set(kinds):
+        items = self.items(key)
+        if not set(map(type, items)) <= set(kinds):
             raise self.complaint(key, "holds a value of a wrong kind")
-        if not all(math.isfinite(v) for v in found if isinstance(v, float)):
+        if not all(math.isfinite(v) for v in items if isinstance(v, float)):
             raise self.complaint(key, "holds a number that is not finite")
-        if found != sorted(set(found)):
+        if items != sorted(set(items)):
             raise self.complaint(key, "must be sorted, without repetition")
-        return found
+        return items
 
     def whole(self, key: str, *, low: int = 0) -> int:
         """Return a whole number that float64 could hold too."""
@@ -107,47 +109,38 @@ class Reader:
             raise self.complaint(key, f"must be a whole number from {low}")
         return value
 
-    def numbered(self, key: str, n: int) -> Reader:
-        """Return a list of n items as an object with the keys "0" to "n - 1"."""
-        found = self.items(key)
-        if len(found) != n:
+    def entries(self, key: str, n: int | None = None) -> list[tuple[Reader, str]]:
+        """Return the items of a list, n if given: each by an object and its key."""
+        items = self.items(key)
+        if n is not None and len(items) != n:
             raise self.complaint(key, f"must hold {n} items")
-        entries = {str(i): item for i, item in enumerate(found)}
-        return Reader(entries, f"{self._where}.{key}")
+        numbered = {str(i): item for i, item in enumerate(items)}
+        reader = Reader(numbered, f"{self._where}.{key}")
+        return [(reader, i) for i in numbered]
 
     def floats(
         self,
         key: str,
         shape: tuple[int, ...],
-        *,
         low: float = -math.inf,
         high: float = math.inf,
+        special: Special | None = None,
     ) -> NDArray[np.float64]:
         """Return an array of finite numbers of a known shape; () is one number.
 
         The lists are compared with the shape before anything is set aside for it.
         """
-        array = self._floats(self._cells(key, shape), key)
-        if array.size and not (low <= array.min() and array.max() <= high):
-            raise self.complaint(key, f"must hold numbers from {low:g} to {high:g}")
-        return array.reshape(shape)
-
-    def gaps(
-        self,
-        key: str,
-        shape: tuple[int, ...],
-        *,
-        low: float = -math.inf,
-        high: float = math.inf,
-    ) -> NDArray[np.float64]:
-        """Return an array of finite numbers, with NaN where the file has null."""
         cells = self._cells(key, shape)
-        gap = np.array([cell is None for cell in cells], dtype=bool)
-        array = self._floats([0.0 if cell is None else cell for cell in cells], key)
-        known = array[~gap]
-        if known.size and not (low <= known.min() and known.max() <= high):
+        is_special = np.zeros(len(cells), dtype=bool)
+        mark, number = special or (None, 0.0)
+        if special is not None:
+            is_special[:] = [type(c) is type(mark) and c == mark for c in cells]
+            cells = [0.0 if s else c for c, s in zip(cells, is_special, strict=True)]
+        array = self._floats(cells, key)
+        plain = array[~is_special]
+        if plain.size and not (low <= plain.min() and plain.max() <= high):
             raise self.complaint(key, f"must hold numbers from {low:g} to {high:g}")
-        array[gap] = math.nan
+        array[is_special] = number
         return array.reshape(shape)
 
     def wholes(self, key: str, shape: tuple[int, ...], high: int) -> NDArray[np.int64]:
@@ -156,20 +149,6 @@ class Reader:
         if not set(map(type, cells)) <= {int} or not all(0 <= c < high for c in cells):
             raise self.complaint(key, f"must hold whole numbers from 0 to {high - 1}")
         return np.array(cells, dtype=np.int64).reshape(shape)
-
-    def logs(self, key: str, n: int, most: float) -> NDArray[np.float64]:
-        """Return n logarithms up to ``most`` in size, "-inf" for that of zero."""
-        found = self.items(key)
-        if len(found) != n:
-            raise self.complaint(key, f"must have shape {(n,)}")
-        zero = np.array([type(v) is str and v == "-inf" for v in found], dtype=bool)
-        logs = self._floats(
-            [0.0 if z else v for v, z in zip(found, zero, strict=True)], key
-        )
-        if zero.all() or (np.abs(logs) > most).any():
-            raise self.complaint(key, "must hold logarithms of probabilities")
-        logs[zero] = -math.inf
-        return logs
 
     def _cells(self, key: str, shape: tuple[int, ...]) -> list[Any]:
         """Return the entries of nested lists that must have a shape, in one list."""
@@ -180,33 +159,28 @@ class Reader:
             cells = list(chain.from_iterable(cells))
         return cells
 
-    def _floats(self, found: list[Any], key: str) -> NDArray[np.float64]:
+    def _floats(self, cells: list[Any], key: str) -> NDArray[np.float64]:
         # By type and not by trial: NumPy would turn text and booleans into numbers.
-        kinds = set(map(type, found))
-        whole = [v for v in found if type(v) is int] if int in kinds else ()
-        if not kinds <= {int, float} or not all(-_EXACT <= v <= _EXACT for v in whole):
-            raise self.complaint(key, "must hold finite numbers and nothing else")
-        array = np.array(found, dtype=np.float64)
-        if not np.isfinite(array).all():
-            raise self.complaint(key, "must hold finite numbers and nothing else")
-        return array
+        kinds = set(map(type, cells))
+        whole = [cell for cell in cells if type(cell) is int] if int in kinds else ()
+        if kinds <= {int, float} and all(-_EXACT <= cell <= _EXACT for cell in whole):
+            array = np.array(cells, dtype=np.float64)
+            if np.isfinite(array).all():
+                return array
+        raise self.complaint(key, "must hold finite numbers and nothing else")
 
 
-def float_list(array: Any) -> Any:
-    """Return nested lists of the numbers of an array, or one number."""
-    return np.asarray(array, dtype=np.float64).tolist()
-
-
-def gap_list(array: NDArray[np.float64]) -> Any:
-    """Return nested lists of the numbers of an array, with None for NaN."""
-    if array.ndim > 1:
-        return [gap_list(row) for row in array]
-    return [None if x != x else x for x in float_list(array)]
-
-
-def log_list(array: NDArray[np.float64]) -> list[Any]:
-    """Return logarithms, with "-inf" for that of zero."""
-    return ["-inf" if x == -math.inf else x for x in float_list(array)]
+def float_list(array: Any, special: Special | None = None) -> Any:
+    """Return nested lists of the numbers of an array or of arrays, or one number."""
+    if isinstance(array, list):
+        return [float_list(entry) for entry in array]
+    array = np.asarray(array, dtype=np.float64)
+    if special is None:
+        return array.tolist()
+    mark, number = special
+    plain = array.astype(object)
+    plain[np.isnan(array) if math.isnan(number) else array == number] = mark
+    return plain.tolist()
 
 
 def tagged_number(value: float) -> Any:

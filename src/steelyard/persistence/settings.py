@@ -79,12 +79,9 @@ def read_settings(
 def _describe(value: Any, key: str) -> Any:
     if value is None:
         return None
-    if isinstance(value, str):
-        return str(value)
-    if isinstance(value, (bool, np.bool_)):
-        return bool(value)
-    if isinstance(value, Integral):
-        return int(value)
+    for kinds, plain in ((str, str), ((bool, np.bool_), bool), (Integral, int)):
+        if isinstance(value, kinds):
+            return plain(value)
     if isinstance(value, Real):
         return tagged_number(float(value))
     if isinstance(value, Mapping):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, get_args
 
 import numpy as np
@@ -66,21 +66,13 @@ def read_classes(reader: Reader) -> NDArray[Any]:
 
 def describe_schema(schema: TableSchema) -> list[dict[str, Any]]:
     """Describe the attributes of a table."""
-    return [_feature(feature) for feature in schema.features]
-
-
-def _feature(feature: FeatureSchema) -> dict[str, Any]:
-    return {
-        "name": feature.name,
-        "kind": feature.kind,
-        "cells": feature.cells,
-        "values": list(feature.values),
-        "edges": list(feature.edges),
-        "missing_is_value": feature.missing_is_value,
-        "fill": feature.fill,
-        "step": feature.step,
-        **({} if feature.column is None else {"column": feature.column}),
-    }
+    features = [asdict(feature) for feature in schema.features]
+    for feature in features:
+        feature |= {key: list(feature[key]) for key in ("values", "edges")}
+        # Files of one view do not name the column that an attribute reads.
+        if feature["column"] is None:
+            del feature["column"]
+    return features
 
 
 def read_schema(items: list[Any]) -> TableSchema:
@@ -110,11 +102,6 @@ def read_schema(items: list[Any]) -> TableSchema:
     return schema
 
 
-def _column(reader: Reader) -> int | None:
-    """Return the column that an attribute reads; files of one view do not name it."""
-    return reader.whole("column") if reader.has("column") else None
-
-
 def _read_feature(reader: Reader) -> FeatureSchema:
     name = reader.get("name")
     if name is not None and not isinstance(name, str):
@@ -133,7 +120,7 @@ def _read_feature(reader: Reader) -> FeatureSchema:
         missing_is_value=reader.flag("missing_is_value"),
         fill=None if reader.get("fill") is None else reader.number("fill"),
         step=reader.number("step"),
-        column=_column(reader),
+        column=reader.whole("column") if reader.has("column") else None,
     )
     reader.finish()
     if not (edges[1:] > edges[:-1]).all() or (n_edges and kind != "binned"):

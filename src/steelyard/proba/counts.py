@@ -215,12 +215,8 @@ def _histogram(
 ) -> NDArray[Any]:
     """Count one block of columns and rows, shape (K, V) or (K, bytes)."""
     values = block.values[rows]
-    if weights is None:
-        hist = np.zeros(shape, dtype=_NARROW if len(values) < 1 << 31 else np.int64)
-        kernel = counting.count_rows if block.is_row_major else counting.count_columns
-        kernel(values, starts, y, hist)
-        return hist
-    by_weight = np.zeros(shape, dtype=np.float64)
-    weigh = counting.weigh_rows if block.is_row_major else counting.weigh_columns
-    weigh(values, starts, y, weights, by_weight)
-    return by_weight
+    whole: Any = _NARROW if len(values) < 1 << 31 else np.int64
+    hist = np.zeros(shape, dtype=whole if weights is None else np.float64)
+    count = counting.count_rows if block.is_row_major else counting.count_columns
+    count(values, starts, y, weights, hist)
+    return hist

@@ -9,7 +9,6 @@ Reading
     - ``factors``: the distinct values of a column and where they are.
     - ``labels``: the classes and a number for every row; rows that have no label or no
       weight are left out.
-    - ``taking``: some rows or columns in the user's own library, for transformers.
 
 Deciding
     - ``schema``: what a model knows of its table: names, kinds, values, cut points.

@@ -79,9 +79,8 @@ def encode_column(feature: FeatureSchema, column: Column) -> NDArray[Any]:
         unseen = factor_of(column).indices >= 0
         if not feature.is_coded:
             return np.full(unseen.size, math.nan)
-        return np.where(unseen, 0, feature.missing_code).astype(
-            code_dtype(feature.n_codes)
-        )
+        codes = np.where(unseen, 0, feature.missing_code)
+        return codes.astype(code_dtype(feature.n_codes))
     numbers = numbers_of(column)
     if feature.kind == "binned":
         return bins_of(feature, numbers)
@@ -96,19 +95,18 @@ def check_cells(feature: FeatureSchema, column: Column) -> None:
         return
     if (feature.cells == "text") == (column.cells == "text"):
         return
-    was = "text" if feature.cells == "text" else "numbers or booleans"
+    was, hint = "held text", "Turn it into text, or refit."
+    if column.cells == "text":
+        was, hint = (
+            "held numbers or booleans",
+            "Encode it as a number or a missing value.",
+        )
     if feature.kind != "categorical":
-        was = "continuous"
+        was = "was continuous"
     example = next(value for value in column.objects() if not is_missing(value))
-    hint = (
-        "Encode it as a number or a missing value."
-        if column.cells == "text"
-        else "Turn it into text, or refit."
-    )
-    verb = "was" if was == "continuous" else "held"
     raise ColumnError(
-        f"{column.label} {verb} {was} when the model was fitted and now holds "
-        f"{column.cells} ({example!r}). {hint}"
+        f"{column.label} {was} when the model was fitted and now holds {column.cells} "
+        f"({example!r}). {hint}"
     )
 
 

@@ -35,11 +35,7 @@ class Column:
     """Whether the cells are Python objects, each with a type of its own."""
 
     def __init__(
-        self,
-        position: int,
-        name: str | None,
-        values: Any,
-        storage: Cells = "nothing",
+        self, position: int, name: str | None, values: Any, storage: Cells = "nothing"
     ) -> None:
         self.position = position
         self.name = name
@@ -146,11 +142,9 @@ class ObjectColumn(Column):
         self._groups, self._distinct = None, self._values
 
     def _distinct_numbers(self) -> NDArray[np.float64]:
+        cells = (math.nan if is_missing(v) else float(v) for v in self._distinct)
         try:
-            return np.array(
-                [math.nan if is_missing(v) else float(v) for v in self._distinct],
-                dtype=np.float64,
-            )
+            return np.fromiter(cells, np.float64, len(self._distinct))
         except OverflowError:
             raise ColumnError(
                 f"{self.label} holds a whole number that is too large for float64. "
@@ -259,14 +253,8 @@ class FrameColumn(Column):
             return factors.factor_floats(_float64(series))
         if self._is_number:
             return _factor_integers(series)
-        native = series.to_native()
-        if series.implementation.is_pandas():
-            return factors.factor_pandas(native)
-        if series.implementation.is_polars():
-            return factors.factor_polars(native)
-        if series.implementation.is_pyarrow():
-            return factors.factor_arrow(native)
-        return super().factor()
+        factor_native = factors.NATIVE.get(series.implementation.value)
+        return factor_native(series.to_native()) if factor_native else super().factor()
 
 
 def array_column(position: int, name: str | None, values: NDArray[Any]) -> Column:

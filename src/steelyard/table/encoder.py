@@ -280,14 +280,11 @@ class TableEncoder(TransformerMixin, DeclaredPart):
         builder = BlockBuilder(table.n_rows, len(views))
         of = [j for j, _ in views]
         for k, view in enumerate(self._by_view(learn_view, table.columns, of)):
-            builder.add(k, view.feature, view.encoded)
-            features.append(view.feature)
+            several = len(views) > table.n_columns
+            feature = replace(view.feature, column=of[k] if several else None)
+            builder.add(k, feature, view.encoded)
+            features.append(feature)
             suspects.setdefault(of[k], view.suspect)
-        if len(views) > table.n_columns:
-            features = [
-                replace(feature, column=j)
-                for j, feature in zip(of, features, strict=True)
-            ]
         self.schema_ = TableSchema(tuple(features))
         warn_identifiers(table, list(suspects.values()))
         return builder.finish(self.schema_)
@@ -310,9 +307,8 @@ class TableEncoder(TransformerMixin, DeclaredPart):
         treatment = by_column[position][view - schema.columns.index(position)]
         if treatment.supervised:
             return ()
-        edges = treatment.known_edges(
-            np.empty(0), None, 0, None, column=(position, name)
-        )
+        place = (position, name)
+        edges = treatment.known_edges(np.empty(0), None, 0, None, column=place)
         return tuple(edges.tolist())
 
     # ------------------------------------------------------------ matrices as they are
@@ -379,16 +375,13 @@ def _check_names(names: list[str], expected: list[str]) -> None:
     if not extra and not lacking:
         return
 
-    def listed(names: list[str]) -> str:
-        shown = "".join(f"- {name}\n" for name in names[:5])
-        return shown + ("- ...\n" if len(names) > 5 else "")
-
     message = "The feature names should match those that were passed during fit.\n"
-    if extra:
-        message += "Feature names unseen at fit time:\n" + listed(extra)
-    if lacking:
-        message += "Feature names seen at fit time, yet now missing:\n"
-        message += listed(lacking)
+    for what, differing in (
+        ("Feature names unseen at fit time:\n", extra),
+        ("Feature names seen at fit time, yet now missing:\n", lacking),
+    ):
+        shown = [*differing[:5], *(["..."] if len(differing) > 5 else [])]
+        message += "".join([what, *(f"- {name}\n" for name in shown)]) if shown else ""
     if len(extra) == len(lacking) == 1:
         message += f"Was {lacking[0]!r} renamed to {extra[0]!r}?\n"
     raise ColumnError(message)

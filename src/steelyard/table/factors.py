@@ -19,17 +19,15 @@ from steelyard.exceptions import ColumnError
 
 __all__ = [
     "EXACT",
+    "NATIVE",
     "Cells",
     "Factor",
     "categories_of",
     "classify_objects",
     "dates_refused",
-    "factor_arrow",
     "factor_floats",
     "factor_integers",
     "factor_objects",
-    "factor_pandas",
-    "factor_polars",
     "group_objects",
     "is_missing",
     "plain_values",
@@ -107,10 +105,8 @@ def classify_objects(values: Any, label: str) -> Cells:
     ):
         # NaN is a float, and the usual missing value among text and booleans.
         del type_of["numbers"]
-    if not type_of:
-        return "nothing"
-    if len(type_of) == 1:
-        return next(iter(type_of))
+    if len(type_of) <= 1:
+        return next(iter(type_of), "nothing")
     if "text" not in type_of:
         return "numbers"
     kinds = " and ".join(sorted(kind.__name__ for kind in type_of.values()))
@@ -143,15 +139,11 @@ def _unsupported_cell(kind: type, label: str) -> Exception:
             f"{label} holds {name}, not text. Decode it, for example with "
             ".str.decode('utf-8')."
         )
-    if issubclass(kind, (list, tuple, dict, set, frozenset, np.ndarray)):
-        return TypeError(
-            f"{label} holds nested values ({name}): the argument must be a table whose "
-            "cells are a string, a boolean, a number or missing. Split it into one "
-            "column per element first."
-        )
+    is_nested = issubclass(kind, (list, tuple, dict, set, frozenset, np.ndarray))
     return TypeError(
-        f"{label} holds a {name}: the argument must be a table whose cells are a "
-        "string, a boolean, a number or missing."
+        f"{label} holds {f'nested values ({name})' if is_nested else f'a {name}'}: the "
+        "argument must be a table whose cells are a string, a boolean, a number or "
+        f"missing.{' Split it into one column per element first.' * is_nested}"
     )
 
 
@@ -259,19 +251,19 @@ def factor_floats(values: NDArray[np.float64]) -> Factor:
 # --------------------------------------------------------------------- frame libraries
 
 
-def factor_pandas(series: Any) -> Factor:
+def _factor_pandas(series: Any) -> Factor:
     """Text, booleans and categories of pandas."""
     pandas = sys.modules["pandas"]
     dtype = series.dtype
     if isinstance(dtype, pandas.CategoricalDtype):
         return _without_missing(series.cat.codes.to_numpy(), list(dtype.categories))
     if isinstance(dtype, pandas.ArrowDtype):
-        return factor_arrow(series.array.__arrow_array__())
+        return _factor_arrow(series.array.__arrow_array__())
     indices, unique = pandas.factorize(series)
     return _without_missing(indices, list(unique))
 
 
-def factor_polars(series: Any) -> Factor:
+def _factor_polars(series: Any) -> Factor:
     """Text, booleans and categories of polars."""
     polars = sys.modules["polars"]
     if series.dtype == polars.Boolean:
@@ -287,11 +279,15 @@ def factor_polars(series: Any) -> Factor:
     return Factor(codes.to_numpy(), values)
 
 
-def factor_arrow(array: Any) -> Factor:
+def _factor_arrow(array: Any) -> Factor:
     """Text, booleans and dictionaries of Arrow, chunked or not."""
     array = _dictionary_array(array)
     indices = array.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)
     return _without_missing(indices, array.dictionary.to_pylist())
+
+
+# By the name that narwhals has for a library.
+NATIVE = {"pandas": _factor_pandas, "polars": _factor_polars, "pyarrow": _factor_arrow}
 
 
 def _dictionary_array(array: Any) -> Any:
@@ -301,9 +297,8 @@ def _dictionary_array(array: Any) -> Any:
         array = array.combine_chunks()
     if isinstance(array, pyarrow.ChunkedArray):  # an empty one stays chunked
         array = pyarrow.array([], type=array.type)
-    if pyarrow.types.is_dictionary(array.type):
-        return array
-    return array.dictionary_encode()
+    is_encoded = pyarrow.types.is_dictionary(array.type)
+    return array if is_encoded else array.dictionary_encode()
 
 
 def categories_of(series: Any) -> list[Any] | None:

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_array
 from steelyard.exceptions import ColumnError, TableError
 from steelyard.table.columns import Column, array_column, series_column
 
-__all__ = ["Table", "array_from_rows", "as_frame", "as_series", "as_table"]
+__all__ = ["Table", "array_from_rows", "as_series", "as_table", "take_columns"]
 
 
 @dataclass(frozen=True)
@@ -49,18 +49,30 @@ class Table:
 
 def as_table(X: Any, estimator: object = None) -> Table:
     """Split any supported table into columns."""
-    frame = as_frame(X)
+    frame = _as_frame(X)
     if frame is None:
         return _table_of_array(X, estimator)
     names = list(map(str, frame.columns))
     _check_unique(names)
     named = _are_names(frame.columns)
     _check_size(frame.shape, estimator)
-    columns = [
-        series_column(position, names[position], series)
-        for position, series in enumerate(frame.iter_columns())
-    ]
+    columns = list(map(series_column, range(len(names)), names, frame.iter_columns()))
     return Table(columns, frame.shape[0], names if named else None)
+
+
+def take_columns(X: Any, positions: Sequence[int]) -> Any:
+    """Return the columns at some positions, as a table of the same library.
+
+    Lists of rows become an array. The table has been through ``as_table`` before, so
+    that whatever is no table is refused there.
+    """
+    frame = _as_frame(X)
+    if frame is None:
+        array = np.asarray(array_from_rows(X) if isinstance(X, (list, tuple)) else X)
+        return array[:, np.asarray(positions, dtype=np.intp)]
+    # Nothing is kept by dropping all: pandas would otherwise lose its rows.
+    kept = frame[:, list(positions)] if positions else frame.drop(frame.columns)
+    return kept.to_native()
 
 
 def as_series(y: Any) -> Column:
@@ -78,7 +90,7 @@ def as_series(y: Any) -> Column:
     return series_column(0, "y", series)
 
 
-def as_frame(X: Any) -> nw.DataFrame[Any] | None:
+def _as_frame(X: Any) -> nw.DataFrame[Any] | None:
     """Return an eager narwhals frame, or None when ``X`` is no frame."""
     if isinstance(X, (np.ndarray, list, tuple)):
         return None

@@ -73,11 +73,8 @@ def encode_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.uint32]]:
     """Return the sorted classes and the position of every label among them."""
     values = as_label_column(y)
     if isinstance(values, np.ndarray) and values.dtype.kind in "iu" and values.size:
-        small = _small_integers(values)
-        if small is not None:
-            return small
-    if isinstance(values, np.ndarray) and values.dtype.kind == "f":
-        _check_whole(values)
+        if values.min() >= 0 and values.max() <= 255:
+            return _small_integers(values)
     column = as_series(values)
     factor = column.factor()
     held, n_missing = factor.held()
@@ -96,17 +93,12 @@ def encode_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.uint32]]:
     return _as_classes(classes, values, column), codes[factor.indices]
 
 
-def _small_integers(
-    values: NDArray[Any],
-) -> tuple[NDArray[Any], NDArray[np.uint32]] | None:
+def _small_integers(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.uint32]]:
     """Encode whole numbers from 0 to 255 by a table: the labels of most large sets."""
-    low, high = int(values.min()), int(values.max())
-    if low < 0 or high > 255:
-        return None
     small = values.astype(np.uint8, copy=False)
     present = np.zeros(256, dtype=bool)
     present[small[:4096]] = True
-    if present.sum() != high - low + 1:
+    if present.sum() != int(small.max()) - int(small.min()) + 1:
         present = np.bincount(small, minlength=256) > 0
     classes = np.flatnonzero(present)
     codes = (np.cumsum(present) - 1).astype(np.uint32)
@@ -193,11 +185,6 @@ def _as_classes(classes: list[Any], values: Any, column: Column) -> NDArray[Any]
 
 
 def _check_whole(values: NDArray[np.float64]) -> None:
-    if np.isnan(values).any():
-        row = int(np.flatnonzero(np.isnan(values))[0])
-        raise TableError(
-            f"Input y contains NaN (first in row {row}). Drop rows without a label."
-        )
     if np.isinf(values).any():
         raise TableError(
             "Input y contains infinity or a value too large for dtype('float64')."

@@ -10,14 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.exceptions import ColumnError
-from steelyard.table.cells import (
-    bins_of,
-    check_cells,
-    codes_of,
-    factor_of,
-    numbers_of,
-    on_grid,
-)
+from steelyard.table import cells
 from steelyard.table.columns import Column
 from steelyard.table.factors import Factor
 from steelyard.table.identifiers import suspicion
@@ -52,7 +45,7 @@ def learn_categories(
     cardinality: str,
 ) -> Learned:
     """Learn the values of a categorical column."""
-    factor = factor_of(column)
+    factor = cells.factor_of(column)
     values, n_missing = factor.held()
     suspect = suspicion(column, factor.indices.size, len(values))
     has_values = bool(values)
@@ -65,7 +58,7 @@ def learn_categories(
         values=sort_values(values),
         missing_is_value=missing == "value" and n_missing > 0,
     )
-    codes = codes_of(feature, factor)
+    codes = cells.codes_of(feature, factor)
     if missing == "impute" and has_values:
         totals = np.bincount(codes, weights, minlength=feature.n_codes)
         feature = replace(feature, fill=1 + int(np.argmax(totals[1:])))
@@ -78,7 +71,7 @@ def learn_numbers(
     column: Column, name: str | None, treatment: Treatment, target: Target, missing: str
 ) -> Learned:
     """Learn the cut points of a numeric column, or how its numbers are kept."""
-    numbers = numbers_of(column)
+    numbers = cells.numbers_of(column)
     suspect = suspicion(column, numbers.size, None)
     known = ~np.isnan(numbers)
     some_known, some_missing = bool(known.any()), not known.all()
@@ -92,7 +85,7 @@ def learn_numbers(
     if not feature.is_coded:
         if feature.kind == "gaussian-weka":
             feature = replace(feature, step=_grid_step(numbers[~np.isnan(numbers)]))
-        return Learned(feature, on_grid(numbers, feature.step), suspect)
+        return Learned(feature, cells.on_grid(numbers, feature.step), suspect)
     edges = np.empty(0)
     # Of an empty column it is not known yet whether it will hold numbers.
     if some_known:
@@ -105,7 +98,7 @@ def learn_numbers(
         missing_is_value=missing == "value" and some_missing and some_known,
         fill=None if fill is None else 1 + int(np.searchsorted(edges, fill)),
     )
-    return Learned(feature, bins_of(feature, numbers), suspect)
+    return Learned(feature, cells.bins_of(feature, numbers), suspect)
 
 
 def _grid_step(numbers: NDArray[np.float64]) -> float:
@@ -127,7 +120,7 @@ def grown(
 
     ``edges`` gives the cut points of a binned column that was empty so far.
     """
-    check_cells(feature, column)
+    cells.check_cells(feature, column)
     if feature.kind != "categorical" and column.cells == "text":
         # So far all cells were missing, and now it turns out what the column holds.
         if feature.kind != "binned":
@@ -144,9 +137,9 @@ def grown(
             feature, cells=column.cells, edges=cuts, missing_is_value=as_value
         )
     if feature.kind == "categorical":
-        return _with_values(feature, factor_of(column), missing)
+        return _with_values(feature, cells.factor_of(column), missing)
     # Read here in any case: an infinite number is refused before anything grows.
-    some_missing = bool(np.isnan(numbers_of(column)).any())
+    some_missing = bool(np.isnan(cells.numbers_of(column)).any())
     if feature.kind == "binned" and feature.cells != "nothing":
         if missing == "value" and some_missing:
             return replace(feature, missing_is_value=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -96,13 +95,11 @@ class FeatureSchema:
             return str(self.values[code - 1])
         if not self.edges:
             return "(any)"
-        low = self.edges[code - 2] if code > 1 else -math.inf
-        high = self.edges[code - 1] if code <= len(self.edges) else math.inf
-        if low == -math.inf:
-            return f"≤ {high:.6g}"
-        if high == math.inf:
-            return f"> {low:.6g}"
-        return f"({low:.6g}, {high:.6g}]"
+        if code == 1:
+            return f"≤ {self.edges[0]:.6g}"
+        if code > len(self.edges):
+            return f"> {self.edges[-1]:.6g}"
+        return f"({self.edges[code - 2]:.6g}, {self.edges[code - 1]:.6g}]"
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar
@@ -79,7 +79,7 @@ def treatments(
             categorical.discard(position)
     for position in categorical:
         by_column[position] = _CATEGORIES
-    ids = [(j, names[j] if names is not None else None) for j in range(len(columns))]
+    ids = list(enumerate(names or [None] * len(columns)))
     used = {id(treatment): treatment for views in by_column for treatment in views}
     for treatment in used.values():
         treatment.check_parameters()
@@ -144,11 +144,6 @@ def _chosen_positions(
     setting: Any, columns: Sequence[Column], names: list[str] | None
 ) -> set[int]:
     """Resolve a list of names or positions, or a mask, of categorical columns."""
-    if isinstance(setting, (str, bytes)) or not isinstance(setting, Iterable):
-        raise ParameterError(
-            "The 'categorical_features' parameter must be 'auto', 'all' or a list of "
-            f"names or positions. Got {setting!r} instead."
-        )
     items = list(setting)
     if items and all(isinstance(item, (bool, np.bool_)) for item in items):
         if len(items) != len(columns):

@@ -30,6 +30,8 @@ from steelyard.table.schema import Kind
 __all__ = ["ColumnId", "Discretizer", "float_columns", "map_columns"]
 
 ColumnId = tuple[int, str | None]
+Array = NDArray[np.float64]
+Labels = NDArray[np.integer[Any]] | None
 Result = TypeVar("Result")
 
 _COLUMNS_PER_COPY = 8
@@ -62,7 +64,7 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, DeclaredPart):
     kind: ClassVar[Kind] = "binned"
     supervised: ClassVar[bool] = False
 
-    edges_: list[NDArray[np.float64]] = learned(
+    edges_: list[Array] = learned(
         "list of ndarray of shape (n_bins - 1,)",
         "Increasing edges of every column; empty where it is one bin.",
     )
@@ -75,21 +77,15 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, DeclaredPart):
         "Names of the columns, where `fit` was given names.",
     )
 
-    @property
-    def _threads(self) -> int | None:
-        """The setting ``n_jobs``, which every discretizer has, last of all."""
-        threads: int | None = getattr(self, "n_jobs", None)
-        return threads
-
     def column_edges(
         self,
-        values: NDArray[np.float64],
-        y: NDArray[np.integer[Any]] | None,
+        values: Array,
+        y: Labels,
         n_classes: int,
-        weights: NDArray[np.float64] | None,
+        weights: Array | None,
         *,
         column: ColumnId | None = None,
-    ) -> NDArray[np.float64]:
+    ) -> Array:
         """Return the increasing edges of one column, shape (n_bins - 1,).
 
         `values` (n,) are finite numbers in any order, contiguous; there may be none.
@@ -100,14 +96,8 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, DeclaredPart):
         raise NotImplementedError
 
     def known_edges(
-        self,
-        values: NDArray[np.float64],
-        y: NDArray[np.integer[Any]] | None,
-        n_classes: int,
-        weights: NDArray[np.float64] | None,
-        *,
-        column: ColumnId,
-    ) -> NDArray[np.float64]:
+        self, values: Array, y: Labels, n_classes: int, weights: Array | None, **of: Any
+    ) -> Array:
         """Find the edges of a column with missing values (NaN) or weights of zero."""
         kept = ~np.isnan(values)
         if weights is not None:
@@ -116,7 +106,12 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, DeclaredPart):
             values = values[kept]
             y = None if y is None else y[kept]
             weights = None if weights is None else weights[kept]
-        return self.column_edges(values, y, n_classes, weights, column=column)
+        return self.column_edges(values, y, n_classes, weights, **of)
+
+    @property
+    def _threads(self) -> Any:
+        # Every discretizer has the setting `n_jobs`, last of all.
+        return getattr(self, "n_jobs", None)
 
     def check_parameters(self) -> None:
         """Raise a `ParameterError` if a parameter has a value that is not allowed."""
@@ -168,14 +163,14 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, DeclaredPart):
         ids = list(enumerate(names))
         self.check_columns(ids)
 
-        def edges(column: NDArray[np.float64], name: ColumnId) -> NDArray[np.float64]:
+        def edges(column: Array, name: ColumnId) -> Array:
             return self.known_edges(column, codes, n_classes, weights, column=name)
 
         self.edges_ = map_columns(edges, float_columns(table), ids, self._threads)
         self.n_bins_ = np.array([len(edges) + 1 for edges in self.edges_])
         return self
 
-    def transform(self, X: ArrayLike) -> NDArray[np.float64]:
+    def transform(self, X: ArrayLike) -> Array:
         """Replace every number by the number of its bin, counted from 0.
 
         Parameters
@@ -191,7 +186,7 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, DeclaredPart):
         check_is_fitted(self)
         table = validate_data(self, X, reset=False, **_NUMBERS)
 
-        def bins(column: NDArray[np.float64], j: int) -> None:
+        def bins(column: Array, j: int) -> None:
             codes = np.empty(len(column), dtype=np.uint32)
             bin_codes(column, self.edges_[j], codes, 1)
             np.subtract(codes, 1.0, out=out[j])
@@ -210,7 +205,7 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, DeclaredPart):
         return tags
 
 
-def float_columns(X: NDArray[np.floating[Any]]) -> Iterator[NDArray[np.float64]]:
+def float_columns(X: NDArray[np.floating[Any]]) -> Iterator[Array]:
     """Yield the columns of a matrix as contiguous float64 arrays.
 
     Columns that lie contiguous in memory are not copied. Otherwise eight columns at a
@@ -230,8 +225,8 @@ def float_columns(X: NDArray[np.floating[Any]]) -> Iterator[NDArray[np.float64]]
 
 
 def map_columns(
-    function: Callable[[NDArray[np.float64], Any], Result],
-    columns: Iterable[NDArray[np.float64]],
+    function: Callable[[Array, Any], Result],
+    columns: Iterable[Array],
     extras: Iterable[Any],
     n_jobs: int | None,
 ) -> list[Result]:

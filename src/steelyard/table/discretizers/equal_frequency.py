@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from steelyard._common.settings import setting, whole
 from steelyard.kernels.cuts import midpoint
-from steelyard.table.discretizers.base import THREADS, ColumnId, Discretizer
+from steelyard.table.discretizers.base import THREADS, Array, Discretizer, Labels
 
 __all__ = ["EqualFrequencyDiscretizer"]
 
@@ -53,14 +52,8 @@ class EqualFrequencyDiscretizer(Discretizer):
     n_jobs: int | None = THREADS
 
     def column_edges(
-        self,
-        values: NDArray[np.float64],
-        y: NDArray[np.integer[Any]] | None,
-        n_classes: int,
-        weights: NDArray[np.float64] | None,
-        *,
-        column: ColumnId | None = None,
-    ) -> NDArray[np.float64]:
+        self, values: Array, y: Labels, n_classes: int, weights: Array | None, **_: Any
+    ) -> Array:
         """Find the edges of one column; see `Discretizer.column_edges`."""
         if weights is None:
             ordered = np.sort(values)

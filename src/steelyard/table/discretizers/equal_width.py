@@ -6,11 +6,10 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from steelyard._common.settings import setting, whole, word
 from steelyard.kernels.cuts import bin_codes, midpoint
-from steelyard.table.discretizers.base import THREADS, ColumnId, Discretizer
+from steelyard.table.discretizers.base import THREADS, Array, Discretizer, Labels
 
 __all__ = ["EqualWidthDiscretizer"]
 
@@ -62,14 +61,8 @@ class EqualWidthDiscretizer(Discretizer):
     n_jobs: int | None = THREADS
 
     def column_edges(
-        self,
-        values: NDArray[np.float64],
-        y: NDArray[np.integer[Any]] | None,
-        n_classes: int,
-        weights: NDArray[np.float64] | None,
-        *,
-        column: ColumnId | None = None,
-    ) -> NDArray[np.float64]:
+        self, values: Array, y: Labels, n_classes: int, weights: Array | None, **_: Any
+    ) -> Array:
         """Find the edges of one column; see `Discretizer.column_edges`."""
         if len(values) == 0 or values.min() == values.max():
             return np.empty(0)
@@ -79,7 +72,7 @@ class EqualWidthDiscretizer(Discretizer):
         return edges
 
 
-def _equal_steps(low: float, high: float, n_bins: int) -> NDArray[np.float64]:
+def _equal_steps(low: float, high: float, n_bins: int) -> Array:
     """Return the inner edges of `n_bins` bins between two different numbers."""
     k = np.arange(1, n_bins)
     if max(-low, high) < np.finfo(float).max / (2 * n_bins):
@@ -94,9 +87,7 @@ def _equal_steps(low: float, high: float, n_bins: int) -> NDArray[np.float64]:
     return edges[edges < high]
 
 
-def _merge_empty(
-    values: NDArray[np.float64], edges: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _merge_empty(values: Array, edges: Array) -> Array:
     """Leave one edge between every two neighbouring bins that hold a value."""
     codes = np.empty(len(values), dtype=np.uint32)
     bin_codes(values, edges, codes, 0)

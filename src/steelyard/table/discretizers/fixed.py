@@ -70,13 +70,7 @@ class FixedEdgesDiscretizer(Discretizer):
             )
 
     def column_edges(
-        self,
-        values: NDArray[np.float64],
-        y: NDArray[np.integer[Any]] | None,
-        n_classes: int,
-        weights: NDArray[np.float64] | None,
-        *,
-        column: ColumnId | None = None,
+        self, *_: Any, column: ColumnId | None = None, **__: Any
     ) -> NDArray[np.float64]:
         """Return the edges of one column; see `Discretizer.column_edges`."""
         if self._one_for_all():

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from steelyard._common.settings import FLAG, setting, word
 from steelyard.kernels.cuts import mdl_cuts, xlog2_table
-from steelyard.table.discretizers.base import THREADS, ColumnId, Discretizer
+from steelyard.table.discretizers.base import THREADS, Array, Discretizer, Labels
 
 __all__ = ["MDLDiscretizer"]
 
@@ -92,14 +92,8 @@ class MDLDiscretizer(Discretizer):
     n_jobs: int | None = THREADS
 
     def column_edges(
-        self,
-        values: NDArray[np.float64],
-        y: NDArray[np.integer[Any]] | None,
-        n_classes: int,
-        weights: NDArray[np.float64] | None,
-        *,
-        column: ColumnId | None = None,
-    ) -> NDArray[np.float64]:
+        self, values: Array, y: Labels, n_classes: int, weights: Array | None, **_: Any
+    ) -> Array:
         """Find the cut points of one column; see `Discretizer.column_edges`."""
         if y is None:
             raise ValueError("MDLDiscretizer needs the classes of the rows.")
@@ -122,7 +116,7 @@ class MDLDiscretizer(Discretizer):
         )
 
 
-def _counts(weights: NDArray[np.float64]) -> NDArray[Any]:
+def _counts(weights: Array) -> NDArray[Any]:
     """Return whole weights as integers, which the search handles twice as fast."""
     if weights.sum() < 2**53 and (weights == np.rint(weights)).all():
         return weights.astype(np.int64)

@@ -180,10 +180,7 @@ def _groups(
         else:
             kind = np.uint32 if weights is None else np.float64
             tables = np.zeros((hi - lo, int(sizes[a]), width), dtype=kind)
-            if weights is None:
-                pairs.count_pairs(columns[a], columns[lo:hi], tables)
-            else:
-                pairs.weigh_pairs(columns[a], columns[lo:hi], weights, tables)
+            pairs.count_pairs(columns[a], columns[lo:hi], weights, tables)
             yield [pairs.information(table[1:, 1:]) for table in tables]
         lo = hi
 

@@ -1,0 +1,152 @@
+"""Values of a file in both directions: how each is described, and how it is read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.persistence.reader import Reader, Special, float_list
+from steelyard.table.schema import TableSchema
+
+# Far more than any logarithm of a probability, yet any number of them adds up without
+# overflow. A log-density is 5e199 at most in size, so that with a weight and a link
+# scale it stays finite too.
+LARGEST_LOG = 1e100
+LARGEST_WEIGHT = 1e50
+
+MISSING: Special = (None, math.nan)
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What the shapes of a model and of fitted attributes are made of."""
+
+    schema: TableSchema
+    classes: NDArray[Any]
+    n: int = 1
+    """How many models the model is made of, or training rows it keeps."""
+
+    by_pair: bool = False
+    """Whether the models tell apart pairs of classes, with weights of their own."""
+
+    @classmethod
+    def of(cls, model: Any) -> Sizes:
+        """Return the sizes of a model."""
+        n = len(getattr(model, "models", [model]))
+        return cls(model.schema, model.classes, n, model.kind == "pairs")
+
+    def shape(self, axes: str) -> tuple[int, ...]:
+        """Return the shape with some axes, each a letter; () is one number.
+
+        They are k classes, d attributes, e of them with codes and g with densities, v
+        codes, n models or rows, p pairs of classes (no axis without pairs) and c, the
+        classes that one set of weights tells apart.
+        """
+        size = {
+            "k": len(self.classes),
+            "d": len(self.schema),
+            "e": len(self.schema.coded),
+            "g": len(self.schema.gaussian),
+            "v": self.schema.n_codes,
+            "n": self.n,
+            "p": self.n,
+            "c": 2 if self.by_pair else len(self.classes),
+        }
+        return tuple(size[axis] for axis in axes if axis != "p" or self.by_pair)
+
+
+@dataclass(frozen=True)
+class Field:
+    """How a value is described, and how it is read: from an object, by its key."""
+
+    describe: Callable[[Any], Any]
+    read: Callable[[Reader, str, Sizes], Any]
+
+    def or_null(self, absent: Any = None) -> Field:
+        """Return a field that is null in the file if it is None, or an empty array."""
+
+        def describe(value: Any) -> Any:
+            is_absent = value is None if absent is None else not value.size
+            return None if is_absent else self.describe(value)
+
+        def read(reader: Reader, key: str, sizes: Sizes) -> Any:
+            return absent if reader.get(key) is None else self.read(reader, key, sizes)
+
+        return Field(describe, read)
+
+
+def numbers(
+    axes: str,
+    low: float = -math.inf,
+    high: float = math.inf,
+    special: Special | None = None,
+) -> Field:
+    """Return a field of finite numbers and a special one: an array, or one number."""
+
+    def read(reader: Reader, key: str, sizes: Sizes) -> Any:
+        array = reader.floats(key, sizes.shape(axes), low, high, special)
+        return array if array.ndim else float(array)
+
+    return Field(lambda array: float_list(array, special), read)
+
+
+def weights(axes: str) -> Field:
+    """Return a field of numbers that may be weights."""
+    return numbers(axes, -LARGEST_WEIGHT, LARGEST_WEIGHT)
+
+
+def logs() -> Field:
+    """Return a field of logarithms of class probabilities, "-inf" for that of zero."""
+    field = numbers("k", -LARGEST_LOG, LARGEST_LOG, ("-inf", -math.inf))
+
+    def read(reader: Reader, key: str, sizes: Sizes) -> Any:
+        logarithms = field.read(reader, key, sizes)
+        if np.isneginf(logarithms).all():
+            raise reader.complaint(key, "must hold logarithms of probabilities")
+        return logarithms
+
+    return Field(field.describe, read)
+
+
+def whole(low: int) -> Field:
+    """Return a field that is a whole number from ``low`` on."""
+    return Field(int, lambda reader, key, sizes: reader.whole(key, low=low))
+
+
+def word(allowed: Sequence[str]) -> Field:
+    """Return a field that is one of some words."""
+    return Field(str, lambda reader, key, sizes: reader.text(key, allowed))
+
+
+def record(
+    fields: Mapping[str, Field],
+    build: Callable[..., Any],
+    parts: Callable[[Any], Mapping[str, Any]] = vars,
+) -> Field:
+    """Return a field that is an object, built of sizes and the values of its fields."""
+
+    def read(reader: Reader, key: str, sizes: Sizes) -> Any:
+        return build(sizes, **read_fields(reader.inner(key), fields, sizes))
+
+    return Field(lambda value: describe_fields(fields, parts(value)), read)
+
+
+def describe_fields(
+    fields: Mapping[str, Field], values: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Describe the values of some fields in JSON's own types."""
+    return {key: field.describe(values[key]) for key, field in fields.items()}
+
+
+def read_fields(
+    reader: Reader, fields: Mapping[str, Field], sizes: Sizes
+) -> dict[str, Any]:
+    """Return the values of all fields of an object that has no others."""
+    values = {key: field.read(reader, key, sizes) for key, field in fields.items()}
+    reader.finish()
+    return values
