@@ -20,7 +20,6 @@ from steelyard.experiments.protocols import find_protocol
 from steelyard.experiments.statistics.two_methods import wilcoxon_signed_rank
 
 __all__ = [
-    "all_tasks",
     "attributes_selected",
     "correlations",
     "dimensions",
@@ -35,19 +34,14 @@ __all__ = [
 _TASKS = {"binary": TASKS, "several": MULTICLASS}
 
 
-def task_names(run: Run, group: str) -> list[str]:
-    """Name the binary tasks, or those of several classes."""
-    return [task.name for task in _TASKS[group]]
-
-
-def all_tasks(run: Run) -> list[str]:
-    """Name the tasks of both groups."""
-    return [name for group in _TASKS for name in task_names(run, group)]
+def task_names(run: Run, *, groups: Sequence[str]) -> list[str]:
+    """Name the binary tasks, those of several classes, or both."""
+    return [task.name for group in groups for task in _TASKS[group]]
 
 
 def tasks_of_the_run(run: Run, group: str) -> list[str]:
     """Name the data sets of a group as far as the run has them."""
-    return [f"task:{name}" for name in task_names(run, group) if name in run.names]
+    return [f"task:{task.name}" for task in _TASKS[group] if task.name in run.names]
 
 
 def fit_all_rows(run: Run, name: str, X: Any, y: Any) -> Any:
@@ -128,7 +122,7 @@ def attributes_selected(
     The printed shares are multiples of one over the number of attributes.
     """
     run.say(f"{run.paper.name}: table3")
-    tasks = [name for name in task_names(run, "binary") if name in run.names]
+    tasks = [task.name for task in TASKS if task.name in run.names]
     shares: dict[str, dict[str, float]] = {name: {} for name in methods}
     n_attributes = {}
     for task in tasks:
