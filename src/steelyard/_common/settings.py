@@ -169,18 +169,10 @@ def accepted_by(resolve: Callable[[Any], Any], text: str, *words: str) -> Check:
 
 NONE = Check("None", lambda value: value is None)
 FLAG = Check("True or False", lambda value: isinstance(value, (bool, np.bool_)))
-SEED = (
-    NONE
-    | whole(0)
-    | Check("a RandomState", lambda value: isinstance(value, np.random.RandomState))
-).called("None, a whole number or a RandomState")
-N_JOBS = like(
-    "None, a number of threads, or -1 for all cores",
-    lambda value: (
-        value is None
-        or (isinstance(value, Integral) and not isinstance(value, bool) and value != 0)
-    ),
-)
+_GENERATOR = Check("", lambda value: isinstance(value, np.random.RandomState))
+SEED = (NONE | whole(0) | _GENERATOR).called("None, a whole number or a RandomState")
+_THREADS = Check("", lambda value: whole(-_LARGEST_WHOLE).accepts(value) and value != 0)
+N_JOBS = (NONE | _THREADS).called("None, a number of threads, or -1 for all cores")
 _SAME: Any = object()
 
 
