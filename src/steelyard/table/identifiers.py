@@ -47,7 +47,5 @@ def warn_identifiers(table: Table, suspects: list[str | None]) -> None:
 
 def _is_running_number(numbers: NDArray[np.float64]) -> bool:
     """Whether the numbers are a, a + 1, a + 2, … in some order."""
-    low, high = numbers.min(), numbers.max()
-    if not high - low == numbers.size - 1:
-        return False
-    return np.unique(numbers).size == numbers.size
+    spread = numbers.max() - numbers.min()
+    return bool(spread == numbers.size - 1 and np.unique(numbers).size == numbers.size)

@@ -102,9 +102,8 @@ def numeric_treatments(
 
 def _views(setting: Any) -> tuple[Treatment, ...]:
     """Several treatments of one column are several views of it."""
-    if isinstance(setting, (list, tuple)) and setting:
-        return tuple(map(_treatment, setting))
-    return (_treatment(setting),)
+    several = isinstance(setting, (list, tuple)) and setting
+    return tuple(map(_treatment, setting if several else (setting,)))
 
 
 def _treatment(setting: Any) -> Treatment:

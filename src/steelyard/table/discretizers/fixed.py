@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any
 
@@ -46,12 +46,8 @@ class FixedEdgesDiscretizer(Discretizer):
         if self._one_for_all():
             self._checked(self.edges, "")
             return
-        pairs: Iterable[tuple[object, object]] = (
-            self.edges.items()
-            if isinstance(self.edges, Mapping)
-            else enumerate(self.edges)
-        )
-        for key, edges in pairs:
+        is_named = isinstance(self.edges, Mapping)
+        for key, edges in self.edges.items() if is_named else enumerate(self.edges):
             self._checked(edges, f" for column {key!r}")
 
     def check_columns(self, columns: Sequence[ColumnId]) -> None:
