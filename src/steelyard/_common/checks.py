@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from steelyard.exceptions import TableError
 
-__all__ = ["check_weights", "warn_user"]
-
 # Frames of these packages are between the user's line and a warning.
 _OWN = ("steelyard", "sklearn")
 

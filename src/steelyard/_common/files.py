@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
 
-__all__ = ["atomic_write", "replacing"]
-
 
 def atomic_write(path: str | PathLike[str], data: bytes) -> None:
     """Write a file in one step: whenever it is stopped, the old file or the new one."""

@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
 
-__all__ = ["progress"]
-
 
 @contextmanager
 def progress(

@@ -28,34 +28,6 @@ from sklearn.base import BaseEstimator
 
 from steelyard.exceptions import ParameterError
 
-__all__ = [
-    "FLAG",
-    "NONE",
-    "N_JOBS",
-    "SEED",
-    "Check",
-    "Declared",
-    "DeclaredEstimator",
-    "DeclaredPart",
-    "Learned",
-    "Setting",
-    "accepted_by",
-    "check_settings",
-    "learned",
-    "like",
-    "listed",
-    "mapped",
-    "number",
-    "part",
-    "refusal",
-    "required",
-    "resolve_part",
-    "setting",
-    "setting_of",
-    "whole",
-    "word",
-]
-
 # What float64 and int64 hold with room to spare.
 _LARGEST_NUMBER = 1 << 1000
 _LARGEST_WHOLE = 1 << 63

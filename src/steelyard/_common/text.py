@@ -9,18 +9,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "as_plain",
-    "bar",
-    "counted",
-    "did_you_mean",
-    "markdown_table",
-    "number",
-    "shortened",
-    "signed",
-    "text_table",
-]
-
 _BLOCKS = " ▏▎▍▌▋▊▉█"
 
 

@@ -13,8 +13,6 @@ from typing import TypeVar
 from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["one_blas_thread", "row_blocks", "run", "thread_count"]
-
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 

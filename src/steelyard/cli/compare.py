@@ -11,8 +11,6 @@ from typing import Any
 from steelyard.cli import options, output
 from steelyard.exceptions import ParameterError
 
-__all__ = ["ABOUT", "EXAMPLES", "add_options", "run"]
-
 ABOUT = "cross-validate methods on data sets, all on the same folds"
 EXAMPLES = """
 steelyard compare iris wine breast_cancer --methods NB,RNB,LogisticRegression

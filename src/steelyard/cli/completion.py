@@ -6,8 +6,6 @@ import argparse
 from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["ABOUT", "EXAMPLES", "add_options", "run", "script"]
-
 SHELLS = ("bash", "zsh", "fish", "tcsh")
 
 ABOUT = "print a script that lets a shell complete commands and options"

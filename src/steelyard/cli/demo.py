@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from steelyard.experiments.demo import Score
 
-__all__ = ["ABOUT", "EXAMPLES", "add_options", "run"]
-
 ABOUT = "fit real data, show results, explain one prediction"
 EXAMPLES = "steelyard demo\nsteelyard demo --json"
 

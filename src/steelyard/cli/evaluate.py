@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     Measured = tuple[dict[str, Any], Evaluation]
 
-__all__ = ["ABOUT", "EXAMPLES", "add_options", "run"]
-
 ABOUT = "measure a method by cross-validation, or a model on a test file"
 EXAMPLES = """
 steelyard evaluate data.csv --target class --method RNB --folds 10

@@ -14,8 +14,6 @@ from steelyard.exceptions import ParameterError
 if TYPE_CHECKING:
     from steelyard.explain import GlobalExplanation, LocalExplanation
 
-__all__ = ["ABOUT", "EXAMPLES", "add_options", "run"]
-
 ABOUT = "show what a model has learned, or why it predicts rows as it does"
 EXAMPLES = """
 steelyard explain model.json

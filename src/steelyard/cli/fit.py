@@ -9,8 +9,6 @@ from typing import Any
 from steelyard.cli import options, output
 from steelyard.cli.inputs import make_classifier, read_training
 
-__all__ = ["ABOUT", "EXAMPLES", "add_options", "run"]
-
 ABOUT = "learn a model from a table"
 EXAMPLES = """
 steelyard fit data.csv --target class -o model.json

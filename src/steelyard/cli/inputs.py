@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from steelyard.experiments.data import DataSet
 
-__all__ = ["load_model", "make_classifier", "read_training", "rows_for"]
-
 
 def read_training(
     path: str, arguments: argparse.Namespace

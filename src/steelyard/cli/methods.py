@@ -6,8 +6,6 @@ import argparse
 
 from steelyard.cli import options, output
 
-__all__ = ["ABOUT", "EXAMPLES", "add_options", "run"]
-
 ABOUT = "list every method"
 EXAMPLES = """
 steelyard methods

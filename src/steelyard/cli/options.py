@@ -6,23 +6,6 @@ import argparse
 import csv
 from typing import Any, NoReturn
 
-__all__ = [
-    "DATA",
-    "FORMATS",
-    "MODEL",
-    "Parser",
-    "add_folds",
-    "add_force",
-    "add_input",
-    "add_json",
-    "add_names",
-    "add_runs",
-    "add_target",
-    "add_training",
-    "chosen",
-    "reading_of",
-]
-
 FORMATS = ("csv", "tsv", "parquet", "arff")
 DATA = "CSV, TSV, Parquet or ARFF file, or - for standard input"
 MODEL = "a model file, written by fit"

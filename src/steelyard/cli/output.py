@@ -17,19 +17,6 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-__all__ = [
-    "check_output",
-    "evidence_table",
-    "note",
-    "present",
-    "print_json",
-    "print_table",
-    "screen",
-    "show_notes",
-    "working",
-    "writing",
-]
-
 # A pipe has no width of its own; tables are as wide as they need to be.
 _PIPE_WIDTH = 400
 # With names and values, bars of evidence fill 80 columns.

@@ -13,8 +13,6 @@ from typing import IO, Any
 from steelyard.cli import options, output
 from steelyard.cli.inputs import load_model, rows_for
 
-__all__ = ["ABOUT", "EXAMPLES", "add_options", "run"]
-
 ABOUT = "predict classes and probabilities of the rows of a file"
 EXAMPLES = """
 steelyard predict model.json new.csv -o out.csv

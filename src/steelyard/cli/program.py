@@ -17,8 +17,6 @@ from typing import Any
 from steelyard.cli.options import Parser
 from steelyard.cli.output import show_notes
 
-__all__ = ["build_parser", "main"]
-
 # In the order in which a newcomer needs them.
 _NAMES = "fit predict evaluate explain methods compare reproduce demo completion"
 COMMANDS = [import_module(f"steelyard.cli.{name}") for name in _NAMES.split()]

@@ -8,8 +8,6 @@ from pathlib import Path
 from steelyard.cli import options, output
 from steelyard.experiments.papers import PAPERS
 
-__all__ = ["ABOUT", "EXAMPLES", "add_options", "run"]
-
 ABOUT = "measure the tables of a paper beside what it published"
 EXAMPLES = """
 steelyard reproduce rnb --quick --data datasets

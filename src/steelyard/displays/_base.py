@@ -7,8 +7,6 @@ from typing import Any, Self
 
 from steelyard.displays._style import pyplot
 
-__all__ = ["Display"]
-
 _RETURNS = """
 ax : matplotlib Axes, default=None
     Where to draw; a new figure if not given.

@@ -17,8 +17,6 @@ from steelyard.explain.overall import GlobalExplanation, explain_global
 from steelyard.explain.parts import position_of
 from steelyard.explain.tables import AttributeTable
 
-__all__ = ["NomogramDisplay"]
-
 # Size of the names of values, and their distances from the line: above and below.
 _SMALL = 6.5
 _LEVELS = (0.30, -0.36)

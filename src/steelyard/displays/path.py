@@ -17,13 +17,6 @@ from steelyard.displays import _style as draw
 from steelyard.displays._base import Display
 from steelyard.exceptions import ParameterError
 
-__all__ = [
-    "RegularizationPathDisplay",
-    "StrengthPathDisplay",
-    "WeightPath",
-    "regularization_path",
-]
-
 DEFAULT_PATH = tuple(float(x) for x in np.logspace(-2, 4, 19))
 
 

@@ -13,8 +13,6 @@ from steelyard.displays._base import Display
 from steelyard.displays._style import FOR, INK, PALE, bare, count_bars, headline, label
 from steelyard.explain.parts import position_of
 
-__all__ = ["ReliabilityDisplay"]
-
 
 @dataclass(eq=False, repr=False)
 class ReliabilityDisplay(Display):

@@ -11,8 +11,6 @@ from steelyard.displays import _style as draw
 from steelyard.displays._base import Display
 from steelyard.exceptions import ParameterError
 
-__all__ = ["SolverTraceDisplay"]
-
 # What may be drawn over rounds, the first that a record has.
 _BY_ROUND = ("objective", "log_loss", "error", "accuracy", "total_weight")
 

@@ -14,8 +14,6 @@ from steelyard.explain.overall import explain_global
 from steelyard.explain.parts import position_of
 from steelyard.explain.tables import AttributeTable
 
-__all__ = ["ValueCurveDisplay"]
-
 # How many classes are drawn unless they are named.
 _MAX_LINES = 6
 

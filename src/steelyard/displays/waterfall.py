@@ -11,8 +11,6 @@ from steelyard.displays._base import Display
 from steelyard.explain.evidence import Evidence
 from steelyard.explain.local import LocalExplanation, explain_local
 
-__all__ = ["WaterfallDisplay"]
-
 
 @dataclass(eq=False, repr=False)
 class WaterfallDisplay(Display):

@@ -14,8 +14,6 @@ from steelyard.exceptions import ParameterError
 from steelyard.explain.intervals import WeightIntervals
 from steelyard.explain.overall import explain_global
 
-__all__ = ["WeightBarsDisplay", "WeightHeatmapDisplay"]
-
 # A map of more cells than this has no numbers in it.
 _MAX_NUMBERS = 300
 

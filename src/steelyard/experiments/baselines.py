@@ -24,8 +24,6 @@ from steelyard.classifiers.registry import _plain
 from steelyard.exceptions import ParameterError
 from steelyard.table.encoder import TableEncoder
 
-__all__ = ["BASELINES", "baseline"]
-
 
 def _columns(numbers: Any, values: Any) -> Any:
     return make_column_transformer(

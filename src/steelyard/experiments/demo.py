@@ -14,8 +14,6 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict, train_te
 from steelyard.classifiers.naive_bayes import NaiveBayes
 from steelyard.classifiers.registry import method
 
-__all__ = ["DEMO_METHODS", "Evidence", "Score", "explain_one", "run_demo"]
-
 DEMO_METHODS = ("NB", "NB-Laplace", "GNB")
 
 _SETS = {

@@ -14,8 +14,6 @@ from steelyard._common.text import as_plain, text_table
 from steelyard.exceptions import ParameterError
 from steelyard.experiments.statistics.metrics import reliability_bins, score_predictions
 
-__all__ = ["MEASURES", "Evaluation", "MeasureTable", "thresholds"]
-
 MEASURES = {
     "accuracy": "accuracy",
     "balanced_accuracy": "balanced accuracy",

@@ -16,8 +16,6 @@ from steelyard.exceptions import ParameterError, TableError
 from steelyard.experiments.baselines import BASELINES, baseline
 from steelyard.experiments.data.sets import DataSet, expand_names, load_dataset
 
-__all__ = ["check_folds", "resolve_datasets", "resolve_methods"]
-
 _MAX_SHOWN_CLASSES = 5
 
 

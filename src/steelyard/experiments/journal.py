@@ -27,8 +27,6 @@ try:
 except ImportError:  # Windows appends whole lines without a lock.
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["Journal", "JournalError", "open_journal", "read_journal", "settings_hash"]
-
 FORMAT = 1
 _SYNC_SECONDS = 1.0
 _MAX_VALUE_LENGTH = 80

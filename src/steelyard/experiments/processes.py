@@ -26,8 +26,6 @@ from steelyard.experiments.journal import Journal, read_journal
 from steelyard.experiments.results import KEY
 from steelyard.experiments.work import Plan, Task, Worker, failed_row
 
-__all__ = ["run_tasks"]
-
 Done = Callable[[Task, list[dict[str, Any]]], None]
 
 

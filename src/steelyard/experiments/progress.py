@@ -7,8 +7,6 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-__all__ = ["Progress", "duration"]
-
 
 class Progress:
     """A line with what runs, how many fits are left, and about how long they take.

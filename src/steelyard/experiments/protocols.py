@@ -29,17 +29,6 @@ from steelyard.table.encoder import TableEncoder
 if TYPE_CHECKING:
     import pandas
 
-__all__ = [
-    "CWNB_DELETED",
-    "PROTOCOLS",
-    "RNB_DELETED",
-    "Prepared",
-    "Protocol",
-    "discretize_whole",
-    "fill_whole",
-    "find_protocol",
-]
-
 
 @dataclass(frozen=True)
 class Prepared:

@@ -25,8 +25,6 @@ from steelyard.experiments.protocols import find_protocol
 from steelyard.experiments.results import KEY, Results
 from steelyard.experiments.work import Plan, Task
 
-__all__ = ["compare"]
-
 _LIBRARIES = ("steelyard", "numpy", "scipy", "scikit-learn", "numba", "pandas")
 
 

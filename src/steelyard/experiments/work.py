@@ -24,8 +24,6 @@ from steelyard.experiments.protocols import PROTOCOLS, Prepared
 from steelyard.experiments.results import COLUMNS, KEY
 from steelyard.experiments.statistics.metrics import reliability_bins, score_predictions
 
-__all__ = ["Plan", "Task", "Worker", "failed_row", "split_rows"]
-
 # Smallest weight that counts as an attribute selected.
 _MIN_SELECTED_WEIGHT = 1e-6
 _MAX_ERROR_LENGTH = 500

@@ -14,8 +14,6 @@ from steelyard.table.codes import CodeBlock, Codes, code_dtype
 from steelyard.table.columns import Column
 from steelyard.table.schema import FeatureSchema, TableSchema
 
-__all__ = ["Cells", "describe_cells", "number_label"]
-
 
 @dataclass(frozen=True)
 class Cells:

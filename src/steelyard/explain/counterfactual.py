@@ -25,8 +25,6 @@ from steelyard.explain.views import (
 )
 from steelyard.model.base import TwoArrays
 
-__all__ = ["Change", "Counterfactual", "counterfactual"]
-
 
 @dataclass(frozen=True)
 class Change(PlainData):

@@ -12,8 +12,6 @@ from steelyard._common.text import as_plain, bar, signed, text_table
 from steelyard.explain.parts import PlainData
 from steelyard.explain.views import Floats
 
-__all__ = ["Evidence", "EvidenceItem", "evidence_of"]
-
 
 @dataclass(frozen=True)
 class EvidenceItem(PlainData):

@@ -22,20 +22,6 @@ from steelyard.solvers import Solution
 from steelyard.table.schema import TableSchema
 from steelyard.weighting.base import Effect
 
-__all__ = [
-    "BY_VALUE",
-    "EvidenceIntervals",
-    "evidence_intervals",
-    "hessian_of",
-    "named_bounds",
-    "named_deviation",
-    "named_weights",
-    "root_of_inverse",
-    "side_by_side",
-    "solved",
-    "value_names",
-]
-
 # Beyond this many weights the inverse of the Hessian is not made.
 _MAX_WEIGHTS = 3_000
 

@@ -27,8 +27,6 @@ from steelyard.model.base import Model
 from steelyard.table.codes import Codes
 from steelyard.table.frames import as_table
 
-__all__ = ["LocalExplanation", "explain_local"]
-
 # How many rows, parts of a model and neighbours are shown as text.
 _MAX_ROWS, _MAX_PARTS, _MAX_NEIGHBOURS = 3, 10, 10
 

@@ -25,8 +25,6 @@ from steelyard.explain.views import Floats, column_labels, views_of
 from steelyard.model.base import Model, Part
 from steelyard.proba.counts import Counts, Moments
 
-__all__ = ["GlobalExplanation", "explain_global", "learned_weights"]
-
 # How many parts are shown as text.
 _MAX_PARTS = 20
 

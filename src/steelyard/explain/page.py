@@ -21,8 +21,6 @@ from steelyard.explain.views import column_labels, views_of
 from steelyard.model.table_model import NBModel
 from steelyard.table.schema import FeatureSchema
 
-__all__ = ["page_data", "to_html"]
-
 # Kinds of models whose posterior the page's script computes.
 _KINDS = ("sum", "mixture", "pairs")
 

@@ -12,15 +12,6 @@ from steelyard._common.text import as_plain
 from steelyard.exceptions import ParameterError
 from steelyard.model.base import Model
 
-__all__ = [
-    "ExplainedPart",
-    "ModelKind",
-    "PlainData",
-    "kind_of",
-    "model_of",
-    "position_of",
-]
-
 ModelKind = Literal["sum", "mixture", "pairs", "vote", "neighbours"]
 
 

@@ -12,8 +12,6 @@ from steelyard.explain.cells import Cells
 from steelyard.explain.local import LocalExplanation, explain_local
 from steelyard.explain.views import views_of
 
-__all__ = ["Reason", "reasons"]
-
 
 class Reason(NamedTuple):
     """What one cell says for the predicted class, in log-odds."""

@@ -18,8 +18,6 @@ from steelyard.proba.gaussian import GaussianTable
 from steelyard.table.cells import on_grid
 from steelyard.table.schema import FeatureSchema
 
-__all__ = ["AttributeTable", "attribute_tables", "density_range", "gaussian_points"]
-
 # Numbers at which a density is tabulated, and nodes of means under it.
 _POINTS, _HERMITE = 61, 64
 

@@ -11,17 +11,6 @@ from steelyard.model.table_model import NBModel
 from steelyard.table.cells import on_grid
 from steelyard.table.schema import TableSchema
 
-__all__ = [
-    "Floats",
-    "add_views",
-    "column_labels",
-    "column_scores",
-    "number_text",
-    "place_numbers",
-    "typical_numbers",
-    "views_of",
-]
-
 Floats = NDArray[np.float64]
 
 

@@ -17,8 +17,6 @@ from steelyard.kernels import fitting, scoring
 from steelyard.losses import Loss
 from steelyard.weighting.base import Effect
 
-__all__ = ["PassTables", "RowBlock", "Sums"]
-
 Densities = Callable[[], Iterator[tuple[slice, NDArray[np.float64]]]]
 
 

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from steelyard.exceptions import ParameterError
 from steelyard.table.schema import TableSchema
 
-__all__ = ["attribute_bounds", "by_position"]
-
 
 def attribute_bounds(
     setting: Any, schema: TableSchema

@@ -15,8 +15,6 @@ from steelyard._common.threads import one_blas_thread
 from steelyard.fitting.leave_one_out import HeldOut
 from steelyard.kernels import population as kernels
 
-__all__ = ["Evolution", "PopulationScorer"]
-
 # Rows whose log-odds are made at a time: 512 x 100 doubles stay in the L2 cache.
 _ROWS_AT_A_TIME = 512
 

@@ -11,8 +11,6 @@ from steelyard.kernels import leave_one_out as kernels
 from steelyard.model.training import TrainingSet
 from steelyard.table.codes import Codes, code_dtype
 
-__all__ = ["code_columns", "deal", "distinct_rows"]
-
 
 def code_columns(codes: Codes) -> NDArray[Any]:
     """Codes by column, shape (coded, n)."""

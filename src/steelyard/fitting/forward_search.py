@@ -18,8 +18,6 @@ from steelyard.model.table_model import NBModel, spread_table
 from steelyard.proba.counts import Counts
 from steelyard.table.codes import CodeBlock, Codes, FeatureTable, code_dtype
 
-__all__ = ["SEARCH_ENDS", "Likelihood", "Search", "Step", "simulate"]
-
 SEARCH_ENDS = ("complete", "time limit", "interrupted")
 
 

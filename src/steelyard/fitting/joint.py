@@ -12,8 +12,6 @@ from steelyard.model.training import TrainingSet
 from steelyard.solvers import Box
 from steelyard.table.codes import FeatureTable
 
-__all__ = ["JointObjective"]
-
 
 class JointObjective:
     """Loss of instance weights u and attribute weights w: value and gradient."""

@@ -29,14 +29,6 @@ from steelyard.proba.estimation import Estimation
 from steelyard.table.codes import FeatureTable
 from steelyard.table.schema import TableSchema
 
-__all__ = [
-    "HeldOut",
-    "cross_validated",
-    "left_out",
-    "refuse_gaussian",
-    "resubstituted",
-]
-
 # With more different amounts than this, logarithms are taken row by row: tables for
 # each would cost more.
 _MAX_TABLES = 16

@@ -16,8 +16,6 @@ from steelyard.model.posteriors import (
 )
 from steelyard.weighting.mixture import MixtureWeighting
 
-__all__ = ["MixtureObjective"]
-
 # Gauss-Newton steps are rough anyway, and this Hessian costs most.
 _SAMPLE_PER_FEATURE = 40
 

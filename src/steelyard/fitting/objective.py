@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from steelyard.fitting.preconditioner import ClassUnits
     from steelyard.fitting.rows import Rows
 
-__all__ = ["Objective", "Sample"]
-
 # Rows from which a sampled Hessian is made: about fifty per attribute. Below so many
 # rows a pass costs little more than the sample: 30 rows do, and one pass more now and
 # then.

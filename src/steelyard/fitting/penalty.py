@@ -11,8 +11,6 @@ from steelyard.exceptions import ParameterError
 from steelyard.solvers import Box
 from steelyard.weighting import Evidence, Weighting
 
-__all__ = ["Penalty", "PenaltySetting"]
-
 
 @dataclass(frozen=True)
 class Penalty:

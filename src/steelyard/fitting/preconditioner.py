@@ -14,8 +14,6 @@ from steelyard.kernels.fitting import scatter
 from steelyard.model.posteriors import softmax
 from steelyard.weighting import Evidence, HierarchicalWeighting
 
-__all__ = ["ClassUnits"]
-
 # Rows from which curvatures are made.
 _LEAST_ROWS = 2_000
 _ROWS_PER_CODE = 5

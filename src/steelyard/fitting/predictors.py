@@ -19,14 +19,6 @@ from steelyard.table.labels import as_label_column, encode_labels, labelled_rows
 from steelyard.table.schema import TableSchema, feature_labels
 from steelyard.table.treatments import column_positions
 
-__all__ = [
-    "TestRows",
-    "encode_test_rows",
-    "error_rate",
-    "usable_predictors",
-    "with_known_cells",
-]
-
 
 @dataclass(frozen=True)
 class TestRows:

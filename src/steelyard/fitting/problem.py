@@ -26,8 +26,6 @@ from steelyard.proba.estimation import Estimation
 from steelyard.solvers import Box, Solution, keeps_growing, resolve_solver
 from steelyard.weighting import Effect, Evidence, Weighting
 
-__all__ = ["Problem", "build_problem"]
-
 # Accuracy of a fit with a surrogate loss, which only has to lead close.
 _SURROGATE_TOL = 1e-5
 

@@ -12,8 +12,6 @@ from steelyard.losses import LogLoss, Loss
 from steelyard.model.training import Preparation, TrainingSet, encode_training
 from steelyard.weighting import AttributeWeighting, Weighting
 
-__all__ = ["Recipe"]
-
 
 @dataclass(frozen=True)
 class Recipe(Preparation):

@@ -25,8 +25,6 @@ from steelyard.table.packing import Packing, pack_codes
 from steelyard.table.schema import TableSchema
 from steelyard.weighting.base import Effect
 
-__all__ = ["Passes", "Rows", "prepare_rows"]
-
 # Log-densities of so many rows, attributes and classes (32 MB) are kept from pass to
 # pass; more are computed each time.
 _MAX_KEPT_CELLS = 1 << 22

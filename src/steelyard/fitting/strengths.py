@@ -24,8 +24,6 @@ from steelyard.solvers import LBFGS
 from steelyard.table.codes import Codes
 from steelyard.weighting import HierarchicalWeighting
 
-__all__ = ["GRID", "Strengths", "compare_strengths"]
-
 
 @dataclass(frozen=True)
 class Strengths:

@@ -23,8 +23,6 @@ from steelyard.proba import estimate_prior
 from steelyard.proba.counts import Counts
 from steelyard.solvers import Solution
 
-__all__ = ["Fit", "fit_weights", "solved_fit", "warn_unsolved", "weigh_rows"]
-
 
 @dataclass(frozen=True)
 class Fit:

@@ -12,8 +12,6 @@ from steelyard._common.settings import DeclaredPart
 from steelyard.exceptions import ParameterError
 from steelyard.model.training import TrainingSet
 
-__all__ = ["InstanceWeighting", "Learned"]
-
 
 @dataclass(frozen=True)
 class Learned:

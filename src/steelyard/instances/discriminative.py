@@ -16,8 +16,6 @@ from steelyard.model.training import TrainingSet
 from steelyard.proba.counts import Counts, Moments
 from steelyard.table.packing import Packing, pack_codes
 
-__all__ = ["DiscriminativeWeighting", "add_losses"]
-
 
 class DiscriminativeWeighting(InstanceWeighting):
     r"""Add the posterior loss of each row to its weight, round by round.

@@ -10,8 +10,6 @@ from steelyard.model.table_model import spread_table
 from steelyard.model.training import TrainingSet
 from steelyard.table.codes import FeatureTable
 
-__all__ = ["ValueFrequencyWeighting"]
-
 
 class ValueFrequencyWeighting(InstanceWeighting):
     r"""Rows with frequent values count more.

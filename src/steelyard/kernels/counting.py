@@ -10,8 +10,6 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["count_columns", "count_rows", "moments"]
-
 # 256 rows of 50 doubles are 100 KB: the buffer of `moments` stays in the L2 cache.
 _MOMENT_ROWS = 256
 

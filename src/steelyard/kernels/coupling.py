@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from numba import njit
 
-__all__ = ["couple"]
-
 
 @njit(cache=True, nogil=True)
 def couple(rows, weights, out):

@@ -7,8 +7,6 @@ import math
 import numpy as np
 from numba import njit
 
-__all__ = ["bin_codes", "mdl_cuts", "midpoint", "split_columns", "xlog2_table"]
-
 _LOG2 = math.log(2.0)
 
 # Up to here `bin_codes` counts, beyond it bisects. 1e6 normal values, ms, and in

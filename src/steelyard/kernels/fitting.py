@@ -20,16 +20,6 @@ from numba import njit
 from steelyard.kernels.losses import DEVIANCE, odds_loss, posterior, scores_loss
 from steelyard.kernels.scoring import _exp
 
-__all__ = [
-    "evaluate_many",
-    "evaluate_mixture",
-    "evaluate_mixture_two",
-    "evaluate_two",
-    "pack",
-    "scatter",
-    "scatter_one",
-]
-
 _ROWS = 64
 _TINY = 1e-6
 

@@ -12,8 +12,6 @@ import math
 import numpy as np
 from numba import njit
 
-__all__ = ["log_total", "try_columns", "weigh_columns"]
-
 # Rows whose posteriors stay in the nearest cache while all candidates read them.
 _ROWS = 512
 # A product of a few dozen probabilities costs one logarithm; more would gain nothing.

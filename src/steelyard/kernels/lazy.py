@@ -17,8 +17,6 @@ import math
 import numpy as np
 from numba import njit
 
-__all__ = ["local_scores", "match_scores", "pair_scores"]
-
 # No probability is zero.
 _TINY = np.finfo(np.float64).tiny
 

@@ -13,14 +13,6 @@ from numba import njit
 
 from steelyard.kernels.scoring import _exp
 
-__all__ = [
-    "add_and_judge",
-    "add_and_judge_two",
-    "held_out_terms",
-    "transpose_codes",
-    "weight_right",
-]
-
 _BUFFER_ROWS = 256
 
 

@@ -15,15 +15,6 @@ from numba import njit
 
 from steelyard.kernels.scoring import _exp
 
-__all__ = [
-    "DEVIANCE",
-    "EXPONENTIAL",
-    "SQUARED",
-    "odds_loss",
-    "posterior",
-    "scores_loss",
-]
-
 DEVIANCE = 0
 """log(1 + sum of exp(a (z_c - z_y))), multiplier a."""
 

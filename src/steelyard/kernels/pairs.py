@@ -9,8 +9,6 @@ from numba import njit
 
 from steelyard.kernels.cuts import _entropy
 
-__all__ = ["TABLES", "count_all_pairs", "count_pairs", "information"]
-
 TABLES = 4
 """How many pair tables are best counted at a time."""
 

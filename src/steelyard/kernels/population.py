@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from numba import njit
 
-__all__ = ["look_up", "weight_right", "weight_right_two"]
-
 
 @njit(cache=True, nogil=True)
 def look_up(columns, starts, group, differences, out):

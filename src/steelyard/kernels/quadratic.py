@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from numba import njit
 
-__all__ = ["descend"]
-
 
 @njit(cache=True, nogil=True)
 def descend(matrix, low, high, d, slope, sweeps):

@@ -16,8 +16,6 @@ from numba import njit
 
 from steelyard.kernels.scoring import _exp
 
-__all__ = ["reweigh_many", "reweigh_two"]
-
 _ROWS = 64
 # Products of so few posteriors do not underflow while each is above the least.
 _MAX_FACTORS = 16

@@ -11,20 +11,6 @@ import math
 import numpy as np
 from numba import njit
 
-__all__ = [
-    "add_densities",
-    "add_intervals",
-    "add_weighted",
-    "best",
-    "density_block",
-    "gather",
-    "gather_difference",
-    "log_softmax",
-    "logistic",
-    "logistic_of",
-    "softmax",
-]
-
 # Adding and subtracting 1.5 * 2**52 rounds a double to an integer and leaves that
 # integer in the low bits of the sum.
 _ROUNDER = 6755399441055744.0

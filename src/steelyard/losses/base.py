@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from steelyard._common.settings import DeclaredPart
 from steelyard.model.posteriors import Curvature
 
-__all__ = ["Loss"]
-
 
 class Loss(DeclaredPart):
     """A loss of class scores ``z (n, K)`` and true classes ``y (n,)``.

@@ -18,8 +18,6 @@ from steelyard.model.posteriors import (
     weighted,
 )
 
-__all__ = ["BrierLoss", "residual_term"]
-
 
 class BrierLoss(Loss):
     r"""Half the squared distance between posterior and indicator of the class.

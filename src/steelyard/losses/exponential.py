@@ -12,8 +12,6 @@ from steelyard.losses.base import Loss
 from steelyard.losses.logarithmic import DevianceLoss
 from steelyard.model.posteriors import Curvature, weighted
 
-__all__ = ["HIGHEST", "ExponentialLoss"]
-
 # Beyond this exponent the exponential is continued by its second-order expansion, which
 # is convex and twice differentiable; e**60 rows' worth of loss is never at an optimum.
 HIGHEST = 60.0

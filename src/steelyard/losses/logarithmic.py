@@ -13,8 +13,6 @@ from steelyard.kernels.losses import DEVIANCE
 from steelyard.losses.base import Loss
 from steelyard.model.posteriors import Curvature, softmax, weighted
 
-__all__ = ["DevianceLoss", "LogLoss"]
-
 
 class _LikelihoodLoss(Loss):
     """What the deviances of all multipliers share."""

@@ -14,8 +14,6 @@ from steelyard.table.schema import TableSchema
 if TYPE_CHECKING:
     from steelyard.model.table_model import NBModel
 
-__all__ = ["Model", "Part", "TwoArrays"]
-
 TwoArrays = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 

@@ -16,8 +16,6 @@ from steelyard.model.table_model import NBModel
 from steelyard.table.codes import Codes
 from steelyard.table.schema import TableSchema
 
-__all__ = ["FORMS", "BoostedModel", "MixtureModel", "PairwiseModel"]
-
 FORMS = ("adaboost-m1", "elkan")
 """Forms of boosting."""
 

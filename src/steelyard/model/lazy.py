@@ -20,8 +20,6 @@ from steelyard.proba.gaussian import GaussianTable
 from steelyard.table.codes import Codes
 from steelyard.table.schema import TableSchema
 
-__all__ = ["KERNELS", "LazyModel", "LocalModel", "MatchingModel"]
-
 KERNELS = ("linear", "epanechnikov", "tricube", "inverse", "gauss", "constant")
 
 # Counts of pairs of codes by class that are kept at the most: 128 MB.

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Curvature", "one_hot", "softmax", "softmax_jacobian", "weighted"]
-
 
 @dataclass(frozen=True)
 class Curvature:

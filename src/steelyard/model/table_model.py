@@ -16,8 +16,6 @@ from steelyard.proba.gaussian import GaussianTable
 from steelyard.table.codes import CodeBlock, Codes
 from steelyard.table.schema import TableSchema
 
-__all__ = ["NBModel", "spread_table"]
-
 
 @dataclass(frozen=True)
 class NBModel(Model):

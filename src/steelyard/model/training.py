@@ -25,18 +25,6 @@ from steelyard.table.labels import (
 )
 from steelyard.table.schema import TableSchema
 
-__all__ = [
-    "Encoding",
-    "Preparation",
-    "TrainingSet",
-    "check_two_classes",
-    "class_factors",
-    "encode_table",
-    "encode_training",
-    "estimate_model",
-    "refuse_no_labels",
-]
-
 
 @dataclass(frozen=True)
 class Encoding:

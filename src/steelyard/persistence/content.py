@@ -23,8 +23,6 @@ from steelyard.persistence.table import (
     read_schema,
 )
 
-__all__ = ["content_of", "estimator_class", "estimator_from", "saved_attributes"]
-
 # What a file says of every classifier in a place of its own.
 _ELSEWHERE = ("classes_", "model_", "encoder_", "n_features_in_", "feature_names_in_")
 

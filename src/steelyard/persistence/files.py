@@ -16,8 +16,6 @@ from steelyard.exceptions import ModelFileError, ParameterError
 from steelyard.persistence.content import content_of, estimator_from
 from steelyard.persistence.reader import InvalidContentError
 
-__all__ = ["FORMAT", "VERSION", "load", "save"]
-
 FORMAT = "steelyard model"
 VERSION = 1
 

@@ -17,8 +17,6 @@ from steelyard.persistence.reader import Reader, float_list, read_tagged, tagged
 from steelyard.proba.counts import Counts, Moments
 from steelyard.table.schema import feature_labels
 
-__all__ = ["ATTRIBUTES"]
-
 
 def _by_pair(field: Field) -> Field:
     """Return a field of one value for each pair of classes, where pairs are learned."""

@@ -22,8 +22,6 @@ from steelyard.persistence.reader import Reader
 from steelyard.proba import GaussianTable
 from steelyard.table.codes import code_dtype
 
-__all__ = ["MODELS", "describe_model", "read_model"]
-
 # The smallest deviation whose inverse does not overflow, and numbers whose differences
 # can be squared.
 _MIN_DEVIATION = 1e-307

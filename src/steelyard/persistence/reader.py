@@ -10,15 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "InvalidContentError",
-    "Reader",
-    "Special",
-    "float_list",
-    "read_tagged",
-    "tagged_number",
-]
-
 Special = tuple[str | None, float]
 """What the file has for a number that JSON does not know, and that number."""
 

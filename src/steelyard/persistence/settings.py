@@ -24,8 +24,6 @@ from steelyard.solvers import LBFGS, Fixed, Newton
 from steelyard.table.discretizers import CLASSES as DISCRETIZERS
 from steelyard.weighting import WEIGHTINGS
 
-__all__ = ["PARTS", "describe_settings", "read_settings"]
-
 # Only these parts are ever created from a file.
 PARTS: dict[str, type[Declared]] = {
     part.__name__: part

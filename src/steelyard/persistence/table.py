@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from steelyard.persistence.reader import InvalidContentError, Reader
 from steelyard.table.schema import FeatureSchema, Kind, TableSchema
 
-__all__ = ["describe_classes", "describe_schema", "read_classes", "read_schema"]
-
 _KINDS = get_args(Kind)
 _CELLS = ("numbers", "text", "booleans", "nothing")
 _TEXT = (str,)

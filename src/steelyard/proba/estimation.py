@@ -17,8 +17,6 @@ from steelyard.proba import (
 from steelyard.proba.counts import Counts
 from steelyard.table.codes import FeatureTable
 
-__all__ = ["Estimation"]
-
 
 @dataclass(frozen=True)
 class Estimation:

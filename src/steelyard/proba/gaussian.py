@@ -12,8 +12,6 @@ from steelyard.kernels import scoring
 from steelyard.proba.counts import Counts
 from steelyard.table.schema import FeatureSchema
 
-__all__ = ["GaussianTable", "estimate_gaussian"]
-
 _LOG_2_PI = float(np.log(2.0 * np.pi))
 
 # Log-densities of so many rows, attributes and classes are held at a time.

@@ -19,15 +19,6 @@ from steelyard.exceptions import ParameterError
 from steelyard.proba.counts import Counts
 from steelyard.table.codes import FeatureTable
 
-__all__ = [
-    "SMOOTHINGS",
-    "Lidstone",
-    "MEstimate",
-    "Smoothing",
-    "estimate_prior",
-    "resolve_smoothing",
-]
-
 
 class Smoothing(DeclaredPart):
     """How counts become probabilities that are never zero."""

@@ -10,18 +10,6 @@ from numpy.typing import NDArray
 
 from steelyard._common.settings import DeclaredPart
 
-__all__ = [
-    "Box",
-    "Objective",
-    "Preconditioner",
-    "Solution",
-    "Solver",
-    "Status",
-    "keeps_growing",
-    "note_iteration",
-    "runaway",
-]
-
 Status = Literal["converged", "iterations", "separable", "stalled"]
 
 # Weights beyond this, or a loss below this share of the rows, mean that the optimum is

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from steelyard.solvers.base import Box, Objective, Solution, Solver
 
-__all__ = ["Fixed"]
-
 
 class Fixed(Solver):
     """Keep the start: for weights that are computed, not optimised.

@@ -20,8 +20,6 @@ from steelyard.solvers.base import (
     runaway,
 )
 
-__all__ = ["LBFGS", "published_lbfgs"]
-
 # Iterations, and correction pairs, between two choices of units.
 _ITERATIONS_PER_STAGE = 40
 

@@ -21,8 +21,6 @@ from steelyard.solvers.base import (
 from steelyard.solvers.lbfgs import LBFGS
 from steelyard.solvers.quadratic import box_minimum, conjugate_gradients
 
-__all__ = ["MAX_ASSEMBLED", "Newton"]
-
 # Above this many weights the Hessian is not assembled: solving with it would cost more
 # than the passes over the rows that it saves.
 MAX_ASSEMBLED = 1_500

@@ -10,8 +10,6 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from steelyard.kernels import quadratic
 
-__all__ = ["box_minimum", "conjugate_gradients"]
-
 # Rounds of coordinate descent between two factorisations, which for 500 variables take
 # as long as 30 rounds.
 _SWEEPS = 30

@@ -14,8 +14,6 @@ from steelyard.table.codes import CodeBlock, Codes
 from steelyard.table.frames import Table
 from steelyard.table.schema import FeatureSchema, TableSchema
 
-__all__ = ["BlockBuilder", "byte_codes", "matrix_codes"]
-
 
 class BlockBuilder:
     """Collects the columns of a table into as few blocks as their types allow.

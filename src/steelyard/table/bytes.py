@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from steelyard._common.threads import row_blocks, run, thread_count
 from steelyard.table.schema import TableSchema
 
-__all__ = ["as_byte_matrix", "look_up_of", "observed_values"]
-
 # Rows folded into one when taking the extremes of columns: NumPy reduces long rows with
 # vector instructions (3 ms for 1,000,000 x 50 bytes) and short ones row by row (30 ms).
 _FOLD = 64

@@ -15,16 +15,6 @@ from steelyard.table.columns import Column
 from steelyard.table.factors import Factor, is_missing
 from steelyard.table.schema import FeatureSchema
 
-__all__ = [
-    "bins_of",
-    "check_cells",
-    "codes_of",
-    "encode_column",
-    "factor_of",
-    "numbers_of",
-    "on_grid",
-]
-
 
 def factor_of(column: Column) -> Factor:
     """Distinct values of a column, all of them finite."""

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from steelyard.table.schema import TableSchema
 
-__all__ = ["CodeBlock", "Codes", "FeatureTable", "code_dtype"]
-
 # A byte matrix is looked up in tables of 256 rows per column. At a distance of exactly
 # 256 float64 the columns fall on the same few sets of the L1 cache, which made counting
 # nine times slower (167 against 19 ms for 1,000,000 x 50); a little space between them

@@ -17,22 +17,6 @@ from numpy.typing import NDArray
 
 from steelyard.exceptions import ColumnError
 
-__all__ = [
-    "EXACT",
-    "NATIVE",
-    "Cells",
-    "Factor",
-    "categories_of",
-    "classify_objects",
-    "dates_refused",
-    "factor_floats",
-    "factor_integers",
-    "factor_objects",
-    "group_objects",
-    "is_missing",
-    "plain_values",
-]
-
 Cells = Literal["numbers", "text", "booleans", "nothing"]
 
 # Beyond it float64 no longer tells whole numbers apart.

@@ -16,8 +16,6 @@ from sklearn.utils.validation import check_array
 from steelyard.exceptions import ColumnError, TableError
 from steelyard.table.columns import Column, array_column, series_column
 
-__all__ = ["Table", "array_from_rows", "as_series", "as_table", "take_columns"]
-
 
 @dataclass(frozen=True)
 class Table:

@@ -10,8 +10,6 @@ from steelyard.exceptions import IdentifierWarning
 from steelyard.table.columns import Column
 from steelyard.table.frames import Table
 
-__all__ = ["suspicion", "warn_identifiers"]
-
 # A column looks like an identifier when nearly all its values differ; below this many
 # rows that is what an ordinary column may look like.
 _MIN_ROWS = 20

@@ -15,17 +15,6 @@ from steelyard.exceptions import TableError
 from steelyard.table.columns import Column
 from steelyard.table.frames import Table, as_series, as_table
 
-__all__ = [
-    "Rows",
-    "as_label_column",
-    "encode_labels",
-    "known_labels",
-    "labelled_rows",
-    "read_rows",
-    "training_rows",
-    "weighted_rows",
-]
-
 Rows = tuple[Table, Any, NDArray[np.float64] | None]
 """A table, its labels and its weights."""
 

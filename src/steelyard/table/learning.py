@@ -17,8 +17,6 @@ from steelyard.table.identifiers import suspicion
 from steelyard.table.schema import FeatureSchema, sort_values
 from steelyard.table.treatments import Treatment
 
-__all__ = ["Learned", "Target", "grown", "learn_categories", "learn_numbers"]
-
 
 class Target(NamedTuple):
     """What supervised discretizers and imputation look at, besides a column."""

@@ -13,8 +13,6 @@ from steelyard._common.threads import row_blocks, run, thread_count
 from steelyard.kernels import fitting, scoring
 from steelyard.table.codes import CodeBlock, Codes
 
-__all__ = ["Packing", "pack_codes"]
-
 # Joint codes have to fit one byte. With few rows large tables cost more than they save.
 _MAX_JOINT_CODES = 256
 _MIN_ROWS_PER_CODE = 8

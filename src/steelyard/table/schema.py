@@ -10,8 +10,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FeatureSchema", "Kind", "TableSchema", "feature_labels", "sort_values"]
-
 Kind = Literal[
     "categorical", "binned", "gaussian", "gaussian-weka", "gaussian-relative", "linear"
 ]

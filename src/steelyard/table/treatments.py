@@ -20,8 +20,6 @@ from steelyard.table.discretizers import (
 )
 from steelyard.table.schema import Kind
 
-__all__ = ["Treatment", "column_positions", "numeric_treatments", "treatments"]
-
 
 @dataclass(frozen=True)
 class Uncut:

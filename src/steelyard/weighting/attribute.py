@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from steelyard.model.posteriors import Curvature
 from steelyard.weighting.base import Effect, Evidence, Weighting
 
-__all__ = ["AttributeWeighting", "ClassAttributeWeighting", "cross_hessian"]
-
 
 class AttributeWeighting(Weighting):
     r"""One exponent per attribute.

@@ -18,8 +18,6 @@ from steelyard.proba import GaussianTable
 from steelyard.table.codes import FeatureTable
 from steelyard.table.schema import TableSchema
 
-__all__ = ["Effect", "Evidence", "Start", "Weighting"]
-
 
 @dataclass(frozen=True)
 class Evidence:

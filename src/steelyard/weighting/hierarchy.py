@@ -12,8 +12,6 @@ from steelyard._common.settings import Check, like, number, setting
 from steelyard.exceptions import ParameterError
 from steelyard.weighting.base import Effect, Evidence, Weighting
 
-__all__ = ["HierarchicalWeighting"]
-
 # As good as infinite, and still a number to compute with.
 _RIGID = 1e12
 

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from steelyard.weighting.attribute import AttributeWeighting, ClassAttributeWeighting
 from steelyard.weighting.base import Effect, Evidence, Weighting
 
-__all__ = ["MixtureWeighting"]
-
 
 class MixtureWeighting(Weighting):
     r"""Two posteriors, mixed by a learned share.

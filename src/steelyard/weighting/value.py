@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from steelyard.weighting.base import Effect, Evidence, Weighting
 
-__all__ = ["ValueWeighting"]
-
 
 class ValueWeighting(Weighting):
     r"""One exponent per class, attribute and value.

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from steelyard.exceptions import TableError
 
-__all__ = ["ArffError", "ArffReader"]
-
 _BLANKS = " \t"
 _NUMERIC_TYPES = ("numeric", "real", "integer")
 

@@ -19,8 +19,6 @@ from steelyard.experiments.data.source import Source, listed, no_column, stem_an
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["DataSet", "read_dataset", "split_labels"]
-
 _TARGETS = ("class", "target", "label")
 
 

@@ -21,8 +21,6 @@ from steelyard.experiments.data.source import Source, find_column, listed
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["read_chunks", "read_table"]
-
 _WRONG_COUNT = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")
 
 

@@ -9,14 +9,6 @@ from steelyard.exceptions import ColumnError
 if TYPE_CHECKING:
     import pandas
 
-__all__ = [
-    "MISSING_NUMBERS",
-    "as_numbers",
-    "as_text",
-    "conform",
-    "numbers_if_all_are",
-]
-
 _TRUTH = {"true": True, "1": True, "false": False, "0": False}
 
 # How programs write a missing number. As text they may be values: NA is Namibia.

@@ -13,16 +13,6 @@ from typing import IO, Any
 
 from steelyard.exceptions import ColumnError, ParameterError
 
-__all__ = [
-    "FORMATS",
-    "Source",
-    "close_names",
-    "find_column",
-    "listed",
-    "no_column",
-    "stem_and_format",
-]
-
 FORMATS = ("csv", "tsv", "parquet", "arff")
 
 _EXTENSIONS = {

@@ -25,8 +25,6 @@ from steelyard.experiments.report.summary import (
 from steelyard.experiments.results import Results
 from steelyard.experiments.statistics.metrics import reliability
 
-__all__ = ["results_to_html"]
-
 _asset = partial(html.read_asset, "steelyard.experiments.report")
 # Longer texts of a table are set small.
 _MAX_PLAIN_LENGTH = 60

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from steelyard._common.html import element, escape
 from steelyard._common.text import shortened
 
-__all__ = ["RankLayout", "critical_difference_svg", "groups_of_equals"]
-
 Floats = NDArray[np.float64]
 
 _MAX_NAME_LENGTH = 28

@@ -11,14 +11,6 @@ from steelyard.experiments.report.summary import Summary
 from steelyard.experiments.report.tables import Cell, Table
 from steelyard.experiments.statistics import holm
 
-__all__ = [
-    "bayesian_table",
-    "control_table",
-    "friedman_sentence",
-    "wilcoxon_table",
-    "win_tie_loss_table",
-]
-
 _SMALLEST_SHOWN_P = 0.0005
 
 

@@ -29,8 +29,6 @@ from steelyard.experiments.statistics import (
     win_tie_loss,
 )
 
-__all__ = ["MEASURES", "Measure", "Summary", "check_metric", "summaries", "summarize"]
-
 Floats = NDArray[np.float64]
 
 

@@ -14,15 +14,6 @@ from steelyard._common.text import counted, number
 from steelyard.experiments.report.summary import Measure, Summary
 from steelyard.experiments.results import Results
 
-__all__ = [
-    "Cell",
-    "Table",
-    "dataset_table",
-    "failure_table",
-    "leak_tables",
-    "method_table",
-]
-
 # Lines of the table of failures, of which the rest is counted, and characters of each.
 _MAX_FAILURES, _MAX_ERROR_LENGTH = 200, 300
 

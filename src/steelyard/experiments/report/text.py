@@ -21,15 +21,6 @@ from steelyard.experiments.report.summary import Summary, check_metric, summarie
 from steelyard.experiments.report.tables import Cell, Table
 from steelyard.experiments.results import Results
 
-__all__ = [
-    "print_results",
-    "report_parts",
-    "results_to_csv",
-    "results_to_latex",
-    "results_to_markdown",
-    "table_to_markdown",
-]
-
 _LATEX = str.maketrans(
     {
         "\\": r"\textbackslash{}",

@@ -27,8 +27,6 @@ from steelyard._common.threads import run, thread_count
 from steelyard.kernels.cuts import bin_codes, split_columns
 from steelyard.table.schema import Kind
 
-__all__ = ["ColumnId", "Discretizer", "float_columns", "map_columns"]
-
 ColumnId = tuple[int, str | None]
 Array = NDArray[np.float64]
 Labels = NDArray[np.integer[Any]] | None

@@ -10,8 +10,6 @@ from steelyard._common.settings import setting, whole
 from steelyard.kernels.cuts import midpoint
 from steelyard.table.discretizers.base import THREADS, Array, Discretizer, Labels
 
-__all__ = ["EqualFrequencyDiscretizer"]
-
 
 class EqualFrequencyDiscretizer(Discretizer):
     r"""Divide a column into bins that hold about the same weight.

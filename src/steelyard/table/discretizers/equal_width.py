@@ -11,8 +11,6 @@ from steelyard._common.settings import setting, whole, word
 from steelyard.kernels.cuts import bin_codes, midpoint
 from steelyard.table.discretizers.base import THREADS, Array, Discretizer, Labels
 
-__all__ = ["EqualWidthDiscretizer"]
-
 
 class EqualWidthDiscretizer(Discretizer):
     r"""Divide the range of a column into bins of equal width.

@@ -13,8 +13,6 @@ from steelyard._common.settings import required
 from steelyard.exceptions import ParameterError
 from steelyard.table.discretizers.base import THREADS, ColumnId, Discretizer
 
-__all__ = ["FixedEdgesDiscretizer"]
-
 
 class FixedEdgesDiscretizer(Discretizer):
     r"""Use edges that are known beforehand.

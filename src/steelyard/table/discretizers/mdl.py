@@ -13,8 +13,6 @@ from steelyard._common.settings import FLAG, setting, word
 from steelyard.kernels.cuts import mdl_cuts, xlog2_table
 from steelyard.table.discretizers.base import THREADS, Array, Discretizer, Labels
 
-__all__ = ["MDLDiscretizer"]
-
 _NO_WEIGHTS = np.empty(0, dtype=np.int64)
 _TABLE_BITS = 20
 

@@ -13,8 +13,6 @@ from steelyard.table.codes import CodeBlock
 from steelyard.table.discretizers import MDLDiscretizer
 from steelyard.table.schema import FeatureSchema, TableSchema
 
-__all__ = ["with_bins"]
-
 
 def with_bins(training: TrainingSet) -> TrainingSet:
     """Cut Gaussian attributes into bins by MDL, so that filters can count them.

@@ -16,13 +16,6 @@ from steelyard.weighting.base import Evidence, Start
 from steelyard.weighting.filters.binning import with_bins
 from steelyard.weighting.filters.information import correlation_weights, gain_ratios
 
-__all__ = [
-    "AUCWeighting",
-    "CorrelationWeighting",
-    "FilterWeighting",
-    "GainRatioWeighting",
-]
-
 
 class FilterWeighting(AttributeWeighting):
     """Attribute weights that start from what a filter says.

@@ -13,15 +13,6 @@ from steelyard.kernels import pairs
 from steelyard.proba.counts import Counts
 from steelyard.table.codes import Codes, code_dtype
 
-__all__ = [
-    "class_information",
-    "class_uncertainty",
-    "correlation_weights",
-    "gain_ratios",
-    "pair_information",
-    "pair_uncertainty",
-]
-
 # Tables of this many cells are made several at a time; larger ones than the last never.
 _SMALL = 1 << 16
 _LARGEST = 1 << 24

@@ -17,8 +17,6 @@ from steelyard.weighting.filters.binning import with_bins
 from steelyard.weighting.filters.counted import FilterWeighting
 from steelyard.weighting.filters.information import class_uncertainty, pair_uncertainty
 
-__all__ = ["SubsetWeighting", "add_locally_predictive", "best_subset", "merit"]
-
 # As in Weka: what counts as an improvement of the merit, and as a correlation of zero.
 _MIN_IMPROVEMENT = 1e-5
 _MAX_ZERO_UNCERTAINTY = 1e-6

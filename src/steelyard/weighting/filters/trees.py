@@ -23,8 +23,6 @@ from steelyard.model.training import TrainingSet
 from steelyard.table.schema import FeatureSchema
 from steelyard.weighting.filters.counted import FilterWeighting
 
-__all__ = ["OneTreeWeighting", "TreeWeighting", "depth_weights"]
-
 
 class TreeWeighting(FilterWeighting):
     r"""DTAWNB and TreeNB: attributes that trees test near the root weigh more.
