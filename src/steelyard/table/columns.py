@@ -23,9 +23,9 @@ from steelyard.table.factors import Cells, Factor, classify_objects, is_missing
 __all__ = ["Column", "array_column", "series_column"]
 
 # Wider ones, which few libraries have, are read as float64.
-_INTEGERS = (
-    nw.Int8, nw.Int16, nw.Int32, nw.Int64, nw.UInt8, nw.UInt16, nw.UInt32, nw.UInt64
-)  # fmt: skip
+_INTEGERS = tuple(
+    getattr(nw, f"{sign}Int{bits}") for sign in ("", "U") for bits in (8, 16, 32, 64)
+)
 
 
 class Column:
