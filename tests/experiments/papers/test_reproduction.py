@@ -240,12 +240,14 @@ def test_every_document_is_described_by_its_file(name, quick):
                 assert hasattr(classifier, "fit")
 
 
-def test_columns_keep_the_name_that_the_paper_prints():
+def test_filters_keep_their_printed_names_and_take_the_sample_variance():
     paper = read_paper("exponential")
-    assert "KLNB" in paper.comparisons["table2"].methods
-    assert type(paper.classifier("KLNB")).__name__ == "GainRatioWeightedNB"
-    assert paper.classifier("TreeNB").random_state == 0
-    assert paper.classifier("TreeNB", smoothing="laplace").random_state == 0
+    protocol = PROTOCOLS[paper.protocol]
+    for name in ("KLNB", "TreeNB", "DFWNB", "CBFWNB"):
+        assert name in paper.comparisons["table2"].methods
+        adapted = protocol.adapt(paper.classifier(name), 2)
+        assert (adapted.variance, adapted.solver) == ("sample", "fixed")
+    assert paper.classifier("TreeNB").weighting.random_state == 0
 
 
 def write_rnb(tmp_path, names=("iris", "labor")):

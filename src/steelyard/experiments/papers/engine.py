@@ -72,7 +72,7 @@ class Paper:
         """Return one of the document's methods, unfitted."""
         entry = self.methods.get(name, {})
         if callable(entry):
-            return entry()
+            return entry(**settings)
         chosen = {"method": name, **entry, **settings}
         return registry.method(chosen.pop("method"), **chosen)
 

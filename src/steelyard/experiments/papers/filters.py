@@ -18,7 +18,7 @@ from steelyard.weighting.filters.counted import GainRatioWeighting
 from steelyard.weighting.filters.information import gain_ratios
 from steelyard.weighting.filters.trees import OneTreeWeighting, depth_weights
 
-__all__ = ["number_tree", "raw_gain_ratios"]
+__all__ = ["WeightedNB", "number_tree", "one_tree", "raw_gain_ratios"]
 
 
 class RawGainRatios(GainRatioWeighting):
@@ -62,3 +62,7 @@ raw_gain_ratios = partial(WeightedNB, weighting=RawGainRatios(), solver="fixed")
 
 number_tree = partial(WeightedNB, weighting=NumberTree(), solver="fixed")
 """TreeNB as the paper seems to have run it."""
+
+_ONE_TREE = OneTreeWeighting(random_state=0)
+one_tree = partial(WeightedNB, weighting=_ONE_TREE, solver="fixed")
+"""TreeNB with the seed of the reports."""

@@ -157,24 +157,32 @@ def rank_table(
             "wins": f"{wins} | {tally.wins[0, j]} / {tally.losses[0, j]}",
         }
         rows.append(row if j else {**row, "wins": " | "})
-    best = rows[0]["average"]
+    first = rows[0]["average"]
     for row in rows:
-        row["lead"] = [best[k] - row["average"][k] for k in (0, 1)]
-    theirs, ours = (
-        [row["method"] for row in sorted(rows, key=lambda row: row["rank"][k])]
-        for k in (0, 1)
-    )
-    is_best = best[1] == max(row["average"][1] for row in rows)
+        row["lead"] = [first[k] - row["average"][k] for k in (0, 1)]
     return {
+        **_order(run, rows),
         "n": len(scores),
         "repeats": results.settings["repeats"],
         "rows": rows,
         "accuracies": figures_table({name: averaged(columns[name]) for name in shown}),
-        "best": run.judged(ours[0] == methods[0] and is_best),
+        "friedman": friedman(scores),
+    }
+
+
+def _order(run: Run, rows: Sequence[Mapping[str, Any]]) -> Values:
+    """Return whether the first is the best, and the printed and measured orders."""
+    theirs, ours = (
+        [row["method"] for row in sorted(rows, key=lambda row: row["rank"][k])]
+        for k in (0, 1)
+    )
+    averages = [row["average"][1] for row in rows]
+    best = ours[0] == rows[0]["method"] and averages[0] == max(averages)
+    return {
+        "best": run.judged(best),
         "theirs": " < ".join(theirs),
         "ours": " < ".join(ours),
         "same": run.judged(theirs == ours),
-        "friedman": friedman(scores),
     }
 
 
