@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.settings import learned, setting, setting_of
-from steelyard.classifiers.weighted import SolvedNB
+from steelyard.classifiers.weighted import SolvedNB, WeightedNB
 from steelyard.fitting.recipe import Recipe
 from steelyard.instances import resolve_instances
+from steelyard.proba.estimation import Estimation
 from steelyard.weighting import (
     AUCWeighting,
     CorrelationWeighting,
@@ -45,7 +46,6 @@ _OPTIMISER = (
     "solver",
     "tol",
     "max_iter",
-    "variance",
 )
 
 
@@ -55,9 +55,14 @@ class FilteredNB(SolvedNB):
     _filter: ClassVar[type[FilterWeighting]]
     _dropped_settings: ClassVar[tuple[str, ...]] = _OPTIMISER
 
+    variance: str = setting_of(WeightedNB, "variance")
+
     attribute_weights_: NDArray[np.float64] = learned(
         "ndarray of shape (d,)", "Weights that the filter computed."
     )
+
+    def _estimation(self) -> Estimation:
+        return replace(super()._estimation(), unbiased=self.variance == "sample")
 
     def _recipe(self) -> Recipe:
         names = set(self._filter._settings) & set(self._settings)
