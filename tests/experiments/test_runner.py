@@ -370,7 +370,7 @@ def test_methods_may_be_given_in_every_form():
 @pytest.mark.parametrize(
     "methods, says",
     [
-        ("RBN", r"no method 'RBN'\. The nearest is .*Baselines: SVM"),
+        ("RBN", r"no method 'RBN'\. Did you mean .*Baselines: SVM"),
         (["NB", "nb"], "Two methods are named 'NB'"),
         ([("x", 3)], "3 is not a classifier"),
         ([], "No method is given"),

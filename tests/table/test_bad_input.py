@@ -400,7 +400,7 @@ SETTINGS = [
     ("cardinality", "seen", "'cardinality'.*'observed', 'declared'.*Got 'seen'"),
     ("categorical_features", "some", "'categorical_features'.*'auto', 'all'.*'some'"),
     ("categorical_features", 1, "'categorical_features'.*'auto', 'all'.*Got 1"),
-    ("categorical_features", [1.0], r"`categorical_features`.*position.*Got 1\.0"),
+    ("categorical_features", [1.0], r"'categorical_features'.*position.*Got \[1\.0\]"),
     ("categorical_features", [True, 1], "`categorical_features`.*Got True"),
     ("categorical_features", ["no"], "`categorical_features` names 'no'.*sky, heat"),
     ("categorical_features", [3], r"names column 3.*3 columns \(0 to 2\)"),
