@@ -1,1 +1,6 @@
-"""What every folder may use: threads, checks of settings, progress, files, text."""
+"""What every folder may use.
+
+``settings`` declares and checks settings; ``checks`` has row weights and warnings,
+``threads`` blocks of rows, ``progress`` bars, ``files`` atomic writes, ``text`` and
+``html`` their output.
+"""

@@ -52,7 +52,10 @@ class BaseNB(ClassifierMixin, DeclaredEstimator):
     """
 
     _models: ClassVar[tuple[str, ...]] = ("sum",)
-    """Kinds of models that a fit may give."""
+    """Kinds of models that a fit may give, or a file may hold."""
+
+    _dropped_attributes: ClassVar[tuple[str, ...]] = ()
+    """Fitted attributes that files of earlier releases may have, and no fit gives."""
 
     categorical_features: Any = setting_of(TableEncoder, "categorical_features")
     numeric: Any = setting_of(TableEncoder, "numeric")

@@ -53,7 +53,10 @@ class FilteredNB(SolvedNB):
     """Weights that a filter computes; settings of the filter are its own."""
 
     _filter: ClassVar[type[FilterWeighting]]
+    # In version 0.1 a filter could be one of pairs, and weigh the prior by one.
+    _models: ClassVar[tuple[str, ...]] = ("sum", "pairs")
     _dropped_settings: ClassVar[tuple[str, ...]] = _OPTIMISER
+    _dropped_attributes: ClassVar[tuple[str, ...]] = ("prior_weight_",)
 
     variance: str = setting_of(WeightedNB, "variance")
 

@@ -345,12 +345,26 @@ def _explain(
         ExplainedPart(part.name, part.share, _explain(part.model, *rows))
         for part in model.parts()
     )
-    head = (kind_of(model), model.note(), model.classes, column_labels(schema))
-    sums = (base, contributions, schema.labels(), by_view, scores)
-    answers = (model.proba(codes, n_jobs), model.predict(codes, n_jobs))
-    made_of = (float(model.link_scale), parts, _neighbours(model, codes))
-    answered = (*head, values, missing, *sums, *answers, *made_of)
-    return LocalExplanation(*answered, model, cells)
+    return LocalExplanation(
+        kind=kind_of(model),
+        note=model.note(),
+        classes=model.classes,
+        attributes=column_labels(schema),
+        values=values,
+        missing=missing,
+        base=base,
+        contributions=contributions,
+        view_names=schema.labels(),
+        view_contributions=by_view,
+        scores=scores,
+        probabilities=model.proba(codes, n_jobs),
+        predicted=model.predict(codes, n_jobs),
+        link_scale=float(model.link_scale),
+        parts=parts,
+        neighbours=_neighbours(model, codes),
+        model=model,
+        cells=cells,
+    )
 
 
 def _neighbours(model: Any, codes: Codes) -> tuple[Neighbours, ...]:

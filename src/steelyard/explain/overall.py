@@ -258,13 +258,24 @@ def _explain(
         source += ", by the fitted densities for Gaussian attributes"
     if rows is not None:
         source = "the given rows"
-    head = (method, kind_of(model), model.note(), model.classes)
-    base = None if plain is None else plain.log_prior
-    scores = (column_labels(model.schema), base, float(model.link_scale))
-    learned = (importance, by_class, source, weights, model.schema.labels(), tables)
-    described = (*head, *scores, *learned)
-    views = views_of(model.schema)
-    return GlobalExplanation(*described, tuple(parts), views, by_view)
+    return GlobalExplanation(
+        method=method,
+        kind=kind_of(model),
+        note=model.note(),
+        classes=model.classes,
+        attributes=column_labels(model.schema),
+        base=None if plain is None else plain.log_prior,
+        link_scale=float(model.link_scale),
+        importance=importance,
+        class_importance=by_class,
+        source=source,
+        weights=weights,
+        view_names=model.schema.labels(),
+        tables=tables,
+        parts=tuple(parts),
+        views=views_of(model.schema),
+        view_tables=by_view,
+    )
 
 
 def _importance(

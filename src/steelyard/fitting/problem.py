@@ -64,7 +64,7 @@ class Problem:
         """Return the same problem with other counts and the tables made from them."""
         log_prior, table, gaussian = self.estimation.tables(counts)
         evidence = replace(self.evidence, log_prior=log_prior, table=table)
-        rows = replace(self.objective.rows, gaussian=gaussian)  # type: ignore[type-var]
+        rows = self.objective.rows.with_densities(gaussian)
         objective = replace(self.objective, rows=rows, evidence=evidence)
         return replace(
             self,

@@ -50,6 +50,9 @@ class Passes(Protocol):
     ) -> tuple[float, float, Effect, Effect]:
         """Return the squared error of a mixture, and its three gradients."""
 
+    def with_densities(self, gaussian: GaussianTable) -> Passes:
+        """Return the same rows with other densities of Gaussian attributes."""
+
     def take(self, picked: NDArray[np.int64] | None) -> Rows:
         """Return some rows in memory, or all, for second derivatives."""
 
@@ -145,6 +148,10 @@ class Rows:
         if isinstance(numbers, np.ndarray):
             return np.ascontiguousarray(numbers[picked])
         return np.stack([column[picked] for column in numbers], axis=1)
+
+    def with_densities(self, gaussian: GaussianTable) -> Rows:
+        """Return the same rows with other densities of Gaussian attributes."""
+        return replace(self, gaussian=gaussian)
 
     def take(self, picked: NDArray[np.int64] | None) -> Rows:
         """Return some of the rows, or all."""

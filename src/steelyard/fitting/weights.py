@@ -96,8 +96,8 @@ def _fit_pairs(recipe: Recipe, training: TrainingSet) -> Fit:
         pair_rows = training.pair(a, b)
         if not isinstance(estimation.prior, str):
             prior = softmax(log_prior[None, [a, b]])[0]
-            own = replace(estimation, prior=prior)
-            prepared = replace(training.preparation, estimation=own)
+            of_pair = replace(estimation, prior=prior)
+            prepared = replace(training.preparation, estimation=of_pair)
             pair_rows = replace(pair_rows, preparation=prepared)
         problem = build_problem(
             recipe, pair_rows, None if learned is None else learned[rows]

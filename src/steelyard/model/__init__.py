@@ -1,1 +1,6 @@
-"""What is learned from, and what comes out: training sets and models as plain data."""
+"""What is learned from, and what comes out.
+
+``training`` has training sets; ``base`` says what every model answers; ``table_model``
+is a sum over attributes, ``combined`` are models made of such sums, ``lazy`` those that
+keep their training rows. ``posteriors`` has what scores, losses and weightings share.
+"""

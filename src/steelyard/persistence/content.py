@@ -35,11 +35,12 @@ def estimator_class(name: str) -> type[BaseNB]:
 
 def saved_attributes(estimator: type[BaseNB]) -> dict[str, bool]:
     """Return the fitted attributes that a file holds, and whether each is optional."""
-    return {
+    declared = {
         name: entry.optional
         for name, entry in estimator._learned.items()
         if name not in _ELSEWHERE
     }
+    return {**dict.fromkeys(estimator._dropped_attributes, True), **declared}
 
 
 def content_of(estimator: BaseNB) -> dict[str, Any]:
