@@ -62,7 +62,7 @@ def bayesian_signed_rank(
     n_samples : int, default=50_000
         Draws.
     random_state : int, default=0
-        Seed.
+        Seed; 0, so that the report of the same results always comes out the same.
 
     Returns
     -------
