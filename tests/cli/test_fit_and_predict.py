@@ -140,7 +140,7 @@ def test_dates_are_refused_in_the_words_of_the_library(tmp_path, frame, refused)
         (["--target", "ill", "--method", "SVM"], "cannot be saved"),
         (
             ["--target", "ill", "--set", "smoothings=1"],
-            "has no setting 'smoothin'. Did you mean 'smoothing'?",
+            "has no setting 'smoothings'. Did you mean 'smoothing'?",
         ),
         (["--target", "ill", "--set", "smoothing"], "NAME=VALUE"),
         (["--target", "ill", "--set", "smoothing=-1"], "greater than 0"),
