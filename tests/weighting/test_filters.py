@@ -77,7 +77,7 @@ def test_klnb_is_another_name_of_grawnb(weather):
 def test_a_filter_has_common_settings_and_its_own_but_no_optimiser(name):
     clf = sy.method(name)
     names = set(clf.get_params())
-    common = set(sy.NaiveBayes().get_params()) | {"instances"}
+    common = set(sy.NaiveBayes().get_params()) | {"instances", "variance"}
     part = set(clf._filter().get_params()) - {"prior_weight"}
     assert names == common | part
     with pytest.raises(TypeError, match="solver"):
