@@ -54,6 +54,8 @@ class CriticalDifferenceDisplay(Display):
     ----------
     layout : RankLayout
         Methods by rank, and bars.
+    ax_, figure_
+        Where it was drawn.
 
     References
     ----------
@@ -152,6 +154,8 @@ class ScatterDisplay(Display):
     ----------
     n_first, n_second : int
         On how many data sets each is better.
+    ax_, figure_
+        Where it was drawn.
     """
 
     def __init__(
