@@ -107,13 +107,3 @@ def differences():
         return np.array(columns)
 
     return central
-
-
-@pytest.fixture(scope="session")
-def weather():
-    """Quinlan's weather data: table and labels."""
-    days = (
-        "shhF n;shhT n;ohhF y;rmhF y;rcnF y;rcnT n;ocnT y;smhF n;scnF y;rmnF y;smnT y;"
-        "omhT y;ohnF y;rmhT n"
-    ).split(";")
-    return np.array([list(day[:4]) for day in days]), np.array([d[-1] for d in days])

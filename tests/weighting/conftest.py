@@ -1,19 +1,9 @@
-"""The weather data, small tables with gaps, and rows as filters see them."""
+"""Small tables with missing values, and rows as filters see them."""
 
 import numpy as np
 import pytest
 
 from steelyard import NaiveBayes
-
-
-@pytest.fixture(scope="session")
-def weather():
-    """Quinlan's weather data: table and labels."""
-    days = (
-        "shhF n;shhT n;ohhF y;rmhF y;rcnF y;rcnT n;ocnT y;smhF n;scnF y;rmnF y;smnT y;"
-        "omhT y;ohnF y;rmhT n"
-    ).split(";")
-    return np.array([list(day[:4]) for day in days]), np.array([d[-1] for d in days])
 
 
 def random_table(n=120, n_classes=3, gaps=0.1, seed=0, sizes=(2, 3, 5, 4, 1)):

@@ -45,6 +45,11 @@ class Method:
         return self.home.partition(".")[2]
 
     @property
+    def module(self) -> str:
+        """The module that has the class."""
+        return f"steelyard.classifiers.{self.home.partition('.')[0]}"
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Acronym and aliases."""
         return (self.acronym, *self.aliases)
@@ -52,8 +57,7 @@ class Method:
     @property
     def estimator(self) -> type[BaseNB]:
         """The class."""
-        module = import_module(f"steelyard.classifiers.{self.home.partition('.')[0]}")
-        cls: type[BaseNB] = getattr(module, self.class_name)
+        cls: type[BaseNB] = getattr(import_module(self.module), self.class_name)
         return cls
 
     def create(self, **settings: Any) -> BaseNB:
@@ -112,10 +116,7 @@ def classes() -> dict[str, str]:
     """Return the module of every classifier."""
     return {
         "JointWeightedNB": "steelyard.classifiers.joint",
-        **{
-            entry.class_name: f"steelyard.classifiers.{entry.home.partition('.')[0]}"
-            for entry in entries()
-        },
+        **{entry.class_name: entry.module for entry in entries()},
     }
 
 
