@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -53,11 +53,19 @@ class Cells:
         part = slice(i, i + 1)
         return Cells(self.schema, self.codes[part], self.numbers[part])
 
+    def joined(self) -> Cells:
+        """Return the same cells with the pairs that follow from them."""
+        codes = self.codes.copy()
+        for j in np.flatnonzero(self.schema.is_pair):
+            a, b = self.schema.features[j].sides
+            first = np.asarray(a.groups)[codes[:, a.feature]]
+            codes[:, j] = first * b.n_groups + np.asarray(b.groups)[codes[:, b.feature]]
+        return replace(self, codes=codes)
+
     def label(self, i: int, j: int) -> str:
         """Name the value of a cell."""
-        feature = self.schema.features[j]
-        if feature.is_coded:
-            return feature.describe(int(self.codes[i, j]))
+        if self.schema.features[j].is_coded:
+            return self.schema.describe(j, int(self.codes[i, j]))
         return number_label(float(self.numbers[i, j]))
 
 
@@ -72,12 +80,14 @@ def describe_cells(
     """Name every cell as the user gave it, and say which are missing.
 
     Unlike codes, the columns tell a missing cell from a value never seen, and from the
-    value that is imputed for it. A column with several views is named by its numbers.
+    value that is imputed for it. A column with several views is named by its numbers,
+    a pair by the groups of its two cells; it is missing where one of them is.
     """
     schema, views = cells.schema, views_of(cells.schema)
     labels: list[list[str]] = [[] for _ in cells.codes]
     missing = np.zeros((len(cells.codes), len(views)), dtype=bool)
-    for j, (positions, column) in enumerate(zip(views, columns, strict=True)):
+    own = views[: schema.n_columns]
+    for j, (positions, column) in enumerate(zip(own, columns, strict=True)):
         feature = schema.features[positions[0]]
         # The number of a density is the cell itself.
         numbers = [k for k in positions if not schema.features[k].is_coded]
@@ -93,6 +103,11 @@ def describe_cells(
             elif feature.is_coded and cells.codes[i, positions[0]] == 0:
                 label = f"{value} (unseen)"
             labels[i].append(label)
+    for j, (k,) in enumerate(views[len(own) :], start=len(own)):
+        sides = [schema.columns[side.feature] for side in schema.features[k].sides]
+        missing[:, j] = missing[:, sides].any(axis=1)
+        for i, of_row in enumerate(labels):
+            of_row.append(cells.label(i, k))
     return labels, missing
 
 

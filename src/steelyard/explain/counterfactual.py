@@ -144,14 +144,15 @@ class _Candidates:
             cells.schema,
             np.where(is_changed, self.rows.codes[positions], cells.codes),
             np.where(is_changed, self.rows.numbers[positions], cells.numbers),
-        )
+        ).joined()
 
 
 def _candidates(model: Any, row: Cells, fixed: set[int]) -> _Candidates:
     schema = row.schema
     empty = np.zeros((0, len(schema)))
     codes, numbers, owner, labels = [empty.astype(np.int64)], [empty], [], []
-    for column, views in enumerate(views_of(schema)):
+    # Pairs change with their columns.
+    for column, views in enumerate(views_of(schema)[: schema.n_columns]):
         if column in fixed:
             continue
         feature = schema.features[views[0]]
@@ -169,7 +170,7 @@ def _candidates(model: Any, row: Cells, fixed: set[int]) -> _Candidates:
         numbers.append(np.repeat(row.numbers, len(new_codes), axis=0))
         codes[-1][:, views], numbers[-1][:, views] = new_codes, new_numbers
         owner += [column] * len(new_codes)
-    rows = Cells(schema, np.concatenate(codes), np.concatenate(numbers))
+    rows = Cells(schema, np.concatenate(codes), np.concatenate(numbers)).joined()
     return _Candidates(rows, np.array(owner, dtype=np.int64), labels)
 
 
@@ -263,7 +264,7 @@ def _search(state: _Search, max_changes: int | None) -> _Search:
     """Make the best change until the target wins; then do as little as suffices."""
     columns = state.candidates.column
     if max_changes is None:
-        max_changes = len(set(state.row.schema.columns))
+        max_changes = state.row.schema.n_columns
     while not state.wins and len(state.steps) < max_changes:
         free = np.flatnonzero(~np.isin(columns, columns[list(state.steps)]))
         if not free.size:
@@ -295,11 +296,13 @@ def _least_changes(state: _Search) -> int | None:
     """Return a lower bound on the number of changes, None where there is none.
 
     Against a single rival the largest gains in order are best; the hardest rival needs
-    as many, and so do all together.
+    as many, and so do all together. With pairs the gains do not add up.
     """
     model, target, column = state.model, state.target, state.candidates.column
     if not model.is_sum:
         return None
+    if model.schema.is_pair.any():
+        return 1
     (now,), after = (
         add_views(model.contributions(cells.encoded()), cells.schema, axis=1)
         for cells in (state.row, state.candidates.rows)

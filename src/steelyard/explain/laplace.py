@@ -224,9 +224,11 @@ def value_names(schema: TableSchema, classes: NDArray[Any], name: str) -> list[s
     if name == "intercept_":
         return [str(c) for c in classes]
     names = []
-    for label, feature in zip(schema.labels(), schema.features, strict=True):
+    for j, (label, feature) in enumerate(
+        zip(schema.labels(), schema.features, strict=True)
+    ):
         if feature.is_coded:
-            values = (feature.describe(v) for v in range(1, feature.n_codes))
+            values = (schema.describe(j, v) for v in range(1, feature.n_codes))
             names += [f"{label} = {value}" for value in values]
         elif name == "value_weights_":
             names.append(label)

@@ -203,13 +203,14 @@ class LocalExplanation(PlainData):
         """
         self._check_row(row)
         chosen = None if target is None else position_of(target, self.classes)
-        unknown = [name for name in fixed if name not in self.attributes]
+        columns = self.attributes[: self.cells.schema.n_columns]
+        unknown = [name for name in fixed if name not in columns]
         if unknown:
             raise ParameterError(
                 f"`fixed` names {unknown}, which are no columns. Columns: "
-                f"{', '.join(self.attributes)}."
+                f"{', '.join(columns)}."
             )
-        held = {self.attributes.index(name) for name in fixed}
+        held = {columns.index(name) for name in fixed}
         cells, labels = self.cells.row(row), self.values[row]
         return counterfactual(self.model, cells, labels, chosen, held, max_changes)
 

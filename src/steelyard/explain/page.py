@@ -79,6 +79,11 @@ def page_data(clf: BaseNB) -> dict[str, Any]:
             "explain_local(X) for single rows, or a classifier that a page can hold, "
             "such as NaiveBayes, WeightedNB or RegularizedNB."
         )
+    if model.schema.is_pair.any():
+        raise ParameterError(
+            "A model with pairs of columns cannot become a page yet. Use "
+            "explain_global() and explain_local(X)."
+        )
     columns = zip(views_of(model.schema), column_labels(model.schema), strict=True)
     plain = model.first_sum()
     assert plain is not None

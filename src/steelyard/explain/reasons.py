@@ -78,5 +78,8 @@ def _losses(
     for j, columns in enumerate(views):
         codes, numbers = cells.codes.copy(), cells.numbers.copy()
         codes[:, columns], numbers[:, columns] = 0, np.nan
-        amounts[:, j] = whole - log_odds(Cells(cells.schema, codes, numbers))
+        without = Cells(cells.schema, codes, numbers)
+        if j < cells.schema.n_columns:
+            without = without.joined()
+        amounts[:, j] = whole - log_odds(without)
     return amounts

@@ -116,7 +116,7 @@ def _view_table(
         rows = slice(offsets[j], offsets[j + 1])
         contributions = model.table[rows]
         by_value = None if counts is None else counts.by_code[rows]
-        labels = [feature.describe(code) for code in range(feature.n_codes)]
+        labels = [model.schema.describe(j, v) for v in range(feature.n_codes)]
         importance = _mean_evidence(model, contributions, by_value)
     else:
         points = gaussian_points(model.density(j), feature.step)

@@ -143,7 +143,8 @@ def _with_numbers(training: TrainingSet, rows: NDArray[np.int64]) -> TrainingSet
     """
     taken = training.take(rows) if len(rows) < training.n_rows else training
     views = list(zip(training.schema.columns, training.schema.features, strict=True))
-    numeric = {column for column, view in views if view.kind != "categorical"}
+    nominal = ("categorical", "pair")
+    numeric = {column for column, view in views if view.kind not in nominal}
     exact = {c for c, view in views if view.kind in _EXACT_KINDS and view.fill is None}
     if numeric <= exact:
         return taken

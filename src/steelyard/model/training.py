@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -23,7 +24,7 @@ from steelyard.table.labels import (
     read_rows,
     weighted_rows,
 )
-from steelyard.table.schema import TableSchema
+from steelyard.table.schema import Side, TableSchema
 
 
 @dataclass(frozen=True)
@@ -156,6 +157,13 @@ class TrainingSet:
             sample_weight=None if weights is None else weights[rows],
             is_kept=None,
         )
+
+    def with_pairs(self, pairs: Iterable[tuple[Side, Side]]) -> TrainingSet:
+        """Return the same rows with pairs of attributes, as its encoder makes them."""
+        encoder = copy(self.encoder)
+        encoder.schema_ = self.schema.with_pairs(pairs)
+        codes = self.codes.with_pairs(encoder.schema_, self.n_jobs)
+        return replace(self, encoder=encoder, codes=codes)
 
     def pair(self, a: int, b: int) -> TrainingSet:
         """Return the rows of two classes, which become the classes 0 and 1."""

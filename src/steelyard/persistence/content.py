@@ -98,7 +98,7 @@ def estimator_from(content: Any) -> BaseNB:
     estimator.classes_ = model.classes
     estimator.encoder_ = estimator._encoding().encoder(estimator.n_jobs)
     for owner in (estimator.encoder_, estimator):
-        owner.n_features_in_ = len(set(model.schema.columns))
+        owner.n_features_in_ = model.schema.n_columns
         if model.schema.names is not None:
             owner.feature_names_in_ = np.asarray(model.schema.names, dtype=object)
     estimator.encoder_.schema_ = model.schema

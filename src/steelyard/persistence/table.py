@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.persistence.reader import InvalidContentError, Reader
-from steelyard.table.schema import FeatureSchema, Kind, TableSchema
+from steelyard.table.schema import FeatureSchema, Kind, Side, TableSchema
 
 _KINDS = get_args(Kind)
 _CELLS = ("numbers", "text", "booleans", "nothing")
@@ -70,6 +70,9 @@ def describe_schema(schema: TableSchema) -> list[dict[str, Any]]:
         # Files of one view do not name the column that an attribute reads.
         if feature["column"] is None:
             del feature["column"]
+        sides = feature.pop("sides")
+        if sides:
+            feature["sides"] = [{**s, "groups": list(s["groups"])} for s in sides]
     return features
 
 
@@ -82,15 +85,17 @@ def read_schema(items: list[Any]) -> TableSchema:
         for j, item in enumerate(items)
     ]
     schema = TableSchema(tuple(features))
+    _check_pairs(schema)
+    features = [feature for feature in features if not feature.sides]
     given = [feature.column for feature in features if feature.column is not None]
     whole = len(given) == len(features) and set(given) == set(range(len(set(given))))
     if given and not whole:
         raise InvalidContentError(
             "content.features must all name their columns, from 0 on, or none"
         )
-    pairs = list(zip(schema.columns, features, strict=True))
-    by_column = {column: feature.name for column, feature in pairs}
-    if any(by_column[column] != feature.name for column, feature in pairs):
+    views = list(zip(schema.columns, features, strict=False))
+    by_column = {column: feature.name for column, feature in views}
+    if any(by_column[column] != feature.name for column, feature in views):
         raise InvalidContentError("content.features must agree on the names of columns")
     named = [name for name in by_column.values() if name is not None]
     if named and (len(named) != len(by_column) or len(set(named)) != len(named)):
@@ -98,6 +103,36 @@ def read_schema(items: list[Any]) -> TableSchema:
             "content.features must all have different names, or none"
         )
     return schema
+
+
+def _check_pairs(schema: TableSchema) -> None:
+    """Refuse pairs before other attributes, and sides that these do not have."""
+    n_plain = len(schema.without_pairs)
+    if not n_plain or schema.is_pair[:n_plain].any():
+        raise InvalidContentError("content.features must have its pairs last")
+    for j, pair in enumerate(schema.features[n_plain:], start=n_plain):
+        for side in pair.sides:
+            if side.feature >= n_plain or not schema.features[side.feature].is_coded:
+                what = "must be of attributes with codes"
+            elif len(side.groups) != schema.features[side.feature].n_codes:
+                what = "must have a group for each code of its attribute"
+            else:
+                continue
+            raise InvalidContentError(f"content.features[{j}].sides {what}")
+
+
+def _read_sides(reader: Reader) -> tuple[Side, ...]:
+    """Return the two sides of a pair."""
+    sides = []
+    for entry, k in reader.entries("sides", 2):
+        inner = entry.inner(k)
+        feature, n_codes = inner.whole("feature"), len(inner.items("groups"))
+        groups = inner.wholes("groups", (n_codes,), max(n_codes, 1)).tolist()
+        inner.finish()
+        if not groups or groups[0] != 0 or set(groups) != set(range(max(groups) + 1)):
+            raise inner.complaint("groups", "must be numbered from 0 on, code 0 first")
+        sides.append(Side(feature, tuple(groups)))
+    return tuple(sides)
 
 
 def _read_feature(reader: Reader) -> FeatureSchema:
@@ -119,8 +154,15 @@ def _read_feature(reader: Reader) -> FeatureSchema:
         fill=None if reader.get("fill") is None else reader.number("fill"),
         step=reader.number("step"),
         column=reader.whole("column") if reader.has("column") else None,
+        sides=_read_sides(reader) if reader.has("sides") else (),
     )
     reader.finish()
+    if bool(feature.sides) != (kind == "pair"):
+        raise reader.complaint("kind", "must be pair for two sides, and only then")
+    if feature.sides and (name, cells, feature.column) != (None, "nothing", None):
+        raise reader.complaint("name", "does not fit a pair, nor do cells and column")
+    if feature.sides and (feature.missing_is_value or feature.fill is not None):
+        raise reader.complaint("fill", "does not fit a pair, nor does a missing value")
     if not (edges[1:] > edges[:-1]).all() or (n_edges and kind != "binned"):
         raise reader.complaint("edges", "must increase, and belong to bins")
     if feature.values and (kind != "categorical" or cells == "nothing"):

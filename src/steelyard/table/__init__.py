@@ -20,7 +20,8 @@ Deciding
 Encoding
     - ``encoder``: `TableEncoder`, which learns a schema and encodes tables by it.
     - ``cells``: the cells of one column become codes or numbers, by its schema.
-    - ``codes``: `Codes`, the encoded table, made of blocks of columns.
+    - ``codes``: `Codes`, the encoded table, made of blocks of columns; pairs of
+      columns are joined from their codes.
     - ``blocks``: encoded columns are put into blocks, or an array taken as it is.
     - ``bytes``: matrices of small whole numbers, read without a copy.
     - ``packing``: several small codes in one byte, for the loops of a fit.

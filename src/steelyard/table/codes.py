@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.table.schema import TableSchema
+from steelyard._common.threads import row_blocks, run, thread_count
+from steelyard.kernels import coding
+from steelyard.table.schema import Side, TableSchema
 
 # A byte matrix is looked up in tables of 256 rows per column. At a distance of exactly
 # 256 float64 the columns fall on the same few sets of the L1 cache, which made counting
@@ -123,6 +125,45 @@ class Codes:
                 return values if block.look_up is None else block.look_up[k][values]
         raise ValueError(f"Attribute {feature} is not coded.")
 
+    def with_pairs(self, schema: TableSchema, n_jobs: int | None = None) -> Codes:
+        """Return the same rows with the joint codes of the pairs of a schema."""
+        first = len(self.schema)
+        if schema.features[:first] != self.schema.features:
+            raise ValueError("The schema was not made by adding pairs to this one.")
+        by_dtype: dict[Any, list[int]] = {}
+        for j in range(first, len(schema)):
+            dtype = code_dtype(schema.features[j].n_codes)
+            by_dtype.setdefault(dtype, []).append(j)
+        blocks = list(self.blocks)
+        for dtype, positions in by_dtype.items():
+            values = np.empty((self.n_rows, len(positions)), dtype=dtype, order="F")
+            for k, j in enumerate(positions):
+                self._join(schema.features[j].sides, values[:, k], n_jobs)
+            blocks.append(CodeBlock(values, np.array(positions, dtype=np.int64)))
+        return Codes(schema, self.n_rows, tuple(blocks), self.numbers)
+
+    def _join(
+        self, sides: tuple[Side, ...], out: NDArray[Any], n_jobs: int | None
+    ) -> None:
+        """Write the joint codes of two attributes."""
+        a, parts_a = self._coarse(sides[0], sides[1].n_groups)
+        b, parts_b = self._coarse(sides[1], 1)
+
+        def join(rows: slice) -> None:
+            coding.join(_plain(a[rows]), _plain(b[rows]), parts_a, parts_b, out[rows])
+
+        for _ in run(join, row_blocks(self.n_rows), thread_count(n_jobs)):
+            pass
+
+    def _coarse(self, side: Side, factor: int) -> tuple[Any, NDArray[np.uint32]]:
+        """Return a column as it is stored, and what each stored value adds to joint."""
+        groups = np.array(side.groups, dtype=np.uint32) * np.uint32(factor)
+        for block in self.blocks:
+            for k in np.flatnonzero(block.features == side.feature):
+                coded = groups if block.look_up is None else groups[block.look_up[k]]
+                return block.values[:, k], coded
+        raise ValueError(f"Attribute {side.feature} is not coded.")
+
     def to_array(self) -> NDArray[Any]:
         """All codes as one (n, d) array; Gaussian attributes are not among them."""
         coded = self.schema.coded
@@ -131,6 +172,12 @@ class Codes:
         for k, j in enumerate(coded):
             array[:, k] = self.column(int(j))
         return array
+
+
+def _plain(column: NDArray[Any]) -> NDArray[Any]:
+    """Return codes side by side, in one of two types: few forms are compiled."""
+    dtype = np.uint8 if column.dtype == np.uint8 else np.uint32
+    return np.ascontiguousarray(column, dtype=dtype)
 
 
 @dataclass(frozen=True)

@@ -209,9 +209,15 @@ class TableEncoder(TransformerMixin, DeclaredPart):
         return codes
 
     def encode(self, table: Table) -> Codes:
-        """Encode a table by the schema."""
-        schema, columns = self.schema_, self.match(table)
-        codes = self._encode_matrix(table, columns)
+        """Encode a table by the schema; pairs are joined of the codes."""
+        codes = self._encode_plain(table, self.schema_.without_pairs)
+        if codes.schema is self.schema_:
+            return codes
+        return codes.with_pairs(self.schema_, self.n_jobs)
+
+    def _encode_plain(self, table: Table, schema: TableSchema) -> Codes:
+        columns = self.match(table)
+        codes = self._encode_matrix(table, schema, columns)
         if codes is not None:
             return codes
 
@@ -349,9 +355,10 @@ class TableEncoder(TransformerMixin, DeclaredPart):
         warn_identifiers(table, suspects)
         return byte_codes(self.schema_, *small, all_known=True)
 
-    def _encode_matrix(self, table: Table, columns: list[Column]) -> Codes | None:
+    def _encode_matrix(
+        self, table: Table, schema: TableSchema, columns: list[Column]
+    ) -> Codes | None:
         """Encode a matrix of small whole numbers or of numbers without a copy."""
-        schema = self.schema_
         if table.matrix is None or len(schema) != table.n_columns:
             return None
         kinds = {feature.kind for feature in schema.features}

@@ -5,14 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 Kind = Literal[
-    "categorical", "binned", "gaussian", "gaussian-weka", "gaussian-relative", "linear"
+    "categorical",
+    "binned",
+    "gaussian",
+    "gaussian-weka",
+    "gaussian-relative",
+    "linear",
+    "pair",
 ]
+
+# How many merged values are named one by one.
+_MAX_NAMED = 3
 
 
 def sort_values(values: Sequence[Any]) -> tuple[Any, ...]:
@@ -21,12 +31,29 @@ def sort_values(values: Sequence[Any]) -> tuple[Any, ...]:
 
 
 @dataclass(frozen=True)
+class Side:
+    """One of the two attributes of a pair, and how its codes are merged."""
+
+    feature: int
+    """Position of a categorical or binned attribute of the same schema."""
+
+    groups: tuple[int, ...]
+    """Coarse code of each of its codes, 0 for code 0; the others without a gap."""
+
+    @property
+    def n_groups(self) -> int:
+        """How many coarse codes there are, 0 counted."""
+        return max(self.groups) + 1
+
+
+@dataclass(frozen=True)
 class FeatureSchema:
     """One attribute: how its cells become codes, or numbers for a density.
 
     Codes of a categorical or binned attribute are 0 for missing or unseen, then one
     for each value or bin in order, then, where missing cells are a value of their own,
-    one for those. A Gaussian attribute has no codes.
+    one for those. A Gaussian attribute has no codes. The code of a pair is joined of
+    the coarse codes of its two sides, ``a * n_groups_b + b``.
     """
 
     name: str | None
@@ -53,16 +80,21 @@ class FeatureSchema:
     """Column that is read, where columns may have several views; None where attributes
     are columns."""
 
+    sides: tuple[Side, ...] = ()
+    """The two attributes that a pair is made of."""
+
     @property
     def is_coded(self) -> bool:
         """Whether the attribute has codes rather than a density."""
-        return self.kind in ("categorical", "binned")
+        return self.kind in ("categorical", "binned", "pair")
 
     @cached_property
     def n_values(self) -> int:
         """How many values the attribute has, code 0 not counted."""
         if not self.is_coded:
             return 1
+        if self.sides:
+            return self.sides[0].n_groups * self.sides[1].n_groups - 1
         plain = len(self.values) if self.kind == "categorical" else len(self.edges) + 1
         return plain + self.missing_is_value
 
@@ -83,26 +115,54 @@ class FeatureSchema:
         """Code of every value of a categorical attribute."""
         return {value: code for code, value in enumerate(self.values, start=1)}
 
+    @property
+    def both_known(self) -> NDArray[np.bool_]:
+        """Whether both sides of a pair are known, by code: shape (n_codes,)."""
+        known = [np.arange(side.n_groups) > 0 for side in self.sides]
+        return np.logical_and.outer(*known).ravel()
+
     def describe(self, code: int) -> str:
-        """Name a code for a reader: a value, an interval, or missing."""
+        """Name a code for a reader: a value, an interval, or missing.
+
+        A code of a pair is named by its schema, which has the sides.
+        """
+        assert not self.sides
         if code == 0:
             return "(missing or unseen)"
         if self.missing_is_value and code == self.n_values:
             return "(missing)"
         if self.kind == "categorical":
             return str(self.values[code - 1])
-        if not self.edges:
+        return self._interval(code, code)
+
+    def describe_merged(self, codes: Sequence[int]) -> str:
+        """Name several codes at once: neighbouring bins as one interval."""
+        if 0 in codes or not codes:
+            return "(unknown)"
+        if len(codes) == 1:
+            return self.describe(codes[0])
+        n_bins = len(self.edges) + 1
+        is_interval = codes[-1] <= n_bins and codes[-1] - codes[0] == len(codes) - 1
+        if self.kind == "binned" and is_interval:
+            return self._interval(codes[0], codes[-1])
+        if len(codes) > _MAX_NAMED:
+            return f"{len(codes)} other values"
+        return " or ".join(map(self.describe, codes))
+
+    def _interval(self, first: int, last: int) -> str:
+        """Name the interval of some neighbouring bins."""
+        if first == 1 and last > len(self.edges):
             return "(any)"
-        if code == 1:
-            return f"≤ {self.edges[0]:.6g}"
-        if code > len(self.edges):
-            return f"> {self.edges[-1]:.6g}"
-        return f"({self.edges[code - 2]:.6g}, {self.edges[code - 1]:.6g}]"
+        if first == 1:
+            return f"≤ {self.edges[last - 1]:.6g}"
+        if last > len(self.edges):
+            return f"> {self.edges[first - 2]:.6g}"
+        return f"({self.edges[first - 2]:.6g}, {self.edges[last - 1]:.6g}]"
 
 
 @dataclass(frozen=True)
 class TableSchema:
-    """The attributes of a table in order, decided once at fit."""
+    """The attributes of a table in order, decided once at fit; pairs come last."""
 
     features: tuple[FeatureSchema, ...]
 
@@ -112,11 +172,45 @@ class TableSchema:
 
     @cached_property
     def columns(self) -> list[int]:
-        """Column of the table that each attribute reads."""
-        return [
+        """Column of the table that each attribute reads.
+
+        A pair has a column of its own, after those of the table.
+        """
+        real = [
             j if feature.column is None else feature.column
             for j, feature in enumerate(self.features)
+            if not feature.sides
         ]
+        n_pairs = len(self.features) - len(real)
+        return [*real, *range(len(set(real)), len(set(real)) + n_pairs)]
+
+    @cached_property
+    def is_pair(self) -> NDArray[np.bool_]:
+        """Whether each attribute is a pair of others, shape (d,)."""
+        return np.array([bool(f.sides) for f in self.features], dtype=bool)
+
+    @cached_property
+    def n_columns(self) -> int:
+        """How many columns the table has; pairs are not among them."""
+        return len(set(self.columns)) - int(self.is_pair.sum())
+
+    @cached_property
+    def without_pairs(self) -> TableSchema:
+        """The attributes that read columns."""
+        if not self.is_pair.any():
+            return self
+        return TableSchema(tuple(f for f in self.features if not f.sides))
+
+    def with_pairs(self, pairs: Iterable[tuple[Side, Side]]) -> TableSchema:
+        """Append pairs of attributes."""
+        features = list(self.features)
+        for sides in pairs:
+            for side in sides:
+                feature = self.features[side.feature]
+                if len(side.groups) != feature.n_codes or feature.sides:
+                    raise ValueError("A side needs a group for each code of its own.")
+            features.append(FeatureSchema(None, "pair", "nothing", sides=sides))
+        return TableSchema(tuple(features))
 
     @cached_property
     def is_first_view(self) -> NDArray[np.bool_]:
@@ -131,6 +225,7 @@ class TableSchema:
         by_column = {
             column: feature.name
             for column, feature in zip(self.columns, self.features, strict=True)
+            if not feature.sides
         }
         names = [by_column[column] for column in sorted(by_column)]
         return None if any(name is None for name in names) else list(map(str, names))
@@ -174,14 +269,18 @@ class TableSchema:
     def labels(self) -> list[str]:
         """Name every attribute, by position where the table has no names.
 
-        The second and later views of a column say which they are.
+        The second and later views of a column say which they are, and so do the second
+        and later pairs of the same columns.
         """
         bins: dict[int, int] = {}
         labels: list[str] = []
-        for column, feature, is_first in zip(
-            self.columns, self.features, self.is_first_view, strict=True
+        for j, (column, feature, is_first) in enumerate(
+            zip(self.columns, self.features, self.is_first_view, strict=True)
         ):
-            name = feature.name if feature.name is not None else f"x{column}"
+            name = self._column_name(j)
+            if feature.sides:
+                labels.append(_unlike(name, labels))
+                continue
             bins[column] = bins.get(column, 0) + feature.is_coded
             what = f"bins {bins[column]}"
             if not feature.is_coded:
@@ -189,8 +288,39 @@ class TableSchema:
             labels.append(name if is_first else f"{name} ({what})")
         return labels
 
+    def _column_name(self, j: int) -> str:
+        """Name the column of an attribute, or the two of a pair."""
+        feature = self.features[j]
+        if feature.sides:
+            return " × ".join(self._column_name(side.feature) for side in feature.sides)
+        return feature.name if feature.name is not None else f"x{self.columns[j]}"
+
+    def describe(self, j: int, code: int) -> str:
+        """Name a code of an attribute for a reader; of a pair, both sides of it.
+
+        Examples
+        --------
+        >>> colour = FeatureSchema("colour", "categorical", "text", ("blue", "red"))
+        >>> size = FeatureSchema("size", "binned", "numbers", edges=(1.0, 3.0))
+        >>> sides = Side(1, (0, 1, 1, 2)), Side(0, (0, 1, 2))
+        >>> schema = TableSchema((colour, size)).with_pairs([sides])
+        >>> schema.describe(2, 5)
+        '≤ 3 & red'
+        """
+        feature = self.features[j]
+        if not feature.sides:
+            return feature.describe(code)
+        coarse = divmod(code, feature.sides[1].n_groups)
+        return " & ".join(
+            self.features[side.feature].describe_merged(
+                [v for v, group in enumerate(side.groups) if group == wanted]
+            )
+            for side, wanted in zip(feature.sides, coarse, strict=True)
+        )
+
     def rows_in(self, grown: TableSchema) -> NDArray[np.int64]:
         """Say where each table row of this schema is in a schema grown from it."""
+        assert not self.is_pair.any()
         rows = np.empty(self.n_codes, dtype=np.int64)
         for j, (old, new) in enumerate(zip(self.features, grown.features, strict=True)):
             if not old.is_coded:
@@ -213,3 +343,9 @@ def feature_labels(schema: TableSchema, positions: Iterable[int]) -> list[Any]:
     """Return attributes as users name them: by name, or by position without names."""
     names = schema.names
     return [int(j) if names is None else names[j] for j in positions]
+
+
+def _unlike(name: str, others: Sequence[str]) -> str:
+    """Return a name, numbered where others have it already."""
+    names = (name if k == 1 else f"{name} ({k})" for k in count(1))
+    return next(candidate for candidate in names if candidate not in others)

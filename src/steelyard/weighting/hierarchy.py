@@ -166,7 +166,8 @@ class HierarchicalWeighting(Weighting):
     def centers(evidence: Evidence) -> NDArray[np.float64]:
         """Return what shared weights are drawn to, at an overall weight of one."""
         schema = evidence.schema
-        return (schema.is_first_view & ~schema.is_linear).astype(np.float64)
+        is_own = schema.is_first_view & ~schema.is_linear & ~schema.is_pair
+        return is_own.astype(np.float64)
 
     def _shared(self, level: _Levels, evidence: Evidence) -> NDArray[np.float64]:
         """Shared weights of all views: the overall weight and what they differ by."""
