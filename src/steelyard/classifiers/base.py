@@ -30,7 +30,7 @@ from steelyard.fitting.recipe import Recipe
 from steelyard.fitting.weights import Fit
 from steelyard.model.base import Model
 from steelyard.model.training import Encoding, TrainingSet
-from steelyard.proba import resolve_smoothing
+from steelyard.proba import SMOOTHINGS, resolve_smoothing
 from steelyard.proba.counts import Counts
 from steelyard.proba.estimation import Estimation
 from steelyard.table.codes import Codes
@@ -63,13 +63,13 @@ class BaseNB(ClassifierMixin, DeclaredEstimator):
         default="m-estimate",
         allowed=accepted_by(
             resolve_smoothing,
-            "one of 'm-estimate', 'laplace', 'kohavi', a number greater than 0, or a "
+            f"one of {', '.join(map(repr, SMOOTHINGS))}, a number greater than 0, or a "
             "Smoothing object",
-            "m-estimate",
-            "laplace",
-            "kohavi",
+            *SMOOTHINGS,
         ),
-        about="How counts become probabilities; a float f adds f to every count.",
+        about="How counts become probabilities; a float f adds f to every count, "
+        '"empirical-bayes" draws values to the class prior as far as their column\'s '
+        "counts ask for.",
     )
     n_jobs: int | None = setting_of(TableEncoder, "n_jobs")
 

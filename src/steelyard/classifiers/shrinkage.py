@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -21,12 +22,18 @@ from steelyard._common.settings import (
     word,
 )
 from steelyard.classifiers.weighted import SolvedNB, WeightedNB
+from steelyard.fitting.held_out import HeldOut
 from steelyard.fitting.recipe import Recipe
-from steelyard.fitting.strengths import GRID, Strengths, compare_strengths
+from steelyard.fitting.strengths import GRID, Choice, Strengths, choose, joined
 from steelyard.fitting.weights import Fit, fit_weights
 from steelyard.instances import resolve_instances
 from steelyard.losses import resolve_loss
-from steelyard.model.training import TrainingSet
+from steelyard.model.training import Encoding, TrainingSet
+from steelyard.proba.estimation import Estimation
+from steelyard.table.discretizers import EqualFrequencyDiscretizer
+from steelyard.table.encoder import COLUMN
+from steelyard.table.resolutions import FINEST, bins_of_resolutions
+from steelyard.table.treatments import column_positions
 
 __all__ = ["GRID", "ShrinkageNB", "Strengths"]
 
@@ -110,14 +117,26 @@ class ShrinkageNB(SolvedNB):
         about="Folds of the cross-validation, on at most 10,000 rows; or positions of "
         "training and test rows of each fold.",
     )
+    resolutions: int = setting(
+        default=8,
+        allowed=whole(1),
+        about="Numbers of bins of equal frequency, 4 to 20, that evidence and value "
+        "effects of a number are averaged over, as one table; 1 for ten bins.",
+    )
+    pairs: Any = setting(
+        default="auto",
+        allowed=(NONE | word("auto") | whole(0) | listed(listed(COLUMN, 2))).called(
+            "'auto', None, a number of pairs, or a list of pairs of columns"
+        ),
+        about="Pairs of columns with effects of their own: those that the rows support, "
+        "none, so many at most, or the ones listed.",
+    )
     loss: Any = setting_of(WeightedNB, "loss")
     solver: Any = setting_of(WeightedNB, "solver")
     tol: float = setting_of(WeightedNB, "tol", default=1e-6)
     max_iter: int = setting_of(WeightedNB, "max_iter")
-    numeric: Any = setting(
-        default=("mdl", "gaussian-relative", "equal-frequency", "linear")
-    )
-    smoothing: Any = setting(default="laplace")
+    numeric: Any = setting(default=("linear", "gaussian-relative", "equal-frequency"))
+    smoothing: Any = setting(default="empirical-bayes")
     random_state: Any = setting(
         default=0,
         allowed=SEED,
@@ -182,24 +201,57 @@ class ShrinkageNB(SolvedNB):
         grid = GRID if self.grid is None else self.grid
         return tuple(_as_strengths(entry) for entry in grid)
 
+    def _encoding(self) -> Encoding:
+        encoding = super()._encoding()
+        if self.resolutions == 1:
+            return encoding
+        finest = EqualFrequencyDiscretizer(FINEST)
+        return replace(encoding, numeric=_refined(self.numeric, finest))
+
+    def _estimation(self) -> Estimation:
+        n_bins = bins_of_resolutions(int(self.resolutions))
+        return replace(super()._estimation(), n_bins=n_bins)
+
     def _fit(self, recipe: Recipe, training: TrainingSet) -> Fit:
-        grid, path = self._grid(), []
-        chosen, scale = grid[0], 1.0
-        if len(grid) > 1:
-            path = compare_strengths(recipe, training, grid, self.cv, self.random_state)
-            best = int(np.argmin([record["log_loss"] for record in path]))
-            chosen, scale = grid[best], path[best]["scale"]
-        weighting = chosen.weighting(float(self.intercept))
-        final = replace(recipe, weighting=weighting, link_scale=scale)
+        choice = self._choice(recipe, training)
+        weighting = choice.strengths.weighting(float(self.intercept))
+        final = replace(recipe, weighting=weighting, link_scale=choice.scale)
+        training = joined(training, choice.pairs)
         fit = fit_weights(final, training)
+        chosen = choice.strengths
         named = {
             **fit.named,
             "strength_": (chosen.shared, chosen.by_class, chosen.by_value),
-            "scale_": scale,
-            "strength_path_": path,
+            "scale_": choice.scale,
+            "strength_path_": choice.path,
             "view_names_": np.asarray(training.schema.labels(), dtype=object),
         }
-        return replace(fit, named=named)
+        return replace(fit, named=named, training=training)
+
+    def _choice(self, recipe: Recipe, training: TrainingSet) -> Choice:
+        """Choose strengths and pairs, where there is anything to choose."""
+        grid, pairs = self._grid(), self.pairs
+        if isinstance(pairs, (list, tuple)):
+            schema = training.schema
+            flat = [column for pair in pairs for column in pair]
+            flat = list(column_positions(flat, schema.n_columns, schema.names, "pairs"))
+            pairs = list(zip(flat[::2], flat[1::2], strict=True))
+        is_given = len(grid) == 1 and not isinstance(pairs, int)
+        if is_given:
+            return Choice(grid[0], pairs=pairs if isinstance(pairs, list) else [])
+        held = HeldOut.of(training, self.cv, self.random_state)
+        return choose(recipe, held, grid, pairs)
+
+
+def _refined(numeric: Any, finest: EqualFrequencyDiscretizer) -> Any:
+    """Put finer bins in place of ten of equal frequency, in a setting of any form."""
+    if isinstance(numeric, str):
+        return finest if numeric == "equal-frequency" else numeric
+    if isinstance(numeric, Mapping):
+        return {column: _refined(views, finest) for column, views in numeric.items()}
+    if isinstance(numeric, (list, tuple)):
+        return tuple(_refined(view, finest) for view in numeric)
+    return numeric
 
 
 def _as_strengths(value: Any) -> Strengths:

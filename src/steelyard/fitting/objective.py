@@ -16,7 +16,7 @@ from steelyard.table.codes import FeatureTable
 from steelyard.weighting import Evidence, Weighting
 
 if TYPE_CHECKING:
-    from steelyard.fitting.preconditioner import ClassUnits
+    from steelyard.fitting.preconditioner import Units
     from steelyard.fitting.rows import Rows
 
 # Rows from which a sampled Hessian is made: about fifty per attribute. Below so many
@@ -43,7 +43,7 @@ class Objective:
     loss: Loss
     penalty: Penalty | None = None
     n_jobs: int | None = None
-    units: ClassUnits | None = None
+    units: Units | None = None
     """Units of an earlier problem that differs little, to start with."""
 
     n_evaluations: int = field(default=0, init=False)
@@ -147,7 +147,7 @@ class Objective:
 
     def preconditioner(
         self, weights: NDArray[np.float64], *, fresh: bool = False
-    ) -> ClassUnits | None:
+    ) -> Units | None:
         """Return units in which the curvature is about one, where there are any.
 
         Not ``fresh``, they may be those of an earlier problem.
@@ -156,9 +156,9 @@ class Objective:
             return None
         if self.units is not None and not fresh:
             return self.units
-        from steelyard.fitting.preconditioner import ClassUnits
+        from steelyard.fitting.preconditioner import Units
 
-        return ClassUnits(self, weights)
+        return Units(self, weights)
 
     # ---------------------------------------------------------- second derivatives
 

@@ -133,7 +133,7 @@ def build_problem(
     low, high = attribute_bounds(recipe.bounds, training.schema)
     counts, estimation = training.count(learned), training.estimation
     log_prior, table, gaussian = estimation.tables(counts)
-    evidence = Evidence(training.schema, log_prior, table)
+    evidence = Evidence(training.schema, log_prior, table, estimation.n_bins)
     start = weighting.start_from(training, evidence, gaussian)
     if start.count_factors is not None:
         estimation = replace(estimation, count_factors=start.count_factors)

@@ -276,8 +276,12 @@ class Rows:
             out[piece] += np.einsum("igc,gc->ic", dens, effect.multipliers)
         return out
 
-    def scatter(self, d_scores: NDArray[np.float64]) -> Effect:
-        """Transpose of ``scores``: gradient with respect to the effect."""
+    def scatter(self, d_scores: NDArray[np.float64], power: int = 1) -> Effect:
+        """Transpose of ``scores``: gradient with respect to the effect.
+
+        With a ``power`` of 2 densities count by their squares: given curvatures by
+        score, that is the diagonal of the Hessian with respect to the effect.
+        """
         n_classes = d_scores.shape[1]
         table = np.zeros((self.schema.n_codes, n_classes))
         offsets = self.schema.offsets
@@ -289,7 +293,7 @@ class Rows:
             table += self.packing.collapse(counts)
         multipliers = np.zeros((len(self.gaussian.mean), n_classes))
         for piece, dens in self.densities(slice(None)):
-            multipliers += np.einsum("igc,ic->gc", dens, d_scores[piece])
+            multipliers += np.einsum("igc,ic->gc", dens**power, d_scores[piece])
         return Effect(d_scores.sum(axis=0), table, multipliers)
 
     def table_rows(self) -> NDArray[np.int64]:

@@ -1,27 +1,22 @@
-"""Strengths of a hierarchy of weights, compared by cross-validation."""
+"""Strengths of a hierarchy of weights, and its pairs, chosen by cross-validation."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
-from numbers import Integral
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
-from scipy.special import logsumexp
-from sklearn.utils import check_random_state
 
-from steelyard.fitting.folds import deal
+from steelyard.fitting.held_out import Fold, HeldOut, Judgement
+from steelyard.fitting.pairs import ColumnPair, RankedPairs, rank_pairs, sides
 from steelyard.fitting.penalty import Penalty
 from steelyard.fitting.problem import build_problem
 from steelyard.fitting.recipe import Recipe
 from steelyard.fitting.weights import weigh_rows
 from steelyard.model.training import TrainingSet
 from steelyard.solvers import LBFGS
-from steelyard.table.codes import Codes
 from steelyard.weighting import HierarchicalWeighting
 
 
@@ -32,15 +27,12 @@ class Strengths:
     shared: float
     by_class: float
     by_value: float
+    by_pair: float = 2.5
 
     def weighting(self, intercept: float) -> HierarchicalWeighting:
         """Return the weighting with these strengths."""
         return HierarchicalWeighting(
-            shared=self.shared,
-            by_class=self.by_class,
-            by_value=self.by_value,
-            intercept=intercept,
-            overall=np.inf,
+            **asdict(self), intercept=intercept, overall=np.inf
         )
 
 
@@ -53,173 +45,154 @@ GRID = (
     Strengths(0.5, 1.0, 0.15),
 )
 
-# Strengths are compared on so many rows at most. They say how far weights differ from
-# table to table, which does not depend on the number of rows.
-_MAX_ROWS = 10_000
+# Strengths of pairs that are tried, as shares of that of value effects.
+_PAIR_SHARES = (4.0, 1.0, 0.3)
 
 # Relative accuracy of the fits that are compared.
 _ROUGH_TOL = 1e-4
 
-# Pull of the scale of posteriors towards one, in rows, and the largest log posterior
-# that is taken at its word.
-_SCALE_ROWS = 2.0
-_MAX_LOG_POSTERIOR = 100.0
-
-# Kinds of views that keep the number itself.
-_EXACT_KINDS = ("gaussian", "gaussian-relative", "linear")
-
-# Positions of rows, and their weights.
-_Share = tuple[NDArray[np.int64], NDArray[np.float64]]
+# Pairs of a model, by column and in all.
+_MAX_PAIRS_PER_COLUMN = 2
+_MAX_PAIRS = 30
 
 
-def compare_strengths(
+@dataclass(frozen=True)
+class Choice:
+    """Strengths, the scale of posteriors and pairs of columns."""
+
+    strengths: Strengths
+    scale: float = 1.0
+    pairs: list[ColumnPair] = field(default_factory=list)
+    path: list[dict[str, float]] = field(default_factory=list)
+    """Records of all that was compared."""
+
+    pair_scores: dict[ColumnPair, float] = field(default_factory=dict)
+    """What main effects leave over in the cells of each pair."""
+
+
+def choose(
     recipe: Recipe,
-    training: TrainingSet,
+    held: HeldOut,
     grid: tuple[Strengths, ...],
-    cv: Any,
-    random_state: Any,
-) -> list[dict[str, float]]:
-    """Return cross-validated log-loss and error rate of each of the strengths.
+    pairs: str | int | list[ColumnPair] | None,
+) -> Choice:
+    """Choose strengths by cross-validated log-loss, and whether pairs pay.
 
-    Everything is learned from scratch in each fold: encoding, counts, instance weights
-    and weights. ``cv`` is a number of folds, or pairs of positions of training and test
-    rows in the user's table. The records have the strengths, ``log_loss`` and its
-    ``standard_error``, the ``error`` rate and the ``scale`` that was found.
+    Everything is learned from scratch in each fold: counts, instance weights, weights,
+    and the ranking of pairs.
     """
-    by_fold: list[list[NDArray[np.float64]]] = []
-    truths, weights = [], []
-    for (rest, amount), (fold, fold_amount) in _folds(training, cv, random_state):
-        # Rows of a class that the others lack tell nothing about strengths.
-        is_known = np.isin(training.labels[fold], training.labels[rest])
-        fold, fold_amount = fold[is_known], fold_amount[is_known]
-        if not fold.size or len(np.unique(training.labels[rest])) < 2:
-            continue
-        with warnings.catch_warnings():
-            # What there is to say of the table is said once, of the whole.
-            warnings.simplefilter("ignore")
-            all_one = (amount == 1.0).all()
-            part = training.re_encoded(rest, None if all_one else amount)
-            assert training.table is not None
-            codes = part.encoder.encode(training.table.take(fold))
-            by_fold.append(list(_posteriors(recipe, grid, part, codes)))
-        truths.append(training.labels[fold])
-        weights.append(fold_amount)
-    if not weights:
-        return [{**asdict(entry), "log_loss": np.nan, "scale": 1.0} for entry in grid]
-    truth, u = np.concatenate(truths), np.concatenate(weights)
-    return [
-        {**asdict(entry), **_judged(np.concatenate(log_proba), truth, u)}
-        for entry, log_proba in zip(grid, zip(*by_fold, strict=True), strict=True)
+    if not held.folds:
+        path = [{**_named(entry), "log_loss": np.nan, "scale": 1.0} for entry in grid]
+        listed = pairs if isinstance(pairs, list) else []
+        return Choice(grid[0], pairs=listed, path=path)
+    none: list[list[ColumnPair]] = [[] for _ in held.folds]
+    judged = list(_judged(recipe, held, grid, none))
+    best = int(np.argmin([judgement.log_loss for judgement in judged]))
+    path = [
+        {**_named(entry), **judgement.record()}
+        for entry, judgement in zip(grid, judged, strict=True)
     ]
+    choice = Choice(grid[best], judged[best].scale, [], path)
+    if pairs is None:
+        return choice
+    ranked = _ranked(held, judged[best], pairs)
+    if not ranked.overall:
+        return choice
+    tried = _with_pairs(recipe, held, grid[: best + 1][-2:], ranked)
+    with_pairs = [(entry, judgement) for entry, judgement in tried]
+    entry, judgement = min(with_pairs, key=lambda pair: pair[1].log_loss)
+    path = path + [
+        {**_named(e), "by_pair": e.by_pair, **j.record()} for e, j in with_pairs
+    ]
+    gain = judged[best].log_loss - judgement.log_loss
+    if pairs == "auto" and not gain > judgement.standard_error(judged[best]):
+        return replace(choice, path=path)
+    return Choice(entry, judgement.scale, ranked.overall, path, ranked.scores)
 
 
-def _folds(
-    training: TrainingSet, cv: Any, random_state: Any
-) -> Iterator[tuple[_Share, _Share]]:
-    """Yield rows to learn from and rows to predict, each with their weights."""
-    if not isinstance(cv, Integral):
-        u = training.sample_weight
-        u = np.ones(training.n_rows) if u is None else u
-        for split in cv:
-            rest, fold = (_among_kept(training, rows) for rows in split)
-            yield (rest, u[rest]), (fold, u[fold])
-        return
-    rng = check_random_state(random_state)
-    some: NDArray[np.int64] = np.arange(training.n_rows)
-    if len(some) > _MAX_ROWS:
-        some = np.sort(rng.choice(len(some), _MAX_ROWS, replace=False))
-    rows, fold_of, amount = deal(_with_numbers(training, some), int(cv), rng)
-    rows = some[rows]
-    for number in range(int(cv)):
-        is_out = fold_of == number
-        yield (rows[~is_out], amount[~is_out]), (rows[is_out], amount[is_out])
+def _named(entry: Strengths) -> dict[str, float]:
+    """Return the strengths of main effects by name."""
+    named = asdict(entry)
+    del named["by_pair"]
+    return named
 
 
-def _with_numbers(training: TrainingSet, rows: NDArray[np.int64]) -> TrainingSet:
-    """Return some rows with the numbers of all numeric columns.
+def _ranked(
+    held: HeldOut, judgement: Judgement, pairs: str | int | list[ColumnPair]
+) -> RankedPairs:
+    """Rank pairs by the residuals of main effects, or take those that are listed."""
+    if isinstance(pairs, list):
+        return RankedPairs([pairs] * len(held.folds), pairs, {})
+    share, u = judgement.posteriors(), held.weights[:, None]
+    residual = -share
+    residual[np.arange(len(share)), held.labels] += 1.0
+    most = min(_MAX_PAIRS_PER_COLUMN * held.training.schema.n_columns, _MAX_PAIRS)
+    rows = held.training.take(held.rows)
+    return rank_pairs(
+        rows,
+        u * residual,
+        u * share * (1.0 - share),
+        held.ends,
+        most if pairs == "auto" else int(pairs),
+    )
 
-    Equal rows are merged when they are dealt to folds. Each fold learns cut points of
-    its own, so that rows in the same bins are not equal.
+
+def _with_pairs(
+    recipe: Recipe, held: HeldOut, grid: tuple[Strengths, ...], ranked: RankedPairs
+) -> Iterator[tuple[Strengths, Judgement]]:
+    """Yield strengths with pairs and how they do: all shares at the best of main
+    effects, then the next stronger with the best share.
     """
-    taken = training.take(rows) if len(rows) < training.n_rows else training
-    views = list(zip(training.schema.columns, training.schema.features, strict=True))
-    nominal = ("categorical", "pair")
-    numeric = {column for column, view in views if view.kind not in nominal}
-    exact = {c for c, view in views if view.kind in _EXACT_KINDS and view.fill is None}
-    if numeric <= exact:
-        return taken
-    densities = {column: "gaussian" for column in sorted(numeric)}
-    encoding = replace(training.preparation.encoding, numeric=densities, missing="skip")
-    encoder = encoding.encoder(training.n_jobs)
-    table = training.table if taken is training else None
-    if table is None:
-        assert training.table is not None
-        table = training.table.take(rows)
-    with warnings.catch_warnings():
-        # What there is to say of the table has been said.
-        warnings.simplefilter("ignore")
-        codes = encoder.learn(table, taken.labels, taken.n_classes, taken.sample_weight)
-    return replace(taken, codes=codes, encoder=encoder)
+    *stronger, best = grid
+    entries = [replace(best, by_pair=s * best.by_value) for s in _PAIR_SHARES]
+    judged = list(_judged(recipe, held, entries, ranked.by_fold))
+    yield from zip(entries, judged, strict=True)
+    share = _PAIR_SHARES[int(np.argmin([j.log_loss for j in judged]))]
+    entries = [replace(entry, by_pair=share * entry.by_value) for entry in stronger]
+    judged = list(_judged(recipe, held, entries, ranked.by_fold))
+    yield from zip(entries, judged, strict=True)
+
+
+def _judged(
+    recipe: Recipe,
+    held: HeldOut,
+    grid: Iterable[Strengths],
+    pairs: list[list[ColumnPair]],
+) -> Iterator[Judgement]:
+    """Fit each of the strengths in each fold; yield how they do."""
+    grid = list(grid)
+    by_fold = [
+        list(_posteriors(recipe, grid, fold, of_fold))
+        for fold, of_fold in zip(held.folds, pairs, strict=True)
+    ]
+    for log_proba in zip(*by_fold, strict=True):
+        yield held.judge(np.concatenate(log_proba))
 
 
 def _posteriors(
-    recipe: Recipe, grid: tuple[Strengths, ...], part: TrainingSet, codes: Codes
+    recipe: Recipe, grid: list[Strengths], fold: Fold, pairs: list[ColumnPair]
 ) -> Iterator[NDArray[np.float64]]:
     """Fit each of the strengths to some rows; yield log posteriors of others."""
+    part, codes = fold.training, fold.codes
     weighed = weigh_rows(recipe, part)
+    if pairs:
+        part = joined(part, pairs)
+        codes = codes.with_pairs(part.schema, part.n_jobs)
     problem = build_problem(recipe, part, None if weighed is None else weighed.weights)
     rough = replace(recipe, tol=_ROUGH_TOL)
     if isinstance(recipe.solver, str) and recipe.solver in ("auto", "lbfgs"):
         rough = replace(rough, solver=LBFGS(_ROUGH_TOL, recipe.max_iter))
     assert isinstance(recipe.weighting, HierarchicalWeighting)
-    start, units = None, None
+    start: Any = None
     for entry in grid:
         weighting = entry.weighting(recipe.weighting.intercept)
         ridge = Penalty(*weighting.strengths(problem.evidence))
-        objective = replace(problem.objective, penalty=ridge, units=units)
+        objective = replace(problem.objective, penalty=ridge)
         problem = replace(problem, objective=objective)
-        solution = problem.solve(rough, start)
-        start, units = solution.weights, solution.units
+        start = problem.solve(rough, start).weights
         yield problem.model(start).log_proba(codes, part.n_jobs)
 
 
-def _among_kept(training: TrainingSet, rows: Any) -> NDArray[np.int64]:
-    """Turn positions in the user's table into positions among the training rows."""
-    rows = np.asarray(rows, dtype=np.int64)
-    kept = np.arange(training.n_rows)
-    if training.is_kept is not None:
-        kept = np.flatnonzero(training.is_kept)
-    position = np.minimum(np.searchsorted(kept, rows), len(kept) - 1)
-    return np.asarray(position[kept[position] == rows])
-
-
-def _judged(
-    log_proba: NDArray[np.float64], truth: NDArray[Any], u: NDArray[np.float64]
-) -> dict[str, float]:
-    """Find the scale that makes held-out posteriors fit best, and how well they do.
-
-    A model is overconfident about the rows that it was learned from; what it says of
-    others tells by how much. The scale is drawn towards one by a few rows' worth.
-    """
-    total = u.sum()
-
-    def losses(log_scale: float) -> NDArray[np.float64]:
-        scores = np.exp(log_scale) * np.maximum(log_proba, -_MAX_LOG_POSTERIOR)
-        of_truth = scores[np.arange(len(truth)), truth]
-        return np.asarray(logsumexp(scores, axis=1) - of_truth)
-
-    best = minimize_scalar(
-        lambda t: u @ losses(t) + _SCALE_ROWS * t * t,
-        bounds=(np.log(0.1), np.log(2.0)),
-        method="bounded",
-        options={"xatol": 1e-3},
-    )
-    loss = losses(float(best.x))
-    mean = u @ loss / total
-    spread = u @ (loss - mean) ** 2 / total
-    return {
-        "log_loss": float(mean),
-        "standard_error": float(np.sqrt(spread / max(total - 1.0, 1.0))),
-        "error": float(u @ (log_proba.argmax(axis=1) != truth) / total),
-        "scale": float(np.exp(best.x)),
-    }
+def joined(training: TrainingSet, pairs: list[ColumnPair]) -> TrainingSet:
+    """Return the same rows with pairs of columns as further attributes."""
+    return training.with_pairs(sides(training, pairs)) if pairs else training

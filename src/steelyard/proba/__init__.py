@@ -2,6 +2,8 @@
 
 from steelyard.proba.gaussian import GaussianTable, estimate_gaussian
 from steelyard.proba.smoothing import (
+    SMOOTHINGS,
+    EmpiricalBayes,
     Lidstone,
     MEstimate,
     Smoothing,
@@ -10,6 +12,8 @@ from steelyard.proba.smoothing import (
 )
 
 __all__ = [
+    "SMOOTHINGS",
+    "EmpiricalBayes",
     "GaussianTable",
     "Lidstone",
     "MEstimate",

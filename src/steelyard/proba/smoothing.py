@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import gammaln
 
 from steelyard._common.settings import (
     NONE,
@@ -148,10 +149,119 @@ class Lidstone(Smoothing):
         return counts.total / np.maximum(counts.total - removed, 1e-300)
 
 
+class EmpiricalBayes(Smoothing):
+    r"""Values drawn towards the class prior, as far as their column's counts ask for.
+
+    .. math::
+        P(c \mid v) = \frac{N_{jvc} + m_j \pi^{(j)}_c}{N_{jv} + m_j}, \qquad
+        \log \theta_{j,v|c} = \log \frac{P(c \mid v)}{\pi^{(j)}_c}
+
+    The strength :math:`m_j` of a column maximises the likelihood of its own counts, the
+    product over its values of Dirichlet-multinomial probabilities
+    :math:`\mathrm{DirMult}(N_{jv\cdot} \mid m \pi^{(j)})`. Where the values differ in
+    their classes no more than chance lets them, it is large and the column says next to
+    nothing: a column of random text, or of names that hardly repeat, does no harm. An
+    identifier, each value of which occurs once, tells nothing of :math:`m_j`, which is
+    then the largest allowed. :math:`\pi^{(j)}` are the class shares of the rows whose
+    cell is known, themselves smoothed by one row in all.
+
+    Up to a factor that all classes share, these are the probabilities of values that
+    other smoothings estimate. There are no pseudo-counts per value: methods that need
+    these refuse this smoothing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from steelyard import NaiveBayes
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.integers(0, 50, (200, 1)), rng.integers(0, 2, 200)
+    >>> clf = NaiveBayes(categorical_features="all", smoothing="empirical-bayes")
+    >>> float(np.ptp(clf.fit(X, y).predict_proba(X)[:, 1]).round(3))
+    0.0
+    """
+
+    def prior_counts(self, counts: Counts) -> NDArray[np.float64]:
+        """Pseudo-counts added to each class: Laplace's rule, shape (K,)."""
+        return np.ones(counts.n_classes)
+
+    def value_counts(self, counts: Counts) -> NDArray[np.float64]:
+        """Refuse: values are drawn to the class prior, not to each other."""
+        raise ParameterError(
+            "smoothing='empirical-bayes' has no pseudo-counts per value, which this "
+            "method needs. Use 'm-estimate', 'laplace' or a number."
+        )
+
+    def log_prob(self, counts: Counts) -> FeatureTable:
+        r"""Logarithms of :math:`P(c \mid v) / \pi^{(j)}_c`, shape (V, K).
+
+        The row of code 0 is zero: a missing or unseen cell says nothing.
+        """
+        table = FeatureTable(counts.by_code, counts.schema.offsets)
+        known = counts.by_code.copy()
+        known[counts.schema.first_codes] = 0.0
+        base = np.exp(self.log_prior(counts))
+        by_class = table.collect(known) + base
+        share = by_class / by_class.sum(axis=1, keepdims=True)
+        strength = _dirichlet_strengths(table, known, share)
+        added = table.spread(strength[:, None] * share)
+        posterior = (known + added) / (known + added).sum(axis=1, keepdims=True)
+        # The smallest shares vanish in the division; no probability is zero.
+        tiny = np.finfo(np.float64).tiny
+        log_prob = np.log(np.maximum(posterior, tiny) / table.spread(share))
+        log_prob[counts.schema.first_codes] = 0.0
+        return FeatureTable(log_prob, table.offsets)
+
+
+# Strengths that are tried, in rows, and how often their neighbourhood is narrowed.
+_STRENGTHS = np.geomspace(1e-2, 1e6, 17)
+_REFINEMENTS = 12
+
+# Log-likelihoods that differ by less are equal: beyond it lies rounding.
+_FLAT = 1e-4
+
+
+def _dirichlet_strengths(
+    table: FeatureTable, known: NDArray[np.float64], share: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Strengths under which the counts of each attribute are most likely, shape (d,).
+
+    The best of a coarse grid, the largest of equals, then golden sections between its
+    neighbours; all attributes at once.
+    """
+    row, c = np.nonzero(known)
+    held = known[row, c]
+    share_held = table.spread(share)[row, c]
+    of_row = known.sum(axis=1)
+
+    def log_likelihood(strength: NDArray[np.float64]) -> NDArray[np.float64]:
+        m = table.spread(strength)
+        added = m[row] * share_held
+        by_row = gammaln(m) - gammaln(of_row + m)
+        rises = gammaln(held + added) - gammaln(added)
+        by_row += np.bincount(row, rises, minlength=len(by_row))
+        return np.asarray(table.collect(by_row))
+
+    d = len(share)
+    grid = np.stack([log_likelihood(np.full(d, m)) for m in _STRENGTHS])
+    is_best = grid >= grid.max(axis=0) - _FLAT
+    best = len(_STRENGTHS) - 1 - np.argmax(is_best[::-1], axis=0)
+    position = np.log(_STRENGTHS)
+    low = position[np.maximum(best - 1, 0)]
+    high = position[np.minimum(best + 1, len(_STRENGTHS) - 1)]
+    ratio = (np.sqrt(5.0) - 1.0) / 2.0
+    for _ in range(_REFINEMENTS):
+        left, right = high - ratio * (high - low), low + ratio * (high - low)
+        go_right = log_likelihood(np.exp(right)) >= log_likelihood(np.exp(left))
+        low, high = np.where(go_right, left, low), np.where(go_right, high, right)
+    at_end = best == len(_STRENGTHS) - 1
+    return np.where(at_end, _STRENGTHS[-1], np.exp((low + high) / 2.0))
+
+
 SMOOTHINGS: dict[str, Smoothing] = {
     "m-estimate": MEstimate(),
     "laplace": Lidstone(1.0),
     "kohavi": Lidstone(None),
+    "empirical-bayes": EmpiricalBayes(),
 }
 
 

@@ -106,6 +106,11 @@ class Codes:
             block[:, j] = column[rows]
         return block
 
+    def number_column(self, k: int) -> NDArray[np.float64]:
+        """Cells of one Gaussian attribute, shape (n,)."""
+        is_matrix = isinstance(self.numbers, np.ndarray)
+        return np.asarray(self.numbers[:, k] if is_matrix else self.numbers[k])
+
     def take(self, rows: NDArray[Any]) -> Codes:
         """Return some rows, by position or by a mask."""
         blocks = tuple(replace(b, values=b.values[rows]) for b in self.blocks)

@@ -176,6 +176,18 @@ class TableEncoder(TransformerMixin, DeclaredPart):
         mixed[:, self.schema_.gaussian] = codes.number_rows(slice(None))
         return mixed
 
+    @property
+    def uses_labels(self) -> bool:
+        """Whether cut points of a numeric column are found by the classes of rows."""
+        schema = self.schema_
+        is_number = {
+            c
+            for c, f in zip(schema.columns, schema.features, strict=True)
+            if f.kind not in ("categorical", "pair")
+        }
+        by_column = numeric_treatments(self.numeric, self.n_features_in_, schema.names)
+        return any(t.supervised for column in is_number for t in by_column[column])
+
     # ---------------------------------------------------------------- from a table
 
     def learn(

@@ -16,6 +16,7 @@ from steelyard.model.posteriors import Curvature
 from steelyard.model.training import TrainingSet
 from steelyard.proba import GaussianTable
 from steelyard.table.codes import FeatureTable
+from steelyard.table.resolutions import Resolutions
 from steelyard.table.schema import TableSchema
 
 
@@ -29,6 +30,14 @@ class Evidence:
 
     table: FeatureTable
     """Log-probabilities of codes, shape (V, K)."""
+
+    n_bins: tuple[int, ...] = ()
+    """Numbers of bins at which effects of values are learned; empty for all bins."""
+
+    @cached_property
+    def resolutions(self) -> Resolutions:
+        """The attributes at each resolution."""
+        return Resolutions(self.schema, self.n_bins)
 
     @property
     def n_classes(self) -> int:
@@ -161,6 +170,13 @@ class Weighting(DeclaredPart):
         if self.prior_weight:
             return effect
         return Effect(np.zeros_like(effect.base), effect.table, effect.multipliers)
+
+    def diagonal(self, curvature: Effect, evidence: Evidence) -> NDArray[np.float64]:
+        """Turn curvatures of the effect into those of the weights, couplings left out.
+
+        Weightings with levels answer it.
+        """
+        raise NotImplementedError
 
     def pullback(self, gradient: Effect, evidence: Evidence) -> NDArray[np.float64]:
         """Turn a gradient with respect to the effect into one for the weights."""

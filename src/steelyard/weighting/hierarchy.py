@@ -52,7 +52,8 @@ class HierarchicalWeighting(Weighting):
     with the ridge
     :math:`\lambda_t (t - 1)^2 + \lambda_w \sum (w_k - t c_k)^2 + \lambda_V \sum V^2 +
     \lambda_U \sum U^2 + \lambda_b \sum b^2`, where :math:`c_k` is 1 for the
-    first view of a column and 0 for further ones. The slopes of a linear view are
+    first view of a column and 0 for further ones and for pairs of columns, whose
+    effects are held by :math:`\lambda_P` in place of :math:`\lambda_U`. The slopes of a linear view are
     effects of values too, with a strength of :math:`s \lambda_U`. With all strengths
     large the model is
     naive Bayes; each level opens as far as the rows support it.
@@ -68,6 +69,9 @@ class HierarchicalWeighting(Weighting):
     )
     by_value: float = setting(
         default=2.5, allowed=number(0.0), about=r"Strength :math:`\lambda_U`."
+    )
+    by_pair: float = setting(
+        default=2.5, allowed=number(0.0), about=r"Strength :math:`\lambda_P` of pairs."
     )
     intercept: float = setting(
         default=0.5, allowed=number(0.0), about=r"Strength :math:`\lambda_b`."
@@ -92,7 +96,7 @@ class HierarchicalWeighting(Weighting):
     def size(self, evidence: Evidence) -> int:
         """Count the weights."""
         k, d = evidence.n_classes, evidence.n_features
-        return k + 1 + d + (d + len(evidence.value_rows)) * k
+        return k + 1 + d + (d + len(evidence.resolutions.owners)) * k
 
     def start(self, evidence: Evidence) -> NDArray[np.float64]:
         """Return the weights of plain naive Bayes."""
@@ -105,13 +109,21 @@ class HierarchicalWeighting(Weighting):
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Strength and centre of every weight."""
         k, d = evidence.n_classes, evidence.n_features
-        sizes = (k, 1, d, d * k, len(evidence.value_rows) * k)
         overall = min(float(self.overall), _RIGID)
-        levels = (self.intercept, overall, self.shared, self.by_class, self.by_value)
-        strength = np.repeat(np.asarray(levels, dtype=np.float64), sizes)
-        by_class = strength[k + 1 + d :][: d * k].reshape(d, k)
-        by_class[evidence.schema.is_linear] = self.slope * self.by_value
-        center = np.zeros(sum(sizes))
+        of_class = np.full(d, self.by_class)
+        of_class[evidence.schema.is_linear] = self.slope * self.by_value
+        is_pair = evidence.schema.is_pair[evidence.resolutions.owners]
+        of_value = np.where(is_pair, self.by_pair, self.by_value)
+        strength = np.concatenate(
+            [
+                np.full(k, self.intercept),
+                [overall],
+                np.full(d, self.shared),
+                np.repeat(of_class, k),
+                np.repeat(of_value, k),
+            ]
+        )
+        center = np.zeros(len(strength))
         center[k] = 1.0
         return strength, center
 
@@ -148,18 +160,32 @@ class HierarchicalWeighting(Weighting):
         level = self.levels(weights, evidence)
         total = self._shared(level, evidence)[:, None] + level.by_class
         table = evidence.table.spread(total) * evidence.table.values
-        table[evidence.value_rows] += level.by_value
+        table += evidence.resolutions.basis @ level.by_value
         return Effect(level.intercept, table, total[evidence.gaussian])
 
     def pullback(self, gradient: Effect, evidence: Evidence) -> NDArray[np.float64]:
         """Turn a gradient with respect to the effect into one for the weights."""
         by_class = evidence.table.collect(gradient.table * evidence.table.values)
         by_class[evidence.gaussian] = gradient.multipliers
-        by_value = gradient.table[evidence.value_rows]
+        by_value = evidence.resolutions.basis.T @ gradient.table
         shared = by_class.sum(axis=1)
         overall = [shared @ self.centers(evidence)]
         return np.concatenate(
             [gradient.base, overall, shared, by_class.ravel(), by_value.ravel()]
+        )
+
+    def diagonal(self, curvature: Effect, evidence: Evidence) -> NDArray[np.float64]:
+        """Turn curvatures of the effect into those of the weights, couplings left out.
+
+        Classes share a weight in ways of their own; their curvatures are added up.
+        """
+        by_class = evidence.table.collect(curvature.table * evidence.table.values**2)
+        by_class[evidence.gaussian] = curvature.multipliers
+        by_value = evidence.resolutions.basis.power(2).T @ curvature.table
+        shared = by_class.sum(axis=1)
+        overall = [shared @ self.centers(evidence)]
+        return np.concatenate(
+            [curvature.base, overall, shared, by_class.ravel(), by_value.ravel()]
         )
 
     @staticmethod
@@ -182,11 +208,10 @@ class HierarchicalWeighting(Weighting):
         total = shared[:, None] + level.by_class
         # What all classes share of a slope has no effect, and rounding alone in it.
         shared = np.where(evidence.schema.is_linear, 0.0, shared)
-        effects, position = [], 0
-        for feature in evidence.schema.features:
-            width = feature.n_values if feature.is_coded else 0
-            effects.append(level.by_value[position : position + width].T)
-            position += width
+        by_code = evidence.resolutions.basis @ level.by_value
+        ends = zip(evidence.table.offsets[:-1], evidence.table.offsets[1:], strict=True)
+        # Code 0 has none; densities have no codes.
+        effects = [by_code[low + 1 : high].T for low, high in ends]
         return {
             "attribute_weights_": shared,
             "class_attribute_weights_": np.ascontiguousarray(total.T),

@@ -1,0 +1,236 @@
+"""Posteriors of rows that a fit has not seen: everything is learned in each fold."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+from scipy.special import logsumexp
+from sklearn.utils import check_random_state
+
+from steelyard.fitting.folds import deal, sample_rows
+from steelyard.model.training import TrainingSet
+from steelyard.table.codes import Codes
+
+# Strengths are compared on so many rows at most. They say how far weights differ from
+# table to table, which does not depend on the number of rows.
+MAX_ROWS = 10_000
+
+# Pull of the scale of posteriors towards one, in rows, and the largest log posterior
+# that is taken at its word.
+_SCALE_ROWS = 2.0
+_MAX_LOG_POSTERIOR = 100.0
+
+# Kinds of views that keep the number itself.
+_EXACT_KINDS = ("gaussian", "gaussian-relative", "linear")
+
+# Positions of rows, and their weights.
+_Share = tuple[NDArray[np.int64], NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Rows to learn from, encoded by themselves, and rows to predict."""
+
+    training: TrainingSet
+    codes: Codes
+    """Codes of the rows to predict."""
+
+    rows: NDArray[np.int64]
+    """Their positions among all training rows."""
+
+    weights: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Folds of training rows; arrays by row follow the rows to predict, in order."""
+
+    training: TrainingSet
+    folds: tuple[Fold, ...]
+
+    @classmethod
+    def of(cls, training: TrainingSet, cv: Any, random_state: Any) -> HeldOut:
+        """Deal rows to folds: so many, or as pairs of positions say."""
+        folds = []
+        for (rest, amount), (fold, fold_amount) in _splits(training, cv, random_state):
+            # Rows of a class that the others lack tell nothing about strengths.
+            is_known = np.isin(training.labels[fold], training.labels[rest])
+            fold, fold_amount = fold[is_known], fold_amount[is_known]
+            if fold.size and len(np.unique(training.labels[rest])) > 1:
+                part, codes = _parts(training, rest, amount, fold)
+                folds.append(Fold(part, codes, fold, fold_amount))
+        return cls(training, tuple(folds))
+
+    @cached_property
+    def rows(self) -> NDArray[np.int64]:
+        """Positions of the rows among all training rows."""
+        return np.concatenate([fold.rows for fold in self.folds])
+
+    @cached_property
+    def weights(self) -> NDArray[np.float64]:
+        """Weights of the rows."""
+        return np.concatenate([fold.weights for fold in self.folds])
+
+    @cached_property
+    def labels(self) -> NDArray[np.uint32]:
+        """Classes of the rows."""
+        return self.training.labels[self.rows]
+
+    @cached_property
+    def ends(self) -> NDArray[np.int64]:
+        """Where each fold ends."""
+        return np.cumsum([len(fold.rows) for fold in self.folds])
+
+    def judge(self, log_proba: NDArray[np.float64]) -> Judgement:
+        """Find the scale under which posteriors fit best, and how well they do.
+
+        A model is overconfident about the rows that it was learned from; what it says
+        of others tells by how much. The scale is drawn towards one by a few rows'
+        worth.
+        """
+        u, total = self.weights, self.weights.sum()
+        capped = np.maximum(log_proba, -_MAX_LOG_POSTERIOR)
+
+        def losses(log_scale: float) -> NDArray[np.float64]:
+            scores = np.exp(log_scale) * capped
+            of_truth = scores[np.arange(len(scores)), self.labels]
+            return np.asarray(logsumexp(scores, axis=1) - of_truth)
+
+        best = minimize_scalar(
+            lambda t: u @ losses(t) + _SCALE_ROWS * t * t,
+            bounds=(np.log(0.1), np.log(2.0)),
+            method="bounded",
+            options={"xatol": 1e-3},
+        )
+        error = float(u @ (log_proba.argmax(axis=1) != self.labels) / total)
+        return Judgement(
+            log_proba, losses(float(best.x)), u, float(np.exp(best.x)), error
+        )
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """How well posteriors fit rows that the model has not seen."""
+
+    log_proba: NDArray[np.float64]
+    losses: NDArray[np.float64]
+    """Log-loss of each row, at the best scale."""
+
+    weights: NDArray[np.float64]
+    scale: float
+    error: float
+
+    @property
+    def log_loss(self) -> float:
+        """Mean log-loss."""
+        return float(self.weights @ self.losses / self.weights.sum())
+
+    def standard_error(self, other: Judgement | None = None) -> float:
+        """Return the standard error of the log-loss, or of its difference."""
+        losses = self.losses - (0.0 if other is None else other.losses)
+        total = self.weights.sum()
+        mean = self.weights @ losses / total
+        spread = self.weights @ (losses - mean) ** 2 / total
+        return float(np.sqrt(spread / max(total - 1.0, 1.0)))
+
+    def record(self) -> dict[str, float]:
+        """Return what is published of it."""
+        return {
+            "log_loss": self.log_loss,
+            "standard_error": self.standard_error(),
+            "error": self.error,
+            "scale": self.scale,
+        }
+
+    def posteriors(self) -> NDArray[np.float64]:
+        """Posteriors at the best scale, shape (n, K)."""
+        scores = self.scale * np.maximum(self.log_proba, -_MAX_LOG_POSTERIOR)
+        return np.exp(scores - logsumexp(scores, axis=1, keepdims=True))
+
+
+def _parts(
+    training: TrainingSet,
+    rest: NDArray[np.int64],
+    amount: NDArray[np.float64],
+    fold: NDArray[np.int64],
+) -> tuple[TrainingSet, Codes]:
+    """Return rows to learn from and codes of others.
+
+    Cut points that were found without labels are those of all rows: they tell nothing
+    of the classes of those held out.
+    """
+    weights = None if (amount == 1.0).all() else amount
+    if not training.encoder.uses_labels:
+        part = replace(training.take(rest), sample_weight=weights)
+        return part, training.codes.take(fold)
+    with warnings.catch_warnings():
+        # What there is to say of the table is said once, of the whole.
+        warnings.simplefilter("ignore")
+        part = training.re_encoded(rest, weights)
+        assert training.table is not None
+        return part, part.encoder.encode(training.table.take(fold))
+
+
+def _splits(
+    training: TrainingSet, cv: Any, random_state: Any
+) -> Iterator[tuple[_Share, _Share]]:
+    """Yield rows to learn from and rows to predict, each with their weights."""
+    if not isinstance(cv, Integral):
+        u = training.sample_weight
+        u = np.ones(training.n_rows) if u is None else u
+        for split in cv:
+            rest, fold = (_among_kept(training, rows) for rows in split)
+            yield (rest, u[rest]), (fold, u[fold])
+        return
+    rng = check_random_state(random_state)
+    some = sample_rows(training, MAX_ROWS, rng)
+    rows, fold_of, amount = deal(_with_numbers(training, some), int(cv), rng)
+    rows = some[rows]
+    for number in range(int(cv)):
+        is_out = fold_of == number
+        yield (rows[~is_out], amount[~is_out]), (rows[is_out], amount[is_out])
+
+
+def _with_numbers(training: TrainingSet, rows: NDArray[np.int64]) -> TrainingSet:
+    """Return some rows with the numbers of all numeric columns.
+
+    Equal rows are merged when they are dealt to folds. Each fold learns cut points of
+    its own, so that rows in the same bins are not equal.
+    """
+    taken = training.take(rows) if len(rows) < training.n_rows else training
+    views = list(zip(training.schema.columns, training.schema.features, strict=True))
+    nominal = ("categorical", "pair")
+    numeric = {column for column, view in views if view.kind not in nominal}
+    exact = {c for c, view in views if view.kind in _EXACT_KINDS and view.fill is None}
+    if numeric <= exact:
+        return taken
+    densities = {column: "gaussian" for column in sorted(numeric)}
+    encoding = replace(training.preparation.encoding, numeric=densities, missing="skip")
+    encoder = encoding.encoder(training.n_jobs)
+    table = training.table if taken is training else None
+    if table is None:
+        assert training.table is not None
+        table = training.table.take(rows)
+    with warnings.catch_warnings():
+        # What there is to say of the table has been said.
+        warnings.simplefilter("ignore")
+        codes = encoder.learn(table, taken.labels, taken.n_classes, taken.sample_weight)
+    return replace(taken, codes=codes, encoder=encoder)
+
+
+def _among_kept(training: TrainingSet, rows: Any) -> NDArray[np.int64]:
+    """Turn positions in the user's table into positions among the training rows."""
+    rows = np.asarray(rows, dtype=np.int64)
+    kept = np.arange(training.n_rows)
+    if training.is_kept is not None:
+        kept = np.flatnonzero(training.is_kept)
+    position = np.minimum(np.searchsorted(kept, rows), len(kept) - 1)
+    return np.asarray(position[kept[position] == rows])

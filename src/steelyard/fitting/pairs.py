@@ -1,0 +1,160 @@
+"""Which two columns say more together than each alone, and how they are joined."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard._common.threads import run, thread_count
+from steelyard.kernels.residuals import score_pairs
+from steelyard.model.training import TrainingSet
+from steelyard.table.schema import Side, TableSchema
+
+# Groups of each side of a pair.
+_LEAST_GROUPS, _MOST_GROUPS = 3, 12
+
+# Rows for each class that a cell of a pair should have.
+_ROWS_PER_CELL = 3
+
+# Pairs are looked for among so many columns, those with the largest residuals.
+_MAX_COLUMNS = 300
+
+ColumnPair = tuple[int, int]
+
+
+def coded_views(schema: TableSchema) -> dict[int, int]:
+    """Return the coded attribute of each column that has one, the last of several."""
+    return {
+        schema.columns[j]: j
+        for j in schema.without_pairs.coded.tolist()
+        if schema.features[j].n_values > 1
+    }
+
+
+def sides(training: TrainingSet, pairs: list[ColumnPair]) -> list[tuple[Side, Side]]:
+    """Join columns: numbers in groups of about equal weight, rare categories as one."""
+    views = coded_views(training.schema)
+    by_code = training.given_counts.by_code.sum(axis=1)
+    n_groups = _n_groups(training)
+    cached: dict[int, Side] = {}
+
+    def side(column: int) -> Side:
+        if column not in cached:
+            j = views[column]
+            part = slice(training.schema.offsets[j], training.schema.offsets[j + 1])
+            kind = training.schema.features[j].kind
+            merge = _even_groups if kind == "binned" else _frequent_groups
+            cached[column] = Side(j, (0, *merge(by_code[part][1:], n_groups).tolist()))
+        return cached[column]
+
+    return [(side(a), side(b)) for a, b in pairs]
+
+
+def _n_groups(training: TrainingSet) -> int:
+    per_cell = _ROWS_PER_CELL * training.n_classes
+    groups = np.sqrt(training.n_rows / per_cell)
+    return int(np.clip(groups, _LEAST_GROUPS, _MOST_GROUPS))
+
+
+def _even_groups(weight: NDArray[np.float64], n_groups: int) -> NDArray[np.int64]:
+    """Merge neighbouring bins to groups of about equal weight, numbered from 1."""
+    total = max(float(weight.sum()), 1e-300)
+    middle = (np.cumsum(weight) - weight / 2.0) / total
+    groups = np.minimum((middle * n_groups).astype(np.int64), n_groups - 1)
+    return np.unique(groups, return_inverse=True)[1].astype(np.int64) + 1
+
+
+def _frequent_groups(weight: NDArray[np.float64], n_groups: int) -> NDArray[np.int64]:
+    """Give the most frequent values groups of their own, and the others one."""
+    order = np.argsort(-weight, kind="stable")
+    rank = np.empty(len(weight), dtype=np.int64)
+    rank[order] = np.arange(len(weight))
+    return np.asarray(np.minimum(rank, n_groups - 1) + 1)
+
+
+@dataclass(frozen=True)
+class RankedPairs:
+    """Pairs of columns in order of what the main effects leave over in their cells."""
+
+    by_fold: list[list[ColumnPair]]
+    """Pairs ranked on all rows but those of each fold."""
+
+    overall: list[ColumnPair]
+    """Pairs ranked on all rows."""
+
+    scores: dict[ColumnPair, float]
+
+
+def rank_pairs(
+    training: TrainingSet,
+    residual: NDArray[np.float64],
+    curvature: NDArray[np.float64],
+    ends: NDArray[np.int64],
+    most: int,
+) -> RankedPairs:
+    r"""Rank all pairs of columns by what posteriors of unseen rows leave over.
+
+    With :math:`r = u ([y = c] - p_c)` and :math:`h = u\, p_c (1 - p_c)` of the rows,
+    shape (n, K), and G, H their sums in the cells of a pair, the score is
+    :math:`\sum (G^2 - H) / (H + 1)`: what a step against a ridge of one would gain,
+    less what noise would. ``ends`` says where each fold of the rows ends.
+    """
+    codes, sizes, columns = _coarse_codes(training, residual)
+    if residual.shape[1] == 2:  # the other class has the same, with the other sign
+        residual, curvature = residual[:, 1:], curvature[:, 1:]
+    residual = np.ascontiguousarray(residual)
+    curvature = np.ascontiguousarray(curvature)
+
+    def score(k: int) -> NDArray[np.float64]:
+        scores = np.empty((len(columns) - k - 1, len(ends) + 1))
+        others = codes[k + 1 :], int(sizes[k]), sizes[k + 1 :]
+        score_pairs(codes[k], *others, residual, curvature, ends, scores)
+        return scores
+
+    parts = list(run(score, range(len(columns) - 1), thread_count(training.n_jobs)))
+    scores = np.concatenate([np.empty((0, len(ends) + 1)), *parts])
+    pairs = list(combinations(columns, 2))
+
+    def best(of_pairs: NDArray[np.float64]) -> list[ColumnPair]:
+        order = np.argsort(-of_pairs, kind="stable")[:most]
+        return [pairs[k] for k in order if of_pairs[k] > 0.0]
+
+    overall = best(scores[:, -1])
+    place = {pair: k for k, pair in enumerate(pairs)}
+    return RankedPairs(
+        [best(of_fold) for of_fold in scores.T[:-1]],
+        overall,
+        {pair: float(scores[place[pair], -1]) for pair in overall},
+    )
+
+
+def _coarse_codes(
+    training: TrainingSet, residual: NDArray[np.float64]
+) -> tuple[NDArray[np.uint8], NDArray[np.int64], list[int]]:
+    """Coarse codes of columns (d, n), how many each has, and which columns."""
+    columns = sorted(coded_views(training.schema))
+    joined = {
+        a: side
+        for a, (side, _) in zip(
+            columns, sides(training, [(c, c) for c in columns]), strict=True
+        )
+    }
+    codes = np.empty((len(columns), training.n_rows), dtype=np.uint8)
+    for k, column in enumerate(columns):
+        groups = np.array(joined[column].groups, dtype=np.uint8)
+        codes[k] = groups[training.codes.column(joined[column].feature)]
+    sizes = np.array([joined[column].n_groups for column in columns], dtype=np.int64)
+    if len(columns) <= _MAX_COLUMNS:
+        return codes, sizes, columns
+    left = [
+        sum(
+            float((np.bincount(of_column, residual[:, c]) ** 2).sum())
+            for c in range(residual.shape[1])
+        )
+        for of_column in codes
+    ]
+    kept = np.sort(np.argsort(-np.asarray(left), kind="stable")[:_MAX_COLUMNS])
+    return codes[kept], sizes[kept], [columns[k] for k in kept]
