@@ -43,9 +43,6 @@ class Objective:
     loss: Loss
     penalty: Penalty | None = None
     n_jobs: int | None = None
-    units: Units | None = None
-    """Units of an earlier problem that differs little, to start with."""
-
     n_evaluations: int = field(default=0, init=False)
 
     @property
@@ -145,17 +142,10 @@ class Objective:
             )
         return ""
 
-    def preconditioner(
-        self, weights: NDArray[np.float64], *, fresh: bool = False
-    ) -> Units | None:
-        """Return units in which the curvature is about one, where there are any.
-
-        Not ``fresh``, they may be those of an earlier problem.
-        """
+    def preconditioner(self, weights: NDArray[np.float64]) -> Units | None:
+        """Return units in which curvatures are alike, where there are any."""
         if not self.weighting.has_levels or self.penalty is None:
             return None
-        if self.units is not None and not fresh:
-            return self.units
         from steelyard.fitting.preconditioner import Units
 
         return Units(self, weights)

@@ -72,9 +72,7 @@ class Objective(Protocol):
     def refuses_second_order(self) -> str:
         """Say why second-order steps cannot be used; '' if they can."""
 
-    def preconditioner(
-        self, weights: NDArray[np.float64], *, fresh: bool = False
-    ) -> Preconditioner | None:
+    def preconditioner(self, weights: NDArray[np.float64]) -> Preconditioner | None:
         """Return units in which curvatures are about one, where there are any."""
 
     def default_sample(self) -> int:
@@ -94,9 +92,6 @@ class Solution:
     n_iter: int
     records: list[dict[str, Any]] = field(default_factory=list)
     """One record per iteration: iteration, objective, gradient, step, evaluations."""
-
-    units: Any = None
-    """The preconditioner that was used last, for a problem that differs little."""
 
 
 @dataclass(frozen=True)

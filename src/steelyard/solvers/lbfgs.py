@@ -83,9 +83,7 @@ class LBFGS(Solver):
             if solution.status != "iterations" or len(records) >= self.max_iter:
                 return solution
             start = solution.weights
-            fresh = objective.preconditioner(start, fresh=True)
-            assert fresh is not None
-            units = fresh
+            units = objective.preconditioner(start) or units
 
     def _stage(
         self,
@@ -129,7 +127,7 @@ class LBFGS(Solver):
         status: Status = "iterations" if result.status == 1 else "converged"
         weights = units.weights(np.asarray(result.x))
         value = float(result.fun)
-        return Solution(weights, value, status, len(records), records, units)
+        return Solution(weights, value, status, len(records), records)
 
 
 class _Descent:
