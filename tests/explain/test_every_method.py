@@ -13,7 +13,7 @@ import steelyard as sy
 from steelyard.exceptions import ParameterError
 from steelyard.explain.page import page_data
 
-NO_PAGE = {"LWNB", "AIWNB-L", "BNB"}
+NO_PAGE = {"LWNB", "AIWNB-L", "BNB", "AODE", "WAODE"}
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,8 @@ def test_every_method_is_explained(acronym, fitted, two):
             found.scores, clf.predict_joint_log_proba(rows), rtol=0, atol=1e-12
         )
     whole = clf.explain_global()
-    assert whole.kind == found.kind and len(whole.attributes) == 4
+    assert whole.kind == found.kind and len(whole.views) == len(whole.attributes)
+    assert whole.attributes[:4] == list(two[0].columns)
     assert whole.attributes[0] in repr(whole) or whole.kind == "neighbours"
     changed = found.counterfactual()
     assert changed.target in {"ant", "bee"}

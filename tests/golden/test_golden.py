@@ -22,6 +22,9 @@ _spec = importlib.util.spec_from_file_location(
 golden = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(golden)
 
+# Methods that no released version has a model of.
+SINCE_0_1 = {"TAN", "AODE", "WAODE"}
+
 EXACT = bool(os.environ.get("STEELYARD_EXACT"))
 EXPECTED = json.loads((golden.MODELS / "expected.json").read_text("utf-8"))
 RECORDED = json.loads(golden.FITS.read_text("utf-8"))
@@ -63,5 +66,5 @@ def test_every_method_fits_what_it_fitted(case):
 
 def test_every_method_has_a_model_and_its_fits():
     names = {entry.acronym for entry in sy.methods()}
-    assert names <= set(EXPECTED)
+    assert names - SINCE_0_1 <= set(EXPECTED)
     assert {f"{name} numeric" for name in names} <= set(RECORDED)

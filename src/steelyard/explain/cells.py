@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from steelyard.explain.views import views_of
 from steelyard.table.cells import factor_of, numbers_of
-from steelyard.table.codes import CodeBlock, Codes, code_dtype
+from steelyard.table.codes import CodeBlock, Codes, by_width, code_dtype
 from steelyard.table.columns import Column
 from steelyard.table.schema import FeatureSchema, TableSchema
 
@@ -39,14 +39,17 @@ class Cells:
 
     def encoded(self) -> Codes:
         """Return the cells as a table that models can score."""
-        schema = self.schema
-        most = max((schema.features[j].n_codes for j in schema.coded), default=1)
-        values = self.codes[:, schema.coded].astype(code_dtype(most))
-        blocks: tuple[CodeBlock, ...] = ()
-        if len(schema.coded):
-            blocks = (CodeBlock(np.asfortranarray(values), schema.coded),)
+        schema, own = self.schema, self.schema.without_pairs
+        most = max((schema.features[j].n_codes for j in own.coded), default=1)
+        groups = [(code_dtype(most), own.coded.tolist())] if len(own.coded) else []
+        # Pairs in blocks as an encoder makes them: sums are equal to the last bit.
+        groups += by_width(schema, np.flatnonzero(schema.is_pair).tolist())
+        blocks = []
+        for dtype, positions in groups:
+            values = np.asfortranarray(self.codes[:, positions].astype(dtype))
+            blocks.append(CodeBlock(values, np.array(positions, dtype=np.int64)))
         numbers = np.ascontiguousarray(self.numbers[:, schema.gaussian])
-        return Codes(schema, len(self.codes), blocks, numbers)
+        return Codes(schema, len(self.codes), tuple(blocks), numbers)
 
     def row(self, i: int) -> Cells:
         """Return one row."""

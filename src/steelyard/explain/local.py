@@ -71,7 +71,7 @@ class LocalExplanation(PlainData):
 
     Attributes
     ----------
-    kind : {"sum", "mixture", "pairs", "vote", "neighbours"}
+    kind : {"sum", "mixture", "pairs", "vote", "neighbours", "average"}
         What the model is; ``note`` says it in a sentence.
     classes : ndarray of shape (K,)
         Classes.

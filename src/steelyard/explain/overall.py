@@ -48,7 +48,7 @@ class GlobalExplanation(PlainData):
 
     Attributes
     ----------
-    kind : {"sum", "mixture", "pairs", "vote", "neighbours"}
+    kind : {"sum", "mixture", "pairs", "vote", "neighbours", "average"}
         What the model is; ``note`` says it in a sentence.
     classes : ndarray of shape (K,)
         Classes.

@@ -19,7 +19,7 @@ from steelyard.explain.parts import model_of
 from steelyard.explain.tables import density_range
 from steelyard.explain.views import column_labels, views_of
 from steelyard.model.table_model import NBModel
-from steelyard.table.schema import FeatureSchema
+from steelyard.table.schema import FeatureSchema, TableSchema
 
 # Kinds of models whose posterior the page's script computes.
 _KINDS = ("sum", "mixture", "pairs")
@@ -79,11 +79,6 @@ def page_data(clf: BaseNB) -> dict[str, Any]:
             "explain_local(X) for single rows, or a classifier that a page can hold, "
             "such as NaiveBayes, WeightedNB or RegularizedNB."
         )
-    if model.schema.is_pair.any():
-        raise ParameterError(
-            "A model with pairs of columns cannot become a page yet. Use "
-            "explain_global() and explain_local(X)."
-        )
     columns = zip(views_of(model.schema), column_labels(model.schema), strict=True)
     plain = model.first_sum()
     assert plain is not None
@@ -98,6 +93,8 @@ def page_data(clf: BaseNB) -> dict[str, Any]:
 
 def _column(model: NBModel, views: list[int], name: str) -> dict[str, Any]:
     """Describe how a column is set: one control, however many views it has."""
+    if model.schema.is_pair[views[0]]:
+        return _pair(model.schema, views[0], name)
     described = [_attribute(model.schema.features[k], name) for k in views]
     first, limits = dict(described[0]), _limits(model, views)
     if limits is not None:
@@ -108,6 +105,21 @@ def _column(model: NBModel, views: list[int], name: str) -> dict[str, Any]:
         # Nothing to say about a single interval.
         first = {key: first[key] for key in first if key not in ("edges", "labels")}
     return {**first, "views": described}
+
+
+def _pair(schema: TableSchema, j: int, name: str) -> dict[str, Any]:
+    """Describe how the code of a pair follows from what its two columns are set to."""
+    sides = [
+        {
+            "column": schema.columns[side.feature],
+            "attribute": _attribute(schema.features[side.feature], ""),
+            "groups": list(side.groups),
+        }
+        for side in schema.features[j].sides
+    ]
+    codes = range(schema.features[j].n_codes)
+    labels = [schema.describe(j, code) for code in codes]
+    return {"name": name, "kind": "pair", "sides": sides, "labels": labels}
 
 
 def _attribute(feature: FeatureSchema, name: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from steelyard._common.text import as_plain
 from steelyard.exceptions import ParameterError
 from steelyard.model.base import Model
 
-ModelKind = Literal["sum", "mixture", "pairs", "vote", "neighbours"]
+ModelKind = Literal["sum", "mixture", "pairs", "vote", "neighbours", "average"]
 
 
 class PlainData:
@@ -61,7 +61,7 @@ def model_of(clf: Any) -> Model:
 
 def kind_of(model: Model) -> ModelKind:
     """Say of which kind a model is; a reader need not know how rows are weighted."""
-    words = {"votes": "vote", "matches": "neighbours"}
+    words = {"votes": "vote", "matches": "neighbours", "one-dependence": "average"}
     return cast(ModelKind, words.get(model.kind, model.kind))
 
 

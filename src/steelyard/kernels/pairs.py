@@ -75,3 +75,20 @@ def count_all_pairs(columns, offsets, y, weights, table):
             row = table[offsets[j] + columns[j, i]]
             for k in range(d):
                 row[offsets[k] + columns[k, i], c] += u
+
+
+@njit(cache=True, nogil=True)
+def count_later_pairs(columns, offsets, first, y, weights, table):
+    """Add rows to the joint table of one column with all later ones: table (V, V, K).
+
+    columns (d, n) codes, offsets (d,) first table row of each column, ``first`` the
+    position of the one, y (n,) classes, weights (n,) or None for ones. Columns write to
+    different rows of the table, so that threads may share it.
+    """
+    d, n = columns.shape
+    for i in range(n):
+        c = y[i]
+        u = 1.0 if weights is None else weights[i]
+        row = table[offsets[first] + columns[first, i]]
+        for k in range(first + 1, d):
+            row[offsets[k] + columns[k, i], c] += u

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.classifiers.one_dependence import parents_of
 from steelyard.classifiers.selection import SelectionPath
 from steelyard.fitting.forward_search import SEARCH_ENDS
 from steelyard.persistence import codec
@@ -146,6 +147,13 @@ def _read_view_names(reader: Reader, key: str, sizes: Sizes) -> NDArray[Any]:
     return np.asarray(labels, dtype=object)
 
 
+def _read_parents(reader: Reader, key: str, sizes: Sizes) -> NDArray[np.int64]:
+    parents = parents_of(sizes.schema)
+    if reader.items(key) != parents.tolist():
+        raise reader.complaint(key, "must be the parents in the pairs of the table")
+    return parents
+
+
 _RECORDS = Field(_records, _read_records)
 
 # All fitted attributes that any classifier has, beside model and encoder.
@@ -178,5 +186,7 @@ ATTRIBUTES: dict[str, Field] = {
         _records, lambda *where: SelectionPath(_read_records(*where))
     ),
     "search_end_": codec.word(SEARCH_ENDS),
+    "parents_": Field(np.ndarray.tolist, _read_parents),
+    "parent_weights_": codec.numbers("d", 0.0, LARGEST_WEIGHT),
     "error_": codec.numbers("", 0.0, 1.0),
 }

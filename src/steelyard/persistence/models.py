@@ -15,10 +15,11 @@ from steelyard.exceptions import ParameterError
 from steelyard.model.base import Model
 from steelyard.model.combined import FORMS, BoostedModel, MixtureModel, PairwiseModel
 from steelyard.model.lazy import KERNELS, LocalModel, MatchingModel
+from steelyard.model.one_dependence import ConditionalTable, OneDependenceModel
 from steelyard.model.table_model import NBModel
 from steelyard.persistence import codec
 from steelyard.persistence.codec import LARGEST_LOG, LARGEST_WEIGHT, Field, Sizes
-from steelyard.persistence.reader import Reader
+from steelyard.persistence.reader import Reader, float_list
 from steelyard.proba import GaussianTable
 from steelyard.table.codes import code_dtype
 
@@ -133,6 +134,15 @@ def _read_exponents(reader: Reader, key: str, sizes: Sizes) -> Any:
     return codec.weights("d").read(reader, key, sizes)
 
 
+def _read_shares(reader: Reader, key: str, sizes: Sizes) -> NDArray[np.float64]:
+    if len(sizes.schema.gaussian):
+        raise reader.complaint(key, "must hold the codes of all attributes")
+    shares = reader.floats(key, sizes.shape("v"), 0.0, LARGEST_WEIGHT)
+    if shares[sizes.schema.first_codes].any():
+        raise reader.complaint(key, "must be 0 for unknown values")
+    return shares
+
+
 _ROWS = {
     "columns": Field(np.ndarray.tolist, _read_columns),
     "y": Field(np.ndarray.tolist, _read_labels),
@@ -157,6 +167,17 @@ _GAUSSIAN = {
     "deviation": codec.numbers("gk", _MIN_DEVIATION),
     "weight": codec.weights("gk").or_null(),
 }
+_CONDITIONAL = {
+    "log_prob": codec.numbers("vk", -LARGEST_LOG, 0.0),
+    "counts": codec.numbers("vvk", 0.0, LARGEST_WEIGHT),
+    "strength": codec.numbers("", _MIN_SCALE, LARGEST_WEIGHT),
+}
+
+
+def _conditional_table(sizes: Sizes, **values: Any) -> ConditionalTable:
+    return ConditionalTable(sizes.schema.offsets, **values)
+
+
 _SUM = Field(
     describe_model,
     lambda reader, key, sizes: read_model(reader.inner(key), sizes, ["sum"]),
@@ -198,6 +219,12 @@ MODELS: dict[str, ModelKind] = {
             form=Field(str, _read_form),
             votes=codec.numbers("n", 0.0, LARGEST_WEIGHT),
             models=_models("sum", by_pair=False),
+        ),
+        _kind(
+            OneDependenceModel,
+            log_prior=codec.logs(),
+            shares=Field(float_list, _read_shares),
+            conditional=codec.record(_CONDITIONAL, _conditional_table),
         ),
         _kind(
             LocalModel,

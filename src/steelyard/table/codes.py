@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -135,12 +136,8 @@ class Codes:
         first = len(self.schema)
         if schema.features[:first] != self.schema.features:
             raise ValueError("The schema was not made by adding pairs to this one.")
-        by_dtype: dict[Any, list[int]] = {}
-        for j in range(first, len(schema)):
-            dtype = code_dtype(schema.features[j].n_codes)
-            by_dtype.setdefault(dtype, []).append(j)
         blocks = list(self.blocks)
-        for dtype, positions in by_dtype.items():
+        for dtype, positions in by_width(schema, range(first, len(schema))):
             values = np.empty((self.n_rows, len(positions)), dtype=dtype, order="F")
             for k, j in enumerate(positions):
                 self._join(schema.features[j].sides, values[:, k], n_jobs)
@@ -177,6 +174,16 @@ class Codes:
         for k, j in enumerate(coded):
             array[:, k] = self.column(int(j))
         return array
+
+
+def by_width(
+    schema: TableSchema, positions: Iterable[int]
+) -> list[tuple[np.dtype[Any], list[int]]]:
+    """Group attributes by the type that their codes need."""
+    groups: dict[np.dtype[Any], list[int]] = {}
+    for j in positions:
+        groups.setdefault(code_dtype(schema.features[j].n_codes), []).append(j)
+    return list(groups.items())
 
 
 def _plain(column: NDArray[Any]) -> NDArray[Any]:

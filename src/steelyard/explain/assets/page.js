@@ -69,9 +69,18 @@
     return { controls: own.edges && own.edges.length === 0 ? [label, number, interval] : [slider, number, label, interval], show };
   }
 
+  // A pair has no control: it says what its two columns say together.
+  function pairControl(j) {
+    const text = element("span", { className: "interval", id: `value-${j}` });
+    return { controls: [text], show: () => {
+      text.textContent = attributes[j].labels[scoring.pairCode(attributes[j], values)];
+    } };
+  }
+
   for (const j of order) {
     const own = attributes[j], title = `name-${j}`;
-    const { controls, show } = own.kind === "category" ? listControl(j, title) : numberControl(j, title);
+    const { controls, show } = own.kind === "pair" ? pairControl(j)
+      : own.kind === "category" ? listControl(j, title) : numberControl(j, title);
     const scale = element("div", { className: "scale", "aria-hidden": "true" });
     const number = element("output", { className: "number", id: `evidence-${j}`, "aria-label": `evidence of ${own.name}` });
     // Only the posterior is announced; every evidence at once would be noise.

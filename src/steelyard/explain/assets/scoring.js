@@ -45,6 +45,13 @@ const scoring = (() => {
     return low + 1;
   }
 
+  // The code of a pair: the coarse codes of its two sides together.
+  function pairCode(attribute, values) {
+    const [a, b] = attribute.sides.map(
+      (side) => side.groups[codeOf(side.attribute, values[side.column])]);
+    return a * (Math.max(...attribute.sides[1].groups) + 1) + b;
+  }
+
   function logDensity(term, x, c) {
     if (term.limit) {
       const t = (x - term.mean[c]) / term.deviation[c];
@@ -86,8 +93,9 @@ const scoring = (() => {
   }
 
   function contributions(attributes, leaf, values) {
-    return leaf.terms.map((term, j) =>
-      contribution(attributes[j], term, values[j], leaf.base.length));
+    return leaf.terms.map((term, j) => (attributes[j].kind === "pair"
+      ? term.table[pairCode(attributes[j], values)]
+      : contribution(attributes[j], term, values[j], leaf.base.length)));
   }
 
   const baseOf = (leaf) => leaf.base.map((b) => (b === null ? -Infinity : b));
@@ -132,6 +140,6 @@ const scoring = (() => {
     });
   }
 
-  return { contribution, contributions, posterior, scoresOf, leaves, codeOf, baseOf, erfc };
+  return { contribution, contributions, posterior, scoresOf, leaves, codeOf, pairCode, baseOf, erfc };
 })();
 if (typeof module !== "undefined") module.exports = scoring;

@@ -65,6 +65,44 @@ def pair_information(
     return _over_pairs(codes, weights, n_jobs, lambda mutual, *_: mutual)
 
 
+def conditional_information(
+    codes: Codes,
+    y: NDArray[np.uint32],
+    weights: NDArray[np.float64] | None,
+    n_classes: int,
+    n_jobs: int | None = None,
+) -> NDArray[np.float64]:
+    r"""Mutual information of every pair of attributes within the classes, shape (d, d).
+
+    .. math:: I(A_j; A_k \mid C) = \sum_{v,v',c} p(v,v',c) \log_2
+              \frac{p(v,v' \mid c)}{p(v \mid c)\,p(v' \mid c)}
+
+    over rows in which both cells are known. The diagonal and the rows of Gaussian
+    attributes are 0.
+    """
+    d = len(codes.schema)
+    total, mass = np.zeros((d, d)), np.zeros((d, d))
+    for c in range(n_classes):
+        rows = np.flatnonzero(y == c)
+        taken = codes.take(rows)
+        u = None if weights is None else weights[rows]
+        of_class = _known_together(taken, u)
+        total += of_class * pair_information(taken, u, n_jobs)
+        mass += of_class
+    return np.divide(total, mass, out=np.zeros((d, d)), where=mass > 0)
+
+
+def _known_together(
+    codes: Codes, weights: NDArray[np.float64] | None
+) -> NDArray[np.float64]:
+    """Weight of the rows in which two cells are known, shape (d, d)."""
+    known = np.zeros((len(codes.schema), codes.n_rows))
+    for j in codes.schema.coded.tolist():
+        known[j] = codes.column(j) > 0
+    weighted = known if weights is None else known * weights
+    return np.asarray(weighted @ known.T)
+
+
 def pair_uncertainty(
     codes: Codes, weights: NDArray[np.float64] | None, n_jobs: int | None = None
 ) -> NDArray[np.float64]:
