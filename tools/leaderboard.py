@@ -42,7 +42,7 @@ FIRST = (
 # Methods that are shown by data set; more do not fit a page.
 SHOWN = (
     "SHNB NB RNB CAWNB-CLL WANBIA-CLL CWNB DWNB LWNB LNB CFW SNB LogisticRegression "
-    "HistGradientBoosting RandomForest Khiops"
+    "HistGradientBoosting RandomForest EBM Khiops"
 ).split()
 
 MEASURES = ("accuracy", "log_loss")

@@ -128,8 +128,8 @@ class ShrinkageNB(SolvedNB):
         allowed=(NONE | word("auto") | whole(0) | listed(listed(COLUMN, 2))).called(
             "'auto', None, a number of pairs, or a list of pairs of columns"
         ),
-        about="Pairs of columns with effects of their own: those that the rows support, "
-        "none, so many at most, or the ones listed.",
+        about="Pairs of columns with effects of their own: those that the rows "
+        "support, none, so many at most, or the ones listed.",
     )
     loss: Any = setting_of(WeightedNB, "loss")
     solver: Any = setting_of(WeightedNB, "solver")

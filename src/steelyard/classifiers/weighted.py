@@ -81,6 +81,12 @@ class SolvedNB(HardRows, StandardNB):
     def _fit(self, recipe: Recipe, training: TrainingSet) -> Fit:
         return fit_weights(recipe, training)
 
+    def _fitted_training(
+        self, recipe: Recipe, X: Any, y: Any, sample_weight: Any
+    ) -> TrainingSet:
+        """Return training rows as the fit saw them."""
+        return recipe.encode(X, y, sample_weight, self)
+
     def _fitted_recipe(self) -> Recipe:
         """Return the recipe with what a fit has chosen."""
         return self._recipe()

@@ -30,7 +30,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         parser,
         "--methods",
         "acronyms, scikit-learn's SVM, LogisticRegression, RandomForest, "
-        "HistGradientBoosting, or all (default: NB and the library's default)",
+        "HistGradientBoosting, EBM and Khiops where they are installed, or all "
+        "(default: NB and the library's default)",
     )
     options.add_target(parser)
     about = "honest (default), published-rnb, published-cwnb, published-exponential"

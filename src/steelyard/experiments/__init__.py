@@ -1,7 +1,7 @@
 """Experiments: methods compared on data sets, and what is made of the results.
 
 - ``runner`` has `compare`. ``inputs`` makes classifiers and tables of its arguments,
-  with the ``baselines`` of scikit-learn; ``protocols`` says how data are prepared.
+  with the ``baselines`` of others; ``protocols`` says how data are prepared.
 - ``work`` is one task, some fits to one fold; ``processes`` runs tasks side by side;
   ``journal`` keeps a row per fit in a file that a later run resumes; ``progress`` shows
   how far it is.

@@ -1,4 +1,4 @@
-"""scikit-learn's classifiers for the same mixed tables, to compare with."""
+"""Other libraries' classifiers for the same mixed tables, to compare with."""
 
 from __future__ import annotations
 
@@ -16,7 +16,12 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    StandardScaler,
+)
 from sklearn.svm import LinearSVC
 
 from steelyard._common.text import did_you_mean
@@ -54,6 +59,18 @@ def _ordinal() -> list[Any]:
     return [_columns(SimpleImputer(keep_empty_features=True), codes)]
 
 
+def _as_categories(X: Any) -> Any:
+    """Make categories of every column that holds no numbers."""
+    return X.astype(
+        dict.fromkeys(X.select_dtypes(exclude="number").columns, "category")
+    )
+
+
+def _categories() -> list[Any]:
+    """Say which columns are categories: EBM takes text of digits for numbers."""
+    return [FunctionTransformer(_as_categories)]
+
+
 def _piped(
     steps: Callable[[], Sequence[Any]], classifier: Any, **defaults: Any
 ) -> Callable[..., Pipeline]:
@@ -61,6 +78,11 @@ def _piped(
         return make_pipeline(*steps(), classifier(**{**defaults, **settings}))
 
     return make
+
+
+def _ebm(**settings: Any) -> Any:
+    glassbox = import_module("interpret.glassbox")
+    return glassbox.ExplainableBoostingClassifier(**settings)
 
 
 def _khiops(**settings: Any) -> Any:
@@ -82,8 +104,10 @@ BASELINES: dict[str, Callable[..., BaseEstimator]] = {
         _ordinal, HistGradientBoostingClassifier, random_state=0
     ),
 }
-"""What makes each baseline, by name; Khiops is among them where it is installed."""
+"""What makes each baseline, by name; EBM and Khiops are there where installed."""
 
+if find_spec("interpret") is not None:
+    BASELINES["EBM"] = _piped(_categories, _ebm, random_state=0, n_jobs=1)
 if find_spec("khiops") is not None:
     BASELINES["Khiops"] = _khiops
 
@@ -92,8 +116,8 @@ def baseline(name: str, **settings: Any) -> Any:
     """Return an unfitted classifier to compare with, by a name of ``BASELINES``.
 
     Case, ``-``, ``_`` and blanks of the name do not matter. Settings are those of
-    scikit-learn's classifier at the end of the pipeline, which takes tables of numbers,
-    text, categories and missing values.
+    the classifier at the end of the pipeline, which takes tables of numbers, text,
+    categories and missing values.
 
     Examples
     --------

@@ -173,7 +173,7 @@ def solved(clf: BaseNB, X: Any, y: Any, sample_weight: Any) -> tuple[Problem, So
             "there is no Hessian. Use method='bootstrap'."
         )
     recipe = clf._fitted_recipe()
-    training = recipe.encode(X, y, sample_weight, clf)
+    training = clf._fitted_training(recipe, X, y, sample_weight)
     if recipe.one_vs_one and training.n_classes > 2:
         raise ParameterError(
             "One-vs-one fits a model for each pair of classes. Use "

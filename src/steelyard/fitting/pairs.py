@@ -85,8 +85,6 @@ class RankedPairs:
     overall: list[ColumnPair]
     """Pairs ranked on all rows."""
 
-    scores: dict[ColumnPair, float]
-
 
 def rank_pairs(
     training: TrainingSet,
@@ -122,12 +120,8 @@ def rank_pairs(
         order = np.argsort(-of_pairs, kind="stable")[:most]
         return [pairs[k] for k in order if of_pairs[k] > 0.0]
 
-    overall = best(scores[:, -1])
-    place = {pair: k for k, pair in enumerate(pairs)}
     return RankedPairs(
-        [best(of_fold) for of_fold in scores.T[:-1]],
-        overall,
-        {pair: float(scores[place[pair], -1]) for pair in overall},
+        [best(of_fold) for of_fold in scores.T[:-1]], best(scores[:, -1])
     )
 
 
@@ -136,12 +130,8 @@ def _coarse_codes(
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64], list[int]]:
     """Coarse codes of columns (d, n), how many each has, and which columns."""
     columns = sorted(coded_views(training.schema))
-    joined = {
-        a: side
-        for a, (side, _) in zip(
-            columns, sides(training, [(c, c) for c in columns]), strict=True
-        )
-    }
+    both = sides(training, [(column, column) for column in columns])
+    joined = {column: side for column, (side, _) in zip(columns, both, strict=True)}
     codes = np.empty((len(columns), training.n_rows), dtype=np.uint8)
     for k, column in enumerate(columns):
         groups = np.array(joined[column].groups, dtype=np.uint8)

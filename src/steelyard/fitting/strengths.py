@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.threads import run, thread_count
 from steelyard.fitting.held_out import Fold, HeldOut, Judgement
 from steelyard.fitting.pairs import ColumnPair, RankedPairs, rank_pairs, sides
 from steelyard.fitting.penalty import Penalty
@@ -46,7 +46,7 @@ GRID = (
 )
 
 # Strengths of pairs that are tried, as shares of that of value effects.
-_PAIR_SHARES = (4.0, 1.0, 0.3)
+_SHARES = (4.0, 1.0, 0.3)
 
 # Relative accuracy of the fits that are compared.
 _ROUGH_TOL = 1e-4
@@ -66,9 +66,6 @@ class Choice:
     path: list[dict[str, float]] = field(default_factory=list)
     """Records of all that was compared."""
 
-    pair_scores: dict[ColumnPair, float] = field(default_factory=dict)
-    """What main effects leave over in the cells of each pair."""
-
 
 def choose(
     recipe: Recipe,
@@ -86,28 +83,22 @@ def choose(
         listed = pairs if isinstance(pairs, list) else []
         return Choice(grid[0], pairs=listed, path=path)
     none: list[list[ColumnPair]] = [[] for _ in held.folds]
-    judged = list(_judged(recipe, held, grid, none))
-    best = int(np.argmin([judgement.log_loss for judgement in judged]))
-    path = [
-        {**_named(entry), **judgement.record()}
-        for entry, judgement in zip(grid, judged, strict=True)
-    ]
-    choice = Choice(grid[best], judged[best].scale, [], path)
-    if pairs is None:
-        return choice
-    ranked = _ranked(held, judged[best], pairs)
+    judged = _judged(recipe, held, grid, none)
+    best = _best(judged)
+    path = [{**_named(entry), **judgement.record()} for entry, judgement in judged]
+    choice = Choice(judged[best][0], judged[best][1].scale, [], path)
+    ranked = _ranked(held, judged[best][1], pairs)
     if not ranked.overall:
         return choice
-    tried = _with_pairs(recipe, held, grid[: best + 1][-2:], ranked)
-    with_pairs = [(entry, judgement) for entry, judgement in tried]
-    entry, judgement = min(with_pairs, key=lambda pair: pair[1].log_loss)
+    with_pairs = _with_pairs(recipe, held, grid[: best + 1], ranked)
     path = path + [
         {**_named(e), "by_pair": e.by_pair, **j.record()} for e, j in with_pairs
     ]
-    gain = judged[best].log_loss - judgement.log_loss
-    if pairs == "auto" and not gain > judgement.standard_error(judged[best]):
+    entry, judgement = with_pairs[_best(with_pairs)]
+    gain = judged[best][1].log_loss - judgement.log_loss
+    if pairs == "auto" and gain <= judgement.standard_error(judged[best][1]):
         return replace(choice, path=path)
-    return Choice(entry, judgement.scale, ranked.overall, path, ranked.scores)
+    return Choice(entry, judgement.scale, ranked.overall, path)
 
 
 def _named(entry: Strengths) -> dict[str, float]:
@@ -117,80 +108,90 @@ def _named(entry: Strengths) -> dict[str, float]:
     return named
 
 
+def _best(judged: list[tuple[Strengths, Judgement]]) -> int:
+    return int(np.argmin([judgement.log_loss for _, judgement in judged]))
+
+
 def _ranked(
-    held: HeldOut, judgement: Judgement, pairs: str | int | list[ColumnPair]
+    held: HeldOut, judgement: Judgement, pairs: str | int | list[ColumnPair] | None
 ) -> RankedPairs:
     """Rank pairs by the residuals of main effects, or take those that are listed."""
-    if isinstance(pairs, list):
-        return RankedPairs([pairs] * len(held.folds), pairs, {})
+    if pairs is None or isinstance(pairs, list):
+        listed = pairs or []
+        return RankedPairs([listed] * len(held.folds), listed)
     share, u = judgement.posteriors(), held.weights[:, None]
     residual = -share
     residual[np.arange(len(share)), held.labels] += 1.0
     most = min(_MAX_PAIRS_PER_COLUMN * held.training.schema.n_columns, _MAX_PAIRS)
+    most = most if pairs == "auto" else int(pairs)
+    curvature = u * share * (1.0 - share)
     rows = held.training.take(held.rows)
-    return rank_pairs(
-        rows,
-        u * residual,
-        u * share * (1.0 - share),
-        held.ends,
-        most if pairs == "auto" else int(pairs),
-    )
+    return rank_pairs(rows, u * residual, curvature, held.ends, most)
 
 
 def _with_pairs(
     recipe: Recipe, held: HeldOut, grid: tuple[Strengths, ...], ranked: RankedPairs
-) -> Iterator[tuple[Strengths, Judgement]]:
-    """Yield strengths with pairs and how they do: all shares at the best of main
-    effects, then the next stronger with the best share.
+) -> list[tuple[Strengths, Judgement]]:
+    """Judge strengths with pairs.
+
+    Every share of the last of the grid, which is best without pairs; then the next
+    stronger one with the best share.
     """
-    *stronger, best = grid
-    entries = [replace(best, by_pair=s * best.by_value) for s in _PAIR_SHARES]
-    judged = list(_judged(recipe, held, entries, ranked.by_fold))
-    yield from zip(entries, judged, strict=True)
-    share = _PAIR_SHARES[int(np.argmin([j.log_loss for j in judged]))]
-    entries = [replace(entry, by_pair=share * entry.by_value) for entry in stronger]
-    judged = list(_judged(recipe, held, entries, ranked.by_fold))
-    yield from zip(entries, judged, strict=True)
+    entries = tuple(replace(grid[-1], by_pair=s * grid[-1].by_value) for s in _SHARES)
+    judged = _judged(recipe, held, entries, ranked.by_fold)
+    share = _SHARES[_best(judged)]
+    stronger = tuple(replace(e, by_pair=share * e.by_value) for e in grid[-2:-1])
+    return judged + _judged(recipe, held, stronger, ranked.by_fold)
 
 
 def _judged(
     recipe: Recipe,
     held: HeldOut,
-    grid: Iterable[Strengths],
+    grid: tuple[Strengths, ...],
     pairs: list[list[ColumnPair]],
-) -> Iterator[Judgement]:
-    """Fit each of the strengths in each fold; yield how they do."""
-    grid = list(grid)
-    by_fold = [
-        list(_posteriors(recipe, grid, fold, of_fold))
-        for fold, of_fold in zip(held.folds, pairs, strict=True)
-    ]
-    for log_proba in zip(*by_fold, strict=True):
-        yield held.judge(np.concatenate(log_proba))
-
-
-def _posteriors(
-    recipe: Recipe, grid: list[Strengths], fold: Fold, pairs: list[ColumnPair]
-) -> Iterator[NDArray[np.float64]]:
-    """Fit each of the strengths to some rows; yield log posteriors of others."""
-    part, codes = fold.training, fold.codes
-    weighed = weigh_rows(recipe, part)
-    if pairs:
-        part = joined(part, pairs)
-        codes = codes.with_pairs(part.schema, part.n_jobs)
-    problem = build_problem(recipe, part, None if weighed is None else weighed.weights)
-    rough = replace(recipe, tol=_ROUGH_TOL)
-    if isinstance(recipe.solver, str) and recipe.solver in ("auto", "lbfgs"):
-        rough = replace(rough, solver=LBFGS(_ROUGH_TOL, recipe.max_iter))
-    assert isinstance(recipe.weighting, HierarchicalWeighting)
-    start: Any = None
+) -> list[tuple[Strengths, Judgement]]:
+    """Fit strengths in each fold, from strong to weak, until they get worse."""
+    threads = thread_count(held.training.n_jobs)
+    folds = zip(held.folds, pairs, strict=True)
+    fits = list(run(lambda fold: _FoldFit(recipe, *fold), folds, threads))
+    judged: list[tuple[Strengths, Judgement]] = []
     for entry in grid:
-        weighting = entry.weighting(recipe.weighting.intercept)
+        posteriors = run(partial(_FoldFit.posteriors, entry=entry), fits, threads)
+        judgement = held.judge(np.concatenate(list(posteriors)))
+        judged.append((entry, judgement))
+        best = judged[_best(judged)][1]
+        if judgement.log_loss - best.log_loss > judgement.standard_error(best):
+            break
+    return judged
+
+
+class _FoldFit:
+    """Fits of one strength after the other to some rows, each from the one before."""
+
+    def __init__(self, recipe: Recipe, fold: Fold, pairs: list[ColumnPair]) -> None:
+        part, self._codes = fold.training, fold.codes
+        weighed = weigh_rows(recipe, part)
+        if pairs:
+            part = joined(part, pairs)
+            self._codes = self._codes.with_pairs(part.schema, part.n_jobs)
+        learned = None if weighed is None else weighed.weights
+        self._problem = build_problem(recipe, part, learned)
+        self._recipe = replace(recipe, tol=_ROUGH_TOL)
+        if isinstance(recipe.solver, str) and recipe.solver in ("auto", "lbfgs"):
+            rough = LBFGS(_ROUGH_TOL, recipe.max_iter)
+            self._recipe = replace(self._recipe, solver=rough)
+        self._start: NDArray[np.float64] | None = None
+
+    def posteriors(self, entry: Strengths) -> NDArray[np.float64]:
+        """Fit the strengths; return log posteriors of the rows held out."""
+        assert isinstance(self._recipe.weighting, HierarchicalWeighting)
+        problem = self._problem
+        weighting = entry.weighting(self._recipe.weighting.intercept)
         ridge = Penalty(*weighting.strengths(problem.evidence))
         objective = replace(problem.objective, penalty=ridge)
         problem = replace(problem, objective=objective)
-        start = problem.solve(rough, start).weights
-        yield problem.model(start).log_proba(codes, part.n_jobs)
+        self._start = problem.solve(self._recipe, self._start).weights
+        return problem.model(self._start).log_proba(self._codes)
 
 
 def joined(training: TrainingSet, pairs: list[ColumnPair]) -> TrainingSet:

@@ -172,6 +172,7 @@ ATTRIBUTES: dict[str, Field] = {
     "strength_": Field(list, _read_strength),
     "scale_": codec.numbers("", 0.01, 100.0),
     "strength_path_": _RECORDS,
+    "pairs_": _RECORDS,
     "view_names_": Field(list, _read_view_names),
     "prior_weight_": codec.weights("p"),
     "alpha_": codec.numbers("p", 0.0, 1.0),

@@ -109,8 +109,9 @@ class Codes:
 
     def number_column(self, k: int) -> NDArray[np.float64]:
         """Cells of one Gaussian attribute, shape (n,)."""
-        is_matrix = isinstance(self.numbers, np.ndarray)
-        return np.asarray(self.numbers[:, k] if is_matrix else self.numbers[k])
+        if isinstance(self.numbers, np.ndarray):
+            return np.asarray(self.numbers[:, k])
+        return self.numbers[k]
 
     def take(self, rows: NDArray[Any]) -> Codes:
         """Return some rows, by position or by a mask."""

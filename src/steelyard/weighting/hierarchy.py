@@ -53,10 +53,10 @@ class HierarchicalWeighting(Weighting):
     :math:`\lambda_t (t - 1)^2 + \lambda_w \sum (w_k - t c_k)^2 + \lambda_V \sum V^2 +
     \lambda_U \sum U^2 + \lambda_b \sum b^2`, where :math:`c_k` is 1 for the
     first view of a column and 0 for further ones and for pairs of columns, whose
-    effects are held by :math:`\lambda_P` in place of :math:`\lambda_U`. The slopes of a linear view are
-    effects of values too, with a strength of :math:`s \lambda_U`. With all strengths
-    large the model is
-    naive Bayes; each level opens as far as the rows support it.
+    effects are held by :math:`\lambda_P` in place of :math:`\lambda_U`. The slopes of a
+    linear view are effects of values too, with a strength of :math:`s \lambda_U`. With
+    all strengths large the model is naive Bayes; each level opens as far as the rows
+    support it.
     """
 
     has_levels: ClassVar[bool] = True
