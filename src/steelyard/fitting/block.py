@@ -191,7 +191,7 @@ class RowBlock:
         for piece, dens in self.densities():
             for lo in range(0, width, k):
                 part = gradient[piece, lo : lo + k]
-                multipliers[:, lo : lo + k] += np.einsum("igc,ic->gc", dens, part)
+                multipliers[:, lo : lo + k] += collect_densities(dens, part)
         d_wide = self._scatter_wide(gradient)
         return Sums(value, _column_sums(gradient), counts, d_wide, multipliers)
 
@@ -203,9 +203,8 @@ class RowBlock:
         k = self.n_classes
         for piece, dens in self.densities():
             for lo in range(0, scores.shape[1], k):
-                scores[piece, lo : lo + k] += np.einsum(
-                    "igc,gc->ic", dens, tables.multipliers[:, lo : lo + k]
-                )
+                factors = tables.multipliers[:, lo : lo + k]
+                scores[piece, lo : lo + k] += weigh_densities(dens, factors)
         return scores
 
     def _scatter_wide(self, gradient: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -213,6 +212,24 @@ class RowBlock:
         for values, starts in self.wide:
             fitting.scatter(values, starts, gradient, out)
         return out
+
+
+def weigh_densities(
+    dens: NDArray[np.float64], factors: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Add up log-densities (rows, g, K) times factors (g, K), shape (rows, K)."""
+    if not dens.strides[2]:  # the same for all classes: a product of matrices
+        return np.asarray(dens[:, :, 0] @ factors)
+    return np.asarray(np.einsum("igc,gc->ic", dens, factors))
+
+
+def collect_densities(
+    dens: NDArray[np.float64], gradient: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Transpose of ``weigh_densities``: gradient (rows, K) to (g, K)."""
+    if not dens.strides[2]:
+        return np.asarray(dens[:, :, 0].T @ gradient)
+    return np.asarray(np.einsum("igc,ic->gc", dens, gradient))
 
 
 def effect_of_odds(base: float, table: Any, multipliers: Any) -> Effect:

@@ -15,7 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.threads import row_blocks, run, thread_count
-from steelyard.fitting.block import PassTables, RowBlock, Sums, effect_of_odds
+from steelyard.fitting.block import (
+    PassTables,
+    RowBlock,
+    Sums,
+    collect_densities,
+    effect_of_odds,
+    weigh_densities,
+)
 from steelyard.kernels import fitting, scoring
 from steelyard.losses import Loss
 from steelyard.model.training import TrainingSet
@@ -126,13 +133,13 @@ class Rows:
     @cached_property
     def _kept_densities(self) -> NDArray[np.float64] | None:
         """Log-densities of all rows, shape (n, g, K), None where they are too many."""
-        shape = (self.n_rows, *self.gaussian.mean.shape)
-        if np.prod(shape) > _MAX_KEPT_CELLS:
+        if self.n_rows * self.gaussian.mean.size > _MAX_KEPT_CELLS:
             return None
-        out = np.empty(shape)
-        for piece, densities in self._log_densities(slice(0, self.n_rows)):
-            out[piece] = densities
-        return out
+        pieces = [dens for _, dens in self._log_densities(slice(0, self.n_rows))]
+        if all(not dens.strides[2] for dens in pieces):
+            one = np.concatenate([dens[:, :, :1] for dens in pieces])
+            return np.broadcast_to(one, (*one.shape[:2], self.n_classes))
+        return np.concatenate(pieces)
 
     def _log_densities(
         self, rows: slice
@@ -273,7 +280,7 @@ class Rows:
         for block in self.wide:
             scoring.gather(block.values, block.starts(offsets), effect.table, out)
         for piece, dens in self.densities(slice(None)):
-            out[piece] += np.einsum("igc,gc->ic", dens, effect.multipliers)
+            out[piece] += weigh_densities(dens, effect.multipliers)
         return out
 
     def scatter(self, d_scores: NDArray[np.float64], power: int = 1) -> Effect:
@@ -293,7 +300,8 @@ class Rows:
             table += self.packing.collapse(counts)
         multipliers = np.zeros((len(self.gaussian.mean), n_classes))
         for piece, dens in self.densities(slice(None)):
-            multipliers += np.einsum("igc,ic->gc", dens**power, d_scores[piece])
+            dens = dens if power == 1 else dens**power
+            multipliers += collect_densities(dens, d_scores[piece])
         return Effect(d_scores.sum(axis=0), table, multipliers)
 
     def table_rows(self) -> NDArray[np.int64]:

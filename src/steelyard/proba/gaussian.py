@@ -143,8 +143,14 @@ class GaussianTable:
     ) -> Iterator[tuple[slice, NDArray[np.float64]]]:
         """Yield log-densities (rows, g, K) of numbers (n, g), a few rows at a time.
 
-        Missing cells have log-density 0: they say nothing.
+        Missing cells have log-density 0: they say nothing. Where all attributes are
+        linear, what they yield is the same for all classes, without a copy for each.
         """
+        if self.limit is not None and self.mean.shape[1] > 1 and (self.limit > 0).all():
+            one = replace(self, mean=self.mean[:, :1], deviation=self.deviation[:, :1])
+            for rows, out in one.log_densities(numbers):
+                yield rows, np.broadcast_to(out, (*out.shape[:2], self.mean.shape[1]))
+            return
         g, k = self.mean.shape
         forms = self._forms
         size = max(1, _DENSITY_CELLS // max(1, g * k))

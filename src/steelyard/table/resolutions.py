@@ -23,7 +23,7 @@ FINEST = 60
 _RANGE = (4, 20)
 
 # Groups of each side of a pair that are merged further, at resolutions of its own.
-_PAIR_GROUPS = (3, 5, 8)
+_PAIR_GROUPS = (3, 6)
 
 
 def bins_of_resolutions(n_resolutions: int) -> tuple[int, ...]:
