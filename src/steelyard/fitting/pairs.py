@@ -55,7 +55,7 @@ def sides(training: TrainingSet, pairs: list[ColumnPair]) -> list[tuple[Side, Si
 
 def _n_groups(training: TrainingSet) -> int:
     per_cell = _ROWS_PER_CELL * training.n_classes
-    groups = np.sqrt(training.n_rows / per_cell)
+    groups = np.sqrt(training.given_counts.total / per_cell)
     return int(np.clip(groups, _LEAST_GROUPS, _MOST_GROUPS))
 
 

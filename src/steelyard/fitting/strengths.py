@@ -125,7 +125,7 @@ def _ranked(
     most = min(_MAX_PAIRS_PER_COLUMN * held.training.schema.n_columns, _MAX_PAIRS)
     most = most if pairs == "auto" else int(pairs)
     curvature = u * share * (1.0 - share)
-    rows = held.training.take(held.rows)
+    rows = replace(held.training.take(held.rows), sample_weight=held.weights)
     return rank_pairs(rows, u * residual, curvature, held.ends, most)
 
 

@@ -117,8 +117,8 @@ def test_value_tables_say_what_the_classifier_adds(fitted):
     j = list(X.columns).index(number)
     expected = clf.explain_local(rows).contributions[:, j]
     np.testing.assert_allclose(table.contributions, expected, atol=1e-10)
-    density = whole.table(f"{number} (density)")
-    assert density.kind == "gaussian-relative"
+    bins = whole.table(f"{number} (bins 1)")
+    assert bins.kind == "binned"
     assert number in repr(table)
 
 
