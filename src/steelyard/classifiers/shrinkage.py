@@ -28,11 +28,13 @@ from steelyard.fitting.strengths import GRID, Choice, Strengths, choose, joined
 from steelyard.fitting.weights import Fit, fit_weights
 from steelyard.instances import resolve_instances
 from steelyard.losses import resolve_loss
+from steelyard.model.table_model import NBModel
 from steelyard.model.training import Encoding, TrainingSet
 from steelyard.proba.estimation import Estimation
 from steelyard.table.discretizers import EqualFrequencyDiscretizer
 from steelyard.table.encoder import COLUMN
 from steelyard.table.resolutions import FINEST, bins_of_resolutions
+from steelyard.table.schema import feature_labels
 from steelyard.table.treatments import column_positions
 
 __all__ = ["GRID", "ShrinkageNB", "Strengths"]
@@ -159,6 +161,11 @@ class ShrinkageNB(SolvedNB):
         "``log_loss``, the standard error of that, and its ``error`` rate; empty where "
         "they were given.",
     )
+    pairs_: list[dict[str, Any]] = learned(
+        "list of dict",
+        "Pairs of columns with effects of their own: ``columns``, ``strength`` and "
+        "``importance``, the mean absolute evidence over the training rows.",
+    )
     attribute_weights_: NDArray[np.float64] = learned(
         "ndarray of shape (views,)", "Shared weights :math:`w_k`."
     )
@@ -190,9 +197,18 @@ class ShrinkageNB(SolvedNB):
 
     def _fitted_recipe(self) -> Recipe:
         chosen = Strengths(*self.strength_)
+        if self.pairs_:
+            chosen = replace(chosen, by_pair=self.pairs_[0]["strength"])
         return replace(
             self._recipe(), weighting=chosen.weighting(float(self.intercept))
         )
+
+    def _fitted_training(
+        self, recipe: Recipe, X: Any, y: Any, sample_weight: Any
+    ) -> TrainingSet:
+        training = super()._fitted_training(recipe, X, y, sample_weight)
+        pairs = [f.sides for f in self.encoder_.schema_.features if f.sides]
+        return training.with_pairs((a, b) for a, b in pairs)
 
     def _grid(self) -> tuple[Strengths, ...]:
         """Return the strengths to choose from; a single one needs no choice."""
@@ -224,6 +240,7 @@ class ShrinkageNB(SolvedNB):
             "strength_": (chosen.shared, chosen.by_class, chosen.by_value),
             "scale_": choice.scale,
             "strength_path_": choice.path,
+            "pairs_": _described(fit, training, choice),
             "view_names_": np.asarray(training.schema.labels(), dtype=object),
         }
         return replace(fit, named=named, training=training)
@@ -252,6 +269,24 @@ def _refined(numeric: Any, finest: EqualFrequencyDiscretizer) -> Any:
     if isinstance(numeric, (list, tuple)):
         return tuple(_refined(view, finest) for view in numeric)
     return numeric
+
+
+def _described(fit: Fit, training: TrainingSet, choice: Choice) -> list[dict[str, Any]]:
+    """Describe the pairs of a model: their columns, strength and importance."""
+    assert isinstance(fit.model, NBModel)
+    schema, counts, k = training.schema, training.given_counts, training.n_classes
+    table = fit.model.table * choice.scale
+    evidence = (table - table.mean(axis=1, keepdims=True)) * k / (k - 1)
+    by_code = np.abs(evidence).mean(axis=1) * counts.by_code.sum(axis=1) / counts.total
+    first = len(schema) - len(choice.pairs)
+    return [
+        {
+            "columns": feature_labels(schema, columns),
+            "strength": choice.strengths.by_pair,
+            "importance": float(by_code[slice(*schema.offsets[j : j + 2])].sum()),
+        }
+        for j, columns in enumerate(choice.pairs, start=first)
+    ]
 
 
 def _as_strengths(value: Any) -> Strengths:

@@ -12,7 +12,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import coo_array, csr_array, hstack
 
 from steelyard.table.schema import FeatureSchema, TableSchema
 
@@ -21,6 +21,11 @@ FINEST = 60
 
 # Bins of the coarsest resolution of a column, and of the finest one.
 _RANGE = (4, 20)
+
+# Share of the variance of effects that a basis keeps.
+_EXPLAINED = 0.95
+
+_Factor = NDArray[np.float64]
 
 # Groups of each side of a pair that are merged further, at resolutions of its own.
 _PAIR_GROUPS = (3, 6)
@@ -47,6 +52,22 @@ def _merged(n_bins: int, n_groups: int) -> tuple[int, ...]:
     if n_groups >= n_bins:
         return tuple(range(1, n_bins + 1))
     return tuple((1 + np.arange(n_bins) * n_groups // n_bins).tolist())
+
+
+@lru_cache(maxsize=1024)
+def _smooth(n_codes: int, groupings: tuple[tuple[int, ...], ...]) -> _Factor:
+    """Factor the covariance that effects at several resolutions give to codes.
+
+    Its largest components are kept, up to a share of the variance: what they leave out
+    is steps between single bins.
+    """
+    groups = np.array(groupings)
+    together = (groups[:, :, None] == groups[:, None, :]) & (groups[:, :, None] > 0)
+    variances, vectors = np.linalg.eigh(together.mean(axis=0))
+    explained = np.cumsum(variances[::-1]) / variances.sum()
+    n_kept = 1 + int(np.searchsorted(explained, _EXPLAINED))
+    factor = vectors[:, : -n_kept - 1 : -1] * np.sqrt(variances[: -n_kept - 1 : -1])
+    return np.ascontiguousarray(factor)
 
 
 @dataclass(frozen=True)
@@ -100,28 +121,56 @@ class Resolutions:
         return out
 
     @cached_property
+    def _factors(self) -> list[tuple[int, _Factor | csr_array]]:
+        """Coded attributes, and the map from their effects to those of their codes."""
+        by_feature: dict[int, list[NDArray[np.int64]]] = {}
+        for j, groups in self.views:
+            by_feature.setdefault(j, []).append(groups)
+        return [
+            (j, self._factor(self.schema.features[j], groupings))
+            for j, groupings in by_feature.items()
+        ]
+
+    def _factor(
+        self, feature: FeatureSchema, groupings: list[NDArray[np.int64]]
+    ) -> _Factor | csr_array:
+        if feature.kind == "binned" and len(groupings) > 1:
+            keys = tuple(tuple(groups.tolist()) for groups in groupings)
+            return _smooth(feature.n_codes, keys)
+        scale = 1.0 / np.sqrt(len(groupings))
+        blocks = []
+        for groups in groupings:
+            known = np.flatnonzero(groups)
+            shape = (len(groups), int(groups.max(initial=0)))
+            where = known, groups[known] - 1
+            blocks.append(csr_array((np.full(len(known), scale), where), shape=shape))
+        return blocks[0] if len(blocks) == 1 else hstack(blocks, format="csr")
+
+    @cached_property
     def owners(self) -> NDArray[np.int64]:
         """Attribute that each effect belongs to, shape (effects,)."""
-        sizes = [int(groups.max(initial=0)) for _, groups in self.views]
-        return np.repeat([j for j, _ in self.views], sizes).astype(np.int64)
+        sizes = [factor.shape[1] for _, factor in self._factors]
+        return np.repeat([j for j, _ in self._factors], sizes).astype(np.int64)
 
     @cached_property
     def basis(self) -> csr_array:
-        r"""The map from effects at all resolutions to effects of codes.
+        r"""The map from effects, all of the same variance, to effects of codes.
 
-        Shape (codes, effects). An entry is :math:`1 / \sqrt{R_j}` where a code of
-        attribute j is in a group of one of its R_j resolutions, so that independent
-        effects of variance one give every code that variance.
+        Shape (codes, effects). For attributes of a single resolution it is the
+        identity. Effects of R resolutions of bins would give codes the covariance
+        :math:`\frac1R \sum_r [\text{same group at } r]`; its main components are the
+        columns here, fewer than groups. Pairs keep an effect for each group.
         """
-        n_views = np.bincount([j for j, _ in self.views], minlength=len(self.schema))
-        rows, columns, entries, width = [], [], [], 0
-        for j, groups in self.views:
-            known = np.flatnonzero(groups)
-            rows.append(self.schema.offsets[j] + known)
-            columns.append(width + groups[known] - 1)
-            entries.append(np.full(len(known), 1.0 / np.sqrt(n_views[j])))
-            width += int(groups.max(initial=0))
-        return _sparse(entries, rows, columns, (self.schema.n_codes, width))
+        if not self._factors:
+            return csr_array((self.schema.n_codes, 0))
+        rows, columns, entries, first = [], [], [], 0
+        for j, factor in self._factors:
+            part = coo_array(factor)
+            rows.append(self.schema.offsets[j] + part.coords[0])
+            columns.append(first + part.coords[1])
+            entries.append(part.data)
+            first += factor.shape[1]
+        return _sparse(entries, rows, columns, (self.schema.n_codes, first))
 
     @cached_property
     def tables(self) -> tuple[TableSchema, csr_array]:

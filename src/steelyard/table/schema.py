@@ -252,6 +252,12 @@ class TableSchema:
         return np.array([feature.n_values for feature in self.features], dtype=np.int64)
 
     @cached_property
+    def n_categories(self) -> NDArray[np.int64]:
+        """How many values each categorical attribute has, 0 for others, shape (d,)."""
+        is_category = [feature.kind == "categorical" for feature in self.features]
+        return np.where(is_category, self.n_values, 0)
+
+    @cached_property
     def coded(self) -> NDArray[np.int64]:
         """Positions of the attributes with codes."""
         return np.flatnonzero([feature.is_coded for feature in self.features])

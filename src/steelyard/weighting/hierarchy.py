@@ -15,6 +15,10 @@ from steelyard.weighting.base import Effect, Evidence, Weighting
 # As good as infinite, and still a number to compute with.
 _RIGID = 1e12
 
+# Effects of a column with more categories are held as many times more strongly as it
+# has times so many: few rows speak for each.
+_MANY_VALUES = 20.0
+
 
 def _is_infinity(value: Any) -> bool:
     return isinstance(value, Real) and value == np.inf
@@ -112,8 +116,9 @@ class HierarchicalWeighting(Weighting):
         overall = min(float(self.overall), _RIGID)
         of_class = np.full(d, self.by_class)
         of_class[evidence.schema.is_linear] = self.slope * self.by_value
-        is_pair = evidence.schema.is_pair[evidence.resolutions.owners]
-        of_value = np.where(is_pair, self.by_pair, self.by_value)
+        owners, schema = evidence.resolutions.owners, evidence.schema
+        of_value = self.by_value * np.maximum(schema.n_categories / _MANY_VALUES, 1.0)
+        of_value = np.where(schema.is_pair, self.by_pair, of_value)[owners]
         strength = np.concatenate(
             [
                 np.full(k, self.intercept),
