@@ -213,8 +213,8 @@ class EmpiricalBayes(Smoothing):
 
 
 # Strengths that are tried, in rows, and how often their neighbourhood is narrowed.
-_STRENGTHS = np.geomspace(1e-2, 1e6, 17)
-_REFINEMENTS = 12
+_STRENGTHS = np.geomspace(1e-2, 1e6, 9)
+_REFINEMENTS = 3
 
 # Log-likelihoods that differ by less are equal: beyond it lies rounding.
 _FLAT = 1e-4
@@ -225,8 +225,8 @@ def _dirichlet_strengths(
 ) -> NDArray[np.float64]:
     """Strengths under which the counts of each attribute are most likely, shape (d,).
 
-    The best of a coarse grid, the largest of equals, then golden sections between its
-    neighbours; all attributes at once.
+    The best of a coarse grid, the largest of equals, then ever smaller steps from
+    there; all attributes at once.
     """
     row, c = np.nonzero(known)
     held = known[row, c]
@@ -241,20 +241,22 @@ def _dirichlet_strengths(
         by_row += np.bincount(row, rises, minlength=len(by_row))
         return np.asarray(table.collect(by_row))
 
-    d = len(share)
-    grid = np.stack([log_likelihood(np.full(d, m)) for m in _STRENGTHS])
+    grid = np.stack([log_likelihood(np.full(len(share), m)) for m in _STRENGTHS])
     is_best = grid >= grid.max(axis=0) - _FLAT
     best = len(_STRENGTHS) - 1 - np.argmax(is_best[::-1], axis=0)
-    position = np.log(_STRENGTHS)
-    low = position[np.maximum(best - 1, 0)]
-    high = position[np.minimum(best + 1, len(_STRENGTHS) - 1)]
-    ratio = (np.sqrt(5.0) - 1.0) / 2.0
-    for _ in range(_REFINEMENTS):
-        left, right = high - ratio * (high - low), low + ratio * (high - low)
-        go_right = log_likelihood(np.exp(right)) >= log_likelihood(np.exp(left))
-        low, high = np.where(go_right, left, low), np.where(go_right, high, right)
     at_end = best == len(_STRENGTHS) - 1
-    return np.where(at_end, _STRENGTHS[-1], np.exp((low + high) / 2.0))
+    middle, step = np.log(_STRENGTHS[best]), np.log(_STRENGTHS[1] / _STRENGTHS[0])
+    value = np.take_along_axis(grid, best[None], axis=0)[0]
+    for _ in range(_REFINEMENTS):
+        step /= 2.0
+        left, right = (log_likelihood(np.exp(middle + s)) for s in (-step, step))
+        shift = np.where(right > value, step, np.where(left > value, -step, 0.0))
+        middle, value = middle + shift, np.maximum(value, np.maximum(left, right))
+    # The top of the parabola through the last three.
+    left, right = (log_likelihood(np.exp(middle + s)) for s in (-step, step))
+    bend = np.maximum(2.0 * value - left - right, 1e-300)
+    middle += np.clip((right - left) / (2.0 * bend), -1.0, 1.0) * step
+    return np.where(at_end, _STRENGTHS[-1], np.exp(middle))
 
 
 SMOOTHINGS: dict[str, Smoothing] = {

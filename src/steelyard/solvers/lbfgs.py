@@ -20,8 +20,9 @@ from steelyard.solvers.base import (
     runaway,
 )
 
-# Iterations, and correction pairs, between two choices of units.
+# Iterations between two choices of units, and correction pairs.
 _ITERATIONS_PER_STAGE = 40
+_CORRECTIONS = 15
 
 
 class LBFGS(Solver):
@@ -116,7 +117,7 @@ class LBFGS(Solver):
             method="L-BFGS-B",
             callback=callback,
             options={
-                "maxcor": _ITERATIONS_PER_STAGE,
+                "maxcor": _CORRECTIONS,
                 "maxiter": min(_ITERATIONS_PER_STAGE, self.max_iter - len(records)),
                 "maxfun": 20 * self.max_iter,
                 "ftol": 0.0,
