@@ -91,8 +91,8 @@ def _predictions(clf: Any, arguments: argparse.Namespace) -> Iterator[Lines]:
         columns.append(clf.predict(table).tolist())
         columns += clf.predict_proba(table).T.tolist()
         if arguments.reasons:
-            split = "split" if arguments.split_pairs else "shown"
-            lines = reasons(clf, table, arguments.reasons, pairs=split)
+            pairs: Any = "split" if arguments.split_pairs else "shown"
+            lines = reasons(clf, table, arguments.reasons, pairs=pairs)
             columns += [
                 [str(line[k]) if k < len(line) else "" for line in lines]
                 for k in range(arguments.reasons)

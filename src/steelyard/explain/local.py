@@ -268,9 +268,7 @@ class LocalExplanation(PlainData):
             self.cells.label(row, k)
             if len(views[column]) > 1 and not self.missing[row, column]
             else self.values[row][column]
-            for k, column in enumerate(
-                self.cells.schema.columns[: len(self.view_names)]
-            )
+            for k, column in enumerate(columns)
         ]
 
     def _prediction(self, row: int) -> str:

@@ -120,6 +120,24 @@ class GlobalExplanation(PlainData):
             attribute = self.attributes.index(attribute)
         return self.tables[attribute]
 
+    def pair(self, pair: str | tuple[str, str] | int = 0) -> AttributeTable:
+        """Return the table of a pair, by name, by its two columns or by place.
+
+        Places count from 0, the most important pair.
+        """
+        pairs = [self.tables[j] for j in self.order if self._is_pair(j)]
+        if isinstance(pair, int) and -len(pairs) <= pair < len(pairs):
+            return pairs[pair]
+        for table in pairs:
+            names = tuple(side.name for side in table.sides)
+            if pair == table.name or pair in (names, names[::-1]):
+                return table
+        known = ", ".join(table.name for table in pairs) or "none"
+        raise ParameterError(f"There is no pair {pair!r}. Pairs: {known}.")
+
+    def _is_pair(self, j: int) -> bool:
+        return bool(self.tables and self.tables[j].sides)
+
     @property
     def order(self) -> NDArray[np.int64]:
         """Positions of the attributes by falling importance."""
@@ -159,7 +177,7 @@ class GlobalExplanation(PlainData):
     def __repr__(self) -> str:
         """List the attributes by importance, and the parts."""
         k, d = len(self.classes), len(self.attributes)
-        n_pairs = sum(bool(table.sides) for table in self.tables)
+        n_pairs = sum(map(self._is_pair, range(d)))
         count = f"{d - n_pairs} attributes"
         if n_pairs:
             count += f" and {counted(n_pairs, 'pair')} of them"

@@ -24,6 +24,9 @@ from steelyard.table.schema import FeatureSchema
 # Numbers at which a density is tabulated, and nodes of means under it.
 _POINTS, _HERMITE = 61, 64
 
+# Cut points that say where the rows are, and room beyond them as a share.
+_MIN_QUANTILES, _ROOM = 5, 0.1
+
 # Numbers that stand for the rows of one class in one bin.
 _PER_BIN = 8
 
@@ -73,6 +76,19 @@ class AttributeTable:
         With two classes that is log-odds.
         """
         return evidence_of(self.contributions) * self.link_scale
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """Ends of the numbers of a curve where training rows are, with some room.
+
+        A density goes on where there are none; the outer of many cut points tell.
+        """
+        assert self.points is not None
+        low, high = float(self.points[0]), float(self.points[-1])
+        if self.quantiles is None or len(self.quantiles) < _MIN_QUANTILES:
+            return low, high
+        room = _ROOM * (self.edges[-1] - self.edges[0])
+        return max(low, self.edges[0] - room), min(high, self.edges[-1] + room)
 
     @property
     def cells(self) -> Floats:
