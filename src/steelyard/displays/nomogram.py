@@ -127,6 +127,11 @@ class NomogramDisplay(Display):
                 f"{whole.note} A nomogram shows one sum: draw a part, for example "
                 "explanation.parts[0].explanation.plot()."
             )
+        if self.row is not None and self.row.attributes != whole.attributes:
+            raise ParameterError(
+                "The row that is marked has other attributes than the model: leave its "
+                "pairs as they are."
+            )
         c, two = self._target(), len(whole.classes) == 2
         order = whole.order.tolist()
         if whole.class_importance is not None:
@@ -206,11 +211,6 @@ class NomogramDisplay(Display):
         """Evidence of the marked row's cells."""
         if self.row is None or self.row.contributions is None:
             return [None] * len(chosen)
-        if self.row.attributes != self.explanation.attributes:
-            raise ParameterError(
-                "The row that is marked has other attributes than the model: leave its "
-                "pairs as they are."
-            )
         evidence = evidence_of(self.row.contributions[0])[chosen, c]
         return (evidence * self.explanation.link_scale).tolist()
 
