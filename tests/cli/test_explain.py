@@ -108,3 +108,44 @@ def test_explain_refuses(tmp_path, csv, frame, model, refused, arguments, messag
 def test_json_of_the_whole_model_is_one_document(model, run):
     done = run("explain", model, "--json")
     assert json.loads(done.out)["kind"] == "sum"
+
+
+@pytest.fixture
+def with_pairs(tmp_path, csv, frame):
+    """Save a model with two pairs of columns and return its path."""
+    table, target = frame.drop(columns="ill"), frame["ill"]
+    pairs = [("age", "smoker"), ("smoker", "zip")]
+    clf = sy.ShrinkageNB(strength=(2.5, 10.0, 2.5), pairs=pairs).fit(table, target)
+    path = tmp_path / "pairs.json"
+    clf.save(path)
+    return str(path)
+
+
+def test_pairs_are_shown_or_split(tmp_path, csv, with_pairs, run, run_json):
+    whole = run("explain", with_pairs, "--attribute", "age × smoker")
+    assert "2 pairs" in whole.out and "age × smoker (pair)" in whole.out
+    shown = run("explain", with_pairs, csv, "--rows", 2, "--counterfactual")
+    split = run("explain", with_pairs, csv, "--rows", 2, "--split-pairs")
+    assert "age × smoker" in shown.out and "×" not in split.out
+    sums = [
+        np.array(found["base"]) + np.array(found["contributions"]).sum(axis=1)
+        for found in (
+            run_json("explain", with_pairs, csv),
+            run_json("explain", with_pairs, csv, "--split-pairs"),
+        )
+    ]
+    assert np.allclose(*sums, rtol=0, atol=1e-12)
+    page, picture = tmp_path / "m.html", tmp_path / "m.png"
+    files = ["--html", page, "--picture", picture]
+    assert run("explain", with_pairs, *files).status == 0
+    assert page.stat().st_size and picture.stat().st_size
+
+
+def test_reasons_of_predictions_have_pairs_or_not(csv, with_pairs, run):
+    shown = run("predict", with_pairs, csv, "--reasons", 5).out
+    split = run("predict", with_pairs, csv, "--reasons", 5, "--split-pairs").out
+    assert "age × smoker = " in shown and "×" not in split
+
+
+def test_splitting_pairs_needs_rows(with_pairs, refused):
+    assert "name a file of rows" in refused("explain", with_pairs, "--split-pairs")

@@ -79,6 +79,21 @@ CASES = {
         sy.ShrinkageNB,
         {"strength": (1.0, 4.0, 1.0), "missing": "impute"},
     ),
+    "pairs of columns": (
+        sy.ShrinkageNB,
+        {
+            "strength": (1.0, 4.0, 1.0),
+            "pairs": [("colour", "length"), ("width", "length"), ("striped", "colour")],
+        },
+    ),
+    "pairs of columns, missing value": (
+        sy.ShrinkageNB,
+        {
+            "strength": (1.0, 4.0, 1.0),
+            "pairs": [("colour", "length")],
+            "missing": "value",
+        },
+    ),
     "views of every kind": (
         sy.WeightedNB,
         {"lam": 1.0, "numeric": ("mdl", "equal-width", "gaussian", "gaussian-weka")},

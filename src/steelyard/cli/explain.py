@@ -39,6 +39,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--rows", type=int, default=5, metavar="N", help=about)
     about = "say what would have to change for another class to win"
     add("--counterfactual", action="store_true", help=about)
+    options.add_split_pairs(parser)
     about = "write a page in which values can be set"
     add("--html", metavar="FILE", help=about)
     about = "draw a nomogram, or the first row's evidence (png, svg, pdf)"
@@ -69,6 +70,8 @@ def _explain_rows(clf: Any, arguments: argparse.Namespace) -> None:
     table, _ = next(chunks)
     chunks.close()  # type: ignore[attr-defined]
     rows = clf.explain_local(table.head(arguments.rows))
+    if arguments.split_pairs:
+        rows = rows.split_pairs()
     _write_files(clf, rows, arguments)
     if not arguments.json:
         _show_rows(rows, arguments.counterfactual)
@@ -86,6 +89,8 @@ def _check_options(arguments: argparse.Namespace) -> None:
         raise ParameterError(f"--rows must be at least 1. Got {arguments.rows}.")
     if arguments.counterfactual and arguments.data is None:
         raise ParameterError("--counterfactual is about rows: name a file of rows.")
+    if arguments.split_pairs and arguments.data is None:
+        raise ParameterError("--split-pairs is about rows: name a file of rows.")
     if arguments.attribute and arguments.data is not None:
         problem = "--attribute is about the whole model: name no file of rows."
         raise ParameterError(problem)
@@ -145,7 +150,7 @@ def _show_model(whole: GlobalExplanation, tables: list[Any]) -> None:
     if has_table and n_classes <= _MAX_SHOWN_CLASSES:
         rows = [
             [whole.view_names[k], *(f"{w:.3f}" for w in weights[:, k])]
-            for k in whole.view_order
+            for k in whole.weighted_views
         ]
         header = ["attribute", *map(str, whole.classes)]
         console.print()

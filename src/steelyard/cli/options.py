@@ -42,6 +42,12 @@ def add_input(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_split_pairs(parser: argparse.ArgumentParser) -> None:
+    """Say whose evidence that of a pair of columns is."""
+    about = "divide the evidence of a pair of columns between the two, half and half"
+    parser.add_argument("--split-pairs", action="store_true", help=about)
+
+
 def add_training(parser: argparse.ArgumentParser) -> None:
     """Say what is learned, from which columns, by which method."""
     add_target(parser)

@@ -39,6 +39,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     options.add_force(parser)
     about = "also the N cells that speak loudest for or against the class"
     add("--reasons", type=_at_least(0), default=0, metavar="N", help=about)
+    options.add_split_pairs(parser)
     about = "columns of the file to copy, such as an identifier"
     options.add_names(parser, "--keep", about)
     about = "rows to hold in memory"
@@ -90,7 +91,8 @@ def _predictions(clf: Any, arguments: argparse.Namespace) -> Iterator[Lines]:
         columns.append(clf.predict(table).tolist())
         columns += clf.predict_proba(table).T.tolist()
         if arguments.reasons:
-            lines = reasons(clf, table, arguments.reasons)
+            pairs: Any = "split" if arguments.split_pairs else "shown"
+            lines = reasons(clf, table, arguments.reasons, pairs=pairs)
             columns += [
                 [str(line[k]) if k < len(line) else "" for line in lines]
                 for k in range(arguments.reasons)

@@ -1,6 +1,7 @@
 """Pictures of models, in scikit-learn's manner; they need matplotlib."""
 
 from steelyard.displays.nomogram import NomogramDisplay
+from steelyard.displays.pairs import PairHeatmapDisplay
 from steelyard.displays.path import (
     RegularizationPathDisplay,
     StrengthPathDisplay,
@@ -15,6 +16,7 @@ from steelyard.displays.weights import WeightBarsDisplay, WeightHeatmapDisplay
 
 __all__ = [
     "NomogramDisplay",
+    "PairHeatmapDisplay",
     "RegularizationPathDisplay",
     "ReliabilityDisplay",
     "SolverTraceDisplay",

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from steelyard.displays import _style as draw
 from steelyard.displays._base import Display
+from steelyard.displays._maps import draw_maps, maps_height
 from steelyard.exceptions import ParameterError
 from steelyard.explain.evidence import evidence_of
 from steelyard.explain.local import LocalExplanation
@@ -20,6 +21,12 @@ from steelyard.explain.tables import AttributeTable
 # Size of the names of values, and their distances from the line: above and below.
 _SMALL = 6.5
 _LEVELS = (0.30, -0.36)
+
+# Bins beyond this are a curve.
+_MANY_EDGES = 20
+
+# Width of the picture in inches.
+_WIDTH = 10.0
 
 # Ticks of the scale of probabilities; those in the second line have no number.
 _NUMBERED = (0.001, 0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999)
@@ -48,6 +55,9 @@ class NomogramDisplay(Display):
         Draw so many attributes, the most important ones.
     row : LocalExplanation, default=None
         A row whose values are marked.
+    max_pairs : int, default=8
+        Draw maps of so many pairs of columns below, the most important ones of those
+        with a line; on axes that are given there are none.
 
     Examples
     --------
@@ -62,6 +72,7 @@ class NomogramDisplay(Display):
     target: Any = None
     max_attributes: int = 40
     row: LocalExplanation | None = None
+    max_pairs: int = 8
 
     @classmethod
     def from_estimator(
@@ -71,6 +82,7 @@ class NomogramDisplay(Display):
         target: Any = None,
         max_attributes: int = 40,
         row: Any = None,
+        max_pairs: int = 8,
         ax: Any = None,
     ) -> NomogramDisplay:
         """Draw a fitted classifier.
@@ -79,13 +91,14 @@ class NomogramDisplay(Display):
         ----------
         clf : BaseNB
             A fitted classifier.
-        target, max_attributes
+        target, max_attributes, max_pairs
             As in ``NomogramDisplay``.
         row : table of one row, default=None
             Mark the values of this row.
         """
         local = None if row is None else clf.explain_local(row)
-        return cls(explain_global(clf), target, max_attributes, local).plot(ax=ax)
+        whole = explain_global(clf)
+        return cls(whole, target, max_attributes, local, max_pairs).plot(ax=ax)
 
     @classmethod
     def from_explanation(
@@ -95,16 +108,17 @@ class NomogramDisplay(Display):
         target: Any = None,
         max_attributes: int = 40,
         row: LocalExplanation | None = None,
+        max_pairs: int = 8,
         ax: Any = None,
     ) -> NomogramDisplay:
         """Draw what ``explain_global`` returned.
 
         Parameters
         ----------
-        explanation, target, max_attributes, row
+        explanation, target, max_attributes, row, max_pairs
             As in ``NomogramDisplay``.
         """
-        return cls(explanation, target, max_attributes, row).plot(ax=ax)
+        return cls(explanation, target, max_attributes, row, max_pairs).plot(ax=ax)
 
     def _draw(self, ax: Any) -> None:
         whole = self.explanation
@@ -112,6 +126,11 @@ class NomogramDisplay(Display):
             raise ParameterError(
                 f"{whole.note} A nomogram shows one sum: draw a part, for example "
                 "explanation.parts[0].explanation.plot()."
+            )
+        if self.row is not None and self.row.attributes != whole.attributes:
+            raise ParameterError(
+                "The row that is marked has other attributes than the model: leave its "
+                "pairs as they are."
             )
         c, two = self._target(), len(whole.classes) == 2
         order = whole.order.tolist()
@@ -121,7 +140,8 @@ class NomogramDisplay(Display):
         lines = [_dots(whole.tables[j], c) for j in chosen]
         base = float(evidence_of(whole.base)[c] * whole.link_scale)
         n_rows = len(lines) + 1
-        ax = self._axes(ax, 10.0, 1.3 + 0.44 * n_rows + (0.9 if two else 0.0))
+        height = 1.3 + 0.44 * n_rows + (0.9 if two else 0.0)
+        ax = self._with_maps(ax, chosen, c, height)
         low, high = _limits(lines, base)
         ax.set_xlim(low, high)
         ax.set_ylim(-n_rows - (2.6 if two else 0.0) + 0.4, 0.7)
@@ -145,6 +165,28 @@ class NomogramDisplay(Display):
             places += [-n_rows - 0.4, -n_rows - 1.4]
         ax.set_yticks(places, labels)
         self._name_sides(ax, c)
+
+    def _with_maps(self, ax: Any, chosen: list[int], c: int, height: float) -> Any:
+        """Return axes for the lines, in a new figure above maps of the pairs."""
+        tables = [self.explanation.tables[j] for j in chosen]
+        pairs = [table for table in tables if table.sides][: max(0, self.max_pairs)]
+        if ax is not None or not pairs:
+            return self._axes(ax, _WIDTH, height)
+        below = maps_height(pairs)
+        size = {"figsize": (_WIDTH, height + below), "layout": "constrained"}
+        self.figure_ = draw.pyplot().figure(**size)
+        upper, lower = self.figure_.subfigures(2, 1, height_ratios=[height, below])
+        draw_maps(lower, pairs, c, self._cell_of_row)
+        self.ax_ = upper.subplots()
+        return self.ax_
+
+    def _cell_of_row(self, table: AttributeTable) -> tuple[int, int] | None:
+        """Say which cell of a pair the marked row is in."""
+        if self.row is None:
+            return None
+        j = self.row.view_names.index(table.name)
+        a, b = divmod(int(self.row.cells.codes[0, j]), len(table.sides[1].labels) + 1)
+        return (a - 1, b - 1) if a and b else None
 
     def _name_sides(self, ax: Any, c: int) -> None:
         """Put the scale of evidence on top, with the classes that it speaks for."""
@@ -185,12 +227,26 @@ class _Dots:
 def _dots(table: AttributeTable, c: int) -> _Dots:
     evidence = table.evidence[:, c]
     if table.points is not None:
-        ticks = _ticks(float(table.points[0]), float(table.points[-1]))
+        ticks = _ticks(*table.span)
         amounts = np.interp(ticks, table.points, evidence)
+        return _Dots([f"{x:g}" for x in ticks], amounts, np.ones(len(ticks)))
+    if table.sides:
+        return _cell_dots(table, c)
+    if len(table.edges) >= _MANY_EDGES:
+        ticks = _ticks(table.edges[0], table.edges[-1])
+        amounts = evidence[1 + np.searchsorted(table.edges, ticks)]
         return _Dots([f"{x:g}" for x in ticks], amounts, np.ones(len(ticks)))
     # The first is code 0: missing cells say nothing, at zero.
     rows = np.ones(len(evidence)) if table.counts is None else table.counts.sum(axis=1)
     return _Dots(table.labels[1:], evidence[1:], rows[1:])
+
+
+def _cell_dots(table: AttributeTable, c: int) -> _Dots:
+    """Return the cells of a pair that training rows are in, without names."""
+    amounts, counts = table.cells[:, :, c].ravel(), table.cell_counts
+    rows = np.ones(len(amounts)) if counts is None else counts.ravel()
+    seen = rows > 0.0 if (rows > 0.0).any() else np.ones(len(rows), dtype=bool)
+    return _Dots([""] * int(seen.sum()), amounts[seen], rows[seen])
 
 
 def _ticks(low: float, high: float) -> NDArray[np.float64]:
@@ -201,7 +257,8 @@ def _ticks(low: float, high: float) -> NDArray[np.float64]:
 
 def _inches(ax: Any) -> float:
     """Width of axes."""
-    return float(ax.get_position().width * ax.figure.get_figwidth())
+    figure = ax.figure
+    return float(ax.get_position().width * figure.bbox.width / figure.dpi)
 
 
 def _limits(lines: list[_Dots], base: float) -> tuple[float, float]:
@@ -282,6 +339,8 @@ def _draw_labels(ax: Any, y: float, line: _Dots, scale: float) -> None:
     order = sorted(every, key=lambda v: (v not in ends, -line.rows[v]))
     style = {"ha": "center", "va": "center", "fontsize": _SMALL, "color": draw.INK}
     for v in order:
+        if not line.labels[v]:
+            continue
         text = draw.label(line.labels[v], 22)
         half = (draw.text_width(text, _SMALL) / 2.0 + 0.04) / scale
         x = float(np.clip(line.amounts[v], left + half, right - half))

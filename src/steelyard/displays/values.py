@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from steelyard.displays import _style as draw
 from steelyard.displays._base import Display
+from steelyard.exceptions import ParameterError
 from steelyard.explain.overall import explain_global
 from steelyard.explain.parts import position_of
 from steelyard.explain.tables import AttributeTable
@@ -69,6 +70,10 @@ class ValueCurveDisplay(Display):
 
     def _draw(self, ax: Any) -> None:
         table, two = self.table, len(self.table.classes) == 2
+        if table.sides:
+            raise ParameterError(
+                f"{table.name} is a pair of columns. Use PairHeatmapDisplay."
+            )
         is_named = table.points is None and not table.edges
         long = is_named and max(map(len, table.labels)) > 8
         width = max(6.4, 0.4 * len(table.labels)) if table.points is None else 6.4
@@ -81,8 +86,10 @@ class ValueCurveDisplay(Display):
             style["label"] = draw.label(table.classes[c], 28)
             curves.append((evidence[:, c], style))
         if table.points is not None:
+            low, high = table.span
+            shown = (table.points >= low) & (table.points <= high)
             for amounts, style in curves:
-                ax.plot(table.points, amounts, **style)
+                ax.plot(table.points[shown], amounts[shown], **style)
             ax.set_xlabel(draw.label(table.name, 60))
         elif table.edges:
             self._draw_bins(ax, curves)
@@ -94,7 +101,7 @@ class ValueCurveDisplay(Display):
         else:
             place = {"loc": "upper left", "bbox_to_anchor": (1.08, 1.0)}
             ax.legend(**place, fontsize=8, frameon=False)
-        ax.set_ylabel(f"evidence {draw.label(what, 40)}")
+        ax.set_ylabel(f"evidence {draw.label(what, 44)}", fontsize=8 if two else 10)
         draw.bare(ax, "top")
 
     def _chosen(self) -> list[int]:

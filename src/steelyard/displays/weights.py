@@ -69,6 +69,9 @@ class WeightBarsDisplay(Display):
         names, title = whole.view_names, "weight"
         if weights is not None and np.ndim(weights) == 2:
             weights, title = np.mean(weights, axis=0), "mean weight over the pairs"
+        if weights is not None and len(weights) == len(names):
+            kept = sorted(whole.weighted_views)
+            names, weights = [names[k] for k in kept], weights[kept]
         if weights is None:
             weights, title = whole.importance, "importance: mean absolute evidence"
             names = whole.attributes
@@ -182,7 +185,7 @@ class WeightHeatmapDisplay(Display):
         """
         whole = explain_global(clf)
         values = whole.weights.get("class_attribute_weights_")
-        names, order, title = whole.view_names, whole.view_order, "weight"
+        names, order, title = whole.view_names, whole.weighted_views, "weight"
         if values is None or np.ndim(values) != 2:
             title = "importance: mean absolute evidence for a class"
             names, order = whole.attributes, whole.order.tolist()

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard._common.text import text_table
 from steelyard.classifiers.base import BaseNB
 from steelyard.exceptions import ParameterError
 from steelyard.explain.cells import Cells, describe_cells
 from steelyard.explain.counterfactual import Counterfactual, counterfactual
 from steelyard.explain.evidence import Evidence, EvidenceItem
+from steelyard.explain.neighbours import Neighbours, neighbours_of
 from steelyard.explain.parts import (
     ExplainedPart,
     ModelKind,
@@ -22,39 +22,18 @@ from steelyard.explain.parts import (
     model_of,
     position_of,
 )
-from steelyard.explain.views import Floats, add_views, column_labels, views_of
+from steelyard.explain.views import (
+    Floats,
+    add_views,
+    column_labels,
+    halve_pairs,
+    views_of,
+)
 from steelyard.model.base import Model
-from steelyard.table.codes import Codes
 from steelyard.table.frames import as_table
 
-# How many rows, parts of a model and neighbours are shown as text.
-_MAX_ROWS, _MAX_PARTS, _MAX_NEIGHBOURS = 3, 10, 10
-
-
-@dataclass(frozen=True, repr=False)
-class Neighbours(PlainData):
-    """Training rows behind the model of one query, by falling weight."""
-
-    rows: NDArray[np.int64]
-    """Positions among the training rows; rows of weight zero are not counted."""
-
-    labels: NDArray[Any]
-    distances: Floats
-    weights: Floats
-
-    def __repr__(self) -> str:
-        """List the ten rows with the largest weight."""
-        columns = (self.rows, self.labels, self.distances, self.weights)
-        lines = [
-            [str(row), str(label), f"{distance:.3f}", f"{weight:.3f}"]
-            for row, label, distance, weight in zip(
-                *(column[:_MAX_NEIGHBOURS] for column in columns), strict=True
-            )
-        ]
-        headers = ["training row", "class", "distance", "weight"]
-        shown = text_table(headers, lines, [True, False, True, True])
-        more = len(self.rows) - len(lines)
-        return shown + (f"\n… and {more} more" if more > 0 else "")
+# How many rows and parts of a model are shown as text.
+_MAX_ROWS, _MAX_PARTS = 3, 10
 
 
 @dataclass(frozen=True, repr=False)
@@ -76,7 +55,7 @@ class LocalExplanation(PlainData):
     classes : ndarray of shape (K,)
         Classes.
     attributes : list of str
-        Names of the columns.
+        Names of the columns, then of pairs of them.
     values : list of list of str
         Every cell as a label; missing and unseen ones are marked.
     missing : ndarray of shape (n, d)
@@ -164,7 +143,7 @@ class LocalExplanation(PlainData):
         added = self.contributions[row]
         if views and self.view_contributions is not None:
             names, values = self.view_names, self._view_values(row)
-            missing = missing[self.cells.schema.columns]
+            missing = missing[self.cells.schema.columns[: len(names)]]
             added = self.view_contributions[row]
         base, added = self.base[row] * self.link_scale, added * self.link_scale
         amounts = added[:, first] - added[:, second]
@@ -175,6 +154,35 @@ class LocalExplanation(PlainData):
         classes = (str(self.classes[first]), str(self.classes[second]))
         probability = float(self.probabilities[row, first])
         return Evidence(*classes, probability, float(base[first] - base[second]), items)
+
+    def split_pairs(self) -> LocalExplanation:
+        """Divide what each pair of columns adds between the two, half and half.
+
+        Returns
+        -------
+        LocalExplanation
+            Of columns alone, which add up to the same scores.
+        """
+        schema, contributions = self.cells.schema, self.contributions
+        n, by_view = schema.n_columns, self.view_contributions
+        if len(self.attributes) == n:
+            return self
+        if by_view is not None:
+            by_view = halve_pairs(by_view, schema)
+            contributions = add_views(by_view, schema.without_pairs, axis=1)
+        return replace(
+            self,
+            attributes=self.attributes[:n],
+            values=[labels[:n] for labels in self.values],
+            missing=self.missing[:, :n],
+            contributions=contributions,
+            view_names=self.view_names[: len(schema.without_pairs)],
+            view_contributions=by_view,
+            parts=tuple(
+                replace(part, explanation=part.explanation.split_pairs())
+                for part in self.parts
+            ),
+        )
 
     def counterfactual(
         self,
@@ -255,11 +263,12 @@ class LocalExplanation(PlainData):
     def _view_values(self, row: int) -> list[str]:
         """Name what each view sees: an interval, or the cell itself."""
         views = views_of(self.cells.schema)
+        columns = self.cells.schema.columns[: len(self.view_names)]
         return [
             self.cells.label(row, k)
             if len(views[column]) > 1 and not self.missing[row, column]
             else self.values[row][column]
-            for k, column in enumerate(self.cells.schema.columns)
+            for k, column in enumerate(columns)
         ]
 
     def _prediction(self, row: int) -> str:
@@ -287,7 +296,9 @@ class LocalExplanation(PlainData):
             raise ParameterError(f"There is no row {row}: {len(self)} were explained.")
 
 
-def explain_local(clf: BaseNB, X: Any) -> LocalExplanation:
+def explain_local(
+    clf: BaseNB, X: Any, *, pairs: Literal["shown", "split"] = "shown"
+) -> LocalExplanation:
     """Decompose the predictions for some rows.
 
     Parameters
@@ -296,6 +307,9 @@ def explain_local(clf: BaseNB, X: Any) -> LocalExplanation:
         A fitted classifier.
     X : table of shape (n, d)
         The rows, at most some thousands: the result has n * d * K numbers.
+    pairs : {"shown", "split"}, default="shown"
+        Whether pairs of columns have contributions of their own, or give half to each
+        of their columns.
 
     Returns
     -------
@@ -320,11 +334,14 @@ def explain_local(clf: BaseNB, X: Any) -> LocalExplanation:
     sepal width (cm)   (2.95, 3.35]     +0.46  ██▏
     sum                                 +5.23
     """
+    if pairs not in ("shown", "split"):
+        raise ParameterError(f"`pairs` must be 'shown' or 'split'. Got {pairs!r}.")
     codes = clf._encode(X)
     cells = Cells.of(codes)
     columns = clf.encoder_.match(as_table(X, clf))
     values, missing = describe_cells(cells, columns)
-    return _explain(model_of(clf), cells, values, missing, clf.n_jobs)
+    found = _explain(model_of(clf), cells, values, missing, clf.n_jobs)
+    return found.split_pairs() if pairs == "split" else found
 
 
 def _explain(
@@ -362,21 +379,7 @@ def _explain(
         predicted=model.predict(codes, n_jobs),
         link_scale=float(model.link_scale),
         parts=parts,
-        neighbours=_neighbours(model, codes),
+        neighbours=neighbours_of(model, codes),
         model=model,
         cells=cells,
     )
-
-
-def _neighbours(model: Any, codes: Codes) -> tuple[Neighbours, ...]:
-    """Return the training rows that count for each query, if a model has kept them."""
-    if not model.is_lazy:
-        return ()
-    by_query = []
-    for i in range(codes.n_rows):
-        distance, mass = model.row_weights(codes.take(np.array([i])))
-        order = np.lexsort((np.arange(len(mass)), distance, -mass))
-        kept = order[mass[order] > 0.0]
-        labels = model.classes[model.y[kept]]
-        by_query.append(Neighbours(kept, labels, distance[kept], mass[kept]))
-    return tuple(by_query)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard._common.text import bar, text_table
+from steelyard._common.text import bar, counted, text_table
 from steelyard.classifiers.base import BaseNB
 from steelyard.exceptions import ParameterError
 from steelyard.explain.evidence import evidence_of
@@ -120,6 +120,24 @@ class GlobalExplanation(PlainData):
             attribute = self.attributes.index(attribute)
         return self.tables[attribute]
 
+    def pair(self, pair: str | tuple[str, str] | int = 0) -> AttributeTable:
+        """Return the table of a pair, by name, by its two columns or by place.
+
+        Places count from 0, the most important pair.
+        """
+        pairs = [self.tables[j] for j in self.order if self._is_pair(j)]
+        if isinstance(pair, int) and -len(pairs) <= pair < len(pairs):
+            return pairs[pair]
+        for table in pairs:
+            names = tuple(side.name for side in table.sides)
+            if pair == table.name or pair in (names, names[::-1]):
+                return table
+        known = ", ".join(table.name for table in pairs) or "none"
+        raise ParameterError(f"There is no pair {pair!r}. Pairs: {known}.")
+
+    def _is_pair(self, j: int) -> bool:
+        return bool(self.tables and self.tables[j].sides)
+
     @property
     def order(self) -> NDArray[np.int64]:
         """Positions of the attributes by falling importance."""
@@ -131,6 +149,12 @@ class GlobalExplanation(PlainData):
     def view_order(self) -> list[int]:
         """Positions of the views, those of the most important columns first."""
         return [k for j in self.order for k in self.views[j]]
+
+    @property
+    def weighted_views(self) -> list[int]:
+        """Positions of the views that may have weights; pairs have effects alone."""
+        pairs = {k for k, table in enumerate(self.view_tables) if table.sides}
+        return [k for k in self.view_order if k not in pairs]
 
     def plot(self, **options: Any) -> Any:
         """Draw the model as a nomogram.
@@ -153,7 +177,11 @@ class GlobalExplanation(PlainData):
     def __repr__(self) -> str:
         """List the attributes by importance, and the parts."""
         k, d = len(self.classes), len(self.attributes)
-        lines = [f"{self.method}: {d} attributes, {k} classes", self.note]
+        n_pairs = sum(map(self._is_pair, range(d)))
+        count = f"{d - n_pairs} attributes"
+        if n_pairs:
+            count += f" and {counted(n_pairs, 'pair')} of them"
+        lines = [f"{self.method}: {count}, {k} classes", self.note]
         columns = self._columns()
         if columns:
             headers = ["attribute", *columns]
@@ -174,10 +202,12 @@ class GlobalExplanation(PlainData):
     def _columns(self) -> dict[str, list[str]]:
         """Weights and importance of the attributes in order, as texts by header."""
         columns = {}
+        weighted = set(self.weighted_views)
         weights = self.weights.get("attribute_weights_")
         if weights is not None and np.shape(weights) == (len(self.view_names),):
             columns["weight"] = [
-                ", ".join(f"{weights[k]:.3f}" for k in self.views[j])
+                # Pairs have effects and no weights.
+                ", ".join(f"{weights[k]:.3f}" for k in self.views[j] if k in weighted)
                 for j in self.order
             ]
         if self.importance is not None:

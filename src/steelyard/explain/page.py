@@ -82,11 +82,17 @@ def page_data(clf: BaseNB) -> dict[str, Any]:
     columns = zip(views_of(model.schema), column_labels(model.schema), strict=True)
     plain = model.first_sum()
     assert plain is not None
+    whole = explain_global(clf)
+    attributes = [_column(plain, views, name) for views, name in columns]
+    for j, table in enumerate(whole.tables):
+        if table.sides and table.counts is not None:
+            # Codes of cells that no training row is in; weights of rows may be zero.
+            attributes[j]["empty"] = np.flatnonzero(~table.counts.any(axis=1)).tolist()
     return {
         "note": model.note(),
         "classes": [str(c) for c in model.classes.tolist()],
-        "order": explain_global(clf).order.tolist(),
-        "attributes": [_column(plain, views, name) for views, name in columns],
+        "order": whole.order.tolist(),
+        "attributes": attributes,
         "model": _node(model, list(range(len(model.classes)))),
     }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,12 +24,15 @@ class Reason(NamedTuple):
         return f"{self.attribute} = {self.value} ({signed(self.amount)})"
 
 
-def reasons(clf: Any, X: Any, most: int = 3) -> list[list[Reason]]:
+def reasons(
+    clf: Any, X: Any, most: int = 3, *, pairs: Literal["shown", "split"] = "shown"
+) -> list[list[Reason]]:
     """Return the loudest evidence of every row, at most so many reasons of each.
 
     Evidence is what a cell adds to the log-odds of the most probable class against the
     next. In a model that is not one sum no cell adds a fixed amount; there it is what
-    is lost when the cell is left out. Cells that say nothing are left out.
+    is lost when the cell is left out. Cells that say nothing are left out. A pair of
+    columns is a reason of its own, or split between the two, half and half.
 
     Examples
     --------
@@ -39,14 +42,15 @@ def reasons(clf: Any, X: Any, most: int = 3) -> list[list[Reason]]:
     >>> [str(reason) for reason in reasons(clf, X[:1], most=1)[0]]
     ['x0 = sunny (+1.61)']
     """
-    explanation = explain_local(clf, X)
+    explanation = explain_local(clf, X, pairs=pairs)
     order = np.argsort(-explanation.probabilities, axis=1, kind="stable")
     if explanation.contributions is not None:
         each = np.arange(len(explanation))
         parts = explanation.contributions * explanation.link_scale
         amounts = parts[each, :, order[:, 0]] - parts[each, :, order[:, 1]]
     else:
-        amounts = _losses(explanation, order)
+        # Without a cell its pairs are lost as well.
+        amounts = _losses(explanation, order)[:, : len(explanation.attributes)]
     loudest = np.argsort(-np.abs(amounts), axis=1, kind="stable")[:, :most]
     names, values = explanation.attributes, explanation.values
     return [

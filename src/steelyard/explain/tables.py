@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from steelyard._common.text import as_plain, signed, text_table
+from steelyard._common.text import as_plain
+from steelyard.exceptions import ParameterError
 from steelyard.explain.evidence import evidence_of
+from steelyard.explain.sides import PairSide, pair_sides
+from steelyard.explain.value_text import N_QUANTILES, table_text
 from steelyard.explain.views import Floats, column_scores, typical_numbers, views_of
 from steelyard.model.table_model import NBModel
 from steelyard.proba.counts import Counts
@@ -20,6 +23,9 @@ from steelyard.table.schema import FeatureSchema
 
 # Numbers at which a density is tabulated, and nodes of means under it.
 _POINTS, _HERMITE = 61, 64
+
+# Cut points that say where the rows are, and room beyond them as a share.
+_MIN_QUANTILES, _ROOM = 5, 0.1
 
 # Numbers that stand for the rows of one class in one bin.
 _PER_BIN = 8
@@ -56,6 +62,13 @@ class AttributeTable:
     importance: Floats | None
     """Mean absolute evidence for each class over the training rows, shape (K,)."""
 
+    quantiles: Floats | None = None
+    """About ten cut points of a column with a density and bins, and the share of the
+    training rows up to each, shape (m, 2)."""
+
+    sides: tuple[PairSide, ...] = ()
+    """The two columns of a pair."""
+
     @property
     def evidence(self) -> Floats:
         """Evidence for each class against the mean of the others, shape (values, K).
@@ -64,26 +77,48 @@ class AttributeTable:
         """
         return evidence_of(self.contributions) * self.link_scale
 
+    @property
+    def span(self) -> tuple[float, float]:
+        """Ends of the numbers of a curve where training rows are, with some room.
+
+        A density goes on where there are none; the outer of many cut points tell.
+        """
+        assert self.points is not None
+        low, high = float(self.points[0]), float(self.points[-1])
+        if self.quantiles is None or len(self.quantiles) < _MIN_QUANTILES:
+            return low, high
+        room = _ROOM * (self.edges[-1] - self.edges[0])
+        return max(low, self.edges[0] - room), min(high, self.edges[-1] + room)
+
+    @property
+    def cells(self) -> Floats:
+        """Evidence by the groups of both sides of a pair, shape (A, B, K)."""
+        return self._by_cell(self.evidence)
+
+    @property
+    def cell_counts(self) -> Floats | None:
+        """Weight of the training rows in the cells of a pair, shape (A, B)."""
+        return None if self.counts is None else self._by_cell(self.counts).sum(axis=2)
+
+    def _by_cell(self, values: Floats) -> Floats:
+        if not self.sides:
+            raise ParameterError(f"{self.name} is no pair of columns: it has no cells.")
+        a, b = (len(side.labels) + 1 for side in self.sides)
+        # Unknown cells come first.
+        return values.reshape(a, b, -1)[1:, 1:]
+
     def to_dict(self) -> dict[str, Any]:
         """Return the table as plain data, for JSON."""
-        head = {"name": self.name, "kind": self.kind, "values": self.labels}
+        head: dict[str, Any] = {"name": self.name, "kind": self.kind}
+        if self.sides:
+            head["sides"] = [side.to_dict() for side in self.sides]
         numbers = {"counts": self.counts, "contributions": self.contributions}
-        return as_plain({**head, **numbers, "evidence": self.evidence})
+        values = {"values": self.labels, **numbers, "evidence": self.evidence}
+        return as_plain({**head, **values})
 
     def __repr__(self) -> str:
-        """Lay the table out as text, one line per value."""
-        two = len(self.classes) == 2
-        columns = {"value": self.labels}
-        if self.counts is not None:
-            columns["rows"] = [f"{weight:g}" for weight in self.counts.sum(axis=1)]
-        for c in [1] if two else range(len(self.classes)):
-            columns[f"for {self.classes[c]}"] = list(map(signed, self.evidence[:, c]))
-        every = max(1, len(self.labels) // 12) if self.points is not None else 1
-        rows = list(zip(*columns.values(), strict=True))[::every]
-        against = f"against {self.classes[0]}" if two else "against the others"
-        title = f"{self.name} ({self.kind}): evidence {against}, in log-odds"
-        numeric = [False] + [True] * (len(columns) - 1)
-        return f"{title}\n{text_table(list(columns), rows, numeric)}"
+        """Lay the table out as text: long ones in a few lines."""
+        return table_text(self)
 
 
 def attribute_tables(
@@ -124,7 +159,8 @@ def _view_table(
         labels = [f"{x:.5g}" for x in points]
         importance = _mean_density(model, counts, j)
     head = (name, feature.kind, model.classes, labels, contributions, by_value)
-    return AttributeTable(*head, points, feature.edges, model.link_scale, importance)
+    made = AttributeTable(*head, points, feature.edges, model.link_scale, importance)
+    return replace(made, sides=pair_sides(model.schema, j)) if feature.sides else made
 
 
 def _joint_table(
@@ -157,7 +193,28 @@ def _joint_table(
     kind = " + ".join(table.kind for table in tables)
     importance = _joint_importance(model, counts, views, edges)
     head = (tables[0].name, kind, model.classes, labels, contributions, None, points)
-    return AttributeTable(*head, tuple(edges.tolist()), model.link_scale, importance)
+    where = None if points is None else _quantiles(model, counts, views)
+    all_edges = tuple(edges.tolist())
+    return AttributeTable(*head, all_edges, model.link_scale, importance, where)
+
+
+def _quantiles(
+    model: NBModel, counts: Counts | None, views: list[int]
+) -> Floats | None:
+    """Return cut points of the finest bins that part the rows in about ten."""
+    schema = model.schema
+    binned = [j for j in views if schema.features[j].edges]
+    if counts is None or not binned:
+        return None
+    finest = max(binned, key=lambda j: schema.features[j].n_codes)
+    edges, first = schema.features[finest].edges, schema.offsets[finest] + 1
+    rows = counts.by_code[first : first + len(edges) + 1].sum(axis=1)
+    if not rows.sum() > 0.0:
+        return None
+    shares = np.cumsum(rows)[:-1] / rows.sum()
+    middle = (np.arange(N_QUANTILES) + 0.5) / N_QUANTILES
+    chosen = np.unique(np.searchsorted(shares, middle).clip(max=len(edges) - 1))
+    return np.stack([np.asarray(edges)[chosen], shares[chosen]], axis=1)
 
 
 def _joint_importance(

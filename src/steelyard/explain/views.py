@@ -38,6 +38,18 @@ def add_views(values: Floats, schema: TableSchema, axis: int) -> Floats:
     return np.moveaxis(added, 0, axis)
 
 
+def halve_pairs(values: Floats, schema: TableSchema) -> Floats:
+    """Give half of what each pair has to the view of either side, and leave pairs out.
+
+    Shapes are (n, views, K), with and without the pairs, which come last.
+    """
+    own = values[:, : len(schema.without_pairs)].copy()
+    for j in np.flatnonzero(schema.is_pair):
+        for side in schema.features[j].sides:
+            own[:, side.feature] += values[:, j] / 2.0
+    return own
+
+
 def place_numbers(
     schema: TableSchema, views: list[int], numbers: Floats
 ) -> tuple[NDArray[np.int64], Floats]:

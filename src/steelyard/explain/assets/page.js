@@ -16,6 +16,14 @@
     made.append(...children);
     return made;
   }
+  // Drawings are made of elements like one that the page has, with attributes alone.
+  const { namespaceURI } = byId("drawing");
+  function drawn(tag, attributes, ...children) {
+    const made = document.createElementNS(namespaceURI, tag);
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, String(value));
+    made.append(...children);
+    return made;
+  }
   const option = (value, text) => element("option", { value: String(value), textContent: text });
   const signed = (x) => (Number.isFinite(x) ? (x <= -0.005 ? "−" : "+") + Math.abs(x).toFixed(2) : x > 0 ? "+∞" : "−∞");
   const percent = (p) => (p > 0 && p < 0.0005 ? "< 0.1 %" : p < 1 && p > 0.9995 ? "> 99.9 %" : (100 * p).toFixed(1) + " %");
@@ -66,20 +74,72 @@
       interval.textContent = x === null || !own.labels ? "" : `in ${own.labels[scoring.codeOf(own, x) - 1]}`;
     };
     const label = element("label", {}, unknown, " unknown");
-    return { controls: own.edges && own.edges.length === 0 ? [label, number, interval] : [slider, number, label, interval], show };
+    if (own.edges && own.edges.length === 0) return { controls: [label, number, interval], show };
+    const curve = drawn("svg", { class: "curve", viewBox: "0 0 100 24", preserveAspectRatio: "none", "aria-hidden": "true" });
+    const here = drawn("line", { class: "here", y1: 0, y2: 24 });
+    const across = (x) => Math.max(0, Math.min(100, (100 * (x - own.low)) / span));
+    const paint = ({ points, amounts }) => {
+      const low = Math.min(0, ...amounts), high = Math.max(1e-9 + low, ...amounts);
+      const up = (y) => 23 - (22 * (y - low)) / (high - low);
+      const path = points.map((x, k) => `${across(x).toFixed(2)},${up(amounts[k]).toFixed(2)}`).join(" ");
+      curve.replaceChildren(drawn("line", { class: "level", x1: 0, x2: 100, y1: up(0), y2: up(0) }),
+        drawn("polyline", { points: path }), here);
+    };
+    const showAll = () => {
+      show();
+      here.setAttribute("visibility", values[j] === null ? "hidden" : "visible");
+      for (const end of ["x1", "x2"]) here.setAttribute(end, across(values[j] === null ? own.low : values[j]));
+    };
+    const slide = element("div", { className: "slide" }, slider, curve);
+    return { controls: [slide, number, label, interval], show: showAll, paint };
   }
 
-  // A pair has no control: it says what its two columns say together.
+  // Evidence as a colour: none is nearly white.
+  function colour(amount, limit) {
+    const share = Math.max(-1, Math.min(1, amount / limit)), full = share < 0 ? [181, 71, 47] : [42, 127, 98];
+    const mixed = full.map((part) => Math.round(246 + (part - 246) * Math.abs(share)));
+    return `rgb(${mixed.join(",")})`;
+  }
+
+  // A pair has no control: a map shows what its two columns say together.
   function pairControl(j) {
+    const own = attributes[j], [a, b] = own.sides.map((side) => Math.max(...side.groups));
+    const code = (row, column) => row * (b + 1) + column;
+    const empty = new Set(own.empty || []), cells = [];
+    const map = drawn("svg", { class: "map", viewBox: `0 0 ${b} ${a}`, preserveAspectRatio: "none", role: "img",
+      "aria-label": `map of ${own.name}`, style: `height:${Math.min(8, Math.max(2.5, 0.8 * a))}rem` });
+    for (let row = 1; row <= a; row++) {
+      for (let column = 1; column <= b; column++) {
+        const title = drawn("title", {}), at = code(row, column);
+        const cell = drawn("rect", { x: column - 1, y: a - row, width: 1, height: 1, "data-code": at }, title);
+        cells.push({ at, cell, title });
+        map.append(cell);
+        if (empty.has(at)) map.append(drawn("path", { class: "empty", d: `M${column - 1} ${a - row + 1}l1 -1` }));
+      }
+    }
+    const here = drawn("rect", { class: "here", width: 1, height: 1 });
+    map.append(here);
     const text = element("span", { className: "interval", id: `value-${j}` });
-    return { controls: [text], show: () => {
-      text.textContent = attributes[j].labels[scoring.pairCode(attributes[j], values)];
-    } };
+    const names = own.sides.map((side) => attributes[side.column].name);
+    const axes = element("span", { className: "axes", textContent: `↑ ${names[0]}   → ${names[1]}` });
+    const show = () => {
+      const now = scoring.pairCode(own, values), row = Math.floor(now / (b + 1)), column = now % (b + 1);
+      here.setAttribute("visibility", row && column ? "visible" : "hidden");
+      here.setAttribute("x", Math.max(0, column - 1));
+      here.setAttribute("y", Math.max(0, a - row));
+      map.dataset.code = String(now);
+      text.textContent = own.labels[now];
+    };
+    const paint = ({ table, limit }) => cells.forEach(({ at, cell, title }) => {
+      cell.setAttribute("fill", colour(table[at], limit));
+      title.textContent = `${own.labels[at]}: ${signed(table[at])}${empty.has(at) ? ", no training rows" : ""}`;
+    });
+    return { controls: [map, axes, text], show, paint };
   }
 
   for (const j of order) {
     const own = attributes[j], title = `name-${j}`;
-    const { controls, show } = own.kind === "pair" ? pairControl(j)
+    const { controls, show, paint } = own.kind === "pair" ? pairControl(j)
       : own.kind === "category" ? listControl(j, title) : numberControl(j, title);
     const scale = element("div", { className: "scale", "aria-hidden": "true" });
     const number = element("output", { className: "number", id: `evidence-${j}`, "aria-label": `evidence of ${own.name}` });
@@ -89,7 +149,7 @@
       element("legend", { id: title, textContent: own.name }),
       element("div", { className: "control" }, ...controls), scale, number);
     byId("attributes").append(field);
-    rows.push({ j, show, scale, number, field });
+    rows.push({ j, show, paint, scale, number, field });
   }
 
   // ----------------------------------------------------------------- the whole picture
@@ -126,12 +186,38 @@
     return (leaf.scale * (k * contribution[first] - total)) / (k - 1);
   }
 
-  // All that an attribute can say: its values, or numbers along the slider.
+  // Numbers along the slider, and both sides of every jump.
+  function along(own) {
+    const span = own.high - own.low, points = Array.from({ length: 41 }, (_, k) => own.low + (k * span) / 40);
+    for (const view of own.views || [own]) {
+      for (const edge of view.edges || []) points.push(edge, edge + 1e-9 * span);
+    }
+    return points.filter((x) => x >= own.low && x <= own.high).sort((x, y) => x - y);
+  }
+
+  // All that an attribute can say: a table by code, and a curve along its numbers.
   function possible(j, leaf, first, second) {
-    const own = attributes[j], term = leaf.terms[j], n = leaf.base.length;
-    if (term.table) return term.table.slice(1).map((row) => evidenceFor(row, leaf, first, second));
-    const points = Array.from({ length: 41 }, (_, k) => own.low + (k * (own.high - own.low)) / 40);
-    return points.map((x) => evidenceFor(scoring.contribution(own, term, x, n), leaf, first, second));
+    const own = attributes[j], term = leaf.terms[j], n = leaf.base.length, found = {};
+    const evidence = (row) => evidenceFor(row, leaf, first, second);
+    if (term.table) found.table = term.table.map(evidence);
+    if (own.kind === "number") {
+      found.points = along(own);
+      found.amounts = found.points.map((x) => evidence(scoring.contribution(own, term, x, n)));
+    }
+    found.all = found.table ? found.table.slice(1) : found.amounts;
+    return found;
+  }
+
+  // That changes with the classes that are compared, not with the values.
+  let compared = null, sayings = [];
+  function compare(leaf, first, second) {
+    const key = [byId("part").value, first, second].join();
+    if (key === compared) return;
+    compared = key;
+    sayings = attributes.map((_, j) => possible(j, leaf, first, second));
+    const inMaps = sayings.filter((_, j) => attributes[j].kind === "pair").flatMap((saying) => saying.table.map(Math.abs));
+    const limit = inMaps.reduce((a, b) => Math.max(a, Number.isFinite(b) ? b : 0), 1e-9);
+    for (const row of rows) if (row.paint) row.paint({ ...sayings[row.j], limit });
   }
 
   function drawScale(row, amount, all, far, dots) {
@@ -169,14 +255,16 @@
     let second = byId("against").value === "mean" ? null : Number(byId("against").value);
     if (second === first) second = leaf.classes.length === 2 ? 1 - first : null;
     const amounts = scoring.contributions(attributes, leaf, values).map((row) => evidenceFor(row, leaf, first, second));
-    const all = attributes.map((_, j) => possible(j, leaf, first, second));
-    const reach = Math.max(1e-9, ...amounts.map(Math.abs), ...all.flatMap((list, j) => (leaf.terms[j].table || leaf.terms[j].views ? list.map(Math.abs) : [])));
+    compare(leaf, first, second);
+    const reach = sayings.flatMap((saying, j) => (leaf.terms[j].table || leaf.terms[j].views ? saying.all : []))
+      .reduce((a, b) => Math.max(a, Math.abs(b)), Math.max(1e-9, ...amounts.map(Math.abs)));
     const far = Math.min(reach, 1e6);
     for (const row of rows) {
       row.show();
       row.number.textContent = signed(amounts[row.j]);
       row.number.dataset.evidence = String(amounts[row.j]);
-      drawScale(row, amounts[row.j], all[row.j], far, Boolean(leaf.terms[row.j].table) && all[row.j].length <= 30);
+      const { all, table } = sayings[row.j];
+      drawScale(row, amounts[row.j], all, far, Boolean(table) && all.length <= 30);
     }
     const prior = evidenceFor(scoring.baseOf(leaf), leaf, first, second);
     const total = amounts.reduce((a, b) => a + b, prior);

@@ -1,0 +1,160 @@
+"""Maps of pairs of columns: cells in the colours of evidence, with readable axes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.displays import _style as draw
+from steelyard.explain.sides import PairSide
+from steelyard.explain.tables import AttributeTable
+
+# Maps in one line.
+MAX_LINE = 4
+
+SCALE = "evidence in log-odds"
+
+# Against, none, for: the colours of evidence, paler towards the middle.
+_COLOURS = ("#8c2f1c", "#c0543c", "#e8b5a6", "#f7f7f5", "#a9d3c2", "#2a7f62", "#14503c")
+
+_EMPTY = {"hatch": "////", "facecolor": "none", "edgecolor": "#8a918e", "linewidth": 0}
+_RING = {"fill": False, "edgecolor": draw.INK, "linewidth": 1.6}
+
+# Size of the names of values, and room between them in inches.
+_TICKS, _ROOM = 7.0, 0.1
+
+# Inches of one of several maps of different pairs: itself, and what is above it.
+_SMALL_MAP, _SMALL_HEIGHT = 1.7, 2.0
+
+
+def colour_limit(amounts: NDArray[np.float64]) -> float:
+    """Return the evidence that has the darkest colour."""
+    finite = np.abs(amounts[np.isfinite(amounts)])
+    return max(float(finite.max(initial=0.0)), 1e-6)
+
+
+def map_inches(table: AttributeTable, n_columns: int) -> tuple[float, float]:
+    """Return width and height of one map of a pair, of so many in a line."""
+    a, b = (len(side.labels) for side in table.sides)
+    widest, highest = (2.3, 2.2) if n_columns > 1 else (5.0, 4.2)
+    width = min(max((_widest(table.sides[1]) + _ROOM) * b, 1.7), widest)
+    return width, min(max(0.28 * a, 1.5), highest)
+
+
+def figure_inches(
+    table: AttributeTable, n_columns: int, n_lines: int
+) -> tuple[float, float]:
+    """Return the size of a figure with so many maps of one pair."""
+    width, height = map_inches(table, n_columns)
+    first, second = table.sides
+    below = 0.15 if _fits(second, width) else _widest(second)
+    wide = n_columns * (width + 0.15) + _widest(first) + 1.5
+    return wide, n_lines * (height + 0.3) + below + 0.5
+
+
+def maps_height(tables: list[AttributeTable]) -> float:
+    """Return the height in inches of maps of several pairs, four in a line."""
+    below = max(_widest(table.sides[1]) for table in tables)
+    return math.ceil(len(tables) / MAX_LINE) * (_SMALL_HEIGHT + below) + 0.1
+
+
+def draw_maps(
+    figure: Any,
+    tables: list[AttributeTable],
+    c: int,
+    marked: Callable[[AttributeTable], tuple[int, int] | None],
+) -> None:
+    """Draw maps of several pairs for one class, on one scale of colours."""
+    n_lines = math.ceil(len(tables) / MAX_LINE)
+    places = figure.subplots(n_lines, MAX_LINE, squeeze=False).ravel().tolist()
+    limit = colour_limit(np.concatenate([t.cells[:, :, c].ravel() for t in tables]))
+    for place, table in zip(places, tables, strict=False):
+        image = draw_map(place, table, c, limit, _SMALL_MAP)
+        cell = marked(table)
+        if cell is not None:
+            place.add_patch(draw.pyplot().Rectangle(cell[::-1], 1, 1, **_RING))
+    for place in places[len(tables) :]:
+        place.set_visible(False)
+    beside = places if n_lines > 1 else places[: len(tables)]
+    colour_bar(figure, image, beside, n_lines, SCALE)
+
+
+def colour_bar(
+    figure: Any, image: Any, places: list[Any], n_lines: int, scale: str
+) -> None:
+    """Put the scale of colours beside so many lines of maps."""
+    size = {"aspect": 18.0 * n_lines, "shrink": 0.9 if n_lines == 1 else 0.6}
+    bar = figure.colorbar(image, ax=places, **size)
+    bar.set_label(scale, fontsize=8)
+    bar.ax.tick_params(labelsize=_TICKS)
+
+
+def _widest(side: PairSide) -> float:
+    return max((draw.text_width(text, _TICKS) for text in _names(side)), default=0.0)
+
+
+def _fits(side: PairSide, width: float) -> bool:
+    """Whether the names of a side have room in a line so wide."""
+    return (_widest(side) + _ROOM / 2.0) * len(side.labels) <= width
+
+
+def draw_map(ax: Any, table: AttributeTable, c: int, limit: float, width: float) -> Any:
+    """Draw what a pair says for one class, on axes about so wide; return the cells."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    colours = LinearSegmentedColormap.from_list("evidence", list(_COLOURS))
+    amounts, counts = table.cells[:, :, c], table.cell_counts
+    style = {"cmap": colours, "vmin": -limit, "vmax": limit}
+    style.update(edgecolors="white", linewidth=0.4)
+    image = ax.pcolormesh(amounts, **style)
+    if counts is not None and not (counts > 0.0).all():
+        for a, b in np.argwhere(~(counts > 0.0)):
+            ax.add_patch(draw.pyplot().Rectangle((b, a), 1, 1, **_EMPTY))
+    first, second = table.sides
+    _name_values(ax.yaxis, first)
+    _name_values(ax.xaxis, second)
+    if not _fits(second, width):
+        ax.xaxis.set_tick_params(rotation=90)
+    ax.set_ylabel(draw.label(first.name, 34), fontsize=8)
+    ax.set_xlabel(draw.label(second.name, 44), fontsize=8)
+    draw.bare(ax, "top", "right", "left", "bottom")
+    return image
+
+
+def _names(side: PairSide) -> list[str]:
+    """Texts of the ticks of a side: cut points, then values."""
+    return [*short_numbers(side.edges), *_values(side)]
+
+
+def _values(side: PairSide) -> list[str]:
+    return [draw.label(text, 18) for text in side.labels[side.n_intervals :]]
+
+
+def _name_values(axis: Any, side: PairSide) -> None:
+    """Put cut points between cells, and names of values beside them."""
+    n = side.n_intervals
+    places = [*range(1, n), *(k + 0.5 for k in range(n, len(side.labels)))]
+    axis.set_ticks(places, _names(side), fontsize=_TICKS)
+    axis.set_tick_params(length=2.0 if n else 0.0, pad=2.0)
+
+
+def short_numbers(numbers: tuple[float, ...]) -> list[str]:
+    """Write numbers with as few digits as tell them apart.
+
+    Examples
+    --------
+    >>> short_numbers((10611.2, 13407.7, 15778.4))
+    ['10600', '13400', '15800']
+    >>> short_numbers((0.5, 1.5))
+    ['0.5', '1.5']
+    """
+    texts: list[str] = []
+    for digits in range(3, 18):
+        texts = [f"{float(f'{x:.{digits}g}'):.{max(digits, 6)}g}" for x in numbers]
+        if len(set(texts)) == len(texts):
+            break
+    return texts
