@@ -165,6 +165,7 @@ class ShrinkageNB(SolvedNB):
         "list of dict",
         "Pairs of columns with effects of their own: ``columns``, ``strength`` and "
         "``importance``, the mean absolute evidence over the training rows.",
+        optional=True,
     )
     attribute_weights_: NDArray[np.float64] = learned(
         "ndarray of shape (views,)", "Shared weights :math:`w_k`."
@@ -197,8 +198,9 @@ class ShrinkageNB(SolvedNB):
 
     def _fitted_recipe(self) -> Recipe:
         chosen = Strengths(*self.strength_)
-        if self.pairs_:
-            chosen = replace(chosen, by_pair=self.pairs_[0]["strength"])
+        # Files of the first release have no pairs.
+        for pair in getattr(self, "pairs_", [])[:1]:
+            chosen = replace(chosen, by_pair=pair["strength"])
         return replace(
             self._recipe(), weighting=chosen.weighting(float(self.intercept))
         )

@@ -45,9 +45,14 @@ def sides(training: TrainingSet, pairs: list[ColumnPair]) -> list[tuple[Side, Si
         if column not in cached:
             j = views[column]
             part = slice(training.schema.offsets[j], training.schema.offsets[j + 1])
-            kind = training.schema.features[j].kind
-            merge = _even_groups if kind == "binned" else _frequent_groups
-            cached[column] = Side(j, (0, *merge(by_code[part][1:], n_groups).tolist()))
+            feature, weight = training.schema.features[j], by_code[part][1:]
+            merge = _frequent_groups
+            if feature.kind == "binned":
+                merge, weight = _even_groups, weight[: len(feature.edges) + 1]
+            groups = merge(weight, n_groups).tolist()
+            # Missing cells with a code of their own are merged with no bin.
+            last = [max(groups) + 1] * (feature.n_values - len(groups))
+            cached[column] = Side(j, (0, *groups, *last))
         return cached[column]
 
     return [(side(a), side(b)) for a, b in pairs]

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array, hstack
 
-from steelyard.table.schema import FeatureSchema, TableSchema
+from steelyard.table.schema import FeatureSchema, Side, TableSchema
 
 # Finest bins of a column with several resolutions: most of their numbers divide it.
 FINEST = 60
@@ -52,6 +52,11 @@ def _merged(n_bins: int, n_groups: int) -> tuple[int, ...]:
     if n_groups >= n_bins:
         return tuple(range(1, n_bins + 1))
     return tuple((1 + np.arange(n_bins) * n_groups // n_bins).tolist())
+
+
+def _beyond(n_merged: int, n_bins: int, side: Side) -> range:
+    """Return the groups of a side after those that are merged."""
+    return range(n_merged + 1, n_merged + side.n_groups - n_bins)
 
 
 @lru_cache(maxsize=1024)
@@ -105,20 +110,23 @@ class Resolutions:
         ]
 
     def _pair_groupings(self, pair: FeatureSchema) -> list[NDArray[np.int64]]:
-        features = self.schema.features
-        n_groups = [side.n_groups - 1 for side in pair.sides]
-        is_ordered = [features[side.feature].kind == "binned" for side in pair.sides]
-        most = max(n * ordered for n, ordered in zip(n_groups, is_ordered, strict=True))
-        numbers = [n for n in _PAIR_GROUPS if self.n_bins and n < most]
+        n_bins = [self._ordered_groups(side) for side in pair.sides]
+        numbers = [n for n in _PAIR_GROUPS if self.n_bins and n < max(n_bins)]
         out = []
-        for number in [*numbers, max(n_groups)]:
+        for number in [*numbers, max(n_bins)]:
             a, b = (
-                np.array([0, *_merged(n, number if ordered else n)])
-                for n, ordered in zip(n_groups, is_ordered, strict=True)
+                np.array([0, *_merged(n, number), *_beyond(min(n, number), n, side)])
+                for n, side in zip(n_bins, pair.sides, strict=True)
             )
             joint = np.add.outer((a - 1) * b.max(), b).ravel()
             out.append(np.where(pair.both_known, joint, 0))
         return out
+
+    def _ordered_groups(self, side: Side) -> int:
+        """How many groups of a side may be merged: bins, not categories or missing."""
+        feature = self.schema.features[side.feature]
+        is_binned = feature.kind == "binned"
+        return (side.n_groups - 1 - feature.missing_is_value) * is_binned
 
     @cached_property
     def _factors(self) -> list[tuple[int, _Factor | csr_array]]:
