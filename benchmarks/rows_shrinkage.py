@@ -12,8 +12,17 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from benchmarks.data import frame, labelled_codes, n_rows
-from benchmarks.registry import Case, Target, at_least, row, within_seconds
+from benchmarks.registry import (
+    Case,
+    Target,
+    at_least,
+    at_most,
+    row,
+    within_seconds,
+)
 from steelyard import ShrinkageNB
+from steelyard.fitting.pairs import rank_pairs
+from steelyard.weighting.filters.information import pair_information
 
 STRENGTH = (2.5, 10.0, 2.5)
 
@@ -48,7 +57,51 @@ def against_trees(name: str, target: Target, **settings: Any) -> None:
 
 
 against_trees("given strengths", at_least(20), strength=STRENGTH)
-against_trees("automatic strengths", at_least(3))
+against_trees(
+    "automatic strengths, one resolution, no pairs",
+    at_least(6),
+    resolutions=1,
+    pairs=None,
+)
+against_trees("automatic strengths and pairs", at_least(1))
+
+
+def wide_table(n: int, d: int, n_classes: int) -> tuple[Any, Any]:
+    """Numbers around a mean of each class."""
+    random = np.random.default_rng(0)
+    y = random.integers(0, n_classes, n)
+    means = random.normal(0.0, 0.6, (n_classes, d))
+    return means[y] + random.normal(size=(n, d)), y
+
+
+def of_wide_table(n: int, d: int, n_classes: int, seconds: float) -> None:
+    @row(
+        f"SHNB {n:,} x {d} numbers, {n_classes} classes, automatic strengths and pairs",
+        within_seconds(seconds),
+        rounds=2,
+    )
+    def _(scale: float) -> Case:
+        # Too small to be made smaller.
+        X, y = wide_table(n, d, n_classes)
+        return Case(lambda: ShrinkageNB(n_jobs=2).fit(X, y))
+
+
+of_wide_table(2_000, 40, 11, 5.0)
+of_wide_table(1_000, 300, 5, 8.0)
+
+
+@row("ranking of all pairs of columns, 100,000 x 50, 2 classes", at_most(3), rounds=3)
+def _(scale: float) -> Case:
+    X, y = labelled_codes(n_rows(100_000, scale), 50, 2)
+    recipe = ShrinkageNB(categorical_features="all", n_jobs=2)._recipe()
+    training = recipe.encode(X, y)
+    share = np.full((len(y), 2), 0.5)
+    residual = np.stack([y == 0, y == 1], axis=1) - share
+    ends = np.linspace(0, len(y), 6).astype(np.int64)[1:]
+    return Case(
+        lambda: rank_pairs(training, residual, share * (1.0 - share), ends, 30),
+        {"mutual information": lambda: pair_information(training.codes, None, 2)},
+    )
 
 
 def mixed_table(n: int) -> tuple[Any, Any]:
