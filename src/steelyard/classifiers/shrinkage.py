@@ -116,7 +116,7 @@ class ShrinkageNB(SolvedNB):
             "a whole number of at least 2, or a list of pairs of arrays: positions of "
             "training rows and of test rows"
         ),
-        about="Folds of the cross-validation, on at most 10,000 rows; or positions of "
+        about="Folds of the cross-validation, on at most 5,000 rows; or positions of "
         "training and test rows of each fold.",
     )
     resolutions: int = setting(

@@ -21,7 +21,7 @@ from steelyard.table.codes import Codes
 
 # Strengths are compared on so many rows at most. They say how far weights differ from
 # table to table, which does not depend on the number of rows.
-MAX_ROWS = 10_000
+MAX_ROWS = 5_000
 
 # Pull of the scale of posteriors towards one, in rows, and the largest log posterior
 # that is taken at its word.

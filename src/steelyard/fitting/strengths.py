@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 
@@ -82,15 +83,18 @@ def choose(
         path = [{**_named(entry), "log_loss": np.nan, "scale": 1.0} for entry in grid]
         listed = pairs if isinstance(pairs, list) else []
         return Choice(grid[0], pairs=listed, path=path)
-    none: list[list[ColumnPair]] = [[] for _ in held.folds]
-    judged = _judged(recipe, held, grid, none)
+    threads = thread_count(held.training.n_jobs)
+    fits = list(run(partial(_FoldFit, recipe), held.folds, threads))
+    judged = _judged(held, fits, grid)
     best = _best(judged)
     path = [{**_named(entry), **judgement.record()} for entry, judgement in judged]
     choice = Choice(judged[best][0], judged[best][1].scale, [], path)
     ranked = _ranked(held, judged[best][1], pairs)
     if not ranked.overall:
         return choice
-    with_pairs = _with_pairs(recipe, held, grid[: best + 1], ranked)
+    pairs_of_fits = list(zip(fits, ranked.by_fold, strict=True))
+    fits = list(run(lambda fit: fit[0].with_pairs(fit[1]), pairs_of_fits, threads))
+    with_pairs = _with_pairs(held, fits, grid[: best + 1])
     path = path + [
         {**_named(e), "by_pair": e.by_pair, **j.record()} for e, j in with_pairs
     ]
@@ -130,7 +134,7 @@ def _ranked(
 
 
 def _with_pairs(
-    recipe: Recipe, held: HeldOut, grid: tuple[Strengths, ...], ranked: RankedPairs
+    held: HeldOut, fits: list[_FoldFit], grid: tuple[Strengths, ...]
 ) -> list[tuple[Strengths, Judgement]]:
     """Judge strengths with pairs.
 
@@ -138,22 +142,17 @@ def _with_pairs(
     stronger one with the best share.
     """
     entries = tuple(replace(grid[-1], by_pair=s * grid[-1].by_value) for s in _SHARES)
-    judged = _judged(recipe, held, entries, ranked.by_fold)
+    judged = _judged(held, fits, entries)
     share = _SHARES[_best(judged)]
     stronger = tuple(replace(e, by_pair=share * e.by_value) for e in grid[-2:-1])
-    return judged + _judged(recipe, held, stronger, ranked.by_fold)
+    return judged + _judged(held, fits, stronger)
 
 
 def _judged(
-    recipe: Recipe,
-    held: HeldOut,
-    grid: tuple[Strengths, ...],
-    pairs: list[list[ColumnPair]],
+    held: HeldOut, fits: list[_FoldFit], grid: tuple[Strengths, ...]
 ) -> list[tuple[Strengths, Judgement]]:
     """Fit strengths in each fold, from strong to weak, until they get worse."""
     threads = thread_count(held.training.n_jobs)
-    folds = zip(held.folds, pairs, strict=True)
-    fits = list(run(lambda fold: _FoldFit(recipe, *fold), folds, threads))
     judged: list[tuple[Strengths, Judgement]] = []
     for entry in grid:
         posteriors = run(partial(_FoldFit.posteriors, entry=entry), fits, threads)
@@ -168,19 +167,29 @@ def _judged(
 class _FoldFit:
     """Fits of one strength after the other to some rows, each from the one before."""
 
-    def __init__(self, recipe: Recipe, fold: Fold, pairs: list[ColumnPair]) -> None:
-        part, self._codes = fold.training, fold.codes
-        weighed = weigh_rows(recipe, part)
-        if pairs:
-            part = joined(part, pairs)
-            self._codes = self._codes.with_pairs(part.schema, part.n_jobs)
-        learned = None if weighed is None else weighed.weights
-        self._problem = build_problem(recipe, part, learned)
-        self._recipe = replace(recipe, tol=_ROUGH_TOL)
+    def __init__(self, recipe: Recipe, fold: Fold) -> None:
+        self._fold, self._recipe = fold, replace(recipe, tol=_ROUGH_TOL)
         if isinstance(recipe.solver, str) and recipe.solver in ("auto", "lbfgs"):
             rough = LBFGS(_ROUGH_TOL, recipe.max_iter)
             self._recipe = replace(self._recipe, solver=rough)
+        weighed = weigh_rows(recipe, fold.training)
+        self._learned = None if weighed is None else weighed.weights
+        self._problem = build_problem(recipe, fold.training, self._learned)
         self._start: NDArray[np.float64] | None = None
+
+    def with_pairs(self, pairs: list[ColumnPair]) -> _FoldFit:
+        """Return fits with pairs of columns, which start from the last without."""
+        if not pairs:
+            return self
+        out, part = copy(self), joined(self._fold.training, pairs)
+        codes = self._fold.codes.with_pairs(part.schema, part.n_jobs)
+        out._fold = replace(self._fold, training=part, codes=codes)
+        out._problem = build_problem(self._recipe, part, self._learned)
+        weighting = self._recipe.weighting
+        assert isinstance(weighting, HierarchicalWeighting) and self._start is not None
+        evidence = self._problem.evidence, out._problem.evidence
+        out._start = weighting.with_pairs(self._start, *evidence)
+        return out
 
     def posteriors(self, entry: Strengths) -> NDArray[np.float64]:
         """Fit the strengths; return log posteriors of the rows held out."""
@@ -191,7 +200,7 @@ class _FoldFit:
         objective = replace(problem.objective, penalty=ridge)
         problem = replace(problem, objective=objective)
         self._start = problem.solve(self._recipe, self._start).weights
-        return problem.model(self._start).log_proba(self._codes)
+        return problem.model(self._start).log_proba(self._fold.codes)
 
 
 def joined(training: TrainingSet, pairs: list[ColumnPair]) -> TrainingSet:

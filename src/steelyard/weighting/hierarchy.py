@@ -153,6 +153,19 @@ class HierarchicalWeighting(Weighting):
             intercept, overall, shared, by_class.reshape(d, k), by_value.reshape(-1, k)
         )
 
+    def with_pairs(
+        self, weights: NDArray[np.float64], before: Evidence, after: Evidence
+    ) -> NDArray[np.float64]:
+        """Return the same weights where pairs have been added, which do nothing yet."""
+        level, d, k = self.levels(weights, before), after.n_features, after.n_classes
+        shared, by_class = np.zeros(d), np.zeros((d, k))
+        by_value = np.zeros((len(after.resolutions.owners), k))
+        shared[: before.n_features] = level.shared
+        by_class[: before.n_features] = level.by_class
+        by_value[: len(level.by_value)] = level.by_value
+        parts = (level.intercept, level.overall, shared, by_class, by_value)
+        return np.concatenate([part.ravel() for part in parts])
+
     def apply(self, weights: NDArray[np.float64], evidence: Evidence) -> Effect:
         """Turn weights into their effect on the scores."""
         change = self.direction(weights, evidence)
