@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,17 +24,18 @@ from steelyard._common.settings import (
 )
 from steelyard.classifiers.weighted import SolvedNB, WeightedNB
 from steelyard.fitting.held_out import HeldOut
+from steelyard.fitting.pairs import listed_pairs, pair_records
 from steelyard.fitting.recipe import Recipe
 from steelyard.fitting.strengths import GRID, Choice, Strengths, choose, joined
 from steelyard.fitting.weights import Fit, fit_weights
 from steelyard.instances import resolve_instances
 from steelyard.losses import resolve_loss
+from steelyard.model.table_model import NBModel
 from steelyard.model.training import Encoding, TrainingSet
 from steelyard.proba.estimation import Estimation
 from steelyard.table.discretizers import EqualFrequencyDiscretizer
 from steelyard.table.encoder import COLUMN
 from steelyard.table.resolutions import FINEST, bins_of_resolutions
-from steelyard.table.treatments import column_positions
 
 __all__ = ["GRID", "ShrinkageNB", "Strengths"]
 
@@ -159,6 +161,12 @@ class ShrinkageNB(SolvedNB):
         "``log_loss``, the standard error of that, and its ``error`` rate; empty where "
         "they were given.",
     )
+    pairs_: list[dict[str, Any]] = learned(
+        "list of dict",
+        "Pairs of columns in the model, each with its ``columns`` (names, or positions "
+        "where there are none), its ``strength`` and its ``importance``, the mean "
+        "absolute evidence over the training rows.",
+    )
     attribute_weights_: NDArray[np.float64] = learned(
         "ndarray of shape (views,)", "Shared weights :math:`w_k`."
     )
@@ -218,12 +226,14 @@ class ShrinkageNB(SolvedNB):
         final = replace(recipe, weighting=weighting, link_scale=choice.scale)
         training = joined(training, choice.pairs)
         fit = fit_weights(final, training)
+        assert isinstance(fit.model, NBModel)
         chosen = choice.strengths
         named = {
             **fit.named,
             "strength_": (chosen.shared, chosen.by_class, chosen.by_value),
             "scale_": choice.scale,
             "strength_path_": choice.path,
+            "pairs_": pair_records(training, fit.model, chosen.by_pair),
             "view_names_": np.asarray(training.schema.labels(), dtype=object),
         }
         return replace(fit, named=named, training=training)
@@ -232,11 +242,8 @@ class ShrinkageNB(SolvedNB):
         """Choose strengths and pairs, where there is anything to choose."""
         grid, pairs = self._grid(), self.pairs
         if isinstance(pairs, (list, tuple)):
-            schema = training.schema
-            flat = [column for pair in pairs for column in pair]
-            flat = list(column_positions(flat, schema.n_columns, schema.names, "pairs"))
-            pairs = list(zip(flat[::2], flat[1::2], strict=True))
-        is_given = len(grid) == 1 and not isinstance(pairs, int)
+            pairs = listed_pairs(pairs, training.schema)
+        is_given = len(grid) == 1 and not isinstance(pairs, Integral)
         if is_given:
             return Choice(grid[0], pairs=pairs if isinstance(pairs, list) else [])
         held = HeldOut.of(training, self.cv, self.random_state)
