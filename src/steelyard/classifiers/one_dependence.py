@@ -50,6 +50,10 @@ class _DependentNB(StandardNB):
                 "as they are. Set `numeric` to a discretizer, for example 'mdl'."
             )
 
+    def _refuse_ratios(self, training: TrainingSet) -> None:
+        """Refuse a smoothing that gives no probabilities to mix with counts."""
+        training.estimation.smoothing.value_counts(training.given_counts)
+
     def _refuse_large(self, n_numbers: int, schema: TableSchema) -> None:
         if n_numbers <= _MAX_NUMBERS:
             return
@@ -96,6 +100,7 @@ class TreeAugmentedNB(_DependentNB):
     def _fit(self, recipe: Recipe, training: TrainingSet) -> Fit:
         plain, n_classes = training.schema, training.n_classes
         self._refuse_numbers(plain)
+        self._refuse_ratios(training)
         information = conditional_information(
             training.codes,
             training.labels,
@@ -168,6 +173,7 @@ class OneDependenceNB(_DependentNB):
     def _fit(self, recipe: Recipe, training: TrainingSet) -> Fit:
         schema, n_classes = training.schema, training.n_classes
         self._refuse_numbers(schema)
+        self._refuse_ratios(training)
         self._refuse_large(schema.n_codes**2 * n_classes, schema)
         counts = training.count()
         log_prior, table, _ = training.estimation.tables(counts)

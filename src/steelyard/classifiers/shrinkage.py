@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,6 +24,7 @@ from steelyard._common.settings import (
 )
 from steelyard.classifiers.weighted import SolvedNB, WeightedNB
 from steelyard.fitting.held_out import HeldOut
+from steelyard.fitting.pairs import listed_pairs, pair_records
 from steelyard.fitting.recipe import Recipe
 from steelyard.fitting.strengths import GRID, Choice, Strengths, choose, joined
 from steelyard.fitting.weights import Fit, fit_weights
@@ -34,8 +36,6 @@ from steelyard.proba.estimation import Estimation
 from steelyard.table.discretizers import EqualFrequencyDiscretizer
 from steelyard.table.encoder import COLUMN
 from steelyard.table.resolutions import FINEST, bins_of_resolutions
-from steelyard.table.schema import feature_labels
-from steelyard.table.treatments import column_positions
 
 __all__ = ["GRID", "ShrinkageNB", "Strengths"]
 
@@ -163,8 +163,9 @@ class ShrinkageNB(SolvedNB):
     )
     pairs_: list[dict[str, Any]] = learned(
         "list of dict",
-        "Pairs of columns with effects of their own: ``columns``, ``strength`` and "
-        "``importance``, the mean absolute evidence over the training rows.",
+        "Pairs of columns in the model, each with its ``columns`` (names, or positions "
+        "where there are none), its ``strength`` and its ``importance``, the mean "
+        "absolute evidence over the training rows.",
         optional=True,
     )
     attribute_weights_: NDArray[np.float64] = learned(
@@ -236,13 +237,14 @@ class ShrinkageNB(SolvedNB):
         final = replace(recipe, weighting=weighting, link_scale=choice.scale)
         training = joined(training, choice.pairs)
         fit = fit_weights(final, training)
+        assert isinstance(fit.model, NBModel)
         chosen = choice.strengths
         named = {
             **fit.named,
             "strength_": (chosen.shared, chosen.by_class, chosen.by_value),
             "scale_": choice.scale,
             "strength_path_": choice.path,
-            "pairs_": _described(fit, training, choice),
+            "pairs_": pair_records(training, fit.model, chosen.by_pair),
             "view_names_": np.asarray(training.schema.labels(), dtype=object),
         }
         return replace(fit, named=named, training=training)
@@ -251,11 +253,8 @@ class ShrinkageNB(SolvedNB):
         """Choose strengths and pairs, where there is anything to choose."""
         grid, pairs = self._grid(), self.pairs
         if isinstance(pairs, (list, tuple)):
-            schema = training.schema
-            flat = [column for pair in pairs for column in pair]
-            flat = list(column_positions(flat, schema.n_columns, schema.names, "pairs"))
-            pairs = list(zip(flat[::2], flat[1::2], strict=True))
-        is_given = len(grid) == 1 and not isinstance(pairs, int)
+            pairs = listed_pairs(pairs, training.schema)
+        is_given = len(grid) == 1 and not isinstance(pairs, Integral)
         if is_given:
             return Choice(grid[0], pairs=pairs if isinstance(pairs, list) else [])
         held = HeldOut.of(training, self.cv, self.random_state)
@@ -271,24 +270,6 @@ def _refined(numeric: Any, finest: EqualFrequencyDiscretizer) -> Any:
     if isinstance(numeric, (list, tuple)):
         return tuple(_refined(view, finest) for view in numeric)
     return numeric
-
-
-def _described(fit: Fit, training: TrainingSet, choice: Choice) -> list[dict[str, Any]]:
-    """Describe the pairs of a model: their columns, strength and importance."""
-    assert isinstance(fit.model, NBModel)
-    schema, counts, k = training.schema, training.given_counts, training.n_classes
-    table = fit.model.table * choice.scale
-    evidence = (table - table.mean(axis=1, keepdims=True)) * k / (k - 1)
-    by_code = np.abs(evidence).mean(axis=1) * counts.by_code.sum(axis=1) / counts.total
-    first = len(schema) - len(choice.pairs)
-    return [
-        {
-            "columns": feature_labels(schema, columns),
-            "strength": choice.strengths.by_pair,
-            "importance": float(by_code[slice(*schema.offsets[j : j + 2])].sum()),
-        }
-        for j, columns in enumerate(choice.pairs, start=first)
-    ]
 
 
 def _as_strengths(value: Any) -> Strengths:

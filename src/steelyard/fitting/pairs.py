@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.threads import run, thread_count
+from steelyard.exceptions import ParameterError
 from steelyard.kernels.residuals import score_pairs
+from steelyard.model.table_model import NBModel
 from steelyard.model.training import TrainingSet
-from steelyard.table.schema import Side, TableSchema
+from steelyard.table.schema import Side, TableSchema, feature_labels
+from steelyard.table.treatments import column_positions
 
 # Groups of each side of a pair.
 _LEAST_GROUPS, _MOST_GROUPS = 3, 12
@@ -32,6 +36,56 @@ def coded_views(schema: TableSchema) -> dict[int, int]:
         for j in schema.without_pairs.coded.tolist()
         if schema.features[j].n_values > 1
     }
+
+
+def listed_pairs(pairs: Any, schema: TableSchema) -> list[ColumnPair]:
+    """Resolve pairs of names or positions; the same two columns again are one pair."""
+    flat = [column for pair in pairs for column in pair]
+    names, views = schema.names, coded_views(schema)
+    found = list(column_positions(flat, schema.n_columns, names, "pairs"))
+    for named, column in zip(flat, found, strict=True):
+        if column not in views:
+            raise ParameterError(
+                f"`pairs` names column {named!r}, which has no two categories or bins "
+                "to be joined. Leave it out, or give it bins in `numeric`."
+            )
+    distinct: dict[frozenset[int], ColumnPair] = {}
+    for a, b in zip(found[::2], found[1::2], strict=True):
+        if a == b:
+            shown = a if names is None else names[a]
+            raise ParameterError(
+                f"`pairs` joins column {shown!r} with itself. A pair needs two columns."
+            )
+        distinct.setdefault(frozenset((a, b)), (a, b))
+    return list(distinct.values())
+
+
+def pair_records(
+    training: TrainingSet, model: NBModel, strength: float
+) -> list[dict[str, Any]]:
+    """Say which columns each pair joins, how strongly it is held, how much it says.
+
+    Its importance is the mean over rows and classes of its absolute evidence for a
+    class against the others.
+    """
+    schema, counts = training.schema, training.given_counts
+    k = len(model.classes)
+    records = []
+    for j in np.flatnonzero(schema.is_pair):
+        part = slice(schema.offsets[j], schema.offsets[j + 1])
+        added = model.table[part]
+        against = (k * added - added.sum(axis=1, keepdims=True)) / (k - 1)
+        amount = model.link_scale * np.abs(against).mean(axis=1)
+        share = counts.by_code[part].sum(axis=1) / counts.total
+        joined = [schema.columns[side.feature] for side in schema.features[j].sides]
+        records.append(
+            {
+                "columns": feature_labels(schema, joined),
+                "strength": strength,
+                "importance": float(share @ amount),
+            }
+        )
+    return records
 
 
 def sides(training: TrainingSet, pairs: list[ColumnPair]) -> list[tuple[Side, Side]]:

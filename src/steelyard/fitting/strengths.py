@@ -11,7 +11,13 @@ from numpy.typing import NDArray
 
 from steelyard._common.threads import run, thread_count
 from steelyard.fitting.held_out import Fold, HeldOut, Judgement
-from steelyard.fitting.pairs import ColumnPair, RankedPairs, rank_pairs, sides
+from steelyard.fitting.pairs import (
+    ColumnPair,
+    RankedPairs,
+    coded_views,
+    rank_pairs,
+    sides,
+)
 from steelyard.fitting.penalty import Penalty
 from steelyard.fitting.problem import build_problem
 from steelyard.fitting.recipe import Recipe
@@ -204,5 +210,11 @@ class _FoldFit:
 
 
 def joined(training: TrainingSet, pairs: list[ColumnPair]) -> TrainingSet:
-    """Return the same rows with pairs of columns as further attributes."""
+    """Return the same rows with pairs of columns as further attributes.
+
+    Where cut points are learned in each fold, a column may have none there; its pairs
+    are left out.
+    """
+    views = coded_views(training.schema)
+    pairs = [(a, b) for a, b in pairs if a in views and b in views]
     return training.with_pairs(sides(training, pairs)) if pairs else training

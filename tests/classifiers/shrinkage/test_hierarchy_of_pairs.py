@@ -1,0 +1,123 @@
+"""The hierarchy of weights with pairs and resolutions: gradient and optimum."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import logsumexp
+
+from steelyard import ShrinkageNB
+from steelyard.fitting.problem import build_problem
+from steelyard.fitting.strengths import joined
+
+STRENGTH = (1.0, 4.0, 0.7)
+BY_PAIR = 2.5
+ALL = ("linear", "gaussian-relative", "equal-frequency")
+
+
+def pair_problem(X, y, pairs, u=None, **settings):
+    """Return the problem of a fit with given strengths and pairs, and its rows."""
+    clf = ShrinkageNB(strength=STRENGTH, **settings)
+    recipe = clf._recipe()
+    training = joined(recipe.encode(X, y, u), pairs)
+    return build_problem(recipe, training), training
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("loss", ["log", "brier"])
+@pytest.mark.parametrize("missing", ["skip", "value"])
+def test_gradient_with_pairs_and_resolutions_matches_finite_differences(
+    missing, loss, n_classes, make_mixed
+):
+    X, y = make_mixed(50, n_classes)
+    rng = np.random.default_rng(1)
+    settings = {"loss": loss, "numeric": ALL, "resolutions": 3, "missing": missing}
+    problem, _ = pair_problem(
+        X, y, [(0, 1), (1, 2)], rng.uniform(0.5, 2.0, len(y)), **settings
+    )
+    weights = problem.start + rng.normal(0.0, 0.1, problem.size)
+    weights[n_classes] = 1.0  # the overall weight, which is held
+    _, gradient = problem.objective(weights)
+    assert len(gradient) == problem.size
+    directions = rng.normal(size=(20, problem.size))
+    directions = np.concatenate([directions, np.eye(problem.size)[::5]])
+    directions[:, n_classes] = 0.0
+    for h in directions:
+        up, down = (problem.objective(weights + s * 1e-5 * h)[0] for s in (1, -1))
+        assert gradient @ h == pytest.approx((up - down) / 2e-5, rel=1e-4, abs=1e-4)
+
+
+def plain_objective(problem, training):
+    """Return the objective as a function of weights, from codes and evidence."""
+    schema, evidence = training.schema, problem.evidence
+    k, d, n = training.n_classes, len(schema), training.n_rows
+    basis = evidence.resolutions.basis.toarray()
+    is_pair = schema.is_pair
+    starts = [
+        schema.offsets[j] + training.codes.column(j).astype(int) for j in range(d)
+    ]
+    center = np.where(is_pair, 0.0, 1.0)
+    owners = evidence.resolutions.owners
+    by_value = np.where(is_pair[owners], BY_PAIR, STRENGTH[2])
+
+    def objective(weights):
+        b, rest = weights[:k], weights[k + 1 :]
+        shared, by_class = rest[:d], rest[d : d + d * k].reshape(d, k)
+        effects = rest[d + d * k :].reshape(-1, k)
+        scores = np.tile(evidence.log_prior + b, (n, 1))
+        added = basis @ effects
+        for j in range(d):
+            factor = center[j] + shared[j] + by_class[j]
+            scores += factor * evidence.table.values[starts[j]] + added[starts[j]]
+        loss = logsumexp(scores, axis=1) - scores[np.arange(n), training.labels]
+        ridge = 0.5 * (b**2).sum() + STRENGTH[0] * (shared**2).sum()
+        ridge += STRENGTH[1] * (by_class**2).sum()
+        ridge += (by_value[:, None] * effects**2).sum()
+        return loss.sum() + ridge
+
+    return objective
+
+
+@pytest.mark.parametrize("resolutions", [1, 4])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_objective_is_the_formula(n_classes, resolutions, make_mixed):
+    X, y = make_mixed(60, n_classes)
+    settings = {"numeric": "equal-frequency", "resolutions": resolutions}
+    problem, training = pair_problem(X, y, [(0, 1), (2, 1)], **settings)
+    plain = plain_objective(problem, training)
+    rng = np.random.default_rng(0)
+    for _ in range(3):
+        weights = problem.start + rng.normal(0.0, 0.2, problem.size)
+        weights[n_classes] = 1.0  # the overall weight, which is held
+        assert problem.objective(weights)[0] == pytest.approx(plain(weights), rel=1e-10)
+
+
+@pytest.mark.parametrize("resolutions", [1, 4])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_optimum_with_pairs_is_that_of_plain_lbfgs(
+    n_classes, resolutions, make_mixed
+):
+    X, y = make_mixed(120, n_classes)
+    settings = {"numeric": ("linear", "equal-frequency"), "resolutions": resolutions}
+    names = [("colour", "length"), ("length", "width")]
+    clf = ShrinkageNB(strength=STRENGTH, pairs=names, tol=1e-10, **settings).fit(X, y)
+    problem, _ = pair_problem(X, y, [(0, 1), (1, 2)], **settings)
+    free = np.arange(problem.size) != n_classes  # all but the overall weight, held at 1
+
+    def objective(part):
+        weights = problem.start.copy()
+        weights[free] = part
+        value, gradient = problem.objective(weights)
+        return value, gradient[free]
+
+    found = minimize(
+        objective,
+        problem.start[free],
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": 10_000, "maxfun": 20_000, "ftol": 1e-15, "gtol": 1e-8},
+    )
+    assert clf.objective_ == pytest.approx(found.fun, rel=1e-7)
+    weights = problem.start.copy()
+    weights[free] = found.x
+    model = problem.model(weights)
+    np.testing.assert_allclose(clf.model_.table, model.table, atol=1e-3)

@@ -1,0 +1,146 @@
+"""ShrinkageNB over several resolutions: one table over the finest bins."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from steelyard import EqualFrequencyDiscretizer, ShrinkageNB
+from steelyard.table.resolutions import FINEST, bins_of_resolutions
+
+GIVEN = {"strength": (1.0, 4.0, 0.7)}
+
+
+def binned_views(clf):
+    return [
+        j
+        for j, feature in enumerate(clf.model_.schema.features)
+        if feature.kind == "binned"
+    ]
+
+
+def test_one_resolution_is_ten_bins_of_equal_frequency(mixed):
+    X, y = mixed
+    clf = ShrinkageNB(resolutions=1, **GIVEN).fit(X, y)
+    plain = ShrinkageNB(
+        resolutions=1,
+        numeric=("linear", EqualFrequencyDiscretizer(10)),
+        **GIVEN,
+    ).fit(X, y)
+    assert [clf.model_.schema.features[j].n_values for j in binned_views(clf)] == [
+        10,
+        10,
+    ]
+    assert_array_equal(clf.predict_proba(X), plain.predict_proba(X))
+
+
+def test_several_resolutions_are_one_table_over_the_finest_bins(mixed):
+    X, y = mixed
+    clf = ShrinkageNB(**GIVEN).fit(X, y)
+    finest = EqualFrequencyDiscretizer(FINEST)
+    for j, name in zip(binned_views(clf), ("length", "width"), strict=True):
+        column = X[name].to_numpy()
+        known = ~np.isnan(column)
+        codes = np.searchsorted(clf.model_.schema.features[j].edges, column[known])
+        sizes = np.bincount(codes)
+        assert len(sizes) > 20
+        assert sizes.max() <= 3 * known.sum() / FINEST + 3
+    given = ShrinkageNB(numeric=("linear", finest), **GIVEN).fit(X, y)
+    assert_array_equal(clf.predict_proba(X), given.predict_proba(X))
+
+
+@pytest.mark.parametrize("missing", ["skip", "value", "impute"])
+@pytest.mark.parametrize("resolutions", [1, 3, 8])
+def test_a_table_row_is_weighted_evidence_plus_effects(
+    resolutions, missing, mixed, problem_of
+):
+    X, y = mixed
+    clf = ShrinkageNB(resolutions=resolutions, missing=missing, **GIVEN).fit(X, y)
+    evidence = problem_of(clf, X, y).evidence.table.values
+    schema, weights = clf.model_.schema, clf.class_attribute_weights_
+    for j in schema.coded:
+        rows = slice(schema.offsets[j] + 1, schema.offsets[j + 1])
+        expected = evidence[rows] * weights[:, j] + clf.value_effects_[j].T
+        assert_allclose(clf.model_.table[rows], expected, atol=1e-12)
+        # Missing and unseen cells that have no code of their own add nothing.
+        assert_array_equal(clf.model_.table[schema.offsets[j]], 0.0)
+
+
+def test_a_missing_number_that_is_a_value_has_evidence_of_its_own(mixed):
+    X, y = mixed
+    X = X.copy()
+    X.loc[(y == "ant") & (np.arange(len(y)) % 2 == 0), "length"] = np.nan
+    clf = ShrinkageNB(missing="value", **GIVEN).fit(X, y)
+    schema = clf.model_.schema
+    j = schema.labels().index("length (bins 1)")
+    own = clf.model_.table[schema.offsets[j + 1] - 1]
+    assert own.argmax() == 0
+    assert own[0] - own[1:].max() > 1.0
+
+
+def test_an_imputed_number_is_read_like_the_one_it_is_replaced_by(mixed):
+    X, y = mixed
+    clf = ShrinkageNB(missing="impute", **GIVEN).fit(X, y)
+    schema = clf.model_.schema
+    j = schema.labels().index("width (bins 1)")
+    fill = schema.features[j].fill
+    assert 1 <= fill <= schema.features[j].n_values
+    trend = schema.features[schema.labels().index("width")].fill
+    row = X.iloc[:1].copy()
+    row["width"] = np.nan
+    filled = row.copy()
+    filled["width"] = trend
+    codes = np.searchsorted(schema.features[j].edges, [trend]) + 1
+    if codes[0] == fill:  # the mean may lie in another bin than the most frequent one
+        assert_allclose(clf.predict_proba(row), clf.predict_proba(filled))
+    assert np.isfinite(clf.predict_proba(row)).all()
+
+
+def test_resolutions_hold_for_the_columns_that_a_mapping_gives_bins(mixed):
+    X, y = mixed
+    views = {"length": "equal-frequency", "width": ("gaussian-relative", "mdl")}
+    clf = ShrinkageNB(numeric=views, **GIVEN).fit(X, y)
+    features = dict(
+        zip(clf.model_.schema.labels(), clf.model_.schema.features, strict=True)
+    )
+    assert features["length"].n_values > 20
+    assert features["width"].kind == "gaussian-relative"
+    assert features["width (bins 1)"].n_values < 20
+
+
+def test_a_smooth_curve_has_smaller_steps_than_with_ten_bins():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-3, 3, 800)
+    y = rng.random(800) < 1 / (1 + np.exp(-3 * np.sin(x)))
+    grid = np.linspace(-2.9, 2.9, 400)[:, None]
+
+    def curve(resolutions):
+        clf = ShrinkageNB(resolutions=resolutions, numeric="equal-frequency").fit(
+            x[:, None], y
+        )
+        logs = clf.predict_log_proba(grid)
+        return logs[:, 1] - logs[:, 0]
+
+    one, eight = curve(1), curve(8)
+    steps = [np.diff(found) for found in (one, eight)]
+    assert (np.abs(steps[0]) > 1e-9).sum() == 9
+    assert (np.abs(steps[1]) > 1e-9).sum() > 25
+    assert (steps[1] ** 2).sum() < 0.7 * (steps[0] ** 2).sum()
+    error = [((found - 3 * np.sin(grid[:, 0])) ** 2).mean() for found in (one, eight)]
+    assert error[1] < error[0]
+
+
+def test_the_number_of_resolutions_is_checked(mixed):
+    for bad in (0, 1.5, "8", None):
+        with pytest.raises(ValueError, match="'resolutions' parameter"):
+            ShrinkageNB(resolutions=bad).fit(*mixed)
+
+
+def test_evidence_is_learned_at_the_numbers_of_bins(mixed, problem_of):
+    X, y = mixed
+    clf = ShrinkageNB(resolutions=3, numeric="equal-frequency", **GIVEN).fit(X, y)
+    problem = problem_of(clf, X, y)
+    assert problem.evidence.n_bins == bins_of_resolutions(3) == (4, 9, 20)
+    groups = [g.max() for j, g in problem.evidence.resolutions.views if j == 1]
+    assert groups == [4, 9, 20]

@@ -1,0 +1,207 @@
+"""Attributes at several resolutions: groups, effects and counts."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import steelyard as sy
+from steelyard.model.training import Encoding, Preparation, encode_training
+from steelyard.proba.estimation import Estimation
+from steelyard.proba.smoothing import EmpiricalBayes, Lidstone
+from steelyard.table.discretizers import EqualFrequencyDiscretizer
+from steelyard.table.resolutions import FINEST, Resolutions, bins_of_resolutions
+from steelyard.table.schema import FeatureSchema, Side, TableSchema
+
+N_BINS = (4, 6, 10)
+
+
+def binned(n_bins, missing_is_value=False):
+    edges = tuple(float(v) for v in range(n_bins - 1))
+    return FeatureSchema(
+        "a", "binned", "numbers", edges=edges, missing_is_value=missing_is_value
+    )
+
+
+def a_schema():
+    """Return sixty bins, categories, a density, seven bins with missing cells."""
+    return TableSchema(
+        (
+            binned(60),
+            FeatureSchema("b", "categorical", "text", ("x", "y", "z")),
+            FeatureSchema("c", "gaussian", "numbers"),
+            binned(7, missing_is_value=True),
+        )
+    )
+
+
+def with_a_pair(schema):
+    """Append a pair of twelve groups of sixty bins and the three categories."""
+    groups = (0, *(1 + np.arange(60) // 5).tolist())
+    return schema.with_pairs([(Side(0, groups), Side(1, (0, 1, 2, 3)))])
+
+
+def test_numbers_of_bins_grow_from_four_to_twenty():
+    assert bins_of_resolutions(1) == ()
+    assert bins_of_resolutions(2) == (4, 20)
+    for n in range(2, 12):
+        found = bins_of_resolutions(n)
+        assert len(found) == n
+        assert found[0] == 4
+        assert found[-1] == 20
+        assert list(found) == sorted(found)
+
+
+def test_groups_are_neighbours_of_about_equal_size():
+    views = Resolutions(a_schema(), N_BINS).views
+    of_first = [groups for j, groups in views if j == 0]
+    assert [groups.max() for groups in of_first] == list(N_BINS)
+    for groups, number in zip(of_first, N_BINS, strict=True):
+        assert groups[0] == 0
+        assert set(np.diff(groups[1:])) == {0, 1}
+        sizes = np.bincount(groups)[1:]
+        assert sizes.max() - sizes.min() <= 1
+        assert sizes.sum() == 60
+        assert len(sizes) == number
+
+
+def test_categories_are_never_merged_and_densities_have_no_groups():
+    views = Resolutions(a_schema(), N_BINS).views
+    assert_array_equal(*[groups for j, groups in views if j == 1], [0, 1, 2, 3])
+    assert not [groups for j, groups in views if j == 2]
+
+
+def test_fewer_bins_than_a_resolution_are_seen_once_as_they_are():
+    views = [groups for j, groups in Resolutions(a_schema(), N_BINS).views if j == 3]
+    # Four, six and all seven bins; the cell that is missing is a group of its own.
+    assert [groups.max() for groups in views] == [5, 7, 8]
+    for groups in views:
+        assert (groups == groups[-1]).sum() == 1
+
+
+def test_without_resolutions_every_code_is_its_own_group():
+    resolutions = Resolutions(a_schema())
+    assert [j for j, _ in resolutions.views] == [0, 1, 3]
+    for _, groups in resolutions.views:
+        assert_array_equal(groups, np.arange(len(groups)))
+    dense = resolutions.basis.toarray()
+    assert_array_equal(dense[a_schema().first_codes], 0.0)
+    assert_array_equal(dense @ dense.T, np.diag(np.diag(dense @ dense.T)))
+    assert dense.sum() == dense.shape[1] == 60 + 3 + 8
+
+
+def wanted_covariance(resolutions):
+    """Return the share of the resolutions at which two codes are in one group."""
+    schema = resolutions.schema
+    out = np.zeros((schema.n_codes, schema.n_codes))
+    n_views = np.bincount([j for j, _ in resolutions.views], minlength=len(schema))
+    for j, groups in resolutions.views:
+        part = slice(schema.offsets[j], schema.offsets[j + 1])
+        same = np.equal.outer(groups, groups) & np.logical_and.outer(groups, groups)
+        out[part, part] += same / n_views[j]
+    return out
+
+
+@pytest.mark.parametrize("n_bins", [(), N_BINS, bins_of_resolutions(8)])
+def test_effects_of_variance_one_give_each_code_that_variance(n_bins):
+    resolutions = Resolutions(with_a_pair(a_schema()), n_bins)
+    covariance = (resolutions.basis @ resolutions.basis.T).toarray()
+    wanted = wanted_covariance(resolutions)
+    known = np.diag(wanted) > 0
+    assert_allclose(np.diag(wanted)[known], 1.0)
+    assert_array_equal(np.diag(covariance)[~known], 0.0)
+    # A basis may leave out a twentieth of the variance of the bins of a column.
+    assert (np.diag(covariance) <= 1.0 + 1e-9).all()
+    offsets = resolutions.schema.offsets
+    for low, high in pairwise(offsets):
+        part = slice(low, high)
+        left = np.trace(wanted[part, part]) - np.trace(covariance[part, part])
+        assert left <= 0.05 * np.trace(wanted[part, part]) + 1e-9
+    if not n_bins:
+        assert_allclose(covariance, wanted, atol=1e-12)
+
+
+def test_effects_belong_to_their_attributes():
+    resolutions = Resolutions(with_a_pair(a_schema()), N_BINS)
+    basis, schema = resolutions.basis.toarray(), resolutions.schema
+    assert basis.shape == (schema.n_codes, len(resolutions.owners))
+    for effect, j in enumerate(resolutions.owners):
+        touched = np.flatnonzero(basis[:, effect])
+        assert (touched > schema.offsets[j]).all()
+        assert (touched < schema.offsets[j + 1]).all()
+
+
+def test_pairs_with_an_unknown_side_are_in_no_group():
+    schema = with_a_pair(a_schema())
+    resolutions = Resolutions(schema, N_BINS)
+    pair = schema.features[-1]
+    for groups in [groups for j, groups in resolutions.views if j == 4]:
+        assert_array_equal(groups > 0, pair.both_known)
+    rows = schema.offsets[4] + np.flatnonzero(~pair.both_known)
+    assert resolutions.basis[rows].nnz == 0
+
+
+def test_pairs_are_merged_along_numbers_and_not_along_categories():
+    schema = with_a_pair(a_schema())
+    views = [groups for j, groups in Resolutions(schema, N_BINS).views if j == 4]
+    # Three, six and twelve groups of the number, by three categories.
+    assert [groups.max() for groups in views] == [9, 18, 36]
+    for groups in views:
+        by_side = groups.reshape(13, 4)
+        assert all(len(set(row[1:])) == 3 for row in by_side[1:])
+    assert len([1 for j, _ in Resolutions(schema).views if j == 4]) == 1
+
+
+@pytest.fixture
+def training():
+    """Return rows of two numbers, cut finely, and text, with missing cells."""
+    rng = np.random.default_rng(5)
+    y = rng.integers(0, 3, 400)
+    X = np.c_[rng.normal(y, 1.0), rng.normal(size=400)].astype(object)
+    X[rng.random(X.shape) < 0.1] = None
+    X = np.c_[X, rng.choice(["x", "y", "z"], 400)]
+    numeric = EqualFrequencyDiscretizer(FINEST)
+    encoding = Encoding(numeric={0: numeric, 1: numeric})
+    estimation = Estimation(EmpiricalBayes(), "smoothed", 1e-9, n_bins=N_BINS)
+    u = rng.random(400)
+    return encode_training(X, y, u, Preparation(encoding, estimation))
+
+
+def test_counts_of_groups_add_up_to_those_of_bins(training):
+    counts = training.count()
+    merged, groups = Resolutions(training.schema, N_BINS).tables
+    by_group = groups @ counts.by_code
+    total = counts.by_code[training.schema.offsets[0] : training.schema.offsets[1]]
+    for j in range(3):
+        part = slice(merged.offsets[j], merged.offsets[j + 1])
+        assert_allclose(by_group[part].sum(axis=0), total.sum(axis=0))
+        assert_allclose(by_group[part][0], total[0])
+    assert [f.n_values for f in merged.features[:3]] == list(N_BINS)
+
+
+@pytest.mark.parametrize("smoothing", [EmpiricalBayes(), Lidstone(1.0)])
+def test_evidence_is_the_mean_over_tables_of_one_resolution(smoothing, training):
+    counts, schema = training.count(), training.schema
+    estimation = Estimation(smoothing, "smoothed", 1e-9, n_bins=N_BINS)
+    found = estimation.tables(counts)[1].values
+    for j in range(2):
+        low = schema.offsets[j]
+        edges = np.array(schema.features[j].edges)
+        means = np.zeros((schema.features[j].n_codes, 3))
+        for number in N_BINS:
+            n_fine = len(edges) + 1
+            group = np.arange(n_fine) * number // n_fine
+            coarse = edges[np.flatnonzero(np.diff(group))]
+            own = training.table.columns[j].numbers()[:, None]
+            cut = sy.FixedEdgesDiscretizer(coarse)
+            plain = sy.NaiveBayes(numeric=cut, smoothing=smoothing)
+            plain.fit(own, training.labels, sample_weight=training.sample_weight)
+            table = plain.model_.table
+            means[1:] += table[1 + group] / len(N_BINS)
+        assert_allclose(found[low : schema.offsets[j + 1]], means, atol=1e-12)
+    # Text is what it is without resolutions.
+    alone = smoothing.log_prob(counts).values[schema.offsets[2] :]
+    assert_allclose(found[schema.offsets[2] :], alone, atol=1e-12)
