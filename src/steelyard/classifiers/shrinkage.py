@@ -24,9 +24,9 @@ from steelyard._common.settings import (
 )
 from steelyard.classifiers.weighted import SolvedNB, WeightedNB
 from steelyard.fitting.held_out import HeldOut
-from steelyard.fitting.pairs import listed_pairs, pair_records
+from steelyard.fitting.pairs import joined, listed_pairs, pair_records
 from steelyard.fitting.recipe import Recipe
-from steelyard.fitting.strengths import GRID, Choice, Strengths, choose, joined
+from steelyard.fitting.strengths import GRID, Choice, Strengths, choose
 from steelyard.fitting.weights import Fit, fit_weights
 from steelyard.instances import resolve_instances
 from steelyard.losses import resolve_loss

@@ -112,6 +112,17 @@ def sides(training: TrainingSet, pairs: list[ColumnPair]) -> list[tuple[Side, Si
     return [(side(a), side(b)) for a, b in pairs]
 
 
+def joined(training: TrainingSet, pairs: list[ColumnPair]) -> TrainingSet:
+    """Return the same rows with pairs of columns as further attributes.
+
+    Where cut points are learned in each fold, a column may have none there; its pairs
+    are left out.
+    """
+    views = coded_views(training.schema)
+    pairs = [(a, b) for a, b in pairs if a in views and b in views]
+    return training.with_pairs(sides(training, pairs)) if pairs else training
+
+
 def _n_groups(training: TrainingSet) -> int:
     per_cell = _ROWS_PER_CELL * training.n_classes
     groups = np.sqrt(training.given_counts.total / per_cell)

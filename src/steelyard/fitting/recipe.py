@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from steelyard.exceptions import ParameterError
+from steelyard.fitting.pairs import joined, listed_pairs
 from steelyard.fitting.penalty import PenaltySetting
 from steelyard.instances import InstanceWeighting
 from steelyard.losses import LogLoss, Loss
@@ -39,10 +40,11 @@ class Recipe(Preparation):
     def encode(
         self, X: Any, y: Any, sample_weight: Any = None, owner: object = None
     ) -> TrainingSet:
-        """Check a table, its labels and weights, and encode them."""
+        """Check a table, its labels and weights, and encode them, pairs included."""
         training = encode_training(X, y, sample_weight, self, owner)
         self.check_views(training, owner)
-        return training
+        pairs = listed_pairs(self.weighting.joined_columns, training.schema)
+        return joined(training, pairs)
 
     def check_views(self, training: TrainingSet, owner: object) -> None:
         """Refuse a linear view of a number where all classes share its weight."""

@@ -14,15 +14,13 @@ from steelyard.fitting.held_out import Fold, HeldOut, Judgement
 from steelyard.fitting.pairs import (
     ColumnPair,
     RankedPairs,
-    coded_views,
+    joined,
     rank_pairs,
-    sides,
 )
 from steelyard.fitting.penalty import Penalty
 from steelyard.fitting.problem import build_problem
 from steelyard.fitting.recipe import Recipe
 from steelyard.fitting.weights import weigh_rows
-from steelyard.model.training import TrainingSet
 from steelyard.solvers import LBFGS
 from steelyard.weighting import HierarchicalWeighting
 
@@ -207,14 +205,3 @@ class _FoldFit:
         problem = replace(problem, objective=objective)
         self._start = problem.solve(self._recipe, self._start).weights
         return problem.model(self._start).log_proba(self._fold.codes)
-
-
-def joined(training: TrainingSet, pairs: list[ColumnPair]) -> TrainingSet:
-    """Return the same rows with pairs of columns as further attributes.
-
-    Where cut points are learned in each fold, a column may have none there; its pairs
-    are left out.
-    """
-    views = coded_views(training.schema)
-    pairs = [(a, b) for a, b in pairs if a in views and b in views]
-    return training.with_pairs(sides(training, pairs)) if pairs else training

@@ -118,6 +118,11 @@ class Weighting(DeclaredPart):
     n_free: ClassVar[int] = 0
     """How many weights at the beginning of the vector no penalty holds."""
 
+    @property
+    def joined_columns(self) -> Any:
+        """Pairs of columns, by name or position, that become attributes."""
+        return ()
+
     def size(self, evidence: Evidence) -> int:
         """Count the weights."""
         return int(self.prior_weight) + self._size(evidence)

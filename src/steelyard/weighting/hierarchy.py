@@ -8,8 +8,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard._common.settings import Check, like, number, setting
+from steelyard._common.settings import NONE, Check, like, listed, number, setting
 from steelyard.exceptions import ParameterError
+from steelyard.table.encoder import COLUMN
 from steelyard.weighting.base import Effect, Evidence, Weighting
 
 # As good as infinite, and still a number to compute with.
@@ -65,6 +66,11 @@ class HierarchicalWeighting(Weighting):
 
     has_levels: ClassVar[bool] = True
 
+    @property
+    def joined_columns(self) -> Any:
+        """Pairs of columns that become attributes of their own."""
+        return self.pairs or ()
+
     shared: float = setting(
         default=2.5, allowed=number(0.0), about=r"Strength :math:`\lambda_w`."
     )
@@ -79,6 +85,13 @@ class HierarchicalWeighting(Weighting):
     )
     intercept: float = setting(
         default=0.5, allowed=number(0.0), about=r"Strength :math:`\lambda_b`."
+    )
+    pairs: Any = setting(
+        default=None,
+        allowed=(NONE | listed(listed(COLUMN, 2))).called(
+            "None or a list of pairs of columns"
+        ),
+        about="Pairs of columns with effects of their own.",
     )
     overall: float = setting(
         default=0.5,

@@ -1,13 +1,16 @@
 """The hierarchy of weights with pairs and resolutions: gradient and optimum."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
-from steelyard import ShrinkageNB
+from steelyard import ShrinkageNB, WeightedNB, load
+from steelyard.exceptions import ParameterError
+from steelyard.fitting.pairs import joined
 from steelyard.fitting.problem import build_problem
-from steelyard.fitting.strengths import joined
+from steelyard.weighting import HierarchicalWeighting
 
 STRENGTH = (1.0, 4.0, 0.7)
 BY_PAIR = 2.5
@@ -121,3 +124,25 @@ def test_the_optimum_with_pairs_is_that_of_plain_lbfgs(
     weights[free] = found.x
     model = problem.model(weights)
     np.testing.assert_allclose(clf.model_.table, model.table, atol=1e-3)
+
+
+@pytest.mark.parametrize("loss", ["log", "brier"])
+def test_pairs_are_a_part_of_a_hierarchy_in_weighted_nb(loss, tmp_path):
+    random = np.random.default_rng(0)
+    X = pd.DataFrame(random.normal(size=(600, 3)), columns=list("abc"))
+    y = (X.a > 0) ^ (X.b > 0)
+    weighting = HierarchicalWeighting(pairs=[("a", "b")], by_value=0.5, by_pair=0.5)
+    settings = {"bounds": None, "numeric": "equal-frequency", "loss": loss}
+    clf = WeightedNB(weighting=weighting, **settings).fit(X, y)
+    alone = WeightedNB(weighting=HierarchicalWeighting(), **settings).fit(X, y)
+    assert clf.model_.schema.labels()[-1] == "a × b"
+    assert clf.score(X, y) > 0.9 > 0.75 > alone.score(X, y)
+    clf.save(tmp_path / "model.json")
+    again = load(tmp_path / "model.json")
+    np.testing.assert_array_equal(again.predict_proba(X), clf.predict_proba(X))
+
+
+def test_a_pair_of_an_unknown_column_is_refused_in_a_hierarchy():
+    clf = WeightedNB(weighting=HierarchicalWeighting(pairs=[("a", "q")]), bounds=None)
+    with pytest.raises(ParameterError, match="names 'q', which is not a column"):
+        clf.fit(pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": [0.0, 1.0, 0.0]}), [0, 1, 1])
