@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from steelyard import ShrinkageNB
 from steelyard.explain import explain_weights
-from steelyard.explain.laplace import (
+from steelyard.explain.deviations import (
     hessian_of,
     named_deviation,
     named_weights,

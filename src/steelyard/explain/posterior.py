@@ -1,10 +1,10 @@
-"""How uncertain linear functions of a hierarchy's weights are, without their inverse.
+r"""How uncertain linear functions of a hierarchy's weights are, without their inverse.
 
 The objective of a hierarchy is a penalised regression: near its minimum, weights have
-the covariance :math:`(\\Lambda + J' C J)^{-1}` with the ridge :math:`\\Lambda`, the scores
-as a linear map :math:`J` of the weights, and the curvature :math:`C` of the loss in
-them. There are often more weights than rows, so that the smaller of two systems is
-solved, in the weights or in the rows.
+the covariance :math:`(\Lambda + J^T C J)^{-1}` with the ridge :math:`\Lambda`, the
+scores as a linear map :math:`J` of the weights, and the curvature :math:`C` of the loss
+in them. There are often more weights than rows; the smaller of two systems is solved,
+in the weights or in the rows.
 """
 
 from __future__ import annotations
@@ -89,14 +89,16 @@ class WeightMaps:
         return self.evidence.n_classes
 
 
-def cells_of(problem: Problem, codes: Codes, rows: slice, place: list[int]) -> csr_array:
+def cells_of(
+    problem: Problem, codes: Codes, rows: slice, place: NDArray[np.int64]
+) -> csr_array:
     """Return where rows read an effect: a matrix of shape (n m K, V K + g K + K).
 
     Attribute j is added to part ``place[j]`` of m parts; the base to part 0.
     """
     schema, k = codes.schema, problem.evidence.n_classes
     which = np.arange(*rows.indices(codes.n_rows))
-    n, m, width = len(which), max(place, default=0) + 1, schema.n_codes
+    n, m, width = len(which), int(place.max(initial=0)) + 1, schema.n_codes
     where = np.arange(n * m * k).reshape(n, m, k)
     one = np.arange(k)
     n_gaussian = len(schema.gaussian)
@@ -147,6 +149,11 @@ class FactoredCovariance:
         self._design = self._equations(slice(None)) if self._in_rows else None
         self._factor = self._factored(n_equations, len(weights))
 
+    @property
+    def size(self) -> int:
+        """Number of equations."""
+        return len(self._factor)
+
     @staticmethod
     def system_size(problem: Problem) -> int:
         """Return the number of equations to solve."""
@@ -155,12 +162,14 @@ class FactoredCovariance:
 
     def _equations(self, rows: slice) -> csr_array:
         """Return root curvature times scores of rows, shape (n (K - 1), p)."""
-        place = [0] * len(self._codes.schema)
+        place = np.zeros(len(self._codes.schema), dtype=np.int64)
         cells = cells_of(self._problem, self._codes, rows, place)
         scores = cells @ self._effect
         blocks = np.ascontiguousarray(self._roots[rows].transpose(0, 2, 1))
         n, m, k = blocks.shape
-        roots = bsr_array((blocks, np.arange(n), np.arange(n + 1)), shape=(n * m, n * k))
+        roots = bsr_array(
+            (blocks, np.arange(n), np.arange(n + 1)), shape=(n * m, n * k)
+        )
         return csr_array(roots.tocsr() @ scores)
 
     def _factored(self, n_equations: int, n_weights: int) -> Floats:

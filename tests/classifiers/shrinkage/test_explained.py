@@ -237,10 +237,10 @@ def test_intervals_that_cannot_be_made_name_the_alternative(mixed, fixed, monkey
         explain_weights(clf, X, y, rows=X[:2])
     with pytest.raises(ParameterError, match="training data"):
         explain_weights(clf, X[:100], y[:100], method="laplace")
-    monkeypatch.setattr("steelyard.explain.laplace._MAX_EVIDENCE_NUMBERS", 100)
+    monkeypatch.setattr("steelyard.explain.deviations._MAX_EVIDENCE_WORK", 100)
     with pytest.raises(ParameterError, match="fewer rows"):
         explain_weights(clf, X, y, method="laplace", rows=X)
-    monkeypatch.setattr("steelyard.explain.laplace._MAX_WEIGHTS", 10)
+    monkeypatch.setattr("steelyard.explain.deviations.MAX_SYSTEM", 10)
     with pytest.raises(ParameterError, match="method='bootstrap'"):
         explain_weights(clf, X, y, method="laplace")
 
