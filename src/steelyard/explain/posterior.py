@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations_with_replacement
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, solve_triangular
-from scipy.sparse import bsr_array, csr_array, diags_array, eye_array, kron, vstack
+from scipy.sparse import csr_array, diags_array, eye_array, kron, vstack
 
 from steelyard.explain.views import Floats
 from steelyard.fitting.problem import Problem
@@ -147,7 +148,7 @@ class FactoredCovariance:
         n_equations = self._roots.shape[0] * self._roots.shape[2]
         self._in_rows = n_equations < len(weights)
         self._design = self._equations(slice(None)) if self._in_rows else None
-        self._factor = self._factored(n_equations, len(weights))
+        self._factor = self._factored(len(weights))
 
     @property
     def size(self) -> int:
@@ -161,34 +162,56 @@ class FactoredCovariance:
         return min(n * (k - 1), problem.size)
 
     def _equations(self, rows: slice) -> csr_array:
-        """Return root curvature times scores of rows, shape (n (K - 1), p)."""
+        """Return root curvature times scores of rows, shape ((K - 1) n, p)."""
+        roots = self._roots[rows]
+        n, k, _ = roots.shape
+        where = np.arange(n * k), np.arange(0, n * k + 1, k)
+        parts = [
+            csr_array((np.ascontiguousarray(root).ravel(), *where), shape=(n, n * k))
+            for root in np.moveaxis(roots, 2, 0)
+        ]
+        return csr_array(vstack(parts) @ self._scores(rows))
+
+    def _scores(self, rows: slice) -> csr_array:
+        """Return scores of rows as functions of weights in units, shape (n K, p)."""
         place = np.zeros(len(self._codes.schema), dtype=np.int64)
         cells = cells_of(self._problem, self._codes, rows, place)
-        scores = cells @ self._effect
-        blocks = np.ascontiguousarray(self._roots[rows].transpose(0, 2, 1))
-        n, m, k = blocks.shape
-        roots = bsr_array(
-            (blocks, np.arange(n), np.arange(n + 1)), shape=(n * m, n * k)
-        )
-        return csr_array(roots.tocsr() @ scores)
+        return csr_array(cells @ self._effect)
 
-    def _factored(self, n_equations: int, n_weights: int) -> Floats:
+    def _factored(self, n_weights: int) -> Floats:
         """Return the Cholesky factor of one plus the squared design."""
-        size = min(n_equations, n_weights)
-        system = np.eye(size)
-        if self._design is not None:
-            by_weight = self._design.tocsc()
-            for part in _pieces(n_weights, _NUMBERS_AT_ONCE // size):
-                dense = by_weight[:, part].toarray()
-                system += dense @ dense.T
+        if self._in_rows:
+            system = self._squared_in_rows()
         else:
-            n_rows = self._roots.shape[0]
+            system = np.eye(n_weights)
             per_row = n_weights * self._roots.shape[2]
-            for part in _pieces(n_rows, _NUMBERS_AT_ONCE // per_row):
+            for part in _pieces(len(self._roots), _NUMBERS_AT_ONCE // per_row):
                 dense = self._equations(part).toarray()
                 system += dense.T @ dense
         factor, _ = cho_factor(system, lower=True, overwrite_a=True, check_finite=False)
         return np.asarray(factor)
+
+    def _squared_in_rows(self) -> Floats:
+        """Return one plus the design times its transpose, class by class.
+
+        Classes share few weights, so that most of the product is within a class.
+        """
+        n, k, m = self._roots.shape
+        scores = self._scores(slice(None))
+        by_class = [scores[c::k].tocsc() for c in range(k)]
+        is_used = [np.diff(own.indptr) > 0 for own in by_class]
+        system = np.eye(n * m)
+        blocks = system.reshape(m, n, m, n)
+        for c, e in combinations_with_replacement(range(k), 2):
+            common = np.flatnonzero(is_used[c] & is_used[e])
+            left, right = (by_class[x][:, common].toarray() for x in (c, e))
+            inner = left @ right.T
+            for a, b in np.ndindex(m, m):
+                own = self._roots[:, c, a, None] * inner * self._roots[:, e, b]
+                blocks[a, :, b] += own
+                if c != e:
+                    blocks[b, :, a] += own.T
+        return system
 
     def deviation(self, functions: csr_array) -> Floats:
         """Return standard deviations of functions (m, p) of the weights, shape (m,)."""
