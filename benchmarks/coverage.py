@@ -183,7 +183,7 @@ def coverage_of_weights(
 def main() -> None:
     """Print the coverage of 90 % intervals."""
     parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("--repeats", type=int, default=50)
+    parser.add_argument("--repeats", type=int, default=40)
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
     print(f"{asked.repeats} tables each; nominal 90 %")

@@ -135,6 +135,16 @@ def explain_weights(
     a bound, and cut off at the bounds. It needs a loss that is a negative
     log-likelihood, and takes the probabilities that are weighted as given.
 
+    Evidence of rows is a linear function :math:`a^T w` of the weights, times the scale
+    s of the scores. Its interval is
+
+    .. math:: s\, a^T w \pm z \sqrt{\frac{1}{M} \sum_m \left[a^T H_m^{-1} a +
+              (s_m\, a^T w_m - s\, a^T w)^2\right]}
+
+    over the strengths of ``strength_path_``, with or without pairs as in the model,
+    whose log-loss is within half a standard error of the best; over the model alone
+    where it has no such path. The user guide says how often it covers.
+
     Parameters
     ----------
     clf : BaseNB
