@@ -49,8 +49,8 @@ def test_laplace_is_the_inverse_hessian_by_finite_differences(two):
     np.testing.assert_allclose(found.estimate[name], clf.attribute_weights_, atol=1e-6)
     from steelyard.explain.laplace import solved
 
-    problem, solution = solved(clf, X, y, None)
-    w, h = solution.weights, 1e-5
+    found_again = solved(clf, X, y, None)
+    problem, w, h = found_again.problem, found_again.weights, 1e-5
     hessian = np.array(
         [
             (problem.objective(w + h * e)[1] - problem.objective(w - h * e)[1])

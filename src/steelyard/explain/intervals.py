@@ -20,7 +20,8 @@ from steelyard._common.text import text_table
 from steelyard.classifiers.base import BaseNB
 from steelyard.exceptions import IdentifierWarning, ParameterError, TableError
 from steelyard.explain import laplace
-from steelyard.explain.laplace import BY_VALUE, EvidenceIntervals
+from steelyard.explain.deviations import BY_VALUE, named_weights, side_by_side
+from steelyard.explain.laplace import EvidenceIntervals
 from steelyard.explain.overall import learned_weights
 from steelyard.explain.parts import PlainData
 from steelyard.explain.views import Floats
@@ -133,6 +134,16 @@ def explain_weights(
     with the Hessian H of the objective at its minimum, over the weights that are not at
     a bound, and cut off at the bounds. It needs a loss that is a negative
     log-likelihood, and takes the probabilities that are weighted as given.
+
+    Evidence of rows is a linear function :math:`a^T w` of the weights, times the scale
+    s of the scores. Its interval is
+
+    .. math:: s\, a^T w \pm z \sqrt{\frac{1}{M} \sum_m \left[a^T H_m^{-1} a +
+              (s_m\, a^T w_m - s\, a^T w)^2\right]}
+
+    over the strengths of ``strength_path_``, with or without pairs as in the model,
+    whose log-loss is within half a standard error of the best; over the model alone
+    where it has no such path. The user guide says how often it covers.
 
     Parameters
     ----------
@@ -272,23 +283,20 @@ def _resample(
 def _laplace(
     clf: BaseNB, X: Any, y: Any, sample_weight: Any, level: float, asked: Any
 ) -> WeightIntervals:
-    problem, solution = laplace.solved(clf, X, y, sample_weight)
-    weights, schema = solution.weights, clf.encoder_.schema_
-    named = laplace.named_weights(problem, weights)
+    own = laplace.solved(clf, X, y, sample_weight)
+    problem, schema = own.problem, clf.encoder_.schema_
+    named = named_weights(problem, own.weights)
     for name, value in named.items():
-        fitted = laplace.side_by_side(name, getattr(clf, name))
+        fitted = side_by_side(name, getattr(clf, name))
         if fitted.shape != value.shape or not np.allclose(fitted, value, atol=1e-6):
             raise ParameterError(
                 "A fit to these rows has other weights than the classifier. Pass its "
                 "training data and the row weights of that fit."
             )
-    near = 1e-8 * np.maximum(1.0, np.abs(weights))
-    box = problem.box
-    free = (weights > box.lower + near) & (weights < box.upper - near)
-    held = laplace.named_weights(problem, (~free).astype(np.float64))
-    root = laplace.root_of_inverse(laplace.hessian_of(problem, weights), free)
+    held = named_weights(problem, (~own.is_free).astype(np.float64))
+    found = own.deviations()
     z = float(ndtri(0.5 + level / 2.0))
-    deviation = laplace.named_deviation(problem, weights, root)
+    deviation = found.named()
     lower, upper = laplace.named_bounds(problem, named)
     low, high, at_bound, entries = {}, {}, {}, {}
     for name, value in named.items():
@@ -299,6 +307,6 @@ def _laplace(
             entries[name] = laplace.value_names(schema, clf.classes_, name)
     evidence = None
     if asked is not None:
-        evidence = laplace.evidence_intervals(clf, problem, weights, root, asked, level)
+        evidence = laplace.evidence_intervals(clf, own, found, asked, level)
     what = ("laplace", level, clf.classes_, schema.labels())
     return WeightIntervals(*what, named, low, high, {}, at_bound, entries, evidence)

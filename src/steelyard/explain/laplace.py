@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,23 +14,29 @@ from steelyard._common.text import signed, text_table
 from steelyard.classifiers.base import BaseNB
 from steelyard.classifiers.weighted import SolvedNB
 from steelyard.exceptions import ParameterError
+from steelyard.explain.deviations import (
+    Deviations,
+    added,
+    deviations_of,
+    named_weights,
+)
 from steelyard.explain.evidence import evidence_of
 from steelyard.explain.parts import PlainData
-from steelyard.explain.views import Floats, add_views, column_labels
+from steelyard.explain.views import Floats, column_labels
+from steelyard.fitting.penalty import Penalty
 from steelyard.fitting.problem import Problem, build_problem
+from steelyard.fitting.recipe import Recipe
+from steelyard.fitting.strengths import Strengths
 from steelyard.fitting.weights import weigh_rows
-from steelyard.solvers import Solution
+from steelyard.table.codes import Codes
 from steelyard.table.schema import TableSchema
-from steelyard.weighting.base import Effect
+from steelyard.weighting import HierarchicalWeighting
 
-# Beyond this many weights the inverse of the Hessian is not made.
-_MAX_WEIGHTS = 3_000
+# Strengths are as plausible as the best ones where their cross-validated log-loss is
+# larger by no more than so many of its standard errors.
+_HARDLY_WORSE = 0.5
 
-# Weights times rows, columns and classes, for intervals of evidence.
-_MAX_EVIDENCE_NUMBERS = 50_000_000
-
-# Weights that are laid out by value.
-BY_VALUE = ("value_weights_", "value_effects_")
+_LEVELS = ("shared", "by_class", "by_value", "by_pair")
 
 
 @dataclass(frozen=True, repr=False)
@@ -70,102 +77,94 @@ class EvidenceIntervals(PlainData):
         return f"{100 * self.level:g} % intervals\n\n" + "\n\n".join(lines)
 
 
-def hessian_of(problem: Problem, weights: Floats) -> Floats:
-    """Second derivatives of the objective on all rows, shape (p, p)."""
-    objective = problem.objective
-    sample = objective.sample(objective.rows.n_rows)
-    if objective.weighting.has_hessian:
-        return sample.hessian(weights)
-    curvature = sample.curvature(weights, True)
-    units = np.eye(len(weights))
-    return np.array([sample.product(curvature, unit) for unit in units])
+@dataclass(frozen=True)
+class Solved:
+    """The training problem of a classifier, with its solution."""
 
+    recipe: Recipe
+    problem: Problem
+    weights: Floats
+    codes: Codes
+    """Codes of the training rows."""
 
-def root_of_inverse(hessian: Floats, free: NDArray[np.bool_]) -> Floats:
-    """Return R with R R' the inverse Hessian of the free weights, shape (p, r).
+    scale: float
+    """Factor on the scores before they become probabilities."""
 
-    Directions that the data do not determine have an infinite deviation.
-    """
-    p = len(hessian)
-    root = np.zeros((p, int(free.sum())))
-    if not free.any():
-        return root
-    inner = hessian[np.ix_(free, free)]
-    # Each weight in its own unit, however different their penalties are.
-    unit = np.sqrt(np.maximum(np.diag(inner), 1e-300))
-    scaled = (inner + inner.T) / (2.0 * np.outer(unit, unit))
-    values, vectors = np.linalg.eigh(scaled)
-    flat = values <= 1e-12 * max(float(values.max(initial=0.0)), 1e-300)
-    inverse = np.where(flat, 0.0, 1.0 / np.sqrt(np.where(flat, 1.0, values)))
-    is_open = (np.abs(vectors) > 1e-4) & flat
-    root[free] = np.where(is_open, np.inf, vectors * inverse / unit[:, None])
-    return root
+    def with_strengths(self, entry: Mapping[str, float]) -> Solved:
+        """Return the same problem with other strengths, solved."""
+        named = {level: entry[level] for level in _LEVELS if level in entry}
+        weighting = self.problem.objective.weighting
+        assert isinstance(weighting, HierarchicalWeighting)
+        weighting = Strengths(**named).weighting(weighting.intercept)
+        ridge = Penalty(*weighting.strengths(self.problem.evidence))
+        objective = self.problem.objective
+        objective = replace(objective, weighting=weighting, penalty=ridge)
+        problem = replace(self.problem, objective=objective)
+        weights = problem.solve(self.recipe, self.weights).weights
+        return replace(self, problem=problem, weights=weights, scale=entry["scale"])
 
+    @property
+    def is_free(self) -> NDArray[np.bool_]:
+        """Which weights are at no bound, shape (p,)."""
+        near, box = 1e-8 * np.maximum(1.0, np.abs(self.weights)), self.problem.box
+        above = self.weights > box.lower + near
+        return np.asarray(above & (self.weights < box.upper - near))
 
-def _deviation(root: Floats, map_: Floats) -> Floats:
-    """Return standard deviations of linear functions of weights, (p, ...) to (...)."""
-    flat = map_.reshape(len(root), -1)
-    spread = np.where(np.isinf(root), 0.0, root)
-    out = np.sqrt(((spread.T @ flat) ** 2).sum(axis=0))
-    endless = np.isinf(root).any(axis=1)
-    out = np.where((flat[endless] != 0.0).any(axis=0), np.inf, out)
-    return out.reshape(map_.shape[1:])
+    def deviations(self) -> Deviations:
+        """Return standard deviations near the solution."""
+        return deviations_of(self.problem, self.weights, self.is_free, self.codes)
 
-
-def named_deviation(
-    problem: Problem, weights: Floats, root: Floats
-) -> dict[str, Floats]:
-    """Return standard deviations of the weights as they are named."""
-    # Names stand for linear functions of the weights.
-    units = [named_weights(problem, unit) for unit in np.eye(len(weights))]
-    return {
-        name: _deviation(root, np.array([unit[name] for unit in units]))
-        for name in named_weights(problem, weights)
-    }
+    def scores(self, codes: Codes) -> tuple[Floats, Floats]:
+        """Return the evidence of rows: by column (n, d, K), and its sum (n, K)."""
+        weighting, evidence = self.problem.objective.weighting, self.problem.evidence
+        whole = added(self.problem, weighting.apply(self.weights, evidence), codes)
+        by_column, total = evidence_of(whole[:, 1:]), evidence_of(whole.sum(axis=1))
+        return by_column * self.scale, total * self.scale
 
 
 def evidence_intervals(
-    clf: BaseNB,
-    problem: Problem,
-    weights: Floats,
-    root: Floats,
-    asked: Any,
-    level: float,
+    clf: BaseNB, own: Solved, deviations: Deviations, asked: Any, level: float
 ) -> EvidenceIntervals:
     """Give the evidence of some rows intervals: it is linear in the weights."""
     codes = clf._encode(asked)
-    schema = clf.encoder_.schema_
-    size = len(weights) * codes.n_rows * (len(schema) + 1) * len(clf.classes_)
-    if size > _MAX_EVIDENCE_NUMBERS:
-        raise ParameterError(
-            f"Intervals of {codes.n_rows} rows need {size:,} numbers, too many. Ask "
-            "for fewer rows at a time."
-        )
-    scale = float(clf.model_.link_scale)
-    weighting = problem.objective.weighting
-
-    def added(effect: Effect) -> Floats:
-        """Return what an effect adds to rows: base and columns, (n, 1 + d, K)."""
-        model = problem.sum_model(effect)
-        parts = add_views(model.contributions(codes), schema, axis=1)
-        base = np.broadcast_to(effect.base, (len(parts), 1, parts.shape[2]))
-        return np.concatenate([base, parts], axis=1)
-
-    units = [weighting.direction(w, problem.evidence) for w in np.eye(len(weights))]
-    by_unit = evidence_of(np.array([added(effect) for effect in units])) * scale
-    whole = added(weighting.apply(weights, problem.evidence))
+    estimates = own.scores(codes)
+    variances = [np.zeros_like(estimate) for estimate in estimates]
+    rivals = [(own, deviations)]
+    rivals += [(rival, rival.deviations()) for rival in _rivals(clf, own)]
+    for rival, spread in rivals:
+        parts = zip(estimates, rival.scores(codes), spread.evidence(codes), strict=True)
+        for variance, (estimate, other, deviation) in zip(
+            variances, parts, strict=True
+        ):
+            own_variance = (deviation * own.recipe.link_scale) ** 2
+            variance += (own_variance + (other - estimate) ** 2) / len(rivals)
+    z = float(ndtri(0.5 + level / 2.0))
     arrays = []
-    for scores, by_weight in (
-        (whole[:, 1:], by_unit[:, :, 1:]),
-        (whole[:, 0] + whole[:, 1:].sum(axis=1), by_unit.sum(axis=2)),
-    ):
-        estimate = evidence_of(scores) * scale
-        half = float(ndtri(0.5 + level / 2.0)) * _deviation(root, by_weight)
+    for estimate, variance in zip(estimates, variances, strict=True):
+        half = z * np.sqrt(variance)
         arrays += [estimate, estimate - half, estimate + half]
-    return EvidenceIntervals(level, clf.classes_, column_labels(schema), *arrays)
+    labels = column_labels(codes.schema)
+    return EvidenceIntervals(level, clf.classes_, labels, *arrays)
 
 
-def solved(clf: BaseNB, X: Any, y: Any, sample_weight: Any) -> tuple[Problem, Solution]:
+def _rivals(clf: BaseNB, own: Solved) -> Iterator[Solved]:
+    """Solve with other strengths that are hardly worse than those of the model."""
+    has_pairs = bool(own.codes.schema.is_pair.any())
+    path = [
+        entry
+        for entry in getattr(clf, "strength_path_", ())
+        if ("by_pair" in entry) == has_pairs and np.isfinite(entry["log_loss"])
+    ]
+    if not path:
+        return
+    best = min(path, key=lambda entry: entry["log_loss"])
+    most = best["log_loss"] + _HARDLY_WORSE * best["standard_error"]
+    for entry in path:
+        if entry is not best and entry["log_loss"] <= most:
+            yield own.with_strengths(entry)
+
+
+def solved(clf: BaseNB, X: Any, y: Any, sample_weight: Any) -> Solved:
     """Set the training problem of a classifier up again, and solve it."""
     if not isinstance(clf, SolvedNB) or not clf._has_one_objective:
         raise ParameterError(
@@ -187,12 +186,9 @@ def solved(clf: BaseNB, X: Any, y: Any, sample_weight: Any) -> tuple[Problem, So
             "Laplace's approximation needs a loss that is a negative log-likelihood: "
             "'log' or 'deviance', and no mixture. Use method='bootstrap'."
         )
-    if problem.size > _MAX_WEIGHTS:
-        raise ParameterError(
-            f"There are {problem.size} weights, too many to invert their Hessian "
-            f"(at most {_MAX_WEIGHTS}). Use method='bootstrap'."
-        )
-    return problem, problem.solve(recipe)
+    weights = problem.solve(recipe).weights
+    scale = float(clf.model_.link_scale)
+    return Solved(recipe, problem, weights, training.codes, scale)
 
 
 def named_bounds(
@@ -204,19 +200,6 @@ def named_bounds(
         return {name: -value for name, value in none.items()}, none
     box = problem.box
     return named_weights(problem, box.lower), named_weights(problem, box.upper)
-
-
-def named_weights(problem: Problem, weights: Floats) -> dict[str, Floats]:
-    """Name a vector of weights; those of values are laid side by side."""
-    named = problem.objective.weighting.fitted(weights, problem.evidence)
-    return {name: side_by_side(name, value) for name, value in named.items()}
-
-
-def side_by_side(name: str, value: Any) -> Floats:
-    """Lay weights out in one array: those of values, attribute by attribute."""
-    if name in BY_VALUE:
-        return np.concatenate(value, axis=1)
-    return np.asarray(value, dtype=np.float64)
 
 
 def value_names(schema: TableSchema, classes: NDArray[Any], name: str) -> list[str]:

@@ -237,12 +237,16 @@ def test_intervals_that_cannot_be_made_name_the_alternative(mixed, fixed, monkey
         explain_weights(clf, X, y, rows=X[:2])
     with pytest.raises(ParameterError, match="training data"):
         explain_weights(clf, X[:100], y[:100], method="laplace")
-    monkeypatch.setattr("steelyard.explain.laplace._MAX_EVIDENCE_NUMBERS", 100)
+    monkeypatch.setattr("steelyard.explain.deviations._MAX_EVIDENCE_WORK", 100)
     with pytest.raises(ParameterError, match="fewer rows"):
         explain_weights(clf, X, y, method="laplace", rows=X)
-    monkeypatch.setattr("steelyard.explain.laplace._MAX_WEIGHTS", 10)
-    with pytest.raises(ParameterError, match="method='bootstrap'"):
+    monkeypatch.setattr("steelyard.explain.deviations.MAX_SYSTEM", 10)
+    with pytest.raises(ParameterError, match=r"pairs=None.*method='bootstrap'"):
         explain_weights(clf, X, y, method="laplace")
+    free = fixed(intercept=0.0).fit(X, y)
+    monkeypatch.setattr("steelyard.explain.deviations._MAX_WEIGHTS", 10)
+    with pytest.raises(ParameterError, match="invert their Hessian"):
+        explain_weights(free, X, y, method="laplace")
 
 
 def test_bootstrap_intervals_are_there_too(two, fixed):
@@ -260,6 +264,94 @@ def test_intervals_of_weights_cover_about_as_often_as_they_say(coverage):
         assert 0.8 < share < 0.98, name
 
 
-def test_intervals_of_log_odds_cover_most_of_the_time(coverage):
-    shares = coverage.coverage_of_log_odds(12, seed=1, strength=(2.5, 10.0, 2.5))
-    assert 0.6 < shares.mean() < 0.98
+@pytest.mark.parametrize(
+    ("setting", "n_repeats"),
+    [("8 categories, 500 rows", 6), ("5 numbers, 2 categories, 300 rows", 8)],
+)
+def test_intervals_of_log_odds_cover_about_as_often_as_they_say(
+    coverage, setting, n_repeats
+):
+    shares = coverage.coverage_of_log_odds(setting, n_repeats, seed=1)
+    assert 0.86 <= shares.mean() <= 0.96
+
+
+@pytest.mark.parametrize(("n", "in_rows"), [(45, True), (400, False)])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_deviations_are_those_of_the_inverse_hessian(make_mixed, n, in_rows, n_classes):
+    from steelyard.explain.deviations import hessian_of
+    from steelyard.explain.laplace import solved
+    from steelyard.explain.posterior import FactoredCovariance
+
+    X, y = make_mixed(n, n_classes)
+    pairs = [("colour", "length"), ("length", "width")]
+    clf = sy.ShrinkageNB(strength=(1.0, 4.0, 0.7), pairs=pairs).fit(X, y)
+    own = solved(clf, X, y, None)
+    inverse = np.linalg.inv(hessian_of(own.problem, own.weights))
+    covariance = FactoredCovariance(own.problem, own.codes, own.weights)
+    assert (covariance.size < own.problem.size) == in_rows
+    maps = covariance.maps
+    for functions in (maps.shared, maps.by_class, maps.value_effects, maps.effect):
+        dense = functions.toarray()
+        expected = np.sqrt(np.einsum("ij,jk,ik->i", dense, inverse, dense))
+        found = covariance.deviation(functions)
+        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-8)
+    # The maps are what the weighting does with a vector of weights.
+    effect = own.problem.objective.weighting.direction(
+        own.weights, own.problem.evidence
+    )
+    parts = (effect.table, effect.multipliers, effect.base)
+    by_weighting = np.concatenate([part.ravel() for part in parts])
+    np.testing.assert_allclose(maps.effect @ own.weights, by_weighting, atol=1e-12)
+
+
+def test_the_spread_of_strengths_that_are_hardly_worse_widens_intervals(two):
+    from steelyard.explain.laplace import solved
+
+    X, y = two
+    grid = [(2.5, 10.0, 2.5), (0.5, 2.5, 0.5)]
+    clf = sy.ShrinkageNB(grid=grid, pairs=None).fit(X, y)
+    level = 0.6826894921370859
+    rows = X[:5]
+    path = clf.strength_path_
+    best = int(np.argmin([entry["log_loss"] for entry in path]))
+    assert len(path) == 2
+    # Both are plausible, then only the best is.
+    clf.strength_path_ = [{**entry, "standard_error": 10.0} for entry in path]
+    both = explain_weights(clf, X, y, method="laplace", level=level, rows=rows)
+    clf.strength_path_ = [{**entry, "standard_error": 0.0} for entry in path]
+    one = explain_weights(clf, X, y, method="laplace", level=level, rows=rows)
+    own = solved(clf, X, y, None)
+    other = own.with_strengths(path[1 - best])
+    codes = clf._encode(rows)
+    expected = [model.deviations().evidence(codes)[1] ** 2 for model in (own, other)]
+    # The scale of the scores does not make them surer.
+    width = one.evidence.total_high - one.evidence.total
+    np.testing.assert_allclose(width**2, expected[0], rtol=1e-6)
+    apart = (other.scores(codes)[1] - own.scores(codes)[1]) ** 2
+    width = both.evidence.total_high - both.evidence.total
+    np.testing.assert_allclose(width**2, np.mean([*expected], 0) + apart / 2, rtol=1e-6)
+    np.testing.assert_allclose(both.evidence.total, one.evidence.total)
+    refit = sy.ShrinkageNB(strength=tuple(grid[1 - best]), pairs=None).fit(X, y)
+    raw = refit.predict_joint_log_proba(rows)
+    np.testing.assert_allclose(
+        other.scores(codes)[1][:, 1] / path[1 - best]["scale"],
+        raw[:, 1] - raw[:, 0],
+        atol=0.02,
+    )
+
+
+def test_models_with_thousands_of_weights_have_intervals():
+    from steelyard.explain.laplace import solved
+
+    random = np.random.default_rng(0)
+    X = random.normal(size=(400, 20))
+    y = (X[:, 0] * X[:, 1] + random.normal(size=400) > 0).astype(int)
+    pairs = [(j, j + 1) for j in range(19)]
+    clf = sy.ShrinkageNB(strength=(2.5, 10.0, 0.5), pairs=pairs).fit(X, y)
+    found = explain_weights(clf, X, y, method="laplace", rows=X[:3])
+    assert solved(clf, X, y, None).problem.size > 3_000
+    assert found.evidence.low.shape == (3, 39, 2)
+    assert (found.evidence.low <= found.evidence.estimate).all()
+    np.testing.assert_allclose(
+        found.evidence.total_high[:, 0], -found.evidence.total_low[:, 1], atol=1e-9
+    )
