@@ -52,6 +52,18 @@ def test_models_of_version_0_1_predict_what_they_predicted(name):
         assert_same(found[key], EXPECTED[name][key], 1e-12)
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["SHNB", "hierarchy"])
+def test_files_of_0_1_mean_the_default_of_their_time(name):
+    clf = sy.load(golden.MODELS / f"{name}.json")
+    assert (clf.resolutions, clf.pairs) == (1, None)
+    X, y = golden.mixed_table()
+    before = clf.predict_proba(X)
+    clf.fit(X, y)
+    assert clf.pairs_ == []
+    np.testing.assert_allclose(clf.predict_proba(X), before, atol=5e-3)
+
+
 @pytest.mark.parametrize("case", sorted(RECORDED))
 def test_every_method_fits_what_it_fitted(case):
     name, table = case.rsplit(" ", 1)

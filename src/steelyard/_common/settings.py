@@ -260,8 +260,8 @@ class Declared(BaseEstimator):
     _dropped_settings: ClassVar[tuple[str, ...]] = ()
     """Settings that files of earlier releases have, and that mean nothing now."""
 
-    _added_settings: ClassVar[tuple[str, ...]] = ()
-    """Settings that files of earlier releases may lack: they had the default."""
+    _added_settings: ClassVar[Mapping[str, Any]] = {}
+    """Settings that files of earlier releases may lack, and what they were then."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Collect what the body declares, and write ``__init__`` from it."""

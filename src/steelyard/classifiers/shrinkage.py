@@ -87,6 +87,11 @@ class ShrinkageNB(SolvedNB):
     """
 
     _dropped_settings: ClassVar[tuple[str, ...]] = ("overall",)
+    _added_settings: ClassVar[Mapping[str, Any]] = {
+        **SolvedNB._added_settings,
+        "resolutions": 1,
+        "pairs": None,
+    }
 
     strength: Any = setting(
         default="auto",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar
@@ -52,7 +53,7 @@ BOUNDS = (NONE | _PAIR | listed(_PAIR) | mapped(COLUMN, _PAIR)).called(
 class SolvedNB(HardRows, StandardNB):
     """What classifiers whose weights have an objective learn."""
 
-    _added_settings: ClassVar[tuple[str, ...]] = ("instances",)
+    _added_settings: ClassVar[Mapping[str, Any]] = {"instances": None}
     _has_one_objective: ClassVar[bool] = True
     """Whether all weights are learned from one objective."""
 

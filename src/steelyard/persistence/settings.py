@@ -61,7 +61,7 @@ def read_settings(
     settings: dict[str, Any] = {}
     for name, entry in owner._settings.items():
         if name in owner._added_settings and not reader.has(name):
-            settings[name] = entry.default
+            settings[name] = owner._added_settings[name]
             continue
         value = _read(reader.get(name), depth + 1)
         if entry.allowed is not None and not entry.allowed.accepts(value):

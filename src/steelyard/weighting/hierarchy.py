@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 
@@ -65,6 +66,7 @@ class HierarchicalWeighting(Weighting):
     """
 
     has_levels: ClassVar[bool] = True
+    _added_settings: ClassVar[Mapping[str, Any]] = {"by_pair": 2.5}
 
     @property
     def joined_columns(self) -> Any:
@@ -81,7 +83,10 @@ class HierarchicalWeighting(Weighting):
         default=2.5, allowed=number(0.0), about=r"Strength :math:`\lambda_U`."
     )
     by_pair: float = setting(
-        default=2.5, allowed=number(0.0), about=r"Strength :math:`\lambda_P` of pairs."
+        default=2.5,
+        allowed=number(0.0),
+        about=r"Strength :math:`\lambda_P` of pairs.",
+        kw_only=True,
     )
     intercept: float = setting(
         default=0.5, allowed=number(0.0), about=r"Strength :math:`\lambda_b`."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -127,7 +128,11 @@ class TreeWeighting(FilterWeighting):
 class OneTreeWeighting(TreeWeighting):
     """TreeNB: one tree, grown on all rows."""
 
-    _added_settings: ClassVar[tuple[str, ...]] = ("n_trees", "share", "verbose")
+    _added_settings: ClassVar[Mapping[str, Any]] = {
+        "n_trees": 1,
+        "share": None,
+        "verbose": False,
+    }
 
     n_trees: int = setting(default=1)
     share: float | None = setting(default=None)
