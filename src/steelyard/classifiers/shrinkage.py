@@ -58,22 +58,23 @@ _POSITIONS = Check("positions", _are_positions)
 
 
 class ShrinkageNB(SolvedNB):
-    r"""Naive Bayes with weights that stay close to one unless the rows say otherwise.
+    r"""Naive Bayes, corrected by weights, curves and pairs that the rows support.
 
     .. math:: z_c(x) = \log \pi_c + b_c + \sum_k (w_k + V_{kc})\, e_k(x)_c
-              + \sum_j U_{j,x_j,c}
+              + \sum_j U_{j,x_j,c} + \sum_{(a,b)} S_{ab,\,x_a x_b,\,c}
 
     .. math:: \min\; -\sum_i u_i \log P(y_i \mid x_i) + \lambda_w \sum_k (w_k - c_k)^2
-              + \lambda_V \sum V^2 + \lambda_U \sum U^2 + \lambda_b \sum b^2
+              + \lambda_V \sum V^2 + \lambda_U \sum U^2 + \lambda_P \sum S^2
+              + \lambda_b \sum b^2
 
-    The evidence :math:`e_k` of a category or bin is its log-likelihood. A numeric
-    column is seen in four ways: in MDL bins (:math:`c_k = 1`), by its Gaussian
-    log-density, in ten bins of equal frequency, and as the standardised number itself,
-    whose slope for each class counts among the value effects :math:`U` (all with
-    :math:`c_k = 0`). The problem is
-    convex. With all strengths large the model is
-    naive Bayes; each level, shared weight, class weight, value effect, opens only as
-    far as the rows support it. A prediction stays a sum of contributions.
+    The evidence :math:`e_k` of a category or bin is drawn to the class prior by what
+    the counts of its column say, so that a useless column does next to no harm
+    (:math:`c_k = 1` for categories, 0 for numbers). A number is seen as it is,
+    standardised, with a slope for each class among the value effects :math:`U`, and in
+    bins at several resolutions, which make one nearly smooth curve. Pairs of columns
+    have effects :math:`S` only, chosen by what the rest leaves over in held-out rows.
+    The problem is convex. Each level opens only as far as the rows support it. A
+    prediction stays a sum of contributions.
 
     Examples
     --------
@@ -81,9 +82,9 @@ class ShrinkageNB(SolvedNB):
     >>> from steelyard import ShrinkageNB
     >>> clf = ShrinkageNB().fit(*load_iris(return_X_y=True))
     >>> clf.strength_
-    (0.5, 1.0, 0.15)
+    (10.0, 40.0, 10.0)
     >>> clf.view_names_[:2].tolist()
-    ['x0', 'x0 (density)']
+    ['x0', 'x0 (bins 1)']
     """
 
     _dropped_settings: ClassVar[tuple[str, ...]] = ("overall",)
@@ -187,7 +188,7 @@ class ShrinkageNB(SolvedNB):
         "ndarray of shape (K,)", "Corrections :math:`b_c` of the log priors."
     )
     view_names_: NDArray[Any] = learned(
-        "ndarray of shape (views,)", "Names of the views: columns, and their densities."
+        "ndarray of shape (views,)", "Names of the views, pairs of columns last."
     )
 
     def _recipe(self) -> Recipe:
