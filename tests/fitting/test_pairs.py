@@ -19,6 +19,8 @@ from steelyard.proba.estimation import Estimation
 from steelyard.proba.smoothing import Lidstone
 from steelyard.table.discretizers import EqualFrequencyDiscretizer
 
+pytestmark = pytest.mark.plain
+
 
 def encoded(X, y, u=None, **encoding):
     encoding = {"numeric": ("linear", EqualFrequencyDiscretizer(60)), **encoding}

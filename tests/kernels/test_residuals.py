@@ -8,6 +8,8 @@ from numpy.testing import assert_allclose
 
 from steelyard.kernels.residuals import score_pairs
 
+pytestmark = pytest.mark.plain
+
 
 def plain_score(first, second, residual, curvature):
     """Return the sum of (G^2 - H) / (H + 1) over the cells with both sides known."""

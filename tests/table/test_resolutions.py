@@ -18,6 +18,8 @@ from steelyard.table.schema import FeatureSchema, Side, TableSchema
 
 N_BINS = (4, 6, 10)
 
+pytestmark = pytest.mark.plain
+
 
 def binned(n_bins, missing_is_value=False):
     edges = tuple(float(v) for v in range(n_bins - 1))
