@@ -136,7 +136,7 @@ def test_the_documentation_names_every_key_and_part(learned_models):
     page = Path(__file__).parents[2] / "docs" / "model_file.md"
     builder = runpy.run_path(str(page.parents[1] / "tools" / "build_docs.py"))
     text = builder["with_tables"](page.read_text("utf-8"))
-    named = set(re.findall(r"`\"?([\w.]+)\"?`", text))
+    named = set(re.findall(r"`\"?([\w.-]+)\"?`", text))
     keys = set(ATTRIBUTES) | set(PARTS) | set(classes()) | set(MODELS)
     for kind in ("plain", "value", "mixture", "pairs"):
         content = content_of(learned_models(kind))
