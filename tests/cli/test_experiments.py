@@ -23,7 +23,9 @@ def test_methods_lists_every_method(run, run_json, monkeypatch):
 def test_methods_of_a_family(run_json, refused):
     families = {row["family"] for row in run_json("methods", "--family", "filter")}
     assert families == {"filters"}
-    assert "Families: both, dependent attributes, filters" in refused("methods", "--family", "magic")
+    assert "Families: both, dependent attributes, filters" in refused(
+        "methods", "--family", "magic"
+    )
 
 
 def test_demo_shows_results_and_evidence_within_80_columns(monkeypatch, run):
