@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from os import PathLike
-from typing import TYPE_CHECKING, Any, ClassVar, Self, final
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -274,13 +274,18 @@ class BaseNB(ClassifierMixin, DeclaredEstimator):
 
         return explain_global(self, X)
 
-    def explain_local(self, X: Any) -> LocalExplanation:
+    def explain_local(
+        self, X: Any, *, pairs: Literal["shown", "split"] = "shown"
+    ) -> LocalExplanation:
         """Decompose the predictions for some rows.
 
         Parameters
         ----------
         X : table of shape (n, d)
             The rows.
+        pairs : {"shown", "split"}, default="shown"
+            Whether pairs of columns have contributions of their own, or give half to
+            each of the two.
 
         Returns
         -------
@@ -290,7 +295,7 @@ class BaseNB(ClassifierMixin, DeclaredEstimator):
         """
         from steelyard.explain import explain_local
 
-        return explain_local(self, X)
+        return explain_local(self, X, pairs=pairs)
 
     def to_html(self, path: str | PathLike[str], title: str | None = None) -> None:
         """Write the model as a web page in which values can be set and seen to count.

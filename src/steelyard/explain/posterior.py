@@ -16,7 +16,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, solve_triangular
-from scipy.sparse import csr_array, diags_array, eye_array, kron, vstack
+from scipy.sparse import csr_array, diags_array, eye_array, hstack, kron, vstack
 
 from steelyard.explain.views import Floats
 from steelyard.fitting.problem import Problem
@@ -85,6 +85,24 @@ class WeightMaps:
         parts = [table + self.value_effects, multipliers, self.intercept]
         return csr_array(vstack(parts))
 
+    @cached_property
+    def turned(self) -> tuple[csr_array, csr_array]:
+        """Directions of weights: all that rows may tell of, and those they cannot.
+
+        What an intercept or an effect adds to all classes alike changes no posterior.
+        Both are orthonormal, of shapes (p, q) and (p, p - q).
+        """
+        basis = np.linalg.qr(np.c_[np.ones(self._k), np.eye(self._k)[:, 1:]])[0]
+        alike, apart = [], []
+        for number, level in enumerate(self._levels):
+            if number not in (0, 4):
+                apart.append(level.T)
+                continue
+            each = eye_array(level.shape[0] // self._k)
+            alike.append(level.T @ csr_array(kron(each, basis[:, :1])))
+            apart.append(level.T @ csr_array(kron(each, basis[:, 1:])))
+        return csr_array(hstack(apart)), csr_array(hstack(alike))
+
     @property
     def _k(self) -> int:
         return self.evidence.n_classes
@@ -136,19 +154,24 @@ class FactoredCovariance:
         assert objective.penalty is not None
         assert isinstance(objective.weighting, HierarchicalWeighting)
         self.maps = WeightMaps(problem.evidence, objective.weighting)
-        self.unit = 1.0 / np.sqrt(objective.penalty.curvature(len(weights)))
-        # Effects of weights in units of their prior deviations.
-        self._effect = csr_array(self.maps.effect @ diags_array(self.unit))
+        n_equations, n_weights = _sizes(problem)
+        self._in_rows = n_equations < n_weights
+        # Weights in units of their prior deviations.
+        unit = diags_array(1.0 / np.sqrt(objective.penalty.curvature(len(weights))))
+        if self._in_rows:
+            self._units, self._common = csr_array(unit), None
+        else:
+            contrasts, common = self.maps.turned
+            self._units, self._common = unit @ contrasts, unit @ common
+        self._effect = csr_array(self.maps.effect @ self._units)
         self._problem, self._codes = problem, codes
         sample = objective.sample(objective.rows.n_rows)
         matrices = sample.curvature(weights, True).matrices()
         values, vectors = np.linalg.eigh(matrices)
         # What is common to all classes has no curvature.
         self._roots = vectors[:, :, 1:] * np.sqrt(np.maximum(values[:, None, 1:], 0.0))
-        n_equations = self._roots.shape[0] * self._roots.shape[2]
-        self._in_rows = n_equations < len(weights)
         self._design = self._equations(slice(None)) if self._in_rows else None
-        self._factor = self._factored(len(weights))
+        self._factor = self._factored()
 
     @property
     def size(self) -> int:
@@ -158,8 +181,7 @@ class FactoredCovariance:
     @staticmethod
     def system_size(problem: Problem) -> int:
         """Return the number of equations to solve."""
-        n, k = problem.objective.rows.n_rows, problem.evidence.n_classes
-        return min(n * (k - 1), problem.size)
+        return min(_sizes(problem))
 
     def _equations(self, rows: slice) -> csr_array:
         """Return root curvature times scores of rows, shape ((K - 1) n, p)."""
@@ -178,11 +200,12 @@ class FactoredCovariance:
         cells = cells_of(self._problem, self._codes, rows, place)
         return csr_array(cells @ self._effect)
 
-    def _factored(self, n_weights: int) -> Floats:
+    def _factored(self) -> Floats:
         """Return the Cholesky factor of one plus the squared design."""
         if self._in_rows:
             system = self._squared_in_rows()
         else:
+            n_weights = self._units.shape[1]
             system = np.eye(n_weights)
             per_row = n_weights * self._roots.shape[2]
             for part in _pieces(len(self._roots), _NUMBERS_AT_ONCE // per_row):
@@ -215,15 +238,18 @@ class FactoredCovariance:
 
     def deviation(self, functions: csr_array) -> Floats:
         """Return standard deviations of functions (m, p) of the weights, shape (m,)."""
-        functions = csr_array(functions @ diags_array(self.unit))
-        out = np.empty(functions.shape[0])
+        in_units = csr_array(functions @ self._units)
+        out = np.zeros(functions.shape[0])
+        if self._common is not None:
+            # No row says anything about these: they are as uncertain as before.
+            out += (functions @ self._common).power(2).sum(axis=1)
         for part in _pieces(len(out), _NUMBERS_AT_ONCE // len(self._factor)):
-            own = functions[part]
+            own = in_units[part]
             if self._design is None:
-                out[part] = self._solved(own.T.toarray())
+                out[part] += self._solved(own.T.toarray())
             else:
                 prior = own.power(2).sum(axis=1)
-                out[part] = prior - self._solved((self._design @ own.T).toarray())
+                out[part] += prior - self._solved((self._design @ own.T).toarray())
         return np.sqrt(np.maximum(out, 0.0))
 
     def _solved(self, right: Floats) -> NDArray[np.float64]:
@@ -232,6 +258,13 @@ class FactoredCovariance:
             self._factor, right, lower=True, overwrite_b=True, check_finite=False
         )
         return np.asarray((solved**2).sum(axis=0))
+
+
+def _sizes(problem: Problem) -> tuple[int, int]:
+    """Return the numbers of equations in the rows, and in the weights."""
+    n, k = problem.objective.rows.n_rows, problem.evidence.n_classes
+    alike = 1 + len(problem.evidence.resolutions.owners)
+    return n * (k - 1), problem.size - alike
 
 
 def _pieces(n: int, at_once: int) -> list[slice]:
