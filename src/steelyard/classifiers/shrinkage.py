@@ -279,4 +279,8 @@ def _refined(numeric: Any, finest: EqualFrequencyDiscretizer) -> Any:
 
 
 def _as_strengths(value: Any) -> Strengths:
-    return value if isinstance(value, Strengths) else Strengths(*map(float, value))
+    """Return strengths; of three numbers the last holds for pairs too."""
+    if isinstance(value, Strengths):
+        return value
+    shared, by_class, by_value = map(float, value)
+    return Strengths(shared, by_class, by_value, by_value)
