@@ -66,11 +66,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     before, mark, _ = text.partition(MARK)
     if not mark:
         parser.error(f"{options.write} has no line {MARK.strip()!r}.")
-    body = "\n\n".join(_sections(results, images))
+    body = "\n\n".join(_sections(results, images / options.write.stem))
     options.write.write_text(f"{before}{mark}\n{body}\n", encoding="utf-8")
 
 
-def _sections(results: Results, images: Path) -> Iterator[str]:
+def _sections(results: Results, picture: Path) -> Iterator[str]:
     """Yield headings, tables and pictures in the order of the page."""
     with_probabilities = _scored(results)
     for title, group in (
@@ -85,7 +85,7 @@ def _sections(results: Results, images: Path) -> Iterator[str]:
         yield _table(method_table(averages, "accuracy", CONTROL))
         for measure in MEASURES:
             if group is with_probabilities:
-                yield _picture(group, measure, images)
+                yield _picture(group, measure, picture)
             summary = summarize(group, measure)
             if not summary.testable:
                 continue
@@ -146,12 +146,13 @@ def _table(table: Table) -> str:
     return table_to_markdown(table, "###")
 
 
-def _picture(results: Results, measure: str, images: Path) -> str:
+def _picture(results: Results, measure: str, picture: Path) -> str:
     display = CriticalDifferenceDisplay.from_results(results, measure)
-    name = f"leaderboard_{measure}.svg"
+    # Pages have pictures of their own.
+    name = f"{picture.name}_{measure}.svg"
     # The same results give the same picture, byte for byte.
     with matplotlib.rc_context({"svg.hashsalt": "steelyard"}):
-        display.figure_.savefig(images / name, metadata={"Date": None})
+        display.figure_.savefig(picture.parent / name, metadata={"Date": None})
     words = measure.replace("_", "-")
     return f"![Average ranks by {words}, and the critical difference](images/{name})"
 
