@@ -39,7 +39,7 @@ def test_page_keeps_its_words_and_has_tables_and_pictures(main, results, tmp_pat
     for part in ("| breast_cancer |", "SHNB against each method", "over 3 data sets"):
         assert part in text
     assert "SVM" not in text.split("## Accuracy by data set")[0]
-    for name in ("leaderboard_accuracy.svg", "leaderboard_log_loss.svg"):
+    for name in ("page_accuracy.svg", "page_log_loss.svg"):
         assert f"images/{name}" in text
         assert "<svg" in (tmp_path / "images" / name).read_text(encoding="utf-8")
 

@@ -13,7 +13,7 @@ from steelyard.fitting.problem import build_problem
 from steelyard.weighting import HierarchicalWeighting
 
 STRENGTH = (1.0, 4.0, 0.7)
-BY_PAIR = 2.5
+BY_PAIR = STRENGTH[2]
 ALL = ("linear", "gaussian-relative", "equal-frequency")
 
 
