@@ -7,6 +7,16 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)
+def _add_one(first, second, n_second, residual, curvature, start, stop, table):
+    """Add up one residual and curvature per row: table (cells, 2) +=."""
+    n_second = np.uint64(n_second)
+    for i in range(start, stop):
+        cell = np.uint64(first[i]) * n_second + np.uint64(second[i])
+        table[cell, 0] += residual[i, 0]
+        table[cell, 1] += curvature[i, 0]
+
+
+@njit(cache=True, nogil=True)
 def score_pairs(first, others, n_first, n_others, residual, curvature, ends, scores):
     """Score one column with each of some others, by sums over the cells of both.
 
@@ -29,11 +39,16 @@ def score_pairs(first, others, n_first, n_others, residual, curvature, ends, sco
         start = 0
         for f in range(n_folds):
             table = tables[f]
-            for i in range(start, ends[f]):
-                cell = table[first[i] * n_second + second[i]]
-                for c in range(width):
-                    cell[c] += residual[i, c]
-                    cell[width + c] += curvature[i, c]
+            if width == 1:
+                _add_one(
+                    first, second, n_second, residual, curvature, start, ends[f], table
+                )
+            else:
+                for i in range(start, ends[f]):
+                    cell = table[first[i] * n_second + second[i]]
+                    for c in range(width):
+                        cell[c] += residual[i, c]
+                        cell[width + c] += curvature[i, c]
             start = ends[f]
         for f in range(n_folds + 1):
             scores[k, f] = 0.0
