@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.kernels import scoring
+from steelyard.model.posteriors import softmax
 from steelyard.table.codes import Codes
 from steelyard.table.schema import TableSchema
 
@@ -119,3 +121,22 @@ class Model:
         Shapes (n, K) and (n, d, K); None where no row's scores are one sum.
         """
         return None
+
+
+class ScoredModel(Model):
+    """A model whose joint log-probabilities are computed, and all else from these."""
+
+    def log_proba(self, codes: Codes, n_jobs: int | None = None) -> NDArray[np.float64]:
+        """Log posterior probabilities, exact where probabilities underflow."""
+        scores = self.scores(codes, n_jobs)
+        scoring.log_softmax(scores)
+        return scores
+
+    def proba(self, codes: Codes, n_jobs: int | None = None) -> NDArray[np.float64]:
+        """Posterior probabilities, shape (n, K)."""
+        return softmax(self.scores(codes, n_jobs))
+
+    def winners(self, codes: Codes, n_jobs: int | None = None) -> NDArray[np.int64]:
+        """Position of the most probable class of every row."""
+        order = self.tie_order
+        return order[np.argmax(self.scores(codes, n_jobs)[:, order], axis=1)]

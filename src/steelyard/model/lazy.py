@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from steelyard._common.threads import run, thread_count
 from steelyard.kernels import lazy as kernels
-from steelyard.kernels import pairs, scoring
-from steelyard.model.base import Model, TwoArrays
-from steelyard.model.posteriors import softmax
+from steelyard.kernels import pairs
+from steelyard.model.base import ScoredModel, TwoArrays
 from steelyard.model.table_model import NBModel
 from steelyard.proba.gaussian import GaussianTable
 from steelyard.table.codes import Codes
@@ -32,7 +31,7 @@ _TINY = np.finfo(np.float64).tiny
 
 
 @dataclass(frozen=True)
-class LazyModel(Model):
+class LazyModel(ScoredModel):
     """Training rows, and how a query is predicted from them.
 
     Unlike other models this one needs its training rows; it keeps their codes.
@@ -69,21 +68,6 @@ class LazyModel(Model):
         for _ in run(self._worker(codes, out), blocks, thread_count(n_jobs)):
             pass
         return out
-
-    def log_proba(self, codes: Codes, n_jobs: int | None = None) -> NDArray[np.float64]:
-        """Log posterior probabilities, exact where probabilities underflow."""
-        scores = self.scores(codes, n_jobs)
-        scoring.log_softmax(scores)
-        return scores
-
-    def proba(self, codes: Codes, n_jobs: int | None = None) -> NDArray[np.float64]:
-        """Posterior probabilities, shape (n, K)."""
-        return softmax(self.scores(codes, n_jobs))
-
-    def winners(self, codes: Codes, n_jobs: int | None = None) -> NDArray[np.int64]:
-        """Position of the most probable class of every row."""
-        order = self.tie_order
-        return order[np.argmax(self.scores(codes, n_jobs)[:, order], axis=1)]
 
     def note(self) -> str:
         """Say in a sentence what the model is."""

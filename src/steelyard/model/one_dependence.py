@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.threads import run, thread_count
-from steelyard.kernels import averaging, pairs, scoring
-from steelyard.model.base import Model, Part, TwoArrays
-from steelyard.model.posteriors import softmax
+from steelyard.kernels import averaging, pairs
+from steelyard.model.base import Part, ScoredModel, TwoArrays
 from steelyard.proba.conditional import log_conditional
 from steelyard.table.codes import Codes
 from steelyard.table.schema import TableSchema
@@ -53,7 +52,7 @@ class ConditionalTable:
 
 
 @dataclass(frozen=True)
-class OneDependenceModel(Model):
+class OneDependenceModel(ScoredModel):
     r"""Averaged one-dependence estimators.
 
     .. math:: P(c, x) = \frac{1}{\sum_p w_{p,x_p}} \sum_p w_{p,x_p}\, \pi_c\,
@@ -96,21 +95,6 @@ class OneDependenceModel(Model):
         for _ in run(work, blocks, thread_count(n_jobs)):
             pass
         return out
-
-    def log_proba(self, codes: Codes, n_jobs: int | None = None) -> NDArray[np.float64]:
-        """Log posterior probabilities, exact where probabilities underflow."""
-        scores = self.scores(codes, n_jobs)
-        scoring.log_softmax(scores)
-        return scores
-
-    def proba(self, codes: Codes, n_jobs: int | None = None) -> NDArray[np.float64]:
-        """Posterior probabilities, shape (n, K)."""
-        return softmax(self.scores(codes, n_jobs))
-
-    def winners(self, codes: Codes, n_jobs: int | None = None) -> NDArray[np.int64]:
-        """Position of the most probable class of every row."""
-        order = self.tie_order
-        return order[np.argmax(self.scores(codes, n_jobs)[:, order], axis=1)]
 
     @cached_property
     def parents(self) -> list[int]:

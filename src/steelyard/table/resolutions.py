@@ -60,7 +60,7 @@ def _beyond(n_merged: int, n_bins: int, side: Side) -> range:
 
 
 @lru_cache(maxsize=1024)
-def _smooth(n_codes: int, groupings: tuple[tuple[int, ...], ...]) -> _Factor:
+def _smooth(groupings: tuple[tuple[int, ...], ...]) -> _Factor:
     """Factor the covariance that effects at several resolutions give to codes.
 
     Its largest components are kept, up to a share of the variance: what they leave out
@@ -144,7 +144,7 @@ class Resolutions:
     ) -> _Factor | csr_array:
         if feature.kind == "binned" and len(groupings) > 1:
             keys = tuple(tuple(groups.tolist()) for groups in groupings)
-            return _smooth(feature.n_codes, keys)
+            return _smooth(keys)
         scale = 1.0 / np.sqrt(len(groupings))
         blocks = []
         for groups in groupings:
