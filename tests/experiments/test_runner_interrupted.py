@@ -5,12 +5,15 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from contextlib import suppress
 
 import pytest
+from joblib.externals.loky import process_executor
 from sklearn.linear_model import LogisticRegression
 
+from steelyard.experiments import processes
 from steelyard.experiments.journal import read_journal
 from steelyard.experiments.results import Results
 from steelyard.experiments.runner import compare
@@ -207,3 +210,28 @@ def test_control_c_ends_a_run_with_status_130_and_the_next_one_goes_on(
     assert runs.lines[: len(before)] == before
     assert timeless(Results.from_journal(runs.journal)) == uninterrupted
     assert runs.noise.read_bytes() == b""
+
+
+def test_interrupt_right_after_a_task_was_handed_over_leaves_no_traceback(
+    monkeypatch,
+):
+    # The pool's thread is held up between a result and a look at what to do next.
+    class SlowThread(process_executor._ExecutorManagerThread):
+        def process_result_item(self, item):
+            super().process_result_item(item)
+            time.sleep(0.3)
+
+    class Interrupted(processes.ProcessPoolExecutor):
+        def submit(self, *args):
+            future = super().submit(*args)
+            if self._queue_count > 3:
+                raise KeyboardInterrupt
+            return future
+
+    failed = []
+    monkeypatch.setattr(process_executor, "_ExecutorManagerThread", SlowThread)
+    monkeypatch.setattr(processes, "ProcessPoolExecutor", Interrupted)
+    monkeypatch.setattr(threading, "excepthook", failed.append)
+    with pytest.raises(KeyboardInterrupt):
+        compare("NB", DATA, folds=5, n_jobs=2, progress=False)
+    assert failed == []

@@ -12,10 +12,11 @@ import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from queue import Empty
 from threading import Thread
 from typing import Any
 
@@ -81,11 +82,23 @@ def _until_broken(
     finally:
         # All end at once, also in the middle of a fit: rows of other fits are written,
         # and to leave in good order takes a worker a second.
+        _forget_waiting(pool)
         with warnings.catch_warnings():
             # Without `psutil` and `pgrep` workers' own children are not looked for.
             warnings.simplefilter("ignore", UserWarning)
             pool.shutdown(wait=True, kill_workers=True)
     return left
+
+
+def _forget_waiting(pool: ProcessPoolExecutor) -> None:
+    """Take back tasks that the pool's thread has not yet handed to a worker.
+
+    A shutdown that kills drops the tasks but not their numbers, on which that thread
+    then fails with a traceback (loky of joblib 1.4 to 1.6).
+    """
+    with suppress(Empty):
+        while True:
+            pool._work_ids.get_nowait()
 
 
 def _run_one_by_one(plan: Plan, tasks: Sequence[Task], done: Done) -> None:
