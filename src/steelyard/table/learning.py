@@ -82,7 +82,7 @@ def learn_numbers(
     feature = FeatureSchema(name, treatment.kind, column.cells, fill=fill)
     if not feature.is_coded:
         if feature.kind == "gaussian-weka":
-            feature = replace(feature, step=_grid_step(numbers[~np.isnan(numbers)]))
+            feature = replace(feature, step=grid_step(numbers[~np.isnan(numbers)]))
         return Learned(feature, cells.on_grid(numbers, feature.step), suspect)
     edges = np.empty(0)
     # Of an empty column it is not known yet whether it will hold numbers.
@@ -99,7 +99,7 @@ def learn_numbers(
     return Learned(feature, cells.bins_of(feature, numbers), suspect)
 
 
-def _grid_step(numbers: NDArray[np.float64]) -> float:
+def grid_step(numbers: NDArray[np.float64]) -> float:
     """Mean distance of distinct neighbours, Weka's precision of an attribute."""
     distinct = np.unique(numbers)
     if distinct.size < 2:
