@@ -63,6 +63,12 @@ class CodeBlock:
             return columns * np.uint64(self._stride)
         return offsets[self.features].astype(np.uint64)
 
+    def sizes(self, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+        """How many codes, or bytes, every column may hold."""
+        if self.look_up is not None:
+            return np.full(len(self.features), self.n_bytes, dtype=np.int64)
+        return np.diff(offsets)[self.features]
+
     @property
     def _stride(self) -> int:
         """Rows that a column takes in a spread table: odd, or far from a power of 2."""
