@@ -42,6 +42,10 @@ class Recipe(Preparation):
     ) -> TrainingSet:
         """Check a table, its labels and weights, and encode them, pairs included."""
         training = encode_training(X, y, sample_weight, self, owner)
+        return self.finished(training, owner)
+
+    def finished(self, training: TrainingSet, owner: object) -> TrainingSet:
+        """Return encoded rows with the pairs that the weighting lists."""
         self.check_views(training, owner)
         pairs = listed_pairs(self.weighting.joined_columns, training.schema)
         return joined(training, pairs)
