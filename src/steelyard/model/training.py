@@ -80,6 +80,9 @@ class TrainingSet:
     is_kept: NDArray[np.bool_] | None = None
     """Which rows of the user's table these are; None for all."""
 
+    earlier: Counts | None = None
+    """Counts of rows before these, where they come in chunks."""
+
     @property
     def estimation(self) -> Estimation:
         """How counts become probabilities."""
@@ -115,8 +118,9 @@ class TrainingSet:
 
     @cached_property
     def given_counts(self) -> Counts:
-        """Counts of the rows by ``sample_weight`` alone."""
-        return self._count(self.sample_weight)
+        """Counts by ``sample_weight`` alone, of the rows and those before them."""
+        own = self._count(self.sample_weight)
+        return own if self.earlier is None else self.earlier + own
 
     def count(self, learned: NDArray[np.float64] | None = None) -> Counts:
         """Count the rows by their weights, times learned ones."""
