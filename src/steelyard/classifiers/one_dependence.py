@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from steelyard._common.settings import learned, number, setting, word
 from steelyard.classifiers.base import StandardNB
+from steelyard.classifiers.chunks import LearnsInChunks
 from steelyard.exceptions import ParameterError
 from steelyard.fitting.recipe import Recipe
 from steelyard.fitting.weights import Fit
@@ -120,7 +121,7 @@ class TreeAugmentedNB(_DependentNB):
         return Fit(model, model.log_prior, named, training=training)
 
 
-class OneDependenceNB(_DependentNB):
+class OneDependenceNB(LearnsInChunks, _DependentNB):
     r"""AODE and WAODE: each attribute in turn is the parent of all others.
 
     .. math:: P(c, x) \propto \sum_{p:\,N_{x_p} \ge r} w_p\, \pi_c\, \theta_{p,x_p|c}
@@ -191,6 +192,8 @@ class OneDependenceNB(_DependentNB):
             n_classes,
             training.n_jobs,
         )
+        if training.earlier is not None and hasattr(self, "model_"):
+            by_pair += self._earlier_pairs(training)
         conditional = ConditionalTable(
             schema.offsets, table.values, by_pair, float(self.parent_strength)
         )
@@ -198,6 +201,19 @@ class OneDependenceNB(_DependentNB):
             schema, training.classes, log_prior, shares, conditional
         )
         return Fit(model, log_prior, {"parent_weights_": weights})
+
+    def _earlier_pairs(self, training: TrainingSet) -> NDArray[np.float64]:
+        """Return the counts of pairs so far, which the model has, in a grown schema."""
+        given, counted = self.counts_.by_class, self.class_count_
+        was = np.divide(counted, given, out=np.ones(len(given)), where=given > 0)
+        now = np.ones(len(given))
+        if training.class_factors is not None:
+            now = training.class_factors
+        size = training.schema.n_codes
+        table = np.zeros((size, size, training.n_classes))
+        rows = self.counts_.schema.rows_in(training.schema)
+        table[np.ix_(rows, rows)] = self.model_.conditional.counts * (now / was)
+        return table
 
 
 def spanning_tree(weights: NDArray[np.float64]) -> NDArray[np.int64]:

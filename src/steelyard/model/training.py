@@ -108,6 +108,9 @@ class TrainingSet:
     sample: SampledRows | None = None
     """Rows for what has to learn the encoding anew, where ``table`` is not there."""
 
+    earlier: Counts | None = None
+    """Counts of rows before these, where they come in chunks."""
+
     @property
     def workspace(self) -> Workspace:
         """Where arrays as long as the table are put."""
@@ -152,8 +155,9 @@ class TrainingSet:
 
     @cached_property
     def given_counts(self) -> Counts:
-        """Counts of the rows by ``sample_weight`` alone."""
-        return self._count(self.sample_weight)
+        """Counts by ``sample_weight`` alone, of the rows and those before them."""
+        own = self._count(self.sample_weight)
+        return own if self.earlier is None else self.earlier + own
 
     def count(self, learned: NDArray[np.float64] | None = None) -> Counts:
         """Count the rows by their weights, times learned ones."""
