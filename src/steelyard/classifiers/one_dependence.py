@@ -44,15 +44,14 @@ class _DependentNB(StandardNB):
         "given a parent, in rows.",
     )
 
-    def _refuse_numbers(self, schema: TableSchema) -> None:
-        if len(schema.gaussian):
+    def _refuse_what_has_no_pairs(self, training: TrainingSet) -> None:
+        """Refuse numbers as they are, and a smoothing without probabilities."""
+        if len(training.schema.gaussian):
             raise ParameterError(
                 f"{type(self).__name__} counts pairs of values and cannot use numbers "
                 "as they are. Set `numeric` to a discretizer, for example 'mdl'."
             )
-
-    def _refuse_ratios(self, training: TrainingSet) -> None:
-        """Refuse a smoothing that gives no probabilities to mix with counts."""
+        # Probabilities are mixed with counts.
         training.estimation.smoothing.value_counts(training.given_counts)
 
     def _refuse_large(self, n_numbers: int, schema: TableSchema) -> None:
@@ -100,8 +99,7 @@ class TreeAugmentedNB(_DependentNB):
 
     def _fit(self, recipe: Recipe, training: TrainingSet) -> Fit:
         plain, n_classes = training.schema, training.n_classes
-        self._refuse_numbers(plain)
-        self._refuse_ratios(training)
+        self._refuse_what_has_no_pairs(training)
         information = conditional_information(
             training.codes,
             training.labels,
@@ -173,8 +171,7 @@ class OneDependenceNB(LearnsInChunks, _DependentNB):
 
     def _fit(self, recipe: Recipe, training: TrainingSet) -> Fit:
         schema, n_classes = training.schema, training.n_classes
-        self._refuse_numbers(schema)
-        self._refuse_ratios(training)
+        self._refuse_what_has_no_pairs(training)
         self._refuse_large(schema.n_codes**2 * n_classes, schema)
         counts = training.count()
         log_prior, table, _ = training.estimation.tables(counts)
