@@ -101,8 +101,7 @@ class NaiveBayes(StandardNB):
             counts = training.given_counts
         else:
             encoder = copy(self.encoder_)
-            encoder.grow(table)
-            codes = encoder.encode(table)
+            codes = encoder.grow(table)
             training = TrainingSet(
                 None, encoder, codes, target, labels, weights, recipe
             )

@@ -24,6 +24,8 @@ from steelyard.proba import GaussianTable
 from steelyard.proba.counts import Counts
 from steelyard.proba.estimation import Estimation
 from steelyard.solvers import Box, Solution, keeps_growing, resolve_solver
+from steelyard.table.codes import FeatureTable
+from steelyard.table.schema import TableSchema
 from steelyard.weighting import Effect, Evidence, Weighting
 
 # Accuracy of a fit with a surrogate loss, which only has to lead close.
@@ -62,7 +64,9 @@ class Problem:
 
     def with_counts(self, counts: Counts) -> Problem:
         """Return the same problem with other counts and the tables made from them."""
-        log_prior, table, gaussian = self.estimation.tables(counts)
+        log_prior, table, gaussian = self.estimation.tables(
+            counts, self.evidence.resolutions
+        )
         evidence = replace(self.evidence, log_prior=log_prior, table=table)
         rows = self.objective.rows.with_densities(gaussian)
         objective = replace(self.objective, rows=rows, evidence=evidence)
@@ -73,6 +77,16 @@ class Problem:
             gaussian=gaussian,
             objective=objective,
         )
+
+    def tables_with_pairs(
+        self, schema: TableSchema
+    ) -> tuple[NDArray[np.float64], FeatureTable, GaussianTable]:
+        """Return the same probabilities by a schema with pairs, which have none."""
+        known = self.evidence.table.values
+        values = np.zeros((schema.n_codes, known.shape[1]))
+        values[: len(known)] = known
+        table = FeatureTable(values, schema.offsets)
+        return self.evidence.log_prior, table, self.gaussian
 
     def solve(
         self, recipe: Recipe, start: NDArray[np.float64] | None = None
@@ -123,21 +137,27 @@ def build_problem(
     recipe: Recipe,
     training: TrainingSet,
     learned: NDArray[np.float64] | None = None,
+    without_pairs: Problem | None = None,
 ) -> Problem:
     """Count the rows, and set up the objective of the weights, their start and bounds.
 
     Instance weights ``learned`` (n,) multiply those of the rows, in the counts alone.
+    A problem of the same rows ``without_pairs`` saves estimating probabilities again.
     """
     weighting, loss = recipe.weighting, recipe.loss
     _check_loss(weighting, loss, training.n_classes)
     low, high = attribute_bounds(recipe.bounds, training.schema)
     counts, estimation = training.count(learned), training.estimation
-    log_prior, table, gaussian = estimation.tables(counts)
-    evidence = Evidence(training.schema, log_prior, table, estimation.n_bins)
+    resolutions = estimation.resolutions(training.schema)
+    if without_pairs is None:
+        log_prior, table, gaussian = estimation.tables(counts, resolutions)
+    else:
+        log_prior, table, gaussian = without_pairs.tables_with_pairs(training.schema)
+    evidence = Evidence(training.schema, log_prior, table, resolutions)
     start = weighting.start_from(training, evidence, gaussian)
     if start.count_factors is not None:
         estimation = replace(estimation, count_factors=start.count_factors)
-        evidence = replace(evidence, table=estimation.tables(counts)[1])
+        evidence = replace(evidence, table=estimation.tables(counts, resolutions)[1])
     if not np.isfinite(evidence.log_prior).all():
         raise ParameterError(
             "`prior` gives a class probability 0, under which no weights can be "

@@ -92,16 +92,16 @@ def _fit_pairs(recipe: Recipe, training: TrainingSet) -> Fit:
     pairs = tuple(combinations(range(len(classes)), 2))
     problems, solutions = [], []
     for a, b in pairs:
-        rows = np.flatnonzero((training.labels == a) | (training.labels == b))
         pair_rows = training.pair(a, b)
         if not isinstance(estimation.prior, str):
             prior = softmax(log_prior[None, [a, b]])[0]
             of_pair = replace(estimation, prior=prior)
             prepared = replace(training.preparation, estimation=of_pair)
             pair_rows = replace(pair_rows, preparation=prepared)
-        problem = build_problem(
-            recipe, pair_rows, None if learned is None else learned[rows]
-        )
+        of_rows = None
+        if learned is not None:
+            of_rows = training.workspace.take(learned, training.rows_of(a, b))
+        problem = build_problem(recipe, pair_rows, of_rows)
         problems.append(problem)
         solutions.append(problem.solve(recipe))
     for status in ("stalled", "separable", "iterations"):
