@@ -32,19 +32,20 @@ class Values:
         self.mass: _Floats = np.zeros((0, n_classes))
         self.has_fractions = self.has_large = False
 
-    def add(self, factor: Factor, rows: Rows, is_weighed: bool, label: str) -> None:
-        """Take in the cells of a chunk."""
-        n_values, n_classes = len(factor.values), rows.n_classes
+    def add(self, factor: Factor, rows: Rows, is_weighed: bool, label: str) -> _Floats:
+        """Take in the cells of a chunk, and return the weight of missing ones."""
+        n_classes = rows.n_classes
         if not is_weighed:
-            held, _ = factor.held()
+            held, n_missing = factor.held()
             self.merge(held, None, label)
-            return
+            return rows.totals(factor.indices < 0) if n_missing else np.zeros(n_classes)
         joint = (factor.indices.astype(np.int64) + 1) * n_classes + rows.labels
-        size = (n_values + 1) * n_classes
+        size = (len(factor.values) + 1) * n_classes
         mass = np.bincount(joint, rows.weights, minlength=size).astype(np.float64)
-        mass = mass.reshape(-1, n_classes)[1:]
+        missing, mass = np.split(mass.reshape(-1, n_classes), [1])
         kept = np.flatnonzero(mass.any(axis=1)).tolist()
         self.merge([factor.values[k] for k in kept], mass[kept], label)
+        return missing[0]
 
     def merge(self, values: list[Any], mass: _Floats | None, label: str) -> None:
         """Add values, each with its weight by class."""
@@ -223,8 +224,7 @@ class ColumnSummary:
         if self.known.cells == "numbers" and content.cells == "booleans":
             factor = Factor(factor.indices, list(map(int, factor.values)))
         is_weighed = needs.weights or content.cells != "text"
-        self.values.add(factor, rows, is_weighed, self.label)
-        return rows.totals(factor.indices < 0)
+        return self.values.add(factor, rows, is_weighed, self.label)
 
     def merge(self, other: ColumnSummary, needs: Needs) -> None:
         """Take in what another summary holds, of the same classes."""

@@ -45,8 +45,7 @@ class Summary:
     Examples
     --------
     >>> import numpy as np
-    >>> from steelyard.table.discretizers import Discretizer
-    from steelyard.table.encoder import TableEncoder
+    >>> from steelyard.table.encoder import TableEncoder
     >>> from steelyard.table.frames import as_table
     >>> from steelyard.table.summary import Summary
     >>> X, y = np.array([[1.0], [2.0], [7.0], [8.0]]), np.array(["a", "a", "b", "b"])
