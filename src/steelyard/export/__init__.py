@@ -1,0 +1,27 @@
+"""Models outside of Python: a plan of plain terms, and writers of it.
+
+Names are loaded when they are first used: a scorer in a service needs the standard
+library alone.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from steelyard.export.plan import Plan
+    from steelyard.export.reading import plan_of
+
+_HOMES = {
+    "Plan": "plan",
+    "plan_of": "reading",
+}
+
+__all__ = ["Plan", "plan_of"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'steelyard.export' has no attribute {name!r}")
+    return getattr(import_module(f"steelyard.export.{_HOMES[name]}"), name)
