@@ -11,14 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from steelyard.export.plan import Plan
-    from steelyard.export.reading import plan_of
+    from steelyard.export.reading import plan_of, scorer_of
+    from steelyard.export.scorer import Scorer
 
 _HOMES = {
     "Plan": "plan",
+    "Scorer": "scorer",
     "plan_of": "reading",
+    "scorer_of": "reading",
 }
 
-__all__ = ["Plan", "plan_of"]
+__all__ = ["Plan", "Scorer", "plan_of", "scorer_of"]
 
 
 def __getattr__(name: str) -> Any:

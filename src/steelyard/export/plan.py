@@ -138,8 +138,17 @@ class Sum:
 
     @property
     def is_odds(self) -> bool:
-        """Whether one number, the log-odds of the second class, is enough."""
-        return len(self.base) == 2 and min(self.base) > float("-inf")
+        """Whether one number, the log-odds of the second class, is enough.
+
+        Log-densities have no bounds: of far outliers all that is left are the scores,
+        in which smaller terms are lost, as they are in ``predict_proba``.
+        """
+        bounded = all(
+            term.form in ("linear", "relative")
+            for term in self.terms
+            if isinstance(term, Density)
+        )
+        return len(self.base) == 2 and min(self.base) > float("-inf") and bounded
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from steelyard.classifiers.base import BaseNB
 from steelyard.exceptions import ParameterError
+from steelyard.export.data import plan_data
 from steelyard.export.plan import (
     Bins,
     Column,
@@ -26,6 +27,7 @@ from steelyard.export.plan import (
     Term,
     Vote,
 )
+from steelyard.export.scorer import Scorer
 from steelyard.model.base import Model
 from steelyard.model.combined import BoostedModel, MixtureModel, PairwiseModel
 from steelyard.model.lazy import LazyModel
@@ -77,6 +79,11 @@ def plan_of(clf: BaseNB) -> Plan:
         tuple(model.classes.tolist()),
         _node(model, tuple(range(model.n_classes))),
     )
+
+
+def scorer_of(clf: BaseNB) -> Scorer:
+    """Return a function of one row that computes what ``predict_proba`` does."""
+    return Scorer(plan_data(plan_of(clf)))
 
 
 def _exportable(clf: BaseNB) -> Model:
