@@ -1,6 +1,8 @@
 """Hostile tables, and models that were fitted to them."""
 
 import functools
+import json
+import subprocess
 import warnings
 
 import numpy as np
@@ -113,3 +115,22 @@ def hostile_table_fixture():
 @pytest.fixture(name="hostile_rows", scope="session")
 def hostile_rows_fixture():
     return hostile_rows
+
+
+@pytest.fixture
+def run_node(node, tmp_path):
+    """Run a program that reads ``data`` and ends with a call of ``answer``."""
+
+    def run(code, data=None):
+        (tmp_path / "in.json").write_text(json.dumps(data), encoding="utf-8")
+        program = (
+            "const fs = require('fs');"
+            "const data = JSON.parse(fs.readFileSync('in.json', 'utf-8'));"
+            "const answer = (out) => fs.writeFileSync('out.json', JSON.stringify(out));"
+            f"{code}"
+        )
+        command = [node, "-e", program]
+        subprocess.run(command, cwd=tmp_path, capture_output=True, check=True)
+        return json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))
+
+    return run

@@ -13,15 +13,18 @@ if TYPE_CHECKING:
     from steelyard.export.plan import Plan
     from steelyard.export.reading import plan_of, scorer_of
     from steelyard.export.scorer import Scorer
+    from steelyard.export.source import to_javascript, to_python
 
 _HOMES = {
     "Plan": "plan",
     "Scorer": "scorer",
     "plan_of": "reading",
     "scorer_of": "reading",
+    "to_javascript": "source",
+    "to_python": "source",
 }
 
-__all__ = ["Plan", "Scorer", "plan_of", "scorer_of"]
+__all__ = ["Plan", "Scorer", "plan_of", "scorer_of", "to_javascript", "to_python"]
 
 
 def __getattr__(name: str) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from importlib.metadata import version
 from typing import Any
 
 from steelyard.export.plan import (
@@ -17,6 +18,11 @@ from steelyard.export.plan import (
     Sum,
     Term,
 )
+
+
+def about(plan: Plan) -> str:
+    """Say in a sentence what a file holds, and what wrote it."""
+    return f"A {plan.estimator} model, written by steelyard {version('steelyard')}."
 
 
 def plan_data(plan: Plan) -> dict[str, Any]:

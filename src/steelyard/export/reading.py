@@ -265,12 +265,13 @@ def _constant(table: GaussianTable) -> Row:
 
 def _pair(model: NBModel, j: int, attribute: int) -> Pair:
     schema = model.schema
-    first, second = (_side(schema, side) for side in schema.features[j].sides)
+    first, second = (side_of(schema, side) for side in schema.features[j].sides)
     grid = _rows(model, j).reshape(first.n_groups, second.n_groups, -1)
     return Pair(attribute, (first, second), tuple(map(_tuples, grid)))
 
 
-def _side(schema: TableSchema, side: SchemaSide) -> Side:
+def side_of(schema: TableSchema, side: SchemaSide) -> Side:
+    """Return how cells of a side of a pair become groups; equal bins are joined."""
     feature = schema.features[side.feature]
     column = schema.columns[side.feature]
     missing = side.groups[feature.missing_code]
