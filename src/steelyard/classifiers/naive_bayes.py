@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from steelyard.classifiers.chunks import LearnsInChunks
 from steelyard.fitting.recipe import Recipe
 from steelyard.fitting.weights import Fit
@@ -44,6 +46,8 @@ class NaiveBayes(LearnsInChunks):
     >>> clf.predict_proba(np.array([["hail", None]], dtype=object))
     array([[0.5, 0.5]])
     """
+
+    _counts_suffice: ClassVar[bool] = True
 
     def _fit(self, recipe: Recipe, training: TrainingSet) -> Fit:
         model = training.estimate(training.count())

@@ -1,4 +1,4 @@
-"""Training sets of sources: read chunk by chunk, kept as counts or as codes in files."""
+"""Training sets of sources, read chunk by chunk: counts, or codes in files."""
 
 from __future__ import annotations
 
@@ -60,13 +60,14 @@ class SourceTable(NamedTuple):
                 wanted, [chunk.first_row, chunk.first_row + chunk.n_rows]
             )
             if lo < hi:
-                parts.append(chunk.cells.take(pa.array(wanted[lo:hi] - chunk.first_row)))
+                here = pa.array(wanted[lo:hi] - chunk.first_row)
+                parts.append(chunk.cells.take(here))
         found = pa.concat_tables(parts).unify_dictionaries()
         return as_table(found.take(pa.array(np.argsort(order))))
 
 
 def encode_source(
-    source: Scan, preparation: Preparation, owner: object, counts_suffice: bool
+    source: Scan, preparation: Preparation, counts_suffice: bool
 ) -> TrainingSet:
     """Learn how the rows of a source are encoded, and encode them.
 
@@ -74,7 +75,7 @@ def encode_source(
     written to files, which a fit reads as often as it needs to.
     """
     if preparation.encoding.skips_unlabelled:
-        source.drop_missing_target = True
+        source.drops_unlabelled = True
     summary = _summary(source, preparation)
     classes, factors = summary.classes, None
     check_two_classes(classes)
