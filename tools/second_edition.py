@@ -231,8 +231,7 @@ def _on_folds(rows: list[Row], others: Sequence[str]) -> Iterator[str]:
         for m in board.MEASURES:
             cells += [MEASURES[m].text(value) for value in same[m].mean(axis=0)]
             cells += [_tally(leads[method, m]), _p(corrected[method, m])]
-        own, other = same["fit_seconds"].sum(axis=0)
-        lines.append([Cell(text) for text in (*cells, f"{other / own:.1f}")])
+        lines.append([Cell(text) for text in cells])
     header = ["method", "data sets", "folds"]
     for m in board.MEASURES:
         title = MEASURES[m].title
@@ -240,11 +239,10 @@ def _on_folds(rows: list[Row], others: Sequence[str]) -> Iterator[str]:
         header += ["p by Holm"]
     note = (
         f"Better, equal and worse are of {CONTROL}. Wilcoxon's signed ranks over data "
-        "sets, corrected for all p of the table. Fit time is the method's over that of "
-        f"{CONTROL}, which was measured in another run: a rough figure."
+        "sets, corrected for all p of the table. Times are of other runs, and left out."
     )
     yield "## Methods that ran on some folds"
-    table = Table("On the same folds", [*header, "fit time"], lines, notes=[note])
+    table = Table("On the same folds", header, lines, notes=[note])
     yield table_to_markdown(table, "###")
 
 
@@ -258,7 +256,7 @@ def on_same_folds(rows: list[Row], first: str, second: str) -> dict[str, Any]:
     both = {place: found for place, found in fits.items() if len(found) == 2}
     names = list(dict.fromkeys(place[0] for place in both))
     out: dict[str, Any] = {"names": names, "folds": len(both)}
-    for field in (*board.MEASURES, "fit_seconds", "n_test"):
+    for field in (*board.MEASURES, "n_test"):
         table = [
             [
                 np.mean([f[m][field] for place, f in both.items() if place[0] == name])
