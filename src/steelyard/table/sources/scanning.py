@@ -88,7 +88,7 @@ class Scan:
         self._reader = reader
         self._columns = None if columns is None else list(columns)
         self._chunk_rows = chunk_rows or MOST_ROWS
-        self._drops = drop_missing_target
+        self.drops_unlabelled = drop_missing_target
         self._copy: CopyReader | None = None
         self._n_read: int | None = None
         self.work_folder: str | PathLike[str] | None = None
@@ -152,7 +152,7 @@ class Scan:
         """How many rows there are, None until they were read once."""
         if self._n_read is not None:
             return self._n_read
-        return None if self._drops and self.target else self._reader.n_rows
+        return None if self.drops_unlabelled and self.target else self._reader.n_rows
 
     @property
     def n_bytes(self) -> int | None:
@@ -220,7 +220,11 @@ class Scan:
                 )
 
     def _checked(self, names: list[str]) -> Iterator[Chunk]:
-        also = [name for name in (self.target,) if self._drops and name is not None]
+        also = [
+            name
+            for name in (self.target,)
+            if self.drops_unlabelled and name is not None
+        ]
         parts = self._parts(list(dict.fromkeys([*names, *also])))
         row = seen = dropped = 0
         weight = 0.0
@@ -257,7 +261,7 @@ class Scan:
         count = int(missing.sum())
         if not count:
             return chunk
-        if self._drops:
+        if self.drops_unlabelled:
             return _without(chunk, missing)
         where = chunk.place(int(np.flatnonzero(missing)[0]))
         raise TableError(
