@@ -16,7 +16,8 @@ from scipy.special import logsumexp
 from sklearn.utils import check_random_state
 
 from steelyard.exceptions import ParameterError
-from steelyard.fitting.folds import deal, drawing_seed, sample_rows
+from steelyard.fitting.folds import deal
+from steelyard.fitting.row_sample import drawing_seed, sample_rows
 from steelyard.model.training import TrainingSet
 from steelyard.table.codes import Codes
 

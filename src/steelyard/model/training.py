@@ -72,7 +72,7 @@ class Columns(Protocol):
 class SampledRows:
     """Some rows of a table that is not in memory, as they were read.
 
-    Rows are drawn by their content, as ``fitting.folds.sample_rows`` draws them: all of
+    Rows are drawn by their content, as ``fitting.row_sample.sample_rows`` does: all of
     them where the table has few.
     """
 
