@@ -29,6 +29,7 @@ from steelyard._common.settings import (
 from steelyard.fitting.recipe import Recipe
 from steelyard.fitting.weights import Fit
 from steelyard.model.base import Model
+from steelyard.model.needs import RowsNeeded, most_needed
 from steelyard.model.training import Encoding, TrainingSet
 from steelyard.proba import SMOOTHINGS, resolve_smoothing
 from steelyard.proba.counts import Counts
@@ -53,6 +54,9 @@ class BaseNB(ClassifierMixin, DeclaredEstimator):
 
     _models: ClassVar[tuple[str, ...]] = ("sum",)
     """Kinds of models that a fit may give, or a file may hold."""
+
+    _rows_needed: ClassVar[RowsNeeded] = "codes"
+    """What a fit keeps of its rows, its weighting and instance weighting apart."""
 
     _dropped_attributes: ClassVar[tuple[str, ...]] = ()
     """Fitted attributes that files of earlier releases may have, and no fit gives."""
@@ -120,6 +124,18 @@ class BaseNB(ClassifierMixin, DeclaredEstimator):
         training = recipe.encode(X, y, sample_weight, self)
         self._publish(training, self._fit(recipe, training, **rows))
         return self
+
+    @property
+    def rows_needed(self) -> RowsNeeded:
+        """What a fit with these settings keeps of its rows.
+
+        "counts" (of single columns), "sums" (passes that add up), "pairs" (also counts
+        of pairs of columns), "per-row" (numbers for each row), "codes" (codes by column
+        and scores of each row) or "all" (all rows are the model). All but the last can
+        be learned from a table larger than memory, those up to "pairs" from one that is
+        spread over machines.
+        """
+        return most_needed(self._rows_needed, self._recipe().rows_needed)
 
     def _recipe(self) -> Recipe:
         """Check every setting, and resolve them to what a fit needs."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from steelyard.classifiers.base import StandardNB
 from steelyard.exceptions import TableError
 from steelyard.fitting.recipe import Recipe
 from steelyard.fitting.weights import Fit
+from steelyard.model.needs import RowsNeeded
 from steelyard.model.training import (
     TrainingSet,
     check_two_classes,
@@ -59,6 +60,8 @@ class NaiveBayes(StandardNB):
     >>> clf.predict_proba(np.array([["hail", None]], dtype=object))
     array([[0.5, 0.5]])
     """
+
+    _rows_needed: ClassVar[RowsNeeded] = "counts"
 
     def _fit(self, recipe: Recipe, training: TrainingSet) -> Fit:
         model = training.estimate(training.count())

@@ -10,6 +10,7 @@ from steelyard.fitting.pairs import joined, listed_pairs
 from steelyard.fitting.penalty import PenaltySetting
 from steelyard.instances import InstanceWeighting
 from steelyard.losses import LogLoss, Loss
+from steelyard.model.needs import RowsNeeded, most_needed
 from steelyard.model.training import Preparation, TrainingSet, encode_training
 from steelyard.weighting import AttributeWeighting, Weighting
 
@@ -42,9 +43,19 @@ class Recipe(Preparation):
     ) -> TrainingSet:
         """Check a table, its labels and weights, and encode them, pairs included."""
         training = encode_training(X, y, sample_weight, self, owner)
+        return self.prepared(training, owner)
+
+    def prepared(self, training: TrainingSet, owner: object = None) -> TrainingSet:
+        """Check encoded rows, wherever they are, and add the pairs that are listed."""
         self.check_views(training, owner)
         pairs = listed_pairs(self.weighting.joined_columns, training.schema)
         return joined(training, pairs)
+
+    @property
+    def rows_needed(self) -> RowsNeeded:
+        """What the learning of weights keeps of the rows."""
+        parts = [part for part in (self.weighting, self.instances) if part is not None]
+        return most_needed(*(part.rows_needed for part in parts))
 
     def check_views(self, training: TrainingSet, owner: object) -> None:
         """Refuse a linear view of a number where all classes share its weight."""
