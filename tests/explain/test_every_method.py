@@ -1,7 +1,6 @@
 """Every method by its acronym is explained, and becomes a page or says why not."""
 
 import json
-import shutil
 import subprocess
 import warnings
 from importlib.resources import files
@@ -50,16 +49,10 @@ def test_every_method_is_explained(acronym, fitted, two):
     assert changed.target in {"ant", "bee"}
 
 
-def test_the_page_of_every_method_scores_as_it_does(fitted, two, tmp_path):
-    node = shutil.which("node")
-    if node is None:
-        pytest.skip("node is not installed")
+def test_the_page_of_every_method_scores_as_it_does(fitted, two, node, tmp_path):
     rows = two[0][:12]
     cells = [
-        [
-            None if c is None or c != c else str(c) if isinstance(c, (str, bool)) else c
-            for c in row
-        ]
+        [None if c is None or c != c else c for c in row]
         for row in rows.astype(object).to_numpy().tolist()
     ]
     pages = {}
@@ -72,12 +65,12 @@ def test_the_page_of_every_method_scores_as_it_does(fitted, two, tmp_path):
         else:
             pages[acronym] = page_data(clf)
     (tmp_path / "in.json").write_text(json.dumps({"pages": pages, "rows": cells}))
-    script = files("steelyard.explain") / "assets" / "scoring.js"
+    script = files("steelyard.export") / "assets" / "scoring.js"
     code = (
         f"const s = require({json.dumps(str(script))});"
         "const {pages, rows} = JSON.parse(require('fs').readFileSync('in.json'));"
         "const all = {}; for (const [k, p] of Object.entries(pages))"
-        " all[k] = rows.map(r => s.posterior(p.attributes, p.model, r));"
+        " all[k] = rows.map(r => s.posterior(p.model, r));"
         "console.log(JSON.stringify(all));"
     )
     done = subprocess.run(

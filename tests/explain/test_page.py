@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 import subprocess
 from importlib.resources import files
 
@@ -32,16 +31,16 @@ def embedded(path):
 
 
 def settings_of(X):
-    """Rows of a table as the page takes them: strings, numbers and null."""
+    """Rows of a table as the page takes them: text, numbers, booleans and null."""
     rows = []
     for cells in X.astype(object).to_numpy().tolist():
         rows.append(
             [
                 None
                 if cell is None or cell != cell
+                else cell
+                if isinstance(cell, (str, bool))
                 else float(cell)
-                if isinstance(cell, (int, float)) and not isinstance(cell, bool)
-                else str(cell)
                 for cell in cells
             ]
         )
@@ -57,8 +56,8 @@ def test_the_page_holds_the_models_own_floats(mixed, tmp_path):
     assert model["base"] == clf.model_.log_prior.tolist()
     offsets = clf.model_.schema.offsets
     for j in clf.model_.schema.coded:
-        own = clf.model_.table[offsets[j] : offsets[j + 1]]
-        assert model["terms"][j]["table"] == own.tolist()
+        own, term = clf.model_.table[offsets[j] : offsets[j + 1]], model["terms"][j]
+        assert [term["missing"], *term["rows"]] == own.tolist()
     assert model["terms"][2]["mean"] == clf.model_.gaussian.mean[0].tolist()
     assert data["classes"] == ["ant", "bee", "cat"]
     assert data["attributes"][0]["values"] == ["blue", "green", "red"]
@@ -114,22 +113,19 @@ def extreme_rows(X):
     )
 
 
-def test_scoring_in_node_equals_predict_proba(case, tmp_path):
-    node = shutil.which("node")
-    if node is None:
-        pytest.skip("node is not installed")
+def test_scoring_in_node_equals_predict_proba(case, node, tmp_path):
     clf, X = case
     rows = extreme_rows(X)
     data = page_data(clf)
     (tmp_path / "in.json").write_text(
         json.dumps({"data": data, "rows": settings_of(rows)}), encoding="utf-8"
     )
-    script = files("steelyard.explain") / "assets" / "scoring.js"
+    script = files("steelyard.export") / "assets" / "scoring.js"
     code = (
         f"const s = require({json.dumps(str(script))});"
         "const {data, rows} = JSON.parse(require('fs').readFileSync('in.json'));"
         "console.log(JSON.stringify(rows.map("
-        "r => s.posterior(data.attributes, data.model, r))));"
+        "r => s.posterior(data.model, r))));"
     )
     done = subprocess.run(
         [node, "-e", code], cwd=tmp_path, capture_output=True, text=True, check=True
@@ -139,14 +135,11 @@ def test_scoring_in_node_equals_predict_proba(case, tmp_path):
     )
 
 
-def test_error_function_in_node_is_that_of_scipy():
-    node = shutil.which("node")
-    if node is None:
-        pytest.skip("node is not installed")
+def test_error_function_in_node_is_that_of_scipy(node):
     from scipy.special import erfc
 
     points = np.linspace(-6, 26, 641)
-    script = files("steelyard.explain") / "assets" / "scoring.js"
+    script = files("steelyard.export") / "assets" / "scoring.js"
     code = (
         f"const s = require({json.dumps(str(script))});"
         f"console.log(JSON.stringify({points.tolist()}.map(s.erfc)));"

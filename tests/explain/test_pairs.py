@@ -308,7 +308,7 @@ def test_curves_below_sliders_have_the_evidence_of_their_numbers(
     own = page_data(clf)["attributes"][0]
     span = own["high"] - own["low"]
     numbers = own["low"] + points[:, 0] / 100 * span
-    edges = [edge for view in own["views"] for edge in view.get("edges", [])]
+    edges = own["cuts"]
     # Numbers are rounded in the drawing: those at jumps may be on either side.
     apart = np.abs(np.subtract.outer(numbers, edges)).min(axis=1) > 2e-4 * span
     assert apart.sum() > 20

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import json
 import math
 from importlib.resources import files
 from os import PathLike
@@ -17,9 +16,13 @@ from steelyard.exceptions import ParameterError
 from steelyard.explain.overall import explain_global
 from steelyard.explain.parts import model_of
 from steelyard.explain.tables import density_range
-from steelyard.explain.views import column_labels, views_of
+from steelyard.explain.views import views_of
+from steelyard.export.data import node_data
+from steelyard.export.plan import Plan
+from steelyard.export.reading import plan_of, side_of
+from steelyard.export.source import json_plan, json_side, scoring_script, script_json
+from steelyard.model.base import Model
 from steelyard.model.table_model import NBModel
-from steelyard.table.schema import FeatureSchema, TableSchema
 
 # Kinds of models whose posterior the page's script computes.
 _KINDS = ("sum", "mixture", "pairs")
@@ -60,8 +63,8 @@ def to_html(clf: BaseNB, path: str | PathLike[str], title: str | None = None) ->
         "TITLE": html.escape(heading),
         "NOTE": html.escape(data["note"]),
         "STYLE": (assets / "page.css").read_text(encoding="utf-8"),
-        "DATA": _script_json(data),
-        "SCORING": (assets / "scoring.js").read_text(encoding="utf-8"),
+        "DATA": script_json(data),
+        "SCORING": scoring_script(),
         "SCRIPT": (assets / "page.js").read_text(encoding="utf-8"),
     }
     # In one pass: a column may be named like a placeholder.
@@ -79,11 +82,14 @@ def page_data(clf: BaseNB) -> dict[str, Any]:
             "explain_local(X) for single rows, or a classifier that a page can hold, "
             "such as NaiveBayes, WeightedNB or RegularizedNB."
         )
-    columns = zip(views_of(model.schema), column_labels(model.schema), strict=True)
+    plan = json_plan(plan_of(clf))
     plain = model.first_sum()
     assert plain is not None
     whole = explain_global(clf)
-    attributes = [_column(plain, views, name) for views, name in columns]
+    attributes = [
+        {"name": name, **_control(plain, views, plan)}
+        for views, name in zip(views_of(model.schema), plan.attributes, strict=True)
+    ]
     for j, table in enumerate(whole.tables):
         if table.sides and table.counts is not None:
             # Codes of cells that no training row is in; weights of rows may be zero.
@@ -93,64 +99,50 @@ def page_data(clf: BaseNB) -> dict[str, Any]:
         "classes": [str(c) for c in model.classes.tolist()],
         "order": whole.order.tolist(),
         "attributes": attributes,
-        "model": _node(model, list(range(len(model.classes)))),
+        "parts": _part_names(model, ""),
+        "model": node_data(plan.root),
     }
 
 
-def _column(model: NBModel, views: list[int], name: str) -> dict[str, Any]:
+def _part_names(model: Model, name: str) -> list[str]:
+    """Name every sum that a model is made of, from left to right."""
+    if model.is_sum:
+        return [name or "the model"]
+    names = []
+    for part in model.parts():
+        share = f" (share {part.share:.3f})" if model.kind == "mixture" else ""
+        own = f"{name}: " * bool(name) + part.name + share
+        names += _part_names(part.model, own)
+    return names
+
+
+def _control(model: NBModel, views: list[int], plan: Plan) -> dict[str, Any]:
     """Describe how a column is set: one control, however many views it has."""
-    if model.schema.is_pair[views[0]]:
-        return _pair(model.schema, views[0], name)
-    described = [_attribute(model.schema.features[k], name) for k in views]
-    first, limits = dict(described[0]), _limits(model, views)
-    if limits is not None:
-        first["low"], first["high"] = limits
-    if len(views) == 1:
-        return first
-    if not first.get("edges"):
-        # Nothing to say about a single interval.
-        first = {key: first[key] for key in first if key not in ("edges", "labels")}
-    return {**first, "views": described}
+    schema = model.schema
+    features = [schema.features[j] for j in views]
+    if features[0].sides:
+        sides = [vars(json_side(side_of(schema, s))) for s in features[0].sides]
+        codes = range(features[0].n_codes)
+        labels = [schema.describe(views[0], code) for code in codes]
+        return {"kind": "pair", "sides": sides, "labels": labels}
+    if features[0].kind == "categorical":
+        values = plan.columns[schema.columns[views[0]]].values
+        labels = list(map(str, features[0].values))
+        return {"kind": "category", "values": values, "labels": labels}
+    low, high = _limits(model, views)
+    cuts = sorted({edge for feature in features for edge in feature.edges})
+    control: dict[str, Any] = {"kind": "number", "low": low, "high": high, "cuts": cuts}
+    # Nothing to say about a single interval among several views.
+    if features[0].is_coded and (features[0].edges or len(views) == 1):
+        codes = range(1, len(features[0].edges) + 2)
+        control["edges"] = list(features[0].edges)
+        control["labels"] = [features[0].describe(code) for code in codes]
+    return control
 
 
-def _pair(schema: TableSchema, j: int, name: str) -> dict[str, Any]:
-    """Describe how the code of a pair follows from what its two columns are set to."""
-    sides = [
-        {
-            "column": schema.columns[side.feature],
-            "attribute": _attribute(schema.features[side.feature], ""),
-            "groups": list(side.groups),
-        }
-        for side in schema.features[j].sides
-    ]
-    codes = range(schema.features[j].n_codes)
-    labels = [schema.describe(j, code) for code in codes]
-    return {"name": name, "kind": "pair", "sides": sides, "labels": labels}
-
-
-def _attribute(feature: FeatureSchema, name: str) -> dict[str, Any]:
-    """Describe how an attribute is set, and how what is set becomes a code."""
-    out: dict[str, Any] = {
-        "name": name,
-        "kind": "category" if feature.kind == "categorical" else "number",
-        "missing": feature.missing_code if feature.is_coded else feature.fill,
-    }
-    if feature.kind == "categorical":
-        out["values"] = [str(value) for value in feature.values]
-    elif feature.kind == "binned":
-        codes = range(1, len(feature.edges) + 2)
-        out["edges"] = list(feature.edges)
-        out["labels"] = [feature.describe(code) for code in codes]
-    else:
-        out["step"] = feature.step
-    return out
-
-
-def _limits(model: NBModel, views: list[int]) -> tuple[float, float] | None:
+def _limits(model: NBModel, views: list[int]) -> tuple[float, float]:
     """Where the slider of a numeric column begins and ends."""
     features = [model.schema.features[j] for j in views]
-    if features[0].kind == "categorical":
-        return None
     edges = np.unique([edge for feature in features for edge in feature.edges])
     gaussian = [j for j in views if j in model.schema.gaussian]
     if gaussian:
@@ -162,59 +154,3 @@ def _limits(model: NBModel, views: list[int]) -> tuple[float, float] | None:
         wide = wide or max(abs(float(edges[0])), 1.0)
     low, high = float(edges.min()) - wide, float(edges.max()) + wide
     return (low, high) if math.isfinite(high - low) else (-1e308, 1e308)
-
-
-def _node(model: Any, positions: list[int]) -> dict[str, Any]:
-    """Return a model as plain data: a sum, or a rule and its parts."""
-    if model.is_sum:
-        return _leaf(model, positions)
-    return {
-        "kind": model.kind,
-        "classes": positions,
-        "parts": [
-            {
-                "name": part.name,
-                "share": part.share,
-                **_node(part.model, [positions[c] for c in part.classes]),
-            }
-            for part in model.parts()
-        ],
-    }
-
-
-def _leaf(model: NBModel, positions: list[int]) -> dict[str, Any]:
-    terms = []
-    for views in views_of(model.schema):
-        by_view = [_term(model, j) for j in views]
-        terms.append(by_view[0] if len(views) == 1 else {"views": by_view})
-    return {
-        "kind": "sum",
-        "classes": positions,
-        # JSON has no infinity; an impossible class has null.
-        "base": [b if math.isfinite(b) else None for b in model.log_prior.tolist()],
-        "scale": model.link_scale,
-        "terms": terms,
-    }
-
-
-def _term(model: NBModel, j: int) -> dict[str, Any]:
-    """Return what an attribute adds to the classes: a table, or a density."""
-    schema, offsets = model.schema, model.schema.offsets
-    if schema.features[j].is_coded:
-        return {"table": model.table[offsets[j] : offsets[j + 1]].tolist()}
-    table = model.density(j)
-    factors = np.ones_like(table.mean) if table.weight is None else table.weight
-    return {
-        "mean": table.mean[0].tolist(),
-        "deviation": table.deviation[0].tolist(),
-        "factor": factors[0].tolist(),
-        "step": float(table.step[0]),
-        "depth": 0.0 if table.depth is None else float(table.depth[0]),
-        "limit": 0.0 if table.limit is None else float(table.limit[0]),
-    }
-
-
-def _script_json(data: Any) -> str:
-    """Write JSON that cannot end the script element it stands in."""
-    text = json.dumps(data, ensure_ascii=True, allow_nan=False)
-    return text.translate({ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&"})

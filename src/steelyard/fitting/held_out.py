@@ -235,10 +235,8 @@ def _with_numbers(training: TrainingSet, rows: NDArray[np.int64]) -> TrainingSet
     densities = {column: "gaussian" for column in sorted(numeric)}
     encoding = replace(training.preparation.encoding, numeric=densities, missing="skip")
     encoder = encoding.encoder(training.n_jobs)
-    table = training.table if taken is training else None
-    if table is None:
-        assert training.table is not None
-        table = training.table.take(rows)
+    assert training.table is not None
+    table = training.table.take(rows)
     with warnings.catch_warnings():
         # What there is to say of the table has been said.
         warnings.simplefilter("ignore")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from steelyard._common.checks import warn_user
-from steelyard.fitting.problem import Problem, build_problem
+from steelyard.fitting.problem import Problem, build_problem, start_of, weighted_model
 from steelyard.fitting.recipe import Recipe
 from steelyard.instances import Learned
 from steelyard.model.base import Model
@@ -54,6 +54,20 @@ def fit_weights(recipe: Recipe, training: TrainingSet) -> Fit:
     warn_unsolved(solution, recipe)
     fit = solved_fit(problem, solution, recipe.link_scale)
     return fit if weighed is None else _with_rows(fit, weighed)
+
+
+def computed_fit(recipe: Recipe, training: TrainingSet) -> Fit:
+    """Take the weights that a filter computes of counts; no row is read.
+
+    What depends on rows, the objective, is not known.
+    """
+    weighting = recipe.weighting
+    _, evidence, gaussian, start = start_of(recipe, training, training.count())
+    effect = weighting.apply(start.weights, evidence)
+    model = weighted_model(training.schema, training.classes, effect, gaussian)
+    named = weighting.fitted(start.weights, evidence)
+    named = {"n_iter_": 1, "diagnostics_": [], **named, **start.named}
+    return Fit(model, evidence.log_prior, named)
 
 
 def weigh_rows(recipe: Recipe, training: TrainingSet) -> Learned | None:

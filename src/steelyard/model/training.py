@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +61,13 @@ class Preparation:
     n_jobs: int | None = None
 
 
+class Columns(Protocol):
+    """The columns behind codes: a table in memory, or one that can be read again."""
+
+    def take(self, rows: NDArray[np.int64]) -> Table:
+        """Return the rows at some positions, in that order."""
+
+
 @dataclass(frozen=True)
 class SampledRows:
     """Some rows of a table that is not in memory, as they were read.
@@ -85,7 +92,7 @@ class TrainingSet:
     row is made in ``workspace``, a piece at a time.
     """
 
-    table: Table | None
+    table: Columns | None
     """The columns behind the codes; None for rows taken from another set, or where they
     do not fit in memory."""
 
@@ -107,6 +114,9 @@ class TrainingSet:
 
     sample: SampledRows | None = None
     """Rows for what has to learn the encoding anew, where ``table`` is not there."""
+
+    earlier: Counts | None = None
+    """Counts of rows before these, where they come in chunks."""
 
     @property
     def workspace(self) -> Workspace:
@@ -158,8 +168,9 @@ class TrainingSet:
 
     @cached_property
     def given_counts(self) -> Counts:
-        """Counts of the rows by ``sample_weight`` alone."""
-        return self._count(self.sample_weight)
+        """Counts by ``sample_weight`` alone, of the rows and those before them."""
+        own = self._count(self.sample_weight)
+        return own if self.earlier is None else self.earlier + own
 
     def count(self, learned: NDArray[np.float64] | None = None) -> Counts:
         """Count the rows by their weights, times learned ones."""

@@ -147,6 +147,7 @@ def count(
     """
     spread = [block.table_rows(codes.offsets) for block in codes.blocks]
     starts = [block.starts(codes.offsets) for block in codes.blocks]
+    sizes = [block.sizes(codes.offsets) for block in codes.blocks]
     widths = [codes.schema.n_codes if found is None else len(found) for found in spread]
     nothing = Moments.zeros(codes.n_numbers, n_classes)
 
@@ -160,8 +161,10 @@ def count(
             u = None if weights is None else weights[rows]
             labels = np.asarray(y[rows], dtype=np.uint32)
             by_class += np.bincount(labels, u, minlength=n_classes)
-            for block, first, hist in zip(codes.blocks, starts, hists, strict=True):
-                _add_histogram(block, rows, first, labels, u, hist)
+            for block, first, size, hist in zip(
+                codes.blocks, starts, sizes, hists, strict=True
+            ):
+                _add_histogram(block, rows, first, size, labels, u, hist)
             if codes.n_numbers:
                 moments = moments + _moments(codes, rows, labels, u, n_classes)
         return _Part(by_class, hists, moments)
@@ -206,13 +209,22 @@ def _add_histogram(
     block: CodeBlock,
     rows: slice,
     starts: NDArray[np.uint64],
+    sizes: NDArray[np.int64],
     y: NDArray[np.uint32],
     weights: NDArray[np.float64] | None,
     hist: NDArray[Any],
 ) -> None:
     """Count some columns and rows, into hist (K, V) or (K, bytes)."""
-    count = counting.count_rows if block.is_row_major else counting.count_columns
-    count(block.values[rows], starts, y, weights, hist)
+    values = block.values[rows]
+    if block.is_row_major:
+        counting.count_rows(values, starts, y, weights, hist)
+    elif hist.dtype == _NARROW and block.values.flags.f_contiguous:
+        # Fractions would be added in another order; ones may be in any.
+        most = min(counting.MOST_JOINT, len(values))
+        ends, columns = rows.indices(len(block.values))[:2], block.values.T
+        counting.count_joint(columns, ends, starts, sizes, y, most, hist)
+    else:
+        counting.count_columns(values, starts, y, weights, hist)
 
 
 def _moments(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,12 @@ class CodeBlock:
             columns = np.arange(len(self.features), dtype=np.uint64)
             return columns * np.uint64(self._stride)
         return offsets[self.features].astype(np.uint64)
+
+    def sizes(self, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+        """How many codes, or bytes, every column may hold."""
+        if self.look_up is not None:
+            return np.full(len(self.features), self.n_bytes, dtype=np.int64)
+        return np.diff(offsets)[self.features]
 
     @property
     def _stride(self) -> int:
@@ -249,15 +256,24 @@ class FeatureTable:
     offsets: NDArray[np.int64]
     """Shape (d + 1,)."""
 
+    @cached_property
+    def _owners(self) -> NDArray[np.int64]:
+        """Attribute of each code."""
+        return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
+
+    @cached_property
+    def _filled(self) -> NDArray[np.int64]:
+        """Attributes that have codes."""
+        return np.flatnonzero(np.diff(self.offsets))
+
     def spread(self, by_feature: NDArray[Any]) -> NDArray[Any]:
         """Repeat a value per attribute over the codes of that attribute."""
-        return np.repeat(by_feature, np.diff(self.offsets), axis=0)
+        return by_feature[self._owners]
 
     def collect(self, by_code: NDArray[Any]) -> NDArray[Any]:
         """Add up values by code within each attribute: the transpose of ``spread``."""
-        sizes = np.diff(self.offsets)
-        out = np.zeros((len(sizes), *by_code.shape[1:]), dtype=by_code.dtype)
-        filled = np.flatnonzero(sizes)
+        n_features, filled = len(self.offsets) - 1, self._filled
+        out = np.zeros((n_features, *by_code.shape[1:]), dtype=by_code.dtype)
         if filled.size:
             out[filled] = np.add.reduceat(by_code, self.offsets[filled], axis=0)
         return out

@@ -3,7 +3,7 @@
   const data = JSON.parse(document.getElementById("model").textContent);
   const { attributes, classes, model, order } = data;
   const values = attributes.map(() => null);
-  const parts = scoring.leaves(model, "");
+  const parts = scoring.leaves(model).map((leaf, k) => ({ leaf, name: data.parts[k] }));
   const byId = (id) => document.getElementById(id);
   const rows = [];
 
@@ -34,7 +34,7 @@
   function listControl(j, title) {
     const select = element("select", { id: `value-${j}`, "aria-labelledby": title });
     select.append(option("", "unknown"));
-    attributes[j].values.forEach((value, k) => select.append(option(k, value)));
+    attributes[j].labels.forEach((label, k) => select.append(option(k, label)));
     select.addEventListener("change", () => {
       values[j] = select.value === "" ? null : attributes[j].values[Number(select.value)];
       update();
@@ -71,7 +71,7 @@
       if (document.activeElement !== number || (x === null) !== (number.value === "")) {
         number.value = x === null ? "" : String(x);
       }
-      interval.textContent = x === null || !own.labels ? "" : `in ${own.labels[scoring.codeOf(own, x) - 1]}`;
+      interval.textContent = x === null || !own.labels ? "" : `in ${own.labels[scoring.intervalOf(own.edges, x)]}`;
     };
     const label = element("label", {}, unknown, " unknown");
     if (own.edges && own.edges.length === 0) return { controls: [label, number, interval], show };
@@ -103,7 +103,7 @@
 
   // A pair has no control: a map shows what its two columns say together.
   function pairControl(j) {
-    const own = attributes[j], [a, b] = own.sides.map((side) => Math.max(...side.groups));
+    const own = attributes[j], [a, b] = own.sides.map((side) => side.n_groups - 1);
     const code = (row, column) => row * (b + 1) + column;
     const empty = new Set(own.empty || []), cells = [];
     const map = drawn("svg", { class: "map", viewBox: `0 0 ${b} ${a}`, preserveAspectRatio: "none", role: "img",
@@ -123,7 +123,8 @@
     const names = own.sides.map((side) => attributes[side.column].name);
     const axes = element("span", { className: "axes", textContent: `↑ ${names[0]}   → ${names[1]}` });
     const show = () => {
-      const now = scoring.pairCode(own, values), row = Math.floor(now / (b + 1)), column = now % (b + 1);
+      const [row, column] = own.sides.map((side) => scoring.groupOf(side, values[side.column]));
+      const now = code(row, column);
       here.setAttribute("visibility", row && column ? "visible" : "hidden");
       here.setAttribute("x", Math.max(0, column - 1));
       here.setAttribute("y", Math.max(0, a - row));
@@ -189,23 +190,34 @@
   // Numbers along the slider, and both sides of every jump.
   function along(own) {
     const span = own.high - own.low, points = Array.from({ length: 41 }, (_, k) => own.low + (k * span) / 40);
-    for (const view of own.views || [own]) {
-      for (const edge of view.edges || []) points.push(edge, edge + 1e-9 * span);
-    }
+    for (const cut of own.cuts) points.push(cut, cut + 1e-9 * span);
     return points.filter((x) => x >= own.low && x <= own.high).sort((x, y) => x - y);
   }
 
-  // All that an attribute can say: a table by code, and a curve along its numbers.
+  // What one column adds to each class, for a cell of it.
+  function contribution(leaf, j, cell) {
+    const cells = [];
+    cells[j] = cell;
+    const own = { ...leaf, terms: leaf.terms.filter((term) => term.kind !== "pair" && term.column === j) };
+    return scoring.contributions(own, cells, j + 1)[j];
+  }
+
+  // All that an attribute can say: a table of its values or groups, a curve along its numbers.
   function possible(j, leaf, first, second) {
-    const own = attributes[j], term = leaf.terms[j], n = leaf.base.length, found = {};
+    const own = attributes[j], terms = leaf.terms.filter((term) => scoring.attributeOf(term) === j);
     const evidence = (row) => evidenceFor(row, leaf, first, second);
-    if (term.table) found.table = term.table.map(evidence);
-    if (own.kind === "number") {
-      found.points = along(own);
-      found.amounts = found.points.map((x) => evidence(scoring.contribution(own, term, x, n)));
+    if (own.kind === "pair") {
+      const table = terms.length ? terms[0].rows.flat().map(evidence) : own.labels.map(() => 0);
+      return { table, all: table, dots: table, bounded: true };
     }
-    found.all = found.table ? found.table.slice(1) : found.amounts;
-    return found;
+    if (own.kind === "category") {
+      const all = [...own.values, null].map((value) => evidence(contribution(leaf, j, value)));
+      return { all, dots: all, bounded: true };
+    }
+    const points = along(own), amounts = points.map((x) => evidence(contribution(leaf, j, x)));
+    const inBins = terms.every((term) => term.kind === "bins");
+    const dots = inBins ? terms.flatMap((term) => term.rows.map(evidence)) : [];
+    return { points, amounts, all: amounts, dots, bounded: inBins || terms.length > 1 };
   }
 
   // That changes with the classes that are compared, not with the values.
@@ -224,7 +236,7 @@
     const place = (x) => 50 + 48 * Math.max(-1, Math.min(1, x / far));
     const low = place(Math.min(0, ...all)), high = place(Math.max(0, ...all)), at = place(amount);
     const pieces = [element("span", { className: "band", style: `left:${low}%;width:${high - low}%` })];
-    if (dots) all.forEach((x) => pieces.push(element("span", { className: "dot", style: `left:${place(x)}%` })));
+    dots.forEach((x) => pieces.push(element("span", { className: "dot", style: `left:${place(x)}%` })));
     pieces.push(element("span", { className: amount < 0 ? "amount negative" : "amount",
       style: `left:${Math.min(50, at)}%;width:${Math.abs(at - 50)}%` }));
     pieces.push(element("span", { className: "zero", style: "left:50%" }));
@@ -233,7 +245,7 @@
 
   let announcing = 0;
   function update() {
-    const probabilities = scoring.posterior(attributes, model, values);
+    const probabilities = scoring.posterior(model, values);
     const best = probabilities.indexOf(Math.max(...probabilities));
     posteriorRows.forEach(({ row, bar, text }, c) => {
       bar.style.width = `${100 * probabilities[c]}%`;
@@ -254,17 +266,17 @@
     const first = chosen === "best" ? own.indexOf(Math.max(...own)) : Number(chosen);
     let second = byId("against").value === "mean" ? null : Number(byId("against").value);
     if (second === first) second = leaf.classes.length === 2 ? 1 - first : null;
-    const amounts = scoring.contributions(attributes, leaf, values).map((row) => evidenceFor(row, leaf, first, second));
+    const amounts = scoring.contributions(leaf, values, attributes.length).map((row) => evidenceFor(row, leaf, first, second));
     compare(leaf, first, second);
-    const reach = sayings.flatMap((saying, j) => (leaf.terms[j].table || leaf.terms[j].views ? saying.all : []))
+    const reach = sayings.flatMap((saying) => (saying.bounded ? saying.all : []))
       .reduce((a, b) => Math.max(a, Math.abs(b)), Math.max(1e-9, ...amounts.map(Math.abs)));
     const far = Math.min(reach, 1e6);
     for (const row of rows) {
       row.show();
       row.number.textContent = signed(amounts[row.j]);
       row.number.dataset.evidence = String(amounts[row.j]);
-      const { all, table } = sayings[row.j];
-      drawScale(row, amounts[row.j], all, far, Boolean(table) && all.length <= 30);
+      const { all, dots } = sayings[row.j];
+      drawScale(row, amounts[row.j], all, far, dots.length <= 30 ? dots : []);
     }
     const prior = evidenceFor(scoring.baseOf(leaf), leaf, first, second);
     const total = amounts.reduce((a, b) => a + b, prior);

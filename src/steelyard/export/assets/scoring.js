@@ -1,0 +1,200 @@
+"use strict";
+// What predict_proba computes, from a plan as plain data. Cells of a row are in the order
+// of the columns: text, numbers or booleans; null, undefined and NaN are missing.
+const scoring = (() => {
+  const FARTHEST = 1e100;
+  const FLOOR = 1e-75;
+
+  // Complementary error function, to about 1e-14: a series of positive terms for small
+  // arguments, a continued fraction for large ones.
+  function erfc(x) {
+    if (x < 0) return 2 - erfc(-x);
+    if (x > 27) return 0;
+    const square = x * x;
+    if (x < 2) {
+      let term = x, sum = x;
+      for (let n = 1; term > sum * 1e-17; n++) {
+        term *= (2 * square) / (2 * n + 1);
+        sum += term;
+      }
+      return 1 - (2 / Math.sqrt(Math.PI)) * Math.exp(-square) * sum;
+    }
+    let fraction = 0;
+    for (let n = 120; n > 0; n--) fraction = n / 2 / (x + fraction);
+    return Math.exp(-square) / Math.sqrt(Math.PI) / (x + fraction);
+  }
+
+  // Halves go to the even neighbour, as in NumPy.
+  function roundEven(x) {
+    const below = Math.floor(x), rest = x - below;
+    if (rest !== 0.5) return rest > 0.5 ? below + 1 : below;
+    return below % 2 === 0 ? below : below + 1;
+  }
+
+  const isMissing = (cell) => cell === null || cell === undefined || Number.isNaN(cell);
+
+  // Booleans and numbers are looked up alike: true is 1.
+  const keyOf = (value) => (typeof value === "boolean" ? Number(value) : value);
+
+  // Positions of values, found once for each list of them.
+  const places = new WeakMap();
+  function placeOf(values, cell) {
+    if (!places.has(values)) {
+      places.set(values, new Map(values.map((value, k) => [keyOf(value), k])));
+    }
+    return places.get(values).get(keyOf(cell));
+  }
+
+  // The number of edges below a number: intervals are closed on the right.
+  function intervalOf(edges, x) {
+    let low = 0, high = edges.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (edges[middle] < x) low = middle + 1; else high = middle;
+    }
+    return low;
+  }
+
+  // The group of a cell of one side of a pair, 0 for a value never seen.
+  function groupOf(side, cell) {
+    if (isMissing(cell)) return side.missing;
+    if (side.values.length) {
+      const at = placeOf(side.values, cell);
+      return at === undefined ? 0 : side.groups[at];
+    }
+    return typeof cell === "string" ? 0 : side.groups[intervalOf(side.edges, Number(cell))] || 0;
+  }
+
+  function logInterval(distance, scale, step) {
+    const near = (distance - 0.5 * step) * scale * Math.SQRT1_2;
+    const far = (distance + 0.5 * step) * scale * Math.SQRT1_2;
+    return Math.log(Math.max(0.5 * (erfc(near) - erfc(far)), FLOOR));
+  }
+
+  function densities(term, x) {
+    const { form, mean, scale, constant, weight, depth, limit, step } = term;
+    const at = form === "interval" ? roundEven(x / step) * step : x;
+    let told = mean.map((m, c) => {
+      if (form === "linear") return Math.min(Math.max((at - m) * scale[c], -limit), limit);
+      if (form === "interval") return logInterval(Math.abs(at - m), scale[c], step);
+      const t = Math.min(Math.abs(at - m) * scale[c], FARTHEST);
+      return constant[c] - 0.5 * t * t;
+    });
+    if (form === "relative") {
+      const top = Math.max(...told);
+      told = told.map((log) => Math.max(log - top, -depth));
+    }
+    return told.map((log, c) => weight[c] * log);
+  }
+
+  // What one term adds to each class, null for nothing.
+  function amounts(term, cells) {
+    if (term.kind === "pair") {
+      const [a, b] = term.sides.map((side) => groupOf(side, cells[side.column]));
+      return term.rows[a][b];
+    }
+    let cell = cells[term.column];
+    if (term.kind === "density") {
+      if (isMissing(cell)) cell = term.fill;
+      return cell === null || typeof cell === "string" ? null : densities(term, Number(cell));
+    }
+    if (isMissing(cell)) return term.missing;
+    if (term.kind === "lookup") {
+      const at = placeOf(term.values, cell);
+      return at === undefined ? null : term.rows[at];
+    }
+    return typeof cell === "string" ? null : term.rows[intervalOf(term.edges, Number(cell))];
+  }
+
+  const attributeOf = (term) => (term.kind === "pair" ? term.attribute : term.column);
+
+  // What every attribute, column or pair, adds to each class of one sum.
+  function contributions(leaf, cells, nAttributes) {
+    const rows = Array.from({ length: nAttributes }, () => new Array(leaf.base.length).fill(0));
+    for (const term of leaf.terms) {
+      const own = rows[attributeOf(term)];
+      (amounts(term, cells) || []).forEach((amount, c) => { own[c] += amount; });
+    }
+    return rows;
+  }
+
+  // A class that is impossible has null in JSON.
+  const baseOf = (leaf) => leaf.base.map((b) => (b === null ? -Infinity : b));
+
+  function scoresOf(leaf, cells) {
+    const scores = baseOf(leaf);
+    for (const term of leaf.terms) {
+      const row = amounts(term, cells);
+      if (row) for (let c = 0; c < scores.length; c++) scores[c] += row[c];
+    }
+    return scores;
+  }
+
+  function softmax(scores) {
+    const top = Math.max(...scores);
+    const powers = scores.map((s) => Math.exp(s - top));
+    const total = powers.reduce((a, b) => a + b, 0);
+    return powers.map((p) => p / total);
+  }
+
+  // Of the best, the first in order.
+  function firstBest(numbers, order) {
+    return order.reduce((best, c) => (numbers[c] > numbers[best] ? c : best), order[0]);
+  }
+
+  const winner = (node, cells) => firstBest(
+    node.kind === "sum" ? scoresOf(node, cells) : posterior(node, cells), node.order);
+
+  function voted(node, cells) {
+    if (node.form === "elkan") {
+      const total = node.parts.reduce(
+        (sum, part, t) => sum + node.votes[t] * (2 * posterior(part, cells)[1] - 1), 0);
+      const second = 1 / (1 + Math.exp(Math.min(Math.max(-total, -700), 700)));
+      return [1 - second, second];
+    }
+    const scores = new Array(node.classes.length).fill(0);
+    node.parts.forEach((part, t) => { scores[winner(part, cells)] += node.votes[t]; });
+    return softmax(scores);
+  }
+
+  // Posterior probabilities of a model's own classes.
+  function posterior(node, cells) {
+    if (node.kind === "sum") return softmax(scoresOf(node, cells).map((s) => s * node.scale));
+    if (node.kind === "vote") return voted(node, cells);
+    const out = new Array(node.classes.length).fill(0);
+    node.parts.forEach((part, k) => {
+      const [share, to] = node.kind === "mixture" ? [node.shares[k], out.map((_, c) => c)] : [1, node.pairs[k]];
+      posterior(part, cells).forEach((p, c) => { out[to[c]] += share * p; });
+    });
+    return node.kind === "mixture" ? out : out.map((p) => p / node.parts.length);
+  }
+
+  // Every sum in a tree of models, from left to right.
+  const leaves = (node) => (node.kind === "sum" ? [node] : node.parts.flatMap(leaves));
+
+  // Cells of a row that is an object, in the order of the columns.
+  function cellsOf(plan, row) {
+    if (!plan.names) plan.names = plan.columns.map((column) => column.name);
+    const cells = new Array(plan.columns.length).fill(null);
+    for (const [name, cell] of Object.entries(row)) {
+      const j = placeOf(plan.names, name);
+      if (j === undefined) throw new Error(`The model has no column ${JSON.stringify(name)}.`);
+      if (!isMissing(cell)) checkCell(name, cell, plan.columns[j].cells);
+      cells[j] = cell;
+    }
+    return cells;
+  }
+
+  function checkCell(name, cell, wanted) {
+    const isText = typeof cell === "string", isNumber = ["number", "boolean"].includes(typeof cell);
+    const fits = wanted === "nothing" ? isText || isNumber : wanted === "text" ? isText : isNumber;
+    if (!fits) throw new Error(`Column ${JSON.stringify(name)} takes ${wanted}, got a ${typeof cell}.`);
+    if (isNumber && !Number.isFinite(Number(cell))) {
+      throw new Error(`Column ${JSON.stringify(name)} takes finite numbers, got ${cell}.`);
+    }
+  }
+
+  return { amounts, attributeOf, baseOf, cellsOf, contributions, erfc, groupOf, intervalOf, leaves, posterior,
+    scoresOf, winner };
+})();
+if (typeof module !== "undefined") module.exports = scoring;

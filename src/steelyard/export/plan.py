@@ -1,0 +1,252 @@
+"""A fitted model as a small tree of plain terms, from which every format is written.
+
+Views of a column, missing rules, unseen values and ties are settled here. All is plain
+Python: numbers, text and tuples; nothing but the standard library is imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Row = tuple[float, ...]
+"""A number for each class of a sum, shape (K,)."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the table that is scored."""
+
+    name: str
+    """``x0``, ``x1``, ... where the training table had no names."""
+
+    kind: Literal["category", "number"]
+    cells: Literal["numbers", "text", "booleans", "nothing"]
+    """What the cells held at fit; nothing where all were missing."""
+
+    values: tuple[Any, ...] = ()
+    """Known values of a category, sorted: all str, all bool, or all int and float."""
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """What the values of a category add. A value that is not listed adds nothing."""
+
+    column: int
+    values: tuple[Any, ...]
+    rows: tuple[Row, ...]
+    """A row for each value."""
+
+    missing: Row
+    """What a missing cell adds."""
+
+
+@dataclass(frozen=True)
+class Bins:
+    """What the intervals of a number add: ``rows[number of edges below x]``.
+
+    Intervals are closed on the right: a number that equals an edge is not above it.
+    """
+
+    column: int
+    edges: tuple[float, ...]
+    rows: tuple[Row, ...]
+    """A row for each interval, one more than there are edges."""
+
+    missing: Row
+
+
+@dataclass(frozen=True)
+class Density:
+    r"""What a number adds by its distance from the means of the classes.
+
+    ``weight[c] * f_c(x)``, with t = (x - mean[c]) * scale[c] and
+
+    - plain: ``constant[c] - min(|t|, 1e100)**2 / 2``;
+    - relative: the same, less its maximum over the classes, and at least ``-depth``;
+    - linear: t, at least ``-limit`` and at most ``limit``;
+    - interval (Weka's): ``log(max((erfc(a) - erfc(b)) / 2, 1e-75))``, where x is
+      rounded to multiples of ``step``, halves to even, and a, b are
+      ``(|x - mean[c]| -+ step / 2) * scale[c] / sqrt(2)``.
+    """
+
+    column: int
+    form: Literal["plain", "relative", "linear", "interval"]
+    mean: Row
+    scale: Row
+    constant: Row
+    weight: Row
+    fill: float | None = None
+    """What replaces a missing number; with None a missing cell adds nothing."""
+
+    depth: float = 0.0
+    limit: float = 0.0
+    step: float = 0.0
+
+
+@dataclass(frozen=True)
+class Side:
+    """How a cell of one of the two columns of a pair becomes a group."""
+
+    column: int
+    values: tuple[Any, ...]
+    """Values of a category; empty for numbers."""
+
+    edges: tuple[float, ...]
+    """Cut points of a number; empty for categories."""
+
+    groups: tuple[int, ...]
+    """Group of each value or interval. A value that is not listed is in group 0."""
+
+    missing: int
+    """Group of a missing cell."""
+
+    n_groups: int
+
+
+@dataclass(frozen=True)
+class Pair:
+    """What the groups of two columns add together."""
+
+    attribute: int
+    """Position among the attributes of the plan."""
+
+    sides: tuple[Side, Side]
+    rows: tuple[tuple[Row, ...], ...]
+    """A row for each group of the first side and each of the second."""
+
+
+Term = Lookup | Bins | Density | Pair
+
+
+@dataclass(frozen=True)
+class Sum:
+    """Scores: a base and terms. The posterior is the softmax of scale times scores."""
+
+    classes: tuple[int, ...]
+    """Positions of its classes among those of the plan."""
+
+    base: Row
+    """Minus infinity for a class that has no score, and probability 0."""
+
+    scale: float
+    tie_order: tuple[int, ...]
+    """Positions among its own classes: the first of the best wins a tie."""
+
+    terms: tuple[Term, ...]
+
+    @property
+    def is_odds(self) -> bool:
+        """Whether one number, the log-odds of the second class, is enough.
+
+        Log-densities have no bounds: of far outliers all that is left are the scores,
+        in which smaller terms are lost, as they are in ``predict_proba``.
+        """
+        bounded = all(
+            term.form in ("linear", "relative")
+            for term in self.terms
+            if isinstance(term, Density)
+        )
+        return len(self.base) == 2 and min(self.base) > float("-inf") and bounded
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Posteriors of the parts, added up by their shares."""
+
+    classes: tuple[int, ...]
+    tie_order: tuple[int, ...]
+    parts: tuple[Sum, ...]
+    shares: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """One-vs-one: each class has the sum of its probabilities, over all pairs."""
+
+    classes: tuple[int, ...]
+    tie_order: tuple[int, ...]
+    pairs: tuple[tuple[int, int], ...]
+    parts: tuple[Sum | Mixture, ...]
+
+
+@dataclass(frozen=True)
+class Vote:
+    """A weighted vote.
+
+    adaboost-m1: the softmax of the votes of the parts that predict a class. elkan, for
+    two classes: the logistic function of ``sum_t vote_t * (2 * h_t - 1)``, with h_t the
+    probability of the second class.
+    """
+
+    classes: tuple[int, ...]
+    tie_order: tuple[int, ...]
+    parts: tuple[Sum, ...]
+    votes: tuple[float, ...]
+    form: Literal["adaboost-m1", "elkan"]
+
+
+Node = Sum | Mixture | Pairs | Vote
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Columns, classes, and how a row is scored."""
+
+    estimator: str
+    """Name of the class of the classifier."""
+
+    columns: tuple[Column, ...]
+    attributes: tuple[str, ...]
+    """Names of the columns, then of the pairs: what contributions are told by."""
+
+    classes: tuple[Any, ...]
+    """Labels, sorted: all str, all bool, or all int and float."""
+
+    root: Node
+
+    def sums(self) -> Iterator[Sum]:
+        """Yield all sums of the tree, from left to right."""
+        yield from _sums(self.root)
+
+    def terms(self) -> Iterator[Term]:
+        """Yield the terms of all sums."""
+        for node in self.sums():
+            yield from node.terms
+
+    def used(self) -> list[int]:
+        """Return the positions of the columns that have a say, in order."""
+        return sorted({column for term in self.terms() for column in columns_of(term)})
+
+    def n_numbers(self) -> int:
+        """Count the numbers in all terms."""
+        return sum(map(_size, self.terms()))
+
+
+def columns_of(term: Term) -> tuple[int, ...]:
+    """Return the columns that a term reads: one, or the two of a pair."""
+    if isinstance(term, Pair):
+        return tuple(side.column for side in term.sides)
+    return (term.column,)
+
+
+def attribute_of(term: Term) -> int:
+    """Return the attribute that a term is told by."""
+    return term.attribute if isinstance(term, Pair) else term.column
+
+
+def _sums(node: Node) -> Iterator[Sum]:
+    if isinstance(node, Sum):
+        yield node
+    else:
+        for part in node.parts:
+            yield from _sums(part)
+
+
+def _size(term: Term) -> int:
+    if isinstance(term, Density):
+        return 4 * len(term.mean)
+    if isinstance(term, Pair):
+        return sum(len(row) for rows in term.rows for row in rows)
+    return (len(term.rows) + 1) * len(term.missing)

@@ -1,0 +1,160 @@
+"""Source code of a model: a file of Python, and one of JavaScript."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from importlib.resources import files
+from typing import Any
+
+from steelyard.classifiers.base import BaseNB
+from steelyard.export.data import about, plan_data
+from steelyard.export.plan import Lookup, Node, Pair, Plan, Side, Sum, Term
+from steelyard.export.reading import plan_of
+
+# Beyond it JavaScript does not tell whole numbers apart.
+_EXACT = 2**53
+
+_WIDTH = 88
+
+
+def to_python(clf: BaseNB) -> str:
+    """Return a classifier as a Python file that needs the standard library alone.
+
+    Parameters
+    ----------
+    clf : BaseNB
+        A fitted classifier.
+
+    Returns
+    -------
+    str
+        A module with ``score(row)``, ``score.predict(row)`` and ``score.reasons(row)``
+        for rows that are mappings.
+
+    Examples
+    --------
+    >>> import steelyard as sy
+    >>> clf = sy.NaiveBayes().fit([["a"], ["b"]] * 5, ["no", "yes"] * 5)
+    >>> module = {}
+    >>> exec(to_python(clf), module)
+    >>> module["score"].predict({"x0": "b"})
+    'yes'
+    """
+    plan = plan_of(clf)
+    path = files("steelyard.export") / "scorer.py"
+    text = path.read_text(encoding="utf-8")
+    # All that the scorer takes from the package is the name of an error.
+    text = text.replace("from steelyard.exceptions import ColumnError\n", "")
+    own_name = "INF = math.inf\nColumnError = ValueError\n"
+    text = text.replace("INF = math.inf\n", own_name)
+    _, _, code = text.partition('"""\n\n')
+    doc = f'"""{about(plan)} score(row) scores a row."""'
+    data = layout(plan_data(plan), ascii)
+    return f"{doc}\n\n{code}\n\nMODEL = {data}\n\nscore = Scorer(MODEL)\n"
+
+
+def to_javascript(clf: BaseNB) -> str:
+    """Return a classifier as a JavaScript file, for Node and browsers.
+
+    Whole numbers beyond 2**53 as categories are text there.
+
+    Parameters
+    ----------
+    clf : BaseNB
+        A fitted classifier.
+
+    Returns
+    -------
+    str
+        A script that exports ``score(row)``, ``predict(row)`` and
+        ``contributions(row)`` for rows that are objects; where there are no modules
+        they are in the global ``model``.
+    """
+    plan = json_plan(plan_of(clf))
+    parts = {
+        "PLAN": layout(plan_data(plan), script_json),
+        "SCORING": scoring_script(),
+        "ABOUT": about(plan),
+    }
+    text = (files("steelyard.export") / "assets" / "model.js").read_text("utf-8")
+    # In one pass: a value may look like a placeholder.
+    pieces = text.split("@@")
+    return "".join(parts[p] if k % 2 else p for k, p in enumerate(pieces))
+
+
+def scoring_script() -> str:
+    """Return the script that scores a plan."""
+    path = files("steelyard.export") / "assets" / "scoring.js"
+    return path.read_text(encoding="utf-8")
+
+
+def script_json(data: Any) -> str:
+    """Write JSON that cannot end the script element it stands in."""
+    text = json.dumps(data, ensure_ascii=True, allow_nan=False)
+    return text.translate({ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&"})
+
+
+def layout(data: Any, write: Callable[[Any], str], indent: str = "") -> str:
+    """Write plain data on one line where that is short, else with a line for each item.
+
+    Examples
+    --------
+    >>> layout({"a": [1, None]}, script_json)
+    '{"a": [1, null]}'
+    """
+    if not isinstance(data, (dict, list)):
+        return write(data)
+    within = indent + "  "
+    if isinstance(data, dict):
+        items = [f"{write(k)}: {layout(v, write, within)}" for k, v in data.items()]
+        begin, end = "{}"
+    else:
+        items = [layout(value, write, within) for value in data]
+        begin, end = "[]"
+    line = ", ".join(items)
+    if len(line) + len(indent) + 2 <= _WIDTH and "\n" not in line:
+        return f"{begin}{line}{end}"
+    lines = f",\n{within}".join(items)
+    return f"{begin}\n{within}{lines}\n{indent}{end}"
+
+
+def json_plan(plan: Plan) -> Plan:
+    """Return a plan in which whole numbers that JavaScript cannot hold are text."""
+    columns = tuple(
+        replace(column, cells="text", values=tuple(map(str, column.values)))
+        if _is_large(column.values)
+        else column
+        for column in plan.columns
+    )
+    classes = tuple(map(str, plan.classes)) if _is_large(plan.classes) else plan.classes
+    root = _with_values(plan.root)
+    return replace(plan, columns=columns, classes=classes, root=root)
+
+
+def json_side(side: Side) -> Side:
+    """Return a side of a pair in which whole numbers as in ``json_plan`` are text."""
+    if not _is_large(side.values):
+        return side
+    return replace(side, values=tuple(map(str, side.values)))
+
+
+def _is_large(values: tuple[Any, ...]) -> bool:
+    return any(isinstance(v, int) and abs(v) > _EXACT for v in values)
+
+
+def _with_values(node: Any) -> Any:
+    if isinstance(node, Sum):
+        return replace(node, terms=tuple(map(_with_text, node.terms)))
+    parts: tuple[Node, ...] = tuple(map(_with_values, node.parts))
+    return replace(node, parts=parts)
+
+
+def _with_text(term: Term) -> Term:
+    if isinstance(term, Pair):
+        first, second = term.sides
+        return replace(term, sides=(json_side(first), json_side(second)))
+    if isinstance(term, Lookup) and _is_large(term.values):
+        return replace(term, values=tuple(map(str, term.values)))
+    return term
