@@ -32,6 +32,7 @@ from steelyard.exceptions import ParameterError, TableError
 from steelyard.fitting.recipe import Recipe
 from steelyard.fitting.weights import Fit
 from steelyard.model.base import Model
+from steelyard.model.needs import RowsNeeded, most_needed
 from steelyard.model.training import Encoding, TrainingSet
 from steelyard.proba import SMOOTHINGS, resolve_smoothing
 from steelyard.proba.counts import Counts
@@ -60,8 +61,8 @@ class BaseNB(ClassifierMixin, DeclaredEstimator):
     _models: ClassVar[tuple[str, ...]] = ("sum",)
     """Kinds of models that a fit may give, or a file may hold."""
 
-    _counts_suffice: ClassVar[bool] = False
-    """Whether a fit looks at the counts of the rows alone, and never at rows."""
+    _rows_needed: ClassVar[RowsNeeded] = "codes"
+    """What a fit keeps of its rows, its weighting and instance weighting apart."""
 
     _dropped_attributes: ClassVar[tuple[str, ...]] = ()
     """Fitted attributes that files of earlier releases may have, and no fit gives."""
@@ -134,10 +135,22 @@ class BaseNB(ClassifierMixin, DeclaredEstimator):
             if source is None:
                 training = recipe.encode(X, y, sample_weight, self)
             else:
-                suffice = self._counts_suffice
+                suffice = self.rows_needed == "counts"
                 training = recipe.encode_source(source, self, counts_suffice=suffice)
             self._publish(training, self._fit(recipe, training, **rows))
         return self
+
+    @property
+    def rows_needed(self) -> RowsNeeded:
+        """What a fit with these settings keeps of its rows.
+
+        "counts" (of single columns), "sums" (passes that add up), "pairs" (also counts
+        of pairs of columns), "per-row" (numbers for each row), "codes" (codes by column
+        and scores of each row) or "all" (all rows are the model). All but the last can
+        be learned from a table larger than memory, those up to "pairs" from one that is
+        spread over machines.
+        """
+        return most_needed(self._rows_needed, self._recipe().rows_needed)
 
     def _recipe(self) -> Recipe:
         """Check every setting, and resolve them to what a fit needs."""

@@ -8,12 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.settings import learned, setting, whole, word
+from steelyard._common.threads import pieces
 from steelyard.classifiers.base import StandardNB
 from steelyard.classifiers.hard_rows import HardRows
 from steelyard.exceptions import ParameterError
 from steelyard.fitting.recipe import Recipe
 from steelyard.fitting.weights import Fit
 from steelyard.model.combined import FORMS, BoostedModel
+from steelyard.model.needs import RowsNeeded
 from steelyard.model.table_model import NBModel
 from steelyard.model.training import TrainingSet
 
@@ -40,6 +42,7 @@ class BoostedNB(HardRows, StandardNB):
     True
     """
 
+    _rows_needed: ClassVar[RowsNeeded] = "per-row"
     _models: ClassVar[tuple[str, ...]] = ("votes",)
 
     rounds: int = setting(
@@ -79,9 +82,9 @@ class BoostedNB(HardRows, StandardNB):
 
 def _start(training: TrainingSet) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the user's weights, and learned ones of one."""
-    n = training.n_rows
-    own = np.ones(n) if training.weights is None else training.weights
-    return own, np.ones(n)
+    ones = training.workspace.full(training.n_rows, 1.0)
+    own = ones if training.weights is None else training.weights
+    return own, training.workspace.copy(ones)
 
 
 def _boost_m1(training: TrainingSet, rounds: int) -> tuple[Any, Any, Any, Any]:
@@ -94,7 +97,7 @@ def _boost_m1(training: TrainingSet, rounds: int) -> tuple[Any, Any, Any, Any]:
     for number in range(1, rounds + 1):
         model = training.estimate(training.count(learned))
         wrong = model.winners(training.codes, training.n_jobs) != training.labels
-        error = float((own * learned)[wrong].sum() / total)
+        error = float(_weighted(own, learned, wrong) / total)
         records.append({"round": number, "error": error})
         if error <= 0.0 or error >= 0.5:
             # A perfect or useless model ends the boosting; kept only if it is first.
@@ -103,8 +106,10 @@ def _boost_m1(training: TrainingSet, rounds: int) -> tuple[Any, Any, Any, Any]:
             break
         models.append(model)
         votes.append(float(np.log((1.0 - error) / error)))
-        learned = np.where(wrong, learned * (1.0 - error) / error, learned)
-        learned *= total / (own * learned).sum()
+        for rows in pieces(slice(0, len(learned))):
+            of_rows = learned[rows]
+            of_rows[wrong[rows]] = of_rows[wrong[rows]] * (1.0 - error) / error
+        learned *= total / _weighted(own, learned)
     return models, votes, learned, records
 
 
@@ -112,14 +117,16 @@ def _boost_elkan(training: TrainingSet, rounds: int) -> tuple[Any, Any, Any, Any
     """Boosting of probabilities: rows keep weight in proportion to their error."""
     own, learned = _start(training)
     total = own.sum()
-    truth = training.labels.astype(np.float64)
+    miss = training.workspace.zeros(training.n_rows, np.float64)
     models: list[NBModel] = []
     votes: list[float] = []
     records = []
     for number in range(1, rounds + 1):
         model = training.estimate(training.count(learned))
-        miss = np.abs(truth - model.proba(training.codes, training.n_jobs)[:, 1])
-        error = float((own * learned * miss).sum() / total)
+        for rows in pieces(slice(0, len(miss))):
+            share = model.proba(training.codes.part(rows), training.n_jobs)[:, 1]
+            miss[rows] = np.abs(training.labels[rows].astype(np.float64) - share)
+        error = float(_weighted(own, learned, miss) / total)
         records.append({"round": number, "error": error})
         if error <= 1e-12 or error >= 0.5:
             if not models:
@@ -128,7 +135,24 @@ def _boost_elkan(training: TrainingSet, rounds: int) -> tuple[Any, Any, Any, Any
         beta = error / (1.0 - error)
         models.append(model)
         votes.append(float(-np.log(beta)))
-        learned = learned * beta ** (1.0 - miss)
+        for rows in pieces(slice(0, len(learned))):
+            learned[rows] *= beta ** (1.0 - miss[rows])
         # Counts are smoothed as for n rows: weights add up to the number of rows.
-        learned *= total / (own * learned).sum()
+        learned *= total / _weighted(own, learned)
     return models, votes, learned, records
+
+
+def _weighted(
+    own: NDArray[np.float64], learned: NDArray[np.float64], of_row: Any = None
+) -> float:
+    """Add up both weights of rows, or of some, or times a number for each."""
+    total = 0.0
+    for rows in pieces(slice(0, len(own))):
+        both = own[rows] * learned[rows]
+        if of_row is None:
+            total += both.sum()
+        elif of_row.dtype == bool:
+            total += both[of_row[rows]].sum()
+        else:
+            total += (both * of_row[rows]).sum()
+    return total

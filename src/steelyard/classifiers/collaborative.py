@@ -16,6 +16,7 @@ from steelyard.fitting.recipe import Recipe
 from steelyard.fitting.weights import Fit, fit_weights, solved_fit, warn_unsolved
 from steelyard.instances import DiscriminativeWeighting
 from steelyard.instances.discriminative import add_losses
+from steelyard.model.needs import RowsNeeded
 from steelyard.model.training import TrainingSet
 from steelyard.solvers import Solution
 
@@ -47,6 +48,7 @@ class CollaborativeNB(WeightedNB):
     True
     """
 
+    _rows_needed: ClassVar[RowsNeeded] = "per-row"
     _has_one_objective: ClassVar[bool] = False
     _models: ClassVar[tuple[str, ...]] = ("sum", "mixture")
 
@@ -111,7 +113,7 @@ class CollaborativeNB(WeightedNB):
     def _fit_in_turn(self, recipe: Recipe, training: TrainingSet) -> tuple[Fit, int]:
         """One round of each in turn, until training accuracy no longer improves."""
         weights_first = self.variant == "reversed-interactive"
-        learned_weights = np.ones(training.n_rows)
+        learned_weights = training.workspace.full(training.n_rows, 1.0)
         problem = build_problem(recipe, training)
         solution = problem.start_solution()
         best: Fit | None = None
@@ -120,10 +122,10 @@ class CollaborativeNB(WeightedNB):
         while len(records) < self.max_rounds:
             if weights_first:
                 solution = problem.solve(recipe, solution.weights)
-            posterior = _true_posterior(problem, solution, training)
-            learned_weights = learned_weights.copy()
+            model = problem.model(solution.weights)
+            learned_weights = training.workspace.copy(learned_weights)
             n_rounds = len(records) + 1
-            record = add_losses(learned_weights, posterior, training, n_rounds)
+            record = add_losses(learned_weights, model, training, n_rounds)
             problem = problem.with_counts(training.count(learned_weights))
             if not weights_first:
                 solution = problem.solve(recipe, solution.weights)
@@ -146,11 +148,11 @@ def _fit_reversed(recipe: Recipe, training: TrainingSet, rounds: int) -> Fit:
     problem = build_problem(recipe, training)
     solution = problem.solve(recipe)
     warn_unsolved(solution, recipe)
-    learned_weights = np.ones(training.n_rows)
+    learned_weights = training.workspace.full(training.n_rows, 1.0)
     records = []
     for number in range(1, rounds + 1):
-        posterior = _true_posterior(problem, solution, training)
-        records.append(add_losses(learned_weights, posterior, training, number))
+        model = problem.model(solution.weights)
+        records.append(add_losses(learned_weights, model, training, number))
         problem = problem.with_counts(training.count(learned_weights))
     fit = _fit_at(problem, solution, learned_weights, recipe)
     named = {**fit.named, "diagnostics_": [*solution.records, *records]}
@@ -173,15 +175,7 @@ def _fit_at(
     )
 
 
-def _true_posterior(
-    problem: Problem, solution: Solution, training: TrainingSet
-) -> NDArray[np.float64]:
-    model = problem.model(solution.weights)
-    return model.true_proba(training.codes, training.labels, training.n_jobs)
-
-
 def _accuracy(problem: Problem, solution: Solution, training: TrainingSet) -> float:
     model = problem.model(solution.weights)
-    truth = training.classes[training.labels]
-    is_right = model.predict(training.codes, training.n_jobs) == truth
-    return float(np.average(is_right, weights=training.weights))
+    rows = training.codes, training.labels, training.weights
+    return model.share(*rows, True, training.n_jobs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from steelyard.instances import (
     Learned,
     resolve_instances,
 )
+from steelyard.model.needs import RowsNeeded
 from steelyard.model.training import TrainingSet
 
 __all__ = ["InstanceWeightedNB"]
@@ -42,6 +43,8 @@ class InstanceWeightedNB(HardRows, StandardNB):
     array([106,  70, 119])
     """
 
+    _rows_needed: ClassVar[RowsNeeded] = "per-row"
+
     instances: Any = setting(
         default="discriminative",
         allowed=NONE | part(InstanceWeighting, INSTANCES),
@@ -62,7 +65,7 @@ class InstanceWeightedNB(HardRows, StandardNB):
 
     def _fit(self, recipe: Recipe, training: TrainingSet) -> Fit:
         weighting = resolve_instances(self.instances)
-        weighed = Learned(np.ones(training.n_rows))
+        weighed = Learned(training.workspace.full(training.n_rows, 1.0))
         if weighting is not None:
             weighed = weighting.weigh(training)
         model = training.estimate(training.count(weighed.weights))

@@ -15,6 +15,7 @@ from steelyard.fitting.joint import JointObjective
 from steelyard.fitting.problem import Problem, build_problem
 from steelyard.fitting.recipe import Recipe
 from steelyard.fitting.weights import Fit, solved_fit, warn_unsolved
+from steelyard.model.needs import RowsNeeded
 from steelyard.model.training import TrainingSet
 from steelyard.solvers import Box, Solution
 from steelyard.solvers.base import Status
@@ -51,6 +52,7 @@ class JointWeightedNB(WeightedNB):
     True
     """
 
+    _rows_needed: ClassVar[RowsNeeded] = "per-row"
     _has_one_objective: ClassVar[bool] = False
     _models: ClassVar[tuple[str, ...]] = ("sum",)
 

@@ -20,6 +20,7 @@ from steelyard.exceptions import ParameterError
 from steelyard.fitting.recipe import Recipe
 from steelyard.fitting.weights import Fit
 from steelyard.model.lazy import KERNELS, LocalModel, MatchingModel
+from steelyard.model.needs import RowsNeeded
 from steelyard.model.training import TrainingSet
 from steelyard.weighting.filters.information import correlation_weights
 
@@ -33,6 +34,8 @@ class _LazyNB(StandardNB):
     """What both lazy classifiers share: the model keeps the training rows."""
 
     smoothing: Any = setting(default="laplace")
+
+    _rows_needed: ClassVar[RowsNeeded] = "all"
 
     def _parts(self, training: TrainingSet) -> dict[str, Any]:
         """Return what the models of both have: the training rows, and how to smooth."""

@@ -7,6 +7,7 @@ from typing import ClassVar
 from steelyard.classifiers.chunks import LearnsInChunks
 from steelyard.fitting.recipe import Recipe
 from steelyard.fitting.weights import Fit
+from steelyard.model.needs import RowsNeeded
 from steelyard.model.training import TrainingSet
 
 __all__ = ["NaiveBayes"]
@@ -47,7 +48,7 @@ class NaiveBayes(LearnsInChunks):
     array([[0.5, 0.5]])
     """
 
-    _counts_suffice: ClassVar[bool] = True
+    _rows_needed: ClassVar[RowsNeeded] = "counts"
 
     def _fit(self, recipe: Recipe, training: TrainingSet) -> Fit:
         model = training.estimate(training.count())

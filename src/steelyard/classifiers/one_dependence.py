@@ -13,6 +13,7 @@ from steelyard.classifiers.chunks import LearnsInChunks
 from steelyard.exceptions import ParameterError
 from steelyard.fitting.recipe import Recipe
 from steelyard.fitting.weights import Fit
+from steelyard.model.needs import RowsNeeded
 from steelyard.model.one_dependence import (
     ConditionalTable,
     OneDependenceModel,
@@ -36,6 +37,8 @@ _MAX_NUMBERS = 1 << 26
 
 class _DependentNB(StandardNB):
     """What both share: tables of two attributes, which must have codes."""
+
+    _rows_needed: ClassVar[RowsNeeded] = "pairs"
 
     parent_strength: float = setting(
         default=5.0,

@@ -60,6 +60,11 @@ class Method:
         cls: type[BaseNB] = getattr(import_module(self.module), self.class_name)
         return cls
 
+    @property
+    def rows_needed(self) -> str:
+        """What a fit keeps of its rows, see ``BaseNB.rows_needed``."""
+        return self.create().rows_needed
+
     def create(self, **settings: Any) -> BaseNB:
         """Return an unfitted classifier, with further settings or other ones."""
         chosen = {**self.settings, **settings}

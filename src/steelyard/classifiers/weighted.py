@@ -30,6 +30,7 @@ from steelyard.fitting.recipe import Recipe
 from steelyard.fitting.weights import Fit, fit_weights
 from steelyard.instances import INSTANCES, InstanceWeighting, resolve_instances
 from steelyard.losses import LOSSES, Loss, resolve_loss
+from steelyard.model.needs import RowsNeeded
 from steelyard.model.training import TrainingSet
 from steelyard.proba.estimation import Estimation
 from steelyard.solvers import SOLVERS, Solver
@@ -54,6 +55,7 @@ class SolvedNB(HardRows, StandardNB):
     """What classifiers whose weights have an objective learn."""
 
     _added_settings: ClassVar[Mapping[str, Any]] = {"instances": None}
+    _rows_needed: ClassVar[RowsNeeded] = "sums"
     _has_one_objective: ClassVar[bool] = True
     """Whether all weights are learned from one objective."""
 

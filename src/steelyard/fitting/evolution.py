@@ -45,8 +45,9 @@ class PopulationScorer:
                 odds = np.matmul(rows_first, ordered)
                 weigh(
                     odds,
-                    self._base[part],
-                    self.held.labels[part],
+                    # Differences must be numbers, even of classes without rows.
+                    np.maximum(self.held.base[part], -1e300),
+                    np.asarray(self.held.labels[part], dtype=np.uint32),
                     self.held.weights[part],
                     right,
                 )
@@ -54,11 +55,6 @@ class PopulationScorer:
 
         with one_blas_thread():
             return reduce(add, self.held.by_block(work))
-
-    @cached_property
-    def _base(self) -> NDArray[np.float64]:
-        # Differences of log priors must be numbers, even of classes without rows.
-        return np.maximum(self.held.base, -1e300)
 
     @cached_property
     def _differences(self) -> NDArray[np.float64]:

@@ -7,22 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.kernels import leave_one_out as kernels
 from steelyard.model.training import TrainingSet
-from steelyard.table.codes import Codes, code_dtype
-
-
-def code_columns(codes: Codes) -> NDArray[Any]:
-    """Codes by column, shape (coded, n)."""
-    schema = codes.schema
-    most = max((schema.features[j].n_codes for j in schema.coded), default=1)
-    dtype = code_dtype(most)
-    out = np.empty((len(schema.coded), codes.n_rows), dtype=dtype)
-    for block in codes.blocks:
-        target = np.searchsorted(schema.coded, block.features)
-        look_up = np.empty((0, 0), dtype) if block.look_up is None else block.look_up
-        kernels.transpose_codes(block.values, look_up.astype(dtype), target, out)
-    return out
+from steelyard.table.codes import Codes
 
 
 def deal(
@@ -60,7 +46,7 @@ def distinct_rows(
     codes: Codes, labels: NDArray[np.uint32]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the first row of each kind, in order of content, and each row's kind."""
-    parts = [labels[:, None].astype(">u4"), code_columns(codes).T]
+    parts = [labels[:, None].astype(">u4"), codes.by_column().T]
     if codes.n_numbers:
         # Zeros of either sign are equal, and so are all missing ones.
         numbers = codes.number_rows(slice(None)) + 0.0

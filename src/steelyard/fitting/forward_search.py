@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,7 @@ from numpy.typing import NDArray
 
 from steelyard._common.checks import warn_user
 from steelyard._common.progress import progress
-from steelyard._common.threads import row_blocks, run, thread_count
+from steelyard._common.threads import pieces, row_blocks, run, thread_count
 from steelyard.kernels import forward
 from steelyard.model.table_model import NBModel, spread_table
 from steelyard.proba.counts import Counts
@@ -49,8 +51,10 @@ class Likelihood:
     """Rows with a known cell among the attributes of the subset."""
 
     def __post_init__(self) -> None:
-        self.scores = np.tile(self.model.log_prior, (self.codes.n_rows, 1))
-        self.is_seen = np.zeros(self.codes.n_rows, dtype=bool)
+        n_rows, workspace = self.codes.n_rows, self.codes.workspace
+        self.scores = workspace.zeros((n_rows, self.model.n_classes), np.float64)
+        self.scores[:] = self.model.log_prior
+        self.is_seen = workspace.zeros(n_rows, np.bool_)
         table = np.exp(self.model.table)
         self._tables = [spread_table(b, self.codes, table) for b in self.codes.blocks]
 
@@ -64,12 +68,14 @@ class Likelihood:
         first = self.codes.offsets[feature]
         column = self.codes.column(feature)
 
-        def work(rows: slice) -> None:
-            self.scores[rows] += self.model.table[first + column[rows].astype(np.int64)]
+        def work(block: slice) -> None:
+            for rows in pieces(block):
+                at = first + column[rows].astype(np.int64)
+                self.scores[rows] += self.model.table[at]
+                self.is_seen[rows] |= column[rows] != 0
 
         for _ in run(work, row_blocks(len(column)), thread_count(self.n_jobs)):
             pass
-        self.is_seen |= column != 0
 
     def norm(self) -> float:
         r"""Return :math:`\sum_i u_i \log \sum_c e^{S_{ic}}`."""
@@ -114,7 +120,7 @@ class Likelihood:
             for block in codes.blocks
         ]
 
-        def work(rows: slice) -> tuple[float, NDArray[np.float64]]:
+        def try_rows(rows: slice) -> tuple[float, NDArray[np.float64]]:
             u = np.empty(0) if self.weights is None else self.weights[rows]
             posterior = self.scores[rows].copy()
             norm = forward.log_total(posterior, u)
@@ -131,6 +137,10 @@ class Likelihood:
                     forward.weigh_columns(*cells, columns, table, posterior, u, out)
                 gains[block.features] += out
             return norm, gains
+
+        def work(block: slice) -> tuple[float, NDArray[np.float64]]:
+            norms, gains = zip(*map(try_rows, pieces(block)), strict=True)
+            return sum(norms), reduce(add, gains)
 
         total, gains = 0.0, np.zeros(len(codes.schema))
         for norm, part in run(

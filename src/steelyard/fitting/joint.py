@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.threads import pieces
 from steelyard.fitting.problem import Problem
 from steelyard.kernels import scoring
 from steelyard.model.table_model import spread_table
@@ -75,10 +76,11 @@ class JointObjective:
         slope[schema.first_codes] = 0.0
         prior = counts.by_class + smoothing.prior_counts(counts)
         base = d_prior / prior - d_prior.sum() / prior.sum()
-        scores = np.tile(base, (training.n_rows, 1))
-        for block in training.codes.blocks:
-            starts, values = spread_table(block, training.codes, slope)
-            scoring.gather(block.values, starts, values, scores)
-        return np.take_along_axis(scores, training.labels[:, None].astype(np.int64), 1)[
-            :, 0
-        ]
+        codes, out = training.codes, np.empty(training.n_rows)
+        tables = [spread_table(block, codes, slope) for block in codes.blocks]
+        for rows in pieces(slice(0, training.n_rows)):
+            scores = np.tile(base, (rows.stop - rows.start, 1))
+            for block, (starts, values) in zip(codes.blocks, tables, strict=True):
+                scoring.gather(block.values[rows], starts, values, scores)
+            out[rows] = scores[np.arange(len(scores)), training.labels[rows]]
+        return out

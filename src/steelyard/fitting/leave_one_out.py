@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard._common.threads import row_blocks, run, thread_count
+from steelyard._common.threads import pieces, row_blocks, run, thread_count
 from steelyard.exceptions import ParameterError
-from steelyard.fitting.folds import code_columns, deal, distinct_rows
+from steelyard.fitting.folds import deal, distinct_rows
 from steelyard.kernels import leave_one_out as kernels
 from steelyard.model.training import TrainingSet
 from steelyard.proba import GaussianTable, estimate_prior
@@ -42,7 +42,7 @@ class HeldOut:
     columns: NDArray[Any]
     """Codes, shape (coded, n), one attribute after the other."""
 
-    labels: NDArray[np.uint32]
+    labels: NDArray[Any]
     weights: NDArray[np.float64]
     base: NDArray[np.float64]
     """Log priors of each row, shape (n, K)."""
@@ -80,7 +80,7 @@ class HeldOut:
     def terms(self, feature: int, rows: slice) -> NDArray[np.float64]:
         """Return what an attribute adds to the scores of a block of rows, (rows, K)."""
         k = int(np.searchsorted(self.schema.coded, feature))
-        codes, y = self.columns[k, rows], self.labels[rows]
+        codes, y = self.columns[k, rows], self._truth(rows)
         if self.removal is not None:
             return self.removal.terms(feature, codes, y, rows)
         out = np.empty((len(codes), self.base.shape[1]))
@@ -90,13 +90,17 @@ class HeldOut:
         )
         return out
 
+    def _truth(self, rows: slice) -> NDArray[np.uint32]:
+        return np.asarray(self.labels[rows], dtype=np.uint32)
+
     def add(self, features: Iterable[int], scores: NDArray[np.float64]) -> None:
         """Add some attributes to the scores (n, K) of all rows, in place."""
         features = list(features)
 
-        def work(rows: slice) -> None:
+        def work(rows: slice) -> int:
             for j in features:
                 scores[rows] += self.terms(j, rows)
+            return len(features)
 
         for _ in self.by_block(work):
             pass
@@ -111,7 +115,7 @@ class HeldOut:
         judge = kernels.add_and_judge_two if two else kernels.add_and_judge
 
         def work(rows: slice) -> NDArray[np.float64]:
-            base, y, u = self.base[rows], self.labels[rows], self.weights[rows]
+            base, y, u = self.base[rows], self._truth(rows), self.weights[rows]
             scores, losses = base.copy(), np.zeros((len(order) + 1, 2))
             terms = np.zeros_like(base)
             judge(terms, scores, base, y, u, losses[0])
@@ -128,7 +132,7 @@ class HeldOut:
         candidates = list(candidates)
 
         def work(rows: slice) -> NDArray[np.float64]:
-            rest = self.base[rows], self.labels[rows], self.weights[rows]
+            rest = self.base[rows], self._truth(rows), self.weights[rows]
             return np.array(
                 [
                     kernels.weight_right(self.terms(j, rows), scores[rows], *rest)
@@ -147,15 +151,22 @@ class HeldOut:
             terms = np.broadcast_to(nothing, now.shape).copy()
             return float(
                 kernels.weight_right(
-                    terms, now, self.base[rows], self.labels[rows], self.weights[rows]
+                    terms, now, self.base[rows], self._truth(rows), self.weights[rows]
                 )
             )
 
         return sum(self.by_block(work)) / self.total
 
     def by_block(self, work: Callable[[slice], Any]) -> Iterator[Any]:
-        """Yield what ``work`` returns for each block of rows, in order."""
-        return run(work, row_blocks(self.n_rows), thread_count(self.n_jobs))
+        """Yield what ``work`` returns for each block of rows, in order.
+
+        A block is worked on a piece at a time, and what it returns is added up.
+        """
+
+        def by_piece(block: slice) -> Any:
+            return reduce(add, map(work, pieces(block)))
+
+        return run(by_piece, row_blocks(self.n_rows), thread_count(self.n_jobs))
 
 
 @dataclass(frozen=True)
@@ -253,7 +264,7 @@ def left_out(training: TrainingSet) -> HeldOut:
     both.
     """
     counts, estimation = training.count(), training.estimation
-    factor = _row_factors(training)
+    factor = training.row_factors()
     sample_weight = training.sample_weight
     removed = factor
     if sample_weight is not None:
@@ -265,10 +276,10 @@ def left_out(training: TrainingSet) -> HeldOut:
     table, own = removal.tables() if few else (nothing, nothing)
     return HeldOut(
         counts.schema,
-        code_columns(training.codes),
+        training.codes.by_column(),
         training.labels,
         factor if sample_weight is None else factor * sample_weight,
-        _log_prior_without(training.labels, counts, estimation, removed),
+        _log_prior_without(training, counts, removed),
         group.astype(np.uint32) if few else np.zeros(len(group), np.uint32),
         table,
         own,
@@ -300,7 +311,7 @@ def cross_validated(
     rows, fold, shares = deal(training, n_folds, rng)
     dealt = training.take(rows)
     # Factors of classes are those of all rows, not of what a fold holds.
-    weights = shares * _row_factors(training)[rows]
+    weights = shares * training.row_factors()[rows]
     parts = []
     for f in range(n_folds):
         in_fold = np.flatnonzero(fold == f)
@@ -343,10 +354,10 @@ def _by_fold(
     numbers = training.codes.number_rows(slice(None))
     return HeldOut(
         training.schema,
-        code_columns(training.codes),
+        training.codes.by_column(),
         training.labels,
         weights,
-        prior[fold],
+        training.workspace.take(prior, fold),
         fold,
         table,
         table,
@@ -356,23 +367,28 @@ def _by_fold(
     )
 
 
-def _row_factors(training: TrainingSet) -> NDArray[np.float64]:
-    """Factor that ``class_weight`` puts on each row."""
-    if training.class_factors is None:
-        return np.ones(training.n_rows)
-    return training.class_factors[training.labels]
-
-
 def _log_prior_without(
-    labels: NDArray[np.uint32],
+    training: TrainingSet, counts: Counts, removed: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Log priors with each row's weight taken out of its class, shape (n, K)."""
+    estimation, shape = training.estimation, (training.n_rows, training.n_classes)
+    out = training.workspace.zeros(shape, np.float64)
+    if not isinstance(estimation.prior, str):
+        out[:] = estimate_prior(estimation.prior, counts, estimation.smoothing)
+        return out
+    for rows in pieces(slice(0, training.n_rows)):
+        part = training.labels[rows], counts, estimation, removed[rows]
+        out[rows] = _log_prior_of_rows(*part)
+    return out
+
+
+def _log_prior_of_rows(
+    labels: NDArray[Any],
     counts: Counts,
     estimation: Estimation,
     removed: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Log priors with each row's weight taken out of its class, shape (n, K)."""
-    if not isinstance(estimation.prior, str):
-        fixed = estimate_prior(estimation.prior, counts, estimation.smoothing)
-        return np.tile(fixed, (len(labels), 1))
+    """Log priors of some rows, estimated without each."""
     every = np.arange(len(labels))
     smoothed = np.tile(counts.by_class, (len(labels), 1))
     smoothed[every, labels] = np.maximum(smoothed[every, labels] - removed, 0.0)

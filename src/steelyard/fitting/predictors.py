@@ -78,10 +78,15 @@ def _columns(columns: Any, schema: TableSchema, setting: str) -> list[int]:
 
 def with_known_cells(training: TrainingSet, candidates: list[int]) -> TrainingSet:
     """Leave out the rows without a known predictor, and classes that lose all rows."""
-    has_cells = _rows_with_cells(training.codes, candidates)
-    if has_cells.all() or not candidates:
+    if not candidates:
         return training
-    taken = training.take(has_cells).without_empty_classes()
+    rows = training.workspace.rows_where(
+        training.n_rows,
+        lambda rows: _rows_with_cells(training.codes.part(rows), candidates),
+    )
+    if len(rows) == training.n_rows:
+        return training
+    taken = training.take(rows).without_empty_classes()
     if taken.n_classes < 2:
         raise TableError(
             "Fewer than two classes are left when rows without any known predictor are "
@@ -124,8 +129,7 @@ def error_rate(model: NBModel, training: TrainingSet, test: TestRows | None) -> 
     """Share of the test rows, or else training rows, that are classified wrongly."""
     rows = training if test is None else test
     weights = training.sample_weight if test is None else None
-    is_wrong = model.winners(rows.codes, training.n_jobs) != rows.labels
-    return float(np.average(is_wrong, weights=weights))
+    return model.share(rows.codes, rows.labels, weights, False, training.n_jobs)
 
 
 def _rows_with_cells(codes: Codes, attributes: list[int]) -> NDArray[np.bool_]:

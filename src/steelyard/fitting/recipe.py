@@ -10,6 +10,7 @@ from steelyard.fitting.pairs import joined, listed_pairs
 from steelyard.fitting.penalty import PenaltySetting
 from steelyard.instances import InstanceWeighting
 from steelyard.losses import LogLoss, Loss
+from steelyard.model.needs import RowsNeeded, most_needed
 from steelyard.model.streamed import encode_source
 from steelyard.model.training import Preparation, TrainingSet, encode_training
 from steelyard.weighting import AttributeWeighting, Weighting
@@ -60,6 +61,12 @@ class Recipe(Preparation):
         self.check_views(training, owner)
         pairs = listed_pairs(self.weighting.joined_columns, training.schema)
         return joined(training, pairs)
+
+    @property
+    def rows_needed(self) -> RowsNeeded:
+        """What the learning of weights keeps of the rows."""
+        parts = [part for part in (self.weighting, self.instances) if part is not None]
+        return most_needed(*(part.rows_needed for part in parts))
 
     def check_views(self, training: TrainingSet, owner: object) -> None:
         """Refuse a linear view of a number where all classes share its weight."""

@@ -1,20 +1,22 @@
 """Training rows, prepared for many passes: small codes joined, numbers at hand.
 
-``Passes`` is all that an objective asks of its rows. ``Rows`` holds them in memory, and
-is the one place that may: rows in files or on other machines are other ``Passes``.
+``Passes`` is all that an objective asks of its rows. ``Rows`` has them in arrays, in
+memory or in memory maps, and reads them a piece at a time; rows on other machines are
+other ``Passes``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property, partial, reduce
+from operator import add
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard._common.threads import row_blocks, run, thread_count
+from steelyard._common.threads import pieces, row_blocks, run, thread_count
 from steelyard.fitting.block import (
     PassTables,
     RowBlock,
@@ -66,10 +68,12 @@ class Passes(Protocol):
 
 @dataclass(frozen=True)
 class Rows:
-    """Training rows in memory, as passes read them."""
+    """Training rows in memory or memory maps, as passes read them."""
 
     schema: TableSchema
-    y: NDArray[np.uint32]
+    y: NDArray[Any]
+    """Positions of classes, of any unsigned type."""
+
     weights: NDArray[np.float64]
     """Row weights, empty where all are one."""
 
@@ -154,7 +158,8 @@ class Rows:
         picked = self.picked[rows]
         if isinstance(numbers, np.ndarray):
             return np.ascontiguousarray(numbers[picked])
-        return np.stack([column[picked] for column in numbers], axis=1)
+        columns = [column[picked].astype(np.float64) for column in numbers]
+        return np.stack(columns, axis=1)
 
     def with_densities(self, gaussian: GaussianTable) -> Rows:
         """Return the same rows with other densities of Gaussian attributes."""
@@ -166,7 +171,7 @@ class Rows:
             return self
         return Rows(
             self.schema,
-            self.y[picked],
+            np.asarray(self.y[picked], dtype=np.uint32),
             self.weights[picked] if self.weights.size else self.weights,
             self.packing,
             self.packed[picked],
@@ -244,13 +249,13 @@ class Rows:
             np.ascontiguousarray(effect.table),
             effect.multipliers,
         )
-        blocks = (self._block(part) for part in row_blocks(self.n_rows))
-        parts = run(
-            lambda block: work(block, tables), blocks, thread_count(self.n_jobs)
-        )
-        total = next(parts)
-        for sums in parts:
-            total = total + sums
+
+        def block_sums(block: slice) -> Sums:
+            parts = (work(self._block(rows), tables) for rows in pieces(block))
+            return reduce(add, parts)
+
+        blocks = row_blocks(self.n_rows)
+        total = reduce(add, run(block_sums, blocks, thread_count(self.n_jobs)))
         if self.packing is None:
             return total
         counts = total.packed.reshape(len(packed), n_columns)
@@ -262,7 +267,7 @@ class Rows:
             self.packed[part],
             self.starts,
             tuple((b.values[part], b.starts(offsets)) for b in self.wide),
-            self.y[part],
+            np.asarray(self.y[part], dtype=np.uint32),
             self.weights[part] if self.weights.size else self.weights,
             lambda: self.densities(part),
             self.schema.n_codes,

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.settings import DeclaredPart
+from steelyard._common.threads import pieces
 from steelyard.exceptions import ParameterError
+from steelyard.model.needs import RowsNeeded
 from steelyard.model.training import TrainingSet
 
 
@@ -31,7 +33,9 @@ class Learned:
                 "An instance weighting must return a float64 array with one weight for "
                 f"each row. Got {type(weights).__name__} of shape {np.shape(weights)}."
             )
-        if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.any()):
+        parts = [weights[rows] for rows in pieces(slice(0, len(weights)))]
+        fine = all(np.isfinite(part).all() and (part >= 0).all() for part in parts)
+        if not (fine and any(part.any() for part in parts)):
             raise ParameterError(
                 "An instance weighting must return finite weights of at least 0, not "
                 f"all of them 0. Got {weights.min():g} to {weights.max():g}."
@@ -44,6 +48,9 @@ class InstanceWeighting(DeclaredPart):
     Instance weights act through the counts alone: neither the loss of attribute weights
     nor a prediction knows of them.
     """
+
+    rows_needed: ClassVar[RowsNeeded] = "per-row"
+    """What learning the weights keeps of the rows."""
 
     def weigh(self, training: TrainingSet) -> Learned:
         """Learn the weight of every row."""

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.settings import setting, whole
-from steelyard._common.threads import row_blocks, run, thread_count
+from steelyard._common.threads import pieces, row_blocks, run, thread_count
 from steelyard.instances.base import InstanceWeighting, Learned
 from steelyard.kernels import reweighing
+from steelyard.model.base import Model
 from steelyard.model.table_model import NBModel
 from steelyard.model.training import TrainingSet
 from steelyard.proba.counts import Counts, Moments
@@ -47,7 +48,7 @@ class DiscriminativeWeighting(InstanceWeighting):
 
     def weigh(self, training: TrainingSet) -> Learned:
         """Learn the weight of every row."""
-        weights = np.ones(training.codes.n_rows)
+        weights = training.workspace.full(training.n_rows, 1.0)
         counts = training.count()
         rounds = _Rounds.of(training, counts)
         records = []
@@ -57,10 +58,7 @@ class DiscriminativeWeighting(InstanceWeighting):
                 counts, loss = rounds.next(model, weights)
                 records.append(_record(number, loss, counts.total))
                 continue
-            posterior = model.true_proba(
-                training.codes, training.labels, training.n_jobs
-            )
-            records.append(add_losses(weights, posterior, training, number))
+            records.append(add_losses(weights, model, training, number))
             if number < self.rounds:
                 counts = training.count(weights)
         return Learned(weights, records)
@@ -100,13 +98,14 @@ class _Rounds:
         if training.n_classes == 2:
             joint = joint[:, 0].copy()
 
-        def work(rows: slice) -> tuple[float, NDArray[np.float64]]:
-            hist = np.zeros((training.n_classes, len(joint)))
-            u = row_weights[rows] if row_weights.size else row_weights
-            y = training.labels[rows]
-            loss = kernel(
-                self.packed[rows], starts, joint, prior, y, u, weights[rows], hist
-            )
+        def work(block: slice) -> tuple[float, NDArray[np.float64]]:
+            loss, hist = 0.0, np.zeros((training.n_classes, len(joint)))
+            for rows in pieces(block):
+                u = row_weights[rows] if row_weights.size else row_weights
+                y = np.asarray(training.labels[rows], dtype=np.uint32)
+                loss += kernel(
+                    self.packed[rows], starts, joint, prior, y, u, weights[rows], hist
+                )
             return loss, hist
 
         losses, hists = zip(
@@ -127,14 +126,20 @@ class _Rounds:
 
 def add_losses(
     weights: NDArray[np.float64],
-    posterior: NDArray[np.float64],
+    model: Model,
     training: TrainingSet,
     number: int,
 ) -> dict[str, float]:
-    """Add a round's posterior losses to the weights, in place; return its record."""
-    weights += 1.0 - posterior
-    total = weights if training.weights is None else weights * training.weights
-    return _record(number, _log_loss(posterior, training.weights), float(total.sum()))
+    """Add a model's posterior losses to the weights, in place; return the record."""
+    log_loss = total = 0.0
+    for rows in pieces(slice(0, training.n_rows)):
+        part = training.codes.part(rows), training.labels[rows]
+        posterior = model.true_proba(*part, training.n_jobs)
+        u = None if training.weights is None else training.weights[rows]
+        weights[rows] += 1.0 - posterior
+        log_loss += _log_loss(posterior, u)
+        total += float((weights[rows] if u is None else weights[rows] * u).sum())
+    return _record(number, log_loss, total)
 
 
 def _record(number: int, log_loss: float, total_weight: float) -> dict[str, float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from steelyard._common.threads import pieces
 from steelyard.instances.base import InstanceWeighting, Learned
 from steelyard.kernels import scoring
 from steelyard.model.table_model import spread_table
@@ -33,13 +34,17 @@ class ValueFrequencyWeighting(InstanceWeighting):
         share = counts.by_code.sum(axis=1) / counts.total
         share *= table.spread(schema.n_values.astype(np.float64))
         share[schema.first_codes] = 0.0
-        weights = np.zeros(training.codes.n_rows)
+        weights = training.workspace.zeros(training.n_rows, np.float64)
+        parts = list(pieces(slice(0, training.n_rows)))
         for block in training.codes.blocks:
             starts, values = spread_table(block, training.codes, share)
             scoring.gather_difference(block.values, starts, values, weights)
-        if training.codes.n_numbers:
-            numbers = training.codes.number_rows(slice(None))
-            weights += (~np.isnan(numbers)).sum(axis=1)
+        for rows in parts if training.codes.n_numbers else ():
+            numbers = training.codes.number_rows(rows)
+            weights[rows] += (~np.isnan(numbers)).sum(axis=1)
         # A row with nothing in it would vanish; it counts as little as a row can.
-        floor = weights[weights > 0].min(initial=1.0)
-        return Learned(np.where(weights > 0, weights, floor))
+        found = [weights[rows] for rows in parts]
+        floor = min((w[w > 0].min(initial=1.0) for w in found), default=1.0)
+        for part in found:
+            part[~(part > 0)] = floor
+        return Learned(weights)

@@ -17,26 +17,6 @@ _BUFFER_ROWS = 256
 
 
 @njit(cache=True, nogil=True)
-def transpose_codes(values, look_up, target, out):
-    """Store row-major codes by column: values (n, b) -> rows target (b,) of out (d, n).
-
-    With a look_up (b, 256), empty without, values are bytes that stand for codes. A few
-    rows at a time: 61 ms became 12 ms for 100,000 x 100.
-    """
-    n, b = values.shape
-    for lo in range(0, n, _BUFFER_ROWS):
-        hi = min(lo + _BUFFER_ROWS, n)
-        for k in range(b):
-            row = out[target[k]]
-            if look_up.size:
-                for i in range(lo, hi):
-                    row[i] = look_up[k, values[i, k]]
-            else:
-                for i in range(lo, hi):
-                    row[i] = values[i, k]
-
-
-@njit(cache=True, nogil=True)
 def held_out_terms(codes, start, group, table, own_class, y, terms):
     """Look up what an attribute adds; only the own class has lost the row's count."""
     n, n_classes = terms.shape

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.threads import pieces
 from steelyard.kernels import scoring
 from steelyard.model.posteriors import softmax
 from steelyard.table.codes import Codes
@@ -84,10 +86,14 @@ class Model:
         return self.log_proba(codes, n_jobs)
 
     def true_proba(
-        self, codes: Codes, y: NDArray[np.uint32], n_jobs: int | None = None
+        self, codes: Codes, y: NDArray[Any], n_jobs: int | None = None
     ) -> NDArray[np.float64]:
         """Posterior probability of the true class of every row, shape (n,)."""
-        return self.proba(codes, n_jobs)[np.arange(codes.n_rows), y]
+        out = codes.workspace.zeros(codes.n_rows, np.float64)
+        for rows in pieces(slice(0, codes.n_rows)):
+            proba = self.proba(codes.part(rows), n_jobs)
+            out[rows] = proba[np.arange(len(proba)), y[rows]]
+        return out
 
     def predict(self, codes: Codes, n_jobs: int | None = None) -> NDArray[Any]:
         """Most probable class of every row; ties go to the larger prior."""
@@ -95,8 +101,34 @@ class Model:
 
     def winners(self, codes: Codes, n_jobs: int | None = None) -> NDArray[np.int64]:
         """Position of the most probable class of every row."""
-        order = self.tie_order
-        return order[np.argmax(self.proba(codes, n_jobs)[:, order], axis=1)]
+        return self._winners(codes, lambda part: self.proba(part, n_jobs))
+
+    def _winners(
+        self, codes: Codes, scores: Callable[[Codes], NDArray[np.float64]]
+    ) -> NDArray[np.int64]:
+        """Position of the largest score of every row, a piece of the rows at a time."""
+        order, out = self.tie_order, codes.workspace.zeros(codes.n_rows, np.int64)
+        for rows in pieces(slice(0, codes.n_rows)):
+            best = np.argmax(scores(codes.part(rows))[:, order], axis=1)
+            out[rows] = order[best]
+        return out
+
+    def share(
+        self,
+        codes: Codes,
+        y: NDArray[Any],
+        weights: NDArray[np.float64] | None,
+        is_right: bool,
+        n_jobs: int | None = None,
+    ) -> float:
+        """Share of the rows that are classified rightly, or wrongly, by weight."""
+        part = total = 0.0
+        for rows in pieces(slice(0, codes.n_rows)):
+            counted = (self.winners(codes.part(rows), n_jobs) == y[rows]) == is_right
+            u = 1.0 if weights is None else weights[rows]
+            part += float((counted * u).sum())
+            total += len(counted) if weights is None else float(weights[rows].sum())
+        return part / total
 
     def note(self) -> str:
         """Say in a sentence what the model is."""
@@ -138,5 +170,4 @@ class ScoredModel(Model):
 
     def winners(self, codes: Codes, n_jobs: int | None = None) -> NDArray[np.int64]:
         """Position of the most probable class of every row."""
-        order = self.tie_order
-        return order[np.argmax(self.scores(codes, n_jobs)[:, order], axis=1)]
+        return self._winners(codes, lambda part: self.scores(part, n_jobs))

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard._common.threads import run, thread_count
+from steelyard._common.threads import pieces, run, thread_count
 from steelyard.kernels import averaging, pairs
 from steelyard.model.base import Part, ScoredModel, TwoArrays
 from steelyard.proba.conditional import log_conditional
@@ -83,17 +83,20 @@ class OneDependenceModel(ScoredModel):
         if codes.schema is not self.schema and codes.schema != self.schema:
             raise ValueError("The codes were made with another schema than the model.")
         out = np.tile(self.log_prior, (codes.n_rows, 1))
-        values, offsets = codes.to_array(), self.schema.offsets[:-1]
+        offsets = self.schema.offsets[:-1]
         plain, given = self.conditional.log_prob, self.conditional.values
         tables = (offsets, self.shares, self.log_prior + plain, plain, given)
 
-        def work(first: int) -> None:
-            rows = slice(first, first + _ROWS_PER_BLOCK)
-            averaging.average_scores(values[rows], *tables, out[rows])
+        for piece in pieces(slice(0, codes.n_rows)):
+            values, scores = codes.part(piece).to_array(), out[piece]
 
-        blocks = range(0, codes.n_rows, _ROWS_PER_BLOCK)
-        for _ in run(work, blocks, thread_count(n_jobs)):
-            pass
+            def work(first: int, values: Any = values, scores: Any = scores) -> None:
+                rows = slice(first, first + _ROWS_PER_BLOCK)
+                averaging.average_scores(values[rows], *tables, scores[rows])
+
+            blocks = range(0, len(values), _ROWS_PER_BLOCK)
+            for _ in run(work, blocks, thread_count(n_jobs)):
+                pass
         return out
 
     @cached_property
@@ -158,10 +161,14 @@ def count_code_pairs(
     """
     offsets, d = codes.offsets, len(codes.schema)
     table = np.zeros((codes.schema.n_codes, codes.schema.n_codes, n_classes))
-    columns = np.ascontiguousarray(codes.to_array().T)
+    columns = codes.by_column()
 
     def with_later(j: int) -> None:
-        pairs.count_later_pairs(columns, offsets[:-1], j, y, weights, table)
+        for rows in pieces(slice(0, codes.n_rows)):
+            u = None if weights is None else weights[rows]
+            truth = np.asarray(y[rows], dtype=np.uint32)
+            cells = columns[:, rows], offsets[:-1], j
+            pairs.count_later_pairs(*cells, truth, u, table)
         own = slice(offsets[j], offsets[j + 1])
         later = slice(offsets[j + 1], offsets[-1])
         table[later, own] = table[own, later].transpose(1, 0, 2)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard._common.threads import row_blocks, run, thread_count
+from steelyard._common.threads import pieces, row_blocks, run, thread_count
 from steelyard.kernels import scoring
 from steelyard.model.base import Model, TwoArrays
 from steelyard.proba.gaussian import GaussianTable
@@ -50,51 +50,60 @@ class NBModel(Model):
 
     def scores(self, codes: Codes, n_jobs: int | None = None) -> NDArray[np.float64]:
         """Joint log-probabilities of rows and classes, shape (n, K)."""
-        return self._by_block(codes, n_jobs, lambda scores, rows: None)
+        out = self._scores_array(codes)
+        self._by_piece(codes, n_jobs, lambda scores, rows: None, out=out)
+        return out
 
     def log_proba(self, codes: Codes, n_jobs: int | None = None) -> NDArray[np.float64]:
         """Log posterior probabilities, shape (n, K)."""
-        return self._by_block(
+        out = self._scores_array(codes)
+        self._by_piece(
             codes,
             n_jobs,
             lambda scores, rows: scoring.log_softmax(self._scaled(scores)),
+            out=out,
         )
+        return out
 
     def proba(self, codes: Codes, n_jobs: int | None = None) -> NDArray[np.float64]:
         """Posterior probabilities, shape (n, K)."""
-        return self._by_block(
+        out = self._scores_array(codes)
+        self._by_piece(
             codes,
             n_jobs,
             lambda scores, rows: scoring.softmax(self._scaled(scores)),
-            lambda odds, rows, out: scoring.logistic(self._scaled(odds), out),
+            lambda odds, rows: scoring.logistic(self._scaled(odds), out[rows]),
+            out,
         )
+        return out
 
     def true_proba(
-        self, codes: Codes, y: NDArray[np.uint32], n_jobs: int | None = None
+        self, codes: Codes, y: NDArray[Any], n_jobs: int | None = None
     ) -> NDArray[np.float64]:
         """Posterior probability of the true class of every row, shape (n,)."""
         if not self._has_odds(codes):
             return super().true_proba(codes, y, n_jobs)
-        chosen = np.empty(codes.n_rows)
+        chosen = codes.workspace.zeros(codes.n_rows, np.float64)
 
-        def by_odds(odds: Any, rows: slice, out: Any) -> None:
-            scoring.logistic_of(self._scaled(odds), y[rows], chosen[rows])
+        def by_odds(odds: Any, rows: slice) -> None:
+            truth = np.asarray(y[rows], dtype=np.uint32)
+            scoring.logistic_of(self._scaled(odds), truth, chosen[rows])
 
-        self._by_block(codes, n_jobs, None, by_odds)
+        self._by_piece(codes, n_jobs, None, by_odds)
         return chosen
 
     def winners(self, codes: Codes, n_jobs: int | None = None) -> NDArray[np.int64]:
         """Position of the most probable class of every row."""
         order = self.tie_order.astype(np.uint64)
-        chosen = np.empty(codes.n_rows, dtype=np.int64)
+        chosen = codes.workspace.zeros(codes.n_rows, np.int64)
 
         def by_scores(scores: Any, rows: slice) -> None:
             scoring.best(scores, order, chosen[rows])
 
-        def by_odds(odds: Any, rows: slice, out: Any) -> None:
+        def by_odds(odds: Any, rows: slice) -> None:
             chosen[rows] = np.where(odds == 0.0, order[0], odds > 0.0)
 
-        self._by_block(codes, n_jobs, by_scores, by_odds)
+        self._by_piece(codes, n_jobs, by_scores, by_odds)
         return chosen
 
     def contributions(self, codes: Codes) -> NDArray[np.float64]:
@@ -166,30 +175,39 @@ class NBModel(Model):
         scores *= self.link_scale
         return scores
 
-    def _by_block(
-        self, codes: Codes, n_jobs: int | None, by_scores: Any, by_odds: Any = None
-    ) -> NDArray[np.float64]:
-        """Hand on blocks of rows: their scores, or odds where there are any.
+    def _scores_array(self, codes: Codes) -> NDArray[np.float64]:
+        return np.empty((codes.n_rows, self.n_classes))
 
-        Returns an array (n, K), which has the scores, and which ``by_odds`` may fill.
+    def _by_piece(
+        self,
+        codes: Codes,
+        n_jobs: int | None,
+        by_scores: Any,
+        by_odds: Any = None,
+        out: NDArray[np.float64] | None = None,
+    ) -> None:
+        """Hand on pieces of rows: their scores, or odds where there are any.
+
+        Scores are made in ``out`` (n, K), where it is given.
         """
         if codes.schema is not self.schema and codes.schema != self.schema:
             raise ValueError("The codes were made with another schema than the model.")
         has_odds = by_odds is not None and self._has_odds(codes)
         table = self._differences if has_odds else self.table
         tables = [spread_table(block, codes, table) for block in codes.blocks]
-        out = np.empty((codes.n_rows, self.n_classes))
 
-        def work(rows: slice) -> None:
-            if has_odds:
-                by_odds(self._odds(codes, tables, rows), rows, out[rows])
-            else:
-                self._score_block(codes, tables, rows, out[rows])
-                by_scores(out[rows], rows)
+        def work(block: slice) -> None:
+            for rows in pieces(block):
+                if has_odds:
+                    by_odds(self._odds(codes, tables, rows), rows)
+                    continue
+                shape = (rows.stop - rows.start, self.n_classes)
+                scores = np.empty(shape) if out is None else out[rows]
+                self._score_block(codes, tables, rows, scores)
+                by_scores(scores, rows)
 
         for _ in run(work, row_blocks(codes.n_rows), thread_count(n_jobs)):
             pass
-        return out
 
     def _score_block(
         self, codes: Codes, tables: Any, rows: slice, out: NDArray[np.float64]

@@ -148,6 +148,12 @@ class TrainingSet:
         """What is known of the attributes."""
         return self.codes.schema
 
+    def row_factors(self) -> NDArray[np.float64]:
+        """Return the factor that ``class_weight`` puts on each row, shape (n,)."""
+        if self.class_factors is None:
+            return self.workspace.full(self.n_rows, 1.0)
+        return self.workspace.take(self.class_factors, self.labels)
+
     @cached_property
     def weights(self) -> NDArray[np.float64] | None:
         """Weights of the rows, those of their classes included; None for ones."""
@@ -219,10 +225,9 @@ class TrainingSet:
 
     def rows_of(self, *classes: int) -> NDArray[np.int64]:
         """Return the positions of the rows of some classes."""
-        is_one = self.workspace.zeros(self.n_rows, np.bool_)
-        for rows in pieces(slice(0, self.n_rows)):
-            is_one[rows] = np.isin(self.labels[rows], classes)
-        return self.workspace.positions(is_one)
+        return self.workspace.rows_where(
+            self.n_rows, lambda rows: np.isin(self.labels[rows], classes)
+        )
 
     def pair(self, a: int, b: int) -> TrainingSet:
         """Return the rows of two classes, which become the classes 0 and 1."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard._common.threads import row_blocks, run, thread_count
+from steelyard._common.threads import pieces, row_blocks, run, thread_count
 from steelyard.kernels import counting
 from steelyard.table.codes import CodeBlock, Codes
 from steelyard.table.schema import TableSchema
@@ -142,8 +142,8 @@ def count(
 ) -> Counts:
     """Count an encoded table in one pass over its rows, by weights or by ones.
 
-    Each thread works on a block of rows with tables of its own; the blocks depend on n
-    alone and are added in order.
+    Each thread works on a block of rows with tables of its own, a piece at a time; the
+    blocks depend on n alone and are added in order.
     """
     spread = [block.table_rows(codes.offsets) for block in codes.blocks]
     starts = [block.starts(codes.offsets) for block in codes.blocks]
@@ -151,22 +151,22 @@ def count(
     widths = [codes.schema.n_codes if found is None else len(found) for found in spread]
     nothing = Moments.zeros(codes.n_numbers, n_classes)
 
-    def count_block(rows: slice) -> _Part:
-        u = None if weights is None else weights[rows]
-        labels = y[rows]
-        by_class = np.bincount(labels, u, minlength=n_classes).astype(np.float64)
-        hists = [
-            _histogram(block, rows, first, size, labels, u, (n_classes, width))
-            for block, first, size, width in zip(
-                codes.blocks, starts, sizes, widths, strict=True
-            )
-        ]
-        moments = nothing
-        if codes.n_numbers:
-            every = np.empty(0) if u is None else u
-            numbers = codes.number_rows(rows)
-            parts = counting.moments(numbers, labels, every, n_classes)
-            moments = Moments(*(np.ascontiguousarray(part.T) for part in parts))
+    def count_block(part: slice) -> _Part:
+        is_narrow = weights is None and part.stop - part.start < 1 << 31
+        whole: Any = _NARROW if is_narrow else np.int64
+        kind = whole if weights is None else np.float64
+        hists = [np.zeros((n_classes, width), dtype=kind) for width in widths]
+        by_class, moments = np.zeros(n_classes), nothing
+        for rows in pieces(part):
+            u = None if weights is None else weights[rows]
+            labels = np.asarray(y[rows], dtype=np.uint32)
+            by_class += np.bincount(labels, u, minlength=n_classes)
+            for block, first, size, hist in zip(
+                codes.blocks, starts, sizes, hists, strict=True
+            ):
+                _add_histogram(block, rows, first, size, labels, u, hist)
+            if codes.n_numbers:
+                moments = moments + _moments(codes, rows, labels, u, n_classes)
         return _Part(by_class, hists, moments)
 
     total: _Part | None = None
@@ -205,26 +205,36 @@ class _Part:
         return _Part(by_class, hists, moments)
 
 
-def _histogram(
+def _add_histogram(
     block: CodeBlock,
     rows: slice,
     starts: NDArray[np.uint64],
     sizes: NDArray[np.int64],
     y: NDArray[np.uint32],
     weights: NDArray[np.float64] | None,
-    shape: tuple[int, int],
-) -> NDArray[Any]:
-    """Count one block of columns and rows, shape (K, V) or (K, bytes)."""
+    hist: NDArray[Any],
+) -> None:
+    """Count some columns and rows, into hist (K, V) or (K, bytes)."""
     values = block.values[rows]
-    whole: Any = _NARROW if len(values) < 1 << 31 else np.int64
-    hist = np.zeros(shape, dtype=whole if weights is None else np.float64)
     if block.is_row_major:
         counting.count_rows(values, starts, y, weights, hist)
-    elif weights is None and whole is _NARROW and block.values.flags.f_contiguous:
+    elif hist.dtype == _NARROW and block.values.flags.f_contiguous:
         # Fractions would be added in another order; ones may be in any.
         most = min(counting.MOST_JOINT, len(values))
         ends, columns = rows.indices(len(block.values))[:2], block.values.T
         counting.count_joint(columns, ends, starts, sizes, y, most, hist)
     else:
         counting.count_columns(values, starts, y, weights, hist)
-    return hist
+
+
+def _moments(
+    codes: Codes,
+    rows: slice,
+    y: NDArray[np.uint32],
+    weights: NDArray[np.float64] | None,
+    n_classes: int,
+) -> Moments:
+    """Moments of some rows."""
+    every = np.empty(0) if weights is None else weights
+    parts = counting.moments(codes.number_rows(rows), y, every, n_classes)
+    return Moments(*(np.ascontiguousarray(part.T) for part in parts))

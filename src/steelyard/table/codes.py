@@ -134,7 +134,7 @@ class Codes:
     def take(self, rows: NDArray[Any]) -> Codes:
         """Return some rows, by position or by a mask."""
         if rows.dtype == bool and not self.workspace.is_memory:
-            rows = self.workspace.positions(rows)
+            rows = self.workspace.rows_where(len(rows), rows.__getitem__)
         n_rows = int(np.count_nonzero(rows)) if rows.dtype == bool else len(rows)
         return self._of_rows(lambda values: self.workspace.take(values, rows), n_rows)
 
@@ -199,6 +199,25 @@ class Codes:
                 coded = groups if block.look_up is None else groups[block.look_up[k]]
                 return block.values[:, k], coded
         raise ValueError(f"Attribute {side.feature} is not coded.")
+
+    def by_column(self) -> NDArray[Any]:
+        """All codes by column, shape (coded, n); no copy of bytes stored that way."""
+        coded = self.schema.coded
+        if len(self.blocks) == 1 and self.blocks[0].look_up is None:
+            (block,) = self.blocks
+            is_all = np.array_equal(block.features, coded)
+            if is_all and block.values.dtype == np.uint8:
+                by_column = block.values.T
+                if by_column.strides[1] == 1:
+                    return by_column
+        most = max((self.schema.features[j].n_codes for j in coded), default=1)
+        dtype = code_dtype(most)
+        out = self.workspace.zeros((len(coded), self.n_rows), dtype)
+        for block in self.blocks:
+            target = np.searchsorted(coded, block.features)
+            look_up = np.empty((0, 0)) if block.look_up is None else block.look_up
+            coding.transpose(block.values, look_up.astype(dtype), target, out)
+        return out
 
     def to_array(self) -> NDArray[Any]:
         """All codes as one (n, d) array; Gaussian attributes are not among them."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Callable
 from contextlib import suppress
 from math import prod
 from typing import Any
@@ -41,13 +42,21 @@ class Workspace:
         out[:] = value
         return out
 
+    def copy(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return a copy of an array."""
+        out = self.zeros(values.shape, values.dtype)
+        out[:] = values
+        return out
+
     def take(self, values: NDArray[Any], rows: NDArray[Any]) -> NDArray[Any]:
         """Return some rows of an array, by position or by a mask."""
         return values[rows]
 
-    def positions(self, mask: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Return where a mask holds."""
-        return np.flatnonzero(mask)
+    def rows_where(
+        self, n_rows: int, test: Callable[[slice], NDArray[np.bool_]]
+    ) -> NDArray[np.int64]:
+        """Return the positions of the rows for which a test holds."""
+        return np.flatnonzero(test(slice(0, n_rows)))
 
 
 class DiskWorkspace(Workspace):
@@ -95,7 +104,7 @@ class DiskWorkspace(Workspace):
     def take(self, values: NDArray[Any], rows: NDArray[Any]) -> NDArray[Any]:
         """Return some rows of an array, by position or by a mask; columns by column."""
         if rows.dtype == bool:
-            rows = self.positions(rows)
+            rows = self.rows_where(len(rows), rows.__getitem__)
         out = self.zeros((len(rows), *values.shape[1:]), values.dtype, "F")
         columns = [(values, out)]
         if values.ndim == 2:
@@ -105,14 +114,15 @@ class DiskWorkspace(Workspace):
                 target[part] = column[rows[part]]
         return out
 
-    def positions(self, mask: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Return where a mask holds."""
-        out = self.zeros(int(np.count_nonzero(mask)), np.int64)
-        start = 0
-        for part in pieces(slice(0, len(mask))):
-            found = np.flatnonzero(mask[part])
-            out[start : start + len(found)] = found + part.start
-            start += len(found)
+    def rows_where(
+        self, n_rows: int, test: Callable[[slice], NDArray[np.bool_]]
+    ) -> NDArray[np.int64]:
+        """Return the positions of the rows for which a test holds."""
+        parts = list(pieces(slice(0, n_rows)))
+        ends = np.cumsum([0, *(np.count_nonzero(test(rows)) for rows in parts)])
+        out = self.zeros(int(ends[-1]), np.int64)
+        for k, rows in enumerate(parts):
+            out[ends[k] : ends[k + 1]] = np.flatnonzero(test(rows)) + rows.start
         return out
 
 

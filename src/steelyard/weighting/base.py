@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from steelyard._common.settings import FLAG, DeclaredPart, setting
 from steelyard.exceptions import ParameterError
+from steelyard.model.needs import RowsNeeded
 from steelyard.model.posteriors import Curvature
 from steelyard.model.training import TrainingSet
 from steelyard.proba import GaussianTable
@@ -114,6 +115,9 @@ class Weighting(DeclaredPart):
 
     has_levels: ClassVar[bool] = False
     """Whether weights come in levels, each drawn to the one above by its own ridge."""
+
+    rows_needed: ClassVar[RowsNeeded] = "counts"
+    """What finding the start of the weights keeps of the rows."""
 
     n_free: ClassVar[int] = 0
     """How many weights at the beginning of the vector no penalty holds."""

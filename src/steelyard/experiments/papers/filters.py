@@ -46,10 +46,9 @@ class NumberTree(OneTreeWeighting):
     ) -> Start:
         """Return weights by the depth at which attributes are first tested."""
         inputs, owner = self._inputs(with_bins(training))
-        numbers, schema = training.codes.numbers, training.schema
+        schema = training.schema
         for g, j in enumerate(schema.gaussian):
-            column = numbers[:, g] if isinstance(numbers, np.ndarray) else numbers[g]
-            inputs[:, owner == j] = column[:, None]
+            inputs[:, owner == j] = training.codes.number_column(g)[:, None]
         tree = DecisionTreeClassifier(
             criterion="entropy", min_samples_leaf=self.smallest_leaf, random_state=0
         )

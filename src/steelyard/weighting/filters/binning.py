@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from steelyard._common.threads import run, thread_count
+from steelyard._common.threads import pieces, run, thread_count
 from steelyard.model.training import TrainingSet
 from steelyard.table.cells import bins_of
-from steelyard.table.codes import CodeBlock
+from steelyard.table.codes import CodeBlock, code_dtype
 from steelyard.table.discretizers import MDLDiscretizer
 from steelyard.table.schema import FeatureSchema, TableSchema
 
@@ -27,9 +27,7 @@ def with_bins(training: TrainingSet) -> TrainingSet:
 
     def cut(g: int) -> tuple[FeatureSchema, CodeBlock]:
         j = int(gaussian[g])
-        numbers = codes.numbers
-        column = numbers[:, g] if isinstance(numbers, np.ndarray) else numbers[g]
-        column = np.ascontiguousarray(column)
+        column = np.ascontiguousarray(codes.number_column(g))
         known = ~np.isnan(column)
         weights = None if training.weights is None else training.weights[known]
         feature = codes.schema.features[j]
@@ -45,7 +43,10 @@ def with_bins(training: TrainingSet) -> TrainingSet:
         binned = FeatureSchema(
             feature.name, "binned", feature.cells, edges=tuple(edges.tolist())
         )
-        return binned, CodeBlock(bins_of(binned, column)[:, None], gaussian[g : g + 1])
+        cells = codes.workspace.zeros((codes.n_rows, 1), code_dtype(binned.n_codes))
+        for rows in pieces(slice(0, codes.n_rows)):
+            cells[rows, 0] = bins_of(binned, column[rows])
+        return binned, CodeBlock(cells, gaussian[g : g + 1])
 
     features, blocks = list(codes.schema.features), list(codes.blocks)
     cuts = run(cut, range(len(gaussian)), thread_count(training.n_jobs))

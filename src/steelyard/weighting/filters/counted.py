@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from itertools import combinations
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.settings import FLAG, NONE, number, setting
+from steelyard.model.needs import RowsNeeded
 from steelyard.model.training import TrainingSet
 from steelyard.proba import GaussianTable
 from steelyard.weighting.attribute import AttributeWeighting
@@ -53,6 +54,8 @@ class CorrelationWeighting(FilterWeighting):
     L. Jiang, L. Zhang, C. Li, J. Wu (2019), "A correlation-based feature weighting
     filter for naive Bayes", IEEE TKDE 31(2), 201-213.
     """
+
+    rows_needed: ClassVar[RowsNeeded] = "pairs"
 
     def _filter(self, training: TrainingSet) -> NDArray[np.float64]:
         return correlation_weights(
@@ -102,6 +105,9 @@ class AUCWeighting(FilterWeighting):
     99(3), 203-218.
     """
 
+    # Densities are ranked row by row.
+    rows_needed: ClassVar[RowsNeeded] = "codes"
+
     rescaled: bool = setting(
         default=False,
         allowed=FLAG,
@@ -138,8 +144,7 @@ def attribute_areas(
         rows = slice(schema.offsets[j] + 1, schema.offsets[j + 1])
         out[j] = _mean_area(evidence.table.values[rows], counts.by_code[rows])
     for g, j in enumerate(schema.gaussian.tolist()):
-        numbers = training.codes.numbers
-        column = numbers[:, g] if isinstance(numbers, np.ndarray) else numbers[g]
+        column = training.codes.number_column(g)
         known = np.flatnonzero(~np.isnan(column))
         parts = gaussian.only(g).log_densities(column[known, None])
         scores = [np.empty((0, training.n_classes)), *(part[:, 0] for _, part in parts)]

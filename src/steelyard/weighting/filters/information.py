@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard._common.threads import run, thread_count
+from steelyard._common.threads import pieces, run, thread_count
 from steelyard.kernels import pairs
 from steelyard.proba.counts import Counts
-from steelyard.table.codes import Codes, code_dtype
+from steelyard.table.codes import Codes
 
 # Tables of this many cells are made several at a time; larger ones than the last never.
 _SMALL = 1 << 16
@@ -83,24 +84,32 @@ def conditional_information(
     d = len(codes.schema)
     total, mass = np.zeros((d, d)), np.zeros((d, d))
     for c in range(n_classes):
-        rows = np.flatnonzero(y == c)
+        rows = codes.workspace.rows_where(len(y), partial(_is_class, y, c))
         taken = codes.take(rows)
-        u = None if weights is None else weights[rows]
+        u = None if weights is None else codes.workspace.take(weights, rows)
         of_class = _known_together(taken, u)
         total += of_class * pair_information(taken, u, n_jobs)
         mass += of_class
     return np.divide(total, mass, out=np.zeros((d, d)), where=mass > 0)
 
 
+def _is_class(y: NDArray[Any], c: int, rows: slice) -> NDArray[np.bool_]:
+    return np.asarray(y[rows] == c)
+
+
 def _known_together(
     codes: Codes, weights: NDArray[np.float64] | None
 ) -> NDArray[np.float64]:
     """Weight of the rows in which two cells are known, shape (d, d)."""
-    known = np.zeros((len(codes.schema), codes.n_rows))
-    for j in codes.schema.coded.tolist():
-        known[j] = codes.column(j) > 0
-    weighted = known if weights is None else known * weights
-    return np.asarray(weighted @ known.T)
+    d = len(codes.schema)
+    total = np.zeros((d, d))
+    for rows in pieces(slice(0, codes.n_rows)):
+        part = codes.part(rows)
+        known = np.zeros((d, part.n_rows))
+        for j in codes.schema.coded.tolist():
+            known[j] = part.column(j) > 0
+        total += (known if weights is None else known * weights[rows]) @ known.T
+    return total
 
 
 def pair_uncertainty(
@@ -169,11 +178,7 @@ def _over_pairs(
     coded = codes.schema.coded
     sizes = np.array([codes.schema.features[j].n_codes for j in coded], dtype=np.int64)
     # One row per attribute, so that the passes read memory in order.
-    columns = np.empty(
-        (len(coded), codes.n_rows), dtype=code_dtype(int(sizes.max(initial=1)))
-    )
-    for row, j in zip(columns, coded.tolist(), strict=True):
-        row[:] = codes.column(j)
+    columns = codes.by_column()
 
     def with_later(a: int) -> list[float]:
         groups = _groups(a, columns, sizes, weights)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.settings import FLAG, setting, whole
+from steelyard.model.needs import RowsNeeded
 from steelyard.model.training import TrainingSet
 from steelyard.proba import GaussianTable
 from steelyard.table.schema import feature_labels
@@ -48,6 +49,8 @@ class SubsetWeighting(FilterWeighting):
     M. A. Hall (2000), "Correlation-based feature selection for discrete and numeric
     class machine learning", ICML, 359-366.
     """
+
+    rows_needed: ClassVar[RowsNeeded] = "pairs"
 
     max_stale: int = setting(
         default=5,

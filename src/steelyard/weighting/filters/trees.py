@@ -20,6 +20,7 @@ from steelyard._common.settings import (
     word,
 )
 from steelyard._common.threads import run, thread_count
+from steelyard.model.needs import RowsNeeded
 from steelyard.model.training import TrainingSet
 from steelyard.table.schema import FeatureSchema
 from steelyard.weighting.filters.counted import FilterWeighting
@@ -40,6 +41,8 @@ class TreeWeighting(FilterWeighting):
     M. Hall (2007), "A decision tree-based attribute weighting filter for naive Bayes",
     Knowledge-Based Systems 20(2), 120-126.
     """
+
+    rows_needed: ClassVar[RowsNeeded] = "codes"
 
     n_trees: int = setting(default=10, allowed=whole(1), about="Number of trees.")
     share: float | None = setting(
@@ -104,7 +107,8 @@ class TreeWeighting(FilterWeighting):
         ]
         by_code, offsets = training.count().by_code.sum(axis=1), training.codes.offsets
         owner = np.repeat(np.arange(len(features)), widths)
-        inputs = np.empty((training.codes.n_rows, len(owner)), np.float32, order="F")
+        shape = (training.n_rows, len(owner))
+        inputs = training.workspace.zeros(shape, np.float32, "F")
         first = 0
         for j, width in enumerate(widths):
             codes = training.codes.column(j)
