@@ -103,6 +103,18 @@ def test_duckdb(case, duck):
     check(duck.execute(query).fetchall(), proba, labels)
 
 
+@pytest.mark.engines
+def test_postgres(case, postgres):
+    clf, X, proba, labels = case
+    refuse_weka(clf)
+    server, copy = postgres
+    query = export.to_sql(clf, "postgres", [TABLE], keep=["id"])
+    text = [f'DROP TABLE IF EXISTS "{TABLE}";', f"{create(X)};"]
+    rows = server.execute("\n".join([*text, copy(TABLE, cells_of(X)), query]))
+    found = [(int(i), label, *map(float, p)) for i, label, *p in rows]
+    check(found, proba, labels)
+
+
 def test_node(case, run_node, tmp_path):
     clf, X, proba, labels = case
     (tmp_path / "model.js").write_text(export.to_javascript(clf), encoding="ascii")
