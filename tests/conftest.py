@@ -28,14 +28,14 @@ def weather():
     return np.array([list(day[:4]) for day in days]), np.array([d[-1] for d in days])
 
 
-def random_table(n=60, n_classes=3, gaps=0.0, seed=0, sizes=(2, 3, 4, 3)):
-    """Categories of which half say something about the class."""
+def random_table(n=60, n_classes=3, gaps=0.0, seed=0, sizes=(2, 3, 4, 3), fading=False):
+    """Categories that say something about the class: in half of the rows, or fewer."""
     rng = np.random.default_rng(seed)
     y = rng.integers(0, n_classes, n)
     y[:n_classes] = np.arange(n_classes)
     X = np.empty((n, len(sizes)), object)
     for j, size in enumerate(sizes):
-        told = rng.random(n) < 0.5
+        told = rng.random(n) < 0.5 / (j + 1 if fading else 1)
         codes = np.where(told, y % size, rng.integers(0, size, n))
         X[:, j] = [f"v{code}" for code in codes]
     X[rng.random(X.shape) < gaps] = None

@@ -30,6 +30,7 @@ __all__ = [
     "load",
     "method",
     "methods",
+    "scan",
 ]
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from steelyard.persistence import load
     from steelyard.table.discretizers import *  # noqa: F403
     from steelyard.table.encoder import *  # noqa: F403
+    from steelyard.table.sources import scan
 
 
 def __getattr__(name: str) -> Any:

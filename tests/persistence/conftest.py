@@ -121,7 +121,7 @@ def learned_models():
 def write_content(tmp_path):
     """Return a function that writes a content with a checksum that fits it."""
 
-    def write(content, path=None, version=1):
+    def write(content, path=None, version=files.VERSION):
         path = path or tmp_path / "made-up.json"
         text = json.dumps(content, sort_keys=True, separators=(",", ":"))
         document = {

@@ -38,11 +38,11 @@ def log_likelihood(counts, share, m):
 
 
 def plain_strength(counts, share):
-    """Return the strength of the largest likelihood, the largest where it is flat."""
+    """Return the strength of the largest likelihood, the largest if it gains little."""
     grid = np.geomspace(1e-2, 1e6, 161)
     found = np.array([log_likelihood(counts, share, m) for m in grid])
-    best = np.flatnonzero(found >= found.max() - 1e-4)[-1]
-    if best == len(grid) - 1:
+    best = found.argmax()
+    if found[best] - found[-1] < min(0.05 * len(counts), 2.0):
         return grid[-1]
     ends = np.log(grid[[max(best - 1, 0), best + 1]])
     inner = minimize_scalar(
@@ -130,6 +130,39 @@ def test_an_identifier_has_the_largest_strength_and_says_next_to_nothing():
     rows = found_table(clf)
     assert_allclose(rows[np.arange(200), y], own[y], rtol=1e-6)
     assert np.abs(rows).max() < 1e-5
+
+
+def test_names_are_believed_by_chance_in_few_tables():
+    n, n_tables = 600, 40
+    believed = 0
+    for seed in range(n_tables):
+        rng = np.random.default_rng(seed)
+        X, y = rng.integers(0, round(2.2 * n), (n, 1)), rng.integers(0, 3, n)
+        clf = sy.NaiveBayes(**BAYES).fit(X, y)
+        believed += np.abs(clf.model_.table).max() > 1e-3
+    assert believed <= 3  # the most likely strength alone is finite in half of them
+
+
+def test_names_that_tell_the_class_are_believed():
+    rng = np.random.default_rng(0)
+    values = rng.integers(0, 300, 600)
+    y = np.where(rng.random(600) < 0.7, values % 2, rng.integers(0, 2, 600))
+    clf = sy.NaiveBayes(**BAYES).fit(values[:, None], y)
+    assert np.abs(found_table(clf)).max() > 0.3
+
+
+def test_bins_need_no_more_than_a_likelihood_that_is_not_flat():
+    # The same counts as categories and as bins: 24 values, a gain between 0 and 1.2.
+    for seed in range(50):
+        rng = np.random.default_rng(seed)
+        values, y = np.repeat(np.arange(24.0), 5), rng.integers(0, 2, 120)
+        bins = sy.FixedEdgesDiscretizer(edges=np.arange(23) + 0.5)
+        clf = sy.NaiveBayes(numeric=bins, smoothing="empirical-bayes")
+        by_bin = found_table(clf.fit(values[:, None], y))
+        by_category = found_table(sy.NaiveBayes(**BAYES).fit(values[:, None], y))
+        if np.abs(by_bin).max() > 0.05 and np.abs(by_category).max() < 1e-3:
+            return
+    raise AssertionError("bins were held to the bound of categories")
 
 
 @pytest.mark.parametrize("n_values", [2, 20, 200])

@@ -103,7 +103,7 @@ def test_identifiers_on_both_sides_stay_within_memory(make_training):
 
 
 def test_threads_and_order_of_rows_do_not_matter(random_table, make_training):
-    X, y = random_table(500)
+    X, y = random_table(n=500)
     training = make_training(X, y)
     one, two = (pair_information(training.codes, None, n_jobs) for n_jobs in (1, 2))
     np.testing.assert_array_equal(one, two)

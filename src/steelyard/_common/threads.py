@@ -19,6 +19,10 @@ Result = TypeVar("Result")
 _MIN_ROWS = 1 << 14
 _MAX_BLOCKS = 16
 
+# Whatever is made for each row is made for so many rows at a time: memory is bounded
+# whatever the length of the table.
+PIECE_ROWS = 1 << 18
+
 
 def thread_count(n_jobs: int | None) -> int:
     """Resolve ``n_jobs`` as scikit-learn does: None is one, -1 is all cores."""
@@ -51,6 +55,16 @@ def row_blocks(n_rows: int) -> list[slice]:
     n_blocks += n_blocks % 2 if n_blocks > 1 else 0
     size = max(64, -(-n_rows // (64 * max(n_blocks, 1))) * 64)
     return [slice(lo, min(lo + size, n_rows)) for lo in range(0, n_rows, size)]
+
+
+def pieces(rows: slice) -> Iterator[slice]:
+    """Cut a block of rows into pieces of at most 2^18, in order.
+
+    Work on a block goes piece by piece. Like blocks, pieces depend on the number of
+    rows alone, wherever these are kept.
+    """
+    for lo in range(rows.start, rows.stop, PIECE_ROWS):
+        yield slice(lo, min(lo + PIECE_ROWS, rows.stop))
 
 
 def run(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import nullcontext
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, final
 
@@ -26,6 +28,7 @@ from steelyard._common.settings import (
     setting_of,
     word,
 )
+from steelyard.exceptions import ParameterError, TableError
 from steelyard.fitting.recipe import Recipe
 from steelyard.fitting.weights import Fit
 from steelyard.model.base import Model
@@ -36,10 +39,12 @@ from steelyard.proba.estimation import Estimation
 from steelyard.table.codes import Codes
 from steelyard.table.encoder import TableEncoder
 from steelyard.table.frames import as_table
+from steelyard.table.sources import as_source
 
 if TYPE_CHECKING:
     from steelyard.explain import GlobalExplanation, LocalExplanation
     from steelyard.export.scorer import Scorer
+    from steelyard.table.sources.scanning import Scan
 
 __all__ = ["BaseNB", "StandardNB"]
 
@@ -54,6 +59,9 @@ class BaseNB(ClassifierMixin, DeclaredEstimator):
 
     _models: ClassVar[tuple[str, ...]] = ("sum",)
     """Kinds of models that a fit may give, or a file may hold."""
+
+    _counts_suffice: ClassVar[bool] = False
+    """Whether a fit looks at the counts of the rows alone, and never at rows."""
 
     _dropped_attributes: ClassVar[tuple[str, ...]] = ()
     """Fitted attributes that files of earlier releases may have, and no fit gives."""
@@ -95,17 +103,20 @@ class BaseNB(ClassifierMixin, DeclaredEstimator):
 
     # ----------------------------------------------------------------------- learning
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn the model from a table and its labels.
 
         Parameters
         ----------
-        X : table of shape (n, d)
-            NumPy array, pandas, polars or pyarrow table.
-        y : array-like of shape (n,)
-            Labels, none of them missing.
-        sample_weight : array-like of shape (n,), default=None
-            Row weights; a weight of 2 equals the row twice, of 0 its absence.
+        X : table of shape (n, d), or source of rows
+            NumPy array, pandas, polars or pyarrow table. Or rows that need not fit in
+            memory: what ``steelyard.scan`` gives or takes, such as a polars LazyFrame.
+        y : array-like of shape (n,), or str
+            Labels, none of them missing; of a source the name of the target's column,
+            unless it knows it.
+        sample_weight : array-like of shape (n,), or str, default=None
+            Row weights; a weight of 2 equals the row twice, of 0 its absence. Of a
+            source the name of their column.
 
         Returns
         -------
@@ -118,8 +129,14 @@ class BaseNB(ClassifierMixin, DeclaredEstimator):
     def _learn(self, X: Any, y: Any, sample_weight: Any, **rows: Any) -> Self:
         """Fit: settings to recipe, rows to training set, both to what is published."""
         recipe = self._recipe()
-        training = recipe.encode(X, y, sample_weight, self)
-        self._publish(training, self._fit(recipe, training, **rows))
+        source = as_source(X, y, sample_weight, needs_target=True)
+        with nullcontext() if source is None else source:
+            if source is None:
+                training = recipe.encode(X, y, sample_weight, self)
+            else:
+                suffice = self._counts_suffice
+                training = recipe.encode_source(source, self, counts_suffice=suffice)
+            self._publish(training, self._fit(recipe, training, **rows))
         return self
 
     def _recipe(self) -> Recipe:
@@ -214,6 +231,54 @@ class BaseNB(ClassifierMixin, DeclaredEstimator):
         """
         codes = self._encode(X)
         return self._model.log_proba(codes, self.n_jobs)
+
+    def predict_chunks(
+        self, rows: Any, method: str = "predict_proba"
+    ) -> Iterator[NDArray[Any]]:
+        """Predict rows that need not fit in memory, chunk by chunk.
+
+        Parameters
+        ----------
+        rows : source of rows
+            What ``steelyard.scan`` gives or takes; columns that the model does not know
+            are not read.
+        method : {"predict_proba", "predict", "predict_log_proba"}
+            What is predicted.
+
+        Yields
+        ------
+        ndarray of shape (m,) or (m, K)
+            Predictions of some more rows, in their order.
+
+        Examples
+        --------
+        >>> import pandas as pd, steelyard as sy
+        >>> frame = pd.DataFrame({"sky": ["sun", "rain"] * 4, "play": [1, 0] * 4})
+        >>> clf = sy.NaiveBayes().fit(sy.scan([frame, frame]), "play")
+        >>> [part.tolist() for part in clf.predict_chunks([frame[:2]], "predict")]
+        [[1, 0]]
+        """
+        check_is_fitted(self)
+        allowed = ("predict_proba", "predict", "predict_log_proba")
+        if method not in allowed:
+            raise ParameterError(
+                f"`method` must be one of {', '.join(map(repr, allowed))}. Got "
+                f"{method!r}."
+            )
+        source = as_source(rows)
+        if source is None:
+            raise TableError(
+                f"predict_chunks reads sources of rows; this is a table in memory. "
+                f"Use {method}, or steelyard.scan for files."
+            )
+        return self._predicted(source, getattr(self, method))
+
+    def _predicted(self, source: Scan, predict: Any) -> Iterator[NDArray[Any]]:
+        names = getattr(self, "feature_names_in_", None)
+        columns = source.features if names is None else [str(name) for name in names]
+        with source:
+            for chunk in source.chunks(columns, keep=False):
+                yield predict(chunk.table(columns))
 
     def predict_joint_log_proba(self, X: Any) -> NDArray[np.float64]:
         r"""Joint log-probability of every row with every class.

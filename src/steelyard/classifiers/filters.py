@@ -9,9 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.settings import learned, setting, setting_of
+from steelyard.classifiers.chunks import LearnsInChunks
 from steelyard.classifiers.weighted import SolvedNB, WeightedNB
+from steelyard.exceptions import ParameterError
 from steelyard.fitting.recipe import Recipe
+from steelyard.fitting.weights import Fit, computed_fit
 from steelyard.instances import resolve_instances
+from steelyard.model.training import TrainingSet
 from steelyard.proba.estimation import Estimation
 from steelyard.weighting import (
     AUCWeighting,
@@ -77,6 +81,34 @@ class FilteredNB(SolvedNB):
         )
 
 
+class CountedFilterNB(LearnsInChunks, FilteredNB):
+    """A filter whose weights follow from the counts of each attribute alone."""
+
+    objective_: float = learned(
+        "float",
+        "Loss plus penalty at the solution, a sum over rows; not after "
+        "``partial_fit``, which keeps none.",
+        optional=True,
+    )
+
+    def _fit(self, recipe: Recipe, training: TrainingSet) -> Fit:
+        if training.earlier is None:
+            return super()._fit(recipe, training)
+        name = type(self).__name__
+        if recipe.instances is not None:
+            raise ParameterError(
+                f"{name} with `instances` looks at all rows at once, which partial_fit "
+                "does not keep. Use fit, or instances=None."
+            )
+        if len(training.schema.gaussian):
+            raise ParameterError(
+                f"{name} looks at all rows of numbers that have a density, which "
+                "partial_fit does not keep. Use fit, or set `numeric` to a "
+                "discretizer, for example 'mdl'."
+            )
+        return computed_fit(recipe, training)
+
+
 class CorrelationWeightedNB(FilteredNB):
     r"""CFW: weights from relevance for the class and redundancy among attributes.
 
@@ -103,7 +135,7 @@ class CorrelationWeightedNB(FilteredNB):
     _filter: ClassVar[type[FilterWeighting]] = CorrelationWeighting
 
 
-class GainRatioWeightedNB(FilteredNB):
+class GainRatioWeightedNB(CountedFilterNB):
     r"""GRAWNB and KLNB: gain ratios that add up to the number of attributes.
 
     .. math:: w_j = \frac{d\, r_j}{\sum_k r_k}, \qquad
@@ -202,7 +234,7 @@ class TreeWeightedNB(FilteredNB):
     smoothing: Any = setting(default="laplace")
 
 
-class AUCWeightedNB(FilteredNB):
+class AUCWeightedNB(CountedFilterNB):
     r"""AUCNB: how well each attribute alone ranks the rows.
 
     .. math:: w_j = \text{AUC of } t_{ij} =

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from steelyard._common.settings import learned, number, setting, word
 from steelyard.classifiers.base import StandardNB
+from steelyard.classifiers.chunks import LearnsInChunks
 from steelyard.exceptions import ParameterError
 from steelyard.fitting.recipe import Recipe
 from steelyard.fitting.weights import Fit
@@ -43,15 +44,14 @@ class _DependentNB(StandardNB):
         "given a parent, in rows.",
     )
 
-    def _refuse_numbers(self, schema: TableSchema) -> None:
-        if len(schema.gaussian):
+    def _refuse_what_has_no_pairs(self, training: TrainingSet) -> None:
+        """Refuse numbers as they are, and a smoothing without probabilities."""
+        if len(training.schema.gaussian):
             raise ParameterError(
                 f"{type(self).__name__} counts pairs of values and cannot use numbers "
                 "as they are. Set `numeric` to a discretizer, for example 'mdl'."
             )
-
-    def _refuse_ratios(self, training: TrainingSet) -> None:
-        """Refuse a smoothing that gives no probabilities to mix with counts."""
+        # Probabilities are mixed with counts.
         training.estimation.smoothing.value_counts(training.given_counts)
 
     def _refuse_large(self, n_numbers: int, schema: TableSchema) -> None:
@@ -99,8 +99,7 @@ class TreeAugmentedNB(_DependentNB):
 
     def _fit(self, recipe: Recipe, training: TrainingSet) -> Fit:
         plain, n_classes = training.schema, training.n_classes
-        self._refuse_numbers(plain)
-        self._refuse_ratios(training)
+        self._refuse_what_has_no_pairs(training)
         information = conditional_information(
             training.codes,
             training.labels,
@@ -120,7 +119,7 @@ class TreeAugmentedNB(_DependentNB):
         return Fit(model, model.log_prior, named, training=training)
 
 
-class OneDependenceNB(_DependentNB):
+class OneDependenceNB(LearnsInChunks, _DependentNB):
     r"""AODE and WAODE: each attribute in turn is the parent of all others.
 
     .. math:: P(c, x) \propto \sum_{p:\,N_{x_p} \ge r} w_p\, \pi_c\, \theta_{p,x_p|c}
@@ -172,8 +171,7 @@ class OneDependenceNB(_DependentNB):
 
     def _fit(self, recipe: Recipe, training: TrainingSet) -> Fit:
         schema, n_classes = training.schema, training.n_classes
-        self._refuse_numbers(schema)
-        self._refuse_ratios(training)
+        self._refuse_what_has_no_pairs(training)
         self._refuse_large(schema.n_codes**2 * n_classes, schema)
         counts = training.count()
         log_prior, table, _ = training.estimation.tables(counts)
@@ -191,6 +189,8 @@ class OneDependenceNB(_DependentNB):
             n_classes,
             training.n_jobs,
         )
+        if training.earlier is not None and hasattr(self, "model_"):
+            by_pair += self._earlier_pairs(training)
         conditional = ConditionalTable(
             schema.offsets, table.values, by_pair, float(self.parent_strength)
         )
@@ -198,6 +198,19 @@ class OneDependenceNB(_DependentNB):
             schema, training.classes, log_prior, shares, conditional
         )
         return Fit(model, log_prior, {"parent_weights_": weights})
+
+    def _earlier_pairs(self, training: TrainingSet) -> NDArray[np.float64]:
+        """Return the counts of pairs so far, which the model has, in a grown schema."""
+        given, counted = self.counts_.by_class, self.class_count_
+        was = np.divide(counted, given, out=np.ones(len(given)), where=given > 0)
+        now = np.ones(len(given))
+        if training.class_factors is not None:
+            now = training.class_factors
+        size = training.schema.n_codes
+        table = np.zeros((size, size, training.n_classes))
+        rows = self.counts_.schema.rows_in(training.schema)
+        table[np.ix_(rows, rows)] = self.model_.conditional.counts * (now / was)
+        return table
 
 
 def spanning_tree(weights: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -108,6 +108,7 @@ _FURTHER = {
     "load": "steelyard.persistence",
     "method": "steelyard.classifiers.registry",
     "methods": "steelyard.classifiers.registry",
+    "scan": "steelyard.table.sources",
 }
 
 

@@ -196,7 +196,7 @@ class SPSSNaiveBayes(FeatureSelector, BaseNB):
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: Any = None,
         *,
         X_test: Any = None,

@@ -6,11 +6,17 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, eye_array, kron
+from scipy.sparse import csr_array
 
 from steelyard.exceptions import ParameterError
+from steelyard.explain.by_class import ClassCovariance, is_by_class
 from steelyard.explain.evidence import evidence_of
-from steelyard.explain.posterior import MAX_SYSTEM, FactoredCovariance, cells_of
+from steelyard.explain.posterior import (
+    MAX_SYSTEM,
+    FactoredCovariance,
+    WeightMaps,
+    cells_of,
+)
 from steelyard.explain.views import Floats, add_views, views_of
 from steelyard.fitting.problem import Problem
 from steelyard.table.codes import Codes
@@ -71,7 +77,7 @@ class FactoredDeviations:
 
     def __init__(self, problem: Problem, weights: Floats, codes: Codes) -> None:
         self._problem = problem
-        self._covariance = FactoredCovariance(problem, codes, weights)
+        self._covariance = covariance_of(problem, codes, weights)
 
     def named(self) -> dict[str, Floats]:
         """Return deviations of the weights as they are named."""
@@ -91,7 +97,7 @@ class FactoredDeviations:
         """Return those of the evidence of rows: by column (n, d, K), and of its sum."""
         views, k = views_of(codes.schema), len(self._problem.classes)
         shape = (codes.n_rows, len(views) + 1, k)
-        work = float(np.prod(shape)) * self._covariance.size**2
+        work = float(np.prod(shape)) * self._covariance.work
         _refuse_many(work, _MAX_EVIDENCE_WORK, codes.n_rows)
         place = np.empty(len(codes.schema), dtype=np.int64)
         for part, positions in enumerate(views, start=1):
@@ -103,9 +109,33 @@ class FactoredDeviations:
         """Return deviations of evidence by row, part and class."""
         k = len(self._problem.classes)
         cells = cells_of(self._problem, codes, slice(None), place)
-        against = kron(eye_array(cells.shape[0] // k), evidence_of(np.eye(k)))
-        maps = csr_array(against) @ (cells @ self._covariance.maps.effect)
-        return self._covariance.deviation(maps).reshape(codes.n_rows, -1, k)
+        maps = csr_array(cells @ self._covariance.maps.effect)
+        found = self._covariance.deviation(maps, evidence_of(np.eye(k)))
+        return found.reshape(codes.n_rows, -1, k)
+
+
+def covariance_of(
+    problem: Problem, codes: Codes, weights: Floats
+) -> FactoredCovariance | ClassCovariance:
+    """Choose between one system and one for each class, by the time they take."""
+    objective = problem.objective
+    assert isinstance(objective.weighting, HierarchicalWeighting)
+    maps = WeightMaps(problem.evidence, objective.weighting)
+    n, k = objective.rows.n_rows, problem.evidence.n_classes
+    size = FactoredCovariance.system_size(problem)
+    curvature = objective.sample(n).curvature(weights, True)
+    fits = (k + 2) * n**2 <= 2 * MAX_SYSTEM**2 and is_by_class(curvature)
+    if fits and (3.0 * (k + 1) * n**3 < size**3 or size > MAX_SYSTEM):
+        return ClassCovariance(problem, codes, maps, curvature)
+    if size > MAX_SYSTEM:
+        raise ParameterError(
+            f"There are {problem.size} weights and {n} rows, too many for Laplace's "
+            f"approximation: {size} equations, at most {MAX_SYSTEM}, or {n} for each "
+            f"class, at most {int(MAX_SYSTEM * (2 / (k + 2)) ** 0.5)}. Fit with "
+            "pairs=None, a smaller number of resolutions, or fewer rows; or use "
+            "method='bootstrap' for weights of columns."
+        )
+    return FactoredCovariance(problem, codes, maps, curvature)
 
 
 def deviations_of(
@@ -114,14 +144,6 @@ def deviations_of(
     """Find deviations in the way that suits a problem."""
     size = problem.size
     if is_factored(problem):
-        system = FactoredCovariance.system_size(problem)
-        if system > MAX_SYSTEM:
-            raise ParameterError(
-                f"There are {size} weights and {codes.n_rows} rows, too many for "
-                f"Laplace's approximation: {system} equations, at most {MAX_SYSTEM}. "
-                "Fit with pairs=None, a smaller number of resolutions, or fewer rows; "
-                "or use method='bootstrap' for weights of columns."
-            )
         return FactoredDeviations(problem, weights, codes)
     if size > _MAX_WEIGHTS:
         raise ParameterError(

@@ -20,6 +20,7 @@ from scipy.sparse import csr_array, diags_array, eye_array, hstack, kron, vstack
 
 from steelyard.explain.views import Floats
 from steelyard.fitting.problem import Problem
+from steelyard.model.posteriors import Curvature
 from steelyard.table.codes import Codes
 from steelyard.weighting import Evidence, HierarchicalWeighting
 
@@ -27,7 +28,7 @@ from steelyard.weighting import Evidence, HierarchicalWeighting
 MAX_SYSTEM = 8_000
 
 # Numbers that are held at a time, beside the system.
-_NUMBERS_AT_ONCE = 20_000_000
+NUMBERS_AT_ONCE = 20_000_000
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,21 @@ class WeightMaps:
             apart.append(level.T @ csr_array(kron(each, basis[:, 1:])))
         return csr_array(hstack(apart)), csr_array(hstack(alike))
 
+    @cached_property
+    def owners(self) -> NDArray[np.int64]:
+        """Class that each weight belongs to, -1 where all share it, shape (p,)."""
+        shared = np.full(1 + self.evidence.n_features, -1)
+        rest = self.weighting.size(self.evidence) - self._k - len(shared)
+        # Intercepts come first; then what is shared; then weights class by class.
+        return np.r_[np.arange(self._k), shared, np.arange(rest) % self._k]
+
+    def prior_units(self, problem: Problem) -> csr_array:
+        """Give weights in units of their prior deviations, shape (p, p)."""
+        penalty = problem.objective.penalty
+        assert penalty is not None
+        size = self.weighting.size(self.evidence)
+        return csr_array(diags_array(1.0 / np.sqrt(penalty.curvature(size))))
+
     @property
     def _k(self) -> int:
         return self.evidence.n_classes
@@ -140,6 +156,14 @@ def cells_of(
     return csr_array((entries, (i, columns)), shape=shape)
 
 
+def scores_of(
+    problem: Problem, codes: Codes, rows: slice, effect: csr_array
+) -> csr_array:
+    """Return scores of rows as functions of what an effect is made of, (n K, p)."""
+    place = np.zeros(len(codes.schema), dtype=np.int64)
+    return csr_array(cells_of(problem, codes, rows, place) @ effect)
+
+
 def _densities(problem: Problem, codes: Codes, rows: slice) -> Floats:
     numbers = np.ascontiguousarray(codes.number_rows(rows))
     pieces = [dens for _, dens in problem.gaussian.log_densities(numbers)]
@@ -149,34 +173,30 @@ def _densities(problem: Problem, codes: Codes, rows: slice) -> Floats:
 class FactoredCovariance:
     """The covariance of weights near the minimum, as deviations of linear functions."""
 
-    def __init__(self, problem: Problem, codes: Codes, weights: Floats) -> None:
-        objective = problem.objective
-        assert objective.penalty is not None
-        assert isinstance(objective.weighting, HierarchicalWeighting)
-        self.maps = WeightMaps(problem.evidence, objective.weighting)
+    def __init__(
+        self, problem: Problem, codes: Codes, maps: WeightMaps, curvature: Curvature
+    ) -> None:
+        self.maps = maps
         n_equations, n_weights = _sizes(problem)
         self._in_rows = n_equations < n_weights
-        # Weights in units of their prior deviations.
-        unit = diags_array(1.0 / np.sqrt(objective.penalty.curvature(len(weights))))
+        unit = maps.prior_units(problem)
         if self._in_rows:
-            self._units, self._common = csr_array(unit), None
+            self._units, self._common = unit, None
         else:
-            contrasts, common = self.maps.turned
+            contrasts, common = maps.turned
             self._units, self._common = unit @ contrasts, unit @ common
-        self._effect = csr_array(self.maps.effect @ self._units)
+        self._effect = csr_array(maps.effect @ self._units)
         self._problem, self._codes = problem, codes
-        sample = objective.sample(objective.rows.n_rows)
-        matrices = sample.curvature(weights, True).matrices()
-        values, vectors = np.linalg.eigh(matrices)
+        values, vectors = np.linalg.eigh(curvature.matrices())
         # What is common to all classes has no curvature.
         self._roots = vectors[:, :, 1:] * np.sqrt(np.maximum(values[:, None, 1:], 0.0))
         self._design = self._equations(slice(None)) if self._in_rows else None
         self._factor = self._factored()
 
     @property
-    def size(self) -> int:
-        """Number of equations."""
-        return len(self._factor)
+    def work(self) -> float:
+        """Operations for one function, about."""
+        return float(len(self._factor)) ** 2
 
     @staticmethod
     def system_size(problem: Problem) -> int:
@@ -195,10 +215,7 @@ class FactoredCovariance:
         return csr_array(vstack(parts) @ self._scores(rows))
 
     def _scores(self, rows: slice) -> csr_array:
-        """Return scores of rows as functions of weights in units, shape (n K, p)."""
-        place = np.zeros(len(self._codes.schema), dtype=np.int64)
-        cells = cells_of(self._problem, self._codes, rows, place)
-        return csr_array(cells @ self._effect)
+        return scores_of(self._problem, self._codes, rows, self._effect)
 
     def _factored(self) -> Floats:
         """Return the Cholesky factor of one plus the squared design."""
@@ -208,7 +225,7 @@ class FactoredCovariance:
             n_weights = self._units.shape[1]
             system = np.eye(n_weights)
             per_row = n_weights * self._roots.shape[2]
-            for part in _pieces(len(self._roots), _NUMBERS_AT_ONCE // per_row):
+            for part in pieces(len(self._roots), NUMBERS_AT_ONCE // per_row):
                 dense = self._equations(part).toarray()
                 system += dense.T @ dense
         factor, _ = cho_factor(system, lower=True, overwrite_a=True, check_finite=False)
@@ -236,14 +253,20 @@ class FactoredCovariance:
                     blocks[b, :, a] += own.T
         return system
 
-    def deviation(self, functions: csr_array) -> Floats:
-        """Return standard deviations of functions (m, p) of the weights, shape (m,)."""
+    def deviation(self, functions: csr_array, against: Floats | None = None) -> Floats:
+        """Return standard deviations of functions (m, p) of the weights, shape (m,).
+
+        With a matrix ``against`` (K, K), of its product with each K functions in turn.
+        """
+        if against is not None:
+            each = eye_array(functions.shape[0] // len(against))
+            functions = csr_array(csr_array(kron(each, against)) @ functions)
         in_units = csr_array(functions @ self._units)
         out = np.zeros(functions.shape[0])
         if self._common is not None:
             # No row says anything about these: they are as uncertain as before.
             out += (functions @ self._common).power(2).sum(axis=1)
-        for part in _pieces(len(out), _NUMBERS_AT_ONCE // len(self._factor)):
+        for part in pieces(len(out), NUMBERS_AT_ONCE // len(self._factor)):
             own = in_units[part]
             if self._design is None:
                 out[part] += self._solved(own.T.toarray())
@@ -267,6 +290,7 @@ def _sizes(problem: Problem) -> tuple[int, int]:
     return n * (k - 1), problem.size - alike
 
 
-def _pieces(n: int, at_once: int) -> list[slice]:
+def pieces(n: int, at_once: int) -> list[slice]:
+    """Cut n things into runs of so many at most."""
     step = max(at_once, 1)
     return [slice(low, min(low + step, n)) for low in range(0, n, step)]

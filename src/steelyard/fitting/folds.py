@@ -66,8 +66,7 @@ def sample_rows(
     """
     if training.n_rows <= most:
         return np.arange(training.n_rows)
-    seed = np.uint64(rng.randint(1 << 31))
-    key = _mixed(np.full(training.n_rows, seed), training.labels)
+    key = _mixed(np.full(training.n_rows, drawing_seed(rng)), training.labels)
     for block in training.codes.blocks:
         for k, j in enumerate(block.features.tolist()):
             values = block.values[:, k]
@@ -87,6 +86,11 @@ def sample_rows(
     turn[order] = np.arange(len(key)) - first
     drawn = np.argpartition(_mixed(key, turn), most)[:most]
     return np.sort(drawn)
+
+
+def drawing_seed(rng: np.random.RandomState) -> np.uint64:
+    """Return the number by which the hashes of a drawing start."""
+    return np.uint64(rng.randint(1 << 31))
 
 
 def _mixed(key: NDArray[np.uint64], values: NDArray[Any]) -> NDArray[np.uint64]:

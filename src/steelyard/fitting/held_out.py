@@ -15,7 +15,8 @@ from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 from sklearn.utils import check_random_state
 
-from steelyard.fitting.folds import deal, sample_rows
+from steelyard.exceptions import ParameterError
+from steelyard.fitting.folds import deal, drawing_seed, sample_rows
 from steelyard.model.training import TrainingSet
 from steelyard.table.codes import Codes
 
@@ -58,9 +59,15 @@ class HeldOut:
 
     @classmethod
     def of(cls, training: TrainingSet, cv: Any, random_state: Any) -> HeldOut:
-        """Deal rows to folds: so many, or as pairs of positions say."""
-        folds = []
-        for (rest, amount), (fold, fold_amount) in _splits(training, cv, random_state):
+        """Deal rows to folds: so many, or as pairs of positions say.
+
+        Of a table that is not in memory some rows are, drawn as they would be here.
+        """
+        folds, rng = [], random_state
+        if training.sample is not None:
+            rng = _rng_after_drawing(training, cv, random_state)
+            training = training.in_memory()
+        for (rest, amount), (fold, fold_amount) in _splits(training, cv, rng):
             # Rows of a class that the others lack tell nothing about strengths.
             is_known = np.isin(training.labels[fold], training.labels[rest])
             fold, fold_amount = fold[is_known], fold_amount[is_known]
@@ -179,6 +186,19 @@ def _parts(
         return part, part.encoder.encode(training.table.take(fold))
 
 
+def _rng_after_drawing(training: TrainingSet, cv: Any, random_state: Any) -> Any:
+    """Return the generator as the drawing of rows leaves it."""
+    if not isinstance(cv, Integral):
+        raise ParameterError(
+            "`cv` names rows by position, but this table is read from a source, whose "
+            "rows have no order. Give a number of folds."
+        )
+    rng = check_random_state(random_state)
+    if training.n_rows > MAX_ROWS:
+        drawing_seed(rng)
+    return rng
+
+
 def _splits(
     training: TrainingSet, cv: Any, random_state: Any
 ) -> Iterator[tuple[_Share, _Share]]:
@@ -215,10 +235,8 @@ def _with_numbers(training: TrainingSet, rows: NDArray[np.int64]) -> TrainingSet
     densities = {column: "gaussian" for column in sorted(numeric)}
     encoding = replace(training.preparation.encoding, numeric=densities, missing="skip")
     encoder = encoding.encoder(training.n_jobs)
-    table = training.table if taken is training else None
-    if table is None:
-        assert training.table is not None
-        table = training.table.take(rows)
+    assert training.table is not None
+    table = training.table.take(rows)
     with warnings.catch_warnings():
         # What there is to say of the table has been said.
         warnings.simplefilter("ignore")

@@ -24,7 +24,9 @@ from steelyard.proba import GaussianTable
 from steelyard.proba.counts import Counts
 from steelyard.proba.estimation import Estimation
 from steelyard.solvers import Box, Solution, keeps_growing, resolve_solver
-from steelyard.weighting import Effect, Evidence, Weighting
+from steelyard.table.codes import FeatureTable
+from steelyard.table.schema import TableSchema
+from steelyard.weighting import Effect, Evidence, Start, Weighting
 
 # Accuracy of a fit with a surrogate loss, which only has to lead close.
 _SURROGATE_TOL = 1e-5
@@ -62,7 +64,9 @@ class Problem:
 
     def with_counts(self, counts: Counts) -> Problem:
         """Return the same problem with other counts and the tables made from them."""
-        log_prior, table, gaussian = self.estimation.tables(counts)
+        log_prior, table, gaussian = self.estimation.tables(
+            counts, self.evidence.resolutions
+        )
         evidence = replace(self.evidence, log_prior=log_prior, table=table)
         rows = self.objective.rows.with_densities(gaussian)
         objective = replace(self.objective, rows=rows, evidence=evidence)
@@ -73,6 +77,16 @@ class Problem:
             gaussian=gaussian,
             objective=objective,
         )
+
+    def tables_with_pairs(
+        self, schema: TableSchema
+    ) -> tuple[NDArray[np.float64], FeatureTable, GaussianTable]:
+        """Return the same probabilities by a schema with pairs, which have none."""
+        known = self.evidence.table.values
+        values = np.zeros((schema.n_codes, known.shape[1]))
+        values[: len(known)] = known
+        table = FeatureTable(values, schema.offsets)
+        return self.evidence.log_prior, table, self.gaussian
 
     def solve(
         self, recipe: Recipe, start: NDArray[np.float64] | None = None
@@ -109,40 +123,42 @@ class Problem:
 
     def sum_model(self, effect: Effect, link_scale: float = 1.0) -> NBModel:
         """Return the model that adds up what weights do to the scores."""
-        return NBModel(
-            self.evidence.schema,
-            self.classes,
-            effect.base,
-            np.ascontiguousarray(effect.table),
-            self.gaussian.weighted(np.ascontiguousarray(effect.multipliers)),
-            link_scale,
+        return weighted_model(
+            self.evidence.schema, self.classes, effect, self.gaussian, link_scale
         )
+
+
+def weighted_model(
+    schema: TableSchema,
+    classes: NDArray[Any],
+    effect: Effect,
+    gaussian: GaussianTable,
+    link_scale: float = 1.0,
+) -> NBModel:
+    """Return the model that adds up what weights do to the scores."""
+    densities = gaussian.weighted(np.ascontiguousarray(effect.multipliers))
+    table = np.ascontiguousarray(effect.table)
+    return NBModel(schema, classes, effect.base, table, densities, link_scale)
 
 
 def build_problem(
     recipe: Recipe,
     training: TrainingSet,
     learned: NDArray[np.float64] | None = None,
+    without_pairs: Problem | None = None,
 ) -> Problem:
     """Count the rows, and set up the objective of the weights, their start and bounds.
 
     Instance weights ``learned`` (n,) multiply those of the rows, in the counts alone.
+    A problem of the same rows ``without_pairs`` saves estimating probabilities again.
     """
     weighting, loss = recipe.weighting, recipe.loss
     _check_loss(weighting, loss, training.n_classes)
     low, high = attribute_bounds(recipe.bounds, training.schema)
-    counts, estimation = training.count(learned), training.estimation
-    log_prior, table, gaussian = estimation.tables(counts)
-    evidence = Evidence(training.schema, log_prior, table, estimation.n_bins)
-    start = weighting.start_from(training, evidence, gaussian)
-    if start.count_factors is not None:
-        estimation = replace(estimation, count_factors=start.count_factors)
-        evidence = replace(evidence, table=estimation.tables(counts)[1])
-    if not np.isfinite(evidence.log_prior).all():
-        raise ParameterError(
-            "`prior` gives a class probability 0, under which no weights can be "
-            "learned. Use positive priors, or prior='smoothed'."
-        )
+    counts = training.count(learned)
+    estimation, evidence, gaussian, start = start_of(
+        recipe, training, counts, without_pairs
+    )
     missing = np.zeros(len(training.schema), dtype=bool)
     missing[training.schema.coded] = counts.by_code[training.schema.first_codes].any(1)
     rows = prepare_rows(training, missing, gaussian)
@@ -160,6 +176,32 @@ def build_problem(
         training.classes,
         start.named,
     )
+
+
+def start_of(
+    recipe: Recipe,
+    training: TrainingSet,
+    counts: Counts,
+    without_pairs: Problem | None = None,
+) -> tuple[Estimation, Evidence, GaussianTable, Start]:
+    """Turn counts into probabilities, and both into the start of the weights."""
+    estimation = training.estimation
+    resolutions = estimation.resolutions(training.schema)
+    if without_pairs is None:
+        log_prior, table, gaussian = estimation.tables(counts, resolutions)
+    else:
+        log_prior, table, gaussian = without_pairs.tables_with_pairs(training.schema)
+    evidence = Evidence(training.schema, log_prior, table, resolutions)
+    start = recipe.weighting.start_from(training, evidence, gaussian)
+    if start.count_factors is not None:
+        estimation = replace(estimation, count_factors=start.count_factors)
+        evidence = replace(evidence, table=estimation.tables(counts, resolutions)[1])
+    if not np.isfinite(evidence.log_prior).all():
+        raise ParameterError(
+            "`prior` gives a class probability 0, under which no weights can be "
+            "learned. Use positive priors, or prior='smoothed'."
+        )
+    return estimation, evidence, gaussian, start
 
 
 def _check_loss(weighting: Weighting, loss: Loss, n_classes: int) -> None:

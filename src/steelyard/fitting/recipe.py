@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from steelyard.exceptions import ParameterError
 from steelyard.fitting.pairs import joined, listed_pairs
 from steelyard.fitting.penalty import PenaltySetting
 from steelyard.instances import InstanceWeighting
 from steelyard.losses import LogLoss, Loss
+from steelyard.model.streamed import encode_source
 from steelyard.model.training import Preparation, TrainingSet, encode_training
 from steelyard.weighting import AttributeWeighting, Weighting
+
+if TYPE_CHECKING:
+    from steelyard.table.sources.scanning import Scan
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,17 @@ class Recipe(Preparation):
     ) -> TrainingSet:
         """Check a table, its labels and weights, and encode them, pairs included."""
         training = encode_training(X, y, sample_weight, self, owner)
+        return self.finished(training, owner)
+
+    def encode_source(
+        self, source: Scan, owner: object, *, counts_suffice: bool
+    ) -> TrainingSet:
+        """Encode the rows of a source, pairs included."""
+        training = encode_source(source, self, counts_suffice)
+        return self.finished(training, owner)
+
+    def finished(self, training: TrainingSet, owner: object) -> TrainingSet:
+        """Return encoded rows with the pairs that the weighting lists."""
         self.check_views(training, owner)
         pairs = listed_pairs(self.weighting.joined_columns, training.schema)
         return joined(training, pairs)

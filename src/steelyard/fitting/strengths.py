@@ -188,7 +188,7 @@ class _FoldFit:
         out, part = copy(self), joined(self._fold.training, pairs)
         codes = self._fold.codes.with_pairs(part.schema, part.n_jobs)
         out._fold = replace(self._fold, training=part, codes=codes)
-        out._problem = build_problem(self._recipe, part, self._learned)
+        out._problem = build_problem(self._recipe, part, self._learned, self._problem)
         weighting = self._recipe.weighting
         assert isinstance(weighting, HierarchicalWeighting) and self._start is not None
         evidence = self._problem.evidence, out._problem.evidence

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from steelyard._common.checks import warn_user
-from steelyard.fitting.problem import Problem, build_problem
+from steelyard.fitting.problem import Problem, build_problem, start_of, weighted_model
 from steelyard.fitting.recipe import Recipe
 from steelyard.instances import Learned
 from steelyard.model.base import Model
@@ -56,6 +56,20 @@ def fit_weights(recipe: Recipe, training: TrainingSet) -> Fit:
     return fit if weighed is None else _with_rows(fit, weighed)
 
 
+def computed_fit(recipe: Recipe, training: TrainingSet) -> Fit:
+    """Take the weights that a filter computes of counts; no row is read.
+
+    What depends on rows, the objective, is not known.
+    """
+    weighting = recipe.weighting
+    _, evidence, gaussian, start = start_of(recipe, training, training.count())
+    effect = weighting.apply(start.weights, evidence)
+    model = weighted_model(training.schema, training.classes, effect, gaussian)
+    named = weighting.fitted(start.weights, evidence)
+    named = {"n_iter_": 1, "diagnostics_": [], **named, **start.named}
+    return Fit(model, evidence.log_prior, named)
+
+
 def weigh_rows(recipe: Recipe, training: TrainingSet) -> Learned | None:
     """Learn instance weights, where they are asked for."""
     return None if recipe.instances is None else recipe.instances.weigh(training)
@@ -92,16 +106,16 @@ def _fit_pairs(recipe: Recipe, training: TrainingSet) -> Fit:
     pairs = tuple(combinations(range(len(classes)), 2))
     problems, solutions = [], []
     for a, b in pairs:
-        rows = np.flatnonzero((training.labels == a) | (training.labels == b))
         pair_rows = training.pair(a, b)
         if not isinstance(estimation.prior, str):
             prior = softmax(log_prior[None, [a, b]])[0]
             of_pair = replace(estimation, prior=prior)
             prepared = replace(training.preparation, estimation=of_pair)
             pair_rows = replace(pair_rows, preparation=prepared)
-        problem = build_problem(
-            recipe, pair_rows, None if learned is None else learned[rows]
-        )
+        of_rows = None
+        if learned is not None:
+            of_rows = training.workspace.take(learned, training.rows_of(a, b))
+        problem = build_problem(recipe, pair_rows, of_rows)
         problems.append(problem)
         solutions.append(problem.solve(recipe))
     for status in ("stalled", "separable", "iterations"):

@@ -13,6 +13,10 @@ from numba import njit
 # 256 rows of 50 doubles are 100 KB: the buffer of `moments` stays in the L2 cache.
 _MOMENT_ROWS = 256
 
+# Joint tables of 16 KB stay in the L1 cache, and so do the positions of these rows.
+MOST_JOINT = 4096
+_JOINT_ROWS = 1024
+
 
 @njit(cache=True, nogil=True)
 def count_rows(values, starts, y, weights, hist):
@@ -33,6 +37,75 @@ def count_columns(values, starts, y, weights, hist):
         start = starts[j]
         for i in range(n):
             hist[y[i], start + values[i, j]] += 1 if weights is None else weights[i]
+
+
+@njit(cache=True, nogil=True)
+def count_joint(columns, rows, starts, sizes, y, most, hist):
+    """Add ones by column-major codes, several columns at a time: hist (K, V) +=.
+
+    columns (b, n) in C order, of which the rows between two positions are counted,
+    sizes (b,) int64 numbers of codes. Neighbouring columns share a joint table by class
+    and codes, as many as have one of at most ``most`` cells; a row adds to it once, for
+    all of them.
+    """
+    b = columns.shape[0]
+    joint = np.empty(most, dtype=np.uint32)
+    first = 0
+    while first < b:
+        cells, end = hist.shape[0] * sizes[first], first + 1
+        while end < b and cells * sizes[end] <= most:
+            cells *= sizes[end]
+            end += 1
+        if cells > most:
+            column = columns[first, rows[0] : rows[1]]
+            for i in range(y.size):
+                hist[y[i], starts[first] + column[i]] += 1
+        else:
+            _count_group(columns[first:end], rows, sizes[first:end], y, joint[:cells])
+            _fold(joint[:cells], starts[first:end], sizes[first:end], hist)
+        first = end
+
+
+@njit(cache=True, nogil=True)
+def _count_group(columns, rows, sizes, y, joint):
+    """Count rows by class and the codes of all columns.
+
+    The loops that find where rows add are apart from the one that adds, since they have
+    vector instructions.
+    """
+    joint[:] = 0
+    where = np.empty(_JOINT_ROWS, dtype=np.uint16)
+    for lo in range(0, y.size, _JOINT_ROWS):
+        hi = min(lo + _JOINT_ROWS, y.size)
+        labels, n = y[lo:hi], hi - lo
+        for r in range(n):
+            where[r] = np.uint16(labels[r])
+        for j in range(columns.shape[0]):
+            size = np.uint16(sizes[j])
+            codes = columns[j, rows[0] + lo : rows[0] + hi]
+            for r in range(n):
+                where[r] = np.uint16(where[r] * size + codes[r])
+        for r in range(n):
+            joint[where[r]] += np.uint32(1)
+
+
+@njit(cache=True, nogil=True)
+def _fold(joint, starts, sizes, hist):
+    """Add up a joint table over all columns but one, for each; it is used up."""
+    n_rows = joint.size // hist.shape[0]
+    for j in range(sizes.size - 1, -1, -1):
+        size, row = sizes[j], 0
+        n_rows //= size
+        for c in range(hist.shape[0]):
+            h = hist[c]
+            for _ in range(n_rows):
+                total = np.uint32(0)
+                for v in range(size):
+                    found = joint[row * size + v]
+                    h[starts[j] + np.uint64(v)] += found
+                    total += found
+                joint[row] = total
+                row += 1
 
 
 @njit(cache=True, nogil=True)

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.threads import pieces
 from steelyard.exceptions import ParameterError, TableError
 from steelyard.model.table_model import NBModel
 from steelyard.proba.counts import Counts, count
@@ -25,6 +26,7 @@ from steelyard.table.labels import (
     weighted_rows,
 )
 from steelyard.table.schema import Side, TableSchema
+from steelyard.table.workspace import Workspace
 
 
 @dataclass(frozen=True)
@@ -59,17 +61,47 @@ class Preparation:
     n_jobs: int | None = None
 
 
+class Columns(Protocol):
+    """The columns behind codes: a table in memory, or one that can be read again."""
+
+    def take(self, rows: NDArray[np.int64]) -> Table:
+        """Return the rows at some positions, in that order."""
+
+
+@dataclass(frozen=True)
+class SampledRows:
+    """Some rows of a table that is not in memory, as they were read.
+
+    Rows are drawn by their content, as ``fitting.folds.sample_rows`` draws them: all of
+    them where the table has few.
+    """
+
+    table: Table
+    labels: NDArray[np.uint32]
+    """Positions among the classes of the training set."""
+
+    weights: NDArray[np.float64] | None
+    """Weights that the user gave, None where all are one."""
+
+
 @dataclass(frozen=True)
 class TrainingSet:
-    """Encoded training rows, and how their counts become probabilities."""
+    """Encoded training rows, and how their counts become probabilities.
 
-    table: Table | None
-    """The columns behind the codes; None for rows taken from another set."""
+    Codes, labels and weights are in memory or in memory maps. Whatever is made for each
+    row is made in ``workspace``, a piece at a time.
+    """
+
+    table: Columns | None
+    """The columns behind the codes; None for rows taken from another set, or where they
+    do not fit in memory."""
 
     encoder: TableEncoder
     codes: Codes
     classes: NDArray[Any]
-    labels: NDArray[np.uint32]
+    labels: NDArray[Any]
+    """Positions among the classes: uint32, or narrower in a memory map."""
+
     sample_weight: NDArray[np.float64] | None
     """Weights that the user gave, without those of classes; None where all are one."""
 
@@ -79,6 +111,17 @@ class TrainingSet:
 
     is_kept: NDArray[np.bool_] | None = None
     """Which rows of the user's table these are; None for all."""
+
+    sample: SampledRows | None = None
+    """Rows for what has to learn the encoding anew, where ``table`` is not there."""
+
+    earlier: Counts | None = None
+    """Counts of rows before these, where they come in chunks."""
+
+    @property
+    def workspace(self) -> Workspace:
+        """Where arrays as long as the table are put."""
+        return self.codes.workspace
 
     @property
     def estimation(self) -> Estimation:
@@ -110,13 +153,18 @@ class TrainingSet:
         """Weights of the rows, those of their classes included; None for ones."""
         if self.class_factors is None:
             return self.sample_weight
-        factors = self.class_factors[self.labels]
-        return factors if self.sample_weight is None else factors * self.sample_weight
+        weights = self.workspace.zeros(self.n_rows, np.float64)
+        for rows in pieces(slice(0, self.n_rows)):
+            weights[rows] = self.class_factors[self.labels[rows]]
+            if self.sample_weight is not None:
+                weights[rows] *= self.sample_weight[rows]
+        return weights
 
     @cached_property
     def given_counts(self) -> Counts:
-        """Counts of the rows by ``sample_weight`` alone."""
-        return self._count(self.sample_weight)
+        """Counts by ``sample_weight`` alone, of the rows and those before them."""
+        own = self._count(self.sample_weight)
+        return own if self.earlier is None else self.earlier + own
 
     def count(self, learned: NDArray[np.float64] | None = None) -> Counts:
         """Count the rows by their weights, times learned ones."""
@@ -140,7 +188,10 @@ class TrainingSet:
             )
         if learned is None or self.weights is None:
             return self.weights if learned is None else learned
-        return learned * self.weights
+        combined = self.workspace.zeros(self.n_rows, np.float64)
+        for rows in pieces(slice(0, self.n_rows)):
+            np.multiply(learned[rows], self.weights[rows], out=combined[rows])
+        return combined
 
     def estimate(self, counts: Counts) -> NBModel:
         """Return the naive Bayes model of some counts."""
@@ -148,14 +199,15 @@ class TrainingSet:
 
     def take(self, rows: NDArray[Any]) -> TrainingSet:
         """Return some rows, encoded as they are, with the factors of all."""
-        weights = self.sample_weight
+        weights, take = self.sample_weight, self.workspace.take
         return replace(
             self,
             table=None,
             codes=self.codes.take(rows),
-            labels=self.labels[rows],
-            sample_weight=None if weights is None else weights[rows],
+            labels=take(self.labels, rows),
+            sample_weight=None if weights is None else take(weights, rows),
             is_kept=None,
+            sample=None,
         )
 
     def with_pairs(self, pairs: Iterable[tuple[Side, Side]]) -> TrainingSet:
@@ -165,15 +217,25 @@ class TrainingSet:
         codes = self.codes.with_pairs(encoder.schema_, self.n_jobs)
         return replace(self, encoder=encoder, codes=codes)
 
+    def rows_of(self, *classes: int) -> NDArray[np.int64]:
+        """Return the positions of the rows of some classes."""
+        is_one = self.workspace.zeros(self.n_rows, np.bool_)
+        for rows in pieces(slice(0, self.n_rows)):
+            is_one[rows] = np.isin(self.labels[rows], classes)
+        return self.workspace.positions(is_one)
+
     def pair(self, a: int, b: int) -> TrainingSet:
         """Return the rows of two classes, which become the classes 0 and 1."""
         assert self.class_factors is None or len(self.class_factors) == self.n_classes
-        taken = self.take(np.flatnonzero((self.labels == a) | (self.labels == b)))
+        taken = self.take(self.rows_of(a, b))
+        labels = self.workspace.zeros(taken.n_rows, self.labels.dtype)
+        for rows in pieces(slice(0, taken.n_rows)):
+            labels[rows] = taken.labels[rows] == b
         factors = self.class_factors
         return replace(
             taken,
             classes=self.classes[[a, b]],
-            labels=(taken.labels == b).astype(np.uint32),
+            labels=labels,
             class_factors=None if factors is None else factors[[a, b]],
         )
 
@@ -181,18 +243,20 @@ class TrainingSet:
         self, rows: NDArray[np.int64], weights: NDArray[np.float64] | None
     ) -> TrainingSet:
         """Return some rows with other weights, the encoding learned from them alone."""
-        assert self.table is not None, "these rows were taken from another set"
+        assert self.table is not None, "the columns behind these rows are not there"
         table, labels = self.table.take(rows), self.labels[rows]
         return encode_table(table, self.classes, labels, weights, self.preparation)
 
     def without_empty_classes(self) -> TrainingSet:
         """Return the same rows with the classes that they have."""
-        present, labels = np.unique(self.labels, return_inverse=True)
+        present = np.flatnonzero(class_totals(self.labels, None, self.n_classes))
+        number = np.zeros(self.n_classes, dtype=self.labels.dtype)
+        number[present] = np.arange(len(present))
         factors = self.class_factors
         return replace(
             self,
             classes=self.classes[present],
-            labels=labels.astype(np.uint32),
+            labels=self.workspace.take(number, self.labels),
             class_factors=None if factors is None else factors[present],
         )
 
@@ -200,9 +264,30 @@ class TrainingSet:
         """Spread what was learned of rows over the user's table, NaN where left out."""
         if self.is_kept is None:
             return learned
-        out = np.full(len(self.is_kept), np.nan)
-        out[self.is_kept] = learned
+        out = self.workspace.full(len(self.is_kept), np.nan)
+        start = 0
+        for rows in pieces(slice(0, len(out))):
+            kept = self.is_kept[rows]
+            stop = start + int(np.count_nonzero(kept))
+            out[rows][kept] = learned[start:stop]
+            start = stop
         return out
+
+    def in_memory(self) -> TrainingSet:
+        """Return rows with the columns behind them: these, or those sampled."""
+        if self.table is not None or self.sample is None:
+            return self
+        rows = self.sample
+        codes = self.encoder.encode(rows.table)
+        return replace(
+            self,
+            table=rows.table,
+            codes=codes,
+            labels=rows.labels,
+            sample_weight=rows.weights,
+            is_kept=None,
+            sample=None,
+        )
 
 
 def encode_training(
@@ -234,7 +319,7 @@ def encode_table(
     """Learn how a table is encoded, from rows that all have a label and a weight."""
     factors, row_weights = None, weights
     if preparation.class_weight is not None:
-        totals = np.bincount(labels, weights, minlength=len(classes)).astype(float)
+        totals = class_totals(labels, weights, len(classes))
         factors = class_factors(preparation.class_weight, classes, totals)
         row_weights = factors[labels] if weights is None else factors[labels] * weights
     encoder = preparation.encoding.encoder(preparation.n_jobs)
@@ -242,6 +327,17 @@ def encode_table(
     return TrainingSet(
         table, encoder, codes, classes, labels, weights, preparation, factors
     )
+
+
+def class_totals(
+    labels: NDArray[Any], weights: NDArray[np.float64] | None, n_classes: int
+) -> NDArray[np.float64]:
+    """Total weight of each class, shape (K,)."""
+    totals = np.zeros(n_classes)
+    for rows in pieces(slice(0, len(labels))):
+        u = None if weights is None else weights[rows]
+        totals += np.bincount(labels[rows], u, minlength=n_classes)
+    return totals
 
 
 def estimate_model(

@@ -17,7 +17,7 @@ from steelyard.persistence.content import content_of, estimator_from
 from steelyard.persistence.reader import InvalidContentError
 
 FORMAT = "steelyard model"
-VERSION = 1
+VERSION = 2
 
 
 def save(estimator: BaseNB, path: str | PathLike[str]) -> None:

@@ -147,6 +147,7 @@ def count(
     """
     spread = [block.table_rows(codes.offsets) for block in codes.blocks]
     starts = [block.starts(codes.offsets) for block in codes.blocks]
+    sizes = [block.sizes(codes.offsets) for block in codes.blocks]
     widths = [codes.schema.n_codes if found is None else len(found) for found in spread]
     nothing = Moments.zeros(codes.n_numbers, n_classes)
 
@@ -155,8 +156,10 @@ def count(
         labels = y[rows]
         by_class = np.bincount(labels, u, minlength=n_classes).astype(np.float64)
         hists = [
-            _histogram(block, rows, first, labels, u, (n_classes, width))
-            for block, first, width in zip(codes.blocks, starts, widths, strict=True)
+            _histogram(block, rows, first, size, labels, u, (n_classes, width))
+            for block, first, size, width in zip(
+                codes.blocks, starts, sizes, widths, strict=True
+            )
         ]
         moments = nothing
         if codes.n_numbers:
@@ -206,6 +209,7 @@ def _histogram(
     block: CodeBlock,
     rows: slice,
     starts: NDArray[np.uint64],
+    sizes: NDArray[np.int64],
     y: NDArray[np.uint32],
     weights: NDArray[np.float64] | None,
     shape: tuple[int, int],
@@ -214,6 +218,13 @@ def _histogram(
     values = block.values[rows]
     whole: Any = _NARROW if len(values) < 1 << 31 else np.int64
     hist = np.zeros(shape, dtype=whole if weights is None else np.float64)
-    count = counting.count_rows if block.is_row_major else counting.count_columns
-    count(values, starts, y, weights, hist)
+    if block.is_row_major:
+        counting.count_rows(values, starts, y, weights, hist)
+    elif weights is None and whole is _NARROW and block.values.flags.f_contiguous:
+        # Fractions would be added in another order; ones may be in any.
+        most = min(counting.MOST_JOINT, len(values))
+        ends, columns = rows.indices(len(block.values))[:2], block.values.T
+        counting.count_joint(columns, ends, starts, sizes, y, most, hist)
+    else:
+        counting.count_columns(values, starts, y, weights, hist)
     return hist

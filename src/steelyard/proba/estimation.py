@@ -43,24 +43,25 @@ class Estimation:
         return Resolutions(schema, self.n_bins)
 
     def tables(
-        self, counts: Counts
+        self, counts: Counts, resolutions: Resolutions | None = None
     ) -> tuple[NDArray[np.float64], FeatureTable, GaussianTable]:
         """Return log priors, log-probabilities of codes, and densities.
 
         With several resolutions log-probabilities are averages over these. Pairs have
-        none: their rows are zero.
+        none: their rows are zero. ``resolutions`` of the schema may be at hand.
         """
+        if resolutions is None:
+            resolutions = self.resolutions(counts.schema)
         return (
             estimate_prior(self.prior, counts, self.smoothing),
-            self._log_prob(self._factored(counts)),
+            self._log_prob(self._factored(counts), resolutions),
             estimate_gaussian(counts, self.variance_floor, self.unbiased),
         )
 
-    def _log_prob(self, counts: Counts) -> FeatureTable:
+    def _log_prob(self, counts: Counts, resolutions: Resolutions) -> FeatureTable:
         schema = counts.schema
         if not self.n_bins and not schema.is_pair.any():
             return self.smoothing.log_prob(counts)
-        resolutions = self.resolutions(schema)
         merged, groups = resolutions.tables
         at_each = replace(counts, schema=merged, by_code=groups @ counts.by_code)
         log_prob = groups.T @ self.smoothing.log_prob(at_each).values

@@ -160,10 +160,11 @@ class EmpiricalBayes(Smoothing):
     product over its values of Dirichlet-multinomial probabilities
     :math:`\mathrm{DirMult}(N_{jv\cdot} \mid m \pi^{(j)})`. Where the values differ in
     their classes no more than chance lets them, it is large and the column says next to
-    nothing: a column of random text, or of names that hardly repeat, does no harm. An
-    identifier, each value of which occurs once, tells nothing of :math:`m_j`, which is
-    then the largest allowed. :math:`\pi^{(j)}` are the class shares of the rows whose
-    cell is known, themselves smoothed by one row in all.
+    nothing: a column of random text, or of names that hardly repeat, does no harm. It
+    is the largest allowed, a million, unless another gains at least a twentieth for
+    each category in log-likelihood, or 2 for more than 40 of them; so for an
+    identifier, each value of which occurs once. :math:`\pi^{(j)}` are the class shares
+    of the rows whose cell is known, themselves smoothed by one row in all.
 
     Up to a factor that all classes share, these are the probabilities of values that
     other smoothings estimate. There are no pseudo-counts per value: methods that need
@@ -202,7 +203,9 @@ class EmpiricalBayes(Smoothing):
         base = np.exp(self.log_prior(counts))
         by_class = table.collect(known) + base
         share = by_class / by_class.sum(axis=1, keepdims=True)
-        strength = _dirichlet_strengths(table, known, share)
+        asked = _GAIN_PER_CATEGORY * counts.schema.n_categories
+        least_gain = np.clip(asked, _FLAT, _MOST_GAIN).astype(np.float64)
+        strength = _dirichlet_strengths(table, known, share, least_gain)
         added = table.spread(strength[:, None] * share)
         posterior = (known + added) / (known + added).sum(axis=1, keepdims=True)
         # The smallest shares vanish in the division; no probability is zero.
@@ -219,14 +222,24 @@ _REFINEMENTS = 3
 # Log-likelihoods that differ by less are equal: beyond it lies rounding.
 _FLAT = 1e-4
 
+# How much more likely counts must be than at the largest strength, for each category of
+# the column and at most: a row of a rare value speaks for itself when weights are
+# learned, so that chance must not be taken for evidence. Chance alone gains 2 in a
+# fiftieth of all columns; without a bound half of them would be believed.
+_GAIN_PER_CATEGORY = 0.05
+_MOST_GAIN = 2.0
+
 
 def _dirichlet_strengths(
-    table: FeatureTable, known: NDArray[np.float64], share: NDArray[np.float64]
+    table: FeatureTable,
+    known: NDArray[np.float64],
+    share: NDArray[np.float64],
+    least_gain: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """Strengths under which the counts of each attribute are most likely, shape (d,).
 
     The best of a coarse grid, the largest of equals, then ever smaller steps from
-    there; all attributes at once.
+    there; all attributes at once. The largest of all where that gains too little.
     """
     row, c = np.nonzero(known)
     held = known[row, c]
@@ -244,7 +257,6 @@ def _dirichlet_strengths(
     grid = np.stack([log_likelihood(np.full(len(share), m)) for m in _STRENGTHS])
     is_best = grid >= grid.max(axis=0) - _FLAT
     best = len(_STRENGTHS) - 1 - np.argmax(is_best[::-1], axis=0)
-    at_end = best == len(_STRENGTHS) - 1
     middle, step = np.log(_STRENGTHS[best]), np.log(_STRENGTHS[1] / _STRENGTHS[0])
     value = np.take_along_axis(grid, best[None], axis=0)[0]
     for _ in range(_REFINEMENTS):
@@ -256,7 +268,8 @@ def _dirichlet_strengths(
     left, right = (log_likelihood(np.exp(middle + s)) for s in (-step, step))
     bend = np.maximum(2.0 * value - left - right, 1e-300)
     middle += np.clip((right - left) / (2.0 * bend), -1.0, 1.0) * step
-    return np.where(at_end, _STRENGTHS[-1], np.exp(middle))
+    is_chance = value - grid[-1] < least_gain
+    return np.where(is_chance, _STRENGTHS[-1], np.exp(middle))
 
 
 SMOOTHINGS: dict[str, Smoothing] = {

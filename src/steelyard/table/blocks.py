@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.threads import row_blocks
-from steelyard.table.bytes import look_up_of
-from steelyard.table.cells import numbers_of
+from steelyard.table.bytes import as_byte_matrix, look_up_of
+from steelyard.table.cells import check_cells, numbers_of
 from steelyard.table.codes import CodeBlock, Codes
+from steelyard.table.columns import Column
 from steelyard.table.frames import Table
 from steelyard.table.schema import FeatureSchema, TableSchema
 
@@ -75,3 +76,23 @@ def byte_codes(
     n_bytes = last + 1 if all_known else 256
     block = CodeBlock(matrix.view(np.uint8), features, look_up, n_bytes)
     return Codes(schema, matrix.shape[0], (block,))
+
+
+def encode_matrix(
+    table: Table, schema: TableSchema, columns: list[Column], n_jobs: int | None
+) -> Codes | None:
+    """Encode a matrix of small whole numbers or of numbers without a copy."""
+    if table.matrix is None or len(schema) != table.n_columns:
+        return None
+    kinds = {feature.kind for feature in schema.features}
+    if kinds == {"categorical"}:
+        small = as_byte_matrix(table.matrix, n_jobs)
+        if small is None:
+            return None
+        for feature, column in zip(schema.features, columns, strict=True):
+            check_cells(feature, column)
+        return byte_codes(schema, *small)
+    imputed = any(feature.fill is not None for feature in schema.features)
+    if kinds != {"gaussian"} or imputed:
+        return None
+    return matrix_codes(schema, table)

@@ -44,10 +44,9 @@ def _infinite(column: Column, rows: NDArray[np.int64]) -> ColumnError:
 
 
 def codes_of(feature: FeatureSchema, factor: Factor) -> NDArray[Any]:
-    """Codes of a categorical column; index -1 picks the last entry, for missing."""
-    by_index = [feature.code_of.get(value, 0) for value in factor.values]
-    by_index.append(feature.missing_code)
-    return np.array(by_index, dtype=code_dtype(feature.n_codes))[factor.indices]
+    """Codes of a categorical column."""
+    by_value = [feature.code_of.get(value, 0) for value in factor.values]
+    return factor.pick(by_value, feature.missing_code, code_dtype(feature.n_codes))
 
 
 def bins_of(feature: FeatureSchema, numbers: NDArray[np.float64]) -> NDArray[Any]:
@@ -71,7 +70,13 @@ def encode_column(feature: FeatureSchema, column: Column) -> NDArray[Any]:
             return np.full(unseen.size, math.nan)
         codes = np.where(unseen, 0, feature.missing_code)
         return codes.astype(code_dtype(feature.n_codes))
-    numbers = numbers_of(column)
+    return encode_numbers(feature, numbers_of(column))
+
+
+def encode_numbers(
+    feature: FeatureSchema, numbers: NDArray[np.float64]
+) -> NDArray[Any]:
+    """Codes of the cells of a binned column, or numbers as a Gaussian one has them."""
     if feature.kind == "binned":
         return bins_of(feature, numbers)
     if feature.fill is not None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard._common.threads import row_blocks, run, thread_count
+from steelyard._common.threads import pieces, row_blocks, run, thread_count
 from steelyard.kernels import coding
 from steelyard.table.schema import Side, TableSchema
+from steelyard.table.workspace import MEMORY, Workspace
 
 # A byte matrix is looked up in tables of 256 rows per column. At a distance of exactly
 # 256 float64 the columns fall on the same few sets of the L1 cache, which made counting
@@ -62,6 +64,12 @@ class CodeBlock:
             return columns * np.uint64(self._stride)
         return offsets[self.features].astype(np.uint64)
 
+    def sizes(self, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+        """How many codes, or bytes, every column may hold."""
+        if self.look_up is not None:
+            return np.full(len(self.features), self.n_bytes, dtype=np.int64)
+        return np.diff(offsets)[self.features]
+
     @property
     def _stride(self) -> int:
         """Rows that a column takes in a spread table: odd, or far from a power of 2."""
@@ -85,8 +93,12 @@ class Codes:
     schema: TableSchema
     n_rows: int
     blocks: tuple[CodeBlock, ...]
-    numbers: NDArray[np.float64] | tuple[NDArray[np.float64], ...] = ()
-    """Columns of the Gaussian attributes: an (n, g) array, or g arrays of length n."""
+    numbers: NDArray[np.float64] | tuple[NDArray[Any], ...] = ()
+    """Columns of the Gaussian attributes: an (n, g) array of float64, or g arrays of
+    length n, which may be narrower where that is exact."""
+
+    workspace: Workspace = field(default=MEMORY, repr=False, compare=False)
+    """Where arrays as long as the table are put."""
 
     @property
     def offsets(self) -> NDArray[np.int64]:
@@ -111,18 +123,36 @@ class Codes:
         """Cells of one Gaussian attribute, shape (n,)."""
         if isinstance(self.numbers, np.ndarray):
             return np.asarray(self.numbers[:, k])
-        return self.numbers[k]
+        column = self.numbers[k]
+        if column.dtype == np.float64:
+            return column
+        wide = self.workspace.zeros(self.n_rows, np.float64)
+        for rows in pieces(slice(0, self.n_rows)):
+            wide[rows] = column[rows]
+        return wide
 
     def take(self, rows: NDArray[Any]) -> Codes:
         """Return some rows, by position or by a mask."""
-        blocks = tuple(replace(b, values=b.values[rows]) for b in self.blocks)
+        if rows.dtype == bool and not self.workspace.is_memory:
+            rows = self.workspace.positions(rows)
+        n_rows = int(np.count_nonzero(rows)) if rows.dtype == bool else len(rows)
+        return self._of_rows(lambda values: self.workspace.take(values, rows), n_rows)
+
+    def part(self, rows: slice) -> Codes:
+        """Return a block of rows, without a copy."""
+        n_rows = len(range(*rows.indices(self.n_rows)))
+        return self._of_rows(lambda values: values[rows], n_rows)
+
+    def _of_rows(
+        self, taken: Callable[[NDArray[Any]], NDArray[Any]], n_rows: int
+    ) -> Codes:
+        blocks = tuple(replace(b, values=taken(b.values)) for b in self.blocks)
         numbers: Any = self.numbers
         if isinstance(numbers, np.ndarray):
-            numbers = numbers[rows]
+            numbers = taken(numbers)
         else:
-            numbers = tuple(column[rows] for column in numbers)
-        n_rows = int(np.count_nonzero(rows)) if rows.dtype == bool else len(rows)
-        return Codes(self.schema, n_rows, blocks, numbers)
+            numbers = tuple(taken(column) for column in numbers)
+        return Codes(self.schema, n_rows, blocks, numbers, self.workspace)
 
     def column(self, feature: int) -> NDArray[Any]:
         """Codes of one attribute, shape (n,)."""
@@ -139,11 +169,12 @@ class Codes:
             raise ValueError("The schema was not made by adding pairs to this one.")
         blocks = list(self.blocks)
         for dtype, positions in by_width(schema, range(first, len(schema))):
-            values = np.empty((self.n_rows, len(positions)), dtype=dtype, order="F")
+            shape = (self.n_rows, len(positions))
+            values = self.workspace.zeros(shape, dtype, "F")
             for k, j in enumerate(positions):
                 self._join(schema.features[j].sides, values[:, k], n_jobs)
             blocks.append(CodeBlock(values, np.array(positions, dtype=np.int64)))
-        return Codes(schema, self.n_rows, tuple(blocks), self.numbers)
+        return replace(self, schema=schema, blocks=tuple(blocks))
 
     def _join(
         self, sides: tuple[Side, ...], out: NDArray[Any], n_jobs: int | None
@@ -152,8 +183,10 @@ class Codes:
         a, parts_a = self._coarse(sides[0], sides[1].n_groups)
         b, parts_b = self._coarse(sides[1], 1)
 
-        def join(rows: slice) -> None:
-            coding.join(_plain(a[rows]), _plain(b[rows]), parts_a, parts_b, out[rows])
+        def join(block: slice) -> None:
+            for rows in pieces(block):
+                both = _plain(a[rows]), _plain(b[rows])
+                coding.join(*both, parts_a, parts_b, out[rows])
 
         for _ in run(join, row_blocks(self.n_rows), thread_count(n_jobs)):
             pass
@@ -171,7 +204,8 @@ class Codes:
         """All codes as one (n, d) array; Gaussian attributes are not among them."""
         coded = self.schema.coded
         most = max((self.schema.features[j].n_codes for j in coded), default=1)
-        array = np.empty((self.n_rows, len(coded)), dtype=code_dtype(most))
+        shape = (self.n_rows, len(coded))
+        array = self.workspace.zeros(shape, code_dtype(most))
         for k, j in enumerate(coded):
             array[:, k] = self.column(int(j))
         return array
@@ -203,15 +237,24 @@ class FeatureTable:
     offsets: NDArray[np.int64]
     """Shape (d + 1,)."""
 
+    @cached_property
+    def _owners(self) -> NDArray[np.int64]:
+        """Attribute of each code."""
+        return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
+
+    @cached_property
+    def _filled(self) -> NDArray[np.int64]:
+        """Attributes that have codes."""
+        return np.flatnonzero(np.diff(self.offsets))
+
     def spread(self, by_feature: NDArray[Any]) -> NDArray[Any]:
         """Repeat a value per attribute over the codes of that attribute."""
-        return np.repeat(by_feature, np.diff(self.offsets), axis=0)
+        return by_feature[self._owners]
 
     def collect(self, by_code: NDArray[Any]) -> NDArray[Any]:
         """Add up values by code within each attribute: the transpose of ``spread``."""
-        sizes = np.diff(self.offsets)
-        out = np.zeros((len(sizes), *by_code.shape[1:]), dtype=by_code.dtype)
-        filled = np.flatnonzero(sizes)
+        n_features, filled = len(self.offsets) - 1, self._filled
+        out = np.zeros((n_features, *by_code.shape[1:]), dtype=by_code.dtype)
         if filled.size:
             out[filled] = np.add.reduceat(by_code, self.offsets[filled], axis=0)
         return out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -27,21 +28,23 @@ from steelyard._common.settings import (
 )
 from steelyard._common.threads import run, thread_count
 from steelyard.exceptions import ColumnError, ParameterError
-from steelyard.table.blocks import BlockBuilder, byte_codes, matrix_codes
+from steelyard.table.blocks import BlockBuilder, byte_codes, encode_matrix, matrix_codes
 from steelyard.table.bytes import as_byte_matrix, observed_values
 from steelyard.table.cells import check_cells, encode_column
 from steelyard.table.codes import Codes
 from steelyard.table.columns import Column
 from steelyard.table.discretizers import Discretizer
-from steelyard.table.frames import Table, as_table
+from steelyard.table.frames import Table, as_table, check_names
 from steelyard.table.identifiers import suspicion, warn_identifiers
 from steelyard.table.labels import encode_labels, training_rows
 from steelyard.table.learning import (
+    Grown,
     Learned,
     Target,
     grown,
     learn_categories,
     learn_numbers,
+    with_values,
 )
 from steelyard.table.schema import FeatureSchema, TableSchema
 from steelyard.table.treatments import Treatment, numeric_treatments, treatments
@@ -229,7 +232,7 @@ class TableEncoder(TransformerMixin, DeclaredPart):
 
     def _encode_plain(self, table: Table, schema: TableSchema) -> Codes:
         columns = self.match(table)
-        codes = self._encode_matrix(table, schema, columns)
+        codes = encode_matrix(table, schema, columns, self.n_jobs)
         if codes is not None:
             return codes
 
@@ -241,17 +244,30 @@ class TableEncoder(TransformerMixin, DeclaredPart):
             builder.add(k, schema.features[k], cells)
         return builder.finish(schema)
 
-    def grow(self, table: Table) -> TableSchema:
-        """Add the new categories of a table to the schema; return the old schema."""
+    def grow(self, table: Table) -> Codes:
+        """Add the new categories of a table to the schema, and encode it by that."""
         old, columns = self.schema_, self.match(table)
-        features = [
-            grown(feature, columns[j], self.missing, partial(self._first_edges, k))
-            for k, (j, feature) in enumerate(
-                zip(old.columns, old.features, strict=True)
-            )
-        ]
-        self.schema_ = TableSchema(tuple(features))
-        return old
+        codes = self._grow_matrix(table, columns)
+        if codes is not None:
+            return codes
+
+        def grow_view(k: int) -> Grown:
+            first_edges = partial(self._first_edges, k)
+            column = columns[old.columns[k]]
+            return grown(old.features[k], column, self.missing, first_edges)
+
+        features = []
+        builder = BlockBuilder(table.n_rows, len(old))
+        for k, view in enumerate(self._by_view(grow_view, columns, old.columns)):
+            builder.add(k, view.feature, view.encoded)
+            features.append(view.feature)
+        self._set_grown(features)
+        return builder.finish(self.schema_)
+
+    def _set_grown(self, features: list[FeatureSchema]) -> None:
+        # The schema stays the same object where nothing is new: that is quick to see.
+        if any(map(operator.is_not, features, self.schema_.features)):
+            self.schema_ = TableSchema(tuple(features))
 
     def match(self, table: Table) -> list[Column]:
         """Put the columns of a table into the order of the schema."""
@@ -259,7 +275,7 @@ class TableEncoder(TransformerMixin, DeclaredPart):
         if expected is not None and names is not None:
             if names == expected:
                 return table.columns
-            _check_names(names, expected)
+            check_names(names, expected)
             by_name = dict(zip(names, table.columns, strict=True))
             return [by_name[name] for name in expected]
         if expected is not None or names is not None:
@@ -367,40 +383,18 @@ class TableEncoder(TransformerMixin, DeclaredPart):
         warn_identifiers(table, suspects)
         return byte_codes(self.schema_, *small, all_known=True)
 
-    def _encode_matrix(
-        self, table: Table, schema: TableSchema, columns: list[Column]
-    ) -> Codes | None:
-        """Encode a matrix of small whole numbers or of numbers without a copy."""
-        if table.matrix is None or len(schema) != table.n_columns:
-            return None
-        kinds = {feature.kind for feature in schema.features}
-        if kinds == {"categorical"}:
+    def _grow_matrix(self, table: Table, columns: list[Column]) -> Codes | None:
+        """Add the values of a matrix of bytes to the schema, and take it as it is."""
+        features = self.schema_.features
+        small = None
+        if table.matrix is not None and {f.kind for f in features} == {"categorical"}:
             small = as_byte_matrix(table.matrix, self.n_jobs)
-            if small is None:
-                return None
-            for feature, column in zip(schema.features, columns, strict=True):
-                check_cells(feature, column)
-            return byte_codes(schema, *small)
-        imputed = any(feature.fill is not None for feature in schema.features)
-        if kinds != {"gaussian"} or imputed:
+        if small is None or any(f.cells == "nothing" for f in features):
             return None
-        return matrix_codes(schema, table)
-
-
-def _check_names(names: list[str], expected: list[str]) -> None:
-    """Refuse columns that are not those of the schema, in any order."""
-    extra = sorted(set(names) - set(expected))
-    lacking = sorted(set(expected) - set(names))
-    if not extra and not lacking:
-        return
-
-    message = "The feature names should match those that were passed during fit.\n"
-    for what, differing in (
-        ("Feature names unseen at fit time:\n", extra),
-        ("Feature names seen at fit time, yet now missing:\n", lacking),
-    ):
-        shown = [*differing[:5], *(["..."] if len(differing) > 5 else [])]
-        message += "".join([what, *(f"- {name}\n" for name in shown)]) if shown else ""
-    if len(extra) == len(lacking) == 1:
-        message += f"Was {lacking[0]!r} renamed to {extra[0]!r}?\n"
-    raise ColumnError(message)
+        for feature, column in zip(features, columns, strict=True):
+            check_cells(feature, column)
+        is_bool = columns[0].cells == "booleans"
+        values = observed_values(*small, is_bool, self.n_jobs)
+        more = zip(features, values, strict=True)
+        self._set_grown([with_values(f, v, partial(list, v)) for f, v in more])
+        return byte_codes(self.schema_, *small)

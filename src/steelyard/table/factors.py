@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.exceptions import ColumnError
+from steelyard.kernels import coding
 
 Cells = Literal["numbers", "text", "booleans", "nothing"]
 
@@ -25,6 +26,9 @@ EXACT = 2.0**53
 # Cells looked at before the addresses of all are compared.
 _SAMPLED_CELLS = 1024
 _ROWS_PER_PASS = 1 << 14
+
+# So few are quick anyway, and not worth loading a compiled loop for each type.
+_FEW_CELLS = 1 << 14
 
 _MISSING_TYPES = ("NoneType", "NAType", "NaTType")
 
@@ -39,14 +43,39 @@ class Factor:
     values: list[Any]
     """Values, in any order: all str, all bool, or all int and float; none missing.
 
-    Category types list values here that no row holds, and may list one twice.
+    Some may be held by no row, and category types may list one twice.
     """
 
     def held(self) -> tuple[list[Any], int]:
         """Return the values that rows hold, and the number of missing cells."""
-        counts = np.bincount(self.indices + 1, minlength=len(self.values) + 1).tolist()
-        held = [v for v, n in zip(self.values, counts[1:], strict=True) if n]
-        return held, counts[0]
+        counts = np.zeros(len(self.values) + 1, dtype=np.int64)
+        if self.indices.size < _FEW_CELLS:
+            np.add.at(counts, self._positions, 1)
+        else:
+            coding.tally(np.ascontiguousarray(self.indices), counts)
+        n_missing, *n_held = counts.tolist()
+        held = [v for v, n in zip(self.values, n_held, strict=True) if n]
+        return held, n_missing
+
+    def pick(self, by_value: list[int], missing: int, dtype: Any) -> NDArray[Any]:
+        """Return a number for every cell: that of its value, or that of missing."""
+        table = np.array([missing, *by_value], dtype=dtype)
+        if self.indices.size < _FEW_CELLS:
+            return table[self._positions]
+        out = np.empty(self.indices.shape, dtype=dtype)
+        coding.look_up(np.ascontiguousarray(self.indices), table, out)
+        return out
+
+    @property
+    def some_missing(self) -> bool:
+        """Whether a cell is missing."""
+        is_signed = self.indices.dtype.kind == "i"
+        return is_signed and bool(self.indices.min(initial=0) < 0)
+
+    @property
+    def _positions(self) -> NDArray[np.int64]:
+        """Where cells are in a table that has an entry for missing ones in front."""
+        return self.indices + np.int64(1)
 
 
 # --------------------------------------------------------------------- Python objects
@@ -148,9 +177,7 @@ def _without_missing(indices: NDArray[Any], values: Sequence[Any]) -> Factor:
         # The entry added last is the one that index -1 picks.
         moved = np.append(np.where(known, np.cumsum(known) - 1, -1), -1)
         indices = moved[indices]
-    # As narrow as one more than the last position allows: they are picked row by row.
-    narrow = np.min_scalar_type(-len(plain) - 1)
-    return Factor(indices.astype(narrow, copy=False), plain)
+    return Factor(indices, plain)
 
 
 def group_objects(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]] | None:
@@ -210,6 +237,11 @@ def factor_integers(values: NDArray[Any]) -> Factor:
         factor = factor_integers(values.view(np.uint8))
         return Factor(factor.indices, list(map(bool, factor.values)))
     low, high = int(values.min()), int(values.max())
+    if high - low < 256:
+        # Not all values between need occur.
+        small = np.empty(values.size, dtype=np.uint8)
+        np.subtract(values, values.dtype.type(low), out=small, casting="unsafe")
+        return Factor(small, list(range(low, high + 1)))
     if high - low >= max(1 << 16, 2 * values.size):
         unique, indices = np.unique(values, return_inverse=True)
         return Factor(indices, unique.tolist())
@@ -266,8 +298,10 @@ def _factor_polars(series: Any) -> Factor:
 def _factor_arrow(array: Any) -> Factor:
     """Text, booleans and dictionaries of Arrow, chunked or not."""
     array = _dictionary_array(array)
-    indices = array.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)
-    return _without_missing(indices, array.dictionary.to_pylist())
+    indices = array.indices
+    if indices.null_count or indices.type == "uint64":
+        indices = indices.cast("int64").fill_null(-1)
+    return _without_missing(indices.to_numpy(), array.dictionary.to_pylist())
 
 
 # By the name that narwhals has for a library.
@@ -277,8 +311,10 @@ NATIVE = {"pandas": _factor_pandas, "polars": _factor_polars, "pyarrow": _factor
 def _dictionary_array(array: Any) -> Any:
     pyarrow = sys.modules["pyarrow"]
     if isinstance(array, pyarrow.ChunkedArray):
-        # Chunks may have dictionaries of their own; combined they share one.
-        array = array.combine_chunks()
+        # Chunks may have dictionaries of their own; combined they share one. A single
+        # chunk would be copied.
+        is_one = array.num_chunks == 1
+        array = array.chunk(0) if is_one else array.combine_chunks()
     if isinstance(array, pyarrow.ChunkedArray):  # an empty one stays chunked
         array = pyarrow.array([], type=array.type)
     is_encoded = pyarrow.types.is_dictionary(array.type)

@@ -198,6 +198,25 @@ def _check_unique(names: list[str]) -> None:
         )
 
 
+def check_names(names: list[str], expected: list[str]) -> None:
+    """Refuse columns that are not those of the schema, in any order."""
+    extra = sorted(set(names) - set(expected))
+    lacking = sorted(set(expected) - set(names))
+    if not extra and not lacking:
+        return
+
+    message = "The feature names should match those that were passed during fit.\n"
+    for what, differing in (
+        ("Feature names unseen at fit time:\n", extra),
+        ("Feature names seen at fit time, yet now missing:\n", lacking),
+    ):
+        shown = [*differing[:5], *(["..."] if len(differing) > 5 else [])]
+        message += "".join([what, *(f"- {name}\n" for name in shown)]) if shown else ""
+    if len(extra) == len(lacking) == 1:
+        message += f"Was {lacking[0]!r} renamed to {extra[0]!r}?\n"
+    raise ColumnError(message)
+
+
 def _check_size(shape: tuple[int, int], estimator: object) -> None:
     # The wording is scikit-learn's, which its users search for.
     context = f" by {type(estimator).__name__}" if estimator is not None else ""

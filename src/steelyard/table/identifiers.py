@@ -2,18 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Protocol
+
 import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.checks import warn_user
 from steelyard.exceptions import IdentifierWarning
 from steelyard.table.columns import Column
-from steelyard.table.frames import Table
 
 # A column looks like an identifier when nearly all its values differ; below this many
 # rows that is what an ordinary column may look like.
-_MIN_ROWS = 20
+MIN_ROWS = 20
 _MIN_SHARE = 0.95
+
+RUNNING_NUMBER = "a running number"
+"""What makes a column of whole numbers look like an identifier."""
+
+
+class _Labelled(Protocol):
+    @property
+    def label(self) -> str: ...
+
+
+class _Described(Protocol):
+    """A table, or a summary of one."""
+
+    @property
+    def columns(self) -> Sequence[_Labelled]: ...
+
+    @property
+    def n_rows(self) -> int: ...
 
 
 def suspicion(column: Column, n_rows: int, n_values: int | None) -> str | None:
@@ -21,18 +41,23 @@ def suspicion(column: Column, n_rows: int, n_values: int | None) -> str | None:
 
     ``n_values`` is the number of values that rows hold, None where not known.
     """
-    if n_rows < _MIN_ROWS:
-        return None
     if column.cells == "text" and n_values is not None:
-        if n_values >= _MIN_SHARE * n_rows:
-            return f"{n_values} different values"
-    elif n_values is None or n_values == n_rows:
-        if column.is_integer and _is_running_number(column.numbers()):
-            return "a running number"
+        return too_many_values(n_rows, n_values)
+    if n_rows < MIN_ROWS or n_values not in (None, n_rows):
+        return None
+    if column.is_integer and _is_running_number(column.numbers()):
+        return RUNNING_NUMBER
     return None
 
 
-def warn_identifiers(table: Table, suspects: list[str | None]) -> None:
+def too_many_values(n_rows: int, n_values: int) -> str | None:
+    """Say that nearly all cells of a column of text differ, if they do."""
+    if n_rows < MIN_ROWS or n_values < _MIN_SHARE * n_rows:
+        return None
+    return f"{n_values} different values"
+
+
+def warn_identifiers(table: _Described, suspects: list[str | None]) -> None:
     """Warn of every column that looks like an identifier."""
     for column, what in zip(table.columns, suspects, strict=True):
         if what is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -82,7 +82,7 @@ def learn_numbers(
     feature = FeatureSchema(name, treatment.kind, column.cells, fill=fill)
     if not feature.is_coded:
         if feature.kind == "gaussian-weka":
-            feature = replace(feature, step=_grid_step(numbers[~np.isnan(numbers)]))
+            feature = replace(feature, step=grid_step(numbers[~np.isnan(numbers)]))
         return Learned(feature, cells.on_grid(numbers, feature.step), suspect)
     edges = np.empty(0)
     # Of an empty column it is not known yet whether it will hold numbers.
@@ -99,7 +99,7 @@ def learn_numbers(
     return Learned(feature, cells.bins_of(feature, numbers), suspect)
 
 
-def _grid_step(numbers: NDArray[np.float64]) -> float:
+def grid_step(numbers: NDArray[np.float64]) -> float:
     """Mean distance of distinct neighbours, Weka's precision of an attribute."""
     distinct = np.unique(numbers)
     if distinct.size < 2:
@@ -108,13 +108,20 @@ def _grid_step(numbers: NDArray[np.float64]) -> float:
     return step if step > 0 and np.isfinite(step) else 0.01
 
 
+class Grown(NamedTuple):
+    """One attribute with the values of more rows taken in, and those rows encoded."""
+
+    feature: FeatureSchema
+    encoded: NDArray[Any]
+
+
 def grown(
     feature: FeatureSchema,
     column: Column,
     missing: str,
     edges: Callable[[], tuple[float, ...]],
-) -> FeatureSchema:
-    """Return the schema of a column with the new values of more rows taken in.
+) -> Grown:
+    """Take the new values of more rows into the schema of a column, and encode them.
 
     ``edges`` gives the cut points of a binned column that was empty so far.
     """
@@ -135,21 +142,34 @@ def grown(
             feature, cells=column.cells, edges=cuts, missing_is_value=as_value
         )
     if feature.kind == "categorical":
-        return _with_values(feature, cells.factor_of(column), missing)
-    # Read here in any case: an infinite number is refused before anything grows.
-    some_missing = bool(np.isnan(cells.numbers_of(column)).any())
+        factor = cells.factor_of(column)
+        feature = _with_factor(feature, factor, missing)
+        return Grown(feature, cells.codes_of(feature, factor))
+    numbers = cells.numbers_of(column)
     if feature.kind == "binned" and feature.cells != "nothing":
-        if missing == "value" and some_missing:
-            return replace(feature, missing_is_value=True)
-    return feature
+        if missing == "value" and np.isnan(numbers).any():
+            feature = replace(feature, missing_is_value=True)
+    return Grown(feature, cells.encode_numbers(feature, numbers))
 
 
-def _with_values(feature: FeatureSchema, factor: Factor, missing: str) -> FeatureSchema:
+def _with_factor(feature: FeatureSchema, factor: Factor, missing: str) -> FeatureSchema:
     """Return the schema of a categorical column with the values of more rows."""
-    held, n_missing = factor.held()
-    values = sort_values([*feature.values, *held])
+    if missing == "value" and not feature.missing_is_value and factor.some_missing:
+        feature = replace(feature, missing_is_value=True)
+    return with_values(feature, factor.values, lambda: factor.held()[0])
+
+
+def with_values(
+    feature: FeatureSchema, listed: Iterable[Any], held: Callable[[], Iterable[Any]]
+) -> FeatureSchema:
+    """Return the schema of a categorical column with the values that rows hold.
+
+    That is asked only where not all that are listed are known already.
+    """
+    if all(value in feature.code_of for value in listed):
+        return feature
+    values = sort_values([*feature.values, *held()])
     fill = feature.fill
     if fill is not None:
         fill = 1 + values.index(feature.values[int(fill) - 1])
-    as_value = feature.missing_is_value or (missing == "value" and n_missing > 0)
-    return replace(feature, values=values, missing_is_value=as_value, fill=fill)
+    return replace(feature, values=values, fill=fill)

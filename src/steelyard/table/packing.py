@@ -110,7 +110,7 @@ def pack_codes(
     sizes = {j: max(1, codes.schema.features[j].n_codes - lows[j]) for j in features}
     most = max(_MAX_JOINT_CODES_OF_FEW_ROWS, codes.n_rows // _MIN_ROWS_PER_CODE)
     groups = _groups(features, sizes, min(_MAX_JOINT_CODES, most))
-    packed = np.zeros((codes.n_rows, len(groups)), dtype=np.uint8)
+    packed = codes.workspace.zeros((codes.n_rows, len(groups)), np.uint8)
     if not groups:
         return None, packed
     packing = Packing(groups, lows, sizes, codes.offsets)

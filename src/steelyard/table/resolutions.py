@@ -12,7 +12,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array, csr_array, hstack
+from scipy.sparse import csr_array
 
 from steelyard.table.schema import FeatureSchema, Side, TableSchema
 
@@ -25,7 +25,8 @@ _RANGE = (4, 20)
 # Share of the variance of effects that a basis keeps.
 _EXPLAINED = 0.95
 
-_Factor = NDArray[np.float64]
+# Positions of codes, of effects, the entries there, and how many effects there are.
+_Factor = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], int]
 
 # Groups of each side of a pair that are merged further, at resolutions of its own.
 _PAIR_GROUPS = (3, 6)
@@ -54,25 +55,70 @@ def _merged(n_bins: int, n_groups: int) -> tuple[int, ...]:
     return tuple((1 + np.arange(n_bins) * n_groups // n_bins).tolist())
 
 
-def _beyond(n_merged: int, n_bins: int, side: Side) -> range:
-    """Return the groups of a side after those that are merged."""
-    return range(n_merged + 1, n_merged + side.n_groups - n_bins)
+# What only depends on numbers of bins and groups is the same for most attributes of a
+# table, and of its folds.
+@lru_cache(maxsize=1024)
+def _bin_groupings(
+    n: int, missing_is_value: bool, n_bins: tuple[int, ...]
+) -> list[NDArray[np.int64]]:
+    """Group bins and missing cells, which are merged with no bin, at resolutions."""
+    numbers = sorted({min(number, n) for number in n_bins})
+    return [
+        np.array([0, *_merged(n, number), *[number + 1] * missing_is_value])
+        for number in numbers
+    ]
 
 
 @lru_cache(maxsize=1024)
-def _smooth(groupings: tuple[tuple[int, ...], ...]) -> _Factor:
+def _pair_groupings(
+    n_bins: tuple[int, int], n_groups: tuple[int, int], is_merged: bool
+) -> list[NDArray[np.int64]]:
+    """Group the codes of a pair, of whose groups on each side some are bins."""
+    numbers = [n for n in _PAIR_GROUPS if is_merged and n < max(n_bins)]
+    out = []
+    for number in [*numbers, max(n_bins)]:
+        a, b = (
+            np.array([0, *_merged(n, number), *_beyond(min(n, number), size - n)])
+            for n, size in zip(n_bins, n_groups, strict=True)
+        )
+        joint = np.add.outer((a - 1) * b.max(), b)
+        joint[0], joint[:, 0] = 0, 0
+        out.append(joint.ravel())
+    return out
+
+
+def _beyond(n_merged: int, n_others: int) -> range:
+    """Return the groups of a side after those that are merged, 0 among the others."""
+    return range(n_merged + 1, n_merged + n_others)
+
+
+@lru_cache(maxsize=1024)
+def _smooth(n: int, missing_is_value: bool, n_bins: tuple[int, ...]) -> _Factor:
     """Factor the covariance that effects at several resolutions give to codes.
 
     Its largest components are kept, up to a share of the variance: what they leave out
     is steps between single bins.
     """
-    groups = np.array(groupings)
+    groups = np.array(_bin_groupings(n, missing_is_value, n_bins))
     together = (groups[:, :, None] == groups[:, None, :]) & (groups[:, :, None] > 0)
     variances, vectors = np.linalg.eigh(together.mean(axis=0))
     explained = np.cumsum(variances[::-1]) / variances.sum()
     n_kept = 1 + int(np.searchsorted(explained, _EXPLAINED))
     factor = vectors[:, : -n_kept - 1 : -1] * np.sqrt(variances[: -n_kept - 1 : -1])
-    return np.ascontiguousarray(factor)
+    codes, effects = np.nonzero(factor)
+    return codes, effects, factor[codes, effects], n_kept
+
+
+def _side_by_side(groupings: list[NDArray[np.int64]]) -> _Factor:
+    """Give each group at each resolution an effect of its own."""
+    codes, effects, first = [], [], 0
+    for groups in groupings:
+        known = np.flatnonzero(groups)
+        codes.append(known)
+        effects.append(first + groups[known] - 1)
+        first += int(groups.max(initial=0))
+    entries = np.full(sum(map(len, codes)), 1.0 / np.sqrt(len(groupings)))
+    return np.concatenate(codes), np.concatenate(effects), entries, first
 
 
 @dataclass(frozen=True)
@@ -102,25 +148,12 @@ class Resolutions:
         if feature.kind != "binned" or not self.n_bins:
             return [np.arange(feature.n_codes)]
         n = len(feature.edges) + 1
-        numbers = sorted({min(number, n) for number in self.n_bins})
-        # A missing cell with a code of its own is merged with no bin.
-        return [
-            np.array([0, *_merged(n, number), *[number + 1] * feature.missing_is_value])
-            for number in numbers
-        ]
+        return _bin_groupings(n, feature.missing_is_value, self.n_bins)
 
     def _pair_groupings(self, pair: FeatureSchema) -> list[NDArray[np.int64]]:
-        n_bins = [self._ordered_groups(side) for side in pair.sides]
-        numbers = [n for n in _PAIR_GROUPS if self.n_bins and n < max(n_bins)]
-        out = []
-        for number in [*numbers, max(n_bins)]:
-            a, b = (
-                np.array([0, *_merged(n, number), *_beyond(min(n, number), n, side)])
-                for n, side in zip(n_bins, pair.sides, strict=True)
-            )
-            joint = np.add.outer((a - 1) * b.max(), b).ravel()
-            out.append(np.where(pair.both_known, joint, 0))
-        return out
+        a, b = pair.sides
+        n_bins = self._ordered_groups(a), self._ordered_groups(b)
+        return _pair_groupings(n_bins, (a.n_groups, b.n_groups), bool(self.n_bins))
 
     def _ordered_groups(self, side: Side) -> int:
         """How many groups of a side may be merged: bins, not categories or missing."""
@@ -129,35 +162,22 @@ class Resolutions:
         return (side.n_groups - 1 - feature.missing_is_value) * is_binned
 
     @cached_property
-    def _factors(self) -> list[tuple[int, _Factor | csr_array]]:
+    def _factors(self) -> list[tuple[int, _Factor]]:
         """Coded attributes, and the map from their effects to those of their codes."""
-        by_feature: dict[int, list[NDArray[np.int64]]] = {}
-        for j, groups in self.views:
-            by_feature.setdefault(j, []).append(groups)
-        return [
-            (j, self._factor(self.schema.features[j], groupings))
-            for j, groupings in by_feature.items()
-        ]
+        features = self.schema.features
+        return [(j, self._factor(features[j])) for j in self.schema.coded.tolist()]
 
-    def _factor(
-        self, feature: FeatureSchema, groupings: list[NDArray[np.int64]]
-    ) -> _Factor | csr_array:
+    def _factor(self, feature: FeatureSchema) -> _Factor:
+        groupings = self._groupings(feature)
         if feature.kind == "binned" and len(groupings) > 1:
-            keys = tuple(tuple(groups.tolist()) for groups in groupings)
-            return _smooth(keys)
-        scale = 1.0 / np.sqrt(len(groupings))
-        blocks = []
-        for groups in groupings:
-            known = np.flatnonzero(groups)
-            shape = (len(groups), int(groups.max(initial=0)))
-            where = known, groups[known] - 1
-            blocks.append(csr_array((np.full(len(known), scale), where), shape=shape))
-        return blocks[0] if len(blocks) == 1 else hstack(blocks, format="csr")
+            n = len(feature.edges) + 1
+            return _smooth(n, feature.missing_is_value, self.n_bins)
+        return _side_by_side(groupings)
 
     @cached_property
     def owners(self) -> NDArray[np.int64]:
         """Attribute that each effect belongs to, shape (effects,)."""
-        sizes = [factor.shape[1] for _, factor in self._factors]
+        sizes = [n_effects for _, (*_, n_effects) in self._factors]
         return np.repeat([j for j, _ in self._factors], sizes).astype(np.int64)
 
     @cached_property
@@ -169,16 +189,18 @@ class Resolutions:
         :math:`\frac1R \sum_r [\text{same group at } r]`; its main components are the
         columns here, fewer than groups. Pairs keep an effect for each group.
         """
-        if not self._factors:
-            return csr_array((self.schema.n_codes, 0))
         rows, columns, entries, first = [], [], [], 0
-        for j, factor in self._factors:
-            part = coo_array(factor)
-            rows.append(self.schema.offsets[j] + part.coords[0])
-            columns.append(first + part.coords[1])
-            entries.append(part.data)
-            first += factor.shape[1]
+        for j, (codes, effects, values, n_effects) in self._factors:
+            rows.append(self.schema.offsets[j] + codes)
+            columns.append(first + effects)
+            entries.append(values)
+            first += n_effects
         return _sparse(entries, rows, columns, (self.schema.n_codes, first))
+
+    @cached_property
+    def transposed_basis(self) -> csr_array:
+        """The transpose of ``basis``."""
+        return self.basis.T.tocsr()
 
     @cached_property
     def tables(self) -> tuple[TableSchema, csr_array]:

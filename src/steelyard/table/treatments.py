@@ -5,20 +5,34 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.exceptions import ParameterError
-from steelyard.table.columns import Column
 from steelyard.table.discretizers import (
     Discretizer,
     EqualFrequencyDiscretizer,
     EqualWidthDiscretizer,
     MDLDiscretizer,
 )
+from steelyard.table.factors import Cells
 from steelyard.table.schema import Kind
+
+
+class Described(Protocol):
+    """What decides on the treatment of a column: itself, or a summary of it."""
+
+    position: int
+
+    @property
+    def declared(self) -> list[Any] | None:
+        """Values declared by a category or enum type, None for other types."""
+
+    @property
+    def storage(self) -> Cells:
+        """What the type of the column can hold, "nothing" if it does not say."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +74,7 @@ _DEFAULT = "mdl"
 def treatments(
     categorical_features: Any,
     numeric: Any,
-    columns: Sequence[Column],
+    columns: Sequence[Described],
     names: list[str] | None,
 ) -> list[tuple[Treatment, ...]]:
     """Decide how every column is treated; each treatment is a view of it."""
@@ -118,7 +132,7 @@ def _treatment(setting: Any) -> Treatment:
 
 
 def _categorical_positions(
-    setting: Any, columns: Sequence[Column], names: list[str] | None
+    setting: Any, columns: Sequence[Described], names: list[str] | None
 ) -> set[int]:
     """Say which columns hold categories."""
     if isinstance(setting, str) and setting == "all":
@@ -138,7 +152,7 @@ def _categorical_positions(
 
 
 def _chosen_positions(
-    setting: Any, columns: Sequence[Column], names: list[str] | None
+    setting: Any, columns: Sequence[Described], names: list[str] | None
 ) -> set[int]:
     """Resolve a list of names or positions, or a mask, of categorical columns."""
     items = list(setting)

@@ -31,13 +31,13 @@ class Evidence:
     table: FeatureTable
     """Log-probabilities of codes, shape (V, K)."""
 
-    n_bins: tuple[int, ...] = ()
-    """Numbers of bins at which effects of values are learned; empty for all bins."""
+    given_resolutions: Resolutions | None = None
+    """The attributes at each resolution; None for bins as they are."""
 
     @cached_property
     def resolutions(self) -> Resolutions:
-        """The attributes at each resolution."""
-        return Resolutions(self.schema, self.n_bins)
+        """The attributes at each resolution at which effects of values are learned."""
+        return self.given_resolutions or Resolutions(self.schema)
 
     @property
     def n_classes(self) -> int:

@@ -165,10 +165,13 @@ class HierarchicalWeighting(Weighting):
     def levels(self, weights: NDArray[np.float64], evidence: Evidence) -> _Levels:
         """Split a vector of weights into its levels."""
         k, d = evidence.n_classes, evidence.n_features
-        cuts = np.cumsum([k, 1, d, d * k])
-        intercept, overall, shared, by_class, by_value = np.split(weights, cuts)
+        first = k + 1 + d
         return _Levels(
-            intercept, overall, shared, by_class.reshape(d, k), by_value.reshape(-1, k)
+            weights[:k],
+            weights[k : k + 1],
+            weights[k + 1 : first],
+            weights[first : first + d * k].reshape(d, k),
+            weights[first + d * k :].reshape(-1, k),
         )
 
     def with_pairs(
@@ -203,7 +206,7 @@ class HierarchicalWeighting(Weighting):
         """Turn a gradient with respect to the effect into one for the weights."""
         by_class = evidence.table.collect(gradient.table * evidence.table.values)
         by_class[evidence.gaussian] = gradient.multipliers
-        by_value = evidence.resolutions.basis.T @ gradient.table
+        by_value = evidence.resolutions.transposed_basis @ gradient.table
         shared = by_class.sum(axis=1)
         overall = [shared @ self.centers(evidence)]
         return np.concatenate(
@@ -217,7 +220,7 @@ class HierarchicalWeighting(Weighting):
         """
         by_class = evidence.table.collect(curvature.table * evidence.table.values**2)
         by_class[evidence.gaussian] = curvature.multipliers
-        by_value = evidence.resolutions.basis.power(2).T @ curvature.table
+        by_value = evidence.resolutions.transposed_basis.power(2) @ curvature.table
         shared = by_class.sum(axis=1)
         overall = [shared @ self.centers(evidence)]
         return np.concatenate(

@@ -16,7 +16,8 @@ def _mixed(n=160, n_classes=3, seed=3):
     random = np.random.default_rng(seed)
     y = np.arange(n) % n_classes
     told = np.where(random.random(n) < 0.5, y, random.integers(0, n_classes, n))
-    colour = np.array(["red", "green", "blue"], dtype=object)[told]
+    colours = ["red", "green", "blue", "black", "white", "grey"]
+    colour = np.array(colours, dtype=object)[told]
     colour[random.random(n) < 0.05] = None
     X = pd.DataFrame(
         {
@@ -28,7 +29,7 @@ def _mixed(n=160, n_classes=3, seed=3):
             "striped": random.random(n) < 0.3 + 0.3 * (y == 1),
         }
     )
-    return X, np.array(["ant", "bee", "cat"])[y]
+    return X, np.array(["ant", "bee", "cat", "dog", "eel", "fox"])[y]
 
 
 @pytest.fixture(scope="session")

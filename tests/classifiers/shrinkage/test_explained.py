@@ -276,26 +276,39 @@ def test_intervals_of_log_odds_cover_about_as_often_as_they_say(
     assert 0.86 <= shares.mean() <= 0.96
 
 
-@pytest.mark.parametrize(("n", "in_rows"), [(45, True), (400, False)])
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_deviations_are_those_of_the_inverse_hessian(make_mixed, n, in_rows, n_classes):
-    from steelyard.explain.deviations import hessian_of
+@pytest.mark.parametrize(
+    ("n", "n_classes", "kind"),
+    [
+        *((n, k, "FactoredCovariance") for n in (45, 400) for k in (2, 3)),
+        *((45, k, "ClassCovariance") for k in (4, 6)),
+    ],
+)
+def test_deviations_are_those_of_the_inverse_hessian(make_mixed, n, n_classes, kind):
+    from steelyard.explain.deviations import covariance_of, hessian_of
+    from steelyard.explain.evidence import evidence_of
     from steelyard.explain.laplace import solved
-    from steelyard.explain.posterior import FactoredCovariance
 
     X, y = make_mixed(n, n_classes)
     pairs = [("colour", "length"), ("length", "width")]
-    clf = sy.ShrinkageNB(strength=(1.0, 4.0, 0.7), pairs=pairs).fit(X, y)
-    own = solved(clf, X, y, None)
+    weight = np.linspace(0.2, 3.0, n)
+    weight[7] = 0.0
+    clf = sy.ShrinkageNB(strength=(1.0, 4.0, 0.7), pairs=pairs)
+    clf.fit(X, y, sample_weight=weight)
+    own = solved(clf, X, y, weight)
     inverse = np.linalg.inv(hessian_of(own.problem, own.weights))
-    covariance = FactoredCovariance(own.problem, own.codes, own.weights)
-    assert (covariance.size == n * (n_classes - 1)) == in_rows
+    covariance = covariance_of(own.problem, own.codes, own.weights)
+    assert type(covariance).__name__ == kind
     maps = covariance.maps
     for functions in (maps.shared, maps.by_class, maps.value_effects, maps.effect):
         dense = functions.toarray()
         expected = np.sqrt(np.einsum("ij,jk,ik->i", dense, inverse, dense))
         found = covariance.deviation(functions)
         np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-8)
+    # Of each class against the others.
+    contrasts = np.kron(np.eye(len(dense) // n_classes), evidence_of(np.eye(n_classes)))
+    variances = ((contrasts @ dense) @ inverse * (contrasts @ dense)).sum(axis=1)
+    found = covariance.deviation(maps.effect, evidence_of(np.eye(n_classes)))
+    np.testing.assert_allclose(found, np.sqrt(variances), rtol=1e-6, atol=1e-8)
     # The maps are what the weighting does with a vector of weights.
     effect = own.problem.objective.weighting.direction(
         own.weights, own.problem.evidence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice, repeat
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,6 +30,7 @@ from steelyard.table.schema import Kind
 ColumnId = tuple[int, str | None]
 Array = NDArray[np.float64]
 Labels = NDArray[np.integer[Any]] | None
+Reads = Literal["nothing", "range", "order", "numbers"]
 Result = TypeVar("Result")
 
 _COLUMNS_PER_COPY = 8
@@ -61,6 +62,15 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, DeclaredPart):
 
     kind: ClassVar[Kind] = "binned"
     supervised: ClassVar[bool] = False
+
+    @property
+    def reads(self) -> Reads:
+        """What of the numbers decides on the edges, besides classes and weights.
+
+        Nothing; the smallest and the largest; their order, with edges half-way between
+        neighbours; or the numbers themselves.
+        """
+        return "numbers"
 
     edges_: list[Array] = learned(
         "list of ndarray of shape (n_bins - 1,)",

@@ -8,7 +8,7 @@ import numpy as np
 
 from steelyard._common.settings import setting, whole
 from steelyard.kernels.cuts import midpoint
-from steelyard.table.discretizers.base import THREADS, Array, Discretizer, Labels
+from steelyard.table.discretizers.base import THREADS, Array, Discretizer, Labels, Reads
 
 
 class EqualFrequencyDiscretizer(Discretizer):
@@ -48,6 +48,11 @@ class EqualFrequencyDiscretizer(Discretizer):
 
     n_bins: int = setting(default=10, allowed=whole(1), about="Number of bins.")
     n_jobs: int | None = THREADS
+
+    @property
+    def reads(self) -> Reads:
+        """The order of the numbers decides."""
+        return "order"
 
     def column_edges(
         self, values: Array, y: Labels, n_classes: int, weights: Array | None, **_: Any

@@ -9,7 +9,7 @@ import numpy as np
 
 from steelyard._common.settings import setting, whole, word
 from steelyard.kernels.cuts import bin_codes, midpoint
-from steelyard.table.discretizers.base import THREADS, Array, Discretizer, Labels
+from steelyard.table.discretizers.base import THREADS, Array, Discretizer, Labels, Reads
 
 
 class EqualWidthDiscretizer(Discretizer):
@@ -57,6 +57,11 @@ class EqualWidthDiscretizer(Discretizer):
         about="What happens to bins without a value.",
     )
     n_jobs: int | None = THREADS
+
+    @property
+    def reads(self) -> Reads:
+        """The ends of the range decide, and where bins are merged all numbers."""
+        return "range" if self.empty == "keep" else "numbers"
 
     def column_edges(
         self, values: Array, y: Labels, n_classes: int, weights: Array | None, **_: Any

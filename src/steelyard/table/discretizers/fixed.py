@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from steelyard._common.settings import required
 from steelyard.exceptions import ParameterError
-from steelyard.table.discretizers.base import THREADS, ColumnId, Discretizer
+from steelyard.table.discretizers.base import THREADS, ColumnId, Discretizer, Reads
 
 
 class FixedEdgesDiscretizer(Discretizer):
@@ -38,6 +38,11 @@ class FixedEdgesDiscretizer(Discretizer):
         "sequence puts all values into one bin."
     )
     n_jobs: int | None = THREADS
+
+    @property
+    def reads(self) -> Reads:
+        """The edges are given."""
+        return "nothing"
 
     def check_parameters(self) -> None:
         """Raise a `ParameterError` if the edges are not increasing numbers."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from steelyard._common.settings import FLAG, setting, word
 from steelyard.kernels.cuts import mdl_cuts, xlog2_table
-from steelyard.table.discretizers.base import THREADS, Array, Discretizer, Labels
+from steelyard.table.discretizers.base import THREADS, Array, Discretizer, Labels, Reads
 
 _NO_WEIGHTS = np.empty(0, dtype=np.int64)
 _TABLE_BITS = 20
@@ -88,6 +88,11 @@ class MDLDiscretizer(Discretizer):
         "values in the range. More cuts are accepted.",
     )
     n_jobs: int | None = THREADS
+
+    @property
+    def reads(self) -> Reads:
+        """The order of the numbers decides."""
+        return "order"
 
     def column_edges(
         self, values: Array, y: Labels, n_classes: int, weights: Array | None, **_: Any

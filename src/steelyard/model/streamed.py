@@ -1,0 +1,173 @@
+"""Training sets of sources, read chunk by chunk: counts, or codes in files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard._common.work_folder import WorkFolder
+from steelyard.exceptions import ColumnError, TableError
+from steelyard.model.stored import stored_training
+from steelyard.model.training import (
+    Preparation,
+    TrainingSet,
+    check_two_classes,
+    class_factors,
+)
+from steelyard.proba.counts import count
+from steelyard.table.codes import Codes
+from steelyard.table.encoder import TableEncoder
+from steelyard.table.frames import Table, as_table
+from steelyard.table.labels import known_labels
+from steelyard.table.store import Store
+from steelyard.table.summary import Summary
+from steelyard.table.workspace import DiskWorkspace
+
+if TYPE_CHECKING:
+    from steelyard.table.sources.scanning import Scan
+
+
+class _Rows(NamedTuple):
+    """A chunk of a source: its table, labels as they are, weights, and its place."""
+
+    table: Table
+    labels: Any
+    weights: NDArray[np.float64] | None
+    place: str
+
+
+class SourceTable(NamedTuple):
+    """The columns of a source, from which some rows can be read."""
+
+    source: Scan
+    is_kept: NDArray[np.bool_] | None
+    """Which rows are meant; None for all. Those of weight zero are not."""
+
+    def take(self, rows: NDArray[np.int64]) -> Table:
+        """Read the rows at some positions, in that order; none may repeat."""
+        import pyarrow as pa
+
+        if self.is_kept is not None:
+            rows = np.flatnonzero(self.is_kept)[rows]
+        order, parts = np.argsort(rows), []
+        wanted, names = rows[order], self.source.features
+        for chunk in self.source.chunks(names):
+            lo, hi = np.searchsorted(
+                wanted, [chunk.first_row, chunk.first_row + chunk.n_rows]
+            )
+            if lo < hi:
+                here = pa.array(wanted[lo:hi] - chunk.first_row)
+                parts.append(chunk.cells.take(here))
+        found = pa.concat_tables(parts).unify_dictionaries()
+        return as_table(found.take(pa.array(np.argsort(order))))
+
+
+def encode_source(
+    source: Scan, preparation: Preparation, counts_suffice: bool
+) -> TrainingSet:
+    """Learn how the rows of a source are encoded, and encode them.
+
+    Where counts suffice for a method, they are all that is kept. Otherwise codes are
+    written to files, which a fit reads as often as it needs to.
+    """
+    if preparation.encoding.skips_unlabelled:
+        source.drops_unlabelled = True
+    summary = _summary(source, preparation)
+    classes, factors = summary.classes, None
+    check_two_classes(classes)
+    if preparation.class_weight is not None:
+        factors = class_factors(preparation.class_weight, classes, summary.by_class)
+    encoder = summary.fitted(factors)
+    keep = _counted if counts_suffice else _stored
+    return keep(source, encoder, classes, preparation, factors)
+
+
+def _summary(source: Scan, preparation: Preparation) -> Summary:
+    """Read all rows for what a schema needs to know, heavy cells of numbers twice."""
+    summary = Summary(preparation.encoding.encoder(preparation.n_jobs))
+    for rows in _read(source, source.features):
+        summary.take_in(rows.table, rows.labels, rows.weights, rows.place)
+    again = summary.second_reading()
+    if again is not None:
+        for rows in _read(source, again.columns):
+            again.take_in(rows.table, rows.labels, rows.weights)
+        summary.rereading = again
+    return summary
+
+
+def _counted(
+    source: Scan,
+    encoder: TableEncoder,
+    classes: NDArray[Any],
+    preparation: Preparation,
+    factors: NDArray[np.float64] | None,
+) -> TrainingSet:
+    total = None
+    for codes, labels, weights in _encoded(source, encoder, classes):
+        counts = count(codes, labels, weights, len(classes), preparation.n_jobs)
+        total = counts if total is None else total + counts
+    none = np.arange(0)
+    return TrainingSet(
+        None,
+        encoder,
+        codes.take(none),
+        classes,
+        labels[none],
+        None,
+        preparation,
+        factors,
+        earlier=total,
+    )
+
+
+def _stored(
+    source: Scan,
+    encoder: TableEncoder,
+    classes: NDArray[Any],
+    preparation: Preparation,
+    factors: NDArray[np.float64] | None,
+) -> TrainingSet:
+    folder = WorkFolder(source.work_folder)
+    n_rows, schema = source.n_rows, encoder.schema_
+    assert n_rows is not None, "the source has been read"
+    has_weights = source.weight is not None
+    size = Store.bytes_per_row(schema, len(classes), has_weights)
+    folder.ensure_space(n_rows * size)
+    store = Store(
+        DiskWorkspace(folder), schema, n_rows, len(classes), has_weights=has_weights
+    )
+    for codes, labels, weights in _encoded(source, encoder, classes):
+        store.append(codes, labels, weights)
+    training = stored_training(store.finish(), encoder, classes, preparation)
+    table = SourceTable(source, training.is_kept)
+    return replace(training, table=table, class_factors=factors)
+
+
+def _encoded(
+    source: Scan, encoder: TableEncoder, classes: NDArray[Any]
+) -> Iterator[tuple[Codes, NDArray[np.uint32], NDArray[np.float64] | None]]:
+    """Read all rows, and yield them as codes."""
+    for rows in _read(source, source.features):
+        try:
+            labels = known_labels(rows.labels, classes)
+            yield encoder.encode(rows.table), labels, rows.weights
+        except (TableError, ColumnError) as error:
+            raise TableError(
+                f"{rows.place}: the source changed between two readings. Fit again "
+                f"when nothing writes to it. ({error})"
+            ) from error
+
+
+def _read(source: Scan, columns: list[str]) -> Iterator[_Rows]:
+    roles = [name for name in (source.target, source.weight) if name is not None]
+    for chunk in source.chunks([*columns, *roles]):
+        weights = None
+        if source.weight is not None:
+            column = chunk.column(source.weight)
+            weights = np.asarray(column.to_numpy(), dtype=np.float64)
+        labels = chunk.column(str(source.target))
+        yield _Rows(chunk.table(columns), labels, weights, chunk.place())

@@ -1,0 +1,188 @@
+"""Pieces of a source that fit into memory, and where each of their rows came from."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from steelyard.table.frames import Table
+
+MOST_ROWS = 2**18
+MOST_BYTES = 64 * 10**6
+
+_Item = TypeVar("_Item")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a piece of a source begins."""
+
+    name: str
+    """The file, or what messages call another origin."""
+
+    group: int | None = None
+    """The row group of a Parquet file or the batch of an Arrow file, from 0."""
+
+    row: int = 0
+    """The first row within the file, from 0."""
+
+    def __str__(self) -> str:
+        return f"{self.name}, row {self.row + 1:,}"
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some rows as they were read, and the places where stretches of them begin."""
+
+    cells: pa.Table
+    places: Sequence[tuple[int, Place]]
+    n_bytes: int = 0
+    """How many bytes of the file they took, as far as that is known."""
+
+    def cut(self, start: int, stop: int) -> Part:
+        """Return the rows between two positions."""
+        offsets = [offset for offset, _ in self.places]
+        first = bisect_right(offsets, start) - 1
+        kept = [
+            _moved(offset - start, place)
+            for offset, place in self.places[first:]
+            if offset < stop
+        ]
+        share = (stop - start) / max(self.cells.num_rows, 1)
+        return Part(
+            self.cells.slice(start, stop - start), kept, round(self.n_bytes * share)
+        )
+
+
+def _moved(offset: int, place: Place) -> tuple[int, Place]:
+    if offset >= 0:
+        return offset, place
+    return 0, Place(place.name, place.group, place.row - offset)
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Consecutive rows of a source: at most 2¹⁸, and 64 MB of cells."""
+
+    cells: pa.Table
+    """The columns asked for, in that order; every chunk has the same types."""
+
+    first_row: int
+    """Position of the first row in the whole source, from 0."""
+
+    places: Sequence[tuple[int, Place]]
+    """Rows of the chunk at which a file or row group begins, and that."""
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return int(self.cells.num_rows)
+
+    def table(self, names: Sequence[str]) -> Table:
+        """Return some columns, for the encoder."""
+        from steelyard.table.frames import as_table
+
+        return as_table(self.cells.select(list(names)))
+
+    def column(self, name: str) -> Any:
+        """Return one column, for ``as_series`` or as weights."""
+        return self.cells.column(name)
+
+    def place_at(self, row: int = 0) -> Place:
+        """Return where a row of the chunk came from."""
+        offsets = [offset for offset, _ in self.places]
+        offset, place = self.places[bisect_right(offsets, row) - 1]
+        return Place(place.name, place.group, place.row + row - offset)
+
+    def place(self, row: int = 0) -> str:
+        """Return in words where a row came from, counted from 1 in its file."""
+        return str(self.place_at(row))
+
+
+def regroup(parts: Iterable[Part], most_rows: int) -> Iterator[Part]:
+    """Slice large parts and join small ones, keeping the order of rows.
+
+    Of 10,000 row groups with a few rows each every pass would otherwise pay the price
+    of a chunk.
+    """
+    waiting: list[Part] = []
+    rows = n_bytes = 0
+    for part in parts:
+        size = part.cells.num_rows
+        if not size:
+            continue
+        per_row = max(part.cells.nbytes / size, 1.0)
+        step = max(min(most_rows, int(MOST_BYTES / per_row)), 1)
+        for start in range(0, size, step):
+            piece = part.cut(start, min(start + step, size))
+            new = int(piece.cells.num_rows * per_row)
+            if waiting and (
+                rows + piece.cells.num_rows > most_rows
+                or n_bytes + new > MOST_BYTES
+                or piece.cells.schema != waiting[0].cells.schema
+            ):
+                yield _joined(waiting)
+                waiting, rows, n_bytes = [], 0, 0
+            waiting.append(piece)
+            rows, n_bytes = rows + piece.cells.num_rows, n_bytes + new
+    if waiting:
+        yield _joined(waiting)
+
+
+def _joined(parts: list[Part]) -> Part:
+    if len(parts) == 1:
+        return parts[0]
+    import pyarrow as pa
+
+    places, rows = [], 0
+    for part in parts:
+        places += [(rows + offset, place) for offset, place in part.places]
+        rows += part.cells.num_rows
+    # Joined dictionaries are joined here once, and not by every column that asks.
+    cells = pa.concat_tables([part.cells for part in parts]).unify_dictionaries()
+    return Part(cells, places, sum(part.n_bytes for part in parts))
+
+
+def read_ahead(items: Iterable[_Item], ahead: int = 2) -> Iterator[_Item]:
+    """Yield what an iterable does, while a thread reads the next few."""
+    waiting: queue.Queue[tuple[bool, Any]] = queue.Queue(maxsize=ahead)
+    is_over = threading.Event()
+
+    def put(is_item: bool, value: Any) -> bool:
+        while not is_over.is_set():
+            try:
+                waiting.put((is_item, value), timeout=0.05)
+            except queue.Full:
+                continue
+            return True
+        return False
+
+    def read() -> None:
+        try:
+            for item in items:
+                if not put(True, item):
+                    return
+            put(False, None)
+        except BaseException as error:
+            put(False, error)
+
+    thread = threading.Thread(target=read, name="steelyard-read-ahead", daemon=True)
+    thread.start()
+    try:
+        while True:
+            is_item, value = waiting.get()
+            if not is_item:
+                break
+            yield value
+    finally:
+        is_over.set()
+        thread.join()
+    if value is not None:
+        raise value

@@ -1,0 +1,316 @@
+"""Parquet and Arrow files: types and sizes from metadata, cells a piece at a time."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import accumulate
+from typing import Any, NoReturn
+
+import pyarrow as pa
+import pyarrow.ipc
+import pyarrow.parquet as pq
+import pyarrow.types as pt
+
+from steelyard.exceptions import ColumnError, TableError
+from steelyard.table.sources.chunks import MOST_BYTES, Part, Place
+from steelyard.table.sources.paths import File, key_types, listed
+from steelyard.table.sources.reader import Reader
+from steelyard.table.sources.types import conform, join_types
+
+_DAMAGED = (pa.ArrowException, OSError)
+# Text whose length is not known: a guess that only sizes of pieces depend on.
+_TEXT_BYTES = 32
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What the metadata of one file say."""
+
+    file: File
+    schema: pa.Schema
+    groups: list[tuple[int, int]]
+    """Rows and bytes of each row group or batch."""
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows the file has."""
+        return sum(rows for rows, _ in self.groups)
+
+
+class ColumnarFiles(Reader):
+    """Parquet and Arrow files, read one row group at a time."""
+
+    reads_ahead = True
+
+    def __init__(self, files: Sequence[File]) -> None:
+        self._contents = [_look_into(file) for file in files]
+        first = self._contents[0]
+        self._keys = {
+            key: pa.int64() if is_whole else pa.string()
+            for key, is_whole in key_types(files).items()
+            if key not in first.schema.names
+        }
+        self.name = first.file.name if len(files) == 1 else f"{len(files)} files"
+        self.names = [*first.schema.names, *self._keys]
+        self.n_rows = sum(contents.n_rows for contents in self._contents)
+        self.n_bytes = sum(file.size for file in files)
+
+    def check_names(self, wanted: Sequence[str] | None) -> None:
+        """Raise an error if a file lacks a column, or has one more."""
+        first = self._contents[0]
+        expected = set(first.schema.names if wanted is None else wanted) - {*self._keys}
+        for other in self._contents[1:]:
+            names = set(other.schema.names)
+            if lacking := expected - names:
+                raise ColumnError(
+                    f"{other.file.name} has no column {min(lacking)!r} that "
+                    f"{first.file.name} has. Its columns: "
+                    f"{listed(other.schema.names)}."
+                )
+            if wanted is None and (extra := names - expected - {*self._keys}):
+                raise ColumnError(
+                    f"{other.file.name} has a column {min(extra)!r} that "
+                    f"{first.file.name} has not. Say with `columns` which to read."
+                )
+
+    def types(self, names: Sequence[str]) -> dict[str, pa.DataType]:
+        """Return types that hold what all files have."""
+        joined = {}
+        for name in names:
+            if name in self._keys:
+                joined[name] = self._keys[name]
+                continue
+            kinds = [each.schema.field(name).type for each in self._contents]
+            example = partial(self._example, name)
+            joined[name] = join_types(name, list(dict.fromkeys(kinds)), example)
+        return joined
+
+    def _example(self, name: str, kind: pa.DataType) -> tuple[Any, str] | None:
+        """Return a cell of a column from a file that gives it a type, and the file."""
+        for contents in self._contents:
+            if contents.schema.field(name).type == kind:
+                for part in _read_file(contents, [name], 2**16):
+                    known = part.cells.column(0).drop_null()
+                    if len(known):
+                        return known[0].as_py(), contents.file.name
+        return None
+
+    def read(self, names: Sequence[str], most_rows: int) -> Iterator[Part]:
+        """Yield some columns of all rows, file by file."""
+        types = self.types(names)
+        stored = [name for name in names if name not in self._keys]
+        for contents in self._contents:
+            contents.file.check()
+            for part in _read_file(contents, stored, most_rows):
+                cells = self._with_keys(part.cells, contents.file, types)
+                yield Part(cells, part.places, part.n_bytes)
+
+    def _with_keys(
+        self, cells: pa.Table, file: File, types: dict[str, pa.DataType]
+    ) -> pa.Table:
+        for key, kind in self._keys.items():
+            if key in types:
+                text = pa.scalar(file.keys[key], pa.string())
+                column = pa.repeat(text.cast(kind), cells.num_rows)
+                cells = cells.append_column(key, column)
+        return conform(cells, types, file.name)
+
+
+# ---------------------------------------------------------------------------- contents
+
+
+def _look_into(file: File) -> Contents:
+    try:
+        contents = (_parquet if file.format == "parquet" else _arrow)(file)
+    except FileNotFoundError:
+        raise
+    except _DAMAGED as error:
+        kind = "a Parquet" if file.format == "parquet" else "an Arrow"
+        raise TableError(
+            f"{file.path} is damaged, was cut short or is not {kind} file: {error}"
+        ) from None
+    names = contents.schema.names
+    for name in names:
+        if names.count(name) > 1:
+            raise ColumnError(
+                f"{file.path} has two columns named {name!r}. Rename one of them."
+            )
+    return contents
+
+
+def _open_parquet(path: str) -> pq.ParquetFile:
+    # Most files have no checksums of pages, and are read as before. Where they have,
+    # a flipped bit is an error; without, most are read as other data.
+    return pq.ParquetFile(
+        path, page_checksum_verification=True, pre_buffer=False, buffer_size=2**20
+    )
+
+
+def _parquet(file: File) -> Contents:
+    with _open_parquet(file.path) as opened:
+        metadata = opened.metadata
+        groups = []
+        for k in range(metadata.num_row_groups):
+            group = metadata.row_group(k)
+            # Compressed sizes are those of columns alone.
+            groups.append((group.num_rows, group.total_byte_size))
+        total = sum(size for _, size in groups) or 1
+        groups = [(rows, round(file.size * size / total)) for rows, size in groups]
+        return Contents(file, opened.schema_arrow, groups)
+
+
+def _arrow(file: File) -> Contents:
+    with pa.memory_map(file.path) as mapped:
+        opened = _open_arrow(mapped, None)
+        schema = opened.schema
+        rows = (
+            opened.count_rows()
+            if hasattr(opened, "count_rows")
+            else sum(batch.num_rows for batch in _batches(opened))
+        )
+        return Contents(file, schema, [(rows, file.size)])
+
+
+def _open_arrow(mapped: Any, fields: list[int] | None) -> Any:
+    """Open the form with an index of batches (Feather too), or else a stream."""
+    options = pa.ipc.IpcReadOptions(included_fields=fields)
+    try:
+        return pa.ipc.open_file(mapped, options=options)
+    except pa.ArrowInvalid:
+        mapped.seek(0)
+        return pa.ipc.open_stream(mapped, options=options)
+
+
+# ------------------------------------------------------------------------------- cells
+
+
+def _read_file(
+    contents: Contents, names: Sequence[str], most_rows: int
+) -> Iterator[Part]:
+    if contents.file.format == "parquet":
+        rows = _rows_at_once(contents, names, most_rows)
+        return _read_parquet(contents, list(names), rows)
+    return _read_arrow(contents, list(names))
+
+
+def _rows_at_once(contents: Contents, names: Sequence[str], most_rows: int) -> int:
+    """Return how many rows are decoded at once, so that wide tables take no more."""
+    width = 1
+    for name in names:
+        kind = contents.schema.field(name).type
+        kind = kind.index_type if pt.is_dictionary(kind) else kind
+        width += kind.bit_width // 8 + 1 if pt.is_primitive(kind) else _TEXT_BYTES
+    return max(min(most_rows, MOST_BYTES // width), 1)
+
+
+def _read_parquet(
+    contents: Contents, names: list[str], most_rows: int
+) -> Iterator[Part]:
+    path = contents.file.path
+    with _open_parquet(path) as file:
+        row = 0
+        for run in _runs(contents.groups, most_rows):
+            stop = row + sum(contents.groups[k][0] for k in run)
+            size = sum(contents.groups[k][1] for k in run) / max(stop - row, 1)
+            starts = _starts(contents.groups, run, row)
+            try:
+                for batch in file.iter_batches(
+                    most_rows, row_groups=run, columns=names
+                ):
+                    yield Part(
+                        pa.Table.from_batches([batch]),
+                        _places(path, starts, row, row + batch.num_rows),
+                        round(size * batch.num_rows),
+                    )
+                    row += batch.num_rows
+            except _DAMAGED as error:
+                _refuse(file, path, run, names, error)
+            if row != stop:
+                _refuse(file, path, run, names, ValueError("rows are missing"))
+
+
+def _runs(groups: list[tuple[int, int]], most_rows: int) -> Iterator[list[int]]:
+    """Yield row groups to read in one go: one large one, or several small ones."""
+    run: list[int] = []
+    rows = 0
+    for k, (size, _) in enumerate(groups):
+        if run and rows + size > most_rows:
+            yield run
+            run, rows = [], 0
+        run.append(k)
+        rows += size
+    if run:
+        yield run
+
+
+def _starts(
+    groups: list[tuple[int, int]], run: list[int], row: int
+) -> list[tuple[int, int]]:
+    """Return the first row of each row group, and its number."""
+    sizes = [groups[k][0] for k in run]
+    first = [row + before for before in accumulate(sizes, initial=0)]
+    return [
+        (start, k) for start, k, size in zip(first, run, sizes, strict=False) if size
+    ]
+
+
+def _places(
+    path: str, starts: list[tuple[int, int]], start: int, stop: int
+) -> list[tuple[int, Place]]:
+    """Return the places of rows from one position to another of a file."""
+    first = bisect_right(starts, (start, len(starts) + starts[-1][1])) - 1
+    inside = [entry for entry in starts[first:] if entry[0] < stop]
+    return [
+        (max(row - start, 0), Place(path, group, max(row, start)))
+        for row, group in inside
+    ]
+
+
+def _refuse(
+    file: pq.ParquetFile, path: str, run: list[int], names: list[str], error: Exception
+) -> NoReturn:
+    """Say which row group cannot be read."""
+    for group in run:
+        try:
+            file.read_row_group(group, columns=names)
+        except _DAMAGED as problem:
+            error = problem
+            break
+    raise TableError(
+        f"{path} is damaged in row group {group} (of {file.num_row_groups}, counted "
+        f"from 0): {' '.join(str(error).split())}. Nothing was fitted. Write the file "
+        "again, or leave it out."
+    ) from None
+
+
+def _read_arrow(contents: Contents, names: list[str]) -> Iterator[Part]:
+    path, row = contents.file.path, 0
+    per_row = contents.file.size / max(contents.n_rows, 1)
+    fields = [contents.schema.get_field_index(name) for name in names]
+    with pa.memory_map(path) as mapped:
+        try:
+            opened = _open_arrow(mapped, fields or None)
+            for group, batch in enumerate(_batches(opened)):
+                # A damaged offset would make the process read beyond a buffer.
+                batch.validate(full=True)
+                cells = pa.Table.from_batches([batch]).select(names)
+                yield Part(
+                    cells,
+                    [(0, Place(path, group, row))],
+                    round(per_row * batch.num_rows),
+                )
+                row += batch.num_rows
+        except _DAMAGED as error:
+            raise TableError(
+                f"{path} is damaged after row {row}: {error}. Nothing was fitted. "
+                "Write the file again, or leave it out."
+            ) from None
+
+
+def _batches(opened: Any) -> Iterator[pa.RecordBatch]:
+    if isinstance(opened, pa.RecordBatchFileReader):
+        return (opened.get_batch(k) for k in range(opened.num_record_batches))
+    return iter(opened)

@@ -1,0 +1,175 @@
+"""Temporary copies of what cannot be read again, or only slowly."""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
+from os import PathLike
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from steelyard._common.work_folder import WorkFolder
+from steelyard.exceptions import TableError
+from steelyard.table.sources.chunks import MOST_ROWS, Part, Place, regroup
+from steelyard.table.sources.columnar import ColumnarFiles
+from steelyard.table.sources.paths import File
+from steelyard.table.sources.reader import TypesChangedError
+from steelyard.table.sources.types import conform, join_types, kind_of
+
+
+class CopyWriter:
+    """Writes parts to Parquet files: a new one whenever the types of columns change."""
+
+    def __init__(self, work_folder: str | PathLike[str] | None) -> None:
+        self.folder = WorkFolder(work_folder)
+        self._writer: Any = None
+        self._paths: list[tuple[str, str]] = []
+        self._origins: list[tuple[int, Place]] = []
+        self._n_rows = 0
+
+    def restart(self) -> None:
+        """Forget what was written."""
+        self._close()
+        for path, _ in self._paths:
+            os.unlink(path)
+        self._paths, self._origins, self._n_rows = [], [], 0
+
+    def write(self, part: Part) -> None:
+        """Add rows after those that are there."""
+        types = self._types(part)
+        if self._writer is None or self._writer.schema != pa.schema(types.items()):
+            self._begin(types, part.places[0][1].name)
+        cells = conform(part.cells, types, part.places[0][1].name)
+        with self.folder.writing():
+            self._writer.write_table(cells, row_group_size=MOST_ROWS)
+        for offset, place in part.places:
+            self._add(self._n_rows + offset, place)
+        self._n_rows += part.cells.num_rows
+
+    def _types(self, part: Part) -> dict[str, pa.DataType]:
+        """Return the types of the part, widened to hold what the file at hand does.
+
+        So types that take turns do not begin a file each time.
+        """
+        types = {}
+        for name, column in zip(
+            part.cells.column_names, part.cells.columns, strict=True
+        ):
+            is_empty = column.null_count == len(column)
+            types[name] = pa.null() if is_empty else column.type
+            if self._writer is not None:
+                known = self._writer.schema.field(name).type
+                if {kind_of(known), kind_of(types[name])} <= {
+                    kind_of(known),
+                    "nothing",
+                }:
+                    types[name] = join_types(name, [known, types[name]], lambda _: None)
+        return types
+
+    def _begin(self, types: dict[str, pa.DataType], origin: str) -> None:
+        with self.folder.writing():
+            self._close()
+            path = str(self.folder.path / f"{len(self._paths)}.parquet")
+            self._paths.append((path, origin))
+            self._writer = pq.ParquetWriter(
+                path,
+                pa.schema(types.items()),
+                compression="zstd",
+                compression_level=1,
+                write_page_checksum=True,
+            )
+
+    def _add(self, row: int, place: Place) -> None:
+        # Batches of one file follow from its first row.
+        if self._origins:
+            before, known = self._origins[-1]
+            if known.name == place.name and place.row - known.row == row - before:
+                return
+        self._origins.append((row, place))
+
+    def finish(self) -> CopyReader:
+        """Return what reads the copy, and removes it when it is no longer needed."""
+        with self.folder.writing():
+            self._close()
+        if not self._paths:
+            raise TableError("The source has no rows.")
+        files = []
+        for path, name in self._paths:
+            status = os.stat(path)
+            files.append(
+                File(path, "parquet", status.st_size, status.st_mtime_ns, shown=name)
+            )
+        return CopyReader(files, self._origins, self.folder)
+
+    def _close(self) -> None:
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            writer.close()
+
+    def abandon(self) -> None:
+        """Remove everything, after an error."""
+        try:
+            self._close()
+        except (OSError, pa.ArrowException):
+            pass
+        finally:
+            self.folder.close()
+
+
+class CopyReader(ColumnarFiles):
+    """Reads a temporary copy; places are those of the original rows."""
+
+    def __init__(
+        self,
+        files: Sequence[File],
+        origins: Sequence[tuple[int, Place]],
+        folder: WorkFolder,
+    ) -> None:
+        super().__init__(files)
+        self._origins = origins
+        self._rows = [row for row, _ in origins]
+        self._folder = folder
+
+    def read(self, names: Sequence[str], most_rows: int) -> Iterator[Part]:
+        """Yield some columns of all rows, with their first origins."""
+        row = 0
+        for part in super().read(names, most_rows):
+            stop = row + part.cells.num_rows
+            yield Part(part.cells, self._places(row, stop), part.n_bytes)
+            row = stop
+
+    def _places(self, start: int, stop: int) -> list[tuple[int, Place]]:
+        first = bisect_right(self._rows, start) - 1
+        places = []
+        for row, place in self._origins[first : bisect_right(self._rows, stop - 1)]:
+            skipped = max(start - row, 0)
+            moved = Place(place.name, place.group, place.row + skipped)
+            places.append((max(row - start, 0), moved))
+        return places
+
+    def close(self) -> None:
+        """Remove the copy."""
+        self._folder.close()
+
+
+def copy_of(
+    read: Callable[[], Generator[Part]], work_folder: str | PathLike[str] | None
+) -> CopyReader:
+    """Write all parts to a temporary copy, from the beginning if types changed."""
+    writer = CopyWriter(work_folder)
+    try:
+        while True:
+            try:
+                with closing(read()) as parts:
+                    for part in regroup(parts, MOST_ROWS):
+                        writer.write(part)
+                return writer.finish()
+            except TypesChangedError:
+                writer.restart()
+    except BaseException:
+        writer.abandon()
+        raise

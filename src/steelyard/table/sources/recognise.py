@@ -1,0 +1,247 @@
+"""What is a source, and what is a table in memory. Loads pyarrow for a source alone."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import narwhals.stable.v2 as nw
+
+from steelyard.exceptions import ParameterError, TableError
+
+if TYPE_CHECKING:
+    from steelyard.table.sources.reader import Reader
+    from steelyard.table.sources.scanning import Progress, Scan
+
+__all__ = ["as_source", "scan"]
+
+
+def scan(
+    source: Any,
+    *,
+    target: str | None = None,
+    weight: str | None = None,
+    columns: Sequence[str] | None = None,
+    chunk_rows: int | None = None,
+    separator: str = ",",
+    missing_values: Sequence[str] = (),
+    encoding: str = "utf-8",
+    drop_missing_target: bool = False,
+) -> Scan:
+    """Open files or a stream of rows that need not fit into memory.
+
+    Nothing but metadata is read. ``clf.fit(rows)`` then reads the rows in chunks.
+
+    Parameters
+    ----------
+    source : path, list of paths, lazy frame, query or iterable of frames
+        Parquet, Arrow (Feather) or CSV files, which may be compressed by gzip; a
+        folder, whose files are taken in the order of their names, with columns named by
+        folders such as ``year=2024``; a pattern such as ``"trips/*.parquet"``; a list
+        of these. A polars LazyFrame, a pyarrow Dataset, a DuckDB relation or any object
+        with an Arrow stream. An iterable of frames of pandas, polars or pyarrow.
+    target : str, optional
+        The column of classes. It can be given to ``fit`` instead.
+    weight : str, optional
+        The column of row weights.
+    columns : list of str, optional
+        Columns to learn from, by default all but target and weight.
+    chunk_rows : int, optional
+        How many rows to hold at once, by default 262,144 or what fits into 64 MB.
+    separator, encoding : str
+        How CSV files are written. Cells of .tsv files are separated by tabs.
+    missing_values : list of str
+        Cells of CSV files that stand for a missing value, besides empty ones.
+    drop_missing_target : bool
+        Whether to leave rows without a target out; otherwise they are an error.
+
+    Returns
+    -------
+    Scan
+        What ``fit``, ``partial_fit`` and ``predict_chunks`` take in place of a table.
+
+    Notes
+    -----
+    CSV files, queries and iterables are written once to a temporary Parquet file, which
+    is read from then on. Parquet files with checksums of pages
+    (``write_page_checksum=True`` of pyarrow) are checked; in others most flipped bits
+    are read as other data.
+
+    Examples
+    --------
+    >>> import pandas as pd, steelyard as sy
+    >>> frame = pd.DataFrame({"sky": ["sun", "rain"], "play": ["yes", "no"]})
+    >>> sy.scan([frame, frame], target="play")
+    <scan of the iterable, target='play'>
+    """
+    from steelyard.table.sources.scanning import Scan
+
+    _check_columns(columns)
+    if chunk_rows is not None and (not isinstance(chunk_rows, int) or chunk_rows < 1):
+        raise ParameterError(f"`chunk_rows` must be 1 or more. Got {chunk_rows!r}.")
+    reader = _stream_reader(source)
+    if reader is None:
+        reader = _file_reader(source, separator, tuple(missing_values), encoding)
+    return Scan(
+        reader,
+        target=target,
+        weight=weight,
+        columns=columns,
+        chunk_rows=chunk_rows,
+        drop_missing_target=drop_missing_target,
+    )
+
+
+def as_source(
+    X: Any,
+    y: Any = None,
+    sample_weight: Any = None,
+    *,
+    needs_target: bool = False,
+    work_folder: str | PathLike[str] | None = None,
+    progress: Progress | None = None,
+) -> Scan | None:
+    """Return a source for one use, or None where ``X`` is a table in memory.
+
+    It is to be closed, best by ``with``: then its temporary copy is gone.
+    """
+    if isinstance(X, (str, PathLike)):
+        raise TableError(
+            f"X is a text, not a table. If it is the path of a file, write "
+            f"sy.scan({str(X)!r})."
+        )
+    opened = _opened(X)
+    if opened is None:
+        return None
+    target, weight = _name(y, "y"), _name(sample_weight, "sample_weight")
+    source = opened.with_roles(
+        target, weight, work_folder=work_folder, progress=progress
+    )
+    if needs_target and source.target is None:
+        raise TableError(
+            "The target is not known. Give the name of its column: fit(rows, 'name'), "
+            "or sy.scan(..., target='name')."
+        )
+    return source
+
+
+def _opened(X: Any) -> Scan | None:
+    scanning = sys.modules.get("steelyard.table.sources.scanning")
+    if scanning is not None and isinstance(X, scanning.Scan):
+        return X
+    if not _is_stream(X):
+        return None
+    return scan(X)
+
+
+def _name(value: Any, what: str) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    raise TableError(
+        f"X is read in chunks, so {what} cannot be an array: give the name of a column "
+        f"of X. Got {type(value).__name__}."
+    )
+
+
+def _check_columns(columns: Any) -> None:
+    if columns is None:
+        return
+    if isinstance(columns, str) or not all(isinstance(name, str) for name in columns):
+        raise ParameterError(
+            f"`columns` must be a list of names of columns. Got {columns!r}."
+        )
+
+
+# ------------------------------------------------------------------------ kinds
+
+
+def _is_stream(X: Any) -> bool:
+    """Whether an object yields rows that need not be in memory."""
+    if _kind(X) is not None:
+        return True
+    if isinstance(X, (list, tuple)):
+        return bool(X) and all(map(_is_frame, X))
+    if isinstance(X, (bytes, Mapping, Set)) or _is_frame(X):
+        return False
+    is_array = hasattr(X, "__array__") or hasattr(X, "shape") or hasattr(X, "dtype")
+    return isinstance(X, Iterable) and not is_array
+
+
+def _is_frame(X: Any) -> bool:
+    """Whether an object is a table or a column in memory."""
+    if _is_of(X, "pyarrow", "RecordBatch"):
+        return True
+    try:
+        found = nw.from_native(X, allow_series=True, pass_through=True)
+    except ValueError:
+        # Two columns of one name, which the table in memory has a message for.
+        return True
+    return isinstance(found, (nw.DataFrame, nw.Series))
+
+
+def _is_of(X: Any, module: str, name: str) -> bool:
+    """Whether an object is of a class, without loading its module."""
+    loaded = sys.modules.get(module)
+    return loaded is not None and isinstance(X, getattr(loaded, name))
+
+
+def _kind(X: Any) -> str | None:
+    if isinstance(X, nw.LazyFrame):
+        X = X.to_native()
+    if _is_of(X, "polars", "LazyFrame"):
+        return "LazyReader"
+    if _is_of(X, "pyarrow.dataset", "Dataset"):
+        return "DatasetReader"
+    if hasattr(X, "__arrow_c_stream__") and not _is_frame(X):
+        return "ArrowReader"
+    return None
+
+
+def _stream_reader(source: Any) -> Reader | None:
+    """Return what reads a source that is not made of files."""
+    is_paths = isinstance(source, (str, PathLike)) or (
+        isinstance(source, (list, tuple))
+        and all(isinstance(path, (str, PathLike)) for path in source)
+    )
+    if is_paths:
+        return None
+    _need_pyarrow()
+    from steelyard.table.sources import streams
+
+    if isinstance(source, nw.LazyFrame):
+        source = source.to_native()
+    kind = _kind(source)
+    if kind is not None:
+        make: Callable[[Any], Reader] = getattr(streams, kind)
+        return make(source)
+    if _is_frame(source):
+        return streams.FrameReader([source])
+    if not _is_stream(source):
+        raise TableError(
+            f"sy.scan takes paths of files, lazy frames, queries and iterables of "
+            f"frames, not {type(source).__name__}."
+        )
+    return streams.FrameReader(source)
+
+
+def _file_reader(
+    source: Any, separator: str, missing_values: tuple[str, ...], encoding: str
+) -> Reader:
+    _need_pyarrow()
+    from steelyard.table.sources.columnar import ColumnarFiles
+    from steelyard.table.sources.paths import find_files
+
+    files = find_files(source)
+    return ColumnarFiles(files)
+
+
+def _need_pyarrow() -> None:
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError:
+        raise ImportError(
+            "Sources larger than memory are read by pyarrow, which is not installed. "
+            "Try: pip install 'steelyard[scale]'"
+        ) from None

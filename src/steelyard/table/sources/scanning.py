@@ -1,0 +1,319 @@
+"""A source as fits read it: names, target, weight, and chunks of checked rows."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any, Protocol, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from steelyard._common.text import did_you_mean
+from steelyard.exceptions import ColumnError, TableError
+from steelyard.table.sources.chunks import (
+    MOST_ROWS,
+    Chunk,
+    Part,
+    read_ahead,
+    regroup,
+)
+from steelyard.table.sources.copies import CopyReader, copy_of
+from steelyard.table.sources.paths import listed
+from steelyard.table.sources.reader import Reader
+from steelyard.table.sources.types import is_number
+
+_CHANGED = (
+    "The source changed between two readings: it had {} rows, and now {}. Leave it "
+    "alone while a model is fitted, and fit it again."
+)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How far a source has been read."""
+
+    step: str
+    """What is done: "copy" while a temporary copy is written, else "read"."""
+
+    rows: int
+    n_bytes: int
+    total_rows: int | None
+    total_bytes: int | None
+
+
+Progress = Callable[[Reading], None]
+
+
+class RowSource(Protocol):
+    """Rows that need not fit into memory."""
+
+    names: list[str]
+    """All columns that are read, target and weight among them."""
+
+    target: str | None
+    weight: str | None
+    n_rows: int | None
+    """How many rows there are, None until they were read once."""
+
+    is_repeatable: bool
+    """Whether chunks can be asked for again."""
+
+    is_cheap: bool
+    """Whether reading again is cheaper than keeping a copy."""
+
+    def chunks(
+        self, columns: Sequence[str] | None = None, *, keep: bool = True
+    ) -> Iterator[Chunk]:
+        """Yield all rows, in the same order each time."""
+        ...
+
+
+class Scan:
+    """A source that ``sy.scan`` has opened; see there."""
+
+    def __init__(
+        self,
+        reader: Reader,
+        *,
+        target: str | None = None,
+        weight: str | None = None,
+        columns: Sequence[str] | None = None,
+        chunk_rows: int | None = None,
+        drop_missing_target: bool = False,
+    ) -> None:
+        self._reader = reader
+        self._columns = None if columns is None else list(columns)
+        self._chunk_rows = chunk_rows or MOST_ROWS
+        self.drops_unlabelled = drop_missing_target
+        self._copy: CopyReader | None = None
+        self._n_read: int | None = None
+        self.work_folder: str | PathLike[str] | None = None
+        self.progress: Progress | None = None
+        self.n_dropped = 0
+        """How many rows without a target the last reading left out."""
+        self._take_roles(target, weight)
+
+    def _take_roles(self, target: str | None, weight: str | None) -> None:
+        for name, role in ((target, "target"), (weight, "weight")):
+            if name is not None:
+                self._find(name, f" to use as {role}")
+        for name in self._columns or ():
+            self._find(name, "")
+        if target is not None and target == weight:
+            raise ColumnError(f"Column {target!r} is both target and weight.")
+        self.target, self.weight = target, weight
+        wanted = self._reader.names if self._columns is None else self._columns
+        roles = [name for name in (target, weight) if name is not None]
+        self.names = list(dict.fromkeys([*wanted, *roles]))
+        if not self.features:
+            raise TableError(f"{self._title} has no column to learn from.")
+        self._reader.check_names(None if self._columns is None else self.names)
+
+    def _find(self, name: str, purpose: str) -> None:
+        known = self._reader.names
+        if name not in known:
+            raise ColumnError(
+                f"{self._title} has no column {name!r}{purpose}."
+                f"{did_you_mean(name, known)} Columns: {listed(known)}."
+            )
+
+    @property
+    def _title(self) -> str:
+        return self._reader.name[:1].upper() + self._reader.name[1:]
+
+    def with_roles(
+        self,
+        target: str | None = None,
+        weight: str | None = None,
+        *,
+        work_folder: str | PathLike[str] | None = None,
+        progress: Progress | None = None,
+    ) -> Scan:
+        """Return the same source for one use, with a temporary copy of its own."""
+        new = copy.copy(self)
+        new._copy, new._n_read, new.n_dropped = None, None, 0
+        new.work_folder, new.progress = work_folder, progress
+        new._take_roles(target or self.target, weight or self.weight)
+        return new
+
+    # ------------------------------------------------------------------ what is known
+
+    @property
+    def features(self) -> list[str]:
+        """Columns to learn from."""
+        return [name for name in self.names if name not in (self.target, self.weight)]
+
+    @property
+    def n_rows(self) -> int | None:
+        """How many rows there are, None until they were read once."""
+        if self._n_read is not None:
+            return self._n_read
+        return None if self.drops_unlabelled and self.target else self._reader.n_rows
+
+    @property
+    def n_bytes(self) -> int | None:
+        """How many bytes the files take, None for other sources."""
+        return self._reader.n_bytes
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether chunks can be asked for again."""
+        return self._copy is not None or self._reader.is_repeatable
+
+    @property
+    def is_cheap(self) -> bool:
+        """Whether reading again is cheaper than keeping a copy."""
+        return self._copy is not None or self._reader.is_cheap
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Types of the columns, the same in all chunks of a source that is kept."""
+        return pa.schema(self._source.types(self.names).items())
+
+    @property
+    def _source(self) -> Reader:
+        return self._reader if self._copy is None else self._copy
+
+    def __repr__(self) -> str:
+        rows = "" if self.n_rows is None else f", {self.n_rows:,} rows"
+        roles = [("target", self.target), ("weight", self.weight)]
+        shown = "".join(f", {role}={name!r}" for role, name in roles if name)
+        return f"<scan of {self._reader.name}{rows}{shown}>"
+
+    # --------------------------------------------------------------------- reading
+
+    def chunks(
+        self, columns: Sequence[str] | None = None, *, keep: bool = True
+    ) -> Iterator[Chunk]:
+        """Yield all rows, in the same order each time.
+
+        With ``keep=False`` this is the last reading: nothing is copied for another.
+        Then the chunks of an iterable have the types of its frames.
+        """
+        names = list(self.names if columns is None else columns)
+        for name in names:
+            self._find(name, "")
+        if not self.is_cheap and (keep or self._reader.needs_copy):
+            self._copy = copy_of(
+                lambda: self._watched(self._parts(self.names), "copy"),
+                self.work_folder,
+            )
+        return self._checked(names)
+
+    def _parts(self, names: list[str]) -> Iterator[Part]:
+        parts = self._source.read(names, self._chunk_rows)
+        return read_ahead(parts) if self._source.reads_ahead else parts
+
+    def _watched(self, parts: Iterable[Part], step: str) -> Generator[Part]:
+        rows = n_bytes = 0
+        source = self._source
+        for part in parts:
+            yield part
+            rows, n_bytes = rows + part.cells.num_rows, n_bytes + part.n_bytes
+            if self.progress is not None:
+                self.progress(
+                    Reading(step, rows, n_bytes, source.n_rows, source.n_bytes)
+                )
+
+    def _checked(self, names: list[str]) -> Iterator[Chunk]:
+        also = [
+            name
+            for name in (self.target,)
+            if self.drops_unlabelled and name is not None
+        ]
+        parts = self._parts(list(dict.fromkeys([*names, *also])))
+        row = seen = dropped = 0
+        weight = 0.0
+        for part in self._watched(regroup(parts, self._chunk_rows), "read"):
+            chunk = Chunk(part.cells, row, part.places)
+            seen += chunk.n_rows
+            if self.target in part.cells.column_names:
+                chunk = self._with_target(chunk, seen)
+            if self.weight in names:
+                weight += _check_weights(chunk, self.weight)
+            dropped += part.cells.num_rows - chunk.n_rows
+            row += chunk.n_rows
+            if chunk.n_rows:
+                yield Chunk(chunk.cells.select(names), chunk.first_row, chunk.places)
+        self._finish(row, seen, dropped)
+        if self.weight in names and not weight:
+            raise TableError(
+                "All sample weights are zero: no row is left to learn from."
+            )
+
+    def _finish(self, row: int, seen: int, dropped: int) -> None:
+        expected = self._source.n_rows if self._n_read is None else self._n_read
+        found = seen if self._n_read is None else row
+        if expected is not None and found != expected:
+            raise TableError(_CHANGED.format(f"{expected:,}", f"{found:,}"))
+        if not row:
+            problem = "no row has a target" if dropped else "there are no rows"
+            raise TableError(f"{self._title}: {problem}.")
+        self._n_read, self.n_dropped = row, dropped
+
+    def _with_target(self, chunk: Chunk, seen: int) -> Chunk:
+        """Return the rows whose target is known, or refuse those where it is not."""
+        missing = _is_missing(chunk.column(str(self.target)))
+        count = int(missing.sum())
+        if not count:
+            return chunk
+        if self.drops_unlabelled:
+            return _without(chunk, missing)
+        where = chunk.place(int(np.flatnonzero(missing)[0]))
+        raise TableError(
+            f"{count:,} of the {seen:,} rows read so far have no target "
+            f"{self.target!r}; the first is {where}. Fill them in, or leave "
+            "them out with sy.scan(..., drop_missing_target=True)."
+        )
+
+    def close(self) -> None:
+        """Remove the temporary copy, if there is one."""
+        kept, self._copy = self._copy, None
+        if kept is not None:
+            kept.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _is_missing(column: Any) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    missing = pc.is_null(column, nan_is_null=pa.types.is_floating(column.type))
+    return np.asarray(missing.to_numpy(), dtype=bool)
+
+
+def _without(chunk: Chunk, missing: np.ndarray[Any, np.dtype[np.bool_]]) -> Chunk:
+    """Leave rows out; those after one have a place of their own."""
+    kept = np.flatnonzero(~missing)
+    # A stretch begins where the row before was left out, or at a file or group.
+    begins = {int(k) for k in np.flatnonzero(np.diff(kept, prepend=-2) != 1)}
+    begins |= {int(k) for k in np.searchsorted(kept, [row for row, _ in chunk.places])}
+    places = [
+        (k, chunk.place_at(int(kept[k]))) for k in sorted(begins) if k < len(kept)
+    ]
+    return Chunk(chunk.cells.take(pa.array(kept)), chunk.first_row, places)
+
+
+def _check_weights(chunk: Chunk, name: str | None) -> float:
+    """Refuse weights that are no weights, and return their sum."""
+    column = chunk.column(str(name))
+    if not is_number(column.type):
+        raise ColumnError(
+            f"The weights in column {name!r} must be numbers, not {column.type}."
+        )
+    weights = np.asarray(column.cast(pa.float64(), safe=False).to_numpy())
+    wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0.0)))
+    if wrong.size:
+        value = weights[wrong[0]]
+        shown = "missing or not finite" if not np.isfinite(value) else f"{value:g}"
+        raise TableError(
+            f"The weight in column {name!r} of {chunk.place(int(wrong[0]))} is "
+            f"{shown}. Weights must be finite and 0 or more; use 0 to leave a row out."
+        )
+    return float(weights.sum())

@@ -1,0 +1,238 @@
+"""Lazy frames, data sets, queries, Arrow streams and iterables of frames."""
+
+from __future__ import annotations
+
+import sys
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from steelyard.exceptions import ColumnError, TableError
+from steelyard.table.sources.chunks import Part, Place
+from steelyard.table.sources.paths import listed
+from steelyard.table.sources.reader import Reader
+from steelyard.table.sources.types import plain
+
+
+class _Stream(Reader):
+    """Tables that come one after the other, of one type each column."""
+
+    is_cheap = False
+
+    _schema: pa.Schema
+
+    @property
+    def names(self) -> list[str]:  # type: ignore[override]
+        return list(self._schema.names)
+
+    def types(self, names: Sequence[str]) -> dict[str, pa.DataType]:
+        return {name: plain(self._schema.field(name).type) for name in names}
+
+    def read(self, names: Sequence[str], most_rows: int) -> Iterator[Part]:
+        row = 0
+        for cells in self._tables(list(names), most_rows):
+            yield Part(cells, [(0, Place(self.name, None, row))])
+            row += cells.num_rows
+
+    @abstractmethod
+    def _tables(self, names: list[str], most_rows: int) -> Iterator[pa.Table]: ...
+
+
+class DatasetReader(_Stream):
+    """A pyarrow Dataset, read fragment by fragment."""
+
+    name = "the data set"
+    reads_ahead = True
+
+    def __init__(self, dataset: Any) -> None:
+        self._dataset = dataset
+        self._schema = dataset.schema
+        format = getattr(getattr(dataset, "format", None), "default_extname", "")
+        self.is_cheap = format in ("parquet", "ipc")
+        self._is_parquet = format == "parquet"
+
+    def _tables(self, names: list[str], most_rows: int) -> Iterator[pa.Table]:
+        import pyarrow.dataset as ds
+
+        options: dict[str, Any] = {}
+        if self._is_parquet:
+            options["fragment_scan_options"] = ds.ParquetFragmentScanOptions(
+                pre_buffer=False, page_checksum_verification=True
+            )
+        batches = self._dataset.to_batches(
+            columns=names,
+            batch_size=most_rows,
+            batch_readahead=2,
+            fragment_readahead=1,
+            **options,
+        )
+        try:
+            for batch in batches:
+                yield as_arrow(batch, self.name)
+        except (pa.ArrowInvalid, OSError) as error:
+            raise TableError(f"The data set cannot be read: {error}") from None
+
+
+class LazyReader(_Stream):
+    """A polars LazyFrame, whose query runs once."""
+
+    name = "the lazy frame"
+
+    def __init__(self, frame: Any) -> None:
+        if not hasattr(frame, "collect_batches"):
+            raise TableError(
+                "A lazy frame is read in batches, which this release of polars cannot "
+                "do. Install polars 1.34 or later, or give the files to sy.scan."
+            )
+        self._frame = frame
+        # By way of an empty frame: types of polars become those of its tables.
+        self._schema = as_arrow(frame.collect_schema().to_frame(), self.name).schema
+
+    def _tables(self, names: list[str], most_rows: int) -> Iterator[pa.Table]:
+        chosen = self._frame.select(names)
+        for frame in chosen.collect_batches(chunk_size=most_rows, maintain_order=True):
+            yield as_arrow(frame, self.name)
+
+
+class ArrowReader(_Stream):
+    """Anything with an Arrow stream: queries of DuckDB, readers, other libraries."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self.is_repeatable = not isinstance(stream, pa.RecordBatchReader)
+        self.name = "the query" if self.is_repeatable else "the stream"
+        # A query starts when it is opened, so the first reading goes on from here.
+        self._opened: Any = _open(stream)
+        self._schema = pa.schema(
+            [field.with_type(plain(field.type)) for field in self._opened.schema]
+        )
+
+    def _tables(self, names: list[str], most_rows: int) -> Iterator[pa.Table]:
+        opened, self._opened = self._opened, None
+        if opened is None:
+            if not self.is_repeatable:
+                raise already_read(self.name)
+            opened = _open(self._stream)
+        for batch in opened:
+            yield as_arrow(batch, self.name).select(names)
+
+
+class FrameReader(Reader):
+    """An iterable of frames: a list, a generator, a class with ``__iter__``."""
+
+    is_cheap = False
+    name = "the iterable"
+
+    def __init__(self, frames: Iterable[Any]) -> None:
+        self._frames = frames
+        self._iterator: Iterator[Any] | None = iter(frames)
+        self.is_repeatable = self._iterator is not frames
+        try:
+            self._first = as_arrow(next(self._iterator), _chunk(0))
+        except StopIteration:
+            raise TableError("The iterable of frames is empty.") from None
+        self.names = list(self._first.column_names)
+        self._wanted: set[str] | None = None
+
+    def check_names(self, wanted: Sequence[str] | None) -> None:
+        """Say which columns every frame must have, None for those of the first."""
+        self._wanted = None if wanted is None else set(wanted)
+
+    def types(self, names: Sequence[str]) -> dict[str, pa.DataType]:
+        """Return the types of the first frame."""
+        return {name: self._first.schema.field(name).type for name in names}
+
+    def read(self, names: Sequence[str], most_rows: int) -> Iterator[Part]:
+        """Yield some columns of all frames."""
+        for k, cells in enumerate(self._tables()):
+            self._check(cells.column_names, k)
+            yield Part(cells.select(list(names)), [(0, Place(_chunk(k)))])
+
+    def _tables(self) -> Iterator[pa.Table]:
+        rest, self._iterator = self._iterator, None
+        if rest is None:
+            if not self.is_repeatable:
+                raise already_read(self.name)
+            rest = iter(self._frames)
+        else:
+            yield self._first
+            # Its cells are not kept; what is asked of it later is in its schema.
+            self._first = self._first.slice(0, 0)
+        for k, frame in enumerate(rest, 1):
+            yield as_arrow(frame, _chunk(k))
+
+    def _check(self, names: list[str], k: int) -> None:
+        expected = set(self.names) if self._wanted is None else self._wanted
+        if lacking := expected - set(names):
+            raise ColumnError(
+                f"{_chunk(k)} has no column {min(lacking)!r} that {_chunk(0)} has. Its "
+                f"columns: {listed(names)}."
+            )
+        if self._wanted is None and (extra := set(names) - expected):
+            raise ColumnError(
+                f"{_chunk(k)} has a column {min(extra)!r} that {_chunk(0)} has not. "
+                "Say with `columns` which to read."
+            )
+
+
+def already_read(name: str) -> TableError:
+    """Return an error for what can be read once and was."""
+    return TableError(
+        f"The rows of {name} were read before, and cannot be read again. Make it anew, "
+        "or write the rows to a file and give that to sy.scan."
+    )
+
+
+def as_arrow(frame: Any, where: str) -> pa.Table:
+    """Return a frame of any library as a table of types that files can hold."""
+    try:
+        cells = _as_arrow(frame)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+        raise ColumnError(
+            f"{where} holds a column whose cells are not of one type: "
+            f"{' '.join(map(str, error.args))}"
+        ) from None
+    if cells is None:
+        raise TableError(
+            f"{where} is not a frame with names of columns but "
+            f"{type(frame).__name__}. Yield frames of pandas, polars or pyarrow."
+        )
+    names = cells.column_names
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ColumnError(
+            f"{where} has two columns named {twice!r}. Rename one of them."
+        )
+    for k, field in enumerate(cells.schema):
+        if (kind := plain(field.type)) != field.type:
+            cells = cells.set_column(k, field.name, cells.column(k).cast(kind))
+    return cells.replace_schema_metadata(None)
+
+
+def _as_arrow(frame: Any) -> pa.Table | None:
+    if isinstance(frame, pa.RecordBatch):
+        return pa.Table.from_batches([frame])
+    if isinstance(frame, pa.Table):
+        return frame
+    pandas, polars = sys.modules.get("pandas"), sys.modules.get("polars")
+    if pandas is not None and isinstance(frame, pandas.DataFrame):
+        return pa.Table.from_pandas(frame, preserve_index=False)
+    if polars is not None and isinstance(frame, polars.DataFrame):
+        # A Categorical declares nothing, as in a table in memory.
+        texts = polars.col(polars.Categorical).cast(polars.String)
+        return frame.with_columns(texts).to_arrow()
+    if hasattr(frame, "__arrow_c_stream__") and not isinstance(frame, Mapping):
+        return _open(frame).read_all()
+    return None
+
+
+def _open(stream: Any) -> Any:
+    if isinstance(stream, pa.RecordBatchReader):
+        return stream
+    return pa.RecordBatchReader.from_stream(stream)
+
+
+def _chunk(k: int) -> str:
+    return f"chunk {k + 1} of the iterable"

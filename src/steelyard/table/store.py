@@ -1,0 +1,218 @@
+"""Encoded rows in files: what a fit reads again, for tables larger than memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from steelyard.exceptions import TableError
+from steelyard.table.codes import CodeBlock, Codes, code_dtype
+from steelyard.table.schema import TableSchema
+from steelyard.table.workspace import Workspace
+
+
+@dataclass(frozen=True)
+class StoredRows:
+    """Encoded rows, their classes and weights, as arrays of a workspace."""
+
+    codes: Codes
+    labels: NDArray[Any]
+    """Positions among the classes, in the narrowest unsigned type."""
+
+    weights: NDArray[np.float64] | None
+    """Weights that the user gave, None where all are one."""
+
+    is_kept: NDArray[np.bool_] | None
+    """Which of the rows appended these are, None for all: rows of weight 0 are not."""
+
+
+class Store:
+    """Takes encoded rows chunk by chunk, and gives them back as one set of codes.
+
+    Codes of a byte are written by column into one array (columns, n), wider codes and
+    numbers one array for each column. All room is taken at once, when the store is
+    made: a full disk is known before anything is read.
+
+    Parameters
+    ----------
+    workspace : Workspace
+        Where the arrays are put.
+    schema : TableSchema
+        What codes mean; that of all chunks.
+    n_rows : int
+        How many rows will be appended, those of weight 0 included.
+    n_classes : int
+        Number of classes.
+    has_weights : bool, default=False
+        Whether rows have weights.
+    number_types : sequence of dtype, default=None
+        Type of each Gaussian attribute: one that holds its numbers exactly, such as
+        that of the source. float64 for all by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from steelyard import TableEncoder
+    >>> from steelyard.table.frames import as_table
+    >>> from steelyard.table.store import Store
+    >>> from steelyard.table.workspace import MEMORY
+    >>> X = np.array([["a", "x"], ["b", "y"], ["a", "y"]], dtype=object)
+    >>> encoder = TableEncoder().fit(X)
+    >>> store = Store(MEMORY, encoder.schema_, n_rows=3, n_classes=2)
+    >>> store.append(encoder.encode(as_table(X[:2])), np.array([0, 1]))
+    >>> store.append(encoder.encode(as_table(X[2:])), np.array([0]))
+    >>> store.finish().codes.to_array()
+    array([[1, 1],
+           [2, 2],
+           [1, 2]], dtype=uint8)
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        schema: TableSchema,
+        n_rows: int,
+        n_classes: int,
+        *,
+        has_weights: bool = False,
+        number_types: Sequence[DTypeLike] | None = None,
+    ) -> None:
+        self.schema, self.n_rows = schema, n_rows
+        self._workspace = workspace
+        layout = _Layout(schema, n_classes, number_types)
+        self._narrow, self._wide = layout.narrow, layout.wide
+        self._bytes = workspace.zeros((len(self._narrow), n_rows), np.uint8)
+        self._columns = {j: workspace.zeros(n_rows, t) for j, t in self._wide.items()}
+        self._numbers = [workspace.zeros(n_rows, t) for t in layout.numbers]
+        self._labels = workspace.zeros(n_rows, layout.label)
+        self._weights = workspace.zeros(n_rows, np.float64) if has_weights else None
+        self._is_kept: NDArray[np.bool_] | None = None
+        self._n_read = self._n_kept = 0
+
+    @staticmethod
+    def bytes_per_row(
+        schema: TableSchema,
+        n_classes: int,
+        has_weights: bool = False,
+        number_types: Sequence[DTypeLike] | None = None,
+    ) -> int:
+        """Say how much room a row takes, joint codes of a fit of weights included."""
+        layout = _Layout(schema, n_classes, number_types)
+        types = [*layout.wide.values(), *layout.numbers, layout.label]
+        size = sum(np.dtype(t).itemsize for t in types) + 8 * has_weights
+        return size + 2 * len(layout.narrow)
+
+    def append(
+        self,
+        codes: Codes,
+        labels: NDArray[Any],
+        weights: NDArray[np.float64] | None = None,
+    ) -> None:
+        """Write one more chunk of rows; those of weight zero are left out.
+
+        Parameters
+        ----------
+        codes : Codes
+            The rows, encoded by the schema of the store.
+        labels : ndarray of shape (n,)
+            Positions of their classes.
+        weights : ndarray of shape (n,), default=None
+            Their weights, where rows have any.
+        """
+        if codes.schema is not self.schema and codes.schema != self.schema:
+            raise ValueError("The codes were made with another schema than the store.")
+        start, self._n_read = self._n_read, self._n_read + codes.n_rows
+        if self._n_read > self.n_rows:
+            raise self._changed(f"at least {self._n_read:,}")
+        if weights is not None and not weights.all():
+            kept = weights != 0
+            self._leave_out(start, kept)
+            codes, labels, weights = codes.take(kept), labels[kept], weights[kept]
+        elif self._is_kept is not None:
+            self._is_kept[start : self._n_read] = True
+        rows = slice(self._n_kept, self._n_kept + codes.n_rows)
+        self._n_kept = rows.stop
+        self._write(codes, rows)
+        self._labels[rows] = labels
+        if self._weights is not None:
+            self._weights[rows] = 1.0 if weights is None else weights
+
+    def finish(self) -> StoredRows:
+        """Return all rows that were appended."""
+        if self._n_read != self.n_rows:
+            raise self._changed(f"{self._n_read:,}")
+        rows = slice(0, self._n_kept)
+        blocks = [
+            CodeBlock(column[rows, None], np.array([j], dtype=np.int64))
+            for j, column in self._columns.items()
+        ]
+        if self._narrow:
+            features = np.array(self._narrow, dtype=np.int64)
+            blocks.insert(0, CodeBlock(self._bytes[:, rows].T, features))
+        codes = Codes(
+            self.schema,
+            self._n_kept,
+            tuple(blocks),
+            tuple(column[rows] for column in self._numbers),
+            self._workspace,
+        )
+        weights = None if self._weights is None else self._weights[rows]
+        return StoredRows(codes, self._labels[rows], weights, self._is_kept)
+
+    def _leave_out(self, start: int, kept: NDArray[np.bool_]) -> None:
+        """Note which rows of a chunk are kept."""
+        if self._is_kept is None:
+            self._is_kept = self._workspace.zeros(self.n_rows, np.bool_)
+            self._is_kept[:start] = True
+        self._is_kept[start : self._n_read] = kept
+
+    def _write(self, codes: Codes, rows: slice) -> None:
+        place = {j: k for k, j in enumerate(self._narrow)}
+        for block in codes.blocks:
+            for k, j in enumerate(block.features.tolist()):
+                target = self._bytes[place[j]] if j in place else self._columns[j]
+                values = block.values[:, k]
+                if block.look_up is not None:
+                    values = block.look_up[k].astype(target.dtype)[values]
+                target[rows] = values
+        for g, target in enumerate(self._numbers):
+            numbers = codes.number_column(g)
+            target[rows] = numbers
+            if target.dtype != np.float64:
+                self._check_exact(g, numbers, target[rows])
+
+    def _check_exact(self, g: int, numbers: Any, stored: Any) -> None:
+        if not np.array_equal(numbers, stored.astype(np.float64), equal_nan=True):
+            name = self.schema.labels()[int(self.schema.gaussian[g])]
+            raise TableError(
+                f"Column {name!r} holds numbers that {stored.dtype} cannot hold. The "
+                "source changed between two readings: read it again."
+            )
+
+    def _changed(self, n_now: str) -> TableError:
+        return TableError(
+            f"The source changed between two readings: it had {self.n_rows:,} rows "
+            f"first, and {n_now} then. Fit again when nothing writes to it."
+        )
+
+
+class _Layout:
+    """Which arrays a store has, and of which types."""
+
+    def __init__(
+        self,
+        schema: TableSchema,
+        n_classes: int,
+        number_types: Sequence[DTypeLike] | None,
+    ) -> None:
+        types = {int(j): code_dtype(schema.features[j].n_codes) for j in schema.coded}
+        self.narrow = [j for j, t in types.items() if t == np.uint8]
+        self.wide = {j: t for j, t in types.items() if t != np.uint8}
+        self.numbers = list(number_types or [np.float64] * len(schema.gaussian))
+        if len(self.numbers) != len(schema.gaussian):
+            raise ValueError("`number_types` needs a type for each Gaussian attribute.")
+        self.label = code_dtype(n_classes)

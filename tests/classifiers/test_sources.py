@@ -1,0 +1,63 @@
+"""Fits of rows that are read in chunks, against fits of the same table in memory."""
+
+import warnings
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import steelyard as sy
+
+NAMES = ["a", "b", "c", "x", "z", "y", "w"]
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(0)
+    n = 1200
+    a, b = rng.choice(list("abcd"), n), rng.integers(0, 3, n)
+    x, z = rng.normal(size=n).round(2), rng.exponential(size=n).round(1)
+    score = (a == "a") + (b == 1) + x + rng.normal(size=n)
+    y = np.where(score > 1.5, "high", np.where(score > 0.5, "middle", "low"))
+    x[rng.random(n) < 0.1] = np.nan
+    c = pa.array([None if k % 9 == 0 else f"v{k % 5}" for k in range(n)])
+    columns = [pa.array(a), pa.array(b), c, pa.array(x), pa.array(z), pa.array(y)]
+    return pa.table([*columns, pa.array(rng.integers(0, 3, n))], names=NAMES)
+
+
+@pytest.fixture
+def rows(table, tmp_path):
+    pq.write_table(table, tmp_path / "t.parquet", row_group_size=350)
+    return sy.scan(tmp_path / "t.parquet", columns=NAMES[:5], chunk_rows=170)
+
+
+def made(name):
+    clf = sy.method(name)
+    if "random_state" in clf.get_params():
+        clf.set_params(random_state=0)
+    return clf
+
+
+def quiet_fit(clf, *rows):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return clf.fit(*rows)
+
+
+@pytest.mark.parametrize("weight", [None, "w"])
+@pytest.mark.parametrize("name", [entry.acronym for entry in sy.methods()])
+def test_every_method_learns_from_a_source_what_it_learns_in_memory(
+    name, weight, table, rows
+):
+    X, y = table.select(NAMES[:5]), table["y"]
+    u = None if weight is None else table[weight].to_numpy().astype(float)
+    try:
+        here = quiet_fit(made(name), X, y, u)
+    except ValueError as error:
+        with pytest.raises(type(error)):
+            quiet_fit(made(name), rows, "y", weight)
+        return
+    there = quiet_fit(made(name), rows, "y", weight)
+    p, q = here.predict_proba(X), there.predict_proba(X)
+    np.testing.assert_allclose(q, p, rtol=0, atol=1e-10)
