@@ -31,7 +31,7 @@ _EVEN = 0.003
 _SHARE = 0.1
 
 # Share of the diagonal that is added to it: products are made in single precision.
-_ROUNDING = 1e-6
+_ROUNDING = 1e-5
 
 _Singles = NDArray[np.float32]
 
@@ -102,7 +102,7 @@ class CoupledUnits:
         sample = objective.sample(min(n_rows, objective.n_rows))
         hessian = _hessian(sample, self._evidence, self._apart, weights)
         diagonal = np.einsum("ii->i", hessian)
-        diagonal += ridge + _ROUNDING * diagonal
+        diagonal += ridge + _ROUNDING * (diagonal + diagonal.mean())
         self._factor = cholesky(hessian, lower=True, overwrite_a=True)
         self._inverse = np.asarray(dtrtri(self._factor, lower=1)[0])
 
