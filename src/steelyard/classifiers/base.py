@@ -291,7 +291,7 @@ class BaseNB(ClassifierMixin, DeclaredEstimator):
         columns = source.features if names is None else [str(name) for name in names]
         with source:
             for chunk in source.chunks(columns, keep=False):
-                yield predict(chunk.table(columns))
+                yield predict(chunk.cells)
 
     def predict_joint_log_proba(self, X: Any) -> NDArray[np.float64]:
         r"""Joint log-probability of every row with every class.

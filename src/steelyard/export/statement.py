@@ -108,7 +108,7 @@ class Statement:
         return f"({' + '.join(terms)})" if len(terms) > 1 else terms[0]
 
     def largest(self, names: Sequence[str]) -> str:
-        """Write the largest of some numbers; functions take a limited number of them."""
+        """Write the largest of some numbers; a function takes a limited number."""
         while len(names) > 1:
             groups = [names[at : at + _GROUP] for at in range(0, len(names), _GROUP)]
             function = self.dialect.largest
