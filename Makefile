@@ -14,10 +14,10 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint ruff types layers spelling format bench docs dist clean
+.PHONY: help demo test test-engines lint ruff types layers spelling format bench docs dist clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.installed-cli ## Fit real data, show accuracy and log-loss, explain one prediction
 	@$(BIN)/steelyard demo
@@ -25,6 +25,9 @@ demo: $(VENV)/.installed-cli ## Fit real data, show accuracy and log-loss, expla
 test: lint ## Run everything that must pass: lint, types, layers, all tests
 	$(BIN)/python -m pytest -n 2
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 -m plain tests
+
+test-engines: $(VENV)/.installed-dev ## Run exported models in engines of the machine: PostgreSQL, Java
+	$(BIN)/python -m pytest -m engines tests/export
 
 lint: ruff types layers spelling ## Check style, format, types, import layers and spelling
 

@@ -107,3 +107,16 @@ def test_targets_judge_in_the_right_direction(registry):
     assert registry.within_memory.met(1.0, None, 3.0, 2.0) is False
     assert registry.within_memory.met(1.0, None, 3.0, 4.0) is True
     assert registry.no_target.met(1.0, 5.0, None, None) is None
+
+
+def test_rows_of_parquet_compare_with_a_plain_read(tmp_path):
+    pytest.importorskip("pyarrow")
+    report = tmp_path / "report.json"
+    options = ["--scale", "0.001", "--rounds", "1", "--json", str(report)]
+    done = bench("--rows", "partial_fit by row groups*", *options)
+    assert done.returncode == 0, done.stderr
+    (row,) = json.loads(report.read_text(encoding="utf-8"))["rows"]
+    assert row["verdict"] in ("quick", "skipped")
+    if row["verdict"] == "quick":
+        assert row["peer"] == "pyarrow reads"
+        assert row["ratio"] > 0

@@ -86,6 +86,22 @@ def test_data_set_with_a_failure_is_left_out_for_every_method(tool):
     assert len(failures.rows) == 1
 
 
+def test_methods_with_few_folds_are_compared_on_those_alone(tool):
+    kinds = ["", *(f" + {kind}" for kind in tool["COLUMNS"])]
+    rows = [
+        row(name + kind, method, accuracy + 0.02 * fold, 0.5) | {"fold": fold}
+        for method, folds, accuracy in (("SHNB", (0, 1), 0.8), ("EBM", (1,), 0.7))
+        for name in ("a", "b")
+        for fold in folds
+        for kind in kinds
+        # EBM lacks a column of b.
+        if (method, name, kind) != ("EBM", "b", kinds[-1])
+    ]
+    (table,) = tool["beside"](Results(rows))
+    assert [line[1].text for line in table.rows] == ["82.00", "72.00"]
+    assert table.notes[-1] == "1 fold of a: those that all have run."
+
+
 def test_page_is_written_from_a_run_and_an_earlier_one(tool, tmp_path, capsys):
     page, earlier = tmp_path / "page.md", tmp_path / "earlier.jsonl"
     page.write_text(f"{WORDS}old figures\n", encoding="utf-8")

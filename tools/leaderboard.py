@@ -66,13 +66,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     before, mark, _ = text.partition(MARK)
     if not mark:
         parser.error(f"{options.write} has no line {MARK.strip()!r}.")
-    body = "\n\n".join(_sections(results, images / options.write.stem))
+    body = "\n\n".join(sections(results, images / options.write.stem))
     options.write.write_text(f"{before}{mark}\n{body}\n", encoding="utf-8")
 
 
-def _sections(results: Results, picture: Path) -> Iterator[str]:
+def sections(results: Results, picture: Path) -> Iterator[str]:
     """Yield headings, tables and pictures in the order of the page."""
-    with_probabilities = _scored(results)
+    with_probabilities = scored(results)
     for title, group in (
         ("All data sets", with_probabilities),
         (
@@ -94,12 +94,17 @@ def _sections(results: Results, picture: Path) -> Iterator[str]:
                 yield _table(control_table(summary, CONTROL))
     yield from _by_repeat(with_probabilities.select(dataset=FIRST))
     for measure in MEASURES:
-        yield f"## {measure.capitalize().replace('_', '-')} by data set"
+        yield f"## {section_title(measure)}"
         parts = [with_probabilities.select(method=name) for name in SHOWN]
         shown = Results([row for part in parts for row in part.rows])
         yield _table(dataset_table(summarize(shown, measure), CONTROL))
     if results.failures:
         yield _table(failure_table(results))
+
+
+def section_title(measure: str) -> str:
+    """Return the heading above the figures of a measure by data set."""
+    return f"{measure.capitalize().replace('_', '-')} by data set"
 
 
 def _by_repeat(results: Results) -> Iterator[str]:
@@ -136,7 +141,7 @@ def _finished(results: Results) -> Results:
     )
 
 
-def _scored(results: Results) -> Results:
+def scored(results: Results) -> Results:
     """Leave out methods without probabilities, which have no log-loss."""
     scored = {row["method"] for row in results.rows if row["log_loss"] is not None}
     return results.select(method=[m for m in results.methods if m in scored])

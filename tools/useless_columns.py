@@ -6,15 +6,18 @@ data sets of the folder ``STEELYARD_DATA``, cross-validates the methods on the s
 folds with and without it, prints how much they lose, and replaces all that follows the
 line ``<!-- measured -->`` of the page. The columns are drawn with a fixed seed and know
 nothing of the labels. With ``--journal FILE`` the same command goes on where an
-interrupted one stopped; ``--also FILE`` reads methods that were run before.
+interrupted one stopped; ``--also FILE`` reads methods that were run before, and
+``--beside FILE`` methods that ran on some folds, for a table of the folds all have.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,6 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     add("--jobs", type=int, default=2, help="processes")
     add("--journal", type=Path, help="result file, to go on from")
     add("--also", nargs="+", type=Path, default=[], metavar="RESULTS")
+    add("--beside", nargs="+", type=Path, default=[], metavar="RESULTS")
     add("--write", type=Path, metavar="PAGE")
     options = parser.parse_args(arguments)
     if options.write is not None:
@@ -86,8 +90,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     data = [v for name in options.datasets for v in variants(name, options.seed)]
     settings = {name: vars(options)[name] for name in ("folds", "seed", "journal")}
     results = compare(options.methods, data, n_jobs=options.jobs, **settings)
-    earlier = [row for file in options.also for row in Results.from_journal(file).rows]
-    sections = tables(Results([*results.rows, *earlier], results.settings))
+    rows = [*results.rows, *_rows_of(options.also)]
+    sections = [*tables(Results(rows, results.settings))]
+    if options.beside:
+        sections[1:1] = beside(Results([*rows, *_rows_of(options.beside)]))
     body = "\n\n".join(table_to_markdown(table, "##") for table in sections)
     print(body)
     if options.write is not None:
@@ -118,6 +124,29 @@ def tables(results: Results) -> Iterator[Table]:
         yield _by_dataset(names, {m: part[:, :, position] for m, part in found.items()})
     if results.failures:
         yield failure_table(results)
+
+
+def beside(results: Results) -> Iterator[Table]:
+    """Yield the same averages over the fits that every method has made."""
+    ran = Counter(_fold(row) for row in results.rows if row["status"] == "ok")
+    whole = len(results.methods) * (1 + len(COLUMNS))
+    same = Results([row for row in results.rows if ran[_fold(row)] == whole])
+    names = [name for name in same.datasets if JOINT not in name]
+    if not names:
+        return
+    found = {measure: losses(same, names, measure) for measure in TITLES}
+    table = _by_method(same.methods, found)
+    n_folds = sum(n == whole for n in ran.values())
+    note = f"{counted(n_folds, 'fold')} of {', '.join(names)}: those that all have run."
+    yield replace(table, title="On the same folds", notes=[*table.notes, note])
+
+
+def _fold(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return row["dataset"].split(JOINT)[0], row["repeat"], row["fold"]
+
+
+def _rows_of(files: Sequence[Path]) -> list[dict[str, Any]]:
+    return [row for file in files for row in Results.from_journal(file).rows]
 
 
 def losses(results: Results, names: Sequence[str], measure: str) -> Floats:

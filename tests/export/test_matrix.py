@@ -1,10 +1,13 @@
 """Every method, missing mode and number of classes, in every engine."""
 
+import sqlite3
+
 import numpy as np
 import pytest
 
 import steelyard as sy
 from steelyard import export
+from steelyard.exceptions import ParameterError
 
 NO_PLAN = {"LWNB", "AIWNB-L", "AODE", "WAODE"}
 METHODS = [m.acronym for m in sy.methods() if m.acronym not in NO_PLAN]
@@ -35,6 +38,81 @@ def test_python(case):
     found = [list(score(row).values()) for row in rows]
     np.testing.assert_allclose(found, proba, rtol=0, atol=1e-12)
     assert [score.predict(row) for row in rows] == labels.tolist()
+
+
+def cells_of(X):
+    """Rows as plain Python objects, numbered; None for missing cells."""
+    cells = X.astype(object).where(X.notna(), None)
+    return [(i, *row) for i, row in enumerate(cells.to_numpy().tolist())]
+
+
+def refuse_weka(clf):
+    if clf.get_params()["numeric"] == "gaussian-weka":
+        with pytest.raises(ParameterError, match="Weka's intervals"):
+            export.to_sql(clf)
+        pytest.skip("refused")
+
+
+def check(rows, proba, labels):
+    rows = sorted(rows)
+    assert len(rows) == len(labels)
+    found = [row[2:] for row in rows]
+    np.testing.assert_allclose(found, proba, rtol=0, atol=1e-12)
+    assert [row[1] for row in rows] == labels.tolist()
+
+
+TYPES = ["BIGINT", "TEXT", *["DOUBLE PRECISION"] * 3, "BOOLEAN", "BIGINT"]
+TYPES += ["DOUBLE PRECISION"] * 2
+TABLE = "'); DROP TABLE t; --"
+
+
+def create(X):
+    names = ["id", *(name.replace('"', '""') for name in X.columns)]
+    columns = ", ".join(
+        f'"{name}" {kind}' for name, kind in zip(names, TYPES, strict=True)
+    )
+    return f'CREATE TABLE "{TABLE}" ({columns})'
+
+
+def test_sqlite(case):
+    clf, X, proba, labels = case
+    refuse_weka(clf)
+    with sqlite3.connect(":memory:") as base:
+        base.execute(create(X))
+        marks = ", ".join("?" * len(TYPES))
+        base.executemany(f'INSERT INTO "{TABLE}" VALUES ({marks})', cells_of(X))
+        query = export.to_sql(clf, "sqlite", [TABLE], keep=["id"])
+        check(base.execute(query).fetchall(), proba, labels)
+
+
+@pytest.fixture(scope="session")
+def duck():
+    duckdb = pytest.importorskip("duckdb")
+    with duckdb.connect(config={"threads": 1}) as base:
+        yield base
+
+
+def test_duckdb(case, duck):
+    clf, X, proba, labels = case
+    refuse_weka(clf)
+    duck.execute(f'DROP TABLE IF EXISTS "{TABLE}"')
+    duck.execute(create(X))
+    duck.register("numbered", X.reset_index(names="id"))
+    duck.execute(f'INSERT INTO "{TABLE}" SELECT * FROM numbered')
+    query = export.to_sql(clf, "duckdb", [TABLE], keep=["id"])
+    check(duck.execute(query).fetchall(), proba, labels)
+
+
+@pytest.mark.engines
+def test_postgres(case, postgres):
+    clf, X, proba, labels = case
+    refuse_weka(clf)
+    server, copy = postgres
+    query = export.to_sql(clf, "postgres", [TABLE], keep=["id"])
+    text = [f'DROP TABLE IF EXISTS "{TABLE}";', f"{create(X)};"]
+    rows = server.execute("\n".join([*text, copy(TABLE, cells_of(X)), query]))
+    found = [(int(i), label, *map(float, p)) for i, label, *p in rows]
+    check(found, proba, labels)
 
 
 def test_node(case, run_node, tmp_path):

@@ -8,7 +8,14 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import steelyard as sy
-from steelyard.fitting.folds import sample_rows
+from steelyard.fitting import row_sample
+from steelyard.fitting.row_sample import (
+    RowCounts,
+    RowSketch,
+    expected_share,
+    row_keys,
+    sample_rows,
+)
 from steelyard.model.training import Encoding, Preparation, encode_training
 from steelyard.proba.estimation import Estimation
 from steelyard.proba.smoothing import Lidstone
@@ -79,6 +86,78 @@ def test_few_rows_are_all_drawn():
     X, y, _ = frame(100, 50)
     assert_array_equal(drawn(X, y, 100), np.arange(100))
     assert_array_equal(drawn(X, y, 101), np.arange(100))
+
+
+def keys_of(training, seed=5):
+    weights = training.sample_weight
+    return row_keys(training.codes, training.labels, weights, np.uint64(seed))
+
+
+@pytest.mark.parametrize("n_distinct", [1, 20, 300, 4000])
+def test_keys_that_are_not_counted_could_not_be_drawn(n_distinct, monkeypatch):
+    X, y, _ = frame(4000, n_distinct)
+    y[0], y[1] = 0, 1
+    whole = drawn(X, y, 300)
+    # A sketch so small that most of its counters hold several keys, and small pieces.
+    monkeypatch.setattr(row_sample, "_SKETCH", 1 << 8)
+    monkeypatch.setattr(row_sample, "_COUNTED", 0)
+    monkeypatch.setattr("steelyard._common.threads.PIECE_ROWS", 512)
+    assert_array_equal(drawn(X, y, 300), whole)
+
+
+def test_one_row_that_is_everywhere_is_drawn_in_proportion():
+    X, y, _ = frame(6000, 6000)
+    common = np.random.default_rng(3).random(6000) < 0.5
+    X[common], y[common] = X.iloc[0].to_numpy(), y[0]
+    rows = drawn(X, y, 2000)
+    assert len(rows) == len(set(rows.tolist())) == 2000
+    assert abs(common[rows].mean() - common.mean()) < 0.05
+    # They are spread over the table.
+    places = np.flatnonzero(common[rows])
+    assert abs(rows[places].mean() - 3000) < 50
+
+
+def test_parts_drawn_on_their_own_add_up_to_the_draw_of_the_whole():
+    X, y, _ = frame(5000, 1500)
+    training = encoded(X, y)
+    keys = keys_of(training)
+    parts = np.split(keys, [800, 800, 3100])
+    sketches = [RowSketch() for _ in parts]
+    for sketch, part in zip(sketches, parts, strict=True):
+        sketch.add(part)
+    sketch = sketches[0] + (sketches[3] + sketches[2]) + sketches[1]
+    counts = []
+    for part in parts:
+        counts.append(RowCounts(expected_share(5000, 400), sketch))
+        counts[-1].add(part)
+    chosen = (counts[3] + counts[1] + (counts[0] + counts[2])).drawn(400)
+    before, positions = np.zeros(len(chosen.keys), np.int64), []
+    for first, part in zip([0, 800, 800, 3100], parts, strict=True):
+        found, before = chosen.positions(part, before)
+        positions.extend((first + found).tolist())
+    every = RowCounts(expected_share(5000, 400))
+    every.add(keys)
+    whole, _ = every.drawn(400).positions(keys, np.zeros(len(chosen.keys), np.int64))
+    assert positions == whole.tolist()
+    assert len(whole) == 400
+
+
+def test_keys_do_not_depend_on_how_codes_are_stored():
+    X = np.random.default_rng(0).integers(0, 9, (500, 4)).astype(np.uint8)
+    y = X[:, 0] % 2
+    estimation = Estimation(Lidstone(1.0), "smoothed", 1e-9)
+    encoding = Encoding("all")
+    bytes_as_they_are = encode_training(X, y, None, Preparation(encoding, estimation))
+    wide = encode_training(
+        pd.DataFrame(X.astype(np.int64)), y, None, Preparation(encoding, estimation)
+    )
+    assert bytes_as_they_are.codes.blocks[0].look_up is not None
+    assert wide.codes.blocks[0].look_up is None
+    assert_array_equal(keys_of(bytes_as_they_are), keys_of(wide))
+    half = row_keys(
+        wide.codes.part(slice(100, 300)), wide.labels[100:300], None, np.uint64(5)
+    )
+    assert_array_equal(half, keys_of(wide)[100:300])
 
 
 @pytest.mark.parametrize("n_distinct", [400, 12_000])

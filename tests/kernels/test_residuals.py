@@ -26,14 +26,14 @@ def plain_score(first, second, residual, curvature):
 @pytest.mark.parametrize("n_folds", [1, 5])
 def test_scores_are_those_of_all_rows_and_of_all_but_each_fold(width, n_folds):
     rng = np.random.default_rng(width)
-    n, sizes = 300, np.array([3, 5, 13])
+    n, sizes = 300, np.array([3, 5, 13, 2, 4, 7])
     first = rng.integers(0, 4, n).astype(np.uint8)
     others = np.stack([rng.integers(0, size, n) for size in sizes]).astype(np.uint8)
     residual, curvature = rng.normal(size=(n, width)), rng.random((n, width))
     ends = np.sort(rng.choice(np.arange(1, n), n_folds - 1, replace=False))
     ends = np.append(ends, n).astype(np.int64)
-    scores = np.full((3, n_folds + 1), np.nan)
-    score_pairs(first, others, 4, sizes, residual, curvature, ends, scores)
+    scores = np.full((len(sizes), n_folds + 1), np.nan)
+    score_pairs(first, others, 4, sizes, residual + 1j * curvature, ends, scores)
     starts = np.concatenate([[0], ends[:-1]])
     for k, second in enumerate(others):
         whole = plain_score(first, second, residual, curvature)
@@ -56,7 +56,7 @@ def test_rows_with_an_unknown_side_do_not_count():
     def scores(first, second):
         out = np.empty((1, 3))
         sizes = np.array([3])
-        score_pairs(first, second[None], 3, sizes, residual, curvature, ends, out)
+        score_pairs(first, second[None], 3, sizes, residual + 1j * curvature, ends, out)
         return out[0]
 
     unknown = first.copy()

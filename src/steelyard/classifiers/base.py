@@ -390,6 +390,25 @@ class BaseNB(ClassifierMixin, DeclaredEstimator):
 
         to_html(self, path, title)
 
+    def export(
+        self, path: str | PathLike[str], format: str | None = None, **options: Any
+    ) -> None:
+        """Write the model for other programs: SQL, ONNX, PMML, JavaScript or Python.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to write. An existing file is replaced in one step.
+        format : {"sql", "onnx", "pmml", "js", "py"}, default=None
+            What to write; by default what the name of the file ends with.
+        **options
+            Options of the format, such as ``dialect``, ``table`` and ``keep`` of SQL:
+            see the functions of ``steelyard.export``.
+        """
+        from steelyard.export import write
+
+        write(self, path, format, **options)
+
     def scorer(self) -> Scorer:
         """Return a function of one row, for services: no frames, no arrays.
 

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from steelyard.export.reading import plan_of, scorer_of
     from steelyard.export.scorer import Scorer
     from steelyard.export.source import to_javascript, to_python
+    from steelyard.export.sql import to_sql
+    from steelyard.export.writing import write
 
 _HOMES = {
     "Plan": "plan",
@@ -22,9 +24,20 @@ _HOMES = {
     "scorer_of": "reading",
     "to_javascript": "source",
     "to_python": "source",
+    "to_sql": "sql",
+    "write": "writing",
 }
 
-__all__ = ["Plan", "Scorer", "plan_of", "scorer_of", "to_javascript", "to_python"]
+__all__ = [
+    "Plan",
+    "Scorer",
+    "plan_of",
+    "scorer_of",
+    "to_javascript",
+    "to_python",
+    "to_sql",
+    "write",
+]
 
 
 def __getattr__(name: str) -> Any:

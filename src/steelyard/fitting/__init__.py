@@ -4,6 +4,6 @@
 of ``bounds``, ``penalty``, ``objective`` (``mixture`` for RNB, ``joint`` for weights of
 rows too), and of ``rows`` and ``block``, which pass over the training rows.
 ``preconditioner`` and ``strengths`` serve hierarchies of weights; ``leave_one_out``,
-``folds``, ``forward_search``, ``predictors`` and ``evolution`` serve methods that
-search.
+``folds``, ``row_sample``, ``forward_search``, ``predictors`` and ``evolution`` serve
+methods that search.
 """

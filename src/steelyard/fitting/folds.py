@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -40,51 +38,6 @@ def deal(
     )
     entry, turn = np.nonzero(shares)
     return first[order][entry], turn.astype(np.uint32), shares[entry, turn]
-
-
-def sample_rows(
-    training: TrainingSet, most: int, rng: np.random.RandomState
-) -> NDArray[np.int64]:
-    """Draw rows without looking at their order, all if there are no more.
-
-    A row is drawn by a hash of its content, its weight and how many equal rows came
-    before it: whatever the order of the table, equal rows are drawn as often.
-    """
-    if training.n_rows <= most:
-        return np.arange(training.n_rows)
-    key = _mixed(np.full(training.n_rows, drawing_seed(rng)), training.labels)
-    for block in training.codes.blocks:
-        for k, j in enumerate(block.features.tolist()):
-            values = block.values[:, k]
-            codes = values if block.look_up is None else block.look_up[k][values]
-            key = _mixed(key, codes) + np.uint64(j)
-    for g in range(training.codes.n_numbers):
-        # Zeros of either sign are equal, and so are all missing ones.
-        number = training.codes.number_column(g) + 0.0
-        number = np.where(np.isnan(number), np.nan, number)
-        key = _mixed(key, number.view(np.uint64))
-    if training.sample_weight is not None:
-        key = _mixed(key, training.sample_weight.view(np.uint64))
-    order = np.argsort(key, kind="stable")
-    is_new = np.concatenate([[True], np.diff(key[order]) != 0])
-    first = np.flatnonzero(is_new)[np.cumsum(is_new) - 1]
-    turn = np.empty(len(key), dtype=np.int64)
-    turn[order] = np.arange(len(key)) - first
-    drawn = np.argpartition(_mixed(key, turn), most)[:most]
-    return np.sort(drawn)
-
-
-def drawing_seed(rng: np.random.RandomState) -> np.uint64:
-    """Return the number by which the hashes of a drawing start."""
-    return np.uint64(rng.randint(1 << 31))
-
-
-def _mixed(key: NDArray[np.uint64], values: NDArray[Any]) -> NDArray[np.uint64]:
-    """Mix values into hashes, by the finaliser of MurmurHash3."""
-    key = key ^ values.astype(np.uint64)
-    key = (key ^ (key >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
-    key = (key ^ (key >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
-    return key ^ (key >> np.uint64(33))
 
 
 def distinct_rows(

@@ -16,7 +16,7 @@ from steelyard.table.codes import FeatureTable
 from steelyard.weighting import Evidence, Weighting
 
 if TYPE_CHECKING:
-    from steelyard.fitting.preconditioner import Units
+    from steelyard.fitting.preconditioner import CoupledUnits, Units
     from steelyard.fitting.rows import Rows
 
 # Rows from which a sampled Hessian is made: about fifty per attribute. Below so many
@@ -142,13 +142,15 @@ class Objective:
             )
         return ""
 
-    def preconditioner(self, weights: NDArray[np.float64]) -> Units | None:
+    def preconditioner(
+        self, weights: NDArray[np.float64]
+    ) -> Units | CoupledUnits | None:
         """Return units in which curvatures are alike, where there are any."""
         if not self.weighting.has_levels or self.penalty is None:
             return None
-        from steelyard.fitting.preconditioner import Units
+        from steelyard.fitting.preconditioner import choose_units
 
-        return Units(self, weights)
+        return choose_units(self, weights)
 
     # ---------------------------------------------------------- second derivatives
 

@@ -173,13 +173,12 @@ def rank_pairs(
     codes, sizes, columns = _coarse_codes(training, residual)
     if residual.shape[1] == 2:  # the other class has the same, with the other sign
         residual, curvature = residual[:, 1:], curvature[:, 1:]
-    residual = np.ascontiguousarray(residual)
-    curvature = np.ascontiguousarray(curvature)
+    left = residual + 1j * curvature
 
     def score(k: int) -> NDArray[np.float64]:
         scores = np.empty((len(columns) - k - 1, len(ends) + 1))
         others = codes[k + 1 :], int(sizes[k]), sizes[k + 1 :]
-        score_pairs(codes[k], *others, residual, curvature, ends, scores)
+        score_pairs(codes[k], *others, left, ends, scores)
         return scores
 
     parts = list(run(score, range(len(columns) - 1), thread_count(training.n_jobs)))

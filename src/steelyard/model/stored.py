@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from steelyard.model.training import (
     Preparation,
-    SampledRows,
     TrainingSet,
     check_two_classes,
     class_factors,
@@ -23,7 +22,6 @@ def stored_training(
     encoder: TableEncoder,
     classes: NDArray[Any],
     preparation: Preparation,
-    sample: SampledRows | None = None,
 ) -> TrainingSet:
     """Return the training set of rows that were encoded chunk by chunk.
 
@@ -45,5 +43,4 @@ def stored_training(
         preparation,
         factors,
         rows.is_kept,
-        sample,
     )

@@ -51,17 +51,18 @@ class SourceTable(NamedTuple):
         """Read the rows at some positions, in that order; none may repeat."""
         import pyarrow as pa
 
-        if self.is_kept is not None:
-            rows = np.flatnonzero(self.is_kept)[rows]
-        order, parts = np.argsort(rows), []
-        wanted, names = rows[order], self.source.features
-        for chunk in self.source.chunks(names):
-            lo, hi = np.searchsorted(
-                wanted, [chunk.first_row, chunk.first_row + chunk.n_rows]
-            )
+        order, parts, first = np.argsort(rows), [], 0
+        wanted = rows[order]
+        for chunk in self.source.chunks(self.source.features):
+            kept = np.arange(chunk.n_rows)
+            if self.is_kept is not None:
+                stop = chunk.first_row + chunk.n_rows
+                kept = np.flatnonzero(self.is_kept[chunk.first_row : stop])
+            lo, hi = np.searchsorted(wanted, [first, first + len(kept)])
             if lo < hi:
-                here = pa.array(wanted[lo:hi] - chunk.first_row)
+                here = pa.array(kept[wanted[lo:hi] - first])
                 parts.append(chunk.cells.take(here))
+            first += len(kept)
         found = pa.concat_tables(parts).unify_dictionaries()
         return as_table(found.take(pa.array(np.argsort(order))))
 

@@ -69,22 +69,6 @@ class Columns(Protocol):
 
 
 @dataclass(frozen=True)
-class SampledRows:
-    """Some rows of a table that is not in memory, as they were read.
-
-    Rows are drawn by their content, as ``fitting.folds.sample_rows`` draws them: all of
-    them where the table has few.
-    """
-
-    table: Table
-    labels: NDArray[np.uint32]
-    """Positions among the classes of the training set."""
-
-    weights: NDArray[np.float64] | None
-    """Weights that the user gave, None where all are one."""
-
-
-@dataclass(frozen=True)
 class TrainingSet:
     """Encoded training rows, and how their counts become probabilities.
 
@@ -93,8 +77,7 @@ class TrainingSet:
     """
 
     table: Columns | None
-    """The columns behind the codes; None for rows taken from another set, or where they
-    do not fit in memory."""
+    """The columns behind the codes; None for rows taken from another set."""
 
     encoder: TableEncoder
     codes: Codes
@@ -111,9 +94,6 @@ class TrainingSet:
 
     is_kept: NDArray[np.bool_] | None = None
     """Which rows of the user's table these are; None for all."""
-
-    sample: SampledRows | None = None
-    """Rows for what has to learn the encoding anew, where ``table`` is not there."""
 
     earlier: Counts | None = None
     """Counts of rows before these, where they come in chunks."""
@@ -213,7 +193,6 @@ class TrainingSet:
             labels=take(self.labels, rows),
             sample_weight=None if weights is None else take(weights, rows),
             is_kept=None,
-            sample=None,
         )
 
     def with_pairs(self, pairs: Iterable[tuple[Side, Side]]) -> TrainingSet:
@@ -278,21 +257,15 @@ class TrainingSet:
             start = stop
         return out
 
-    def in_memory(self) -> TrainingSet:
-        """Return rows with the columns behind them: these, or those sampled."""
-        if self.table is not None or self.sample is None:
+    def in_memory(self, rows: NDArray[np.int64], with_columns: bool) -> TrainingSet:
+        """Return some rows in memory, with the columns behind them where asked for."""
+        if isinstance(self.table, Table) and len(rows) == self.n_rows:
             return self
-        rows = self.sample
-        codes = self.encoder.encode(rows.table)
-        return replace(
-            self,
-            table=rows.table,
-            codes=codes,
-            labels=rows.labels,
-            sample_weight=rows.weights,
-            is_kept=None,
-            sample=None,
-        )
+        taken = self.take(rows)
+        if with_columns:
+            assert self.table is not None, "these rows were taken from another set"
+            taken = replace(taken, table=self.table.take(rows))
+        return taken
 
 
 def encode_training(

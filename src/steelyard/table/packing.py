@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -93,7 +94,7 @@ class Packing:
         return np.zeros(self.members.shape[1], dtype=np.uint64)
 
     def _product(self, group: tuple[int, ...]) -> int:
-        return int(np.prod([self.sizes[j] for j in group], dtype=np.int64))
+        return prod(self.sizes[j] for j in group)
 
 
 def pack_codes(

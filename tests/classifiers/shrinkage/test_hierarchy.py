@@ -8,7 +8,8 @@ from scipy.optimize import minimize
 
 from steelyard import NaiveBayes, ShrinkageNB, WeightedNB
 from steelyard.exceptions import ParameterError
-from steelyard.fitting.preconditioner import Units
+from steelyard.fitting import preconditioner
+from steelyard.fitting.preconditioner import CoupledUnits, Units, choose_units
 from steelyard.losses import LOSSES
 from steelyard.model.posteriors import softmax
 from steelyard.weighting import HierarchicalWeighting
@@ -78,9 +79,11 @@ def test_an_infinite_overall_strength_holds_the_overall_weight(mixed, levels):
 
 @pytest.mark.parametrize("strength", [(10.0, 40.0, 10.0), (0.5, 1.0, 0.15)])
 @pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("units", [Units, CoupledUnits])
 def test_the_optimum_is_that_of_plain_lbfgs(
-    n_classes, strength, make_mixed, problem_of, levels
+    units, n_classes, strength, make_mixed, problem_of, levels, monkeypatch
 ):
+    monkeypatch.setattr(preconditioner, "choose_units", units)
     X, y = make_mixed(160, n_classes)
     # A rigid overall weight would be too steep for it.
     clf = levels(strength, 0.5, tol=1e-9, numeric=ALL).fit(X, y)
@@ -97,13 +100,18 @@ def test_the_optimum_is_that_of_plain_lbfgs(
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("kind", [Units, CoupledUnits])
 def test_units_turn_weights_there_and_back_and_gradients_by_the_chain_rule(
-    n_classes, make_mixed, problem_of, fixed
+    kind, n_classes, make_mixed, problem_of, fixed
 ):
     X, y = make_mixed(80, n_classes)
     problem = problem_of(fixed(), X, y)
-    units = Units(problem.objective, problem.start)
+    units = kind(problem.objective, problem.start)
     weights = somewhere(problem)
+    if kind is CoupledUnits:  # has no place for what all classes have in common
+        level = problem.objective.weighting.levels(weights, problem.evidence)
+        level.intercept[:] -= level.intercept.mean()
+        level.by_value[:] -= level.by_value.mean(axis=1, keepdims=True)
     own = units.vector(weights)
     np.testing.assert_allclose(units.weights(own), weights, atol=1e-9)
     np.testing.assert_allclose(units.vector(units.weights(own)), own, atol=1e-9)
@@ -111,7 +119,7 @@ def test_units_turn_weights_there_and_back_and_gradients_by_the_chain_rule(
     direction = np.random.default_rng(4).normal(size=len(own))
     _, gradient = problem.objective(weights)
     along = gradient @ (units.weights(own + direction) - weights)
-    assert units.gradient(gradient) @ direction == pytest.approx(along, rel=1e-9)
+    assert units.gradient(gradient) @ direction == pytest.approx(along, rel=1e-7)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -145,6 +153,41 @@ def test_units_make_curvatures_alike(two, problem_of, fixed):
     values = np.linalg.eigvalsh(hessian)
     plain = np.linalg.eigvalsh([sample.product(bent, unit) for unit in eye])
     assert values.max() / values.min() < 1e-3 * plain.max() / plain.min()
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_coupled_units_of_all_rows_make_all_curvatures_one(
+    n_classes, make_mixed, problem_of, fixed, monkeypatch
+):
+    monkeypatch.setattr(preconditioner, "_EVEN", 0.0)
+    X, y = make_mixed(160, n_classes)
+    u = np.random.default_rng(1).uniform(0.5, 2.0, len(y))
+    problem = problem_of(fixed(numeric=ALL), X, y, u)
+    weights = somewhere(problem)
+    units = CoupledUnits(problem.objective, weights)
+    sample = problem.objective.sample(10**9)
+    bent = sample.curvature(weights, exact=True)
+    columns = map(units.weights, np.eye(len(units.vector(weights))))
+    hessian = [units.gradient(sample.product(bent, column)) for column in columns]
+    np.testing.assert_allclose(hessian, np.eye(len(hessian)), atol=0.01)
+
+
+def test_weights_are_coupled_where_rows_outnumber_them_by_far(problem_of, fixed):
+    random = np.random.default_rng(0)
+    for n_rows, n_columns, kind in ((4_000, 4, CoupledUnits), (200, 40, Units)):
+        X, y = random.integers(0, 3, (n_rows, n_columns)), np.arange(n_rows) % 2
+        clf = fixed(categorical_features="all")
+        problem = problem_of(clf, X, y)
+        assert isinstance(choose_units(problem.objective, problem.start), kind)
+
+
+def test_coupled_units_bear_strengths_of_next_to_nothing(fixed):
+    random = np.random.default_rng(0)
+    y = np.arange(4_000) % 2
+    X = random.integers(0, 3 + y[:, None], (4_000, 3))
+    X[0] = 9  # a value that is hardly ever drawn
+    clf = fixed((1e-9,) * 3, categorical_features="all", intercept=0.0).fit(X, y)
+    assert np.isfinite(clf.predict_proba(X)).all()
 
 
 @pytest.mark.parametrize("loss", ["log", "brier", "deviance"])

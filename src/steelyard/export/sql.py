@@ -1,0 +1,325 @@
+"""A plan as one SQL statement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from steelyard.classifiers.base import BaseNB
+from steelyard.exceptions import ParameterError
+from steelyard.export.data import about
+from steelyard.export.dialects import Dialect, dialect_of
+from steelyard.export.plan import Mixture, Node, Pairs, Plan, Sum, Vote
+from steelyard.export.reading import plan_of
+from steelyard.export.refusals import refuse_intervals, refuse_large
+from steelyard.export.statement import Statement
+from steelyard.export.terms_sql import Terms, picks_of
+
+# Powers stay within these: PostgreSQL refuses exponentials that underflow.
+_LARGEST_POWER = 700.0
+
+
+def to_sql(
+    clf: BaseNB,
+    dialect: str = "duckdb",
+    table: str | Sequence[str] = "data",
+    keep: Sequence[str] = (),
+    contributions: bool = False,
+    probabilities: bool = True,
+) -> str:
+    """Return a classifier as a query that scores a table.
+
+    Parameters
+    ----------
+    clf : BaseNB
+        A fitted classifier.
+    dialect : {"duckdb", "sqlite", "postgres"}, default="duckdb"
+        The database.
+    table : str or sequence of str, default="data"
+        The table: a name, or schema and name joined by a dot or as a sequence.
+    keep : sequence of str, default=()
+        Columns of the table to return beside the prediction, such as its key.
+    contributions : bool, default=False
+        Whether to return what each column, or pair of columns, adds to the log-odds of
+        the second of two classes, or to the score of every class.
+    probabilities : bool, default=True
+        Whether to return probabilities; without them a database needs no ``exp``.
+
+    Returns
+    -------
+    str
+        A query that returns ``prediction`` and a column ``p(class)`` for every class.
+        Where a column has more than 1,000 values, statements that fill a temporary
+        table are in front of it.
+
+    Examples
+    --------
+    >>> import pandas as pd, sqlite3, steelyard as sy
+    >>> X = pd.DataFrame({"sky": ["sun", "rain"] * 4, "degrees": [21.0, 12.0] * 4})
+    >>> clf = sy.NaiveBayes().fit(X, ["play", "stay"] * 4)
+    >>> days = sqlite3.connect(":memory:")
+    >>> _ = X[:2].to_sql("days", days)
+    >>> rows = days.execute(to_sql(clf, "sqlite", "days", keep=["sky"])).fetchall()
+    >>> [(sky, best, round(p, 4)) for sky, best, p, _ in rows]
+    [('sun', 'play', 0.9983), ('rain', 'stay', 0.0017)]
+    """
+    return "\n".join(
+        sql_statements(clf, dialect, table, keep, contributions, probabilities)
+    )
+
+
+def sql_statements(
+    clf: BaseNB,
+    dialect: str = "duckdb",
+    table: str | Sequence[str] = "data",
+    keep: Sequence[str] = (),
+    contributions: bool = False,
+    probabilities: bool = True,
+) -> list[str]:
+    """Return what ``to_sql`` does, statement by statement; the last one is the query.
+
+    Parameters are those of ``to_sql``.
+    """
+    plan, ways = plan_of(clf), dialect_of(dialect)
+    names = table.split(".") if isinstance(table, str) else list(table)
+    keep = [keep] if isinstance(keep, str) else list(keep)
+    _check(plan, ways, keep, contributions, probabilities)
+    texts = [*keep, *names, *_texts(plan)]
+    source = ".".join(map(ways.identifier, names))
+    query = _Query(plan, Statement(ways, source, keep, texts), contributions)
+    outputs = query.outputs(probabilities)
+    *before, last = query.to.select(outputs)
+    return [*before, f"-- {about(plan)}\n{last}"]
+
+
+class _Query:
+    """The stages from scores to probabilities and the predicted class."""
+
+    def __init__(self, plan: Plan, to: Statement, contributions: bool) -> None:
+        self.plan, self.to, self.contributions = plan, to, contributions
+        self.terms = Terms(plan, to)
+        self.number = to.dialect.number
+        self.told: list[tuple[str, str]] = []
+        """Contributions: expressions and the names of their columns."""
+
+    def outputs(self, probabilities: bool) -> list[tuple[str, str]]:
+        """Return what the statement selects: expressions and names."""
+        root, classes = self.plan.root, self.plan.classes
+        if isinstance(root, Sum):
+            scores = self.scores(root)
+            best = self.winner(root, scores)
+            if not probabilities:
+                return [(best, "prediction"), *self.score_outputs(root, scores)]
+            found = self.softmax(root, scores)
+        else:
+            found = [self.to.let(p) for p in self.posterior(root)]
+            best = self.first_best(root, found)
+        named = [(p, f"p({c})") for p, c in zip(found, classes, strict=True)]
+        return [(best, "prediction"), *named, *self.told]
+
+    def score_outputs(
+        self, root: Sum, scores: Sequence[str | None]
+    ) -> list[tuple[str, str]]:
+        """Return scores, where no probabilities are asked for."""
+        classes = self.plan.classes[1:] if root.is_odds else self.plan.classes
+        scale = self.number(root.scale)
+        named = [
+            ("NULL" if z is None else f"{scale} * {z}", f"score({c})")
+            for z, c in zip(scores, classes, strict=True)
+        ]
+        return [*named, *self.told]
+
+    # ----------------------------------------------------------------------- scores
+
+    def scores(self, node: Sum) -> list[str | None]:
+        """Name the scores of a sum, or its log-odds; None for an impossible class."""
+        picks = picks_of(node)
+        found = self.terms.of(node)
+        if self.contributions:
+            found = self.by_attribute(node, found)
+        scores: list[str | None] = []
+        for i, pick in enumerate(picks):
+            base = pick(node.base)
+            if base == float("-inf"):
+                scores.append(None)
+                continue
+            parts = [self.number(base), *(added[i] for _, added in found if added[i])]
+            scores.append(self.to.let(self.to.sum(parts)))
+        return scores
+
+    def by_attribute(
+        self, node: Sum, found: list[tuple[int, list[str]]]
+    ) -> list[tuple[int, list[str]]]:
+        """Name what every attribute adds, and return the names."""
+        scale, classes = self.number(node.scale), self.plan.classes
+        named = []
+        for j, attribute in enumerate(self.plan.attributes):
+            names = []
+            for i in range(1 if node.is_odds else len(classes)):
+                own = [added[i] for of, added in found if of == j and added[i]]
+                names.append(self.to.let(self.to.sum(own)) if own else "")
+                what = f"{scale} * {names[-1]}" if own else self.number(0.0)
+                of_class = "" if node.is_odds else f", {classes[i]}"
+                self.told.append((what, f"evidence({attribute}{of_class})"))
+            named.append((j, names))
+        return named
+
+    def winner(self, node: Sum, scores: Sequence[str | None]) -> str:
+        """Write the class of the largest score, a tie in order."""
+        labels = [self.to.dialect.value(self.plan.classes[c]) for c in node.classes]
+        return self.choice(node, scores, labels)
+
+    def choice(
+        self, node: Sum, scores: Sequence[str | None], results: Sequence[str]
+    ) -> str:
+        """Write the result of the class of the largest score."""
+        if node.is_odds:
+            test = ">=" if node.tie_order[0] == 1 else ">"
+            zero = self.number(0.0)
+            yes, no = results[1], results[0]
+            return f"CASE WHEN {scores[0]} {test} {zero} THEN {yes} ELSE {no} END"
+        order = [c for c in node.tie_order if scores[c] is not None]
+        return self.first_of([(str(scores[c]), results[c]) for c in order])
+
+    def first_of(self, candidates: list[tuple[str, str]]) -> str:
+        """Write the result of the first candidate that has the largest number."""
+        *others, (_, last) = candidates
+        if not others:
+            return last
+        top = self.top([number for number, _ in candidates])
+        tests = " ".join(f"WHEN {number} >= {top} THEN {r}" for number, r in others)
+        return f"CASE {tests} ELSE {last} END"
+
+    def first_best(self, node: Node, posterior: Sequence[str]) -> str:
+        labels = [self.to.dialect.value(self.plan.classes[c]) for c in node.classes]
+        return self.first_of([(posterior[c], labels[c]) for c in node.tie_order])
+
+    def top(self, numbers: Sequence[str]) -> str:
+        if len(numbers) == 1:
+            return numbers[0]
+        return self.to.let(self.to.largest(numbers))
+
+    # ------------------------------------------------------------------ probabilities
+
+    def posterior(self, node: Node) -> list[str]:
+        """Write the probabilities of a node's classes."""
+        if isinstance(node, Sum):
+            return self.softmax(node, self.scores(node))
+        if isinstance(node, Vote):
+            return self.vote(node)
+        parts = [list(map(self.to.let, self.posterior(p))) for p in node.parts]
+        terms: list[list[str]] = [[] for _ in node.classes]
+        if isinstance(node, Mixture):
+            for share, part in zip(node.shares, parts, strict=True):
+                for own, p in zip(terms, part, strict=True):
+                    own.append(f"{self.number(share)} * {p}")
+            return list(map(self.to.sum, terms))
+        assert isinstance(node, Pairs)
+        for pair, part in zip(node.pairs, parts, strict=True):
+            for c, p in zip(pair, part, strict=True):
+                terms[c].append(p)
+        n = self.number(float(len(node.pairs)))
+        return [f"({self.to.sum(own)} / {n})" for own in terms]
+
+    def softmax(self, node: Sum, scores: Sequence[str | None]) -> list[str]:
+        """Write posterior probabilities of scores, or of log-odds."""
+        if node.is_odds:
+            odds = f"{self.number(node.scale)} * {scores[0]}"
+            power, one = self.power(odds), self.number(1.0)
+            return [f"{one} / ({one} + {power})", f"{power} / ({one} + {power})"]
+        return self.shares(scores, node.scale)
+
+    def shares(self, scores: Sequence[str | None], scale: float) -> list[str]:
+        known = [z for z in scores if z is not None]
+        top, factor = self.top(known), self.number(scale)
+        # Classes of equal tables have one score, and each has its part in the total.
+        powers = [
+            None if z is None else self.power(f"{factor} * ({z} - {top})")
+            for z in scores
+        ]
+        total = self.to.let(self.to.sum([e for e in powers if e is not None]))
+        return [self.number(0.0) if e is None else f"{e} / {total}" for e in powers]
+
+    def power(self, exponent: str) -> str:
+        """Name an exponential, of a number within bounds."""
+        dialect, far = self.to.dialect, _LARGEST_POWER
+        above = f"{dialect.smallest}({self.number(far)}, {exponent})"
+        return self.to.let(f"exp({dialect.largest}({self.number(-far)}, {above}))")
+
+    def vote(self, node: Vote) -> list[str]:
+        if node.form == "elkan":
+            one, two = self.number(1.0), self.number(2.0)
+            parts = []
+            for vote, part in zip(node.votes, node.parts, strict=True):
+                p = self.to.let(self.posterior(part)[1])
+                parts.append(f"{self.number(vote)} * ({two} * {p} - {one})")
+            power = self.power(f"-{self.to.let(self.to.sum(parts))}")
+            second = self.to.let(f"{one} / ({one} + {power})")
+            return [f"{one} - {second}", second]
+        positions = list(map(str, range(len(node.classes))))
+        chosen = [
+            self.to.let(self.choice(part, self.scores(part), positions))
+            for part in node.parts
+        ]
+        zero = self.number(0.0)
+        votes = list(zip(chosen, map(self.number, node.votes), strict=True))
+        totals: list[str | None] = [
+            self.to.let(
+                self.to.sum(
+                    [f"CASE {t} WHEN {c} THEN {v} ELSE {zero} END" for t, v in votes]
+                )
+            )
+            for c in positions
+        ]
+        return self.shares(totals, 1.0)
+
+
+# ---------------------------------------------------------------------------- refusals
+
+
+def _check(
+    plan: Plan, dialect: Dialect, keep: list[str], contributions: bool, proba: bool
+) -> None:
+    """Refuse what a statement cannot hold."""
+    refuse_intervals(plan, "SQL")
+    refuse_large(plan, "SQL")
+    if not isinstance(plan.root, Sum) and (contributions or not proba):
+        what = "contributions" if contributions else "scores without probabilities"
+        raise ParameterError(
+            f"{plan.estimator} is not one sum here, and has no {what}. Leave the "
+            "option out, or use a method that is one sum."
+        )
+    used = [plan.columns[j].name for j in plan.used()]
+    _check_names([*used, *(name for name in keep if name not in used)], dialect)
+    for name in keep:
+        if keep.count(name) > 1 or name == "prediction":
+            raise ParameterError(
+                f"The column {name!r} in `keep` would be returned twice: every column "
+                "of the result needs a name of its own."
+            )
+    most = dialect.max_columns
+    if most is not None and len(used) + len(keep) > most - 100:
+        raise ParameterError(
+            f"The model reads {len(used)} columns, and tables of {dialect.name} have "
+            f"at most {most}. Use 'duckdb', or another format, such as model.py."
+        )
+
+
+def _check_names(names: list[str], dialect: Dialect) -> None:
+    if not dialect.folds_case:
+        return
+    by_fold: dict[str, str] = {}
+    for name in names:
+        other = by_fold.setdefault(name.lower(), name)
+        if other != name:
+            raise ParameterError(
+                f"The columns {other!r} and {name!r} differ only in case, and are one "
+                f"column to {dialect.name}. Rename one of them, and fit again."
+            )
+
+
+def _texts(plan: Plan) -> Iterator[str]:
+    """Yield all names and texts of a plan."""
+    yield from (column.name for column in plan.columns)
+    for column in plan.columns:
+        yield from (value for value in column.values if isinstance(value, str))
+    yield from map(str, plan.classes)

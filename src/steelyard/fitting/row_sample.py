@@ -1,0 +1,270 @@
+r"""Rows drawn by their content, from chunks of any size and in any order.
+
+Equal rows have the same key, a hash of codes, numbers, class and weight. A key that
+occurs :math:`m` times is drawn at the times :math:`G_1 < G_2 < \dots` of a Poisson
+process that starts from the key, divided by :math:`m`; the earliest draws win. So
+rows that occur once are drawn with equal probability, and others in proportion. How
+often a key occurs is counted exactly, but only for those that may be drawn at all,
+which a sketch of all keys tells; memory does not grow with the table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard._common.threads import pieces
+from steelyard.kernels import hashing
+from steelyard.model.training import TrainingSet
+from steelyard.table.codes import Codes
+
+_Keys = NDArray[np.uint64]
+_Floats = NDArray[np.float64]
+
+# Counters in each of the two rows of a sketch.
+_SKETCH = 1 << 21
+
+# Up to so many rows every key is counted; above, keys are hashed again for each pass.
+_COUNTED = 1 << 21
+
+
+def sample_rows(
+    training: TrainingSet, most: int, rng: np.random.RandomState
+) -> NDArray[np.int64]:
+    """Draw rows without looking at their order, all if there are no more.
+
+    Whatever the order of the table, equal rows are drawn as often; of those the ones
+    drawn lie at equal distances.
+    """
+    n_rows = training.n_rows
+    if n_rows <= most:
+        return np.arange(n_rows)
+    seed = drawing_seed(rng)
+
+    def keys(rows: slice) -> _Keys:
+        weights = training.sample_weight
+        u = None if weights is None else weights[rows]
+        return row_keys(training.codes.part(rows), training.labels[rows], u, seed)
+
+    if n_rows <= _COUNTED:
+        all_keys = keys(slice(0, n_rows))
+        return _sample(n_rows, most, lambda rows: all_keys[rows], None)
+    sketch = RowSketch()
+    for rows in pieces(slice(0, n_rows)):
+        sketch.add(keys(rows))
+    return _sample(n_rows, most, keys, sketch)
+
+
+def _sample(
+    n_rows: int, most: int, keys: Any, sketch: RowSketch | None
+) -> NDArray[np.int64]:
+    drawn, share = None, expected_share(n_rows, most)
+    while drawn is None:
+        counts = RowCounts(share, sketch)
+        for rows in pieces(slice(0, n_rows)):
+            counts.add(keys(rows))
+        drawn, share = counts.drawn(most), 2 * share
+    positions, before = [], np.zeros(len(drawn.keys), dtype=np.int64)
+    for rows in pieces(slice(0, n_rows)):
+        found, before = drawn.positions(keys(rows), before)
+        positions.append(rows.start + found)
+    return np.concatenate(positions)
+
+
+def drawing_seed(rng: np.random.RandomState) -> np.uint64:
+    """Return the number by which the hashes of a drawing start."""
+    return np.uint64(rng.randint(1 << 31))
+
+
+def expected_share(n_rows: int, most: int) -> float:
+    """Return a share of rows that has more than ``most`` of them, nearly always."""
+    return (most + 8.0 * np.sqrt(most) + 8.0) / n_rows
+
+
+def row_keys(
+    codes: Codes, labels: NDArray[Any], weights: _Floats | None, seed: np.uint64
+) -> _Keys:
+    """Return the key of every row, whatever blocks its codes are in."""
+    schema = codes.schema
+    salts = _mixed(np.full(len(schema) + 2, seed), np.arange(len(schema) + 2))
+    table = np.empty(schema.n_codes, dtype=np.uint64)
+    for j, (start, stop) in enumerate(
+        zip(schema.offsets[:-1], schema.offsets[1:], strict=True)
+    ):
+        table[start:stop] = _mixed(salts[j], np.arange(stop - start))
+    keys = _mixed(salts[-1], labels)
+    for block in codes.blocks:
+        spread = block.table_rows(schema.offsets)
+        of_block = table if spread is None else table[spread]
+        hashing.add_hashes(block.values, block.starts(schema.offsets), of_block, keys)
+    for g, j in enumerate(schema.gaussian.tolist()):
+        # Zeros of either sign are equal, and so are all missing ones.
+        number = codes.number_column(g) + 0.0
+        number = np.where(np.isnan(number), np.nan, number)
+        keys += _mixed(salts[j], number.view(np.uint64))
+    if weights is not None:
+        keys += _mixed(salts[-2], np.ascontiguousarray(weights).view(np.uint64))
+    return _mixed(keys, np.uint64(0))
+
+
+class RowSketch:
+    """How often each key occurs, at most; sketches of parts of the rows add up."""
+
+    def __init__(self) -> None:
+        self._table = np.zeros((2, _SKETCH), dtype=np.uint32)
+
+    def add(self, keys: _Keys) -> None:
+        """Count the rows of a chunk."""
+        hashing.add_to_sketch(keys, self._table)
+
+    def __add__(self, other: RowSketch) -> RowSketch:
+        """Return the sketch of the rows of both."""
+        out = RowSketch()
+        out._table = self._table + other._table
+        return out
+
+    def at_most(self, keys: _Keys) -> _Floats:
+        """Return how often each key occurs at most, never too little."""
+        return hashing.most_in_sketch(keys, self._table)
+
+
+class RowCounts:
+    """How often each key occurs that may be drawn; counts of parts add up.
+
+    Parameters
+    ----------
+    share : float
+        Draws up to this time, in draws per row, are looked for; see `expected_share`.
+    sketch : RowSketch, default=None
+        Sketch of all rows; None counts every key.
+    """
+
+    def __init__(self, share: float, sketch: RowSketch | None = None) -> None:
+        self._share, self._sketch = share, sketch
+        self._keys: _Keys = np.empty(0, dtype=np.uint64)
+        self._counts: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+        self._pending: list[_Keys] = []
+        self._n_pending = 0
+
+    def add(self, keys: _Keys) -> None:
+        """Count the rows of a chunk."""
+        if self._sketch is not None:
+            soon = _waiting(keys, 0) <= self._share * self._sketch.at_most(keys)
+            keys = keys[soon]
+        self._pending.append(keys)
+        self._n_pending += len(keys)
+        if self._n_pending > max(1 << 20, len(self._keys)):
+            self._merge()
+
+    def __add__(self, other: RowCounts) -> RowCounts:
+        """Return the counts of the rows of both."""
+        out = RowCounts(self._share, self._sketch)
+        parts = [part._merge() for part in (self, other)]
+        keys = np.concatenate([keys for keys, _ in parts])
+        counts = np.concatenate([counts for _, counts in parts])
+        out._keys, out._counts = _totals(keys, counts)
+        return out
+
+    def drawn(self, most: int) -> DrawnRows | None:
+        """Return which rows are drawn, None if the share was too small for it."""
+        keys, counts = self._merge()
+        active, arrival = np.arange(len(keys)), np.zeros(len(keys))
+        drawn, times, turn = [], [], 0
+        while len(active):
+            arrival = arrival + _waiting(keys[active], turn)
+            kept = arrival <= self._share * counts[active]
+            active, arrival = active[kept], arrival[kept]
+            drawn.append(active)
+            times.append(arrival / counts[active])
+            turn += 1
+            more = counts[active] > turn
+            active, arrival = active[more], arrival[more]
+        all_drawn = np.concatenate(drawn) if drawn else active
+        if len(all_drawn) < most:
+            return None
+        earliest = np.argsort(np.concatenate(times), kind="stable")[:most]
+        of_key, n_drawn = np.unique(all_drawn[earliest], return_counts=True)
+        return DrawnRows.spread(keys[of_key], counts[of_key], n_drawn)
+
+    def _merge(self) -> tuple[_Keys, NDArray[np.int64]]:
+        keys, counts = np.unique(
+            np.concatenate([*self._pending, self._keys[:0]]), return_counts=True
+        )
+        self._keys, self._counts = _totals(
+            np.concatenate([self._keys, keys]), np.concatenate([self._counts, counts])
+        )
+        self._pending, self._n_pending = [], 0
+        return self._keys, self._counts
+
+
+@dataclass(frozen=True)
+class DrawnRows:
+    """Which rows are drawn: of each key those that have certain numbers."""
+
+    keys: _Keys
+    """Keys of which rows are drawn, sorted."""
+
+    which: NDArray[np.int64]
+    """Position of the key of each row drawn, and 2^40 times less its number among equal
+    rows; sorted."""
+
+    @classmethod
+    def spread(
+        cls, keys: _Keys, counts: NDArray[np.int64], n_drawn: NDArray[np.int64]
+    ) -> DrawnRows:
+        """Draw so many rows of each key, at equal distances."""
+        key = np.repeat(np.arange(len(keys)), n_drawn)
+        turn = np.arange(len(key)) - np.repeat(np.cumsum(n_drawn) - n_drawn, n_drawn)
+        number = (2 * turn + 1) * counts[key] // (2 * n_drawn[key])
+        return cls(keys, _together(key, number))
+
+    def positions(
+        self, keys: _Keys, before: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Find the rows drawn among those of a chunk.
+
+        ``before`` says how many rows of each drawn key earlier chunks have; with the
+        positions it is returned for the next.
+        """
+        place = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+        rows = np.flatnonzero(self.keys[place] == keys)
+        rows = rows[np.argsort(place[rows], kind="stable")]
+        key = place[rows]
+        here = np.bincount(key, minlength=len(self.keys))
+        number = np.arange(len(rows)) - (np.cumsum(here) - here)[key] + before[key]
+        is_drawn = np.isin(_together(key, number), self.which)
+        return np.sort(rows[is_drawn]), before + here
+
+
+def _together(key: NDArray[np.int64], number: NDArray[np.int64]) -> NDArray[np.int64]:
+    return (key << np.int64(40)) + number
+
+
+def _totals(keys: _Keys, counts: NDArray[np.int64]) -> tuple[_Keys, NDArray[np.int64]]:
+    """Add up the counts of equal keys."""
+    order = np.argsort(keys, kind="stable")
+    keys, counts = keys[order], counts[order]
+    is_new = np.ones(len(keys), dtype=bool)
+    is_new[1:] = keys[1:] != keys[:-1]
+    first = np.flatnonzero(is_new)
+    if not len(first):
+        return keys, counts
+    return keys[first], np.add.reduceat(counts, first)
+
+
+def _waiting(keys: _Keys, turn: int) -> _Floats:
+    """Return how long each key waits for its next draw: exponential, mean one."""
+    hashes = _mixed(keys, np.uint64(turn + 1))
+    uniform = ((hashes >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+    return np.asarray(-np.log(uniform))
+
+
+def _mixed(key: Any, values: Any) -> _Keys:
+    """Mix values into hashes, by the finaliser of MurmurHash3."""
+    key = key ^ np.asarray(values).astype(np.uint64)
+    key = (key ^ (key >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
+    key = (key ^ (key >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
+    return np.asarray(key ^ (key >> np.uint64(33)))

@@ -1,0 +1,113 @@
+"""The page of the second edition puts several runs side by side, and says which."""
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+from steelyard.experiments.results import COLUMNS, Results
+
+pytest.importorskip("matplotlib")
+
+ROOT = Path(__file__).resolve().parents[1]
+SETS = ["glass", "iris", "labor"]
+
+
+@pytest.fixture(scope="module")
+def tool():
+    return runpy.run_path(str(ROOT / "tools/second_edition.py"))
+
+
+def fit(dataset, method, fold, accuracy, log_loss=0.5, status="ok"):
+    """Return the row of a fit on 100 rows, ten of them for testing."""
+    row = {"dataset": dataset, "method": method, "protocol": "honest", "repeat": 0}
+    row |= {"fold": fold, "status": status, "n_train": 90, "n_test": 10}
+    metrics = ("balanced_accuracy", "f1", "brier", "auc", "ece")
+    row |= {**dict.fromkeys(metrics, 0.5), "fit_seconds": 2.0}
+    row |= {"accuracy": accuracy, "log_loss": log_loss}
+    return dict.fromkeys(COLUMNS) | row
+
+
+def fits(method, accuracy, folds=range(10), sets=SETS, log_loss=0.5):
+    return [
+        fit(name, method, fold, accuracy + 0.01 * fold, log_loss + 0.1 * i)
+        for i, name in enumerate(sets)
+        for fold in folds
+    ]
+
+
+@pytest.fixture
+def rows():
+    # EBM has two folds of two sets; those have an average of 0.805 for SHNB.
+    ebm = fits("EBM", 0.75, folds=[0, 1], sets=SETS[:2], log_loss=0.7)
+    runs = [("SHNB", 0.80), ("RandomForest", 0.85), ("SHNB-main", 0.82)]
+    return [row for run in runs for row in fits(*run)] + ebm
+
+
+def cells(text, start):
+    """Return the cells of the only line that begins so."""
+    (line,) = [line for line in text.splitlines() if line.startswith(f"| {start} |")]
+    return [cell.strip(" *") for cell in line.strip("|").split("|")]
+
+
+def test_a_method_with_few_folds_is_compared_on_those(tool, rows):
+    text = "\n".join(tool["_on_folds"](rows, ["SHNB", "RandomForest", "SHNB-main"]))
+    found = cells(text, "EBM")
+    assert found[1:6] == ["2", "4", "80.50", "75.50", "2/0/0"]
+    assert found[7:9] == ["0.5500", "0.7500"]
+    whole, datasets = tool["wide_methods"](rows)
+    assert (whole, datasets) == (["SHNB", "RandomForest"], SETS)
+
+
+def test_the_last_fit_counts_unless_it_failed(tool):
+    old, new = fit("iris", "SHNB", 0, 0.7), fit("iris", "SHNB", 0, 0.9)
+    failed = fit("iris", "SHNB", 0, None, None, status="error")
+    for parts, kept in (([old, new], new), ([failed, old], old), ([old, failed], old)):
+        assert tool["last_of_each"](Results([row]) for row in parts) == [kept]
+
+
+def test_figures_of_a_written_page_are_read_again(tool, rows, tmp_path):
+    (tmp_path / "images").mkdir()
+    board = Results([row for row in rows if row["method"] in ("SHNB", "RandomForest")])
+    text = "\n\n".join(tool["board"].sections(board, tmp_path / "images/page"))
+    found = tool["page_figures"](text)
+    for measure, by_set in tool["means_of"](board).items():
+        assert list(found[measure]) == SETS
+        for name, values in by_set.items():
+            first = found[measure][name]
+            assert first["RandomForest"] == pytest.approx(values["RandomForest"])
+            assert first["SHNB, first edition"] == pytest.approx(values["SHNB"])
+
+
+def test_each_line_says_which_run_it_is_from(tool, rows, tmp_path):
+    (tmp_path / "images").mkdir()
+    figures = {"NB": 0.6, "RandomForest": 0.1, "SHNB, first edition": 0.7}
+    first = {m: dict.fromkeys(SETS, figures) for m in ("accuracy", "log_loss")}
+    text = "\n\n".join(tool["sections"](rows, first, tmp_path / "images/page"))
+    table = text.split("### SHNB against")[0]
+    assert cells(table, "NB")[1:4] == ["first edition", "4.00", "60.00"]
+    # What was run again is not taken from the page.
+    assert cells(table, "RandomForest")[1:4] == ["this", "1.00", "89.50"]
+    assert cells(table, "SHNB, first edition")[1] == "first edition"
+
+
+def test_losses_have_a_reason_or_say_that_there_is_none(tool, rows):
+    text = "\n".join(tool["_behind"](rows))
+    assert cells(text, "iris")[3:] == ["5 of 100", "not looked into"]
+    assert "several columns" in cells(text, "glass")[4]
+
+
+def test_what_pairs_cost_is_shown_by_data_set(tool, rows):
+    text = "\n".join(tool["_pairs"](rows))
+    assert cells(text, "labor") == [
+        *("labor", "86.50", "84.50", "0.7000", "0.7000", "-2.00")
+    ]
+    assert "30 folds of 3 data sets" in text
+
+
+def test_page_without_the_mark_is_refused(tool, tmp_path, capsys):
+    page = tmp_path / "page.md"
+    page.write_text("# Board\n", encoding="utf-8")
+    with pytest.raises(SystemExit):
+        tool["main"](["none.jsonl", "--write", str(page)])
+    assert "<!-- measured -->" in capsys.readouterr().err

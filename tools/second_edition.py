@@ -1,0 +1,332 @@
+"""Write the measured part of the second edition's leader board from result files.
+
+``python tools/second_edition.py RESULTS... --first docs/leaderboard.md --write
+docs/leaderboard_second_edition.md`` replaces all that follows the line
+``<!-- measured -->``. Where a fit is in several files the last one counts. Methods that
+ran on nearly all data sets are compared on them; others, such as EBM, on the folds that
+they have. Methods that no file has are taken from the page of the first edition, where
+figures are averages over its seeds; each line says which run it is from.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import leaderboard as board
+
+from steelyard.experiments.report.significance import control_table, friedman_sentence
+from steelyard.experiments.report.summary import MEASURES, summarize
+from steelyard.experiments.report.tables import Cell, Table
+from steelyard.experiments.report.text import table_to_markdown
+from steelyard.experiments.results import COLUMNS, KEY, Results
+from steelyard.experiments.statistics.ranks import holm
+from steelyard.experiments.statistics.two_methods import wilcoxon_signed_rank
+
+CONTROL, FOREST = board.CONTROL, "RandomForest"
+MAIN_EFFECTS = "SHNB-main"
+FIRST_EDITION = "SHNB, first edition"
+
+# A method is compared on data sets, not on folds, if it ran on this share of those of
+# the control and the forest.
+_LEAST_SHARE = 0.85
+
+# Points behind the forest that want a reason, and points that pairs may cost.
+_BEHIND, _MOST_COST = 0.03, 0.01
+
+_TWINS = "rows have a twin with the same values, nearly always of the same class: what "
+_TWINS += "remembers rows gains by that"
+REASONS = {
+    "glass": "small regions of several columns at once, which one pair cannot mark out",
+    "hepatitis": "few rows",
+    "krkopt": "rules of all six columns at once, which pairs cannot express",
+    "tae": f"57 % of the {_TWINS}",
+    "vowel": "small regions of several columns at once, which pairs cannot mark out",
+    "winequality-white": f"35 % of the {_TWINS}",
+    "zoo": "few rows",
+}
+
+Row = dict[str, Any]
+Means = dict[str, dict[str, dict[str, float]]]
+"""Averages by measure, data set and method."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Read result files and the first page, draw pictures, write the page."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("results", nargs="+", type=Path)
+    parser.add_argument("--first", type=Path, metavar="PAGE")
+    parser.add_argument("--write", type=Path, required=True, metavar="PAGE")
+    options = parser.parse_args(arguments)
+    before, mark, _ = options.write.read_text(encoding="utf-8").partition(board.MARK)
+    if not mark:
+        parser.error(f"{options.write} has no line {board.MARK.strip()!r}.")
+    rows = last_of_each(Results.from_journal(path) for path in options.results)
+    first = {}
+    if options.first is not None:
+        first = page_figures(options.first.read_text(encoding="utf-8"))
+    images = options.write.parent / "images"
+    images.mkdir(exist_ok=True)
+    body = "\n\n".join(sections(rows, first, images / options.write.stem))
+    options.write.write_text(f"{before}{mark}\n{body}\n", encoding="utf-8")
+
+
+def last_of_each(parts: Iterator[Results]) -> list[Row]:
+    """Keep the last row of each fit; one that failed gives way to one that did not."""
+    rows: dict[tuple[Any, ...], Row] = {}
+    for part in parts:
+        for row in part.rows:
+            key = tuple(row[field] for field in KEY)
+            if key not in rows or row["status"] == "ok":
+                rows[key] = row
+    return list(rows.values())
+
+
+def page_figures(text: str) -> Means:
+    """Read the figures by data set from a page that ``leaderboard.py`` wrote."""
+    found: Means = {}
+    for measure in board.MEASURES:
+        _, _, part = text.partition(f"## {board.section_title(measure)}\n")
+        lines = [line.strip("|").split("|") for line in _table_lines(part)]
+        methods = [cell.strip() for cell in lines[0][1:]]
+        figures: dict[str, dict[str, float]] = {}
+        for name, *cells in lines[2:]:
+            if name.strip() == "average":
+                break
+            numbers = [re.sub(r"[^0-9.]", "", cell) for cell in cells]
+            figures[name.strip()] = {
+                FIRST_EDITION if method == CONTROL else method: float(number)
+                / MEASURES[measure].scale
+                for method, number in zip(methods, numbers, strict=True)
+                if number
+            }
+        found[measure] = figures
+    return found
+
+
+def _table_lines(part: str) -> Iterator[str]:
+    """Yield the lines of the first table."""
+    is_inside = False
+    for line in part.splitlines():
+        if line.startswith("|"):
+            is_inside = True
+            yield line
+        elif is_inside:
+            return
+
+
+def sections(rows: list[Row], first: Means, picture: Path) -> Iterator[str]:
+    """Yield headings and tables in the order of the page."""
+    whole, datasets = wide_methods(rows)
+    wide = [r for r in rows if r["method"] in whole and r["dataset"] in datasets]
+    means = means_of(Results(wide))
+    yield "## All methods, by data set"
+    yield from _beside(means, first)
+    yield from _on_folds(rows, [*whole, MAIN_EFFECTS])
+    yield from _pairs(rows)
+    yield from _behind(rows)
+    yield from board.sections(Results(wide), picture)
+
+
+def wide_methods(rows: list[Row]) -> tuple[list[str], list[str]]:
+    """Return the methods that ran on nearly all data sets, and those data sets."""
+    ran: dict[str, dict[str, int]] = {}
+    for row in rows:
+        by_set = ran.setdefault(row["method"], {})
+        by_set[row["dataset"]] = by_set.get(row["dataset"], 0) + 1
+    n_fits = max((n for by_set in ran.values() for n in by_set.values()), default=0)
+    done = {
+        m: {d for d, n in by_set.items() if n == n_fits} for m, by_set in ran.items()
+    }
+    asked = set.intersection(*(done[m] for m in (CONTROL, FOREST) if m in done))
+    least = _LEAST_SHARE * len(asked)
+    whole = [m for m in done if m != MAIN_EFFECTS and len(done[m] & asked) >= least]
+    datasets = set.intersection(asked, *(done[m] for m in whole))
+    return whole, [d for d in ran[CONTROL] if d in datasets]
+
+
+def means_of(results: Results) -> Means:
+    """Average the folds of each data set and method."""
+    found: Means = {}
+    for measure in board.MEASURES:
+        values = results.matrix(measure)
+        found[measure] = {
+            dataset: dict(zip(results.methods, values[i].tolist(), strict=True))
+            for i, dataset in enumerate(results.datasets)
+        }
+    return found
+
+
+def _beside(means: Means, first: Means) -> Iterator[str]:
+    """Yield all methods with where they were measured, and tests against the first."""
+    run: dict[str, str] = {}
+    rows: list[Row] = []
+    for dataset, own in means["accuracy"].items():
+        other = first.get("accuracy", {}).get(dataset, {})
+        for method in [*own, *(m for m in other if m not in own)]:
+            source = means if method in own else first
+            run[method] = "this" if method in own else "first edition"
+            figures = {m: source[m][dataset].get(method) for m in board.MEASURES}
+            rows.append(_row(dataset, method, figures))
+    results = board.scored(Results(rows))
+    summaries = {m: summarize(results, m) for m in board.MEASURES}
+    accuracy, log_loss = (summaries[m] for m in board.MEASURES)
+    lines = []
+    for j in np.argsort(accuracy.ranks, kind="stable").tolist():
+        name = accuracy.methods[j]
+        cells = [Cell(name), Cell(run[name])]
+        for s in (accuracy, log_loss):
+            k = s.position(name)
+            cells += [Cell(f"{s.ranks[k]:.2f}"), Cell(s.measure.text(s.averages[k]))]
+        lines.append(cells)
+    note = (
+        f"Averages and ranks are over {len(accuracy.complete)} data sets. Runs: this, "
+        "10 folds with seed 1; first edition, the figures of its page, where most data "
+        "sets are averages over three seeds, the first of which has the same folds."
+    )
+    header = ["method", "run", "rank", "accuracy (%)", "rank in log-loss", "log-loss"]
+    title = "Methods of both editions, by average rank of accuracy"
+    table = Table(title, header, lines, notes=[note], n_texts=2)
+    yield table_to_markdown(table, "###")
+    for summary in summaries.values():
+        if summary.testable:
+            yield friedman_sentence(summary)
+            yield table_to_markdown(control_table(summary, CONTROL), "###")
+
+
+def _row(dataset: str, method: str, figures: Mapping[str, float | None]) -> Row:
+    """Make a row as of one fit, which stands for all folds."""
+    place = {"dataset": dataset, "method": method, "protocol": "honest"}
+    ok = {"repeat": 0, "fold": 0, "status": "ok", "n_train": 9, "n_test": 1}
+    return {**dict.fromkeys(COLUMNS), **place, **ok, **figures}
+
+
+def _on_folds(rows: list[Row], others: Sequence[str]) -> Iterator[str]:
+    """Yield the methods that ran on some folds, beside the control on the same ones."""
+    methods = [m for m in dict.fromkeys(r["method"] for r in rows) if m not in others]
+    found = {method: on_same_folds(rows, CONTROL, method) for method in methods}
+    found = {method: same for method, same in found.items() if same["names"]}
+    if not found:
+        return
+    leads = {
+        (method, m): MEASURES[m].sign * (same[m][:, 0] - same[m][:, 1])
+        for method, same in found.items()
+        for m in board.MEASURES
+    }
+    p_values = [
+        wilcoxon_signed_rank(x).p_value if x.any() else 1.0 for x in leads.values()
+    ]
+    corrected = dict(zip(leads, holm(p_values), strict=True))
+    lines = []
+    for method, same in found.items():
+        cells = [method, str(len(same["names"])), str(same["folds"])]
+        for m in board.MEASURES:
+            cells += [MEASURES[m].text(value) for value in same[m].mean(axis=0)]
+            cells += [_tally(leads[method, m]), _p(corrected[method, m])]
+        lines.append([Cell(text) for text in cells])
+    header = ["method", "data sets", "folds"]
+    for m in board.MEASURES:
+        title = MEASURES[m].title
+        header += [f"{CONTROL}: {title}", f"method: {title}", "better/equal/worse"]
+        header += ["p by Holm"]
+    note = (
+        f"Better, equal and worse are of {CONTROL}. Wilcoxon's signed ranks over data "
+        "sets, corrected for all p of the table. Times are of other runs, and left out."
+    )
+    yield "## Methods that ran on some folds"
+    table = Table("On the same folds", header, lines, notes=[note])
+    yield table_to_markdown(table, "###")
+
+
+def on_same_folds(rows: list[Row], first: str, second: str) -> dict[str, Any]:
+    """Return averages of two methods over the folds that both have, (data sets, 2)."""
+    fits: dict[tuple[Any, ...], dict[str, Row]] = {}
+    for row in rows:
+        if row["method"] in (first, second) and row["status"] == "ok":
+            place = (row["dataset"], row["repeat"], row["fold"])
+            fits.setdefault(place, {})[row["method"]] = row
+    both = {place: found for place, found in fits.items() if len(found) == 2}
+    names = list(dict.fromkeys(place[0] for place in both))
+    out: dict[str, Any] = {"names": names, "folds": len(both)}
+    for field in (*board.MEASURES, "n_test"):
+        table = [
+            [
+                np.mean([f[m][field] for place, f in both.items() if place[0] == name])
+                for m in (first, second)
+            ]
+            for name in names
+        ]
+        out[field] = np.array(table).reshape(-1, 2)
+    return out
+
+
+def _pairs(rows: list[Row]) -> Iterator[str]:
+    """Yield what pairs are worth on each data set, where main effects were run."""
+    same = on_same_folds(rows, CONTROL, MAIN_EFFECTS)
+    if not same["names"]:
+        return
+    gain = same["accuracy"][:, 0] - same["accuracy"][:, 1]
+    lines = [
+        [Cell(same["names"][i])]
+        + [
+            Cell(MEASURES[m].text(value))
+            for m in board.MEASURES
+            for value in same[m][i, ::-1]
+        ]
+        + [Cell(MEASURES["accuracy"].text(gain[i], True), best=gain[i] < -_MOST_COST)]
+        for i in np.argsort(gain, kind="stable").tolist()
+    ]
+    titles = [MEASURES[m].title for m in board.MEASURES]
+    header = [f"{what}: {t}" for t in titles for what in ("main effects", "with pairs")]
+    average, loss = (same[m].mean(axis=0) for m in board.MEASURES)
+    note = (
+        f"{same['folds']} folds of {len(gain)} data sets: {100 * average[1]:.2f} % and "
+        f"{loss[1]:.4f} with main effects, {100 * average[0]:.2f} % and {loss[0]:.4f} "
+        f"with pairs. Losses of more than a point are in bold."
+    )
+    yield "## Pairs against main effects"
+    table = Table("By data set", ["data set", *header, "gain"], lines, notes=[note])
+    yield table_to_markdown(table, "###")
+
+
+def _behind(rows: list[Row]) -> Iterator[str]:
+    """Yield the data sets on which the forest is far ahead, with the reason."""
+    same = on_same_folds(rows, CONTROL, FOREST)
+    if not same["names"]:
+        return
+    gap = same["accuracy"][:, 1] - same["accuracy"][:, 0]
+    far = [i for i in np.argsort(-gap).tolist() if gap[i] > _BEHIND]
+    n_folds = len({row["fold"] for row in rows})
+    lines = []
+    for i in far:
+        name, n = same["names"][i], n_folds * same["n_test"][i, 0]
+        own, forest = (MEASURES["accuracy"].text(a) for a in same["accuracy"][i])
+        cells = [name, own, forest, f"{gap[i] * n:.0f} of {n:.0f}"]
+        lines.append([Cell(c) for c in (*cells, REASONS.get(name, "not looked into"))])
+    yield "## More than 3 points behind the forest"
+    if not lines:
+        yield "None."
+        return
+    header = ["data set", CONTROL, FOREST, "rows behind", "why"]
+    yield table_to_markdown(Table("Accuracy (%)", header, lines), "###")
+
+
+def _tally(leads: NDArray[np.float64]) -> str:
+    better, worse = int((leads > 0).sum()), int((leads < 0).sum())
+    return f"{better}/{len(leads) - better - worse}/{worse}"
+
+
+def _p(p: float) -> str:
+    return "<.001" if p < 0.001 else f"{p:.3f}"
+
+
+if __name__ == "__main__":
+    main()
