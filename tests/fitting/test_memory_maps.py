@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +15,6 @@ from steelyard._common import threads
 from steelyard._common.work_folder import WorkFolder
 from steelyard.model.needs import NEEDS
 from steelyard.model.stored import stored_training
-from steelyard.model.training import SampledRows
 from steelyard.table.store import Store
 from steelyard.table.workspace import DiskWorkspace
 
@@ -46,6 +46,13 @@ def made(name, **settings):
     return clf.set_params(**known, **settings)
 
 
+class Elsewhere:
+    """Columns that are not in memory, from which rows can be read."""
+
+    def __init__(self, table):
+        self.take = table.take
+
+
 def stored(training, folder, chunk=170):
     """Put encoded rows into files, chunk by chunk."""
     workspace = DiskWorkspace(WorkFolder(folder), small=0)
@@ -57,8 +64,8 @@ def stored(training, folder, chunk=170):
         weights = None if u is None else u[rows]
         store.append(training.codes.part(rows), training.labels[rows], weights)
     known = training.encoder, training.classes, training.preparation
-    sample = SampledRows(training.table, training.labels, u)
-    return stored_training(store.finish(), *known, sample)
+    rows = stored_training(store.finish(), *known)
+    return replace(rows, table=Elsewhere(training.table))
 
 
 def both_ways(clf, X, y, u, folder):
@@ -108,7 +115,7 @@ def test_views_and_inner_folds_are_the_same(numeric, table, tmp_path):
     assert here.strength_path_ == there.strength_path_
 
 
-def test_positions_of_folds_are_refused_for_a_sample(table, tmp_path):
+def test_positions_of_folds_are_refused_for_rows_elsewhere(table, tmp_path):
     X, y, _ = table
     clf = sy.ShrinkageNB(cv=[(np.arange(400), np.arange(400, 500))])
     recipe = clf._recipe()
