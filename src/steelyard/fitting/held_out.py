@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 
 from steelyard.exceptions import ParameterError
 from steelyard.fitting.folds import deal
-from steelyard.fitting.row_sample import drawing_seed, sample_rows
+from steelyard.fitting.row_sample import sample_rows
 from steelyard.model.training import TrainingSet
 from steelyard.table.codes import Codes
 
@@ -62,12 +62,12 @@ class HeldOut:
     def of(cls, training: TrainingSet, cv: Any, random_state: Any) -> HeldOut:
         """Deal rows to folds: so many, or as pairs of positions say.
 
-        Of a table that is not in memory some rows are, drawn as they would be here.
+        Of rows in another place some are brought here, drawn as they would be here.
         """
         folds, rng = [], random_state
-        if training.sample is not None:
-            rng = _rng_after_drawing(training, cv, random_state)
-            training = training.in_memory()
+        if not training.place.is_here:
+            rng = check_random_state(random_state)
+            training = _brought(training, cv, rng)
         for (rest, amount), (fold, fold_amount) in _splits(training, cv, rng):
             # Rows of a class that the others lack tell nothing about strengths.
             is_known = np.isin(training.labels[fold], training.labels[rest])
@@ -187,17 +187,16 @@ def _parts(
         return part, part.encoder.encode(training.table.take(fold))
 
 
-def _rng_after_drawing(training: TrainingSet, cv: Any, random_state: Any) -> Any:
-    """Return the generator as the drawing of rows leaves it."""
+def _brought(training: TrainingSet, cv: Any, rng: Any) -> TrainingSet:
+    """Return rows of another place that strengths are compared on."""
     if not isinstance(cv, Integral):
         raise ParameterError(
-            "`cv` names rows by position, but this table is read from a source, whose "
-            "rows have no order. Give a number of folds."
+            "`cv` names rows by position, but this table is spread over machines, "
+            "where rows have no positions. Give a number of folds."
         )
-    rng = check_random_state(random_state)
-    if training.n_rows > MAX_ROWS:
-        drawing_seed(rng)
-    return rng
+    rows = sample_rows(training, MAX_ROWS, rng)
+    assert training.table is not None
+    return replace(training.take(rows), table=training.table.take(rows))
 
 
 def _splits(
