@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.work_folder import WorkFolder
 from steelyard.exceptions import ColumnError, TableError
+from steelyard.model.needs import RowsNeeded
 from steelyard.model.stored import stored_training
 from steelyard.model.training import (
     Preparation,
@@ -18,14 +19,15 @@ from steelyard.model.training import (
     check_two_classes,
     class_factors,
 )
-from steelyard.proba.counts import count
+from steelyard.proba.counts import Counts, count
 from steelyard.table.codes import Codes
 from steelyard.table.encoder import TableEncoder
 from steelyard.table.frames import Table, as_table
 from steelyard.table.labels import known_labels
-from steelyard.table.store import Store
+from steelyard.table.schema import TableSchema
+from steelyard.table.store import Store, StoredRows
 from steelyard.table.summary import Summary
-from steelyard.table.workspace import DiskWorkspace
+from steelyard.table.workspace import MEMORY, DiskWorkspace
 
 if TYPE_CHECKING:
     from steelyard.table.sources.scanning import Scan
@@ -67,14 +69,24 @@ class SourceTable(NamedTuple):
         return as_table(found.take(pa.array(np.argsort(order))))
 
 
+@runtime_checkable
+class SpreadRows(Protocol):
+    """Rows on other machines, which encode them."""
+
+    def training(self, preparation: Preparation, needed: RowsNeeded) -> TrainingSet:
+        """Return a training set of rows that stay where they are, if they can."""
+
+
 def encode_source(
-    source: Scan, preparation: Preparation, counts_suffice: bool
+    source: Scan | SpreadRows, preparation: Preparation, needed: RowsNeeded
 ) -> TrainingSet:
     """Learn how the rows of a source are encoded, and encode them.
 
     Where counts suffice for a method, they are all that is kept. Otherwise codes are
     written to files, which a fit reads as often as it needs to.
     """
+    if isinstance(source, SpreadRows):
+        return source.training(preparation, needed)
     if preparation.encoding.skips_unlabelled:
         source.drops_unlabelled = True
     summary = _summary(source, preparation)
@@ -83,7 +95,7 @@ def encode_source(
     if preparation.class_weight is not None:
         factors = class_factors(preparation.class_weight, classes, summary.by_class)
     encoder = summary.fitted(factors)
-    keep = _counted if counts_suffice else _stored
+    keep = _counted if needed == "counts" else _stored
     return keep(source, encoder, classes, preparation, factors)
 
 
@@ -111,18 +123,37 @@ def _counted(
     for codes, labels, weights in _encoded(source, encoder, classes):
         counts = count(codes, labels, weights, len(classes), preparation.n_jobs)
         total = counts if total is None else total + counts
-    none = np.arange(0)
+    assert total is not None, "the source has been read"
+    return counted_training(total, encoder, classes, preparation, factors)
+
+
+def counted_training(
+    counts: Counts,
+    encoder: TableEncoder,
+    classes: NDArray[Any],
+    preparation: Preparation,
+    factors: NDArray[np.float64] | None,
+) -> TrainingSet:
+    """Return the training set of counts alone, without rows."""
+    rows = empty_rows(encoder.schema_, len(classes))
     return TrainingSet(
         None,
         encoder,
-        codes.take(none),
+        rows.codes,
         classes,
-        labels[none],
+        rows.labels,
         None,
         preparation,
         factors,
-        earlier=total,
+        earlier=counts,
     )
+
+
+def empty_rows(
+    schema: TableSchema, n_classes: int, has_weights: bool = False
+) -> StoredRows:
+    """Return no rows, encoded by a schema."""
+    return Store(MEMORY, schema, 0, n_classes, has_weights=has_weights).finish()
 
 
 def _stored(
