@@ -63,7 +63,6 @@ class HeldOut:
     def of(cls, training: TrainingSet, cv: Any, random_state: Any) -> HeldOut:
         """Deal rows to folds: so many, or as pairs of positions say.
 
-<<<<<<< HEAD
         So many folds are dealt from rows that are drawn from the table, where it is
         long; nothing else is read from then on.
         """
@@ -76,14 +75,6 @@ class HeldOut:
                 "`cv` names rows by position, but this table is read from a source, "
                 "whose rows have no order. Give a number of folds."
             )
-=======
-        Of rows in another place some are brought here, drawn as they would be here.
-        """
-        folds, rng = [], random_state
-        if not training.place.is_here:
-            rng = check_random_state(random_state)
-            training = _brought(training, cv, rng)
->>>>>>> dask
         for (rest, amount), (fold, fold_amount) in _splits(training, cv, rng):
             # Rows of a class that the others lack tell nothing about strengths.
             is_known = np.isin(training.labels[fold], training.labels[rest])
@@ -203,21 +194,6 @@ def _parts(
         return part, part.encoder.encode(training.table.take(fold))
 
 
-<<<<<<< HEAD
-=======
-def _brought(training: TrainingSet, cv: Any, rng: Any) -> TrainingSet:
-    """Return rows of another place that strengths are compared on."""
-    if not isinstance(cv, Integral):
-        raise ParameterError(
-            "`cv` names rows by position, but this table is spread over machines, "
-            "where rows have no positions. Give a number of folds."
-        )
-    rows = sample_rows(training, MAX_ROWS, rng)
-    assert training.table is not None
-    return replace(training.take(rows), table=training.table.take(rows))
-
-
->>>>>>> dask
 def _splits(
     training: TrainingSet, cv: Any, rng: np.random.RandomState
 ) -> Iterator[tuple[_Share, _Share]]:

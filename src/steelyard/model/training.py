@@ -277,7 +277,6 @@ class TrainingSet:
             start = stop
         return out
 
-<<<<<<< HEAD
     def in_memory(self, rows: NDArray[np.int64], with_columns: bool) -> TrainingSet:
         """Return some rows in memory, with the columns behind them where asked for."""
         if isinstance(self.table, Table) and len(rows) == self.n_rows:
@@ -288,8 +287,6 @@ class TrainingSet:
             taken = replace(taken, table=self.table.take(rows))
         return taken
 
-=======
->>>>>>> dask
 
 def encode_training(
     X: Any, y: Any, sample_weight: Any, preparation: Preparation, owner: object = None
