@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from steelyard.export.scorer import Scorer
     from steelyard.export.source import to_javascript, to_python
     from steelyard.export.sql import to_sql
+    from steelyard.export.writing import write
 
 _HOMES = {
     "Plan": "plan",
@@ -24,6 +25,7 @@ _HOMES = {
     "to_javascript": "source",
     "to_python": "source",
     "to_sql": "sql",
+    "write": "writing",
 }
 
 __all__ = [
@@ -34,6 +36,7 @@ __all__ = [
     "to_javascript",
     "to_python",
     "to_sql",
+    "write",
 ]
 
 

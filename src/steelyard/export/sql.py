@@ -62,6 +62,23 @@ def to_sql(
     >>> [(sky, best, round(p, 4)) for sky, best, p, _ in rows]
     [('sun', 'play', 0.9983), ('rain', 'stay', 0.0017)]
     """
+    return "\n".join(
+        sql_statements(clf, dialect, table, keep, contributions, probabilities)
+    )
+
+
+def sql_statements(
+    clf: BaseNB,
+    dialect: str = "duckdb",
+    table: str | Sequence[str] = "data",
+    keep: Sequence[str] = (),
+    contributions: bool = False,
+    probabilities: bool = True,
+) -> list[str]:
+    """Return what ``to_sql`` does, statement by statement; the last one is the query.
+
+    Parameters are those of ``to_sql``.
+    """
     plan, ways = plan_of(clf), dialect_of(dialect)
     names = table.split(".") if isinstance(table, str) else list(table)
     keep = [keep] if isinstance(keep, str) else list(keep)
@@ -70,7 +87,8 @@ def to_sql(
     source = ".".join(map(ways.identifier, names))
     query = _Query(plan, Statement(ways, source, keep, texts), contributions)
     outputs = query.outputs(probabilities)
-    return f"-- {about(plan)}\n{query.to.select(outputs)}"
+    *before, last = query.to.select(outputs)
+    return [*before, f"-- {about(plan)}\n{last}"]
 
 
 class _Query:
@@ -178,7 +196,7 @@ class _Query:
     def top(self, numbers: Sequence[str]) -> str:
         if len(numbers) == 1:
             return numbers[0]
-        return self.to.let(f"{self.to.dialect.largest}({', '.join(numbers)})")
+        return self.to.let(self.to.largest(numbers))
 
     # ------------------------------------------------------------------ probabilities
 
@@ -213,10 +231,13 @@ class _Query:
     def shares(self, scores: Sequence[str | None], scale: float) -> list[str]:
         known = [z for z in scores if z is not None]
         top, factor = self.top(known), self.number(scale)
-        powers = {z: self.power(f"{factor} * ({z} - {top})") for z in known}
-        total = self.to.let(self.to.sum(list(powers.values())))
-        zero = self.number(0.0)
-        return [zero if z is None else f"{powers[z]} / {total}" for z in scores]
+        # Classes of equal tables have one score, and each has its part in the total.
+        powers = [
+            None if z is None else self.power(f"{factor} * ({z} - {top})")
+            for z in scores
+        ]
+        total = self.to.let(self.to.sum([e for e in powers if e is not None]))
+        return [self.number(0.0) if e is None else f"{e} / {total}" for e in powers]
 
     def power(self, exponent: str) -> str:
         """Name an exponential, of a number within bounds."""

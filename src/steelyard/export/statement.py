@@ -107,8 +107,22 @@ class Statement:
             ]
         return f"({' + '.join(terms)})" if len(terms) > 1 else terms[0]
 
-    def select(self, outputs: Sequence[tuple[str, str]]) -> str:
-        """Write the statement that returns the outputs: expressions and names."""
+    def largest(self, names: Sequence[str]) -> str:
+        """Write the largest of some numbers; a function takes a limited number."""
+        while len(names) > 1:
+            groups = [names[at : at + _GROUP] for at in range(0, len(names), _GROUP)]
+            function = self.dialect.largest
+            names = [
+                f"{function}({', '.join(group)})" if len(group) > 1 else group[0]
+                for group in groups
+            ]
+        return names[0]
+
+    def select(self, outputs: Sequence[tuple[str, str]]) -> list[str]:
+        """Write the statements, of which the last returns the outputs.
+
+        Outputs are expressions and names.
+        """
         quoted = self.dialect.identifier
         kept = [quoted(name) for name in self.keep]
         last = [*kept, *(f"{what} AS {quoted(name)}" for what, name in outputs)]
@@ -127,8 +141,7 @@ class Statement:
             stages.append(f"{name} AS (\n{body}{self.dialect.fence}\n)")
             source = name
         head = f"WITH {', '.join(stages)}\n" if stages else ""
-        before = "\n".join([*self._before, ""]) if self._before else ""
-        return f"{before}{head}{_body(last, [source], '')};\n"
+        return [*self._before, f"{head}{_body(last, [source], '')};\n"]
 
     def _carried(self, wanted: set[str]) -> list[list[str]]:
         """Return which names of earlier stages each stage hands on."""

@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from steelyard.model.training import (
     Preparation,
-    SampledRows,
     TrainingSet,
     check_two_classes,
     class_factors,
@@ -23,12 +22,10 @@ def stored_training(
     encoder: TableEncoder,
     classes: NDArray[Any],
     preparation: Preparation,
-    sample: SampledRows | None = None,
 ) -> TrainingSet:
     """Return the training set of rows that were encoded chunk by chunk.
 
-    The encoder is that of the rows; ``sample`` has some rows as they were read, for
-    what has to learn cut points anew.
+    The encoder is that of the rows.
     """
     check_two_classes(classes)
     factors = None
@@ -45,5 +42,4 @@ def stored_training(
         preparation,
         factors,
         rows.is_kept,
-        sample,
     )

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.work_folder import WorkFolder
 from steelyard.exceptions import ColumnError, TableError
+from steelyard.model.needs import RowsNeeded
 from steelyard.model.stored import stored_training
 from steelyard.model.training import (
     Preparation,
@@ -24,7 +25,7 @@ from steelyard.table.encoder import TableEncoder
 from steelyard.table.frames import Table, as_table
 from steelyard.table.labels import known_labels
 from steelyard.table.schema import TableSchema
-from steelyard.table.store import Store
+from steelyard.table.store import Store, StoredRows
 from steelyard.table.summary import Summary
 from steelyard.table.summary_counts import counts_by_code
 from steelyard.table.workspace import MEMORY, DiskWorkspace
@@ -53,42 +54,53 @@ class SourceTable(NamedTuple):
         """Read the rows at some positions, in that order; none may repeat."""
         import pyarrow as pa
 
-        if self.is_kept is not None:
-            rows = np.flatnonzero(self.is_kept)[rows]
-        order, parts = np.argsort(rows), []
-        wanted, names = rows[order], self.source.features
-        for chunk in self.source.chunks(names):
-            lo, hi = np.searchsorted(
-                wanted, [chunk.first_row, chunk.first_row + chunk.n_rows]
-            )
+        order, parts, first = np.argsort(rows), [], 0
+        wanted = rows[order]
+        for chunk in self.source.chunks(self.source.features):
+            kept = np.arange(chunk.n_rows)
+            if self.is_kept is not None:
+                stop = chunk.first_row + chunk.n_rows
+                kept = np.flatnonzero(self.is_kept[chunk.first_row : stop])
+            lo, hi = np.searchsorted(wanted, [first, first + len(kept)])
             if lo < hi:
-                here = pa.array(wanted[lo:hi] - chunk.first_row)
+                here = pa.array(kept[wanted[lo:hi] - first])
                 parts.append(chunk.cells.take(here))
+            first += len(kept)
         found = pa.concat_tables(parts).unify_dictionaries()
         return as_table(found.take(pa.array(np.argsort(order))))
 
 
+@runtime_checkable
+class SpreadRows(Protocol):
+    """Rows on other machines, which encode them."""
+
+    def training(self, preparation: Preparation, needed: RowsNeeded) -> TrainingSet:
+        """Return a training set of rows that stay where they are, if they can."""
+
+
 def encode_source(
-    source: Scan, preparation: Preparation, counts_suffice: bool
+    source: Scan | SpreadRows, preparation: Preparation, needed: RowsNeeded
 ) -> TrainingSet:
     """Learn how the rows of a source are encoded, and encode them.
 
     Where counts suffice for a method, they are all that is kept. Otherwise codes are
     written to files, which a fit reads as often as it needs to.
     """
+    if isinstance(source, SpreadRows):
+        return source.training(preparation, needed)
     if preparation.encoding.skips_unlabelled:
         source.drops_unlabelled = True
-    summary = _summary(source, preparation, counts_suffice)
+    summary = _summary(source, preparation, needed == "counts")
     classes, factors = summary.classes, None
     check_two_classes(classes)
     if preparation.class_weight is not None:
         factors = class_factors(preparation.class_weight, classes, summary.by_class)
     encoder = summary.fitted(factors)
-    if counts_suffice:
+    if needed == "counts":
         counts = _known_counts(summary, encoder.schema_)
         if counts is None:
             counts = _counted(source, encoder, classes, preparation)
-        training = _of_counts(counts, encoder, classes, preparation)
+        training = counted_training(counts, encoder, classes, preparation, factors)
     else:
         training = _stored(source, encoder, classes, preparation)
     exact = summary.cut_points_are_exact
@@ -131,24 +143,33 @@ def _counted(
     return total
 
 
-def _of_counts(
+def counted_training(
     counts: Counts,
     encoder: TableEncoder,
     classes: NDArray[Any],
     preparation: Preparation,
+    factors: NDArray[np.float64] | None,
 ) -> TrainingSet:
-    """Return a training set without rows: their counts are those of earlier ones."""
-    none = Store(MEMORY, encoder.schema_, 0, len(classes)).finish()
+    """Return the training set of counts alone, without rows."""
+    rows = empty_rows(encoder.schema_, len(classes))
     return TrainingSet(
         None,
         encoder,
-        none.codes,
+        rows.codes,
         classes,
-        none.labels,
+        rows.labels,
         None,
         preparation,
+        factors,
         earlier=counts,
     )
+
+
+def empty_rows(
+    schema: TableSchema, n_classes: int, has_weights: bool = False
+) -> StoredRows:
+    """Return no rows, encoded by a schema."""
+    return Store(MEMORY, schema, 0, n_classes, has_weights=has_weights).finish()
 
 
 def _stored(
