@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from steelyard.export.onnx import to_onnx
     from steelyard.export.plan import Plan
     from steelyard.export.reading import plan_of, scorer_of
     from steelyard.export.scorer import Scorer
@@ -23,6 +24,7 @@ _HOMES = {
     "plan_of": "reading",
     "scorer_of": "reading",
     "to_javascript": "source",
+    "to_onnx": "onnx",
     "to_python": "source",
     "to_sql": "sql",
     "write": "writing",
@@ -34,6 +36,7 @@ __all__ = [
     "plan_of",
     "scorer_of",
     "to_javascript",
+    "to_onnx",
     "to_python",
     "to_sql",
     "write",

@@ -19,6 +19,7 @@ import numpy as np
 from steelyard.classifiers.base import BaseNB
 from steelyard.exceptions import ParameterError
 from steelyard.export.dialects import DIALECTS
+from steelyard.export.plan import Plan
 from steelyard.export.reading import plan_of
 from steelyard.export.sql import sql_statements
 from steelyard.export.writing import content_of
@@ -146,6 +147,25 @@ def _in_duckdb(clf: BaseNB, X: Any, options: dict[str, Any]) -> Scored:
         return _sorted(clf, found.fetchall() if found is not None else [])
 
 
+def _in_onnxruntime(clf: BaseNB, X: Any, options: dict[str, Any]) -> Scored:
+    runtime = import_module("onnxruntime")
+    session = runtime.InferenceSession(content_of(clf, "onnx", **options))
+    feed = onnx_feed(plan_of(clf), X, options.get("missing_text", ""))
+    labels, proba = session.run(None, feed)
+    return labels.tolist(), proba.tolist()
+
+
+def onnx_feed(plan: Plan, X: Any, missing_text: str = "") -> dict[str, Any]:
+    """Return the cells of a frame as inputs of shape (n, 1)."""
+    feed = {}
+    for j, column in enumerate(plan.columns):
+        cells = X.iloc[:, j].astype(object)
+        gap, dtype = (missing_text, object) if column.cells == "text" else (None, float)
+        filled = cells.where(cells.notna(), gap).to_numpy(dtype=dtype)
+        feed[column.name] = filled.reshape(-1, 1)
+    return feed
+
+
 def _create(clf: BaseNB, dialect: str) -> str:
     """Write the statement that makes the table of a sample."""
     ways = DIALECTS[dialect]
@@ -176,6 +196,7 @@ def _sorted(clf: BaseNB, rows: list[Any]) -> Scored:
 ENGINES: dict[str, tuple[str, Callable[..., Scored]]] = {
     "py": ("Python", _in_python),
     "js": ("Node", _in_node),
+    "onnx": ("onnxruntime", _in_onnxruntime),
     "sqlite": ("SQLite", _in_sqlite),
     "duckdb": ("DuckDB", _in_duckdb),
 }
