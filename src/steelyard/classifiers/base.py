@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from functools import wraps
 from os import PathLike
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, final
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, cast, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +41,7 @@ from steelyard.proba.estimation import Estimation
 from steelyard.table.codes import Codes
 from steelyard.table.encoder import TableEncoder
 from steelyard.table.frames import as_table
-from steelyard.table.sources import as_source
+from steelyard.table.sources import as_source, is_dask
 
 if TYPE_CHECKING:
     from steelyard.explain import GlobalExplanation, LocalExplanation
@@ -48,6 +49,23 @@ if TYPE_CHECKING:
     from steelyard.table.sources.scanning import Scan
 
 __all__ = ["BaseNB", "StandardNB"]
+
+_Predict = TypeVar("_Predict", bound=Callable[..., Any])
+
+
+def lazy_on_dask(predict: _Predict) -> _Predict:
+    """Make predictions of a Dask collection a Dask array, not yet computed."""
+
+    @wraps(predict)
+    def predict_any(self: BaseNB, X: Any) -> Any:
+        if not is_dask(X):
+            return predict(self, X)
+        check_is_fitted(self)
+        from steelyard.scale.dask import predict_lazily
+
+        return predict_lazily(self, predict.__name__, X)
+
+    return cast(_Predict, predict_any)
 
 
 class BaseNB(ClassifierMixin, DeclaredEstimator):
@@ -101,6 +119,12 @@ class BaseNB(ClassifierMixin, DeclaredEstimator):
     feature_names_in_: NDArray[Any] = learned(
         "ndarray of str", "Names of the columns, where the training table had any."
     )
+    cut_points_are_exact_: bool = learned(
+        "bool",
+        "Whether cut points are those that all numbers give when sorted. Set where "
+        "rows were read in chunks; false if a column has more than 65,536 numbers.",
+        optional=True,
+    )
 
     # ----------------------------------------------------------------------- learning
 
@@ -130,15 +154,24 @@ class BaseNB(ClassifierMixin, DeclaredEstimator):
     def _learn(self, X: Any, y: Any, sample_weight: Any, **rows: Any) -> Self:
         """Fit: settings to recipe, rows to training set, both to what is published."""
         recipe = self._recipe()
-        source = as_source(X, y, sample_weight, needs_target=True)
-        with nullcontext() if source is None else source:
+        with self._opened(X, y, sample_weight) as source:
             if source is None:
                 training = recipe.encode(X, y, sample_weight, self)
             else:
-                suffice = self.rows_needed == "counts"
-                training = recipe.encode_source(source, self, counts_suffice=suffice)
+                training = recipe.encode_source(source, self, self.rows_needed)
             self._publish(training, self._fit(recipe, training, **rows))
         return self
+
+    def _opened(
+        self, X: Any, y: Any, sample_weight: Any
+    ) -> AbstractContextManager[Any]:
+        """Open a source of rows; a table in memory is none."""
+        if is_dask(X):
+            from steelyard.scale.dask import open_dask
+
+            return open_dask(X, y, sample_weight, self)
+        source = as_source(X, y, sample_weight, needs_target=True)
+        return nullcontext() if source is None else source
 
     @property
     def rows_needed(self) -> RowsNeeded:
@@ -174,6 +207,7 @@ class BaseNB(ClassifierMixin, DeclaredEstimator):
         A fit that is refused or interrupted never comes here, and leaves an earlier
         model as it was.
         """
+        exact = training.cut_points_are_exact
         training = fit.training or training
         counts = fit.counts or training.given_counts
         class_count, factors = counts.by_class, training.class_factors
@@ -189,6 +223,8 @@ class BaseNB(ClassifierMixin, DeclaredEstimator):
         self.counts_ = counts
         self.class_count_ = class_count if factors is None else class_count * factors
         self.class_log_prior_ = fit.log_prior
+        if exact is not None:
+            self.cut_points_are_exact_ = exact
         for name, value in fit.named.items():
             setattr(self, name, value)
         if fit.instance_weights is not None:
@@ -197,6 +233,7 @@ class BaseNB(ClassifierMixin, DeclaredEstimator):
 
     # --------------------------------------------------------------------- predicting
 
+    @lazy_on_dask
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the most probable class of every row.
 
@@ -213,6 +250,7 @@ class BaseNB(ClassifierMixin, DeclaredEstimator):
         codes = self._encode(X)
         return self._model.predict(codes, self.n_jobs)
 
+    @lazy_on_dask
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Posterior probability of every class for every row.
 
@@ -229,6 +267,7 @@ class BaseNB(ClassifierMixin, DeclaredEstimator):
         codes = self._encode(X)
         return self._model.proba(codes, self.n_jobs)
 
+    @lazy_on_dask
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """Logarithm of the posterior probability of every class for every row.
 
@@ -291,8 +330,9 @@ class BaseNB(ClassifierMixin, DeclaredEstimator):
         columns = source.features if names is None else [str(name) for name in names]
         with source:
             for chunk in source.chunks(columns, keep=False):
-                yield predict(chunk.table(columns))
+                yield predict(chunk.cells)
 
+    @lazy_on_dask
     def predict_joint_log_proba(self, X: Any) -> NDArray[np.float64]:
         r"""Joint log-probability of every row with every class.
 
