@@ -40,6 +40,7 @@ from steelyard.proba.counts import Counts
 from steelyard.proba.estimation import Estimation
 from steelyard.table.codes import Codes
 from steelyard.table.encoder import TableEncoder
+from steelyard.table.few_rows import encode_few
 from steelyard.table.frames import as_table
 from steelyard.table.sources import as_source, is_dask
 
@@ -356,8 +357,10 @@ class BaseNB(ClassifierMixin, DeclaredEstimator):
         return self.model_
 
     def _encode(self, X: Any) -> Codes:
-        check_is_fitted(self)
-        return self.encoder_.encode(as_table(X, self))
+        if "model_" not in vars(self):
+            check_is_fitted(self)
+        codes = encode_few(X, self.encoder_.schema_)
+        return self.encoder_.encode(as_table(X, self)) if codes is None else codes
 
     # -------------------------------------------------------------------- convenience
 
