@@ -12,6 +12,7 @@ from typing import IO, Any
 
 from steelyard.cli import options, output
 from steelyard.cli.inputs import load_model, rows_for
+from steelyard.cli.quick import quick_predictions
 
 ABOUT = "predict classes and probabilities of the rows of a file"
 EXAMPLES = """
@@ -53,10 +54,9 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.output == "-":
         arguments.output = None
     output.check_output(arguments.output, arguments.force)
-    clf = load_model(arguments.model)
-    chunks = _predictions(clf, arguments)
+    classes, chunks = _answers(arguments)
     write = _write_json if arguments.json else _write_csv
-    header = [*arguments.keep, "prediction", *(f"p({c})" for c in clf.classes_)]
+    header = [*arguments.keep, "prediction", *(f"p({c})" for c in classes)]
     header += [f"reason {k + 1}" for k in range(arguments.reasons)]
     if arguments.output is None:
         write(sys.stdout, header, chunks, ",")
@@ -74,6 +74,16 @@ def run(arguments: argparse.Namespace) -> None:
         output.working("Predicting …") as status,
     ):
         write(stream, header, _counted(chunks, status), separator)
+
+
+def _answers(arguments: argparse.Namespace) -> tuple[Any, Iterator[Lines]]:
+    """Return the classes, and lines of predictions."""
+    quick = quick_predictions(arguments)
+    if quick is not None:
+        classes, lines = quick
+        return classes, iter([lines])
+    clf = load_model(arguments.model)
+    return clf.classes_, _predictions(clf, arguments)
 
 
 def _predictions(clf: Any, arguments: argparse.Namespace) -> Iterator[Lines]:
