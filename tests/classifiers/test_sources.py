@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import steelyard as sy
+from steelyard.exceptions import ParameterError, TableError
 
 NAMES = ["a", "b", "c", "x", "z", "y", "w"]
 
@@ -61,3 +62,45 @@ def test_every_method_learns_from_a_source_what_it_learns_in_memory(
     there = quiet_fit(made(name), rows, "y", weight)
     p, q = here.predict_proba(X), there.predict_proba(X)
     np.testing.assert_allclose(q, p, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("weight", [None, "w"])
+@pytest.mark.parametrize("numeric", ["mdl", ("gaussian", "mdl")])
+def test_folds_with_cut_points_of_their_own_read_their_rows_again(
+    numeric, weight, table, rows, monkeypatch
+):
+    monkeypatch.setattr("steelyard.fitting.held_out.MAX_ROWS", 300)
+    X, y = table.select(NAMES[:5]), table["y"]
+    u = None if weight is None else table[weight].to_numpy().astype(float)
+    here = quiet_fit(sy.ShrinkageNB(numeric=numeric), X, y, u)
+    there = quiet_fit(sy.ShrinkageNB(numeric=numeric), rows, "y", weight)
+    assert there.strength_path_ == here.strength_path_
+    np.testing.assert_allclose(
+        there.predict_proba(X), here.predict_proba(X), rtol=0, atol=1e-10
+    )
+
+
+def test_folds_by_position_are_refused_of_a_source(rows):
+    clf = sy.ShrinkageNB(cv=[([0, 1, 2], [3, 4])])
+    with pytest.raises(ParameterError, match="rows have no order"):
+        clf.fit(rows, "y")
+
+
+def test_chunks_are_predicted_as_the_table_is(table, rows):
+    clf = quiet_fit(sy.NaiveBayes(), rows, "y")
+    X = table.select(NAMES[:5])
+    parts = list(clf.predict_chunks(rows))
+    assert len(parts) > 1
+    np.testing.assert_array_equal(np.concatenate(parts), clf.predict_proba(X))
+    labels = np.concatenate(list(clf.predict_chunks(rows, "predict")))
+    np.testing.assert_array_equal(labels, clf.predict(X))
+
+
+def test_source_where_a_table_is_expected_is_told_what_to_call(table, rows):
+    clf = quiet_fit(sy.NaiveBayes(), rows, "y")
+    with pytest.raises(TableError, match=r"predict by predict_chunks\(rows\)"):
+        clf.predict(rows)
+    with pytest.raises(TableError, match="this is a table in memory"):
+        clf.predict_chunks(table)
+    with pytest.raises(ParameterError, match="`method` must be one of"):
+        clf.predict_chunks(rows, "score")

@@ -119,6 +119,12 @@ class BaseNB(ClassifierMixin, DeclaredEstimator):
     feature_names_in_: NDArray[Any] = learned(
         "ndarray of str", "Names of the columns, where the training table had any."
     )
+    cut_points_are_exact_: bool = learned(
+        "bool",
+        "Whether cut points are those that all numbers give when sorted. Set where "
+        "rows were read in chunks; false if a column has more than 65,536 numbers.",
+        optional=True,
+    )
 
     # ----------------------------------------------------------------------- learning
 
@@ -201,6 +207,7 @@ class BaseNB(ClassifierMixin, DeclaredEstimator):
         A fit that is refused or interrupted never comes here, and leaves an earlier
         model as it was.
         """
+        exact = training.cut_points_are_exact
         training = fit.training or training
         counts = fit.counts or training.given_counts
         class_count, factors = counts.by_class, training.class_factors
@@ -216,6 +223,8 @@ class BaseNB(ClassifierMixin, DeclaredEstimator):
         self.counts_ = counts
         self.class_count_ = class_count if factors is None else class_count * factors
         self.class_log_prior_ = fit.log_prior
+        if exact is not None:
+            self.cut_points_are_exact_ = exact
         for name, value in fit.named.items():
             setattr(self, name, value)
         if fit.instance_weights is not None:
@@ -321,7 +330,7 @@ class BaseNB(ClassifierMixin, DeclaredEstimator):
         columns = source.features if names is None else [str(name) for name in names]
         with source:
             for chunk in source.chunks(columns, keep=False):
-                yield predict(chunk.table(columns))
+                yield predict(chunk.cells)
 
     @lazy_on_dask
     def predict_joint_log_proba(self, X: Any) -> NDArray[np.float64]:
@@ -420,6 +429,25 @@ class BaseNB(ClassifierMixin, DeclaredEstimator):
         from steelyard.explain import to_html
 
         to_html(self, path, title)
+
+    def export(
+        self, path: str | PathLike[str], format: str | None = None, **options: Any
+    ) -> None:
+        """Write the model for other programs: SQL, ONNX, PMML, JavaScript or Python.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to write. An existing file is replaced in one step.
+        format : {"sql", "onnx", "pmml", "js", "py"}, default=None
+            What to write; by default what the name of the file ends with.
+        **options
+            Options of the format, such as ``dialect``, ``table`` and ``keep`` of SQL:
+            see the functions of ``steelyard.export``.
+        """
+        from steelyard.export import write
+
+        write(self, path, format, **options)
 
     def scorer(self) -> Scorer:
         """Return a function of one row, for services: no frames, no arrays.

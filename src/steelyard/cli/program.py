@@ -18,7 +18,7 @@ from steelyard.cli.options import Parser
 from steelyard.cli.output import show_notes
 
 # In the order in which a newcomer needs them.
-_NAMES = "fit predict evaluate explain methods compare reproduce demo completion"
+_NAMES = "fit predict evaluate explain export methods compare reproduce demo completion"
 COMMANDS = [import_module(f"steelyard.cli.{name}") for name in _NAMES.split()]
 
 _EXAMPLES = """\
@@ -30,7 +30,7 @@ examples:
   steelyard COMMAND --help
 """
 
-_EXTRAS = {"matplotlib": "plot"}
+_EXTRAS = {"matplotlib": "plot", "onnx": "onnx"}
 _FOR_PROGRAMMERS = (
     DeprecationWarning,
     PendingDeprecationWarning,

@@ -10,11 +10,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from steelyard.export.onnx import to_onnx
     from steelyard.export.plan import Plan
     from steelyard.export.reading import plan_of, scorer_of
     from steelyard.export.scorer import Scorer
     from steelyard.export.source import to_javascript, to_python
     from steelyard.export.sql import to_sql
+    from steelyard.export.writing import write
 
 _HOMES = {
     "Plan": "plan",
@@ -22,8 +24,10 @@ _HOMES = {
     "plan_of": "reading",
     "scorer_of": "reading",
     "to_javascript": "source",
+    "to_onnx": "onnx",
     "to_python": "source",
     "to_sql": "sql",
+    "write": "writing",
 }
 
 __all__ = [
@@ -32,8 +36,10 @@ __all__ = [
     "plan_of",
     "scorer_of",
     "to_javascript",
+    "to_onnx",
     "to_python",
     "to_sql",
+    "write",
 ]
 
 

@@ -16,6 +16,9 @@ _MOST_INLINE = 1_000
 _ROWS_PER_INSERT = 500
 
 
+_LINE = 72
+
+
 class Statement:
     """Expressions with names, each in the stage after those of the names in it.
 
@@ -99,16 +102,31 @@ class Statement:
         return table
 
     def sum(self, terms: Sequence[str]) -> str:
-        """Write a sum, in groups."""
-        while len(terms) > _GROUP:
+        """Write a sum, in groups; long terms have lines of their own."""
+        while len(terms) > 1:
+            plus = "\n      + " if sum(map(len, terms)) > _LINE else " + "
             terms = [
-                f"({' + '.join(terms[at : at + _GROUP])})"
+                f"({plus.join(terms[at : at + _GROUP])})"
                 for at in range(0, len(terms), _GROUP)
             ]
-        return f"({' + '.join(terms)})" if len(terms) > 1 else terms[0]
+        return terms[0]
 
-    def select(self, outputs: Sequence[tuple[str, str]]) -> str:
-        """Write the statement that returns the outputs: expressions and names."""
+    def largest(self, names: Sequence[str]) -> str:
+        """Write the largest of some numbers; a function takes a limited number."""
+        while len(names) > 1:
+            groups = [names[at : at + _GROUP] for at in range(0, len(names), _GROUP)]
+            function = self.dialect.largest
+            names = [
+                f"{function}({', '.join(group)})" if len(group) > 1 else group[0]
+                for group in groups
+            ]
+        return names[0]
+
+    def select(self, outputs: Sequence[tuple[str, str]]) -> list[str]:
+        """Write the statements, of which the last returns the outputs.
+
+        Outputs are expressions and names.
+        """
         quoted = self.dialect.identifier
         kept = [quoted(name) for name in self.keep]
         last = [*kept, *(f"{what} AS {quoted(name)}" for what, name in outputs)]
@@ -127,8 +145,7 @@ class Statement:
             stages.append(f"{name} AS (\n{body}{self.dialect.fence}\n)")
             source = name
         head = f"WITH {', '.join(stages)}\n" if stages else ""
-        before = "\n".join([*self._before, ""]) if self._before else ""
-        return f"{before}{head}{_body(last, [source], '')};\n"
+        return [*self._before, f"{head}{_body(last, [source], '')};\n"]
 
     def _carried(self, wanted: set[str]) -> list[list[str]]:
         """Return which names of earlier stages each stage hands on."""

@@ -146,7 +146,7 @@ class Terms:
         told = [self._told(term, cell, c) for c in range(len(term.mean))]
         if term.form == "relative":
             told = [self.to.let(what) for what in told]
-            top = self.to.let(f"{self.to.dialect.largest}({', '.join(told)})")
+            top = self.to.let(self.to.largest(told))
             least = number(-term.depth)
             largest = self.to.dialect.largest
             told = [self.to.let(f"{largest}({t} - {top}, {least})") for t in told]

@@ -20,6 +20,7 @@ from steelyard.fitting.folds import deal
 from steelyard.fitting.row_sample import sample_rows
 from steelyard.model.training import TrainingSet
 from steelyard.table.codes import Codes
+from steelyard.table.frames import Table
 
 # Strengths are compared on so many rows at most. They say how far weights differ from
 # table to table, which does not depend on the number of rows.
@@ -62,12 +63,18 @@ class HeldOut:
     def of(cls, training: TrainingSet, cv: Any, random_state: Any) -> HeldOut:
         """Deal rows to folds: so many, or as pairs of positions say.
 
-        Of rows in another place some are brought here, drawn as they would be here.
+        So many folds are dealt from rows that are drawn from the table, where it is
+        long; nothing else is read from then on.
         """
-        folds, rng = [], random_state
-        if not training.place.is_here:
-            rng = check_random_state(random_state)
-            training = _brought(training, cv, rng)
+        folds, rng = [], check_random_state(random_state)
+        if isinstance(cv, Integral):
+            rows = sample_rows(training, MAX_ROWS, rng)
+            training = training.in_memory(rows, _needs_columns(training))
+        elif not isinstance(training.table, Table):
+            raise ParameterError(
+                "`cv` names rows by position, but this table is read from a source, "
+                "whose rows have no order. Give a number of folds."
+            )
         for (rest, amount), (fold, fold_amount) in _splits(training, cv, rng):
             # Rows of a class that the others lack tell nothing about strengths.
             is_known = np.isin(training.labels[fold], training.labels[rest])
@@ -187,20 +194,8 @@ def _parts(
         return part, part.encoder.encode(training.table.take(fold))
 
 
-def _brought(training: TrainingSet, cv: Any, rng: Any) -> TrainingSet:
-    """Return rows of another place that strengths are compared on."""
-    if not isinstance(cv, Integral):
-        raise ParameterError(
-            "`cv` names rows by position, but this table is spread over machines, "
-            "where rows have no positions. Give a number of folds."
-        )
-    rows = sample_rows(training, MAX_ROWS, rng)
-    assert training.table is not None
-    return replace(training.take(rows), table=training.table.take(rows))
-
-
 def _splits(
-    training: TrainingSet, cv: Any, random_state: Any
+    training: TrainingSet, cv: Any, rng: np.random.RandomState
 ) -> Iterator[tuple[_Share, _Share]]:
     """Yield rows to learn from and rows to predict, each with their weights."""
     if not isinstance(cv, Integral):
@@ -210,38 +205,45 @@ def _splits(
             rest, fold = (_among_kept(training, rows) for rows in split)
             yield (rest, u[rest]), (fold, u[fold])
         return
-    rng = check_random_state(random_state)
-    some = sample_rows(training, MAX_ROWS, rng)
-    rows, fold_of, amount = deal(_with_numbers(training, some), int(cv), rng)
-    rows = some[rows]
+    rows, fold_of, amount = deal(_with_numbers(training), int(cv), rng)
     for number in range(int(cv)):
         is_out = fold_of == number
         yield (rows[~is_out], amount[~is_out]), (rows[is_out], amount[is_out])
 
 
-def _with_numbers(training: TrainingSet, rows: NDArray[np.int64]) -> TrainingSet:
-    """Return some rows with the numbers of all numeric columns.
+def _with_numbers(training: TrainingSet) -> TrainingSet:
+    """Return rows with the numbers of all numeric columns.
 
     Equal rows are merged when they are dealt to folds. Each fold learns cut points of
     its own, so that rows in the same bins are not equal.
     """
-    taken = training.take(rows) if len(rows) < training.n_rows else training
+    numeric = _inexact_columns(training)
+    if not numeric:
+        return training
+    densities = dict.fromkeys(numeric, "gaussian")
+    encoding = replace(training.preparation.encoding, numeric=densities, missing="skip")
+    encoder = encoding.encoder(training.n_jobs)
+    u, table = training.sample_weight, training.table
+    assert isinstance(table, Table)
+    with warnings.catch_warnings():
+        # What there is to say of the table has been said.
+        warnings.simplefilter("ignore")
+        codes = encoder.learn(table, training.labels, training.n_classes, u)
+    return replace(training, codes=codes, encoder=encoder)
+
+
+def _inexact_columns(training: TrainingSet) -> list[int]:
+    """Numeric columns, unless some view of each keeps its numbers as they are."""
     views = list(zip(training.schema.columns, training.schema.features, strict=True))
     nominal = ("categorical", "pair")
     numeric = {column for column, view in views if view.kind not in nominal}
     exact = {c for c, view in views if view.kind in _EXACT_KINDS and view.fill is None}
-    if numeric <= exact:
-        return taken
-    densities = {column: "gaussian" for column in sorted(numeric)}
-    encoding = replace(training.preparation.encoding, numeric=densities, missing="skip")
-    encoder = encoding.encoder(training.n_jobs)
-    assert training.table is not None
-    table = training.table.take(rows)
-    with warnings.catch_warnings():
-        # What there is to say of the table has been said.
-        warnings.simplefilter("ignore")
-        codes = encoder.learn(table, taken.labels, taken.n_classes, taken.sample_weight)
-    return replace(taken, codes=codes, encoder=encoder)
+    return [] if numeric <= exact else sorted(numeric)
+
+
+def _needs_columns(training: TrainingSet) -> bool:
+    """Whether folds are encoded anew, from the columns behind the codes."""
+    return training.encoder.uses_labels or bool(_inexact_columns(training))
 
 
 def _among_kept(training: TrainingSet, rows: Any) -> NDArray[np.int64]:

@@ -79,8 +79,7 @@ class TrainingSet:
     """
 
     table: Columns | None
-    """The columns behind the codes; None for rows taken from another set, or where they
-    do not fit in memory."""
+    """The columns behind the codes; None for rows taken from another set."""
 
     encoder: TableEncoder
     codes: Codes
@@ -100,6 +99,10 @@ class TrainingSet:
 
     earlier: Counts | None = None
     """Counts of rows before these, where they come in chunks."""
+
+    cut_points_are_exact: bool | None = None
+    """Whether cut points are those of the sorted numbers, None where they always are:
+    of a table in memory."""
 
     place: RowPlace = HERE
     """Where the rows are."""
@@ -277,6 +280,16 @@ class TrainingSet:
             out[rows][kept] = learned[start:stop]
             start = stop
         return out
+
+    def in_memory(self, rows: NDArray[np.int64], with_columns: bool) -> TrainingSet:
+        """Return some rows in memory, with the columns behind them where asked for."""
+        if isinstance(self.table, Table) and len(rows) == self.n_rows:
+            return self
+        taken = self.take(rows)
+        if with_columns:
+            assert self.table is not None, "these rows were taken from another set"
+            taken = replace(taken, table=self.table.take(rows))
+        return taken
 
 
 def encode_training(

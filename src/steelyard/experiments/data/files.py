@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from steelyard._common.text import MISSING_NUMBERS
 from steelyard.exceptions import ColumnError, ParameterError, TableError
 from steelyard.experiments.data import kinds
 from steelyard.experiments.data.source import Source, find_column, listed
@@ -180,7 +181,8 @@ def _open_text(source: Source, stream: IO[bytes]) -> tuple[io.TextIOWrapper, lis
     encoding = "utf-8-sig" if plain else source.encoding
     text = io.TextIOWrapper(stream, encoding=encoding, newline="")
     try:
-        header = next(csv.reader(iter(text), delimiter=source.separator), None)
+        rows = csv.reader(iter(text), delimiter=source.separator, skipinitialspace=True)
+        header = next(rows, None)
     except csv.Error as error:
         raise TableError(f"{source.name} is not separated text: {error}.") from None
     if header is None or not any(header):
@@ -265,7 +267,7 @@ def _raw_chunks(
         missing = dict.fromkeys(wanted, source.empty)
         types = {name: str for name in header if name}
         for name in [name for name in wanted if expected.get(name) == "numbers"]:
-            missing[name] = [*source.empty, *kinds.MISSING_NUMBERS]
+            missing[name] = [*source.empty, *MISSING_NUMBERS]
             del types[name]
         options = {"dtype": types, "na_values": missing, "chunksize": rows}
         for chunk in _parse(text, header, source, **options):

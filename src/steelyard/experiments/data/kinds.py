@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from steelyard._common.text import MISSING_NUMBERS
 from steelyard.exceptions import ColumnError
 
 if TYPE_CHECKING:
     import pandas
 
 _TRUTH = {"true": True, "1": True, "false": False, "0": False}
-
-# How programs write a missing number. As text they may be values: NA is Namibia.
-MISSING_NUMBERS = ("NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?")
 
 
 def numbers_if_all_are(column: pandas.Series) -> pandas.Series:

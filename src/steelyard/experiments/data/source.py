@@ -11,6 +11,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import IO, Any
 
+from steelyard._common.text import did_you_mean
 from steelyard.exceptions import ColumnError, ParameterError
 
 FORMATS = ("csv", "tsv", "parquet", "arff")
@@ -101,8 +102,7 @@ def find_column(name: str, columns: Iterable[Any], where: str) -> str:
 
 def no_column(name: str, known: Sequence[str], where: str) -> str:
     """Say that there is no such column, and which is nearest."""
-    close = difflib.get_close_matches(name, known, 1, 0.0)
-    nearest = f" The nearest is {close[0]!r}." if close else ""
+    nearest = did_you_mean(name, known)
     hint = ""
     if len(known) == 1 and any(mark in known[0] for mark in ";\t|,"):
         hint = " If its cells are separated otherwise, say so with `separator`."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
@@ -48,11 +48,7 @@ class ColumnarFiles(Reader):
     def __init__(self, files: Sequence[File]) -> None:
         self._contents = [_look_into(file) for file in files]
         first = self._contents[0]
-        self._keys = {
-            key: pa.int64() if is_whole else pa.string()
-            for key, is_whole in key_types(files).items()
-            if key not in first.schema.names
-        }
+        self._keys = types_of_keys(files, first.schema.names)
         self.name = first.file.name if len(files) == 1 else f"{len(files)} files"
         self.names = [*first.schema.names, *self._keys]
         self.n_rows = sum(contents.n_rows for contents in self._contents)
@@ -105,18 +101,34 @@ class ColumnarFiles(Reader):
         for contents in self._contents:
             contents.file.check()
             for part in _read_file(contents, stored, most_rows):
-                cells = self._with_keys(part.cells, contents.file, types)
+                cells = with_keys(part.cells, contents.file, self._keys, names)
+                cells = conform(cells, types, contents.file.name)
                 yield Part(cells, part.places, part.n_bytes)
 
-    def _with_keys(
-        self, cells: pa.Table, file: File, types: dict[str, pa.DataType]
-    ) -> pa.Table:
-        for key, kind in self._keys.items():
-            if key in types:
-                text = pa.scalar(file.keys[key], pa.string())
-                column = pa.repeat(text.cast(kind), cells.num_rows)
-                cells = cells.append_column(key, column)
-        return conform(cells, types, file.name)
+
+# ------------------------------------------------------------------- names of folders
+
+
+def types_of_keys(
+    files: Sequence[File], stored: Sequence[str]
+) -> dict[str, pa.DataType]:
+    """Return the columns that names of folders give, besides those of the files."""
+    return {
+        key: pa.int64() if is_whole else pa.string()
+        for key, is_whole in key_types(files).items()
+        if key not in stored
+    }
+
+
+def with_keys(
+    cells: pa.Table, file: File, keys: Mapping[str, pa.DataType], names: Sequence[str]
+) -> pa.Table:
+    """Add the cells that the names of the file's folders give."""
+    for key, kind in keys.items():
+        if key in names:
+            cell = pa.scalar(file.keys[key], pa.string()).cast(kind)
+            cells = cells.append_column(key, pa.repeat(cell, cells.num_rows))
+    return cells
 
 
 # ---------------------------------------------------------------------------- contents

@@ -91,12 +91,12 @@ class CopyWriter:
                 return
         self._origins.append((row, place))
 
-    def finish(self) -> CopyReader:
+    def finish(self, name: str) -> CopyReader:
         """Return what reads the copy, and removes it when it is no longer needed."""
         with self.folder.writing():
             self._close()
         if not self._paths:
-            raise TableError("The source has no rows.")
+            raise TableError(f"{name} has no rows.")
         files = []
         for path, name in self._paths:
             status = os.stat(path)
@@ -157,7 +157,9 @@ class CopyReader(ColumnarFiles):
 
 
 def copy_of(
-    read: Callable[[], Generator[Part]], work_folder: str | PathLike[str] | None
+    read: Callable[[], Generator[Part]],
+    work_folder: str | PathLike[str] | None,
+    name: str,
 ) -> CopyReader:
     """Write all parts to a temporary copy, from the beginning if types changed."""
     writer = CopyWriter(work_folder)
@@ -167,7 +169,7 @@ def copy_of(
                 with closing(read()) as parts:
                     for part in regroup(parts, MOST_ROWS):
                         writer.write(part)
-                return writer.finish()
+                return writer.finish(name)
             except TypesChangedError:
                 writer.restart()
     except BaseException:

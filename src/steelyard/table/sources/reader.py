@@ -35,6 +35,9 @@ class Reader(ABC):
     names: list[str]
     """All columns."""
 
+    notes: list[str] = []  # noqa: RUF012
+    """What is left out, a sentence each."""
+
     n_rows: int | None = None
     n_bytes: int | None = None
 

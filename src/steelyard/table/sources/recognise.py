@@ -76,6 +76,7 @@ def scan(
     >>> sy.scan([frame, frame], target="play")
     <scan of the iterable, target='play'>
     """
+    _need_pyarrow()
     from steelyard.table.sources.scanning import Scan
 
     _check_columns(columns)
@@ -212,7 +213,6 @@ def _stream_reader(source: Any) -> Reader | None:
     )
     if is_paths:
         return None
-    _need_pyarrow()
     from steelyard.table.sources import streams
 
     if isinstance(source, nw.LazyFrame):
@@ -234,12 +234,15 @@ def _stream_reader(source: Any) -> Reader | None:
 def _file_reader(
     source: Any, separator: str, missing_values: tuple[str, ...], encoding: str
 ) -> Reader:
-    _need_pyarrow()
     from steelyard.table.sources.columnar import ColumnarFiles
     from steelyard.table.sources.paths import find_files
 
     files = find_files(source)
-    return ColumnarFiles(files)
+    if files[0].format in ("parquet", "arrow"):
+        return ColumnarFiles(files)
+    from steelyard.table.sources.text import TextFiles
+
+    return TextFiles(files, separator, missing_values, encoding)
 
 
 def _need_pyarrow() -> None:

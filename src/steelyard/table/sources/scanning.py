@@ -123,7 +123,8 @@ class Scan:
 
     @property
     def _title(self) -> str:
-        return self._reader.name[:1].upper() + self._reader.name[1:]
+        name = self._reader.name
+        return f"The{name[3:]}" if name.startswith("the ") else name
 
     def with_roles(
         self,
@@ -146,6 +147,11 @@ class Scan:
     def features(self) -> list[str]:
         """Columns to learn from."""
         return [name for name in self.names if name not in (self.target, self.weight)]
+
+    @property
+    def notes(self) -> list[str]:
+        """What was left out, a sentence each."""
+        return self._reader.notes
 
     @property
     def n_rows(self) -> int | None:
@@ -172,6 +178,7 @@ class Scan:
     @property
     def schema(self) -> pa.Schema:
         """Types of the columns, the same in all chunks of a source that is kept."""
+        self._keep()
         return pa.schema(self._source.types(self.names).items())
 
     @property
@@ -197,12 +204,18 @@ class Scan:
         names = list(self.names if columns is None else columns)
         for name in names:
             self._find(name, "")
-        if not self.is_cheap and (keep or self._reader.needs_copy):
+        if keep or self._reader.needs_copy:
+            self._keep()
+        return self._checked(names)
+
+    def _keep(self) -> None:
+        """Make a copy where reading again would be slow, impossible or uncertain."""
+        if not self.is_cheap:
             self._copy = copy_of(
                 lambda: self._watched(self._parts(self.names), "copy"),
                 self.work_folder,
+                self._title,
             )
-        return self._checked(names)
 
     def _parts(self, names: list[str]) -> Iterator[Part]:
         parts = self._source.read(names, self._chunk_rows)
@@ -251,8 +264,8 @@ class Scan:
         if expected is not None and found != expected:
             raise TableError(_CHANGED.format(f"{expected:,}", f"{found:,}"))
         if not row:
-            problem = "no row has a target" if dropped else "there are no rows"
-            raise TableError(f"{self._title}: {problem}.")
+            problem = "no row with a target" if dropped else "no rows"
+            raise TableError(f"{self._title} has {problem}.")
         self._n_read, self.n_dropped = row, dropped
 
     def _with_target(self, chunk: Chunk, seen: int) -> Chunk:

@@ -1,0 +1,93 @@
+"""``steelyard export``: a model as SQL, ONNX, PMML, JavaScript or Python."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+from steelyard.cli import options, output
+from steelyard.cli.inputs import load_model, rows_for
+
+ABOUT = "write a model as SQL, ONNX, PMML, JavaScript or Python"
+EXAMPLES = """
+steelyard export model.json -o score.sql --dialect postgres --table customers --keep id
+steelyard export model.json -o model.onnx --check sample.csv
+steelyard export model.json -o model.js
+"""
+
+# As in the export, which is loaded when it is needed; tests compare.
+FORMATS = ("sql", "onnx", "pmml", "js", "py")
+DIALECTS = ("duckdb", "sqlite", "postgres")
+
+_SAMPLE_ROWS = 50_000
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    add = parser.add_argument
+    add("model", help=options.MODEL)
+    about = "file to write: .sql, .onnx, .pmml, .js or .py"
+    add("-o", "--output", metavar="FILE", required=True, help=about)
+    add("--format", choices=FORMATS, help="what to write (default: by the ending)")
+    options.add_force(parser)
+    about = "score a file with the engine as well, and compare with the model"
+    add("--check", metavar="FILE", help=about)
+    group = parser.add_argument_group("SQL")
+    about = "the database (default: duckdb)"
+    group.add_argument("--dialect", choices=DIALECTS, help=about)
+    about = "the table that is scored (default: data)"
+    group.add_argument("--table", metavar="NAME", help=about)
+    about = "columns of the table to return, such as its key"
+    options.add_names(group, "--keep", about)
+    about = "return what every column adds as well"
+    group.add_argument("--contributions", action="store_true", help=about)
+    about = "return scores alone, for databases without exp"
+    group.add_argument("--no-probabilities", action="store_true", help=about)
+    group = parser.add_argument_group("ONNX and PMML")
+    about = "text that stands for a missing cell (ONNX)"
+    group.add_argument("--missing-text", metavar="TEXT", help=about)
+    about = "name of the predicted column (PMML)"
+    group.add_argument("--target", metavar="NAME", help=about)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Write the file; with a sample, compare, and fail where the engine differs."""
+    from steelyard._common.files import atomic_write
+    from steelyard.export.writing import content_of, format_of
+
+    kind = format_of(arguments.output, arguments.format)
+    output.check_output(arguments.output, arguments.force)
+    clf = load_model(arguments.model)
+    chosen = _chosen(arguments)
+    content = content_of(clf, kind, **chosen)
+    checked = None
+    if arguments.check is not None:
+        from steelyard.export.check import check
+
+        checked = check(clf, _sample(clf, arguments.check), kind, **chosen)
+    atomic_write(arguments.output, content)
+    if checked is not None:
+        print(checked)
+        if not checked.agrees:
+            print("steelyard: the engine differs from the model.", file=sys.stderr)
+            raise SystemExit(1)
+
+
+def _chosen(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the options of the format that were given."""
+    names = ("dialect", "table", "keep", "contributions", "missing_text", "target")
+    given = {name: getattr(arguments, name) for name in names}
+    chosen = {name: v for name, v in given.items() if v not in (None, [], False)}
+    if arguments.no_probabilities:
+        chosen["probabilities"] = False
+    return chosen
+
+
+def _sample(clf: Any, path: str) -> Any:
+    """Read the first rows of a file."""
+    plain = argparse.Namespace(
+        format=None, separator=None, encoding="utf-8", missing_values=[]
+    )
+    frame, _ = next(rows_for(clf, path, plain, rows=_SAMPLE_ROWS))
+    return frame

