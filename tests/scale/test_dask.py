@@ -277,7 +277,7 @@ def test_wrong_rows_are_named_by_their_partition(client, table):
 
 def test_cv_positions_are_refused(client, table):
     cv = [(np.arange(10), np.arange(10, 20))]
-    with pytest.raises(ValueError, match="spread over machines"):
+    with pytest.raises(ValueError, match="names rows by position"):
         sy.ShrinkageNB(cv=cv).fit(in_parts(table), "y")
 
 
