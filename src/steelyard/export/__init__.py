@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from steelyard.export.onnx import to_onnx
     from steelyard.export.plan import Plan
+    from steelyard.export.pmml import to_pmml
     from steelyard.export.reading import plan_of, scorer_of
     from steelyard.export.scorer import Scorer
     from steelyard.export.source import to_javascript, to_python
@@ -25,6 +26,7 @@ _HOMES = {
     "scorer_of": "reading",
     "to_javascript": "source",
     "to_onnx": "onnx",
+    "to_pmml": "pmml",
     "to_python": "source",
     "to_sql": "sql",
     "write": "writing",
@@ -37,6 +39,7 @@ __all__ = [
     "scorer_of",
     "to_javascript",
     "to_onnx",
+    "to_pmml",
     "to_python",
     "to_sql",
     "write",

@@ -27,7 +27,7 @@ from steelyard.export.plan import (
     Vote,
 )
 from steelyard.export.reading import plan_of
-from steelyard.export.refusals import refuse_intervals
+from steelyard.export.refusals import refuse_intervals, refuse_large_categories
 
 _OPSETS = (("", 18), ("ai.onnx.ml", 2))
 _IR_VERSION = 8  # of the same age as the operators
@@ -72,6 +72,7 @@ def to_onnx(clf: BaseNB, missing_text: str = "") -> Any:
     """
     plan = plan_of(clf)
     refuse_intervals(plan, "ONNX")
+    refuse_large_categories(plan, "ONNX")
     _refuse(plan, missing_text)
     writer = _Writer(plan, missing_text)
     model = writer.model()
@@ -111,14 +112,6 @@ def _refuse(plan: Plan, missing_text: str) -> None:
                 "stand for missing cells as well: text in ONNX cannot be null. Set "
                 "missing_text to text that is no value."
             )
-        if column.cells == "numbers":
-            large = [value for value in column.values if abs(value) >= _WHOLE]
-            if large:
-                raise ParameterError(
-                    f"Column {column.name!r} has the category {large[0]}: ONNX takes "
-                    "numbers as doubles, which do not tell whole numbers from 2**53 on "
-                    "apart. Turn the column into text."
-                )
 
 
 class _Writer:
