@@ -107,10 +107,12 @@ class BaseNB(Predictions, Conveniences, ClassifierMixin, DeclaredEstimator):
         ----------
         X : table of shape (n, d), or source of rows
             NumPy array, pandas, polars or pyarrow table. Or rows that need not fit in
-            memory: what ``steelyard.scan`` gives or takes, such as a polars LazyFrame.
+            memory: what ``steelyard.scan`` gives or takes, such as a polars LazyFrame;
+            a Dask frame or array, whose partitions stay on their workers.
         y : array-like of shape (n,), or str
             Labels, none of them missing; of a source the name of the target's column,
-            unless it knows it.
+            unless it knows it. Of a Dask array or frame also a Dask array or series
+            with the same partitions.
         sample_weight : array-like of shape (n,), or str, default=None
             Row weights; a weight of 2 equals the row twice, of 0 its absence. Of a
             source the name of their column.
