@@ -8,6 +8,7 @@ import pytest
 import steelyard as sy
 from steelyard import export
 from steelyard.exceptions import ParameterError
+from steelyard.export.check import check as check_engine
 from steelyard.export.check import onnx_feed
 
 NO_PLAN = {"LWNB", "AIWNB-L", "AODE", "WAODE"}
@@ -145,3 +146,12 @@ def test_onnxruntime(case):
     said, found = session.run(["label", "probabilities"], feed)
     np.testing.assert_allclose(found, proba, rtol=0, atol=1e-12)
     assert said.tolist() == labels.tolist()
+
+
+@pytest.mark.engines
+def test_jpmml(case):
+    pytest.importorskip("jpmml_evaluator")
+    clf, X, _, _ = case
+    refuse_weka(clf, export.to_pmml)
+    found = check_engine(clf, X, "pmml")
+    assert found.agrees, str(found)
