@@ -53,7 +53,9 @@ class Predictions:
         Parameters
         ----------
         X : table of shape (n, d)
-            A table with the columns of the training table, in any order if named.
+            A table with the columns of the training table, in any order if named. Of a
+            Dask frame or array predictions, and probabilities as well, are a Dask array
+            that is not yet computed.
 
         Returns
         -------
