@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from steelyard.exceptions import ParameterError, TableError
 from steelyard.model.base import Model
 from steelyard.table.codes import Codes
+from steelyard.table.few_rows import encode_few
 from steelyard.table.frames import as_table
 from steelyard.table.sources import as_source, is_dask
 
@@ -171,5 +172,7 @@ class Predictions:
         return self.model_
 
     def _encode(self, X: Any) -> Codes:
-        check_is_fitted(self)
-        return self.encoder_.encode(as_table(X, self))
+        if "model_" not in vars(self):
+            check_is_fitted(self)
+        codes = encode_few(X, self.encoder_.schema_)
+        return self.encoder_.encode(as_table(X, self)) if codes is None else codes
