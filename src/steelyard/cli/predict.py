@@ -6,7 +6,7 @@ import argparse
 import csv
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -21,7 +21,7 @@ cat new.csv | steelyard predict model.json - | head
 steelyard predict model.json new.csv --json
 """
 
-Lines = list[tuple[Any, ...]]
+Lines = list[Sequence[Any]]
 
 # Rows of a chunk: explanations hold a number per row, column and class, and a text
 # per cell.
@@ -42,6 +42,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     options.add_split_pairs(parser)
     about = "columns of the file to copy, such as an identifier"
     options.add_names(parser, "--keep", about)
+    about = "put ' before text that spreadsheets would run: that begins with = + - @"
+    add("--safe-csv", action="store_true", help=about)
     about = "rows to hold in memory"
     add("--chunk-rows", type=_at_least(1), metavar="N", help=about)
     options.add_json(parser)
@@ -54,10 +56,13 @@ def run(arguments: argparse.Namespace) -> None:
         arguments.output = None
     output.check_output(arguments.output, arguments.force)
     clf = load_model(arguments.model)
-    chunks = _predictions(clf, arguments)
+    chunks: Iterable[Lines] = _predictions(clf, arguments)
     write = _write_json if arguments.json else _write_csv
     header = [*arguments.keep, "prediction", *(f"p({c})" for c in clf.classes_)]
     header += [f"reason {k + 1}" for k in range(arguments.reasons)]
+    if arguments.safe_csv and not arguments.json:
+        header = output.safe_cells(header)
+        chunks = ([*map(output.safe_cells, lines)] for lines in chunks)
     if arguments.output is None:
         write(sys.stdout, header, chunks, ",")
         return
@@ -100,7 +105,7 @@ def _predictions(clf: Any, arguments: argparse.Namespace) -> Iterator[Lines]:
         yield list(zip(*columns, strict=True))
 
 
-def _counted(chunks: Iterator[Lines], status: Any) -> Iterator[Lines]:
+def _counted(chunks: Iterable[Lines], status: Any) -> Iterator[Lines]:
     """Show how many rows are done."""
     done = 0
     for lines in chunks:
