@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -124,6 +125,20 @@ def text_table(
     ]
     dashes = ["-" * max(map(len, lines))] if rule else []
     return "\n".join([lines[0], *dashes, *lines[1:]])
+
+
+_MARKDOWN = re.compile(r"[\\\\`*\[\]<>|]|(?<!\w)_|_(?!\w)")
+
+
+def markdown_text(text: str) -> str:
+    r"""Write text so that Markdown shows it as it is, in one line.
+
+    Examples
+    --------
+    >>> print(markdown_text("a|b <i> [x](y) fit_seconds"))
+    a\|b \<i\> \[x\](y) fit_seconds
+    """
+    return _MARKDOWN.sub(r"\\\g<0>", " ".join(text.split()))
 
 
 def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

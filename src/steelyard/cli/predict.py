@@ -55,6 +55,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     options.add_names(parser, "--keep", about)
     about = "rows to hold in memory"
     add("--chunk-rows", type=_at_least(1), metavar="N", help=about)
+    about = "put an apostrophe before cells that a spreadsheet would run as a formula"
+    add("--safe-csv", action="store_true", help=about)
     options.add_json(parser)
     options.add_input(parser)
 
@@ -89,7 +91,8 @@ def run(arguments: argparse.Namespace) -> None:
 def _writer(arguments: argparse.Namespace) -> Callable[..., None]:
     """Return what writes predictions, by the extension of the file."""
     if arguments.output is None:
-        return _write_json if arguments.json else partial(_write_csv, separator=",")
+        write = partial(_write_csv, separator=",", is_safe=arguments.safe_csv)
+        return _write_json if arguments.json else write
     allowed = _JSON if arguments.json else (*_COMMAS, *_TABS, *_PARQUET)
     suffix = Path(arguments.output).suffix.lower()
     if suffix not in allowed:
@@ -100,7 +103,8 @@ def _writer(arguments: argparse.Namespace) -> Callable[..., None]:
     if suffix in _PARQUET:
         return _write_parquet
     separator = "\t" if suffix in _TABS else ","
-    return _write_json if suffix in _JSON else partial(_write_csv, separator=separator)
+    write = partial(_write_csv, separator=separator, is_safe=arguments.safe_csv)
+    return _write_json if suffix in _JSON else write
 
 
 def _files(arguments: argparse.Namespace) -> list[tuple[Source, dict[str, Any]]]:
@@ -181,13 +185,18 @@ def _lines(columns: Columns) -> Iterator[tuple[Any, ...]]:
 
 
 def _write_csv(
-    stream: IO[str], header: list[str], chunks: Iterable[Columns], separator: str
+    stream: IO[str],
+    header: list[str],
+    chunks: Iterable[Columns],
+    separator: str,
+    is_safe: bool,
 ) -> None:
+    safe = output.safe_cells if is_safe else list
     writer = csv.writer(stream, delimiter=separator, lineterminator="\n")
     for k, columns in enumerate(chunks):
         if not k:
-            writer.writerow(header)
-        writer.writerows(_lines(columns))
+            writer.writerow(safe(header))
+        writer.writerows(map(safe, _lines(columns)))
 
 
 def _write_json(stream: IO[str], header: list[str], chunks: Iterable[Columns]) -> None:
