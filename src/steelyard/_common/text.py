@@ -41,6 +41,24 @@ def counted(count: int, word: str) -> str:
     return f"{count} {word}{'' if count == 1 else 's'}"
 
 
+def cell_text(name: str, value: str) -> str:
+    """Name a column and what it holds, as it is read aloud.
+
+    Examples
+    --------
+    >>> cell_text("proline", "> 987.5"), cell_text("hue", "(0.8, 1.1]")
+    ('proline > 987.5', 'hue in (0.8, 1.1]')
+    >>> cell_text("sky", "sunny"), cell_text("age", "(missing)")
+    ('sky = sunny', 'age missing')
+    """
+    if value.startswith(("> ", "≤ ")):
+        return f"{name} {value}"
+    if value.startswith("(missing"):
+        return f"{name} {value[1:-1]}"
+    sign = "in" if value.startswith("(") and value.endswith("]") else "="
+    return f"{name} {sign} {value}"
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Suggest the nearest known name, as a sentence to put after an error's first.
 

@@ -35,6 +35,7 @@ from steelyard.proba import SMOOTHINGS, resolve_smoothing
 from steelyard.proba.counts import Counts
 from steelyard.proba.estimation import Estimation
 from steelyard.table.encoder import TableEncoder
+from steelyard.table.ranges import NumberRange
 from steelyard.table.sources import as_source, is_dask
 
 __all__ = ["BaseNB", "StandardNB"]
@@ -87,6 +88,12 @@ class BaseNB(Predictions, Conveniences, ClassifierMixin, DeclaredEstimator):
     )
     model_: Any = learned("Model", "Everything needed to predict, as plain data.")
     encoder_: TableEncoder = learned("TableEncoder", "How tables become codes.")
+    ranges_: list[NumberRange | None] = learned(
+        "list of NumberRange",
+        "Ends, quartiles and a histogram of the numbers of each column, None for those "
+        "of categories; not in files of earlier releases.",
+        optional=True,
+    )
     n_features_in_: int = learned("int", "Number of columns.")
     feature_names_in_: NDArray[Any] = learned(
         "ndarray of str", "Names of the columns, where the training table had any."
@@ -191,6 +198,8 @@ class BaseNB(Predictions, Conveniences, ClassifierMixin, DeclaredEstimator):
         self.classes_ = training.classes
         self.encoder_ = encoder
         self.n_features_in_ = encoder.n_features_in_
+        if hasattr(encoder, "ranges_"):
+            self.ranges_ = encoder.ranges_
         if hasattr(encoder, "feature_names_in_"):
             self.feature_names_in_ = encoder.feature_names_in_
         self.model_ = fit.model

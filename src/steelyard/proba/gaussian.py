@@ -91,11 +91,11 @@ class GaussianTable:
 
     def repeated(self, n: int) -> GaussianTable:
         """Return the table of one kind of attribute, n times; it has n means."""
-        each = [
+        depth, limit = (
             None if part is None else np.repeat(part, n)
-            for part in (self.step, self.depth, self.limit)
-        ]
-        return replace(self, step=each[0], depth=each[1], limit=each[2])
+            for part in (self.depth, self.limit)
+        )
+        return replace(self, step=np.repeat(self.step, n), depth=depth, limit=limit)
 
     def only(self, g: int) -> GaussianTable:
         """Return the table of a single attribute."""
