@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -36,6 +37,24 @@ def counted(count: int, word: str) -> str:
     ('1 data set', '3 fits')
     """
     return f"{count} {word}{'' if count == 1 else 's'}"
+
+
+def cell_text(name: str, value: str) -> str:
+    """Name a column and what it holds, as it is read aloud.
+
+    Examples
+    --------
+    >>> cell_text("proline", "> 987.5"), cell_text("hue", "(0.8, 1.1]")
+    ('proline > 987.5', 'hue in (0.8, 1.1]')
+    >>> cell_text("sky", "sunny"), cell_text("age", "(missing)")
+    ('sky = sunny', 'age missing')
+    """
+    if value.startswith(("> ", "≤ ")):
+        return f"{name} {value}"
+    if value.startswith("(missing"):
+        return f"{name} {value[1:-1]}"
+    sign = "in" if value.startswith("(") and value.endswith("]") else "="
+    return f"{name} {sign} {value}"
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -122,6 +141,20 @@ def text_table(
     ]
     dashes = ["-" * max(map(len, lines))] if rule else []
     return "\n".join([lines[0], *dashes, *lines[1:]])
+
+
+_MARKDOWN = re.compile(r"[\\\\`*\[\]<>|]|(?<!\w)_|_(?!\w)")
+
+
+def markdown_text(text: str) -> str:
+    r"""Write text so that Markdown shows it as it is, in one line.
+
+    Examples
+    --------
+    >>> print(markdown_text("a|b <i> [x](y) fit_seconds"))
+    a\|b \<i\> \[x\](y) fit_seconds
+    """
+    return _MARKDOWN.sub(r"\\\g<0>", " ".join(text.split()))
 
 
 def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

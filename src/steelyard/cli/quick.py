@@ -20,7 +20,8 @@ _MOST_BYTES = 250_000
 _NUMBER = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,25})?([eE][-+]?[0-9]{1,2})?", re.ASCII)
 _TRUTH = {"true": True, "1": True, "false": False, "0": False}
 
-Answer = tuple[list[Any], list[tuple[Any, ...]]]
+Answer = tuple[list[Any], list[Any]]
+"""Classes, and columns of predictions."""
 
 
 class _UnusualError(Exception):
@@ -28,7 +29,7 @@ class _UnusualError(Exception):
 
 
 def quick_predictions(arguments: argparse.Namespace) -> Answer | None:
-    """Return classes and lines of predictions, None for the ordinary path."""
+    """Return classes and columns of predictions, None for the ordinary path."""
     try:
         return _predictions(arguments)
     except Exception:
@@ -39,9 +40,10 @@ def quick_predictions(arguments: argparse.Namespace) -> Answer | None:
 def _predictions(arguments: argparse.Namespace) -> Answer:
     from steelyard.export.quick import QuickModel
 
-    path, keep = arguments.data, arguments.keep
+    (path,), keep = arguments.data, arguments.keep
+    is_parquet = (arguments.output or "").lower().endswith((".parquet", ".pq"))
     chosen = (arguments.format, arguments.separator, arguments.reasons)
-    _need(not any(chosen) and not arguments.missing_values)
+    _need(not any(chosen) and not arguments.missing_values and not is_parquet)
     _need(arguments.encoding == "utf-8" and path.lower().endswith((".csv", ".tsv")))
     _need(0 < os.path.getsize(path) <= _MOST_BYTES)
     model = QuickModel(arguments.model)
@@ -50,16 +52,14 @@ def _predictions(arguments: argparse.Namespace) -> Answer:
     columns = dict(zip(header, zip(*rows, strict=True), strict=True))
     read = {name: _cells(columns[name], kind) for name, kind in model.cells.items()}
     kept = [_cells(columns[name], "text") for name in keep]
-    lines = []
-    for k in range(len(rows)):
-        row = {name: cells[k] for name, cells in read.items()}
-        label, proba = model.predict(row)
-        lines.append((*(cells[k] for cells in kept), label, *proba))
+    by_row = zip(*read.values(), strict=True)
+    answers = [model.predict(dict(zip(read, row, strict=True))) for row in by_row]
+    labels, probabilities = zip(*answers, strict=True)
     extra = [name for name in header if name not in model.cells and name not in keep]
     if extra:
         shown = ", ".join(extra[:8]) + (", …" if len(extra) > 8 else "")
         note(f"columns that the model does not use are ignored: {shown}")
-    return model.classes, lines
+    return model.classes, [*kept, labels, *zip(*probabilities, strict=True)]
 
 
 def _table(path: str) -> tuple[list[str], list[list[str]]]:
