@@ -8,8 +8,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 _BLOCKS = " ▏▎▍▌▋▊▉█"
 
 # How programs write a missing number. As text they may be values: NA is Namibia.
@@ -81,7 +79,7 @@ def number(value: float | None, digits: int = 2, *, sign: bool = False) -> str:
 
     Examples
     --------
-    >>> number(0.125), number(0.125, 1, sign=True), number(np.nan), number(None)
+    >>> number(0.125), number(0.125, 1, sign=True), number(math.nan), number(None)
     ('0.12', '+0.1', '-', '-')
     """
     if value is None or not math.isfinite(value):
@@ -94,7 +92,7 @@ def signed(amount: float) -> str:
 
     Examples
     --------
-    >>> signed(-0.001), signed(-1.25), signed(np.inf)
+    >>> signed(-0.001), signed(-1.25), signed(math.inf)
     ('+0.00', '-1.25', '+inf')
     """
     # Adding zero turns minus zero into zero.
@@ -179,9 +177,12 @@ def as_plain(value: Any) -> Any:
 
     Examples
     --------
+    >>> import numpy as np
     >>> as_plain({"a": np.array([1.0, -np.inf]), 2: (np.int64(3), "b")})
     {'a': [1.0, None], '2': [3, 'b']}
     """
+    import numpy as np  # what small files need is loaded without it
+
     if isinstance(value, np.ndarray):
         return as_plain(value.tolist())
     if isinstance(value, Mapping):

@@ -15,6 +15,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from steelyard.cli import options, output, streams
 from steelyard.cli.inputs import load_model, rows_of_source
+from steelyard.cli.quick import quick_predictions
 
 if TYPE_CHECKING:
     from steelyard.experiments.data.source import Source
@@ -67,25 +68,35 @@ def run(arguments: argparse.Namespace) -> None:
         arguments.output = None
     output.check_output(arguments.output, arguments.force)
     write = _writer(arguments)
-    clf = load_model(arguments.model)
-    files = _files(arguments)
-    header = [*arguments.keep, "prediction", *(f"p({c})" for c in clf.classes_)]
+    classes, predictions = _answers(arguments)
+    header = [*arguments.keep, "prediction", *(f"p({c})" for c in classes)]
     header += [f"reason {k + 1}" for k in range(arguments.reasons)]
     if arguments.output is None:
-        chunks = _predictions(clf, files, arguments, lambda *_: None)
-        write(sys.stdout, header, chunks)
+        write(sys.stdout, header, predictions(lambda *_: None))
         return
     with (
         output.writing(arguments.output, arguments.force) as path,
         open(path, "wb") as raw,
         streams.progress("Predicting") as update,
     ):
-        chunks = _predictions(clf, files, arguments, update)
         if write is _write_parquet:
-            write(raw, header, chunks)
+            write(raw, header, predictions(update))
             return
         with io.TextIOWrapper(raw, encoding="utf-8", newline="") as stream:
-            write(stream, header, chunks)
+            write(stream, header, predictions(update))
+
+
+def _answers(
+    arguments: argparse.Namespace,
+) -> tuple[Any, Callable[[Callable[..., None]], Iterable[Columns]]]:
+    """Return classes, and what yields predictions when it is told where to count."""
+    quick = quick_predictions(arguments)
+    if quick is not None:
+        classes, columns = quick
+        return classes, lambda update: [columns]
+    clf = load_model(arguments.model)
+    files = _files(arguments)
+    return clf.classes_, lambda update: _predictions(clf, files, arguments, update)
 
 
 def _writer(arguments: argparse.Namespace) -> Callable[..., None]:
