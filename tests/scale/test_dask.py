@@ -109,6 +109,14 @@ def test_weights_by_column_name(name, client, table):
         np.testing.assert_allclose(found, wanted, rtol=1e-10)
 
 
+def test_a_partition_without_weight_keeps_its_rows_in_the_count(client, table):
+    frame = table.assign(w=table.w.where(table.index >= CUTS[3], 0))
+    here = quiet_fit(made("DWNB"), frame[FEATURES], frame.y, frame.w)
+    there = quiet_fit(made("DWNB"), in_parts(frame), "y", "w")
+    found, wanted = there.instance_weights_, here.instance_weights_
+    np.testing.assert_allclose(found, wanted, rtol=1e-10)
+
+
 def test_class_weights_and_densities(client, table):
     clf = sy.WeightedNB(numeric="gaussian", class_weight="balanced")
     here = quiet_fit(clone(clf), table[FEATURES], table.y)

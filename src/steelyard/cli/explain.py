@@ -222,8 +222,8 @@ def _show_evidence(console: Any, rows: LocalExplanation, i: int) -> None:
         parts = ("evidence for ", target, " (+) and for ", against, " (-), in log-odds")
         console.print(Text.assemble(*parts))
         items = [(item.attribute, item.value, item.amount) for item in evidence.items]
-        table = output.evidence_table(evidence.prior, items, evidence.total, most=15)
-        console.print(table)
+        sums = (evidence.prior, items, evidence.total)
+        console.print(output.evidence_table(*sums, most=15, start=evidence.start))
     if rows.neighbours:
         console.print(Text(repr(rows.neighbours[i])), soft_wrap=True)
     for part in rows.parts[:3]:

@@ -115,6 +115,7 @@ def evidence_table(
     items: Sequence[tuple[str, str, float]],
     total: float,
     most: int | None = None,
+    start: tuple[str, str] = ("prior", ""),
 ) -> Table:
     """Draw evidence as bars: to the left against a class, to the right for it.
 
@@ -127,7 +128,7 @@ def evidence_table(
     for name in ("attribute", "value", "evidence", ""):
         table.add_column(name, justify="right" if name == "evidence" else "left")
     rest = items[most:] if most is not None and len(items) > most + 1 else []
-    lines = [("prior", "", prior), *items[: len(items) - len(rest)]]
+    lines = [(*start, prior), *items[: len(items) - len(rest)]]
     if rest:
         lines.append((f"{len(rest)} others", "", sum(amount for *_, amount in rest)))
     amounts = [amount for *_, amount in lines]

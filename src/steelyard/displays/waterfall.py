@@ -92,7 +92,7 @@ class WaterfallDisplay(Display):
 
     def _draw(self, ax: Any) -> None:
         items = self.evidence.items
-        lines = [("prior", self.evidence.prior)]
+        lines = [(" ".join(self.evidence.start).strip(), self.evidence.prior)]
         for item in items[: self.max_attributes]:
             name, value = draw.label(item.attribute, 34), draw.label(item.value, 26)
             lines.append((cell_text(name, value), item.amount))

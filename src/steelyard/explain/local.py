@@ -18,6 +18,7 @@ from steelyard.explain.parts import (
     ExplainedPart,
     ModelKind,
     PlainData,
+    base_rates_of,
     kind_of,
     model_of,
     position_of,
@@ -80,6 +81,8 @@ class LocalExplanation(PlainData):
         Halves, pairs or voters, each with an explanation of its own.
     neighbours : tuple of Neighbours
         The training rows behind each row's model, for lazy classifiers.
+    base_rates : ndarray of shape (K,) or None
+        Shares of the classes, where the scores start with them.
     """
 
     _not_data = ("model", "cells", "ranges")
@@ -103,6 +106,7 @@ class LocalExplanation(PlainData):
     model: Model
     cells: Cells
     ranges: list[NumberRange | None] | None = None
+    base_rates: Floats | None = None
 
     def __len__(self) -> int:
         """Count the rows."""
@@ -156,7 +160,9 @@ class LocalExplanation(PlainData):
         )
         classes = (str(self.classes[first]), str(self.classes[second]))
         probability = float(self.probabilities[row, first])
-        return Evidence(*classes, probability, float(base[first] - base[second]), items)
+        prior = float(base[first] - base[second])
+        rate = None if self.base_rates is None else float(self.base_rates[first])
+        return Evidence(*classes, probability, prior, items, rate)
 
     def split_pairs(self) -> LocalExplanation:
         """Divide what each pair of columns adds between the two, half and half.
@@ -223,8 +229,7 @@ class LocalExplanation(PlainData):
             )
         held = {columns.index(name) for name in fixed}
         cells, labels = self.cells.row(row), self.values[row]
-        where = range_by_column(self.cells.schema, self.ranges)
-        search = (chosen, held, max_changes, where)
+        search = chosen, held, max_changes, range_by_column(cells.schema, self.ranges)
         return counterfactual(self.model, cells, labels, *search)
 
     def plot(self, row: int = 0, **options: Any) -> Any:
@@ -332,7 +337,7 @@ def explain_local(
     2 (probability 0.9946) against 1: evidence in log-odds
     attribute          value         evidence
     -----------------------------------------------------------
-    prior                               +0.00
+    base rate          33.3 %           +0.00
     petal width (cm)   > 1.75           +3.53  ████████████████
     petal length (cm)  > 4.75           +2.05  █████████▍
     sepal length (cm)  (5.55, 6.15]     -0.81  ███▊
@@ -346,7 +351,9 @@ def explain_local(
     columns = clf.encoder_.match(as_table(X, clf))
     values, missing = describe_cells(cells, columns)
     ranges = getattr(clf, "ranges_", None)
-    found = _explain(model_of(clf), cells, values, missing, clf.n_jobs, ranges)
+    model = model_of(clf)
+    found = _explain(model, cells, values, missing, clf.n_jobs, ranges)
+    found = replace(found, base_rates=base_rates_of(clf, model))
     return found.split_pairs() if pairs == "split" else found
 
 

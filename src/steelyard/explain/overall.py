@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,18 +17,19 @@ from steelyard.explain.parts import (
     ExplainedPart,
     ModelKind,
     PlainData,
+    base_rates_of,
     kind_of,
     model_of,
+    percent,
 )
-from steelyard.explain.tables import AttributeTable, attribute_tables
+from steelyard.explain.tables import AttributeTable, attribute_tables, known_rows
 from steelyard.explain.views import Floats, column_labels, views_of
 from steelyard.model.base import Model, Part
 from steelyard.proba.counts import Counts, Moments
 from steelyard.table.ranges import NumberRange
-from steelyard.table.schema import TableSchema
 
-# How many parts are shown as text.
-_MAX_PARTS = 20
+# How many parts and base rates are shown as text.
+_MAX_PARTS, _MAX_RATES = 20, 6
 
 _WEIGHTS = (
     *("attribute_weights_", "class_attribute_weights_", "value_weights_"),
@@ -81,6 +82,8 @@ class GlobalExplanation(PlainData):
         Halves, pairs or voters, each with an explanation of its own.
     rows : ndarray of shape (d,) or None
         Weight of the training rows whose cell is known, for every attribute.
+    base_rates : ndarray of shape (K,) or None
+        Shares of the classes, where the scores start with them.
     """
 
     _not_data = ("views", "view_tables")
@@ -102,6 +105,7 @@ class GlobalExplanation(PlainData):
     views: list[list[int]]
     view_tables: list[AttributeTable]
     rows: Floats | None = None
+    base_rates: Floats | None = None
 
     def table(self, attribute: str | int) -> AttributeTable:
         """Return the value table of one attribute, by name or position.
@@ -187,6 +191,10 @@ class GlobalExplanation(PlainData):
         if n_pairs:
             count += f" and {counted(n_pairs, 'pair')} of them"
         lines = [f"{self.method}: {count}, {k} classes", self.note]
+        if self.base_rates is not None and k <= _MAX_RATES:
+            pairs = zip(self.classes, self.base_rates, strict=True)
+            rates = ", ".join(f"{c} {percent(rate)}" for c, rate in pairs)
+            lines.append(f"With nothing known: {rates}.")
         columns = self._columns()
         if columns:
             headers = ["attribute", *columns]
@@ -269,6 +277,7 @@ def explain_global(clf: BaseNB, X: Any = None) -> GlobalExplanation:
     >>> NaiveBayes().fit(X, y).explain_global()
     NaiveBayes: 4 attributes, 3 classes
     The score of a class is its prior plus one contribution per attribute.
+    With nothing known: 0 33.3 %, 1 33.3 %, 2 33.3 %.
     <BLANKLINE>
     attribute          importance        evidence  rows
     ---------------------------------------------------------------------
@@ -285,7 +294,8 @@ def explain_global(clf: BaseNB, X: Any = None) -> GlobalExplanation:
     counts = getattr(clf, "counts_", None)
     ranges = getattr(clf, "ranges_", None)
     weights = learned_weights(clf)
-    return _explain(model, counts, type(clf).__name__, weights, rows, ranges)
+    made = _explain(model, counts, type(clf).__name__, weights, rows, ranges)
+    return replace(made, base_rates=base_rates_of(clf, model))
 
 
 def learned_weights(clf: Any) -> dict[str, Any]:
@@ -341,7 +351,7 @@ def _explain(
         parts=tuple(parts),
         views=views_of(model.schema),
         view_tables=by_view,
-        rows=_known_rows(model.schema, counts),
+        rows=known_rows(model.schema, counts),
     )
 
 
@@ -355,24 +365,6 @@ def _importance(
     if tables and all(table.importance is not None for table in tables):
         return np.array([table.importance for table in tables])
     return None
-
-
-def _known_rows(schema: TableSchema, counts: Counts | None) -> Floats | None:
-    """Weight of the rows whose cell is known, by attribute."""
-    if counts is None or counts.schema != schema:
-        return None
-    out = np.zeros(len(set(schema.columns)))
-    for j, feature in enumerate(schema.features):
-        if feature.is_coded:
-            by_code = counts.by_code[schema.offsets[j] : schema.offsets[j + 1]]
-            known = feature.both_known if feature.sides else np.arange(len(by_code)) > 0
-            if feature.missing_is_value:
-                known[-1] = False
-            out[schema.columns[j]] = by_code[known].sum()
-        else:
-            g = schema.gaussian.tolist().index(j)
-            out[schema.columns[j]] = counts.moments.weight[g].sum()
-    return out
 
 
 def _counts_of(part: Part, counts: Counts | None) -> Counts | None:

@@ -101,6 +101,7 @@ def page_data(clf: BaseNB) -> dict[str, Any]:
         "note": model.note(),
         "classes": [str(c) for c in model.classes.tolist()],
         "order": whole.order.tolist(),
+        "rates": None if whole.base_rates is None else whole.base_rates.tolist(),
         "attributes": attributes,
         "parts": _part_names(model, ""),
         "model": node_data(plan.root),

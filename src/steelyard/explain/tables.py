@@ -192,6 +192,24 @@ def range_by_column(
     return known + [None] * (n_all - len(known))
 
 
+def known_rows(schema: TableSchema, counts: Counts | None) -> Floats | None:
+    """Weight of the rows whose cell is known, by attribute."""
+    if counts is None or counts.schema != schema:
+        return None
+    out = np.zeros(len(set(schema.columns)))
+    for j, feature in enumerate(schema.features):
+        if feature.is_coded:
+            by_code = counts.by_code[schema.offsets[j] : schema.offsets[j + 1]]
+            known = feature.both_known if feature.sides else np.arange(len(by_code)) > 0
+            if feature.missing_is_value:
+                known[-1] = False
+            out[schema.columns[j]] = by_code[known].sum()
+        else:
+            g = schema.gaussian.tolist().index(j)
+            out[schema.columns[j]] = counts.moments.weight[g].sum()
+    return out
+
+
 def _view_table(
     model: NBModel, counts: Counts | None, j: int, name: str, where: NumberRange | None
 ) -> AttributeTable:

@@ -157,6 +157,7 @@ def encode(
     has_weights = rows.weights is not None
     if is_empty(rows):
         stored = empty_rows(schema, n_classes, has_weights=has_weights)
+        stored = replace(stored, is_kept=np.zeros(rows.n_rows, dtype=bool))
     else:
         store = Store(MEMORY, schema, rows.n_rows, n_classes, has_weights=has_weights)
         store.append(*_encoded(rows, coding, part.number))
