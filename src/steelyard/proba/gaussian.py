@@ -91,11 +91,9 @@ class GaussianTable:
 
     def repeated(self, n: int) -> GaussianTable:
         """Return the table of one kind of attribute, n times; it has n means."""
-        each = [
-            None if part is None else np.repeat(part, n)
-            for part in (self.step, self.depth, self.limit)
-        ]
-        return replace(self, step=each[0], depth=each[1], limit=each[2])
+        depth = None if self.depth is None else np.repeat(self.depth, n)
+        limit = None if self.limit is None else np.repeat(self.limit, n)
+        return replace(self, step=np.repeat(self.step, n), depth=depth, limit=limit)
 
     def only(self, g: int) -> GaussianTable:
         """Return the table of a single attribute."""
