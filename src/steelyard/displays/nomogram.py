@@ -233,7 +233,8 @@ def _dots(table: AttributeTable, c: int) -> _Dots:
     if table.sides:
         return _cell_dots(table, c)
     if len(table.edges) >= _MANY_EDGES:
-        ticks = _ticks(table.edges[0], table.edges[-1])
+        ends = (table.edges[0], table.edges[-1])
+        ticks = _ticks(*(ends if table.range is None else table.span))
         amounts = evidence[1 + np.searchsorted(table.edges, ticks)]
         return _Dots([f"{x:g}" for x in ticks], amounts, np.ones(len(ticks)))
     # The first is code 0: missing cells say nothing, at zero.

@@ -22,6 +22,7 @@ from steelyard.explain.parts import (
     model_of,
     position_of,
 )
+from steelyard.explain.tables import range_by_column
 from steelyard.explain.views import (
     Floats,
     add_views,
@@ -31,6 +32,7 @@ from steelyard.explain.views import (
 )
 from steelyard.model.base import Model
 from steelyard.table.frames import as_table
+from steelyard.table.ranges import NumberRange
 
 # How many rows and parts of a model are shown as text.
 _MAX_ROWS, _MAX_PARTS = 3, 10
@@ -80,7 +82,7 @@ class LocalExplanation(PlainData):
         The training rows behind each row's model, for lazy classifiers.
     """
 
-    _not_data = ("model", "cells")
+    _not_data = ("model", "cells", "ranges")
 
     kind: ModelKind
     note: str
@@ -100,6 +102,7 @@ class LocalExplanation(PlainData):
     neighbours: tuple[Neighbours, ...]
     model: Model
     cells: Cells
+    ranges: list[NumberRange | None] | None = None
 
     def __len__(self) -> int:
         """Count the rows."""
@@ -220,7 +223,9 @@ class LocalExplanation(PlainData):
             )
         held = {columns.index(name) for name in fixed}
         cells, labels = self.cells.row(row), self.values[row]
-        return counterfactual(self.model, cells, labels, chosen, held, max_changes)
+        where = range_by_column(self.cells.schema, self.ranges)
+        search = (chosen, held, max_changes, where)
+        return counterfactual(self.model, cells, labels, *search)
 
     def plot(self, row: int = 0, **options: Any) -> Any:
         """Draw the evidence of one row as a waterfall.
@@ -340,7 +345,8 @@ def explain_local(
     cells = Cells.of(codes)
     columns = clf.encoder_.match(as_table(X, clf))
     values, missing = describe_cells(cells, columns)
-    found = _explain(model_of(clf), cells, values, missing, clf.n_jobs)
+    ranges = getattr(clf, "ranges_", None)
+    found = _explain(model_of(clf), cells, values, missing, clf.n_jobs, ranges)
     return found.split_pairs() if pairs == "split" else found
 
 
@@ -350,6 +356,7 @@ def _explain(
     values: list[list[str]],
     missing: NDArray[np.bool_],
     n_jobs: int | None,
+    ranges: list[NumberRange | None] | None,
 ) -> LocalExplanation:
     codes, schema = cells.encoded(), cells.schema
     base = contributions = scores = by_view = None
@@ -358,7 +365,7 @@ def _explain(
         base, by_view = terms
         contributions = add_views(by_view, schema, axis=1)
         scores = base + contributions.sum(axis=1)
-    rows = (cells, values, missing, n_jobs)
+    rows = (cells, values, missing, n_jobs, ranges)
     parts = tuple(
         ExplainedPart(part.name, part.share, _explain(part.model, *rows))
         for part in model.parts()
@@ -382,4 +389,5 @@ def _explain(
         neighbours=neighbours_of(model, codes),
         model=model,
         cells=cells,
+        ranges=ranges,
     )

@@ -101,6 +101,10 @@ class TrainingSet:
     earlier: Counts | None = None
     """Counts of rows before these, where they come in chunks."""
 
+    cut_points_are_exact: bool | None = None
+    """Whether cut points are those of the sorted numbers, None where they always are:
+    of a table in memory."""
+
     place: RowPlace = HERE
     """Where the rows are."""
 

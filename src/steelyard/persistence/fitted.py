@@ -22,6 +22,7 @@ from steelyard.persistence.codec import (
 )
 from steelyard.persistence.reader import Reader, float_list, read_tagged, tagged_number
 from steelyard.proba.counts import Counts, Moments
+from steelyard.table.ranges import N_BARS, NumberRange
 from steelyard.table.schema import feature_labels
 
 
@@ -174,6 +175,47 @@ def _read_parents(reader: Reader, key: str, sizes: Sizes) -> NDArray[np.int64]:
     return parents
 
 
+_RANGE = {
+    "low": codec.numbers(""),
+    "high": codec.numbers(""),
+    "quartiles": Field(list, lambda reader, key, sizes: _read_list(reader, key, 3)),
+    "histogram": Field(
+        list, lambda reader, key, sizes: _read_list(reader, key, N_BARS, 0.0, 1.0)
+    ),
+    "weight": codec.numbers("", 0.0),
+}
+
+
+def _read_list(
+    reader: Reader, key: str, size: int, low: float = -np.inf, high: float = np.inf
+) -> tuple[float, ...]:
+    """Return so many numbers, or none."""
+    size = size if reader.items(key) else 0
+    return tuple(reader.floats(key, (size,), low, high).tolist())
+
+
+def _ranges(ranges: list[NumberRange | None]) -> list[Any]:
+    return [r if r is None else codec.describe_fields(_RANGE, vars(r)) for r in ranges]
+
+
+def _read_ranges(reader: Reader, key: str, sizes: Sizes) -> list[NumberRange | None]:
+    schema = sizes.schema
+    kinds = dict(zip(schema.columns, (f.kind for f in schema.features), strict=True))
+    ranges: list[NumberRange | None] = []
+    for j, (entry, k) in enumerate(reader.entries(key, schema.n_columns)):
+        if entry.get(k) is None:
+            ranges.append(None)
+            continue
+        found = NumberRange(**codec.read_fields(entry.inner(k), _RANGE, sizes))
+        points = [found.low, *found.quartiles, found.high]
+        if points != sorted(points):
+            raise entry.complaint(k, "must have ends and quartiles that increase")
+        if kinds[j] == "categorical":
+            raise entry.complaint(k, "must be null for a column of categories")
+        ranges.append(found)
+    return ranges
+
+
 _RECORDS = Field(_records, _read_records)
 
 # All fitted attributes that any classifier has, beside model and encoder.
@@ -181,6 +223,7 @@ ATTRIBUTES: dict[str, Field] = {
     "counts_": Field(_PLAIN_COUNTS.describe, _read_counts),
     "class_count_": codec.numbers("k", 0.0),
     "class_log_prior_": codec.logs(),
+    "cut_points_are_exact_": Field(bool, lambda reader, key, sizes: reader.flag(key)),
     "attribute_weights_": codec.weights("pd"),
     "class_attribute_weights_": codec.weights("pcd"),
     # A density has no values, and so no effects.
@@ -205,6 +248,7 @@ ATTRIBUTES: dict[str, Field] = {
         _records, lambda *where: SelectionPath(_read_records(*where))
     ),
     "search_end_": codec.word(SEARCH_ENDS),
+    "ranges_": Field(_ranges, _read_ranges),
     "parents_": Field(np.ndarray.tolist, _read_parents),
     "parent_weights_": codec.numbers("d", 0.0, LARGEST_WEIGHT),
     "error_": codec.numbers("", 0.0, 1.0),

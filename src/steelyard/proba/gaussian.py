@@ -91,8 +91,10 @@ class GaussianTable:
 
     def repeated(self, n: int) -> GaussianTable:
         """Return the table of one kind of attribute, n times; it has n means."""
-        depth = None if self.depth is None else np.repeat(self.depth, n)
-        limit = None if self.limit is None else np.repeat(self.limit, n)
+        depth, limit = (
+            None if part is None else np.repeat(part, n)
+            for part in (self.depth, self.limit)
+        )
         return replace(self, step=np.repeat(self.step, n), depth=depth, limit=limit)
 
     def only(self, g: int) -> GaussianTable:

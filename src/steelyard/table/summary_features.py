@@ -13,6 +13,7 @@ from steelyard.table.column_summary import ColumnSummary, Numbers
 from steelyard.table.discretizers import Discretizer
 from steelyard.table.identifiers import MIN_ROWS, RUNNING_NUMBER, too_many_values
 from steelyard.table.learning import grid_step
+from steelyard.table.ranges import NumberRange, weighed_range
 from steelyard.table.schema import FeatureSchema, sort_values
 from steelyard.table.treatments import Treatment
 
@@ -48,7 +49,7 @@ def number_feature(
     treatment: Treatment,
     missing: str,
     weights: _Weights,
-    reread: Cells | None,
+    known: Cells | None,
 ) -> FeatureSchema:
     """Return the schema of a numeric column under one treatment."""
     numbers, cells = column.numbers, column.known.cells
@@ -56,7 +57,7 @@ def number_feature(
     if numbers is None or cells == "nothing":
         return replace(feature, step=0.01 if feature.kind == "gaussian-weka" else 0.0)
     fill = _mean(numbers, *weights) if missing == "impute" else None
-    by_value = _cells(column, numbers, fill, weights[1], reread)
+    by_value = _cells(column, numbers, fill, weights[1], known)
     if not isinstance(treatment, Discretizer):
         step = 0.0
         if feature.kind == "gaussian-weka":
@@ -69,6 +70,20 @@ def number_feature(
         missing_is_value=missing == "value" and column.some_missing,
         fill=None if fill is None else 1 + int(np.searchsorted(edges, fill)),
     )
+
+
+def number_range(column: ColumnSummary, factors: _Floats | None) -> NumberRange | None:
+    """Return where the numbers of a column lie; quartiles where cells were kept."""
+    numbers, content = column.numbers, column.known
+    if numbers is None or content.is_category or content.cells == "nothing":
+        return None
+    ends = float(numbers.low.min()), float(numbers.high.max())
+    if numbers.cells is None:
+        return NumberRange(*ends)
+    cells = numbers.cells.cells().scaled(factors)
+    mass = cells.mass.sum(axis=1)
+    middle = cells.low + (cells.high - cells.low) / 2.0
+    return weighed_range(*ends, middle, mass, float(mass.sum()))
 
 
 def suspect(column: ColumnSummary, n_rows: int) -> str | None:
@@ -98,22 +113,19 @@ def _cells(
     numbers: Numbers,
     fill: float | None,
     factors: _Floats | None,
-    reread: Cells | None,
+    known: Cells | None,
 ) -> Cells:
     """Return the cells of a column as a discretizer has to see them."""
-    if numbers.cells is None:
+    if known is None:
         # Only the ends of the range are asked for, if anything.
         counted = numbers.low <= numbers.high
         if factors is not None:
             counted &= factors > 0
         ends = np.unique([numbers.low[counted], numbers.high[counted]])
         return Cells(ends, ends, np.ones((len(ends), 1)))
-    cells = numbers.cells.cells()
-    if reread is not None:
-        cells = cells.split(reread)
     if fill is not None and column.some_missing:
-        cells = cells.with_number(fill, column.missing)
-    return cells.scaled(factors)
+        known = known.with_number(fill, column.missing)
+    return known.scaled(factors)
 
 
 def _step(column: ColumnSummary, cells: Cells) -> float:

@@ -40,6 +40,9 @@ class Source:
     notes: list[str] = field(default_factory=list, compare=False)
     """What was left out when it was read, a sentence each."""
 
+    handles: list[IO[bytes]] = field(default_factory=list, compare=False, repr=False)
+    """The file that was opened last."""
+
     @classmethod
     def of(
         cls,
@@ -88,8 +91,18 @@ class Source:
         if self.path == "-":
             return sys.stdin.buffer
         if self.path.endswith(".gz"):
-            return gzip.open(self.path, "rb")  # type: ignore[return-value]
-        return open(self.path, "rb")
+            return gzip.GzipFile(fileobj=self._opened())  # type: ignore[return-value]
+        return self._opened()
+
+    def _opened(self) -> IO[bytes]:
+        file = open(self.path, "rb")
+        self.handles[:] = [file]
+        return file
+
+    @property
+    def n_bytes_read(self) -> int:
+        """How far a text file has been read."""
+        return sum(file.tell() for file in self.handles if not file.closed)
 
 
 def find_column(name: str, columns: Iterable[Any], where: str) -> str:

@@ -29,6 +29,7 @@ def scan(
     missing_values: Sequence[str] = (),
     encoding: str = "utf-8",
     drop_missing_target: bool = False,
+    work_folder: str | PathLike[str] | None = None,
 ) -> Scan:
     """Open files or a stream of rows that need not fit into memory.
 
@@ -49,13 +50,16 @@ def scan(
     columns : list of str, optional
         Columns to learn from, by default all but target and weight.
     chunk_rows : int, optional
-        How many rows to hold at once, by default 262,144 or what fits into 64 MB.
+        How many rows to hold at once, by default 131,072 or what fits into 32 MB.
     separator, encoding : str
         How CSV files are written. Cells of .tsv files are separated by tabs.
     missing_values : list of str
         Cells of CSV files that stand for a missing value, besides empty ones.
     drop_missing_target : bool
         Whether to leave rows without a target out; otherwise they are an error.
+    work_folder : path, optional
+        Where temporary files of a fit are written, by default the system's folder for
+        them. They are gone after the fit, however it ends.
 
     Returns
     -------
@@ -84,8 +88,8 @@ def scan(
         raise ParameterError(f"`chunk_rows` must be 1 or more. Got {chunk_rows!r}.")
     reader = _stream_reader(source)
     if reader is None:
-        reader = _file_reader(source, separator, tuple(missing_values), encoding)
-    return Scan(
+        reader = file_reader(source, separator, tuple(missing_values), encoding)
+    rows = Scan(
         reader,
         target=target,
         weight=weight,
@@ -93,6 +97,8 @@ def scan(
         chunk_rows=chunk_rows,
         drop_missing_target=drop_missing_target,
     )
+    rows.work_folder = work_folder
+    return rows
 
 
 def as_source(
@@ -231,9 +237,10 @@ def _stream_reader(source: Any) -> Reader | None:
     return streams.FrameReader(source)
 
 
-def _file_reader(
+def file_reader(
     source: Any, separator: str, missing_values: tuple[str, ...], encoding: str
 ) -> Reader:
+    """Return what reads files; see ``scan``."""
     from steelyard.table.sources.columnar import ColumnarFiles
     from steelyard.table.sources.paths import find_files
 
