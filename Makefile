@@ -14,7 +14,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-engines lint ruff types layers spelling format bench docs dist clean
+.PHONY: help demo test test-engines fuzz lint ruff types layers spelling format bench docs dist clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,6 +28,10 @@ test: lint ## Run everything that must pass: lint, types, layers, all tests
 
 test-engines: $(VENV)/.installed-dev $(VENV)/.installed-engines ## Run exported models in engines of the machine: PostgreSQL, Java
 	$(BIN)/python -m pytest -m engines tests/export
+
+FUZZ ?= --seed 0
+fuzz: $(VENV)/.installed-dev ## Attack it with made-up files and tables; FUZZ="--seed 1 --files 200000"
+	$(BIN)/python tools/fuzz.py $(FUZZ)
 
 lint: ruff types layers spelling ## Check style, format, types, import layers and spelling
 

@@ -44,16 +44,16 @@ def test_large_numbers_are_refused_in_a_later_chunk_too():
 
 
 @pytest.mark.parametrize("name", ["NB", "GNB", "SHNB", "AUCNB", "BNB", "LWNB", "SBC"])
-@pytest.mark.parametrize("extreme", [1e-300, 1e-51, 1e51, 1e300])
+@pytest.mark.parametrize("extreme", [1e-300, 1e-16, 1e16, 1e300])
 def test_weights_whose_products_overflow_are_refused(name, extreme):
     weights = np.ones(N)
     weights[7] = extreme
-    with pytest.raises(TableError, match=r"row 7.*from 1e-50 to 1e\+50"):
+    with pytest.raises(TableError, match=r"row 7.*from 1e-15 to 1e\+15"):
         sy.method(name).fit(BASE, Y, sample_weight=weights)
 
 
 @pytest.mark.parametrize("name", ["NB", "GNB", "SHNB", "AUCNB", "BNB", "LWNB", "SBC"])
-@pytest.mark.parametrize("extremes", [(1e-50, 1e50), (1e-50, 1e-50), (1e50, 1e50)])
+@pytest.mark.parametrize("extremes", [(1e-15, 1e15), (1e-15, 1e-15), (1e15, 1e15)])
 def test_the_largest_and_smallest_weights_give_probabilities(name, extremes):
     weights = np.array(extremes)[np.arange(N) // 2 % 2]
     clf = sy.method(name).fit(BASE, Y, sample_weight=weights)
@@ -63,7 +63,7 @@ def test_the_largest_and_smallest_weights_give_probabilities(name, extremes):
 
 def test_class_weights_have_the_same_bounds():
     clf = sy.NaiveBayes(class_weight={0: 1e300})
-    with pytest.raises(ParameterError, match=r"from 1e-50 to 1e\+50"):
+    with pytest.raises(ParameterError, match=r"from 1e-15 to 1e\+15"):
         clf.fit(BASE, Y)
 
 
@@ -75,7 +75,7 @@ def test_denormal_numbers_on_a_grid_give_probabilities(scale):
     assert np.isfinite(clf.predict_log_proba(BASE * 1e300)).all()
 
 
-@pytest.mark.parametrize("weight", [1e8, 1e50])
+@pytest.mark.parametrize("weight", [1e8, 1e15])
 def test_trees_draw_no_more_rows_than_memory_holds(weight, monkeypatch):
     monkeypatch.setattr("steelyard.weighting.filters.trees._MOST_DRAWS", 1 << 20)
     clf = sy.method("DTAWNB", n_trees=1, random_state=0)

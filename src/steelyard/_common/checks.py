@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from steelyard.exceptions import TableError
 
-# Products of a few weights and the squares of large numbers stay finite, and greater
-# than 0.
-LEAST_WEIGHT, LARGEST_WEIGHT = 1e-50, 1e50
+# Weights of rows and of classes, and sums of their products, stay finite in single
+# precision, which preconditioners have.
+LEAST_WEIGHT, LARGEST_WEIGHT = 1e-15, 1e15
 
 # Frames of these packages are between the user's line and a warning.
 _OWN = ("steelyard", "sklearn")
