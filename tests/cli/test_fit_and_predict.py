@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 import steelyard as sy
+from steelyard._common.text import cell_text
 
 
 def lines_of(text, delimiter=","):
@@ -257,7 +258,7 @@ def test_reasons_are_the_loudest_evidence(csv, frame, model, run):
     for i, line in enumerate(lines_of(done.out)[:10]):
         items = [item for item in why.evidence(i).items if item.amount]
         for k, item in enumerate(items[:2]):
-            text = f"{item.attribute} = {item.value} ({item.amount:+.2f})"
+            text = f"{cell_text(item.attribute, item.value)} ({item.amount:+.2f})"
             assert line[f"reason {k + 1}"] == text
 
 

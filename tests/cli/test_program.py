@@ -213,7 +213,8 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(
 
     monkeypatch.setattr(os, "replace", full)
     message = refused("predict", model, csv, "-o", tmp_path / "out.csv")
-    assert message == "steelyard: No space left on device.\n"
+    place = tmp_path / "out.csv"
+    assert message == f"steelyard: {place}: No space left on device.\n"
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a full device")

@@ -25,6 +25,7 @@ from steelyard._common.settings import (
     setting_of,
     word,
 )
+from steelyard._common.threads import one_blas_thread
 from steelyard.classifiers.conveniences import Conveniences
 from steelyard.classifiers.predictions import Predictions
 from steelyard.fitting.recipe import Recipe
@@ -140,7 +141,10 @@ class BaseNB(Predictions, Conveniences, ClassifierMixin, DeclaredEstimator):
                 training = recipe.encode(X, y, sample_weight, self)
             else:
                 training = recipe.encode_source(source, self, self.rows_needed)
-            self._publish(training, self._fit(recipe, training, **rows))
+            # Bits must not depend on how many threads multiply matrices.
+            with one_blas_thread():
+                fit = self._fit(recipe, training, **rows)
+            self._publish(training, fit)
         return self
 
     def _opened(
