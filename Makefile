@@ -26,8 +26,8 @@ test: lint ## Run everything that must pass: lint, types, layers, all tests
 	$(BIN)/python -m pytest -n 2
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 -m plain tests
 
-test-engines: $(VENV)/.installed-dev $(VENV)/.installed-engines ## Run exported models in engines of the machine: PostgreSQL, Java
-	$(BIN)/python -m pytest -m engines tests/export
+test-engines: $(VENV)/.installed-dev $(VENV)/.installed-engines ## Run exported models in all engines, those of the machine too: PostgreSQL, Java
+	STEELYARD_MATRIX_ROWS=2000 $(BIN)/python -m pytest -m "engines or not engines" tests/export
 
 FUZZ ?= --seed 0
 fuzz: $(VENV)/.installed-dev ## Attack it with made-up files and tables; FUZZ="--seed 1 --files 200000"
