@@ -184,7 +184,13 @@ def test_ctrl_c_leaves_no_file_and_no_traceback(tmp_path):
     command = [sys.executable, "-m", "steelyard", "fit", str(tmp_path / "a.cs[v]")]
     command += ["--target", "y", "--work-folder", str(work), "-o", "m.json"]
     process = subprocess.Popen(
-        command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, env=dict(os.environ)
+        command,
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=dict(os.environ),
+        # A shell that starts the tests in the background ignores it.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     while not any(work.rglob("*.parquet")) and process.poll() is None:
         time.sleep(0.01)

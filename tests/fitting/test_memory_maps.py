@@ -76,7 +76,8 @@ def both_ways(clf, X, y, u, folder):
         clf.fit(X, y, u)
         recipe = there._recipe()
         training = stored(recipe.encode(X, y, u, there), folder)
-        there._publish(training, there._fit(recipe, training))
+        with threads.one_blas_thread():
+            there._publish(training, there._fit(recipe, training))
     return clf, there
 
 
