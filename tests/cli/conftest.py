@@ -26,6 +26,11 @@ def make_frame(n=60, seed=0):
 
 
 @pytest.fixture
+def people():
+    return make_frame
+
+
+@pytest.fixture
 def frame():
     return make_frame()
 

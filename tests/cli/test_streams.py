@@ -17,22 +17,7 @@ import steelyard as sy
 from steelyard.cli import streams
 
 
-def people(n, seed):
-    """Return numbers, text, missing cells and two classes, as the model has them."""
-    rng = np.random.default_rng(seed)
-    ill = rng.random(n) < 0.5
-    age = np.round(np.where(ill, 60, 40) + rng.normal(0, 8, n), 1)
-    return pd.DataFrame(
-        {
-            "age": np.where(rng.random(n) < 0.1, np.nan, age),
-            "smoker": np.where(rng.random(n) < np.where(ill, 0.8, 0.3), "yes", "no"),
-            "zip": rng.integers(1, 4, n),
-            "ill": np.where(ill, "sick", "well"),
-        }
-    )
-
-
-def table():
+def table(people):
     """Return a table with what whole files and chunks could take for something else."""
     frame = people(400, seed=1)
     rng = np.random.default_rng(2)
@@ -58,9 +43,9 @@ OPTIONS = ["--target", "ill", "--method", "WANBIA-CLL", "--weights", "weight"]
 @pytest.mark.parametrize("kinds", [[], ["--categorical", "code,zip"]])
 @pytest.mark.parametrize("extension", ["csv", "csv.gz", "tsv", "parquet"])
 def test_a_file_gives_the_same_model_whole_and_in_chunks(
-    extension, kinds, tmp_path, run
+    people, extension, kinds, tmp_path, run
 ):
-    path, frame = tmp_path / f"data.{extension}", table()
+    path, frame = tmp_path / f"data.{extension}", table(people)
     if extension == "parquet":
         frame.to_parquet(path)
     else:
@@ -76,8 +61,10 @@ def test_a_file_gives_the_same_model_whole_and_in_chunks(
 
 
 @pytest.mark.parametrize("target", ["flag", "zip", "level"])
-def test_classes_of_a_parquet_file_are_those_of_the_whole_file(target, tmp_path, run):
-    frame = table().assign(level=lambda f: f["zip"].astype(float))
+def test_classes_of_a_parquet_file_are_those_of_the_whole_file(
+    people, target, tmp_path, run
+):
+    frame = table(people).assign(level=lambda f: f["zip"].astype(float))
     frame.loc[::9, "level"] = np.nan
     frame.to_parquet(tmp_path / "a.parquet")
     options = ["--method", "NB", "--target", target]
@@ -99,8 +86,8 @@ def test_a_large_file_is_read_in_chunks_and_a_small_one_is_not(
     assert content(tmp_path / "0.json") == content(tmp_path / "1.json")
 
 
-def test_folders_and_several_files_are_one_table(tmp_path, run):
-    frame = table()
+def test_folders_and_several_files_are_one_table(people, tmp_path, run):
+    frame = table(people)
     folder = tmp_path / "parts"
     folder.mkdir()
     for k, rows in enumerate((slice(0, 150), slice(150, 400))):
@@ -129,8 +116,8 @@ def test_folders_and_several_files_are_one_table(tmp_path, run):
         (["--work-folder", "nowhere"], ["nowhere", "--work-folder"]),
     ],
 )
-def test_what_is_wrong_is_said_in_one_line(options, words, tmp_path, refused):
-    table().to_csv(tmp_path / "a.csv", index=False)
+def test_what_is_wrong_is_said_in_one_line(people, options, words, tmp_path, refused):
+    table(people).to_csv(tmp_path / "a.csv", index=False)
     target = [] if "--target" in options else ["--target", "ill"]
     data = [tmp_path / "a.cs[v]", *target, "--method", "NB"]
     error = refused("fit", *data, *options, "-o", tmp_path / "m.json")
@@ -146,7 +133,9 @@ def test_no_file_no_match_and_standard_input_among_others(tmp_path, csv, refused
         assert word in refused("fit", *data, "--target", "ill", "-o", tmp_path / "m.j")
 
 
-def test_predictions_of_several_files_are_written_as_parquet(tmp_path, model, run):
+def test_predictions_of_several_files_are_written_as_parquet(
+    people, tmp_path, model, run
+):
     frame = people(70, seed=3)
     folder = tmp_path / "new"
     for zone, rows in (("1", slice(0, 30)), ("2", slice(30, 70))):
@@ -166,7 +155,7 @@ def test_predictions_of_several_files_are_written_as_parquet(tmp_path, model, ru
     pq.ParquetFile(out, page_checksum_verification=True).read()
 
 
-def test_failed_predictions_leave_no_file(tmp_path, model, refused):
+def test_failed_predictions_leave_no_file(people, tmp_path, model, refused):
     people(30, seed=4).drop(columns="age").to_parquet(tmp_path / "new.parquet")
     out = tmp_path / "out.parquet"
     assert "age" in refused("predict", model, tmp_path / "new.parquet", "-o", out)

@@ -64,7 +64,7 @@ def stored(training, folder, chunk=170):
         weights = None if u is None else u[rows]
         store.append(training.codes.part(rows), training.labels[rows], weights)
     known = training.encoder, training.classes, training.preparation
-    rows = stored_training(store.finish(), *known)
+    rows = stored_training(store.finish(), *known, training.class_factors)
     return replace(rows, table=Elsewhere(training.table))
 
 
@@ -76,8 +76,7 @@ def both_ways(clf, X, y, u, folder):
         clf.fit(X, y, u)
         recipe = there._recipe()
         training = stored(recipe.encode(X, y, u, there), folder)
-        with threads.one_blas_thread():
-            there._publish(training, there._fit(recipe, training))
+        there._learn_from(recipe, training)
     return clf, there
 
 
@@ -185,7 +184,7 @@ def fit(name, n_rows):
     for _ in range(0, n_rows, n_chunk):
         store.append(chunk.codes, chunk.labels)
     known = chunk.encoder, chunk.classes, chunk.preparation
-    training = stored_training(store.finish(), *known)
+    training = stored_training(store.finish(), *known, None)
     clf._publish(training, clf._fit(recipe, training))
 
 names = "NB", "WANBIA-CLL", "RNB", "DWNB", "ENB", "CFW"

@@ -141,11 +141,16 @@ class BaseNB(Predictions, Conveniences, ClassifierMixin, DeclaredEstimator):
                 training = recipe.encode(X, y, sample_weight, self)
             else:
                 training = recipe.encode_source(source, self, self.rows_needed)
-            # Bits must not depend on how many threads multiply matrices.
-            with one_blas_thread():
-                fit = self._fit(recipe, training, **rows)
-            self._publish(training, fit)
+            self._learn_from(recipe, training, **rows)
         return self
+
+    @final
+    def _learn_from(self, recipe: Recipe, training: TrainingSet, **rows: Any) -> None:
+        """Fit encoded rows, and publish what was learned."""
+        # Bits must not depend on how many threads multiply matrices.
+        with one_blas_thread():
+            fit = self._fit(recipe, training, **rows)
+        self._publish(training, fit)
 
     def _opened(
         self, X: Any, y: Any, sample_weight: Any

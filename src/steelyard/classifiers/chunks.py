@@ -73,7 +73,7 @@ class LearnsInChunks(StandardNB):
             training = replace(training, earlier=earlier)
         else:
             training = self._next(recipe, table, labels, weights)
-        self._publish(training, self._fit(recipe, training))
+        self._learn_from(recipe, training)
         return self
 
     def _next(

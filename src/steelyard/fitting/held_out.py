@@ -242,7 +242,7 @@ def _inexact_columns(training: TrainingSet) -> list[int]:
 
 
 def _needs_columns(training: TrainingSet) -> bool:
-    """Whether folds are encoded anew, from the columns behind the codes."""
+    """Whether each fold learns its own encoding, from the columns behind the codes."""
     return training.encoder.uses_labels or bool(_inexact_columns(training))
 
 

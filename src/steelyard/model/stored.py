@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.model.training import (
-    Preparation,
-    TrainingSet,
-    check_two_classes,
-    class_factors,
-    class_totals,
-)
+from steelyard.model.training import Preparation, TrainingSet
 from steelyard.table.encoder import TableEncoder
 from steelyard.table.store import StoredRows
 
@@ -22,16 +17,13 @@ def stored_training(
     encoder: TableEncoder,
     classes: NDArray[Any],
     preparation: Preparation,
+    factors: NDArray[np.float64] | None,
 ) -> TrainingSet:
     """Return the training set of rows that were encoded chunk by chunk.
 
-    The encoder is that of the rows.
+    The encoder is that of the rows; ``factors`` are those of classes, known from a
+    summary of all rows.
     """
-    check_two_classes(classes)
-    factors = None
-    if preparation.class_weight is not None:
-        totals = class_totals(rows.labels, rows.weights, len(classes))
-        factors = class_factors(preparation.class_weight, classes, totals)
     return TrainingSet(
         None,
         encoder,

@@ -91,20 +91,28 @@ def encode_source(
     if preparation.encoding.skips_unlabelled:
         source.drops_unlabelled = True
     summary = _summary(source, preparation, needed == "counts")
-    classes, factors = summary.classes, None
-    check_two_classes(classes)
-    if preparation.class_weight is not None:
-        factors = class_factors(preparation.class_weight, classes, summary.by_class)
-    encoder = summary.fitted(factors)
+    classes = summary.classes
+    encoder, factors = learned_encoding(summary, preparation)
     if needed == "counts":
         counts = known_counts(summary, encoder.schema_)
         if counts is None:
             counts = _counted(source, encoder, classes, preparation)
         training = counted_training(counts, encoder, classes, preparation, factors)
     else:
-        training = _stored(source, encoder, classes, preparation)
-    exact = summary.cut_points_are_exact
-    return replace(training, class_factors=factors, cut_points_are_exact=exact)
+        training = _stored(source, encoder, classes, preparation, factors)
+    return replace(training, cut_points_are_exact=summary.cut_points_are_exact)
+
+
+def learned_encoding(
+    summary: Summary, preparation: Preparation
+) -> tuple[TableEncoder, NDArray[np.float64] | None]:
+    """Return the encoder of all rows, and the factors of classes, if there are any."""
+    factors = None
+    check_two_classes(summary.classes)
+    if preparation.class_weight is not None:
+        known = summary.classes, summary.by_class
+        factors = class_factors(preparation.class_weight, *known)
+    return summary.fitted(factors), factors
 
 
 def _summary(source: Scan, preparation: Preparation, counts: bool) -> Summary:
@@ -152,17 +160,8 @@ def counted_training(
 ) -> TrainingSet:
     """Return the training set of counts alone, without rows."""
     rows = empty_rows(encoder.schema_, len(classes))
-    return TrainingSet(
-        None,
-        encoder,
-        rows.codes,
-        classes,
-        rows.labels,
-        None,
-        preparation,
-        factors,
-        earlier=counts,
-    )
+    training = stored_training(rows, encoder, classes, preparation, factors)
+    return replace(training, earlier=counts)
 
 
 def empty_rows(
@@ -177,6 +176,7 @@ def _stored(
     encoder: TableEncoder,
     classes: NDArray[Any],
     preparation: Preparation,
+    factors: NDArray[np.float64] | None,
 ) -> TrainingSet:
     """Read all rows, and write their codes to files."""
     folder = WorkFolder(source.work_folder)
@@ -190,7 +190,8 @@ def _stored(
     )
     for codes, labels, weights in _encoded(source, encoder, classes):
         store.append(codes, labels, weights)
-    training = stored_training(store.finish(), encoder, classes, preparation)
+    rows = store.finish()
+    training = stored_training(rows, encoder, classes, preparation, factors)
     return replace(training, table=SourceTable(source, training.is_kept))
 
 

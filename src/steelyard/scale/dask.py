@@ -16,12 +16,15 @@ from steelyard._common.text import did_you_mean
 from steelyard.exceptions import ColumnError, TableError
 from steelyard.model.needs import RowsNeeded
 from steelyard.model.stored import stored_training
-from steelyard.model.streamed import counted_training, empty_rows, known_counts
+from steelyard.model.streamed import (
+    counted_training,
+    empty_rows,
+    known_counts,
+    learned_encoding,
+)
 from steelyard.model.training import (
     Preparation,
     TrainingSet,
-    check_two_classes,
-    class_factors,
 )
 from steelyard.scale import parts as work
 from steelyard.table.frames import Table, as_table
@@ -224,11 +227,8 @@ class _OnCluster(NamedTuple):
         raw = columns.partitions()
         encoder = preparation.encoding.encoder(None)
         summary = self._summary(raw, roles, encoder, needed == "counts")
-        classes, factors = summary.classes, None
-        check_two_classes(classes)
-        if preparation.class_weight is not None:
-            factors = class_factors(preparation.class_weight, classes, summary.by_class)
-        encoder = summary.fitted(factors)
+        classes = summary.classes
+        encoder, factors = learned_encoding(summary, preparation)
         own = Preparation(preparation.encoding, preparation.estimation)
         coding = work.Coding(copy(encoder), classes, factors, own)
         encoder.n_jobs = preparation.n_jobs
@@ -273,8 +273,9 @@ class _OnCluster(NamedTuple):
         roles, classes = self.rows.roles, coding.classes
         has_weights = roles.weight is not None or self.rows.weights is not None
         empty = empty_rows(coding.encoder.schema_, len(classes), has_weights)
-        training = stored_training(empty, coding.encoder, classes, coding.preparation)
-        training = replace(training, class_factors=coding.factors)
+        training = stored_training(
+            empty, coding.encoder, classes, coding.preparation, coding.factors
+        )
         return DaskPlace(parts, empty.codes).training(training)
 
 

@@ -162,9 +162,8 @@ def encode(
         store = Store(MEMORY, schema, rows.n_rows, n_classes, has_weights=has_weights)
         store.append(*_encoded(rows, coding, part.number))
         stored = store.finish()
-    preparation = replace(coding.preparation, class_weight=None, n_jobs=n_threads)
-    training = stored_training(stored, encoder, coding.classes, preparation)
-    return replace(training, class_factors=coding.factors)
+    preparation = replace(coding.preparation, n_jobs=n_threads)
+    return stored_training(stored, encoder, coding.classes, preparation, coding.factors)
 
 
 def count_part(part: Partition, roles: Roles, coding: Coding) -> Counts:
