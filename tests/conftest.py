@@ -1,11 +1,19 @@
 """The weather data, small random tables, and naive Bayes in plain Python."""
 
 import math
+import os
 import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import settings
+
+# The same examples in every run: a change is judged by what it changes. New ones:
+# HYPOTHESIS_PROFILE=random.
+settings.register_profile("same", derandomize=True)
+settings.register_profile("random")
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 
 @pytest.fixture(scope="session")

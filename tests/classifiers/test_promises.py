@@ -1,5 +1,6 @@
 """What fits of rows larger than memory promise: equality, memory, nothing left."""
 
+import dataclasses
 import os
 import signal
 import subprocess
@@ -103,7 +104,15 @@ def tables(draw):
 
 def assert_same(found, expected, exactly):
     assert found.classes_.tolist() == expected.classes_.tolist()
-    assert found.encoder_.schema_ == expected.encoder_.schema_
+    for feature, same in zip(
+        found.encoder_.schema_.features, expected.encoder_.schema_.features, strict=True
+    ):
+        if not exactly:
+            # A mean that fills gaps is a sum in another order, and cut points lie
+            # between it and numbers of the table.
+            np.testing.assert_allclose(feature.edges, same.edges, rtol=0, atol=1e-12)
+            feature = dataclasses.replace(feature, edges=same.edges)
+        assert feature == same
     assert np.array_equal(found.counts_.by_code, expected.counts_.by_code)
     assert found.cut_points_are_exact_ is True
     assert not hasattr(expected, "cut_points_are_exact_")

@@ -65,7 +65,6 @@ CHOICES = st.fixed_dictionaries(
 @settings(
     max_examples=80,
     deadline=None,
-    derandomize=True,
     suppress_health_check=[HealthCheck.too_slow],
 )
 @given(table=tables(), choice=CHOICES)

@@ -180,8 +180,8 @@ class FrameReader(Reader):
 def already_read(name: str) -> TableError:
     """Return an error for what can be read once and was."""
     return TableError(
-        f"The rows of {name} were read before, and cannot be read again. Make a new one, "
-        "or write the rows to a file and give that to sy.scan."
+        f"The rows of {name} were read before, and cannot be read again. Make a new "
+        "one, or write the rows to a file and give that to sy.scan."
     )
 
 
