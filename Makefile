@@ -19,7 +19,7 @@ endif
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(VENV)/.installed-cli ## Fit real data, show accuracy and log-loss, explain one prediction
+demo: $(VENV)/.installed-cli ## Compare methods on real data, explain one prediction, write a page
 	@$(BIN)/steelyard demo
 
 test: lint ## Run everything that must pass: lint, types, layers, all tests

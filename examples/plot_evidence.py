@@ -19,7 +19,7 @@ FOR, AGAINST, INK = "#2a7f62", "#c0543c", "#333333"
 
 
 def draw(evidence, path):
-    lines = [*evidence.items, ("prior", "", evidence.prior)]
+    lines = [*evidence.items, (*evidence.start, evidence.prior)]
     lines.sort(key=lambda line: line[2])
     labels = [f"{name}  {value}".strip() for name, value, _ in lines]
     amounts = [amount for _, _, amount in lines]

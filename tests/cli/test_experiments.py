@@ -8,6 +8,7 @@ import pytest
 
 import steelyard
 from steelyard.cli.reproduce import PAPERS
+from steelyard.experiments import demo
 from steelyard.experiments.data import load_dataset
 from steelyard.experiments.papers import reproduce as reproduction
 
@@ -28,15 +29,21 @@ def test_methods_of_a_family(run_json, refused):
     )
 
 
-def test_demo_shows_results_and_evidence_within_80_columns(monkeypatch, run):
+def test_demo_shows_results_and_evidence_within_80_columns(tmp_path, monkeypatch, run):
     monkeypatch.setenv("COLUMNS", "80")
-    done = run("demo")
+    page = tmp_path / "p.html"
+    done = run("demo", "--page", page)
     assert (done.status, done.err) == (0, "")
     text = done.out
+    assert str(page) in text
+    assert page.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    text = text[: text.index("Its page")]
     assert max(map(len, text.splitlines())) <= 80
-    for word in ("breast cancer", "wine", "iris", "digits", "accuracy", "log-loss"):
+    for word in ("breast cancer", "wine", "iris", "accuracy", "log-loss", "base rate"):
         assert word in text
-    assert len(re.findall(r"\d\d\.\d %", text)) == 12
+    for word in ("SHNB, default", "NB", "WANBIA-CLL", "CAWNB-CLL", "sklearn GNB"):
+        assert len(re.findall(rf" {word} ", text)) == 3
+    assert len(re.findall(r"\d\d\.\d %  ", text[: text.index("fits")])) == 18
     # No cell is broken over two lines.
     assert "od280/od315 of diluted wines" in text
     # The evidence adds up to what it says.
@@ -45,9 +52,16 @@ def test_demo_shows_results_and_evidence_within_80_columns(monkeypatch, run):
     assert sum(amounts[:-1]) == pytest.approx(amounts[-1], abs=0.08)
 
 
-def test_demo_as_json(run_json):
-    found = run_json("demo")
-    assert len(found["scores"]) == 12
+def test_methods_marks_the_default(run):
+    lines = [line for line in run("methods").out.splitlines() if "(default)" in line]
+    assert len(lines) == 1
+    assert "SHNB" in lines[0]
+
+
+def test_demo_as_json(tmp_path, monkeypatch, run_json):
+    monkeypatch.setattr(demo, "DEMO_METHODS", {"NB": demo.DEMO_METHODS["NB"]})
+    found = run_json("demo", "--page", tmp_path / "p.html")
+    assert len(found["scores"]) == 3
     evidence = found["evidence"]
     total = evidence["prior"] + sum(item[2] for item in evidence["items"])
     assert total == pytest.approx(evidence["total"])

@@ -159,7 +159,7 @@ def test_interrupt_ends_with_status_130_and_no_traceback():
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "import steelyard.experiments.demo as demo\n"
         "from steelyard.cli import main\n"
-        "def interrupted():\n"
+        "def interrupted(**options):\n"
         "    os.kill(os.getpid(), signal.SIGINT)\n"
         "    time.sleep(30)\n"
         "demo.run_demo = interrupted\n"

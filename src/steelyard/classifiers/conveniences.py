@@ -10,6 +10,9 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from steelyard.explain import GlobalExplanation, LocalExplanation
     from steelyard.export.scorer import Scorer
 
@@ -47,6 +50,17 @@ class Conveniences:
         from steelyard.explain import explain_global
 
         return explain_global(self, X)
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """Mean absolute evidence of each column over the training rows, shape (d,).
+
+        That of a pair of columns is given to the two, half and half. For
+        ``SelectFromModel``, ``RFE`` and the like.
+        """
+        from steelyard.explain import column_importance
+
+        return column_importance(self)
 
     def explain_local(
         self: Any, X: Any, *, pairs: Literal["shown", "split"] = "shown"

@@ -48,8 +48,19 @@ def run(arguments: argparse.Namespace) -> None:
         **found,
         "columns": len(clf.feature_names_in_),
         "classes": clf.classes_,
+        **_selection(clf),
     }
     output.present(arguments, lambda: summary, lambda: _show(summary))
+
+
+def _selection(clf: Any) -> dict[str, Any]:
+    """Return the predictors that a method selected, and the path of its search."""
+    if not isinstance(getattr(clf, "selected_features_", None), list):
+        return {}
+    found = {"selected": clf.selected_features_}
+    if hasattr(clf, "selection_path_"):
+        found["path"] = list(clf.selection_path_)
+    return found
 
 
 def _fit_table(clf: Any, method: str, arguments: argparse.Namespace) -> dict[str, Any]:
@@ -90,7 +101,9 @@ def _fit_stream(clf: Any, method: str, arguments: argparse.Namespace) -> dict[st
 
 def _show(summary: dict[str, Any]) -> None:
     from rich.markup import escape
+    from rich.text import Text
 
+    from steelyard.classifiers.selection import SelectionPath
     from steelyard.experiments.data.source import listed
 
     classes, accuracy = summary["classes"], summary["training_accuracy"]
@@ -104,6 +117,14 @@ def _show(summary: dict[str, Any]) -> None:
         f"saved to [green]{escape(summary['model'])}[/green]",
         soft_wrap=True,
     )
+    if "selected" in summary:
+        chosen = listed(summary["selected"], 20) or "none"
+        n_chosen = len(summary["selected"])
+        line = f"\nselected {n_chosen} of {summary['columns']} columns: {chosen}"
+        output.screen().print(Text(line), soft_wrap=True)
+    if "path" in summary:
+        path = SelectionPath(summary["path"])
+        output.screen().print(Text(f"\n{path!r}"), soft_wrap=True)
 
 
 def _training_accuracy(clf: Any, table: Any, labels: Any) -> float | None:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from steelyard.cli.options import reading_of
+from steelyard.cli.options import names_of, reading_of
 from steelyard.cli.output import note
 from steelyard.exceptions import ColumnError, ModelFileError, ParameterError, TableError
 
@@ -55,8 +55,10 @@ def make_classifier(arguments: argparse.Namespace) -> tuple[str, Any]:
     from steelyard.classifiers.registry import DEFAULT, method
 
     name = arguments.method or DEFAULT
-    clf: Any = method(name, **dict(map(_setting, arguments.settings)))
+    settings = dict(map(_setting, arguments.settings))
+    clf: Any = method(name, **settings)
     if hasattr(clf, "_settings"):
+        _read_names(clf, settings)
         # Before a file is read. Baselines declare nothing.
         check_settings(clf)
     return name, clf
@@ -72,6 +74,17 @@ def _setting(text: str) -> tuple[str, Any]:
         return name.strip(), ast.literal_eval(value.strip())
     except (ValueError, SyntaxError):
         return name.strip(), value.strip()
+
+
+def _read_names(clf: Any, settings: dict[str, Any]) -> None:
+    """Read text as a list of names where a setting takes lists and no such text."""
+    for name, value in settings.items():
+        declared = clf._settings.get(name)
+        allowed = None if declared is None else declared.allowed
+        if allowed is None or not isinstance(value, str) or allowed.accepts(value):
+            continue
+        if allowed.accepts(names_of(value)):
+            clf.set_params(**{name: names_of(value)})
 
 
 def _weights(data: DataSet, name: str) -> NDArray[Any]:

@@ -24,6 +24,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Print the table of methods."""
     import steelyard
+    from steelyard.classifiers.registry import DEFAULT
 
     rows = steelyard.methods().rows()
     if arguments.family is not None:
@@ -41,4 +42,7 @@ def run(arguments: argparse.Namespace) -> None:
     # Names of classes and settings are there for scripts; they would not fit.
     header = ["acronym", "family", "learns", "paper"]
     cells = [[row[name] for name in header] for row in rows]
+    for line in cells:
+        if DEFAULT in line[0].split(", "):
+            line[0] += " (default)"
     output.print_table(console, "Methods", header, cells, n_texts=4)

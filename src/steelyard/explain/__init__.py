@@ -2,6 +2,7 @@
 
 from steelyard.explain.counterfactual import Change, Counterfactual
 from steelyard.explain.evidence import Evidence, EvidenceItem
+from steelyard.explain.importance import column_importance
 from steelyard.explain.intervals import WeightIntervals, explain_weights
 from steelyard.explain.laplace import EvidenceIntervals
 from steelyard.explain.local import LocalExplanation, explain_local
@@ -19,6 +20,7 @@ __all__ = [
     "GlobalExplanation",
     "LocalExplanation",
     "WeightIntervals",
+    "column_importance",
     "explain_global",
     "explain_local",
     "explain_weights",
