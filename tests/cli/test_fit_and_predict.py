@@ -319,7 +319,7 @@ def test_predict_refuses_data_that_do_not_fit(tmp_path, frame, model, refused):
     assert "no rows" in message(frame[:0])
     # Text in the second chunk: rows that were predicted are not left behind.
     wrong = frame.astype({"age": object})
-    wrong.loc[40, "age"] = "old"
+    wrong.loc[40:, "age"] = "old"
     wrong.to_csv(new, index=False)
     text = refused("predict", model, new, "-o", out, "--chunk-rows", 10)
     assert "row 41 has 'old'" in text

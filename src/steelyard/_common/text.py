@@ -11,9 +11,6 @@ import numpy as np
 
 _BLOCKS = " ▏▎▍▌▋▊▉█"
 
-# How programs write a missing number. As text they may be values: NA is Namibia.
-MISSING_NUMBERS = ("NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?")
-
 
 def shortened(text: str, width: int) -> str:
     """Cut a long text in the middle, since long names often begin alike.

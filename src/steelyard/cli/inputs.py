@@ -130,9 +130,8 @@ def rows_for(
     source = Source.of(path, **reading_of(arguments))
     chunks = files.read_chunks(source, expected, also, rows)
     for k, (frame, extra) in enumerate(chunks):
-        if k == 0:
-            note(*source.notes)
-            if extra:
-                shown = listed(extra)
-                note(f"columns that the model does not use are ignored: {shown}")
+        if k == 0 and extra:
+            shown = listed(extra)
+            note(f"columns that the model does not use are ignored: {shown}")
         yield frame[list(expected)], frame[list(also)]
+    note(*source.notes)

@@ -117,9 +117,10 @@ def read_dataset(
 ) -> DataSet:
     r"""Read a data set from a file, as the command line does.
 
-    Columns of numbers are numbers, and all others hold text as it is written. An empty
-    cell is missing; among numbers so are ``NA``, ``NaN``, ``null`` and ``?``, while in
-    a column of text they are values like any other.
+    Columns of numbers are numbers, and all others hold text as it is written. Encoding,
+    separator, decimal mark and marks of thousands are found out from the file. An empty
+    cell is missing, and so is ``NA``, ``N/A``, ``NaN``, ``NULL`` or ``?``. A few other
+    cells in a column of numbers are taken as missing, and named in ``notes``.
 
     Parameters
     ----------
@@ -133,13 +134,14 @@ def read_dataset(
     categorical, numeric : list of str
         Columns whose cells are names or numbers, whatever they look like.
     **reading
-        ``format``, ``separator``, ``encoding`` and ``missing_values``, a list of cells
-        that stand for a missing value.
+        ``format``, ``separator``, ``decimal``, ``thousands``, ``encoding`` and
+        ``missing_values``, a list of cells that stand for a missing value in place of
+        the usual ones.
 
     Returns
     -------
     DataSet
-        Its table and labels; what was left out is in ``notes``.
+        Its table and labels; what was decided and left out is in ``notes``.
 
     Examples
     --------
@@ -147,12 +149,12 @@ def read_dataset(
     >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder) / "people.csv"
-    ...     _ = file.write_text("age,country,ill\n31,NA,no\n?,SE,yes\n44,SE,\n")
+    ...     _ = file.write_text("age;dose;ill\n31;0,5;no\n?;1,5;yes\n44;2,5;NA\n")
     ...     data = read_dataset(file, target="ill")
-    >>> data.table["country"].tolist(), data.target.tolist()
-    (['NA', 'SE'], ['no', 'yes'])
-    >>> data.notes
-    ("1 rows without 'ill' are left out",)
+    >>> data.table["age"].tolist(), data.table["dose"].tolist(), data.target.tolist()
+    ([31.0, nan], [0.5, 1.5], ['no', 'yes'])
+    >>> print(data.notes[0].partition(": ")[2], data.notes[1], sep="; ")
+    cells between semicolons, decimal commas; 1 rows without 'ill' are left out
     """
     source = Source.of(path, **reading)
     frame = read_table(source, categorical, numeric)
