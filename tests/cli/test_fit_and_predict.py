@@ -125,7 +125,7 @@ def test_dates_are_refused_in_the_words_of_the_library(tmp_path, frame, refused)
     [
         (["--target", "il"], "has no column 'il'. Did you mean 'ill'"),
         ([], "say which to predict with --target"),
-        (["--target", "age"], "numbers with fractions"),
+        (["--target", "age"], "numbers with fractions ("),
         (["--target", "ill", "--columns", "agee"], "Did you mean 'age'"),
         (["--target", "ill", "--drop", "zap"], "Did you mean 'zip'"),
         (["--target", "ill", "--columns", "ill"], "cannot be learned from"),

@@ -24,7 +24,7 @@ steelyard evaluate data.csv --target ill --positive yes --costs 1,20
 steelyard evaluate data.csv --target class --json
 """
 
-_FOR_TRAINING = "method set columns drop categorical numeric weights".split()
+_FOR_TRAINING = "method set columns drop categorical numeric weights bins".split()
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -118,11 +118,26 @@ def _labelled(
         has_label = also[target].notna()
         n_labelled += int(has_label.sum())
         n_missing += int((~has_label).sum())
-        yield table[has_label], also.loc[has_label, target]
+        labels = also.loc[has_label, target]
+        yield table[has_label], _as_classes(labels, clf.classes_)
     if not n_labelled:
         raise TableError(f"The target {target!r} of {_name(path)} is empty.")
     if n_missing:
         output.note(f"{n_missing} rows without {target!r} are left out")
+
+
+def _as_classes(labels: Any, classes: Any) -> Any:
+    """Return numbers as the ranges that a model has for classes, if it has any."""
+    from steelyard.experiments.data.bins import cut_as
+
+    known = {*map(str, classes)}
+    if labels.isin(known).all():
+        return labels
+    try:
+        ranges = cut_as(labels.astype(float), classes)
+    except ValueError:
+        return labels
+    return labels if ranges is None else ranges
 
 
 def _costs(text: str | None) -> tuple[float, ...] | None:

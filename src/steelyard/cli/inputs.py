@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from steelyard.experiments.data import DataSet
 
+_MANY_CLASSES = 200
+
 
 def read_training(
     path: str, arguments: argparse.Namespace
@@ -34,13 +36,25 @@ def read_training(
         target=arguments.target,
         categorical=arguments.categorical,
         numeric=arguments.numeric,
+        bins=arguments.bins,
         **reading_of(arguments),
     )
+    data.check_target()
+    _check_classes(data, arguments.yes)
     note(*data.notes)
     weights = None
     if arguments.weights is not None:
         weights = _weights(data, arguments.weights)
     return replace(data, table=_columns(data, arguments)), weights
+
+
+def _check_classes(data: DataSet, is_wanted: bool) -> None:
+    if (n_classes := len(data.classes)) > _MANY_CLASSES and not is_wanted:
+        raise TableError(
+            f"The target {data.target_name!r} has {n_classes} classes in {len(data)} "
+            "rows, which may take long and say little. If it is the right column, add "
+            "`yes`; otherwise choose another with `target`."
+        )
 
 
 def make_classifier(arguments: argparse.Namespace) -> tuple[str, Any]:

@@ -56,6 +56,10 @@ def add_split_pairs(parser: argparse.ArgumentParser) -> None:
 def add_training(parser: argparse.ArgumentParser) -> None:
     """Say what is learned, from which columns, by which method."""
     add_target(parser)
+    about = "cut a target of numbers into N classes of about as many rows each"
+    parser.add_argument("--bins", type=int, metavar="N", help=about)
+    about = "go on where the target has more than 200 classes"
+    parser.add_argument("--yes", action="store_true", help=about)
     group = parser.add_argument_group("columns")
     for option, text in (
         ("--columns", "columns to learn from (default: all others)"),

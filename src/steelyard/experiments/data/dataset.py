@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import type_of_target
 
 from steelyard.exceptions import ParameterError, TableError
+from steelyard.experiments.data.bins import cut
 from steelyard.experiments.data.files import read_table
 from steelyard.experiments.data.source import Source, listed, no_column, stem_and_format
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     import pandas
 
 _TARGETS = ("class", "target", "label")
+# Whole numbers of more values than this are measurements, unless they are declared.
+_MOST_NUMBERS = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,11 +101,22 @@ class DataSet:
                 f"The data set {self.name!r} has {len(self.classes)} class in column "
                 f"{self.target_name!r}. Two are needed to tell them apart."
             )
-        if type_of_target(self.target) == "continuous":
+        self.check_target()
+
+    def check_target(self) -> None:
+        """Refuse measurements as labels: methods would take each for a class."""
+        if self.target.dtype.kind not in "iuf":
+            return
+        n_values = len(self.classes)
+        has_fractions = type_of_target(self.target) == "continuous"
+        if has_fractions or n_values > _MOST_NUMBERS:
+            what = "with fractions " if has_fractions else ""
             raise TableError(
-                f"The labels of {self.name!r}, column {self.target_name!r}, are "
-                "numbers with fractions. Choose a column of classes with `target`, or "
-                "cut the numbers into classes first."
+                f"The target {self.target_name!r} of {self.name} holds numbers {what}"
+                f"({n_values} values from {self.target.min()} to {self.target.max()}), "
+                "and a classifier needs classes. Cut it into classes of about as many "
+                "rows each with `bins=5`, choose another column with `target`, or, if "
+                "its numbers are names, say so with `categorical`."
             )
 
 
@@ -113,6 +127,7 @@ def read_dataset(
     target: str | None = None,
     categorical: Sequence[str] = (),
     numeric: Sequence[str] = (),
+    bins: int | None = None,
     **reading: Any,
 ) -> DataSet:
     r"""Read a data set from a file, as the command line does.
@@ -133,6 +148,8 @@ def read_dataset(
         The column to predict, as in ``load_dataset``.
     categorical, numeric : list of str
         Columns whose cells are names or numbers, whatever they look like.
+    bins : int, default=None
+        In how many classes to cut a target of numbers, of about as many rows each.
     **reading
         ``format``, ``separator``, ``decimal``, ``thousands``, ``encoding`` and
         ``missing_values``, a list of cells that stand for a missing value in place of
@@ -164,7 +181,17 @@ def read_dataset(
         raise ParameterError(no_column(target, list(frame.columns), source.name))
     name = name or (source.name if source.path == "-" else stem_and_format(path)[0])
     description, frame.attrs = frame.attrs.get("relation", ""), {}
-    return split_labels(name, frame, target, description, source.notes)
+    data = split_labels(name, frame, target, description, source.notes)
+    return data if bins is None else replace(data, target=_cut(data, bins))
+
+
+def _cut(data: DataSet, bins: int) -> NDArray[Any]:
+    if data.target.dtype.kind not in "iuf":
+        raise ParameterError(
+            f"`bins` are for numbers, and the target {data.target_name!r} holds text, "
+            f"such as {str(data.target[0])!r}."
+        )
+    return cut(data.target, bins)
 
 
 def _target_of(frame: pandas.DataFrame, source: Source) -> str:
