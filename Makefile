@@ -26,7 +26,7 @@ test: lint ## Run everything that must pass: lint, types, layers, all tests
 	$(BIN)/python -m pytest -n 2
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 -m plain tests
 
-test-engines: $(VENV)/.installed-dev ## Run exported models in engines of the machine: PostgreSQL, Java
+test-engines: $(VENV)/.installed-dev $(VENV)/.installed-engines ## Run exported models in engines of the machine: PostgreSQL, Java
 	$(BIN)/python -m pytest -m engines tests/export
 
 lint: ruff types layers spelling ## Check style, format, types, import layers and spelling
@@ -66,6 +66,7 @@ clean: ## Remove the environment, builds and caches
 # One stamp per set of extras, so that `make demo` waits for no test tools.
 EXTRAS_cli := cli
 EXTRAS_dev := test,lint
+EXTRAS_engines := engines
 EXTRAS_bench := bench
 EXTRAS_docs := docs
 EXTRAS_dist := dist

@@ -11,7 +11,9 @@ from steelyard._common.missing import MISSING_VALUES
 
 FORMATS = ("csv", "tsv", "parquet", "arff")
 DATA = "CSV, TSV, Parquet or ARFF file, or - for standard input"
+SEVERAL = f"{DATA}; several, a folder or a quoted pattern are read in chunks"
 MODEL = "a model file, written by fit"
+READING = "format separator decimal thousands encoding missing_values".split()
 
 
 class Parser(argparse.ArgumentParser):
@@ -138,8 +140,7 @@ def names_of(text: str) -> list[str]:
 
 def reading_of(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return how files are read, as `add_input` has asked."""
-    names = ("format", "separator", "decimal", "thousands", "encoding")
-    return chosen(arguments, *names, "missing_values")
+    return chosen(arguments, *READING)
 
 
 def chosen(arguments: argparse.Namespace, *names: str) -> dict[str, Any]:

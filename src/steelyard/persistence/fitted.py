@@ -13,7 +13,13 @@ from steelyard.classifiers.one_dependence import parents_of
 from steelyard.classifiers.selection import SelectionPath
 from steelyard.fitting.forward_search import SEARCH_ENDS
 from steelyard.persistence import codec
-from steelyard.persistence.codec import LARGEST_WEIGHT, Field, Sizes
+from steelyard.persistence.codec import (
+    LARGEST_NUMBER,
+    LARGEST_SQUARE,
+    LARGEST_WEIGHT,
+    Field,
+    Sizes,
+)
 from steelyard.persistence.reader import Reader, float_list, read_tagged, tagged_number
 from steelyard.proba.counts import Counts, Moments
 from steelyard.table.schema import feature_labels
@@ -50,13 +56,25 @@ def _counts(sizes: Sizes, by_class: Any, by_code: Any, **moments: Any) -> Counts
     return Counts(sizes.schema, by_class, by_code, Moments(**moments))
 
 
+def _read_counts(reader: Reader, key: str, sizes: Sizes) -> Counts:
+    counts: Counts = _PLAIN_COUNTS.read(reader, key, sizes)
+    moments = counts.moments
+    with np.errstate(over="ignore"):
+        if (moments.squares > LARGEST_SQUARE * moments.weight).any():
+            raise reader.complaint(key, "must have variances that are not too large")
+    return counts
+
+
 _COUNTS = {
     "by_class": codec.numbers("k", 0.0),
     "by_code": codec.numbers("vk", 0.0),
     "weight": codec.numbers("gk", 0.0),
     "mean": codec.numbers("gk"),
-    "squares": codec.numbers("gk", 0.0),
+    "squares": codec.numbers("gk", 0.0, LARGEST_SQUARE),
 }
+_PLAIN_COUNTS = codec.record(
+    _COUNTS, _counts, lambda counts: {**vars(counts), **vars(counts.moments)}
+)
 
 
 # ------------------------------------------------------------------------------ records
@@ -108,6 +126,8 @@ def _read_cell(cell: Any, reader: Reader, nested: bool = False) -> Any:
         return [_read_cell(item, reader, True) for item in cell]
     if cell is not None and type(cell) not in (bool, int, float, str):
         raise reader.complaint("rows", "must hold plain values")
+    if type(cell) in (int, float) and not abs(cell) <= LARGEST_SQUARE:
+        raise reader.complaint("rows", "must hold numbers that are not too large")
     return cell
 
 
@@ -137,7 +157,7 @@ def _read_subset(reader: Reader, key: str, sizes: Sizes) -> list[Any]:
 
 def _read_strength(reader: Reader, key: str, sizes: Sizes) -> tuple[float, ...]:
     least = float(np.finfo(np.float64).tiny)
-    return tuple(reader.floats(key, (3,), low=least).tolist())
+    return tuple(reader.floats(key, (3,), least, LARGEST_NUMBER).tolist())
 
 
 def _read_view_names(reader: Reader, key: str, sizes: Sizes) -> NDArray[Any]:
@@ -158,11 +178,10 @@ _RECORDS = Field(_records, _read_records)
 
 # All fitted attributes that any classifier has, beside model and encoder.
 ATTRIBUTES: dict[str, Field] = {
-    "counts_": codec.record(
-        _COUNTS, _counts, lambda counts: {**vars(counts), **vars(counts.moments)}
-    ),
+    "counts_": Field(_PLAIN_COUNTS.describe, _read_counts),
     "class_count_": codec.numbers("k", 0.0),
     "class_log_prior_": codec.logs(),
+    "cut_points_are_exact_": Field(bool, lambda reader, key, sizes: reader.flag(key)),
     "attribute_weights_": codec.weights("pd"),
     "class_attribute_weights_": codec.weights("pcd"),
     # A density has no values, and so no effects.

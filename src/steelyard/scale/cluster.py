@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from dask.sizeof import sizeof
 from distributed import Client, Future, KilledWorker, get_worker, wait
 from numpy.typing import NDArray
 
@@ -24,6 +25,10 @@ from steelyard.table.codes import Codes
 from steelyard.table.store import Store
 from steelyard.table.workspace import MEMORY, DiskWorkspace, Workspace
 from steelyard.weighting.base import Effect
+
+# What Dask would take for a few bytes, it would move and forget to spill.
+sizeof.register(TrainingSet, work.n_bytes)
+sizeof.register(Rows, work.n_bytes)
 
 # Effects of more numbers are added on each worker first: then they need not travel
 # for each partition. Sums then depend on which worker has which partition, in the last
@@ -101,7 +106,8 @@ class Parts:
     def _by_worker(self) -> list[tuple[str, list[int]]]:
         """Return the workers, each with the positions of what it holds."""
         wait(self.futures)
-        gathered(self.client, [], self.futures)
+        if any(future.status == "error" for future in self.futures):
+            raise failure(self.futures)
         holders = self.client.who_has(self.futures)
         groups: dict[str, list[int]] = {}
         for k, future in enumerate(self.futures):
@@ -131,20 +137,31 @@ def n_threads() -> int:
 
 
 def gathered(client: Client, tasks: list[Future], partitions: list[Future]) -> Any:
-    """Return the results of tasks; where workers die over one, say what to do."""
+    """Return the results of tasks that depend on partitions."""
     try:
-        for future in partitions:
-            if future.status == "error":
-                future.result()
         return client.gather(tasks)
-    except KilledWorker as error:
-        failed = [k for k, f in enumerate(partitions) if f.status == "error"]
-        where = f"partition {failed[0]}" if failed else "its partitions"
-        raise TableError(
-            f"Workers died over {where} of {len(partitions)}, most likely for want of "
-            "memory. Cut the frame into smaller parts, for example by "
-            "repartition(partition_size='64MB'), or give workers more memory."
-        ) from error
+    except Exception as error:
+        raise failure(partitions, error) from error
+
+
+def failure(
+    partitions: list[Future], error: BaseException | None = None
+) -> BaseException:
+    """Return the error of the first partition that has one, or of what depends on them.
+
+    Where workers die over a partition, it says what to do.
+    """
+    wait(partitions)
+    failed = [k for k, f in enumerate(partitions) if f.status == "error"]
+    first = partitions[failed[0]].exception() if failed else error
+    if first is not None and not isinstance(first, KilledWorker):
+        return first
+    where = f"partition {failed[0]}" if failed else "the partitions"
+    return TableError(
+        f"Workers died over {where} of {len(partitions)}, most likely for want of "
+        "memory. Cut the frame into smaller parts, for example by "
+        "repartition(partition_size='64MB'), or give workers more memory."
+    )
 
 
 @dataclass(frozen=True)

@@ -70,6 +70,11 @@ def encode_column(feature: FeatureSchema, column: Column) -> NDArray[Any]:
             return np.full(unseen.size, math.nan)
         codes = np.where(unseen, 0, feature.missing_code)
         return codes.astype(code_dtype(feature.n_codes))
+    narrow = column.narrow_factor() if feature.kind == "binned" else None
+    if narrow is not None:
+        by_value = bins_of(feature, np.array(narrow.values, dtype=np.float64))
+        missing, dtype = feature.missing_code, code_dtype(feature.n_codes)
+        return narrow.pick(by_value.tolist(), missing, dtype)
     return encode_numbers(feature, numbers_of(column))
 
 
@@ -107,4 +112,9 @@ def check_cells(feature: FeatureSchema, column: Column) -> None:
 
 def on_grid(numbers: NDArray[np.float64], step: float) -> NDArray[np.float64]:
     """Round numbers to multiples of a step, halves to even; step 0 leaves them."""
-    return np.round(numbers / step) * step if step else numbers
+    if not step:
+        return numbers
+    with np.errstate(over="ignore"):
+        rounded = np.round(numbers / step) * step
+    # What is so far from zero that it overflows is on no grid.
+    return np.where(np.isinf(rounded), numbers, rounded)

@@ -55,6 +55,9 @@ class Source:
     head: bytes = field(default=b"", compare=False, repr=False)
     """What was read of standard input to find out how it is written."""
 
+    handles: list[IO[bytes]] = field(default_factory=list, compare=False, repr=False)
+    """The file that was opened last."""
+
     @classmethod
     def of(
         cls,
@@ -142,9 +145,19 @@ class Source:
         """Open it, and undo compression."""
         if self.path == "-":
             return io.BufferedReader(_Rejoined(self.head, sys.stdin.buffer))
-        if self.path.endswith(".gz"):
-            return gzip.open(self.path, "rb")  # type: ignore[return-value]
-        return open(self.path, "rb")
+        if not self.path.endswith(".gz"):
+            plain = open(self.path, "rb")
+            self.handles[:] = [plain]
+            return plain
+        # Opened by its name, since it then closes the file that it reads.
+        packed: Any = gzip.open(self.path, "rb")
+        self.handles[:] = [packed.fileobj]
+        return packed
+
+    @property
+    def n_bytes_read(self) -> int:
+        """How far a text file has been read."""
+        return sum(file.tell() for file in self.handles if not file.closed)
 
 
 class _Rejoined(io.RawIOBase):

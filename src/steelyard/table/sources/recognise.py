@@ -30,6 +30,7 @@ def scan(
     missing_values: Sequence[str] = MISSING_VALUES,
     encoding: str = "utf-8",
     drop_missing_target: bool = False,
+    work_folder: str | PathLike[str] | None = None,
 ) -> Scan:
     """Open files or a stream of rows that need not fit into memory.
 
@@ -58,6 +59,9 @@ def scan(
         default those of the command line: NA, N/A, NaN, NULL and ? among them.
     drop_missing_target : bool
         Whether to leave rows without a target out; otherwise they are an error.
+    work_folder : path, optional
+        Where temporary files of a fit are written, by default the system's folder for
+        them. They are gone after the fit, however it ends.
 
     Returns
     -------
@@ -86,8 +90,8 @@ def scan(
         raise ParameterError(f"`chunk_rows` must be 1 or more. Got {chunk_rows!r}.")
     reader = _stream_reader(source)
     if reader is None:
-        reader = _file_reader(source, separator, tuple(missing_values), encoding)
-    return Scan(
+        reader = file_reader(source, separator, tuple(missing_values), encoding)
+    rows = Scan(
         reader,
         target=target,
         weight=weight,
@@ -95,6 +99,8 @@ def scan(
         chunk_rows=chunk_rows,
         drop_missing_target=drop_missing_target,
     )
+    rows.work_folder = work_folder
+    return rows
 
 
 def as_source(
@@ -233,9 +239,10 @@ def _stream_reader(source: Any) -> Reader | None:
     return streams.FrameReader(source)
 
 
-def _file_reader(
+def file_reader(
     source: Any, separator: str, missing_values: tuple[str, ...], encoding: str
 ) -> Reader:
+    """Return what reads files; see ``scan``."""
     from steelyard.table.sources.columnar import ColumnarFiles
     from steelyard.table.sources.paths import find_files
 
