@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 import steelyard as sy
+from steelyard.experiments.evaluate import evaluate
 
 
 def lines_of(text, delimiter=","):
@@ -47,8 +48,14 @@ def test_fit_summarises_as_json(tmp_path, csv, frame, run_json):
     table = frame.drop(columns="ill")
     assert found["rows"] == 60
     assert found["classes"] == ["sick", "well"]
-    score = sy.load(path).score(table, frame["ill"])
-    assert found["training_accuracy"] == pytest.approx(score)
+    folds = evaluate(sy.NaiveBayes(), table, frame["ill"], folds=5)
+    assert found["check"]["accuracy"] == folds.metrics["accuracy"]
+    assert found["check"]["log_loss"] == folds.metrics["log_loss"]
+    share = frame["ill"].value_counts(normalize=True)
+    assert found["majority"]["class"] == share.idxmax()
+    assert found["majority"]["accuracy"] == pytest.approx(share.max())
+    expected = -(share * np.log(share)).sum()
+    assert found["majority"]["log_loss"] == pytest.approx(expected)
     assert found["fit_seconds"] > 0
 
 

@@ -61,6 +61,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Write predictions, chunk by chunk."""
+    from steelyard.experiments.data.source import listed
+
     if arguments.output == "-":
         arguments.output = None
     output.check_output(arguments.output, arguments.force)
@@ -78,12 +80,21 @@ def run(arguments: argparse.Namespace) -> None:
         open(path, "wb") as raw,
         streams.progress("Predicting") as update,
     ):
-        chunks = _predictions(clf, files, arguments, update)
+        counts: list[int] = []
+        chunks = _counted(_predictions(clf, files, arguments, update), counts)
         if write is _write_parquet:
             write(raw, header, chunks)
-            return
-        with io.TextIOWrapper(raw, encoding="utf-8", newline="") as stream:
-            write(stream, header, chunks)
+        else:
+            with io.TextIOWrapper(raw, encoding="utf-8", newline="") as stream:
+                write(stream, header, chunks)
+    written = f"columns {listed(header, 6)}"
+    output.note(f"{sum(counts)} rows written to {arguments.output}: {written}")
+
+
+def _counted(chunks: Iterator[Columns], counts: list[int]) -> Iterator[Columns]:
+    for columns in chunks:
+        counts.append(len(columns[-1]))
+        yield columns
 
 
 def _writer(arguments: argparse.Namespace) -> Callable[..., None]:
