@@ -102,7 +102,7 @@ def test_costs_and_the_positive_class_are_options(csv, model, run, run_json):
         (["CSV", "--target", "il"], "Did you mean 'ill'"),
         (["CSV", "--target", "ill", "--costs", "1"], "such as 1,20"),
         (["CSV", "--target", "ill", "--costs", "0,0"], "such as 1,20"),
-        (["MODEL", "CSV"], "--target"),
+        (["MODEL", "NOTRUTH"], "--target"),
         (["MODEL", "CSV", "--target", "il"], "Did you mean 'ill'"),
         (["MODEL", "CSV", "--target", "age"], "predicts from"),
         (["MODEL", "CSV", "--target", "ill", "--method", "NB"], "is fitted"),
@@ -117,7 +117,8 @@ def test_costs_and_the_positive_class_are_options(csv, model, run, run_json):
 def test_evaluate_refuses(tmp_path, csv, frame, model, refused, arguments, message):
     one = tmp_path / "one.csv"
     frame.assign(ill="sick").to_csv(one, index=False)
-    places = {"CSV": csv, "MODEL": model, "ONE": one}
+    frame.drop(columns="ill").to_csv(tmp_path / "no.csv", index=False)
+    places = {"CSV": csv, "MODEL": model, "ONE": one, "NOTRUTH": tmp_path / "no.csv"}
     assert message in refused("evaluate", *(places.get(a, a) for a in arguments))
 
 

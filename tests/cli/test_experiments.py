@@ -147,7 +147,7 @@ def test_a_file_gives_the_same_table_in_python_and_in_the_shell(tmp_path, run_js
     python = steelyard.compare("NB", path, folds=2, n_jobs=1, progress=False)
     assert shell["settings"]["datasets"] == python.settings["datasets"]
     table = load_dataset(path).table
-    assert table["country"].fillna("-").tolist() == ["NA", "SE", "null", "-"]
+    assert table["country"].fillna("-").tolist() == ["-", "SE", "-", "-"]
     assert table["tall"].fillna("-").tolist() == ["TRUE", "FALSE", "TRUE", "-"]
     assert table["height"].isna().tolist() == [False, True, False, True]
 

@@ -13,6 +13,7 @@ import pytest
 
 import steelyard as sy
 from steelyard._common.text import cell_text
+from steelyard.experiments.evaluate import evaluate
 
 
 def lines_of(text, delimiter=","):
@@ -48,8 +49,14 @@ def test_fit_summarises_as_json(tmp_path, csv, frame, run_json):
     table = frame.drop(columns="ill")
     assert found["rows"] == 60
     assert found["classes"] == ["sick", "well"]
-    score = sy.load(path).score(table, frame["ill"])
-    assert found["training_accuracy"] == pytest.approx(score)
+    folds = evaluate(sy.NaiveBayes(), table, frame["ill"], folds=5)
+    assert found["check"]["accuracy"] == folds.metrics["accuracy"]
+    assert found["check"]["log_loss"] == folds.metrics["log_loss"]
+    share = frame["ill"].value_counts(normalize=True)
+    assert found["majority"]["class"] == share.idxmax()
+    assert found["majority"]["accuracy"] == pytest.approx(share.max())
+    expected = -(share * np.log(share)).sum()
+    assert found["majority"]["log_loss"] == pytest.approx(expected)
     assert found["fit_seconds"] > 0
 
 
@@ -126,7 +133,7 @@ def test_dates_are_refused_in_the_words_of_the_library(tmp_path, frame, refused)
     [
         (["--target", "il"], "has no column 'il'. Did you mean 'ill'"),
         ([], "say which to predict with --target"),
-        (["--target", "age"], "numbers with fractions"),
+        (["--target", "age"], "numbers with fractions ("),
         (["--target", "ill", "--columns", "agee"], "Did you mean 'age'"),
         (["--target", "ill", "--drop", "zap"], "Did you mean 'zip'"),
         (["--target", "ill", "--columns", "ill"], "cannot be learned from"),
@@ -320,7 +327,7 @@ def test_predict_refuses_data_that_do_not_fit(tmp_path, frame, model, refused):
     assert "no rows" in message(frame[:0])
     # Text in the second chunk: rows that were predicted are not left behind.
     wrong = frame.astype({"age": object})
-    wrong.loc[40, "age"] = "old"
+    wrong.loc[40:, "age"] = "old"
     wrong.to_csv(new, index=False)
     text = refused("predict", model, new, "-o", out, "--chunk-rows", 10)
     assert "row 41 has 'old'" in text

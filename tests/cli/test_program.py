@@ -305,7 +305,8 @@ def test_the_default_method_in_the_help_is_that_of_the_library(run):
 def test_errors_of_the_library_name_options(refused, tmp_path):
     path = tmp_path / "data.csv"
     path.write_bytes("a,class\n1,ä\n".encode("latin-1"))
-    message = refused("fit", path, "-o", tmp_path / "m.json")
+    arguments = ["fit", path, "--encoding", "utf-8", "-o", tmp_path / "m.json"]
+    message = refused(*arguments)
     assert "with --encoding, for example latin-1" in message
 
 

@@ -10,9 +10,6 @@ from typing import Any
 
 _BLOCKS = " ▏▎▍▌▋▊▉█"
 
-# How programs write a missing number. As text they may be values: NA is Namibia.
-MISSING_NUMBERS = ("NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?")
-
 
 def shortened(text: str, width: int) -> str:
     """Cut a long text in the middle, since long names often begin alike.
@@ -55,6 +52,18 @@ def cell_text(name: str, value: str) -> str:
         return f"{name} {value[1:-1]}"
     sign = "in" if value.startswith("(") and value.endswith("]") else "="
     return f"{name} {sign} {value}"
+
+
+def listed(names: Iterable[Any], most: int = 8) -> str:
+    """Return the first few names.
+
+    Examples
+    --------
+    >>> listed("abc"), listed("abc", 2)
+    ('a, b, c', 'a, b, …')
+    """
+    texts = [str(name) for name in names]
+    return ", ".join(texts[:most]) + (", …" if len(texts) > most else "")
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import re
 import sys
+import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +27,7 @@ steelyard evaluate data.csv --target ill --positive yes --costs 1,20
 steelyard evaluate data.csv --target class --json
 """
 
-_FOR_TRAINING = "method set columns drop categorical numeric weights".split()
+_FOR_TRAINING = "method set columns drop categorical numeric weights bins".split()
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -62,15 +65,16 @@ def _cross_validate(arguments: argparse.Namespace, deciding: Any) -> Measured:
     method, clf = make_classifier(arguments)
     data, weights = read_training(arguments.data[0], arguments)
     design = options.chosen(arguments, "folds", "seed")
-    result = evaluate(
-        clf,
-        data.table,
-        data.target,
-        sample_weight=weights,
-        progress=sys.stderr.isatty(),
-        **design,
-        **deciding,
-    )
+    with _warning_once():
+        result = evaluate(
+            clf,
+            data.table,
+            data.target,
+            sample_weight=weights,
+            progress=sys.stderr.isatty(),
+            **design,
+            **deciding,
+        )
     about = {
         "data": _name(arguments.data[0]),
         "target": data.target_name,
@@ -92,7 +96,7 @@ def _test_model(arguments: argparse.Namespace, deciding: Any) -> Measured:
     path, test = arguments.data
     clf = load_model(path)
     if arguments.target is None:
-        raise ParameterError("Name the column that holds the truth with --target.")
+        arguments.target = _find_target(clf, test, arguments)
     columns, target = clf.encoder_.schema_.names, arguments.target
     if target in columns:
         raise ParameterError(f"The column {target!r} is one the model predicts from.")
@@ -108,6 +112,39 @@ def _test_model(arguments: argparse.Namespace, deciding: Any) -> Measured:
     return about, result
 
 
+@contextlib.contextmanager
+def _warning_once() -> Iterator[None]:
+    """Warn once of what each fold has to say, with the number of folds."""
+    with warnings.catch_warnings(record=True) as caught:
+        yield
+    groups: dict[Any, list[Any]] = {}
+    for entry in caught:
+        key = entry.category, re.sub(r"[\d.]+", "", str(entry.message))
+        groups.setdefault(key, []).append(entry)
+    for first, *others in groups.values():
+        more = f" (and so in {len(others)} other folds)" if others else ""
+        warnings.warn(f"{first.message}{more}", first.category, stacklevel=2)
+
+
+def _find_target(clf: Any, path: str, arguments: argparse.Namespace) -> str:
+    """Return the one column of a file whose cells are the classes of a model."""
+    from steelyard.experiments.data import kinds, read_table
+    from steelyard.experiments.data.source import Source
+
+    fits = []
+    if path != "-":
+        table = read_table(Source.of(path, **options.reading_of(arguments)))
+        classes = {*map(str, clf.classes_)}
+        for name in table.columns.difference(clf.feature_names_in_, sort=False):
+            labels = _as_classes(kinds.as_text(table[name].dropna()), clf.classes_)
+            if len(labels) and {*map(str, labels)} <= classes:
+                fits.append(str(name))
+    if len(fits) != 1:
+        raise ParameterError("Name the column that holds the truth with --target.")
+    output.note(f"the truth is in column {fits[0]!r}, which holds the model's classes")
+    return fits[0]
+
+
 def _labelled(
     clf: Any, path: str, arguments: argparse.Namespace
 ) -> Iterator[tuple[Any, Any]]:
@@ -118,11 +155,26 @@ def _labelled(
         has_label = also[target].notna()
         n_labelled += int(has_label.sum())
         n_missing += int((~has_label).sum())
-        yield table[has_label], also.loc[has_label, target]
+        labels = also.loc[has_label, target]
+        yield table[has_label], _as_classes(labels, clf.classes_)
     if not n_labelled:
         raise TableError(f"The target {target!r} of {_name(path)} is empty.")
     if n_missing:
         output.note(f"{n_missing} rows without {target!r} are left out")
+
+
+def _as_classes(labels: Any, classes: Any) -> Any:
+    """Return numbers as the ranges that a model has for classes, if it has any."""
+    from steelyard.experiments.data.bins import cut_as
+
+    known = {*map(str, classes)}
+    if labels.isin(known).all():
+        return labels
+    try:
+        ranges = cut_as(labels.astype(float), classes)
+    except ValueError:
+        return labels
+    return labels if ranges is None else ranges
 
 
 def _costs(text: str | None) -> tuple[float, ...] | None:

@@ -86,8 +86,6 @@ def _chosen(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def _sample(clf: Any, path: str) -> Any:
     """Read the first rows of a file."""
-    plain = argparse.Namespace(
-        format=None, separator=None, encoding="utf-8", missing_values=[]
-    )
+    plain = argparse.Namespace(**dict.fromkeys(options.READING))
     frame, _ = next(rows_for(clf, path, plain, rows=_SAMPLE_ROWS))
     return frame

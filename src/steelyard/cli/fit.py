@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
-from steelyard.cli import options, output, streams
+from steelyard.cli import check, options, output, streams
 from steelyard.cli.inputs import check_kinds, make_classifier, read_training
 
 ABOUT = "learn a model from a table"
@@ -26,6 +26,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="FILE", required=True, help=about)
     options.add_force(parser)
     options.add_json(parser)
+    about = "do not measure the method by five folds"
+    parser.add_argument("--no-check", action="store_true", help=about)
     options.add_training(parser)
     streams.add_options(parser)
 
@@ -67,16 +69,20 @@ def _fit_table(clf: Any, method: str, arguments: argparse.Namespace) -> dict[str
     """Fit to a table in memory."""
     with output.working("Reading …"):
         data, weights = read_training(arguments.data[0], arguments)
-    start = perf_counter()
+    start, start_work = perf_counter(), process_time()
     with output.working(f"Fitting {method} …"):
         clf.fit(data.table, data.target, sample_weight=weights)
-    seconds = perf_counter() - start
-    with output.working("Predicting the training rows …"):
-        accuracy = _training_accuracy(clf, data.table, data.target)
+    seconds, work = perf_counter() - start, process_time() - start_work
+    found = None
+    if not arguments.no_check:
+        with output.working("Checking by cross-validation …"):
+            found = check.cross_validated(clf, data, weights, work)
     return {
         "target": data.target_name,
         "rows": len(data),
-        "training_accuracy": accuracy,
+        "check": found,
+        "majority": check.majority(data.target),
+        "column_report": check.describe(data.table),
         "fit_seconds": seconds,
     }
 
@@ -94,7 +100,7 @@ def _fit_stream(clf: Any, method: str, arguments: argparse.Namespace) -> dict[st
     return {
         "target": rows.target,
         "rows": read.n_read - left_out,
-        "training_accuracy": None,
+        "check": None,
         "fit_seconds": perf_counter() - start,
     }
 
@@ -103,18 +109,25 @@ def _show(summary: dict[str, Any]) -> None:
     from rich.markup import escape
     from rich.text import Text
 
+    from steelyard._common.text import listed
     from steelyard.classifiers.selection import SelectionPath
-    from steelyard.experiments.data.source import listed
 
-    classes, accuracy = summary["classes"], summary["training_accuracy"]
-    right = "" if accuracy is None else f"; {100 * accuracy:.1f} % of them right"
-    output.screen().print(
+    console, classes = output.screen(), summary["classes"]
+    if lines := summary.get("column_report"):
+        rows, n_hidden = check.column_rows(lines)
+        header = ["column", "kind", "", "missing", "distinct"]
+        output.print_table(console, "Columns", header, rows, 3)
+        if n_hidden:
+            console.print(f"and {n_hidden} columns more\n")
+    model = escape(summary["model"])
+    console.print(
         f"[bold]{escape(summary['method'])}[/bold] learned "
         f"[bold]{escape(summary['target'])}[/bold] "
         f"({len(classes)} classes: {escape(listed(classes, 6))})\n"
         f"from {summary['rows']} rows and {summary['columns']} columns in "
-        f"{summary['fit_seconds']:.2f} s{right}\n"
-        f"saved to [green]{escape(summary['model'])}[/green]",
+        f"{summary['fit_seconds']:.2f} s{escape(_checked(summary))}\n"
+        f"saved to [green]{model}[/green]\n"
+        f"next: steelyard predict {model} NEW.csv -o predictions.csv",
         soft_wrap=True,
     )
     if "selected" in summary:
@@ -127,10 +140,15 @@ def _show(summary: dict[str, Any]) -> None:
         output.screen().print(Text(f"\n{path!r}"), soft_wrap=True)
 
 
-def _training_accuracy(clf: Any, table: Any, labels: Any) -> float | None:
-    """Return the accuracy on the training rows, None where it would take long."""
-    from steelyard.explain.parts import kind_of
-
-    if kind_of(clf.model_) == "neighbours":
-        return None
-    return float((clf.predict(table) == labels).mean())
+def _checked(summary: dict[str, Any]) -> str:
+    """Say how good predictions of new rows are, beside those without a model."""
+    if summary["check"] is None:
+        return ""
+    found, plain = summary["check"], summary["majority"]
+    loss = "" if found["log_loss"] is None else f", log-loss {found['log_loss']:.3f}"
+    return (
+        f"\nnew rows: {100 * found['accuracy']:.1f} % right{loss} "
+        f"({found['folds']}-fold cross-validation of {found['rows']} rows)\n"
+        f"always {str(plain['class'])!r}: {100 * plain['accuracy']:.1f} % right, "
+        f"log-loss {plain['log_loss']:.3f}"
+    )

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from steelyard.experiments.data import DataSet
     from steelyard.experiments.data.source import Source
 
+_MANY_CLASSES = 200
+
 
 def read_training(
     path: str, arguments: argparse.Namespace
@@ -33,13 +35,25 @@ def read_training(
         target=arguments.target,
         categorical=arguments.categorical,
         numeric=arguments.numeric,
+        bins=arguments.bins,
         **reading_of(arguments),
     )
+    data.check_target()
+    _check_classes(data, arguments.yes)
     note(*data.notes)
     weights = None
     if arguments.weights is not None:
         weights = _weights(data, arguments.weights)
     return replace(data, table=_columns(data, arguments)), weights
+
+
+def _check_classes(data: DataSet, is_wanted: bool) -> None:
+    if (n_classes := len(data.classes)) > _MANY_CLASSES and not is_wanted:
+        raise TableError(
+            f"The target {data.target_name!r} has {n_classes} classes in {len(data)} "
+            "rows, which may take long and say little. If it is the right column, add "
+            "`yes`; otherwise choose another with `target`."
+        )
 
 
 def check_kinds(arguments: argparse.Namespace) -> None:
@@ -154,8 +168,8 @@ def rows_of_source(
     given: Mapping[str, str | None] | None = None,
 ) -> Iterator[tuple[pandas.DataFrame, pandas.DataFrame]]:
     """Yield what a model predicts from, where some columns have one cell for all."""
+    from steelyard._common.text import listed
     from steelyard.experiments.data import files, kinds
-    from steelyard.experiments.data.source import listed
 
     schema, given = clf.encoder_.schema_, given or {}
     cells = {feature.name: feature.cells for feature in schema.features}
@@ -168,14 +182,13 @@ def rows_of_source(
     )
     n_read = 0
     for frame, extra in chunks:
-        if not n_read:
-            note(*source.notes)
-            if extra:
-                shown = listed(extra)
-                note(f"columns that the model does not use are ignored: {shown}")
+        if not n_read and extra:
+            shown = listed(extra)
+            note(f"columns that the model does not use are ignored: {shown}")
         for name in given:
             column = frame.index.to_series().map(lambda _, n=name: given[n])
             kind = expected.get(name, "text")
-            frame[name] = kinds.conform(column, name, kind, source.name, n_read)
+            frame[name] = kinds.conform(column, name, kind, source, n_read)
         n_read += len(frame)
         yield frame[list(expected)], frame[list(also)]
+    note(*source.notes)

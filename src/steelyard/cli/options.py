@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import argparse
 import csv
+from collections.abc import Sequence
 from typing import Any, NoReturn
+
+from steelyard._common.missing import MISSING_VALUES
 
 FORMATS = ("csv", "tsv", "parquet", "arff")
 DATA = "CSV, TSV, Parquet or ARFF file, or - for standard input"
 SEVERAL = f"{DATA}; several, a folder or a quoted pattern are read in chunks"
 MODEL = "a model file, written by fit"
+READING = "format separator decimal thousands encoding missing_values".split()
 
 
 class Parser(argparse.ArgumentParser):
@@ -30,17 +34,19 @@ def add_input(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("reading files")
     about = "kind of the file (default: by its extension; csv for standard input)"
     group.add_argument("--format", choices=FORMATS, help=about)
-    about = "what separates the cells of a CSV file (default: a comma)"
-    group.add_argument("--separator", metavar="CHAR", help=about)
-    about = "encoding of text files (default: utf-8)"
-    group.add_argument("--encoding", default="utf-8", help=about)
-    add_names(
-        group,
-        "--missing-values",
-        "cells that stand for a missing one, besides empty ones; among numbers these "
-        "are also NA, NaN, null and ?, and in ARFF files ?",
-        "TEXT,...",
+    for option, metavar, text in (
+        ("--separator", "CHAR", "what separates the cells: , ; | or tab"),
+        ("--decimal", "CHAR", "the decimal mark of numbers, a point or a comma"),
+        ("--thousands", "CHAR", "the mark of thousands in numbers, or none"),
+        ("--encoding", "NAME", "encoding of text files, such as utf-8 or cp1252"),
+    ):
+        about = f"{text} (default: as the file tells)"
+        group.add_argument(option, metavar=metavar, help=about)
+    about = (
+        "cells of text files that stand for a missing one, besides empty ones; '' for "
+        f"no others (default: {', '.join(MISSING_VALUES)})"
     )
+    add_names(group, "--missing-values", about, "TEXT,...", default=None)
 
 
 def add_split_pairs(parser: argparse.ArgumentParser) -> None:
@@ -52,6 +58,10 @@ def add_split_pairs(parser: argparse.ArgumentParser) -> None:
 def add_training(parser: argparse.ArgumentParser) -> None:
     """Say what is learned, from which columns, by which method."""
     add_target(parser)
+    about = "cut a target of numbers into N classes of about as many rows each"
+    parser.add_argument("--bins", type=int, metavar="N", help=about)
+    about = "go on where the target has more than 200 classes"
+    parser.add_argument("--yes", action="store_true", help=about)
     group = parser.add_argument_group("columns")
     for option, text in (
         ("--columns", "columns to learn from (default: all others)"),
@@ -103,11 +113,17 @@ def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help=about)
 
 
-def add_names(parser: Any, option: str, about: str, metavar: str = "NAME,...") -> None:
+def add_names(
+    parser: Any,
+    option: str,
+    about: str,
+    metavar: str = "NAME,...",
+    default: Sequence[str] | None = (),
+) -> None:
     """Add an option that takes a list of names and may be repeated."""
-    parser.add_argument(
-        option, metavar=metavar, type=names_of, action="extend", default=[], help=about
-    )
+    start = None if default is None else list(default)
+    how: Any = {"type": names_of, "action": "extend", "default": start}
+    parser.add_argument(option, metavar=metavar, **how, help=about)
 
 
 def names_of(text: str) -> list[str]:
@@ -124,7 +140,7 @@ def names_of(text: str) -> list[str]:
 
 def reading_of(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return how files are read, as `add_input` has asked."""
-    return chosen(arguments, "format", "separator", "encoding", "missing_values")
+    return chosen(arguments, *READING)
 
 
 def chosen(arguments: argparse.Namespace, *names: str) -> dict[str, Any]:

@@ -64,6 +64,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Write predictions, chunk by chunk."""
+    from steelyard._common.text import listed
+
     if arguments.output == "-":
         arguments.output = None
     output.check_output(arguments.output, arguments.force)
@@ -79,11 +81,15 @@ def run(arguments: argparse.Namespace) -> None:
         open(path, "wb") as raw,
         streams.progress("Predicting") as update,
     ):
+        counts: list[int] = []
+        chunks = _counted(predictions(update), counts)
         if write is _write_parquet:
-            write(raw, header, predictions(update))
-            return
-        with io.TextIOWrapper(raw, encoding="utf-8", newline="") as stream:
-            write(stream, header, predictions(update))
+            write(raw, header, chunks)
+        else:
+            with io.TextIOWrapper(raw, encoding="utf-8", newline="") as stream:
+                write(stream, header, chunks)
+    written = f"columns {listed(header, 6)}"
+    output.note(f"{sum(counts)} rows written to {arguments.output}: {written}")
 
 
 def _answers(
@@ -97,6 +103,12 @@ def _answers(
     clf = load_model(arguments.model)
     files = _files(arguments)
     return clf.classes_, lambda update: _predictions(clf, files, arguments, update)
+
+
+def _counted(chunks: Iterable[Columns], counts: list[int]) -> Iterator[Columns]:
+    for columns in chunks:
+        counts.append(len(columns[-1]))
+        yield columns
 
 
 def _writer(arguments: argparse.Namespace) -> Callable[..., None]:

@@ -13,7 +13,9 @@ import os
 import re
 from typing import Any
 
-from steelyard._common.text import MISSING_NUMBERS
+from steelyard._common.missing import MISSING_VALUES
+from steelyard._common.text import listed
+from steelyard.cli import options
 from steelyard.cli.output import note
 
 _MOST_BYTES = 250_000
@@ -42,9 +44,10 @@ def _predictions(arguments: argparse.Namespace) -> Answer:
 
     (path,), keep = arguments.data, arguments.keep
     is_parquet = (arguments.output or "").lower().endswith((".parquet", ".pq"))
-    chosen = (arguments.format, arguments.separator, arguments.reasons)
-    _need(not any(chosen) and not arguments.missing_values and not is_parquet)
-    _need(arguments.encoding == "utf-8" and path.lower().endswith((".csv", ".tsv")))
+    reading = options.reading_of(arguments).values()
+    _need(all(choice is None for choice in reading))
+    _need(not arguments.reasons and not is_parquet)
+    _need(path.lower().endswith((".csv", ".tsv")))
     _need(0 < os.path.getsize(path) <= _MOST_BYTES)
     model = QuickModel(arguments.model)
     header, rows = _table(path)
@@ -57,17 +60,21 @@ def _predictions(arguments: argparse.Namespace) -> Answer:
     labels, probabilities = zip(*answers, strict=True)
     extra = [name for name in header if name not in model.cells and name not in keep]
     if extra:
-        shown = ", ".join(extra[:8]) + (", …" if len(extra) > 8 else "")
+        shown = listed(extra)
         note(f"columns that the model does not use are ignored: {shown}")
     return model.classes, [*kept, labels, *zip(*probabilities, strict=True)]
 
 
 def _table(path: str) -> tuple[list[str], list[list[str]]]:
     """Read the cells of a file in which every line has as many."""
+    from steelyard._common.spelling import Spelling, find_spelling
+
     with open(path, "rb") as file:
-        text = file.read().decode("utf-8-sig").replace("\r\n", "\n")
-    _need("\0" not in text and "\r" not in text)
+        data = file.read()
     separator = "\t" if path.lower().endswith(".tsv") else ","
+    _need(find_spelling(data, "utf-8", expected=separator) == Spelling(separator))
+    text = data.decode("utf-8-sig").replace("\r\n", "\n")
+    _need("\0" not in text and "\r" not in text)
     lines = csv.reader(io.StringIO(text), delimiter=separator, skipinitialspace=True)
     header, *rows = lines
     rows = [row for row in rows if row]
@@ -82,12 +89,12 @@ def _table(path: str) -> tuple[list[str], list[list[str]]]:
 
 def _cells(column: tuple[str, ...], kind: str) -> list[Any]:
     """Return the cells of a column as a model expects them, missing ones as None."""
+    known = [None if cell in ("", *MISSING_VALUES) else cell for cell in column]
     if kind == "text":
-        return [cell or None for cell in column]
+        return known
     if kind == "booleans":
-        return [_TRUTH[cell.lower()] if cell else None for cell in column]
-    _need(kind == "numbers" or not any(column))
-    known = [None if c in ("", *MISSING_NUMBERS) else c for c in column]
+        return [None if cell is None else _TRUTH[cell.lower()] for cell in known]
+    _need(kind == "numbers" or not any(known))
     _need(all(c is None or _NUMBER.fullmatch(c) is not None for c in known))
     return [None if c is None else float(c) for c in known]
 

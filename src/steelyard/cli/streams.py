@@ -124,12 +124,7 @@ def open_rows(arguments: argparse.Namespace) -> tuple[Scan, Recast]:
             "Files that are read in chunks are known by their extensions: leave "
             "`format` out, and rename files where need be."
         )
-    reader = file_reader(
-        arguments.data,
-        arguments.separator or ",",
-        tuple(arguments.missing_values),
-        arguments.encoding,
-    )
+    reader = file_reader(arguments.data, *_spelling(arguments))
     target = _target(arguments.target, reader.names, reader.name)
     for name in (*arguments.categorical, *arguments.numeric):
         _find(name, reader.names, reader.name)
@@ -148,6 +143,28 @@ def open_rows(arguments: argparse.Namespace) -> tuple[Scan, Recast]:
     rows.work_folder = arguments.work_folder
     note(*getattr(reader, "notes", ()))
     return rows, recast
+
+
+def _spelling(arguments: argparse.Namespace) -> tuple[str, tuple[str, ...], str]:
+    """Return separator, missing values and encoding, as the first text file tells."""
+    from steelyard.cli.options import reading_of
+    from steelyard.experiments.data.source import Source
+    from steelyard.table.sources.paths import find_files
+
+    if arguments.bins is not None:
+        raise ParameterError("`bins` are for files that fit into memory.")
+    first, reading = find_files(arguments.data)[0], reading_of(arguments)
+    if first.format in ("parquet", "arrow"):
+        return ",", (), "utf-8"
+    source = Source.of(first.path, **reading)
+    spelling = source.spelling
+    if spelling.decimal != "." or spelling.quote != '"':
+        raise ParameterError(
+            f"{source.name} has {spelling.in_words()}, which is read where a file fits "
+            "into memory. Raise `memory`, or convert the file."
+        )
+    note(*source.notes)
+    return spelling.separator, source.missing_values, spelling.encoding
 
 
 def _target(given: str | None, names: list[str], where: str) -> str:

@@ -116,6 +116,24 @@ class Evaluation:
         return confusion_matrix(self.true, self.predicted, labels=places)
 
     @property
+    def majority(self) -> float:
+        """The accuracy of always saying the most frequent class."""
+        return float(np.bincount(self.true).max() / len(self.true))
+
+    @property
+    def kappa(self) -> float:
+        r"""Cohen's kappa over all rows, :math:`(p_o - p_e) / (1 - p_e)`.
+
+        :math:`p_o` is the accuracy, and :math:`p_e` what labels and predictions drawn
+        apart from each other would agree in.
+        """
+        shares = self.confusion / len(self.true)
+        by_chance = float(shares.sum(axis=1) @ shares.sum(axis=0))
+        if by_chance == 1.0:
+            return 0.0
+        return float((np.trace(shares) - by_chance) / (1.0 - by_chance))
+
+    @property
     def reliability(self) -> list[list[float]]:
         """Mean probability, share of right predictions and rows, by probability."""
         if self.proba is None:
@@ -129,6 +147,8 @@ class Evaluation:
         bins = [dict(zip(names, entry, strict=True)) for entry in self.reliability]
         document = {
             "metrics": self.metrics,
+            "majority_accuracy": self.majority,
+            "kappa": self.kappa,
             "spread_over_folds": self.spread,
             "rows_of_unseen_classes": self.n_unseen,
             "classes": self.classes,
@@ -173,6 +193,11 @@ class Evaluation:
                     spread = shape.format(self.spread[name]).replace("%", " %")
                     row.append(f"± {spread}")
                 rows.append(row)
+        pooled = [
+            ["  of the most frequent class", f"{100 * self.majority:.1f} %"],
+            ["kappa", f"{self.kappa:.4f}"],
+        ]
+        rows[1:1] = [[*row, ""] if self.spread else row for row in pooled]
         how = "" if self.folds is None else f"{self.folds}-fold cross-validation, "
         header = ["measure", "mean", "over folds"] if self.spread else ["measure", ""]
         return MeasureTable(f"{how}{len(self.true)} rows", header, rows)

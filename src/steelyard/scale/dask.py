@@ -12,7 +12,7 @@ import numpy as np
 from dask.array import Array
 from numpy.typing import NDArray
 
-from steelyard._common.text import did_you_mean
+from steelyard._common.text import did_you_mean, listed
 from steelyard.exceptions import ColumnError, TableError
 from steelyard.model.needs import RowsNeeded
 from steelyard.model.stored import stored_training
@@ -29,7 +29,6 @@ from steelyard.model.training import (
 from steelyard.scale import parts as work
 from steelyard.table.frames import Table, as_table
 from steelyard.table.sources import as_source, is_dask, scan
-from steelyard.table.sources.paths import listed
 from steelyard.table.summary import Summary
 
 __all__ = ["open_dask", "predict_lazily"]

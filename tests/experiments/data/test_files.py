@@ -54,11 +54,15 @@ def test_numbers_stay_numbers_and_text_stays_text(tmp_path):
     assert frame["c"].isna().tolist() == [False, True]
 
 
-def test_words_for_a_missing_number_count_among_numbers_only(tmp_path):
-    frame = read(tmp_path, "a,country\n1,NA\nNA,SE\n?,NA\n3,\n")
+def test_words_for_a_missing_cell_are_missing_in_every_column(tmp_path):
+    text = "a,country\n1,NA\nNA,SE\n?,N/A\n3,\n"
+    frame = read(tmp_path, text)
     assert kinds(frame) == {"a": "numbers", "country": "text"}
-    assert frame["a"].isna().sum() == 2
-    assert frame["country"].fillna("-").tolist() == ["NA", "SE", "NA", "-"]
+    assert frame["a"].isna().tolist() == [False, True, True, False]
+    assert frame["country"].fillna("-").tolist() == ["-", "SE", "-", "-"]
+    kept = read(tmp_path, text, missing_values=[])
+    assert kept["country"].fillna("-").tolist() == ["NA", "SE", "N/A", "-"]
+    assert kept["a"].isna().tolist() == [False, True, True, False]
 
 
 def test_missing_values_can_be_named(tmp_path):
@@ -162,11 +166,12 @@ def test_a_file_that_is_no_table_is_refused(tmp_path, text, message):
             list(read_chunks(Source.of(tmp_path / "data.csv"), {"a": "numbers"}))
 
 
-def test_a_file_that_is_not_utf8_is_refused(tmp_path):
+def test_a_file_in_another_encoding_than_was_said_is_refused(tmp_path):
     path = written(tmp_path, "a,b\n1,ä\n", encoding="latin-1")
+    source = Source.of(path, encoding="utf-8")
     for read_it in (
-        lambda: read_table(Source.of(path)),
-        lambda: list(read_chunks(Source.of(path), {"a": "numbers"})),
+        lambda: read_table(source),
+        lambda: list(read_chunks(source, {"a": "numbers"})),
     ):
         with pytest.raises(TableError, match=r"not utf-8 text .*0xe4.*`encoding`"):
             read_it()
@@ -218,9 +223,17 @@ def test_chunks_add_up_to_the_whole(tmp_path, frame, name):
     assert whole["ill"].tolist() == frame["ill"].tolist()
 
 
-def test_text_among_numbers_is_named_with_its_row_in_any_chunk(tmp_path):
-    path = written(tmp_path, "a\n" + "1\n" * 25 + "many\n" + "1\n" * 5)
-    with pytest.raises(ColumnError, match=r"'a' .* row 26 has 'many'"):
+def test_few_texts_among_numbers_are_missing_and_counted_over_chunks(tmp_path):
+    path = written(tmp_path, "a\n" + "1\n" * 25 + "many\n" + "1\n" * 5 + "many\n")
+    source = Source.of(path)
+    parts = [part for part, _ in read_chunks(source, {"a": "numbers"}, rows=10)]
+    assert pd.concat(parts)["a"].isna().to_numpy().nonzero()[0].tolist() == [25, 31]
+    assert source.notes == ["a: numbers, except 2 cells: 'many' (2); taken as missing"]
+
+
+def test_a_column_of_text_in_place_of_numbers_is_refused_with_its_row(tmp_path):
+    path = written(tmp_path, "a\n" + "1\n" * 20 + "3\n" + "many\n" * 9)
+    with pytest.raises(ColumnError, match=r"'a' .* row 22 has 'many'"):
         list(read_chunks(Source.of(path), {"a": "numbers"}, rows=10))
 
 

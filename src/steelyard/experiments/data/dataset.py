@@ -5,21 +5,25 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import type_of_target
 
+from steelyard._common.text import listed
 from steelyard.exceptions import ParameterError, TableError
+from steelyard.experiments.data.bins import cut
 from steelyard.experiments.data.files import read_table
-from steelyard.experiments.data.source import Source, listed, no_column, stem_and_format
+from steelyard.experiments.data.source import Source, no_column, stem_and_format
 
 if TYPE_CHECKING:
     import pandas
 
 _TARGETS = ("class", "target", "label")
+# Whole numbers of more values than this are measurements, unless they are declared.
+_MOST_NUMBERS = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,11 +102,22 @@ class DataSet:
                 f"The data set {self.name!r} has {len(self.classes)} class in column "
                 f"{self.target_name!r}. Two are needed to tell them apart."
             )
-        if type_of_target(self.target) == "continuous":
+        self.check_target()
+
+    def check_target(self) -> None:
+        """Refuse measurements as labels: methods would take each for a class."""
+        if self.target.dtype.kind not in "iuf":
+            return
+        n_values = len(self.classes)
+        has_fractions = type_of_target(self.target) == "continuous"
+        if has_fractions or n_values > _MOST_NUMBERS:
+            what = "with fractions " if has_fractions else ""
             raise TableError(
-                f"The labels of {self.name!r}, column {self.target_name!r}, are "
-                "numbers with fractions. Choose a column of classes with `target`, or "
-                "cut the numbers into classes first."
+                f"The target {self.target_name!r} of {self.name} holds numbers {what}"
+                f"({n_values} values from {self.target.min()} to {self.target.max()}), "
+                "and a classifier needs classes. Cut it into classes of about as many "
+                "rows each with `bins=5`, choose another column with `target`, or, if "
+                "its numbers are names, say so with `categorical`."
             )
 
 
@@ -113,13 +128,15 @@ def read_dataset(
     target: str | None = None,
     categorical: Sequence[str] = (),
     numeric: Sequence[str] = (),
+    bins: int | None = None,
     **reading: Any,
 ) -> DataSet:
     r"""Read a data set from a file, as the command line does.
 
-    Columns of numbers are numbers, and all others hold text as it is written. An empty
-    cell is missing; among numbers so are ``NA``, ``NaN``, ``null`` and ``?``, while in
-    a column of text they are values like any other.
+    Columns of numbers are numbers, and all others hold text as it is written. Encoding,
+    separator, decimal mark and marks of thousands are found out from the file. An empty
+    cell is missing, and so is ``NA``, ``N/A``, ``NaN``, ``NULL`` or ``?``. A few other
+    cells in a column of numbers are taken as missing, and named in ``notes``.
 
     Parameters
     ----------
@@ -132,14 +149,17 @@ def read_dataset(
         The column to predict, as in ``load_dataset``.
     categorical, numeric : list of str
         Columns whose cells are names or numbers, whatever they look like.
+    bins : int, default=None
+        In how many classes to cut a target of numbers, of about as many rows each.
     **reading
-        ``format``, ``separator``, ``encoding`` and ``missing_values``, a list of cells
-        that stand for a missing value.
+        ``format``, ``separator``, ``decimal``, ``thousands``, ``encoding`` and
+        ``missing_values``, a list of cells that stand for a missing value in place of
+        the usual ones.
 
     Returns
     -------
     DataSet
-        Its table and labels; what was left out is in ``notes``.
+        Its table and labels; what was decided and left out is in ``notes``.
 
     Examples
     --------
@@ -147,12 +167,12 @@ def read_dataset(
     >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder) / "people.csv"
-    ...     _ = file.write_text("age,country,ill\n31,NA,no\n?,SE,yes\n44,SE,\n")
+    ...     _ = file.write_text("age;dose;ill\n31;0,5;no\n?;1,5;yes\n44;2,5;NA\n")
     ...     data = read_dataset(file, target="ill")
-    >>> data.table["country"].tolist(), data.target.tolist()
-    (['NA', 'SE'], ['no', 'yes'])
-    >>> data.notes
-    ("1 rows without 'ill' are left out",)
+    >>> data.table["age"].tolist(), data.table["dose"].tolist(), data.target.tolist()
+    ([31.0, nan], [0.5, 1.5], ['no', 'yes'])
+    >>> print(data.notes[0].partition(": ")[2], data.notes[1], sep="; ")
+    cells between semicolons, decimal commas; 1 rows without 'ill' are left out
     """
     source = Source.of(path, **reading)
     frame = read_table(source, categorical, numeric)
@@ -163,7 +183,17 @@ def read_dataset(
         raise ParameterError(no_column(target, list(frame.columns), source.name))
     name = name or (source.name if source.path == "-" else stem_and_format(path)[0])
     description, frame.attrs = frame.attrs.get("relation", ""), {}
-    return split_labels(name, frame, target, description, source.notes)
+    data = split_labels(name, frame, target, description, source.notes)
+    return data if bins is None else replace(data, target=_cut(data, bins))
+
+
+def _cut(data: DataSet, bins: int) -> NDArray[Any]:
+    if data.target.dtype.kind not in "iuf":
+        raise ParameterError(
+            f"`bins` are for numbers, and the target {data.target_name!r} holds text, "
+            f"such as {str(data.target[0])!r}."
+        )
+    return cut(data.target, bins)
 
 
 def target_of(names: Sequence[str], where: str) -> str:

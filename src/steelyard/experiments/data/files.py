@@ -14,10 +14,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from steelyard._common.text import MISSING_NUMBERS
+from steelyard._common.text import listed
 from steelyard.exceptions import ColumnError, ParameterError, TableError
-from steelyard.experiments.data import kinds
-from steelyard.experiments.data.source import Source, find_column, listed
+from steelyard.experiments.data import kinds, numbers
+from steelyard.experiments.data.source import Source, find_column
 
 if TYPE_CHECKING:
     import pandas
@@ -44,12 +44,15 @@ def read_table(
     _check_names(list(frame.columns), source)
     if not len(frame):
         raise TableError(f"{source.name} has column names and no rows.")
-    for name in categorical:
+    for name in (*categorical, *numeric):
         find_column(name, frame.columns, source.name)
-        frame[name] = kinds.as_text(frame[name])
-    for name in numeric:
-        find_column(name, frame.columns, source.name)
-        frame[name] = kinds.as_numbers(frame[name], name, source.name, 0)
+    for name in frame.columns:
+        if name in categorical:
+            frame[name] = kinds.as_text(frame[name])
+        elif name in numeric:
+            frame[name] = kinds.as_numbers(frame[name], name, source, 0)
+        elif source.is_text:
+            frame[name] = kinds.numbers_if_nearly_all_are(frame[name], name, source)
     return frame
 
 
@@ -65,6 +68,7 @@ def read_chunks(
     booleans; columns of `also` are read as text. ARFF files are read whole.
     """
     cells = {**dict.fromkeys(also, "text"), **expected}
+    wrong: dict[str, Counter[str]] = {name: Counter() for name in expected}
     chunks = _raw_chunks(source, expected, also, rows)
     n_read = 0
     while True:
@@ -76,12 +80,15 @@ def read_chunks(
         if len(frame):
             for name, kind in cells.items():
                 frame[name] = kinds.conform(
-                    frame[name], name, kind, source.name, n_read
+                    frame[name], name, kind, source, n_read, wrong.get(name)
                 )
             n_read += len(frame)
             yield frame, [name for name in names if name not in cells]
     if not n_read:
         raise TableError(f"{source.name} has column names and no rows.")
+    for name, texts in wrong.items():
+        if texts:
+            source.notes.append(numbers.exceptions(name, texts))
 
 
 # ------------------------------------------------------------------------------- errors
@@ -104,14 +111,16 @@ def _clear_errors(source: Source) -> Iterator[None]:
             yield
     except UnicodeDecodeError as error:
         raise TableError(
-            f"{source.name} is not {source.encoding} text (byte {error.start}, "
-            f"0x{error.object[error.start]:02x}). Say how it is encoded with "
-            "`encoding`, for example latin-1, or convert it to UTF-8."
+            f"{source.name} is not {source.spelling.encoding} text (byte "
+            f"{error.start}, 0x{error.object[error.start]:02x}). Say how it is "
+            "encoded with `encoding`, for example latin-1, or convert it to UTF-8."
         ) from None
     except KeyError:
         raise
     except LookupError:
-        raise ParameterError(f"There is no encoding {source.encoding!r}.") from None
+        raise ParameterError(
+            f"There is no encoding {source.spelling.encoding!r}."
+        ) from None
     except tuple(problems) as error:
         raise TableError(f"{source.name} {problems[type(error)]}") from None
     except ParserError as error:
@@ -165,7 +174,7 @@ def _read_arff(source: Source) -> pandas.DataFrame:
 
     is_piped = source.path == "-"
     raw = sys.stdin.buffer.read() if is_piped else Path(source.path).read_bytes()
-    data = parse_arff(raw, source.name, source.encoding)
+    data = parse_arff(raw, source.name, source.spelling.encoding)
     if data.weights is not None:
         problem = "the weights that its rows state are not used"
         source.notes.append(f"{source.name}: {problem}")
@@ -177,11 +186,16 @@ def _read_arff(source: Source) -> pandas.DataFrame:
 def _open_text(source: Source, stream: IO[bytes]) -> tuple[io.TextIOWrapper, list[str]]:
     """Read the names at the head of a file; the stream goes on after them."""
     # A mark of byte order at the start is no part of the first name.
-    plain = source.encoding.lower().replace("_", "-") in ("utf-8", "utf8")
-    encoding = "utf-8-sig" if plain else source.encoding
+    plain = source.spelling.encoding.lower().replace("_", "-") in ("utf-8", "utf8")
+    encoding = "utf-8-sig" if plain else source.spelling.encoding
     text = io.TextIOWrapper(stream, encoding=encoding, newline="")
     try:
-        rows = csv.reader(iter(text), delimiter=source.separator, skipinitialspace=True)
+        rows = csv.reader(
+            iter(text),
+            delimiter=source.spelling.separator,
+            quotechar=source.spelling.quote,
+            skipinitialspace=True,
+        )
         header = next(rows, None)
     except csv.Error as error:
         raise TableError(f"{source.name} is not separated text: {error}.") from None
@@ -200,7 +214,9 @@ def _parse(text: IO[str], header: list[str], source: Source, **options: Any) -> 
 
     return pd.read_csv(
         text,
-        sep=source.separator,
+        sep=source.spelling.separator,
+        decimal=source.spelling.decimal,
+        quotechar=source.spelling.quote,
         header=None,
         names=[name or f"\0{k}" for k, name in enumerate(header)],
         index_col=False,
@@ -238,9 +254,6 @@ def _read_csv(source: Source, categorical: Sequence[str]) -> pandas.DataFrame:
         places = ", ".join(str(k) for k, name in enumerate(header, 1) if not name)
         problem = f"left out, for want of a name: column {places}"
         source.notes.append(f"{source.name}: {problem}")
-    for name in kept:
-        if name not in categorical:
-            frame[name] = kinds.numbers_if_all_are(frame[name])
     return frame[kept]
 
 
@@ -264,11 +277,8 @@ def _raw_chunks(
     with source.open_bytes() as data:
         text, header = _open_text(source, data)
         _check_lacking(expected, also, header, source)
-        missing = dict.fromkeys(wanted, source.empty)
-        types = {name: str for name in header if name}
-        for name in [name for name in wanted if expected.get(name) == "numbers"]:
-            missing[name] = [*source.empty, *MISSING_NUMBERS]
-            del types[name]
-        options = {"dtype": types, "na_values": missing, "chunksize": rows}
+        is_number = {name for name in wanted if expected.get(name) == "numbers"}
+        types = {name: str for name in header if name and name not in is_number}
+        options = {"dtype": types, "na_values": source.empty, "chunksize": rows}
         for chunk in _parse(text, header, source, **options):
             yield chunk[wanted], list(filter(None, header))

@@ -2,56 +2,77 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
-from steelyard._common.text import MISSING_NUMBERS
 from steelyard.exceptions import ColumnError
+from steelyard.experiments.data.numbers import Parsed, is_blank, parse
 
 if TYPE_CHECKING:
     import pandas
 
+    from steelyard.experiments.data.source import Source
+
 _TRUTH = {"true": True, "1": True, "false": False, "0": False}
 
 
-def numbers_if_all_are(column: pandas.Series) -> pandas.Series:
-    """Return numbers where text holds nothing else, besides words for a missing one."""
+def numbers_if_nearly_all_are(
+    column: pandas.Series, name: str, source: Source
+) -> pandas.Series:
+    """Return numbers where text holds them, except for a few cells; say so."""
     import pandas as pd
 
     if pd.api.types.is_numeric_dtype(column):
         return column
-    cells = _known(column)
+    known = column.dropna()
     # The first cells tell text from numbers in nearly all columns.
-    for part in (cells.head(20), cells):
-        numbers = pd.to_numeric(part, errors="coerce")
-        if not len(part) or numbers.isna().any():
-            return column
-    return numbers.reindex(column.index)
+    head = _parse(known.head(200), source)
+    if 2 * head.values.notna().sum() < head.n_known or not head.n_known:
+        return column
+    parsed = _parse(column, source)
+    if not parsed.is_numeric():
+        return column
+    source.notes.extend(parsed.notes(name))
+    return parsed.values
 
 
 def conform(
-    column: pandas.Series, name: str, cells: str, where: str, seen: int
+    column: pandas.Series,
+    name: str,
+    cells: str,
+    source: Source,
+    seen: int,
+    wrong: Counter[str] | None = None,
 ) -> pandas.Series:
     """Turn a column into numbers, booleans or text, as a model expects its cells.
 
-    Messages name the file as ``where`` and count its rows after the ``seen`` ones.
+    Messages count rows after the ``seen`` ones. A few cells that are no numbers are
+    missing, and counted in ``wrong``.
     """
     if cells == "numbers":
-        return as_numbers(column, name, where, seen)
+        return as_numbers(column, name, source, seen, wrong)
     if cells != "booleans" or column.dtype == bool:
         return as_text(column)
     texts = as_text(column).map(lambda cell: str(cell).lower(), na_action="ignore")
     booleans = texts.astype(object).map(_TRUTH)
-    wrong = column[booleans.isna() & column.notna()]
-    if len(wrong):
-        problem = f"must hold true or false, not {str(wrong.iloc[0])!r}."
-        raise ColumnError(f"Column {name!r} of {where} {problem}")
+    bad = column[booleans.isna() & column.notna()]
+    if len(bad):
+        problem = f"must hold true or false, not {str(bad.iloc[0])!r}."
+        raise ColumnError(f"Column {name!r} of {source.name} {problem}")
     return booleans.astype(object)
 
 
 def as_numbers(
-    column: pandas.Series, name: str, where: str, seen: int
+    column: pandas.Series,
+    name: str,
+    source: Source,
+    seen: int,
+    wrong: Counter[str] | None = None,
 ) -> pandas.Series:
-    """Turn text into numbers; refuse a cell that is not a number."""
+    """Turn text into numbers; refuse a cell that is not one, unless they are counted.
+
+    Where half of the cells are no numbers they are refused in any case.
+    """
     import pandas as pd
 
     if column.dtype != bool and pd.api.types.is_numeric_dtype(column):
@@ -61,22 +82,26 @@ def as_numbers(
         return column
     if isinstance(column.dtype, pd.CategoricalDtype):
         column = column.astype(object)
-    texts = _known(column).map(str)
-    numbers = pd.to_numeric(texts, errors="coerce")
-    wrong = texts[numbers.isna()]
-    if len(wrong):
-        row = seen + column.index.get_loc(wrong.index[0]) + 1
+    parsed = _parse(column, source)
+    bad = Counter({t: n for t, n in parsed.wrong.items() if not is_blank(t)})
+    if bad and (wrong is None or 2 * bad.total() > parsed.n_known):
+        texts = column.map(lambda cell: str(cell).strip(), na_action="ignore")
+        first = texts[texts.isin(bad)]
         raise ColumnError(
-            f"Column {name!r} of {where} must hold numbers, but row {row} has "
-            f"{wrong.iloc[0]!r}. Correct it, leave it empty, or name it in "
+            f"Column {name!r} of {source.name} must hold numbers, but row "
+            f"{seen + column.index.get_loc(first.index[0]) + 1} has "
+            f"{first.iloc[0]!r}. Correct it, leave it empty, or name it in "
             "`missing_values`."
         )
-    return numbers.reindex(column.index).astype(float)
+    if wrong is None:
+        source.notes.extend(parsed.notes(name))
+    else:
+        wrong.update(parsed.wrong)
+    return parsed.values
 
 
-def _known(column: pandas.Series) -> pandas.Series:
-    """Return the cells that are not missing, nor a word for a missing number."""
-    return column[column.notna() & ~column.isin(MISSING_NUMBERS)]
+def _parse(column: pandas.Series, source: Source) -> Parsed:
+    return parse(column, source.spelling.decimal, source.thousands)
 
 
 def as_text(column: pandas.Series) -> pandas.Series:

@@ -14,9 +14,10 @@ import pyarrow.ipc
 import pyarrow.parquet as pq
 import pyarrow.types as pt
 
+from steelyard._common.text import listed
 from steelyard.exceptions import ColumnError, TableError
 from steelyard.table.sources.chunks import MOST_BYTES, Part, Place
-from steelyard.table.sources.paths import File, key_types, listed
+from steelyard.table.sources.paths import File, key_types
 from steelyard.table.sources.reader import Reader
 from steelyard.table.sources.types import conform, join_types
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -187,9 +187,3 @@ def _is_whole(value: str | None) -> bool:
     return value is None or (
         value.isascii() and value.isdigit() and str(int(value)) == value
     )
-
-
-def listed(names: Iterable[str], most: int = 8) -> str:
-    """Return the first few names."""
-    texts = list(names)
-    return ", ".join(texts[:most]) + (", …" if len(texts) > most else "")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals.stable.v2 as nw
 
+from steelyard._common.missing import MISSING_VALUES
 from steelyard.exceptions import ParameterError, TableError
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def scan(
     columns: Sequence[str] | None = None,
     chunk_rows: int | None = None,
     separator: str = ",",
-    missing_values: Sequence[str] = (),
+    missing_values: Sequence[str] = MISSING_VALUES,
     encoding: str = "utf-8",
     drop_missing_target: bool = False,
     work_folder: str | PathLike[str] | None = None,
@@ -54,7 +55,8 @@ def scan(
     separator, encoding : str
         How CSV files are written. Cells of .tsv files are separated by tabs.
     missing_values : list of str
-        Cells of CSV files that stand for a missing value, besides empty ones.
+        Cells of CSV files that stand for a missing value, besides empty ones. By
+        default those of the command line: NA, N/A, NaN, NULL and ? among them.
     drop_missing_target : bool
         Whether to leave rows without a target out; otherwise they are an error.
     work_folder : path, optional

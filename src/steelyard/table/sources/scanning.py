@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from steelyard._common.checks import LARGEST_WEIGHT, LEAST_WEIGHT
-from steelyard._common.text import did_you_mean
+from steelyard._common.text import did_you_mean, listed
 from steelyard.exceptions import ColumnError, TableError
 from steelyard.table.sources.chunks import (
     MOST_ROWS,
@@ -23,7 +23,6 @@ from steelyard.table.sources.chunks import (
     regroup,
 )
 from steelyard.table.sources.copies import CopyReader, copy_of
-from steelyard.table.sources.paths import listed
 from steelyard.table.sources.reader import Reader
 from steelyard.table.sources.types import is_number
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from steelyard._common.text import listed
 from steelyard.exceptions import ColumnError, TableError
 from steelyard.table.sources.chunks import Part, Place
-from steelyard.table.sources.paths import listed
 from steelyard.table.sources.reader import Reader
 from steelyard.table.sources.types import plain
 

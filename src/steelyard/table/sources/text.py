@@ -1,7 +1,6 @@
 """CSV files, by the rules of the command line: the same file gives the same columns.
 
-A column holds numbers if all its cells do, besides empty ones and words for a missing
-number; otherwise it holds text, and those words are values.
+A column holds numbers if all its cells do, besides missing ones; otherwise text.
 """
 
 from __future__ import annotations
@@ -14,15 +13,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from steelyard._common.text import MISSING_NUMBERS
+from steelyard._common.missing import MISSING_VALUES
+from steelyard._common.text import listed
 from steelyard.exceptions import ColumnError, ParameterError
 from steelyard.table.sources.chunks import Part, Place
 from steelyard.table.sources.columnar import types_of_keys, with_keys
 from steelyard.table.sources.lines import Lines, Spelling
-from steelyard.table.sources.paths import File, listed
+from steelyard.table.sources.paths import File
 from steelyard.table.sources.reader import Reader, TypesChangedError
-
-_WORDS = pa.array(MISSING_NUMBERS)
 
 
 class TextFiles(Reader):
@@ -36,7 +34,7 @@ class TextFiles(Reader):
         self,
         files: Sequence[File],
         separator: str = ",",
-        missing_values: tuple[str, ...] = (),
+        missing_values: tuple[str, ...] = MISSING_VALUES,
         encoding: str = "utf-8",
     ) -> None:
         spelling = Spelling(_separator(separator), _encoding(encoding), missing_values)
@@ -84,13 +82,12 @@ class TextFiles(Reader):
         one restart whatever else is found.
         """
         stored = [name for name in names if name not in self._keys]
-        words: set[str] = set()
         is_valid = True
         for lines in self._files:
             lines.file.check()
             row = 0
             for block, n_bytes in lines.blocks(stored):
-                cells, agrees = self._convert(block, words)
+                cells, agrees = self._convert(block)
                 is_valid = is_valid and agrees
                 if is_valid:
                     cells = with_keys(cells, lines.file, self._keys, names)
@@ -100,12 +97,8 @@ class TextFiles(Reader):
         if not is_valid:
             raise TypesChangedError
 
-    def _convert(self, block: pa.Table, words: set[str]) -> tuple[pa.Table, bool]:
-        """Return a block with its numbers, and whether blocks before agree with it.
-
-        `words` collects columns that were taken for text because their cells were words
-        for a missing number only.
-        """
+    def _convert(self, block: pa.Table) -> tuple[pa.Table, bool]:
+        """Return a block with its numbers, and whether blocks before agree with it."""
         columns, agrees = [], True
         for name in block.column_names:
             column = block.column(name)
@@ -114,11 +107,7 @@ class TextFiles(Reader):
                 agrees &= name in self._text or name not in self._numbers
                 self._text.add(name)
             elif numbers.null_count < len(numbers):
-                agrees &= name not in words
                 self._numbers.add(name)
-            elif name not in self._numbers and column.null_count < len(column):
-                words.add(name)
-                numbers = None
             columns.append(column if numbers is None else numbers)
         return pa.table(columns, names=block.column_names), agrees
 
@@ -129,10 +118,8 @@ def as_numbers(column: Any) -> Any:
         return pa.chunked_array([pa.nulls(len(column))])
     numbers = _cast(column)
     if numbers is None:
-        # Blanks after a number, and words for a missing one.
+        # Blanks after a number, and a sign before it.
         trimmed = pc.utf8_rtrim_whitespace(column)
-        is_word = pc.is_in(trimmed, value_set=_WORDS)
-        trimmed = pc.if_else(is_word, pa.scalar(None, trimmed.type), trimmed)
         numbers = _cast(pc.replace_substring_regex(trimmed, r"^\+", ""))
     return numbers
 

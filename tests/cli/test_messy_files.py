@@ -1,0 +1,121 @@
+"""Files as people have them, from the shell: what is said, refused and written."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import steelyard as sy
+from steelyard.experiments.evaluate import evaluate
+
+
+@pytest.fixture
+def prices(tmp_path):
+    rng = np.random.default_rng(0)
+    size = rng.normal(100, 20, 200)
+    frame = pd.DataFrame(
+        {
+            "size": size.round(1),
+            "price": (1000 * size + rng.normal(0, 5e3, 200)).round(2),
+        }
+    )
+    frame.to_csv(tmp_path / "prices.csv", index=False)
+    return tmp_path / "prices.csv"
+
+
+def test_what_was_found_out_about_a_file_is_said(tmp_path, frame, run):
+    path = tmp_path / "german.csv"
+    frame.to_csv(path, sep=";", decimal=",", index=False, encoding="cp1252")
+    out = tmp_path / "m.json"
+    done = run("fit", path, "--target", "ill", "--method", "NB", "-o", out)
+    assert done.status == 0, done.err
+    assert "german.csv: cells between semicolons, decimal commas" in done.err
+    table = frame.drop(columns="ill")
+    expected = sy.NaiveBayes().fit(table, frame["ill"]).predict_proba(table)
+    assert np.array_equal(sy.load(out).predict_proba(table), expected)
+
+
+def test_a_price_is_refused_as_target_and_cut_when_asked(
+    tmp_path, prices, run, refused
+):
+    out = tmp_path / "m.json"
+    message = refused("fit", prices, "--target", "price", "-o", out)
+    assert "--bins=5" in message and "--categorical" in message
+    arguments = ["--target", "price", "--method", "NB"]
+    done = run("fit", prices, *arguments, "--bins", 3, "-o", out)
+    assert done.status == 0, done.err
+    assert "3 classes: 1: ≤ " in done.out
+    done = run("evaluate", out, prices, "--target", "price", "--json")
+    assert done.status == 0, done.err
+    assert '"rows": 200' in done.out
+
+
+def test_many_classes_are_asked_about(tmp_path, run, refused):
+    path = tmp_path / "names.csv"
+    rows = "".join(f"{k % 2},n{k % 201}\n" for k in range(402))
+    path.write_text("a,class\n" + rows)
+    arguments = ["fit", path, "--method", "NB", "-o", tmp_path / "m.json"]
+    assert "201 classes in 402 rows" in refused(*arguments)
+    assert run(*arguments, "--yes").status == 0
+
+
+def test_fit_reports_its_columns_and_the_next_command(tmp_path, frame, run, run_json):
+    frame = frame.assign(
+        nr=range(60), same="x", name=[f"n{k}" for k in range(60)], zip=frame["zip"]
+    )
+    path = tmp_path / "wide.csv"
+    frame.to_csv(path, index=False)
+    arguments = ["fit", path, "--target", "ill", "--method", "NB"]
+    done = run(*arguments, "-o", tmp_path / "a.json")
+    assert "next: steelyard predict" in done.out
+    assert "5-fold cross-validation of 60 rows" in done.out
+    assert "always '" in done.out
+    report = run_json(*arguments, "-o", tmp_path / "b.json", "--no-check")
+    lines = {line.pop("column"): line for line in report["column_report"]}
+    n_missing = int(frame["age"].isna().sum())
+    n_ages = frame["age"].nunique()
+    expected = {
+        "age": ("numbers", n_missing, n_ages, ""),
+        "smoker": ("categories", 0, 2, ""),
+        "zip": ("numbers", 0, 3, ""),
+        "nr": ("numbers", 0, 60, "like an identifier"),
+        "same": ("categories", 0, 1, "constant"),
+        "name": ("categories", 0, 60, "like an identifier"),
+    }
+    assert {name: tuple(line.values()) for name, line in lines.items()} == expected
+    assert report["check"] is None
+
+
+def test_evaluate_shows_the_majority_and_kappa_and_warns_once(tmp_path, frame, run):
+    path = tmp_path / "ids.csv"
+    frame.assign(name=[f"n{k}" for k in range(60)]).to_csv(path, index=False)
+    done = run("evaluate", path, "--target", "ill", "--method", "NB", "--folds", 3)
+    assert done.status == 0, done.err
+    assert "of the most frequent class" in done.out
+    assert "kappa" in done.out
+    assert done.err.count("looks like an identifier") == 1
+    assert "2 other folds" in done.err
+
+
+def test_kappa_is_that_of_scikit_learn(frame):
+    from sklearn.metrics import cohen_kappa_score
+
+    table = frame.drop(columns="ill")
+    result = evaluate(sy.NaiveBayes(), table, frame["ill"], folds=3)
+    expected = cohen_kappa_score(result.true, result.predicted)
+    assert result.kappa == pytest.approx(expected)
+    assert result.majority == pytest.approx(frame["ill"].value_counts().max() / 60)
+
+
+def test_evaluate_finds_the_truth_by_the_classes_of_the_model(csv, model, run):
+    found = run("evaluate", model, csv)
+    assert found.status == 0, found.err
+    assert "the truth is in column 'ill'" in found.err
+    assert found.out == run("evaluate", model, csv, "--target", "ill").out
+
+
+def test_predict_says_what_it_wrote(tmp_path, csv, model, run):
+    path = tmp_path / "out.parquet"
+    done = run("predict", model, csv, "-o", path)
+    told = f"60 rows written to {path}: columns prediction, p(sick), p(well)"
+    assert told in done.err
+    assert len(pd.read_parquet(path)) == 60
