@@ -1,0 +1,145 @@
+"""Scatter on the device: rows into tables of counts; and codes into joint codes.
+
+Shapes: ``words (b * m,)`` uint32, four codes of a column to a word, column after column,
+``labels (m,)`` uint32 likewise, ``n`` rows in all. Neighbouring columns are counted together, as many as have a
+joint table that fits: ``columns (G + 1,)`` says where each such group begins, ``sizes
+(b,)`` how many codes a column has, ``places (G,)`` where the group's table begins in
+``counts``, which is by class first. Groups come in ``parts``, (H + 1,), each small enough
+for shared memory; the second dimension of the grid runs over them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import cuda, uint32
+
+from steelyard.kernels.cuda.fixed import add_fixed, byte, whole
+
+
+@cuda.jit
+def transpose(values, out, first):
+    """Put rows of codes (r, b), from row ``first`` on, by column: out (b, >= n)."""
+    n, b = values.shape
+    for i in range(cuda.grid(1), n, cuda.gridsize(1)):
+        for j in range(b):
+            out[j, first + i] = values[i, j]
+
+
+@cuda.jit
+def take(columns, rows, out):
+    """Pick rows: columns (b, >= n), rows (s,) -> out (s, b)."""
+    for i in range(cuda.grid(1), rows.size, cuda.gridsize(1)):
+        for j in range(columns.shape[0]):
+            out[i, j] = columns[j, rows[i]]
+
+
+@cuda.jit
+def pack(columns, parts, members, groups, out):
+    """Join small codes by column: out[g] = sum of parts[k, columns[j]] over members.
+
+    columns (b, >= n) uint8, parts (k, 256) uint8, members (k,) the column of each,
+    groups (g + 1,) where the members of each group begin, out (g, >= n) uint8 +=.
+    """
+    n = out.shape[1]
+    for i in range(cuda.grid(1), n, cuda.gridsize(1)):
+        for g in range(out.shape[0]):
+            joint = out[g, i]
+            for k in range(groups[g], groups[g + 1]):
+                joint += parts[k, columns[members[k], i]]
+            out[g, i] = joint
+
+
+@cuda.jit
+def count(words, labels, n, columns, sizes, places, parts, counts):
+    """Count rows by class and codes: counts (cells,) int64 +=."""
+    hist = cuda.shared.array(0, uint32)
+    part = cuda.blockIdx.y
+    lo, hi = np.uint64(parts[part]), np.uint64(parts[part + 1])
+    origin = np.uint32(places[lo])
+    cells = np.uint32(places[hi] - origin)
+    t, step = cuda.threadIdx.x, cuda.blockDim.x
+    for p in range(t, cells, step):
+        hist[p] = 0
+    cuda.syncthreads()
+    one = np.uint32(1)
+    full, m = n // 4, np.uint64(labels.size)
+    start = cuda.blockIdx.x * step + t
+    for i in range(start, m, cuda.gridDim.x * step):
+        y = labels[np.uint64(i)]
+        at = np.uint64(columns[lo]) * m + np.uint64(i)
+        for g in range(lo, hi):
+            c0, c1, c2, c3 = byte(y, 0), byte(y, 1), byte(y, 2), byte(y, 3)
+            first, end = np.uint64(columns[g]), np.uint64(columns[g + np.uint64(1)])
+            for j in range(first, end):
+                size, w = sizes[j], words[at]
+                at += m
+                c0 = np.uint32(c0 * size + byte(w, 0))
+                c1 = np.uint32(c1 * size + byte(w, 1))
+                c2 = np.uint32(c2 * size + byte(w, 2))
+                c3 = np.uint32(c3 * size + byte(w, 3))
+            place = np.uint32(places[g] - origin)
+            if i < full:
+                cuda.atomic.add(hist, np.uint32(place + c0), one)
+                cuda.atomic.add(hist, np.uint32(place + c1), one)
+                cuda.atomic.add(hist, np.uint32(place + c2), one)
+                cuda.atomic.add(hist, np.uint32(place + c3), one)
+            else:
+                left = n - 4 * i
+                if left > 0:
+                    cuda.atomic.add(hist, np.uint32(place + c0), one)
+                if left > 1:
+                    cuda.atomic.add(hist, np.uint32(place + c1), one)
+                if left > 2:
+                    cuda.atomic.add(hist, np.uint32(place + c2), one)
+    cuda.syncthreads()
+    for p in range(t, cells, step):
+        if hist[p] != 0:
+            cuda.atomic.add(counts, origin + p, np.int64(hist[p]))
+
+
+@cuda.jit
+def count_weights(
+    words, labels, weights, n, scale, columns, sizes, places, parts, counts
+):
+    """Add row weights, in units of 1 / scale, by class and codes: counts (cells,) +=."""
+    halves = cuda.shared.array(0, uint32)
+    part = cuda.blockIdx.y
+    lo, hi = parts[part], parts[part + 1]
+    origin = places[lo]
+    cells = places[hi] - origin
+    low, high = halves[:cells], halves[cells : 2 * cells]
+    t, step = cuda.threadIdx.x, cuda.blockDim.x
+    for p in range(t, 2 * cells, step):
+        halves[p] = 0
+    cuda.syncthreads()
+    start = cuda.blockIdx.x * step + t
+    for i in range(start, n, cuda.gridDim.x * step):
+        word, shift = i // 4, 8 * (i % 4)
+        amount = np.int64(round(weights[i] * scale))
+        for g in range(lo, hi):
+            c = np.int32((labels[word] >> shift) & 255)
+            for j in range(columns[g], columns[g + 1]):
+                code = np.int32((words[j * labels.size + word] >> shift) & 255)
+                c = np.int32(c * sizes[j] + code)
+            add_fixed(low, high, np.int32(places[g] - origin) + c, amount)
+    cuda.syncthreads()
+    for p in range(t, cells, step):
+        cuda.atomic.add(counts, origin + p, whole(low, high, p))
+
+
+@cuda.jit
+def count_wide(codes, labels, weights, n, scale, starts, counts):
+    """Add ones, or row weights, by wide codes: codes (w, >= n), counts (K, V) +=.
+
+    Without weights (an empty array) a row counts ``scale``.
+    """
+    n_codes = counts.shape[1]
+    flat = counts.reshape(counts.size)
+    for i in range(cuda.grid(1), n, cuda.gridsize(1)):
+        c = np.int64((labels[i // 4] >> (8 * (i % 4))) & 255)
+        amount = np.int64(scale)
+        if weights.size:
+            amount = np.int64(round(weights[i] * scale))
+        for j in range(codes.shape[0]):
+            at = c * n_codes + starts[j] + np.int64(codes[j, i])
+            cuda.atomic.add(flat, at, amount)

@@ -1,0 +1,326 @@
+"""Passes on the device: a loss and its soft counts.
+
+Two classes whose table fits shared memory take one kernel, ``evaluate_two``. All else is
+three of them over some rows at a time: ``gather`` the scores, ``score_losses`` or
+``mixture_losses`` turn them into gradients, ``scatter`` adds these to the soft counts.
+
+Shapes: ``words (g * m,)`` uint32, four joint codes of a column to a word, column after
+column, ``labels (m,)`` uint32 likewise, ``weights (n,)`` or empty for ones, ``starts
+(g,)`` uint32 first table row of a column. ``modes (g,)`` uint32 is the code that most
+rows of a column have, or one that none has: it is left out of the soft counts, since it is the rest of their total, and additions of
+many threads to one number would wait for each other. Soft counts are whole numbers, in
+units of 1 / scale. ``scores (C, r)`` are those of the rows of some words. Positions are
+unsigned: others may count from the end, which costs a comparison each.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+from numba import cuda, float64, uint32
+
+from steelyard.kernels.cuda.fixed import add_fixed, byte, whole
+from steelyard.kernels.cuda.losses import mixture_loss, odds_loss, scores_loss
+
+
+@cuda.jit(device=True, inline="always")
+def _row_loss(f, truth, weights, row, n, kind, a, scale):
+    """Loss, slope, and slope in units, of one row; nothing from row n on."""
+    if row >= n:
+        return 0.0, 0.0, np.int64(0)
+    value, slope = odds_loss(f, truth == 1, kind, a)
+    if weights.size:
+        value *= weights[row]
+        slope *= weights[row]
+    return value, abs(slope), np.int64(round(slope * scale))
+
+
+@cuda.jit(device=True)
+def _block_sums(shared, total, other, is_largest, sums):
+    """Add up what the threads of a block have, in their order: sums (blocks, 2)."""
+    t, half = cuda.threadIdx.x, cuda.blockDim.x
+    n = half
+    cuda.syncthreads()
+    shared[t] = total
+    shared[n + t] = other
+    cuda.syncthreads()
+    while half > 1:
+        half //= 2
+        if t < half:
+            shared[t] += shared[t + half]
+            if is_largest:
+                shared[n + t] = max(shared[n + t], shared[n + t + half])
+            else:
+                shared[n + t] += shared[n + t + half]
+        cuda.syncthreads()
+    if t == 0:
+        sums[cuda.blockIdx.x, 0] = shared[0]
+        sums[cuda.blockIdx.x, 1] = shared[n]
+
+
+@cuda.jit
+def evaluate_two(
+    words, starts, modes, table, labels, weights, n, base, kind, a, scale, sums, counts
+):
+    """Loss of two classes: table (P,), counts (P + 1,) int64 +=, the total last.
+
+    sums (blocks, 2): the loss, and the largest slope. A scale of 0 leaves out the soft
+    counts.
+    """
+    size, g = np.uint32(table.size), np.uint64(starts.size)
+    m, cells = np.uint64(labels.size), np.uint32(size + 1)
+    tab = cuda.shared.array(0, float64)
+    halves = cuda.shared.array(0, uint32)
+    low = halves[2 * size : 2 * size + cells]
+    high = halves[2 * size + cells : 2 * size + 2 * cells]
+    first = halves[2 * size + 2 * cells : 2 * size + 2 * cells + g]
+    mode = halves[2 * size + 2 * cells + g : 2 * size + 2 * cells + 2 * g]
+    t, step = cuda.threadIdx.x, cuda.blockDim.x
+    for p in range(t, size, step):
+        tab[p] = table[p]
+    for p in range(t, cells, step):
+        low[p] = 0
+        high[p] = 0
+    for j in range(t, g, step):
+        first[j] = starts[j]
+        mode[j] = starts[j] + modes[j]
+    cuda.syncthreads()
+    total, top, slopes = 0.0, 0.0, np.int64(0)
+    for i in range(cuda.grid(1), m, cuda.gridsize(1)):
+        f0, f1, f2, f3 = base, base, base, base
+        at = np.uint64(i)
+        for j in range(g):
+            w, s = words[at], first[j]
+            at += m
+            f0 += tab[np.uint32(s + byte(w, 0))]
+            f1 += tab[np.uint32(s + byte(w, 1))]
+            f2 += tab[np.uint32(s + byte(w, 2))]
+            f3 += tab[np.uint32(s + byte(w, 3))]
+        y, r = labels[np.uint64(i)], 4 * i
+        v0, d0, q0 = _row_loss(f0, byte(y, 0), weights, r, n, kind, a, scale)
+        v1, d1, q1 = _row_loss(f1, byte(y, 1), weights, r + 1, n, kind, a, scale)
+        v2, d2, q2 = _row_loss(f2, byte(y, 2), weights, r + 2, n, kind, a, scale)
+        v3, d3, q3 = _row_loss(f3, byte(y, 3), weights, r + 3, n, kind, a, scale)
+        total += (v0 + v1) + (v2 + v3)
+        if scale == 0.0:
+            top = max(top, max(max(d0, d1), max(d2, d3)))
+        else:
+            slopes += (q0 + q1) + (q2 + q3)
+            at = np.uint64(i)
+            for j in range(g):
+                w, s, skip = words[at], first[j], mode[j]
+                at += m
+                p0 = np.uint32(s + byte(w, 0))
+                p1 = np.uint32(s + byte(w, 1))
+                p2 = np.uint32(s + byte(w, 2))
+                p3 = np.uint32(s + byte(w, 3))
+                if p0 != skip:
+                    add_fixed(low, high, p0, q0)
+                if p1 != skip:
+                    add_fixed(low, high, p1, q1)
+                if p2 != skip:
+                    add_fixed(low, high, p2, q2)
+                if p3 != skip:
+                    add_fixed(low, high, p3, q3)
+    if scale != 0.0:
+        add_fixed(low, high, size, slopes)
+        cuda.syncthreads()
+        for p in range(t, cells, step):
+            cuda.atomic.add(counts, p, whole(low, high, p))
+    _block_sums(tab, total, top, True, sums)
+
+
+# ------------------------------------------------------------------------- any classes
+#
+# Lanes of a warp are classes: a table row is read, and added to, by neighbouring lanes.
+
+
+@cuda.jit(device=True, inline="always")
+def _lanes(width):
+    """First class of a thread, its first word less that of the piece, and the step."""
+    lane = cuda.threadIdx.x % 32
+    warp = (cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x) // 32
+    n_warps = cuda.gridDim.x * cuda.blockDim.x // 32
+    if width > 16:
+        return lane, warp, n_warps
+    per_warp = 32 // width
+    part = lane // width
+    if part == per_warp:  # the last lanes, which no word has
+        return width, warp, n_warps
+    return lane - part * width, warp * per_warp + part, n_warps * per_warp
+
+
+@cuda.jit(device=True)
+def _gather(tab, words, starts, base, word, n_words, n_columns, scores):
+    m = np.uint64(words.size // n_columns)
+    width = np.uint32(scores.shape[0])
+    c_first, k_first, step = _lanes(scores.shape[0])
+    for c in range(c_first, scores.shape[0], 32):
+        lane = np.uint32(c)
+        out = scores[c]
+        for k in range(k_first, n_words, step):
+            f0 = base[c]
+            f1, f2, f3 = f0, f0, f0
+            at = np.uint64(word + k)
+            for j in range(np.uint64(n_columns)):
+                w, s = words[at], starts[j]
+                at += m
+                f0 += tab[np.uint32(np.uint32(s + byte(w, 0)) * width + lane)]
+                f1 += tab[np.uint32(np.uint32(s + byte(w, 1)) * width + lane)]
+                f2 += tab[np.uint32(np.uint32(s + byte(w, 2)) * width + lane)]
+                f3 += tab[np.uint32(np.uint32(s + byte(w, 3)) * width + lane)]
+            r = np.uint64(4 * k)
+            out[r] = f0
+            out[r + np.uint64(1)] = f1
+            out[r + np.uint64(2)] = f2
+            out[r + np.uint64(3)] = f3
+
+
+@cuda.jit
+def gather(words, starts, table, base, word, n_words, scores):
+    """Scores of the rows of some words, table (P * C,) in shared memory."""
+    tab = cuda.shared.array(0, float64)
+    for p in range(cuda.threadIdx.x, table.size, cuda.blockDim.x):
+        tab[p] = table[p]
+    cuda.syncthreads()
+    _gather(tab, words, starts, base, word, n_words, starts.size, scores)
+
+
+@cuda.jit
+def gather_far(words, starts, table, base, word, n_words, scores):
+    """Scores of the rows of some words, from a table that is too large for that."""
+    _gather(table, words, starts, base, word, n_words, starts.size, scores)
+
+
+@cuda.jit
+def gather_wide(codes, starts, table, row, n_rows, scores):
+    """Add to scores what wide codes (w, >= n) say: table (V, C)."""
+    for i in range(cuda.grid(1), n_rows, cuda.gridsize(1)):
+        for j in range(codes.shape[0]):
+            at = starts[j] + np.int64(codes[j, row + i])
+            for c in range(scores.shape[0]):
+                scores[c, i] += table[at, c]
+
+
+@cache
+def score_losses(width: int):
+    """Return a kernel for so many classes: scores become gradients, in units.
+
+    scores (C, r) float64 and units (C, r) int64 may be the same memory. sums (blocks,
+    2): the loss, and the largest slope.
+    """
+
+    @cuda.jit
+    def kernel(scores, labels, weights, row, n, kind, a, scale, units, sums):
+        shared = cuda.shared.array(0, float64)
+        s = cuda.local.array(width, float64)
+        total, top = 0.0, 0.0
+        for i in range(cuda.grid(1), scores.shape[1], cuda.gridsize(1)):
+            r = row + i
+            if r < n:
+                for c in range(width):
+                    s[c] = scores[c, i]
+                u = 1.0
+                if weights.size:
+                    u = weights[r]
+                c_true = np.int32((labels[r // 4] >> (8 * (r % 4))) & 255)
+                total += scores_loss(s, width, c_true, u, kind, a)
+                for c in range(width):
+                    top = max(top, abs(s[c]))
+                    units[c, i] = np.int64(round(s[c] * scale))
+            else:
+                for c in range(width):
+                    units[c, i] = 0
+        _block_sums(shared, total, top, True, sums)
+
+    return kernel
+
+
+@cache
+def mixture_losses(width: int):
+    """Return a kernel for so many classes: both halves of scores become gradients.
+
+    As ``score_losses``, for scores (2 K, r); sums (blocks, 2): the loss, and its
+    derivative with respect to alpha.
+    """
+    both = 2 * width
+
+    @cuda.jit
+    def kernel(scores, labels, weights, row, n, alpha, printed, scale, units, sums):
+        shared = cuda.shared.array(0, float64)
+        s = cuda.local.array(both, float64)
+        total, slope = 0.0, 0.0
+        for i in range(cuda.grid(1), scores.shape[1], cuda.gridsize(1)):
+            r = row + i
+            if r < n:
+                for c in range(both):
+                    s[c] = scores[c, i]
+                u = 1.0
+                if weights.size:
+                    u = weights[r]
+                c_true = np.int32((labels[r // 4] >> (8 * (r % 4))) & 255)
+                value, d_alpha = mixture_loss(s, width, c_true, u, alpha, printed)
+                total += value
+                slope += d_alpha
+                for c in range(both):
+                    units[c, i] = np.int64(round(s[c] * scale))
+            else:
+                for c in range(both):
+                    units[c, i] = 0
+        _block_sums(shared, total, slope, False, sums)
+
+    return kernel
+
+
+@cuda.jit
+def scatter(words, starts, modes, begin, end, cells, word, n_words, units, counts):
+    """Add gradients to the soft counts of some columns: counts (P * C,) int64 +=.
+
+    Columns begin to end (less one) have so many table rows, whose soft counts fit
+    shared memory.
+    """
+    width = np.uint32(units.shape[0])
+    m = np.uint64(words.size // starts.size)
+    origin, size = starts[begin], cells * units.shape[0]
+    halves = cuda.shared.array(0, uint32)
+    low, high = halves[:size], halves[size : 2 * size]
+    t, step = cuda.threadIdx.x, cuda.blockDim.x
+    for p in range(t, 2 * size, step):
+        halves[p] = 0
+    cuda.syncthreads()
+    c_first, k_first, k_step = _lanes(units.shape[0])
+    for c in range(c_first, units.shape[0], 32):
+        lane = np.uint32(c)
+        slopes = units[c]
+        for k in range(k_first, n_words, k_step):
+            r = np.uint64(4 * k)
+            q0, q1 = slopes[r], slopes[r + np.uint64(1)]
+            q2, q3 = slopes[r + np.uint64(2)], slopes[r + np.uint64(3)]
+            at = np.uint64(begin) * m + np.uint64(word + k)
+            for j in range(np.uint64(begin), np.uint64(end)):
+                w, s, skip = words[at], np.uint32(starts[j] - origin), modes[j]
+                at += m
+                b0, b1, b2, b3 = byte(w, 0), byte(w, 1), byte(w, 2), byte(w, 3)
+                if b0 != skip:
+                    add_fixed(low, high, np.uint32(np.uint32(s + b0) * width + lane), q0)
+                if b1 != skip:
+                    add_fixed(low, high, np.uint32(np.uint32(s + b1) * width + lane), q1)
+                if b2 != skip:
+                    add_fixed(low, high, np.uint32(np.uint32(s + b2) * width + lane), q2)
+                if b3 != skip:
+                    add_fixed(low, high, np.uint32(np.uint32(s + b3) * width + lane), q3)
+    cuda.syncthreads()
+    for p in range(t, size, step):
+        cuda.atomic.add(counts, origin * width + p, whole(low, high, p))
+
+
+@cuda.jit
+def scatter_wide(codes, starts, row, n_rows, units, counts):
+    """Add gradients to the soft counts of wide codes: counts (V * C,) int64 +=."""
+    width = units.shape[0]
+    for i in range(cuda.grid(1), n_rows, cuda.gridsize(1)):
+        for j in range(codes.shape[0]):
+            at = (starts[j] + np.int64(codes[j, row + i])) * width
+            for c in range(width):
+                cuda.atomic.add(counts, at + c, units[c, i])
