@@ -15,6 +15,7 @@ from steelyard.fitting.block import effect_of_odds
 from steelyard.fitting.rows import Rows
 from steelyard.kernels.cuda import counting, fitting
 from steelyard.kernels.cuda.launching import (
+    MANY_THREADS,
     THREADS,
     blocks_for,
     launch,
@@ -35,9 +36,10 @@ from steelyard.weighting.base import Effect
 # Scores that are kept at a time, 128 MB of them.
 _MOST_SCORES = 1 << 24
 
-# Soft counts of a row in units: one addition of 32 bits does for most, and 2**30 rows
-# do not overflow 64. Few rows have finer units.
-_BITS, _BITS_OF_FEW_ROWS, _FEW_ROWS = 32, 40, 1 << 20
+# Bits of the soft counts of a row: one addition of 32 bits does for most, and 2**30 rows
+# do not overflow 64. Few rows have finer units. For many classes several lanes add at a
+# time, of which none should need the higher half.
+_BITS_OF_TWO, _BITS_OF_MANY, _BITS_OF_FEW_ROWS, _FEW_ROWS = 32, 28, 40, 1 << 20
 
 
 @dataclass(frozen=True)
@@ -143,7 +145,8 @@ class DeviceRows:
 
     def _scale(self, largest: float) -> float:
         """Units of soft counts, a power of two, given the largest slope of a row."""
-        bits = _BITS_OF_FEW_ROWS if self.n_rows <= _FEW_ROWS else _BITS
+        bits = _BITS_OF_TWO if self._fits_two() else _BITS_OF_MANY
+        bits = _BITS_OF_FEW_ROWS if self.n_rows <= _FEW_ROWS else bits
         if not np.isfinite(largest) or largest <= 0.0:
             return 1.0
         return float(2.0 ** (bits - int(np.ceil(np.log2(largest)))))
@@ -300,9 +303,10 @@ class DeviceRows:
         place = (row // 4, n_rows // 4)
         launch(
             gather,
-            blocks_for(shared),
+            blocks_for(shared, MANY_THREADS),
             shared,
             *(self._flat_words, self._starts, packed, base, *place, scores),
+            threads=MANY_THREADS,
         )
         if self.codes.wide is not None:
             inside = min(n_rows, self.n_rows - row)
@@ -327,10 +331,11 @@ class DeviceRows:
             shared = 8 * cells * units.shape[0]
             launch(
                 fitting.scatter,
-                blocks_for(shared),
+                blocks_for(shared, MANY_THREADS),
                 shared,
                 *(self._flat_words, self._starts, self._first_modes),
                 *(begin, end, cells, *place, units, counts),
+                threads=MANY_THREADS,
             )
         if self.codes.wide is not None:
             inside = min(n_rows, self.n_rows - row)

@@ -29,6 +29,10 @@ from steelyard.table.schema import TableSchema
 _ROWS_PER_PIECE = 1 << 21
 _ALIGNED = 16
 
+# Cells of a joint table of counts. More columns in one table are fewer additions, and
+# fewer tables that fit shared memory.
+_MOST_JOINT = 1024
+
 
 @dataclass(frozen=True)
 class ColumnGroups:
@@ -217,6 +221,3 @@ def count_groups(sizes: NDArray[np.int64], n_classes: int, cell: int) -> ColumnG
     return ColumnGroups.of(sizes, n_classes, min(_MOST_JOINT, most_shared() // cell))
 
 
-# Cells of a joint table. More columns in one table are fewer additions, and fewer
-# tables that fit shared memory.
-_MOST_JOINT = 2048

@@ -14,6 +14,7 @@ import numpy as np
 from numba import cuda, uint32
 
 from steelyard.kernels.cuda.fixed import add_fixed, byte, whole
+from steelyard.kernels.cuda.launching import kernel_of
 
 
 @cuda.jit
@@ -49,19 +50,24 @@ def pack(columns, parts, members, groups, out):
             out[g, i] = joint
 
 
-@cuda.jit
-def count(words, labels, n, columns, sizes, places, parts, counts):
-    """Count rows by class and codes: counts (cells,) int64 +=."""
+@kernel_of(registers=32)
+def count(words, labels, n, columns, sizes, places, parts, shift, counts):
+    """Count rows by class and codes: counts (cells,) int64 +=.
+
+    Threads side by side have tables of their own, 2**shift of them, so that they do
+    not wait for each other.
+    """
     hist = cuda.shared.array(0, uint32)
     part = cuda.blockIdx.y
     lo, hi = np.uint64(parts[part]), np.uint64(parts[part + 1])
     origin = np.uint32(places[lo])
     cells = np.uint32(places[hi] - origin)
     t, step = cuda.threadIdx.x, cuda.blockDim.x
-    for p in range(t, cells, step):
+    for p in range(t, cells << shift, step):
         hist[p] = 0
     cuda.syncthreads()
-    one = np.uint32(1)
+    one, copies = np.uint32(1), np.uint32(shift)
+    own = np.uint32(t & ((1 << shift) - 1))
     full, m = n // 4, np.uint64(labels.size)
     start = cuda.blockIdx.x * step + t
     for i in range(start, m, cuda.gridDim.x * step):
@@ -79,22 +85,24 @@ def count(words, labels, n, columns, sizes, places, parts, counts):
                 c3 = np.uint32(c3 * size + byte(w, 3))
             place = np.uint32(places[g] - origin)
             if i < full:
-                cuda.atomic.add(hist, np.uint32(place + c0), one)
-                cuda.atomic.add(hist, np.uint32(place + c1), one)
-                cuda.atomic.add(hist, np.uint32(place + c2), one)
-                cuda.atomic.add(hist, np.uint32(place + c3), one)
+                cuda.atomic.add(hist, np.uint32(((place + c0) << copies) + own), one)
+                cuda.atomic.add(hist, np.uint32(((place + c1) << copies) + own), one)
+                cuda.atomic.add(hist, np.uint32(((place + c2) << copies) + own), one)
+                cuda.atomic.add(hist, np.uint32(((place + c3) << copies) + own), one)
             else:
                 left = n - 4 * i
                 if left > 0:
-                    cuda.atomic.add(hist, np.uint32(place + c0), one)
+                    cuda.atomic.add(hist, np.uint32(((place + c0) << copies) + own), one)
                 if left > 1:
-                    cuda.atomic.add(hist, np.uint32(place + c1), one)
+                    cuda.atomic.add(hist, np.uint32(((place + c1) << copies) + own), one)
                 if left > 2:
-                    cuda.atomic.add(hist, np.uint32(place + c2), one)
+                    cuda.atomic.add(hist, np.uint32(((place + c2) << copies) + own), one)
     cuda.syncthreads()
     for p in range(t, cells, step):
-        if hist[p] != 0:
-            cuda.atomic.add(counts, origin + p, np.int64(hist[p]))
+        total = np.int64(0)
+        for k in range(1 << shift):
+            total += np.int64(hist[(p << shift) + k])
+        cuda.atomic.add(counts, origin + p, total)
 
 
 @cuda.jit

@@ -21,6 +21,7 @@ import numpy as np
 from numba import cuda, float64, uint32
 
 from steelyard.kernels.cuda.fixed import add_fixed, byte, whole
+from steelyard.kernels.cuda.launching import kernel_of
 from steelyard.kernels.cuda.losses import mixture_loss, odds_loss, scores_loss
 
 
@@ -59,7 +60,7 @@ def _block_sums(shared, total, other, is_largest, sums):
         sums[cuda.blockIdx.x, 1] = shared[n]
 
 
-@cuda.jit
+@kernel_of(registers=48)
 def evaluate_two(
     words, starts, modes, table, labels, weights, n, base, kind, a, scale, sums, counts
 ):
@@ -164,12 +165,12 @@ def _gather(tab, words, starts, base, word, n_words, n_columns, scores):
             f1, f2, f3 = f0, f0, f0
             at = np.uint64(word + k)
             for j in range(np.uint64(n_columns)):
-                w, s = words[at], starts[j]
+                w, s = words[at], np.uint32(starts[j] * width + lane)
                 at += m
-                f0 += tab[np.uint32(np.uint32(s + byte(w, 0)) * width + lane)]
-                f1 += tab[np.uint32(np.uint32(s + byte(w, 1)) * width + lane)]
-                f2 += tab[np.uint32(np.uint32(s + byte(w, 2)) * width + lane)]
-                f3 += tab[np.uint32(np.uint32(s + byte(w, 3)) * width + lane)]
+                f0 += tab[np.uint32(byte(w, 0) * width + s)]
+                f1 += tab[np.uint32(byte(w, 1) * width + s)]
+                f2 += tab[np.uint32(byte(w, 2) * width + s)]
+                f3 += tab[np.uint32(byte(w, 3) * width + s)]
             r = np.uint64(4 * k)
             out[r] = f0
             out[r + np.uint64(1)] = f1
@@ -177,7 +178,7 @@ def _gather(tab, words, starts, base, word, n_words, n_columns, scores):
             out[r + np.uint64(3)] = f3
 
 
-@cuda.jit
+@kernel_of(registers=64)
 def gather(words, starts, table, base, word, n_words, scores):
     """Scores of the rows of some words, table (P * C,) in shared memory."""
     tab = cuda.shared.array(0, float64)
@@ -187,7 +188,7 @@ def gather(words, starts, table, base, word, n_words, scores):
     _gather(tab, words, starts, base, word, n_words, starts.size, scores)
 
 
-@cuda.jit
+@kernel_of(registers=64)
 def gather_far(words, starts, table, base, word, n_words, scores):
     """Scores of the rows of some words, from a table that is too large for that."""
     _gather(table, words, starts, base, word, n_words, starts.size, scores)
@@ -211,7 +212,7 @@ def score_losses(width: int):
     2): the loss, and the largest slope.
     """
 
-    @cuda.jit
+    @kernel_of(registers=64)
     def kernel(scores, labels, weights, row, n, kind, a, scale, units, sums):
         shared = cuda.shared.array(0, float64)
         s = cuda.local.array(width, float64)
@@ -246,7 +247,7 @@ def mixture_losses(width: int):
     """
     both = 2 * width
 
-    @cuda.jit
+    @kernel_of(registers=64)
     def kernel(scores, labels, weights, row, n, alpha, printed, scale, units, sums):
         shared = cuda.shared.array(0, float64)
         s = cuda.local.array(both, float64)
@@ -273,7 +274,7 @@ def mixture_losses(width: int):
     return kernel
 
 
-@cuda.jit
+@kernel_of(registers=64)
 def scatter(words, starts, modes, begin, end, cells, word, n_words, units, counts):
     """Add gradients to the soft counts of some columns: counts (P * C,) int64 +=.
 
@@ -299,17 +300,18 @@ def scatter(words, starts, modes, begin, end, cells, word, n_words, units, count
             q2, q3 = slopes[r + np.uint64(2)], slopes[r + np.uint64(3)]
             at = np.uint64(begin) * m + np.uint64(word + k)
             for j in range(np.uint64(begin), np.uint64(end)):
-                w, s, skip = words[at], np.uint32(starts[j] - origin), modes[j]
+                w, skip = words[at], modes[j]
+                s = np.uint32((starts[j] - origin) * width + lane)
                 at += m
                 b0, b1, b2, b3 = byte(w, 0), byte(w, 1), byte(w, 2), byte(w, 3)
                 if b0 != skip:
-                    add_fixed(low, high, np.uint32(np.uint32(s + b0) * width + lane), q0)
+                    add_fixed(low, high, np.uint32(b0 * width + s), q0)
                 if b1 != skip:
-                    add_fixed(low, high, np.uint32(np.uint32(s + b1) * width + lane), q1)
+                    add_fixed(low, high, np.uint32(b1 * width + s), q1)
                 if b2 != skip:
-                    add_fixed(low, high, np.uint32(np.uint32(s + b2) * width + lane), q2)
+                    add_fixed(low, high, np.uint32(b2 * width + s), q2)
                 if b3 != skip:
-                    add_fixed(low, high, np.uint32(np.uint32(s + b3) * width + lane), q3)
+                    add_fixed(low, high, np.uint32(b3 * width + s), q3)
     cuda.syncthreads()
     for p in range(t, size, step):
         cuda.atomic.add(counts, origin * width + p, whole(low, high, p))

@@ -28,6 +28,7 @@ def _load_compiler() -> None:
 _load_compiler()
 
 THREADS = 32 if SIMULATED else 512
+MANY_THREADS = 32 if SIMULATED else 1024
 
 # What the simulator pretends to have: little, so that tables are cut there too.
 _SIMULATED_SHARED = 8192
@@ -65,8 +66,7 @@ def blocks_for(shared: int, threads: int = THREADS) -> int:
 def launch(kernel, blocks, shared, *args, threads: int = THREADS) -> None:
     """Run a kernel with so many blocks, and bytes of shared memory for each."""
     if shared > _DEFAULT_SHARED and not SIMULATED:
-        context = kernel.typingctx
-        _allow_shared(kernel, tuple(map(context.resolve_argument_type, args)))
+        _allow_shared(kernel, tuple(map(kernel.typeof_pyval, args)))
     kernel[blocks, threads, 0, shared](*args)
 
 
@@ -85,6 +85,14 @@ def _allow_shared(kernel, types) -> None:
         driver.cuKernelSetAttribute(attribute, n_bytes, function.handle, device)
     else:  # before numba-cuda was built on cuda.core
         driver.cuFuncSetAttribute(function.handle, _MAX_SHARED_ATTRIBUTE, n_bytes)
+
+
+def kernel_of(registers: int):
+    """Return a decorator for kernels whose threads have so many registers at most.
+
+    Fewer let more threads run at a time, which hides the latency of memory.
+    """
+    return cuda.jit if SIMULATED else cuda.jit(max_registers=registers)
 
 
 def simulated_module():
