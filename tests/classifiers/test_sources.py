@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import steelyard as sy
-from steelyard.exceptions import ParameterError
+from steelyard.exceptions import ParameterError, TableError
 
 NAMES = ["a", "b", "c", "x", "z", "y", "w"]
 
@@ -84,3 +84,23 @@ def test_folds_by_position_are_refused_of_a_source(rows):
     clf = sy.ShrinkageNB(cv=[([0, 1, 2], [3, 4])])
     with pytest.raises(ParameterError, match="rows have no order"):
         clf.fit(rows, "y")
+
+
+def test_chunks_are_predicted_as_the_table_is(table, rows):
+    clf = quiet_fit(sy.NaiveBayes(), rows, "y")
+    X = table.select(NAMES[:5])
+    parts = list(clf.predict_chunks(rows))
+    assert len(parts) > 1
+    np.testing.assert_array_equal(np.concatenate(parts), clf.predict_proba(X))
+    labels = np.concatenate(list(clf.predict_chunks(rows, "predict")))
+    np.testing.assert_array_equal(labels, clf.predict(X))
+
+
+def test_source_where_a_table_is_expected_is_told_what_to_call(table, rows):
+    clf = quiet_fit(sy.NaiveBayes(), rows, "y")
+    with pytest.raises(TableError, match=r"predict by predict_chunks\(rows\)"):
+        clf.predict(rows)
+    with pytest.raises(TableError, match="this is a table in memory"):
+        clf.predict_chunks(table)
+    with pytest.raises(ParameterError, match="`method` must be one of"):
+        clf.predict_chunks(rows, "score")

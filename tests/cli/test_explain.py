@@ -89,7 +89,7 @@ def test_page_and_picture_are_written_both_or_not_at_all(tmp_path, csv, run, ref
     [
         (["--picture", "a.bmp"], ".png, .svg, .pdf"),
         (["--counterfactual"], "name a file of rows"),
-        (["--attribute", "agee"], "The nearest is 'age'"),
+        (["--attribute", "agee"], "Did you mean 'age'"),
         (["CSV", "--rows", "0"], "at least 1"),
         (["CSV", "--attribute", "age"], "whole model"),
         (["LACKING"], "no column 'age'"),

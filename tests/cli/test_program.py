@@ -22,6 +22,7 @@ COMMANDS = (
     "predict",
     "evaluate",
     "explain",
+    "export",
     "methods",
     "compare",
     "reproduce",

@@ -17,14 +17,15 @@ from steelyard.experiments.journal import (
     open_journal,
     read_journal,
 )
-from steelyard.experiments.results import Results
+from steelyard.experiments.results import COLUMNS, Results
 
 SETTINGS = {"methods": {"NB": "NaiveBayes()"}, "folds": 10, "protocols": ("honest",)}
 
 
 def row(fold=0, **fields):
     key = {"dataset": "iris", "method": "NB", "protocol": "honest", "repeat": 0}
-    return {**key, "fold": fold, "status": "ok", "accuracy": 0.9, **fields}
+    known = {**key, "fold": fold, "status": "ok", "accuracy": 0.9}
+    return {**dict.fromkeys(COLUMNS), **known, **fields}
 
 
 def started(tmp_path, n_rows=3):
@@ -99,12 +100,26 @@ def test_torn_header_is_written_again(tmp_path):
     assert read_journal(path)[0]["settings"]["folds"] == 10
 
 
-def test_damaged_line_in_the_middle_costs_that_row_alone(tmp_path):
+@pytest.mark.parametrize("damage", ["cut", "null", "{}", "[1]", "misspelt"])
+def test_damaged_line_in_the_middle_costs_that_row_alone(tmp_path, damage):
     path = started(tmp_path)
-    lines = path.read_bytes().split(b"\n")
-    lines[2] = lines[2][:-20]
-    path.write_bytes(b"\n".join(lines))
-    assert [r["fold"] for r in read_journal(path)[1]] == [0, 2]
+    lines = path.read_text().split("\n")
+    changed = {"cut": lines[2][:-20], "misspelt": lines[2].replace("ccur", "cur")}
+    lines[2] = changed.get(damage, damage)
+    path.write_text("\n".join(lines))
+    with pytest.warns(UserWarning, match=r"1 line of the result file .* Repeat"):
+        assert [r["fold"] for r in read_journal(path)[1]] == [0, 2]
+
+
+def test_runs_that_begin_a_file_together_write_one_header(tmp_path, monkeypatch):
+    path = tmp_path / "results.jsonl"
+    # Both have seen that there is no file when the first one begins to write it.
+    monkeypatch.setattr(journal.Path, "exists", lambda self: False)
+    for fold in range(2):
+        open_journal(path, SETTINGS)
+        with Journal(path) as file:
+            file.append(row(fold))
+    assert [r["fold"] for r in read_journal(path)[1]] == [0, 1]
 
 
 def test_of_a_fit_that_was_run_again_the_last_row_counts(tmp_path):
@@ -193,10 +208,12 @@ def test_folder_that_is_absent_is_a_clear_error(tmp_path):
 WRITER = """
 import sys
 from steelyard.experiments.journal import Journal
+from steelyard.experiments.results import COLUMNS
 with Journal(sys.argv[1]) as file:
     for fold in range(100_000_000):
-        file.append({"dataset": "iris", "method": sys.argv[2], "protocol": "honest",
-                     "repeat": 0, "fold": fold, "status": "ok", "error": "x" * 5000})
+        file.append({**dict.fromkeys(COLUMNS), "dataset": "iris",
+                     "method": sys.argv[2], "protocol": "honest", "repeat": 0,
+                     "fold": fold, "status": "ok", "error": "x" * 5000})
 """
 
 

@@ -8,6 +8,7 @@ import pytest
 import steelyard as sy
 from steelyard import export
 from steelyard.exceptions import ParameterError
+from steelyard.export.check import onnx_feed
 
 NO_PLAN = {"LWNB", "AIWNB-L", "AODE", "WAODE"}
 METHODS = [m.acronym for m in sy.methods() if m.acronym not in NO_PLAN]
@@ -46,10 +47,10 @@ def cells_of(X):
     return [(i, *row) for i, row in enumerate(cells.to_numpy().tolist())]
 
 
-def refuse_weka(clf):
+def refuse_weka(clf, write=export.to_sql):
     if clf.get_params()["numeric"] == "gaussian-weka":
         with pytest.raises(ParameterError, match="Weka's intervals"):
-            export.to_sql(clf)
+            write(clf)
         pytest.skip("refused")
 
 
@@ -129,3 +130,18 @@ def test_node(case, run_node, tmp_path):
     classes = sorted(clf.classes_.tolist(), key=lambda name: name != "0")
     order = [clf.classes_.tolist().index(name) for name in classes]
     np.testing.assert_allclose(found, proba[:, order], rtol=0, atol=1e-12)
+
+
+def test_onnxruntime(case):
+    runtime = pytest.importorskip("onnxruntime")
+    clf, X, proba, labels = case
+    refuse_weka(clf, export.to_onnx)
+    # "" is a value of a column.
+    model = export.to_onnx(clf, missing_text="(none)").SerializeToString()
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = 1
+    session = runtime.InferenceSession(model, options)
+    feed = onnx_feed(export.plan_of(clf), X, missing_text="(none)")
+    said, found = session.run(["label", "probabilities"], feed)
+    np.testing.assert_allclose(found, proba, rtol=0, atol=1e-12)
+    assert said.tolist() == labels.tolist()

@@ -1,17 +1,14 @@
-"""What every classifier shares: one way to fit, predictions, and convenience."""
+"""What every classifier shares: one way to fit."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import nullcontext
-from os import PathLike
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, final
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, ClassVar, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted
 
 from steelyard._common.settings import (
     NONE,
@@ -28,29 +25,22 @@ from steelyard._common.settings import (
     setting_of,
     word,
 )
-from steelyard.exceptions import ParameterError, TableError
+from steelyard.classifiers.conveniences import Conveniences
+from steelyard.classifiers.predictions import Predictions
 from steelyard.fitting.recipe import Recipe
 from steelyard.fitting.weights import Fit
-from steelyard.model.base import Model
 from steelyard.model.needs import RowsNeeded, most_needed
 from steelyard.model.training import Encoding, TrainingSet
 from steelyard.proba import SMOOTHINGS, resolve_smoothing
 from steelyard.proba.counts import Counts
 from steelyard.proba.estimation import Estimation
-from steelyard.table.codes import Codes
 from steelyard.table.encoder import TableEncoder
-from steelyard.table.frames import as_table
-from steelyard.table.sources import as_source
-
-if TYPE_CHECKING:
-    from steelyard.explain import GlobalExplanation, LocalExplanation
-    from steelyard.export.scorer import Scorer
-    from steelyard.table.sources.scanning import Scan
+from steelyard.table.sources import as_source, is_dask
 
 __all__ = ["BaseNB", "StandardNB"]
 
 
-class BaseNB(ClassifierMixin, DeclaredEstimator):
+class BaseNB(Predictions, Conveniences, ClassifierMixin, DeclaredEstimator):
     """One way to fit, and all that follows from a fitted model.
 
     A subclass says what is particular to it: settings in its body, ``_recipe`` where
@@ -101,6 +91,12 @@ class BaseNB(ClassifierMixin, DeclaredEstimator):
     feature_names_in_: NDArray[Any] = learned(
         "ndarray of str", "Names of the columns, where the training table had any."
     )
+    cut_points_are_exact_: bool = learned(
+        "bool",
+        "Whether cut points are those that all numbers give when sorted. Set where "
+        "rows were read in chunks; false if a column has more than 65,536 numbers.",
+        optional=True,
+    )
 
     # ----------------------------------------------------------------------- learning
 
@@ -130,15 +126,24 @@ class BaseNB(ClassifierMixin, DeclaredEstimator):
     def _learn(self, X: Any, y: Any, sample_weight: Any, **rows: Any) -> Self:
         """Fit: settings to recipe, rows to training set, both to what is published."""
         recipe = self._recipe()
-        source = as_source(X, y, sample_weight, needs_target=True)
-        with nullcontext() if source is None else source:
+        with self._opened(X, y, sample_weight) as source:
             if source is None:
                 training = recipe.encode(X, y, sample_weight, self)
             else:
-                suffice = self.rows_needed == "counts"
-                training = recipe.encode_source(source, self, counts_suffice=suffice)
+                training = recipe.encode_source(source, self, self.rows_needed)
             self._publish(training, self._fit(recipe, training, **rows))
         return self
+
+    def _opened(
+        self, X: Any, y: Any, sample_weight: Any
+    ) -> AbstractContextManager[Any]:
+        """Open a source of rows; a table in memory is none."""
+        if is_dask(X):
+            from steelyard.scale.dask import open_dask
+
+            return open_dask(X, y, sample_weight, self)
+        source = as_source(X, y, sample_weight, needs_target=True)
+        return nullcontext() if source is None else source
 
     @property
     def rows_needed(self) -> RowsNeeded:
@@ -174,6 +179,7 @@ class BaseNB(ClassifierMixin, DeclaredEstimator):
         A fit that is refused or interrupted never comes here, and leaves an earlier
         model as it was.
         """
+        exact = training.cut_points_are_exact
         training = fit.training or training
         counts = fit.counts or training.given_counts
         class_count, factors = counts.by_class, training.class_factors
@@ -189,239 +195,13 @@ class BaseNB(ClassifierMixin, DeclaredEstimator):
         self.counts_ = counts
         self.class_count_ = class_count if factors is None else class_count * factors
         self.class_log_prior_ = fit.log_prior
+        if exact is not None:
+            self.cut_points_are_exact_ = exact
         for name, value in fit.named.items():
             setattr(self, name, value)
         if fit.instance_weights is not None:
             weights = training.all_rows(fit.instance_weights)
             self.instance_weights_ = weights
-
-    # --------------------------------------------------------------------- predicting
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Predict the most probable class of every row.
-
-        Parameters
-        ----------
-        X : table of shape (n, d)
-            A table with the columns of the training table, in any order if named.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            Classes. A tie goes to the class with the larger prior, then to the first.
-        """
-        codes = self._encode(X)
-        return self._model.predict(codes, self.n_jobs)
-
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Posterior probability of every class for every row.
-
-        Parameters
-        ----------
-        X : table of shape (n, d)
-            A table with the columns of the training table, in any order if named.
-
-        Returns
-        -------
-        ndarray of shape (n, K)
-            Probabilities in the order of ``classes_``.
-        """
-        codes = self._encode(X)
-        return self._model.proba(codes, self.n_jobs)
-
-    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """Logarithm of the posterior probability of every class for every row.
-
-        Parameters
-        ----------
-        X : table of shape (n, d)
-            A table with the columns of the training table, in any order if named.
-
-        Returns
-        -------
-        ndarray of shape (n, K)
-            Log-probabilities, exact where probabilities would underflow.
-        """
-        codes = self._encode(X)
-        return self._model.log_proba(codes, self.n_jobs)
-
-    def predict_chunks(
-        self, rows: Any, method: str = "predict_proba"
-    ) -> Iterator[NDArray[Any]]:
-        """Predict rows that need not fit in memory, chunk by chunk.
-
-        Parameters
-        ----------
-        rows : source of rows
-            What ``steelyard.scan`` gives or takes; columns that the model does not know
-            are not read.
-        method : {"predict_proba", "predict", "predict_log_proba"}
-            What is predicted.
-
-        Yields
-        ------
-        ndarray of shape (m,) or (m, K)
-            Predictions of some more rows, in their order.
-
-        Examples
-        --------
-        >>> import pandas as pd, steelyard as sy
-        >>> frame = pd.DataFrame({"sky": ["sun", "rain"] * 4, "play": [1, 0] * 4})
-        >>> clf = sy.NaiveBayes().fit(sy.scan([frame, frame]), "play")
-        >>> [part.tolist() for part in clf.predict_chunks([frame[:2]], "predict")]
-        [[1, 0]]
-        """
-        check_is_fitted(self)
-        allowed = ("predict_proba", "predict", "predict_log_proba")
-        if method not in allowed:
-            raise ParameterError(
-                f"`method` must be one of {', '.join(map(repr, allowed))}. Got "
-                f"{method!r}."
-            )
-        source = as_source(rows)
-        if source is None:
-            raise TableError(
-                f"predict_chunks reads sources of rows; this is a table in memory. "
-                f"Use {method}, or steelyard.scan for files."
-            )
-        return self._predicted(source, getattr(self, method))
-
-    def _predicted(self, source: Scan, predict: Any) -> Iterator[NDArray[Any]]:
-        names = getattr(self, "feature_names_in_", None)
-        columns = source.features if names is None else [str(name) for name in names]
-        with source:
-            for chunk in source.chunks(columns, keep=False):
-                yield predict(chunk.table(columns))
-
-    def predict_joint_log_proba(self, X: Any) -> NDArray[np.float64]:
-        r"""Joint log-probability of every row with every class.
-
-        .. math:: z_c(x) = \log \pi_c + \sum_j \log \theta_{j,x_j|c}
-
-        Parameters
-        ----------
-        X : table of shape (n, d)
-            A table with the columns of the training table, in any order if named.
-
-        Returns
-        -------
-        ndarray of shape (n, K)
-            Scores before they are normalised to probabilities.
-        """
-        codes = self._encode(X)
-        return self._model.scores(codes, self.n_jobs)
-
-    @property
-    def _model(self) -> Model:
-        return self.model_
-
-    def _encode(self, X: Any) -> Codes:
-        check_is_fitted(self)
-        return self.encoder_.encode(as_table(X, self))
-
-    # -------------------------------------------------------------------- convenience
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the fitted model to one JSON file, whole or not at all.
-
-        Parameters
-        ----------
-        path : str or path-like
-            Where to write. An existing file is replaced in one step, so that an
-            interruption leaves either the old file or the new one.
-        """
-        # Imported here: the file format knows the classifiers, not the other way round.
-        from steelyard.persistence import save
-
-        save(self, path)
-
-    def explain_global(self, X: Any = None) -> GlobalExplanation:
-        """Show what the model has learned, attribute by attribute.
-
-        Parameters
-        ----------
-        X : table of shape (n, d), default=None
-            Rows over which importance is taken; the training counts without them.
-
-        Returns
-        -------
-        GlobalExplanation
-            Value tables, importance and weights; the parts of a model that is not one
-            sum.
-        """
-        from steelyard.explain import explain_global
-
-        return explain_global(self, X)
-
-    def explain_local(
-        self, X: Any, *, pairs: Literal["shown", "split"] = "shown"
-    ) -> LocalExplanation:
-        """Decompose the predictions for some rows.
-
-        Parameters
-        ----------
-        X : table of shape (n, d)
-            The rows.
-        pairs : {"shown", "split"}, default="shown"
-            Whether pairs of columns have contributions of their own, or give half to
-            each of the two.
-
-        Returns
-        -------
-        LocalExplanation
-            What each cell adds to the score of each class; the parts of a model that is
-            not one sum.
-        """
-        from steelyard.explain import explain_local
-
-        return explain_local(self, X, pairs=pairs)
-
-    def to_html(self, path: str | PathLike[str], title: str | None = None) -> None:
-        """Write the model as a web page in which values can be set and seen to count.
-
-        Parameters
-        ----------
-        path : str or path-like
-            Where to write. The page is one file and needs no network.
-        title : str, default=None
-            Heading of the page.
-        """
-        from steelyard.explain import to_html
-
-        to_html(self, path, title)
-
-    def export(
-        self, path: str | PathLike[str], format: str | None = None, **options: Any
-    ) -> None:
-        """Write the model for other programs: SQL, ONNX, PMML, JavaScript or Python.
-
-        Parameters
-        ----------
-        path : str or path-like
-            Where to write. An existing file is replaced in one step.
-        format : {"sql", "onnx", "pmml", "js", "py"}, default=None
-            What to write; by default what the name of the file ends with.
-        **options
-            Options of the format, such as ``dialect``, ``table`` and ``keep`` of SQL:
-            see the functions of ``steelyard.export``.
-        """
-        from steelyard.export import write
-
-        write(self, path, format, **options)
-
-    def scorer(self) -> Scorer:
-        """Return a function of one row, for services: no frames, no arrays.
-
-        Returns
-        -------
-        Scorer
-            ``score(row)`` gives the probabilities of the classes, for a mapping from
-            column names to cells; ``score.predict(row)`` and ``score.reasons(row)`` go
-            with it. It can be pickled and shared by threads.
-        """
-        from steelyard.export import scorer_of
-
-        return scorer_of(self)
 
     def __sklearn_tags__(self) -> Tags:
         """Say what kinds of input the classifier takes."""

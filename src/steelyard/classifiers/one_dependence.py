@@ -103,6 +103,7 @@ class TreeAugmentedNB(_DependentNB):
     def _fit(self, recipe: Recipe, training: TrainingSet) -> Fit:
         plain, n_classes = training.schema, training.n_classes
         self._refuse_what_has_no_pairs(training)
+        training = training.place.here(training)
         information = conditional_information(
             training.codes,
             training.labels,
@@ -185,13 +186,7 @@ class OneDependenceNB(LearnsInChunks, _DependentNB):
         rows = training.given_counts.by_code.sum(axis=1)
         shares[(rows < self.min_rows) | (rows == 0)] = 0.0
         shares[schema.first_codes] = 0.0
-        by_pair = count_code_pairs(
-            training.codes,
-            training.labels,
-            training.weights,
-            n_classes,
-            training.n_jobs,
-        )
+        by_pair = training.place.sum(training, _code_pairs, is_exact=True)
         if training.earlier is not None and hasattr(self, "model_"):
             by_pair += self._earlier_pairs(training)
         conditional = ConditionalTable(
@@ -214,6 +209,16 @@ class OneDependenceNB(LearnsInChunks, _DependentNB):
         rows = self.counts_.schema.rows_in(training.schema)
         table[np.ix_(rows, rows)] = self.model_.conditional.counts * (now / was)
         return table
+
+
+def _code_pairs(training: TrainingSet) -> NDArray[np.float64]:
+    return count_code_pairs(
+        training.codes,
+        training.labels,
+        training.weights,
+        training.n_classes,
+        training.n_jobs,
+    )
 
 
 def spanning_tree(weights: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -6,26 +6,28 @@ import argparse
 from time import perf_counter
 from typing import Any
 
-from steelyard.cli import options, output
-from steelyard.cli.inputs import make_classifier, read_training
+from steelyard.cli import options, output, streams
+from steelyard.cli.inputs import check_kinds, make_classifier, read_training
 
 ABOUT = "learn a model from a table"
 EXAMPLES = """
 steelyard fit data.csv --target class -o model.json
 steelyard fit data.parquet --target class --method RNB --set bounds=None -o model.json
 steelyard fit data.csv --target class --categorical zip --drop id,name -o model.json
+steelyard fit "trips/*.parquet" --target tip --memory 2GB -o model.json
 zcat data.csv.gz | steelyard fit - --target class -o model.json --force
 """
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
-    parser.add_argument("data", help=options.DATA)
+    parser.add_argument("data", nargs="+", help=options.SEVERAL)
     about = "the model file to write"
     parser.add_argument("-o", "--output", metavar="FILE", required=True, help=about)
     options.add_force(parser)
     options.add_json(parser)
     options.add_training(parser)
+    streams.add_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -35,27 +37,55 @@ def run(arguments: argparse.Namespace) -> None:
     if not hasattr(clf, "save"):
         advice = "try it with evaluate or compare"
         raise ValueError(f"{method} is a baseline and cannot be saved; {advice}.")
+    check_kinds(arguments)
+    learn = _fit_stream if streams.is_streamed(arguments) else _fit_table
+    found = learn(clf, method, arguments)
+    with output.writing(arguments.output, arguments.force) as path:
+        clf.save(path)
+    summary = {
+        "model": arguments.output,
+        "method": method,
+        **found,
+        "columns": len(clf.feature_names_in_),
+        "classes": clf.classes_,
+    }
+    output.present(arguments, lambda: summary, lambda: _show(summary))
+
+
+def _fit_table(clf: Any, method: str, arguments: argparse.Namespace) -> dict[str, Any]:
+    """Fit to a table in memory."""
     with output.working("Reading …"):
-        data, weights = read_training(arguments.data, arguments)
+        data, weights = read_training(arguments.data[0], arguments)
     start = perf_counter()
     with output.working(f"Fitting {method} …"):
         clf.fit(data.table, data.target, sample_weight=weights)
     seconds = perf_counter() - start
     with output.working("Predicting the training rows …"):
         accuracy = _training_accuracy(clf, data.table, data.target)
-    with output.writing(arguments.output, arguments.force) as path:
-        clf.save(path)
-    summary = {
-        "model": arguments.output,
-        "method": method,
+    return {
         "target": data.target_name,
         "rows": len(data),
-        "columns": data.table.shape[1],
-        "classes": clf.classes_,
         "training_accuracy": accuracy,
         "fit_seconds": seconds,
     }
-    output.present(arguments, lambda: summary, lambda: _show(summary))
+
+
+def _fit_stream(clf: Any, method: str, arguments: argparse.Namespace) -> dict[str, Any]:
+    """Fit to rows that are read in chunks, of which all are never in memory."""
+    rows, read = streams.open_rows(arguments)
+    start = perf_counter()
+    with streams.progress("Reading") as update:
+        rows.progress = streams.readings(update, method)
+        clf.fit(rows)
+    left_out = read.n_unlabelled
+    if left_out:
+        output.note(f"{left_out} rows without {rows.target!r} are left out")
+    return {
+        "target": rows.target,
+        "rows": read.n_read - left_out,
+        "training_accuracy": None,
+        "fit_seconds": perf_counter() - start,
+    }
 
 
 def _show(summary: dict[str, Any]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from steelyard.experiments.data import DataSet
+    from steelyard.experiments.data.source import Source
 
 
 def read_training(
@@ -26,9 +27,7 @@ def read_training(
     """Read a file, and return the columns to learn from with labels, and weights."""
     from steelyard.experiments.data import read_dataset
 
-    both = sorted(set(arguments.categorical) & set(arguments.numeric))
-    if both:
-        raise ColumnError(f"Column {both[0]!r} is both in --categorical and --numeric.")
+    check_kinds(arguments)
     data = read_dataset(
         path,
         target=arguments.target,
@@ -41,6 +40,13 @@ def read_training(
     if arguments.weights is not None:
         weights = _weights(data, arguments.weights)
     return replace(data, table=_columns(data, arguments)), weights
+
+
+def check_kinds(arguments: argparse.Namespace) -> None:
+    """Refuse columns that are to hold both names and numbers."""
+    both = sorted(set(arguments.categorical) & set(arguments.numeric))
+    if both:
+        raise ColumnError(f"Column {both[0]!r} is both in --categorical and --numeric.")
 
 
 def make_classifier(arguments: argparse.Namespace) -> tuple[str, Any]:
@@ -121,18 +127,42 @@ def rows_for(
     rows: int = 50_000,
 ) -> Iterator[tuple[pandas.DataFrame, pandas.DataFrame]]:
     """Yield what a model predicts from, and further columns, some rows at a time."""
-    from steelyard.experiments.data import files
-    from steelyard.experiments.data.source import Source, listed
+    from steelyard.experiments.data.source import Source
 
-    schema = clf.encoder_.schema_
+    source = Source.of(path, **reading_of(arguments))
+    yield from rows_of_source(clf, source, also, rows)
+
+
+def rows_of_source(
+    clf: Any,
+    source: Source,
+    also: Sequence[str],
+    rows: int,
+    given: Mapping[str, str | None] | None = None,
+) -> Iterator[tuple[pandas.DataFrame, pandas.DataFrame]]:
+    """Yield what a model predicts from, where some columns have one cell for all."""
+    from steelyard.experiments.data import files, kinds
+    from steelyard.experiments.data.source import listed
+
+    schema, given = clf.encoder_.schema_, given or {}
     cells = {feature.name: feature.cells for feature in schema.features}
     expected = {name: cells[name] for name in schema.names}
-    source = Source.of(path, **reading_of(arguments))
-    chunks = files.read_chunks(source, expected, also, rows)
-    for k, (frame, extra) in enumerate(chunks):
-        if k == 0:
+    chunks = files.read_chunks(
+        source,
+        {name: kind for name, kind in expected.items() if name not in given},
+        [name for name in also if name not in given],
+        rows,
+    )
+    n_read = 0
+    for frame, extra in chunks:
+        if not n_read:
             note(*source.notes)
             if extra:
                 shown = listed(extra)
                 note(f"columns that the model does not use are ignored: {shown}")
+        for name in given:
+            column = frame.index.to_series().map(lambda _, n=name: given[n])
+            kind = expected.get(name, "text")
+            frame[name] = kinds.conform(column, name, kind, source.name, n_read)
+        n_read += len(frame)
         yield frame[list(expected)], frame[list(also)]

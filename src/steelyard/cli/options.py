@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 FORMATS = ("csv", "tsv", "parquet", "arff")
 DATA = "CSV, TSV, Parquet or ARFF file, or - for standard input"
+SEVERAL = f"{DATA}; several, a folder or a quoted pattern are read in chunks"
 MODEL = "a model file, written by fit"
 
 

@@ -54,7 +54,7 @@ def note(*texts: str) -> None:
 
 def show_notes(wanted: bool = True) -> None:
     """Print the notes on standard error, apart from results, and forget them."""
-    notes, _notes[:] = list(_notes), []
+    notes, _notes[:] = list(dict.fromkeys(_notes)), []
     if notes and wanted:
         from rich.text import Text
 

@@ -4,24 +4,35 @@ from __future__ import annotations
 
 import argparse
 import csv
+import io
 import json
+import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
-from steelyard.cli import options, output
-from steelyard.cli.inputs import load_model, rows_for
+from steelyard.cli import options, output, streams
+from steelyard.cli.inputs import load_model, rows_of_source
+
+if TYPE_CHECKING:
+    from steelyard.experiments.data.source import Source
 
 ABOUT = "predict classes and probabilities of the rows of a file"
 EXAMPLES = """
 steelyard predict model.json new.csv -o out.csv
 steelyard predict model.json new.parquet --reasons 3 --keep id -o out.csv
 cat new.csv | steelyard predict model.json - | head
+steelyard predict model.json "trips/*.parquet" -o out.parquet
 steelyard predict model.json new.csv --json
 """
 
-Lines = list[tuple[Any, ...]]
+Columns = list[Any]
+"""Arrays or lists of one length."""
+
+_COMMAS, _TABS = (".csv", ".txt"), (".tsv", ".tab")
+_PARQUET, _JSON = (".parquet", ".pq"), (".json",)
 
 # Rows of a chunk: explanations hold a number per row, column and class, and a text
 # per cell.
@@ -33,8 +44,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     add = parser.add_argument
     add("model", help=options.MODEL)
-    add("data", help=options.DATA)
-    about = "CSV or TSV file to write (default: CSV to standard output)"
+    add("data", nargs="+", help=options.SEVERAL)
+    about = "CSV, TSV or Parquet file to write (default: CSV to standard output)"
     add("-o", "--output", metavar="FILE", help=about)
     options.add_force(parser)
     about = "also the N cells that speak loudest for or against the class"
@@ -53,76 +64,165 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.output == "-":
         arguments.output = None
     output.check_output(arguments.output, arguments.force)
+    write = _writer(arguments)
     clf = load_model(arguments.model)
-    chunks = _predictions(clf, arguments)
-    write = _write_json if arguments.json else _write_csv
+    files = _files(arguments)
     header = [*arguments.keep, "prediction", *(f"p({c})" for c in clf.classes_)]
     header += [f"reason {k + 1}" for k in range(arguments.reasons)]
     if arguments.output is None:
-        write(sys.stdout, header, chunks, ",")
+        chunks = _predictions(clf, files, arguments, lambda *_: None)
+        write(sys.stdout, header, chunks)
         return
-    allowed = (".json",) if arguments.json else (".csv", ".tsv", ".tab", ".txt")
-    if Path(arguments.output).suffix.lower() not in allowed:
+    with (
+        output.writing(arguments.output, arguments.force) as path,
+        open(path, "wb") as raw,
+        streams.progress("Predicting") as update,
+    ):
+        chunks = _predictions(clf, files, arguments, update)
+        if write is _write_parquet:
+            write(raw, header, chunks)
+            return
+        with io.TextIOWrapper(raw, encoding="utf-8", newline="") as stream:
+            write(stream, header, chunks)
+
+
+def _writer(arguments: argparse.Namespace) -> Callable[..., None]:
+    """Return what writes predictions, by the extension of the file."""
+    if arguments.output is None:
+        return _write_json if arguments.json else partial(_write_csv, separator=",")
+    allowed = _JSON if arguments.json else (*_COMMAS, *_TABS, *_PARQUET)
+    suffix = Path(arguments.output).suffix.lower()
+    if suffix not in allowed:
         raise ValueError(
             f"Predictions are written to {' or '.join(allowed)}, not to "
             f"{arguments.output}."
         )
-    separator = "\t" if arguments.output.endswith((".tsv", ".tab")) else ","
-    with (
-        output.writing(arguments.output, arguments.force) as path,
-        open(path, "w", encoding="utf-8", newline="") as stream,
-        output.working("Predicting …") as status,
-    ):
-        write(stream, header, _counted(chunks, status), separator)
+    if suffix in _PARQUET:
+        return _write_parquet
+    separator = "\t" if suffix in _TABS else ","
+    return _write_json if suffix in _JSON else partial(_write_csv, separator=separator)
 
 
-def _predictions(clf: Any, arguments: argparse.Namespace) -> Iterator[Lines]:
-    """Yield lines of predictions, chunk by chunk."""
-    from steelyard.explain.reasons import reasons
+def _files(arguments: argparse.Namespace) -> list[tuple[Source, dict[str, Any]]]:
+    """Return the files to read, and cells that names of their folders give."""
+    from steelyard.experiments.data.source import Source
 
-    keep = arguments.keep
+    reading = options.reading_of(arguments)
+    if not streams.is_several(arguments.data):
+        return [(Source.of(arguments.data[0], **reading), {})]
+    from steelyard.table.sources.paths import find_files
+
+    found = find_files(arguments.data)
+    return [(Source.of(file.path, **reading), dict(file.keys)) for file in found]
+
+
+def _predictions(
+    clf: Any,
+    files: list[tuple[Source, dict[str, Any]]],
+    arguments: argparse.Namespace,
+    update: Callable[..., None],
+) -> Iterator[Columns]:
+    """Yield predictions by column, chunk by chunk."""
     rows = arguments.chunk_rows or (
         _MAX_EXPLAINED_ROWS if arguments.reasons else _MAX_CHUNK_ROWS
     )
-    for table, kept in rows_for(clf, arguments.data, arguments, keep, rows):
-        # Cells as Python objects, missing ones as None.
-        kept = kept.astype(object).where(kept.notna(), None)
-        columns: list[Any] = [kept[name].tolist() for name in keep]
-        columns.append(clf.predict(table).tolist())
-        columns += clf.predict_proba(table).T.tolist()
-        if arguments.reasons:
-            pairs: Any = "split" if arguments.split_pairs else "shown"
-            lines = reasons(clf, table, arguments.reasons, pairs=pairs)
-            columns += [
-                [str(line[k]) if k < len(line) else "" for line in lines]
-                for k in range(arguments.reasons)
-            ]
-        yield list(zip(*columns, strict=True))
+    sizes = [_size(source) for source, _ in files]
+    total = sum(sizes) or None
+    n_rows = done = 0
+    for (source, given), size in zip(files, sizes, strict=True):
+        in_file = 0
+        for table, kept in rows_of_source(clf, source, arguments.keep, rows, given):
+            yield _predicted(clf, table, kept, arguments)
+            in_file += len(table)
+            n_read = min(source.n_bytes_read or in_file * _row_size(source), size)
+            update("Predicting", n_rows + in_file, done + n_read, total)
+        n_rows, done = n_rows + in_file, done + size
 
 
-def _counted(chunks: Iterator[Lines], status: Any) -> Iterator[Lines]:
-    """Show how many rows are done."""
-    done = 0
-    for lines in chunks:
-        yield lines
-        done += len(lines)
-        status.update(f"{done} rows predicted …")
+def _predicted(
+    clf: Any, table: Any, kept: Any, arguments: argparse.Namespace
+) -> Columns:
+    # Cells as Python objects, missing ones as None.
+    kept = kept.astype(object).where(kept.notna(), None)
+    columns: Columns = [kept[name].tolist() for name in arguments.keep]
+    columns.append(clf.predict(table))
+    columns += list(clf.predict_proba(table).T)
+    if arguments.reasons:
+        from steelyard.explain.reasons import reasons
+
+        pairs: Any = "split" if arguments.split_pairs else "shown"
+        lines = reasons(clf, table, arguments.reasons, pairs=pairs)
+        columns += [
+            [str(line[k]) if k < len(line) else "" for line in lines]
+            for k in range(arguments.reasons)
+        ]
+    return columns
 
 
-def _write_csv(stream: IO[str], header: Any, chunks: Any, separator: str) -> None:
+def _size(source: Source) -> int:
+    return 0 if source.path == "-" else os.path.getsize(source.path)
+
+
+def _row_size(source: Source) -> float:
+    """Return how many bytes a row of a Parquet file takes, 0 for other files."""
+    if source.format != "parquet" or source.path == "-":
+        return 0.0
+    from pyarrow.parquet import read_metadata
+
+    return _size(source) / max(read_metadata(source.path).num_rows, 1)
+
+
+# ----------------------------------------------------------------------------- writing
+
+
+def _lines(columns: Columns) -> Iterator[tuple[Any, ...]]:
+    plain = (c.tolist() if hasattr(c, "tolist") else c for c in columns)
+    return zip(*plain, strict=True)
+
+
+def _write_csv(
+    stream: IO[str], header: list[str], chunks: Iterable[Columns], separator: str
+) -> None:
     writer = csv.writer(stream, delimiter=separator, lineterminator="\n")
-    for k, lines in enumerate(chunks):
-        writer.writerows(lines if k else [header, *lines])
+    for k, columns in enumerate(chunks):
+        if not k:
+            writer.writerow(header)
+        writer.writerows(_lines(columns))
 
 
-def _write_json(stream: IO[str], header: Any, chunks: Any, separator: str) -> None:
+def _write_json(stream: IO[str], header: list[str], chunks: Iterable[Columns]) -> None:
     """Write one document, a line for each row, without holding all of them."""
     before = f'{{"columns": {_json(header)},\n"rows": [\n '
-    for lines in chunks:
-        for line in lines:
+    for columns in chunks:
+        for line in _lines(columns):
             stream.write(before + _json(line))
             before = ",\n "
     stream.write("\n]}\n")
+
+
+def _write_parquet(
+    stream: IO[bytes], header: list[str], chunks: Iterable[Columns]
+) -> None:
+    """Write a row group for each chunk, with checksums of pages."""
+    import pyarrow as pa
+    from pyarrow.parquet import ParquetWriter
+
+    writer: Any = None
+    for columns in chunks:
+        # Lists hold text, and cells to copy that may be anything.
+        cells = [
+            pa.array(column)
+            if hasattr(column, "dtype")
+            else pa.array([None if v is None else str(v) for v in column], "string")
+            for column in columns
+        ]
+        table = pa.table(cells, names=header)
+        if writer is None:
+            writer = ParquetWriter(
+                stream, table.schema, compression="zstd", write_page_checksum=True
+            )
+        writer.write_table(table)
+    writer.close()
 
 
 def _json(value: Any) -> str:

@@ -18,9 +18,10 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from steelyard._common.text import as_plain, shortened
+from steelyard._common.checks import warn_user
+from steelyard._common.text import as_plain, counted, shortened
 from steelyard.exceptions import ParameterError
-from steelyard.experiments.results import KEY
+from steelyard.experiments.results import COLUMNS, KEY
 
 try:
     import fcntl
@@ -30,6 +31,7 @@ except ImportError:  # Windows appends whole lines without a lock.
 FORMAT = 1
 _SYNC_SECONDS = 1.0
 _MAX_VALUE_LENGTH = 80
+_FIELDS = frozenset(COLUMNS)
 
 
 class JournalError(ParameterError):
@@ -61,10 +63,10 @@ class Journal(AbstractContextManager["Journal"]):
         """Add one row of what ``json`` can write; not a number becomes null."""
         self.write(json.dumps(as_plain(row), ensure_ascii=False, allow_nan=False))
 
-    def write(self, line: str) -> None:
-        """Add a line by one write."""
+    def write(self, line: str, *, first: bool = False) -> None:
+        """Add a line by one write; a ``first`` one where there is none yet."""
         with _explained(self.path):
-            _write_line(self._file, f"{line}\n".encode())
+            _write_line(self._file, f"{line}\n".encode(), first)
             if time.monotonic() - self._synced > _SYNC_SECONDS:
                 self.sync()
 
@@ -117,8 +119,8 @@ def open_journal(
             "versions": dict(versions or {}),
         }
         with Journal(path, os.O_CREAT) as file:
-            file.write(json.dumps(header))
-        return []
+            # Another run may have begun the file by now, and more.
+            file.write(json.dumps(header), first=True)
     header, rows = read_journal(path)
     if header["hash"] != settings_hash(settings):
         raise JournalError(
@@ -135,8 +137,8 @@ def read_journal(
     """Read the header and the rows of a result file, one per fit.
 
     The header has ``settings``, their ``hash`` and ``versions``. Of a fit that was run
-    again the last row counts; a line that is not whole is left out, as the fit it tells
-    of has to be run again.
+    again the last row counts. A line that is damaged is left out with a warning: the
+    fit it tells of has to be run again.
     """
     first, *lines = Path(path).read_bytes().split(b"\n")
     header = _parse(first)
@@ -150,24 +152,39 @@ def read_journal(
             f"The result file {str(path)!r} has format {header.get('format')}, this "
             f"version of steelyard reads format {FORMAT}."
         )
+    if lines and not _is_row(_parse(lines[-1])):
+        lines.pop()  # nothing, or what a killed process left of a line
     key = itemgetter(*KEY)
     with _no_garbage():
-        rows = {key(row): row for row in _parse_all(lines)}
+        parsed = _parse_all(lines)
+        whole = [row for row in parsed if _is_row(row)]
+        rows = {key(row): row for row in whole}
+    if len(whole) < len(parsed):
+        warn_user(
+            f"{counted(len(parsed) - len(whole), 'line')} of the result file "
+            f"{str(path)!r} cannot be read and will not count. Repeat the comparison "
+            "to run those fits again.",
+            UserWarning,
+        )
     return header, list(rows.values())
+
+
+def _is_row(row: Any) -> bool:
+    """Whether a line tells of a fit."""
+    return isinstance(row, dict) and row.keys() >= _FIELDS
 
 
 # ------------------------------------------------------------------------------ reading
 
 
-def _parse_all(lines: Iterable[bytes]) -> Iterable[dict[str, Any]]:
-    """Return the rows of whole lines."""
+def _parse_all(lines: Iterable[bytes]) -> list[Any]:
+    """Return what lines hold, None where that cannot be read."""
     lines = [line for line in lines if line]
     try:
         # One call for all lines takes a third of the time of a call for each.
         return list(json.loads(b"[%b]" % b",".join(lines)))
     except ValueError:
-        rows = (_parse(line) for line in lines)
-        return [row for row in rows if row is not None and KEY[-1] in row]
+        return [_parse(line) for line in lines]
 
 
 @contextmanager
@@ -209,10 +226,12 @@ def _difference(old: Any, new: Any, name: str = "") -> str:
 # ------------------------------------------------------------------------------ writing
 
 
-def _write_line(file: int, line: bytes) -> None:
+def _write_line(file: int, line: bytes, first: bool = False) -> None:
     """Add a line by one write, or leave the file as it was."""
     with _locked(file):
         size = _cut_torn_line(file)
+        if first and size:
+            return
         try:
             written = os.write(file, line)
         except BaseException:

@@ -6,7 +6,6 @@ import os
 import pickle
 import shutil
 import signal
-import tempfile
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -22,6 +21,7 @@ from typing import Any
 
 from joblib.externals.loky import ProcessPoolExecutor
 
+from steelyard._common.work_folder import WorkFolder
 from steelyard.experiments.data.sets import DataSet
 from steelyard.experiments.journal import Journal, read_journal
 from steelyard.experiments.results import KEY
@@ -46,8 +46,8 @@ def run_tasks(plan: Plan, tasks: Sequence[Task], n_workers: int, done: Done) -> 
 def _run_in_processes(
     plan: Plan, tasks: Sequence[Task], n_workers: int, done: Done
 ) -> None:
-    with tempfile.TemporaryDirectory(prefix="steelyard-") as folder:
-        plan = _pickled(plan, Path(folder))
+    with WorkFolder() as folder:
+        plan = _pickled(plan, folder.path)
         left = list(tasks)
         while left:
             left = _until_broken(plan, left, n_workers, done)

@@ -10,7 +10,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from steelyard.export.onnx import to_onnx
     from steelyard.export.plan import Plan
+    from steelyard.export.pmml import to_pmml
     from steelyard.export.reading import plan_of, scorer_of
     from steelyard.export.scorer import Scorer
     from steelyard.export.source import to_javascript, to_python
@@ -23,6 +25,8 @@ _HOMES = {
     "plan_of": "reading",
     "scorer_of": "reading",
     "to_javascript": "source",
+    "to_onnx": "onnx",
+    "to_pmml": "pmml",
     "to_python": "source",
     "to_sql": "sql",
     "write": "writing",
@@ -34,6 +38,8 @@ __all__ = [
     "plan_of",
     "scorer_of",
     "to_javascript",
+    "to_onnx",
+    "to_pmml",
     "to_python",
     "to_sql",
     "write",

@@ -19,6 +19,7 @@ import numpy as np
 from steelyard.classifiers.base import BaseNB
 from steelyard.exceptions import ParameterError
 from steelyard.export.dialects import DIALECTS
+from steelyard.export.plan import Plan
 from steelyard.export.reading import plan_of
 from steelyard.export.sql import sql_statements
 from steelyard.export.writing import content_of
@@ -84,9 +85,17 @@ def check(clf: BaseNB, X: Any, kind: str, **options: Any) -> Checked:
         )
     engine, score = ENGINES[name]
     labels, proba = score(clf, X, options)
-    difference = np.abs(np.array(proba) - clf.predict_proba(X)).max(initial=0.0)
-    other = sum(a != b for a, b in zip(labels, clf.predict(X).tolist(), strict=True))
-    return Checked(engine, len(labels), float(difference), other)
+    expected = clf.predict_proba(X)
+    # A missing answer is as far as can be.
+    found = np.nan_to_num(np.array(proba, dtype=float), nan=np.inf)
+    difference = np.abs(found - expected).max(initial=0.0)
+    pairs = zip(labels, clf.predict(X).tolist(), strict=True)
+    is_other = np.array([a != b for a, b in pairs], dtype=bool)
+    if kind == "pmml":
+        # Engines of PMML decide ties by rules of their own.
+        best = np.sort(expected, axis=1)[:, -2:]
+        is_other &= best[:, 1] - best[:, 0] > _TOLERANCE
+    return Checked(engine, len(labels), float(difference), int(is_other.sum()))
 
 
 def cells_of(X: Any) -> list[dict[str, Any]]:
@@ -146,6 +155,40 @@ def _in_duckdb(clf: BaseNB, X: Any, options: dict[str, Any]) -> Scored:
         return _sorted(clf, found.fetchall() if found is not None else [])
 
 
+def _in_onnxruntime(clf: BaseNB, X: Any, options: dict[str, Any]) -> Scored:
+    runtime = import_module("onnxruntime")
+    session = runtime.InferenceSession(content_of(clf, "onnx", **options))
+    feed = onnx_feed(plan_of(clf), X, options.get("missing_text", ""))
+    labels, proba = session.run(None, feed)
+    return labels.tolist(), proba.tolist()
+
+
+def onnx_feed(plan: Plan, X: Any, missing_text: str = "") -> dict[str, Any]:
+    """Return the cells of a frame as inputs of shape (n, 1)."""
+    feed = {}
+    for j, column in enumerate(plan.columns):
+        cells = X.iloc[:, j].astype(object)
+        gap, dtype = (missing_text, object) if column.cells == "text" else (None, float)
+        filled = cells.where(cells.notna(), gap).to_numpy(dtype=dtype)
+        feed[column.name] = filled.reshape(-1, 1)
+    return feed
+
+
+def _in_jpmml(clf: BaseNB, X: Any, options: dict[str, Any]) -> Scored:
+    jpmml = import_module("jpmml_evaluator")
+    backend = import_module("jpmml_evaluator.jpype").JPypeBackend
+    backend.ensureJVM()
+    builder = jpmml.LoadingModelEvaluatorBuilder(backend())
+    evaluator = builder.loadBytes(content_of(clf, "pmml", **options)).build()
+    # The outputs are in the order of the file: the predicted class comes first.
+    names = [field.getName() for field in evaluator.getOutputFields()]
+    names = names[-1 - len(clf.classes_) :]
+    plain = X.astype(object).where(X.notna(), None)
+    found = evaluator.evaluateAll(plain, parallelism=1)
+    labels, *proba = (found[name].tolist() for name in names)
+    return labels, list(map(list, zip(*proba, strict=True)))
+
+
 def _create(clf: BaseNB, dialect: str) -> str:
     """Write the statement that makes the table of a sample."""
     ways = DIALECTS[dialect]
@@ -176,6 +219,8 @@ def _sorted(clf: BaseNB, rows: list[Any]) -> Scored:
 ENGINES: dict[str, tuple[str, Callable[..., Scored]]] = {
     "py": ("Python", _in_python),
     "js": ("Node", _in_node),
+    "onnx": ("onnxruntime", _in_onnxruntime),
+    "pmml": ("JPMML", _in_jpmml),
     "sqlite": ("SQLite", _in_sqlite),
     "duckdb": ("DuckDB", _in_duckdb),
 }

@@ -22,7 +22,12 @@ from steelyard.export.plan import (
 
 def about(plan: Plan) -> str:
     """Say in a sentence what a file holds, and what wrote it."""
-    return f"A {plan.estimator} model, written by steelyard {version('steelyard')}."
+    return f"A {plan.estimator} model, written by steelyard {library_version()}."
+
+
+def library_version() -> str:
+    """Return the version of the library."""
+    return version("steelyard")
 
 
 def plan_data(plan: Plan) -> dict[str, Any]:

@@ -19,12 +19,10 @@ from steelyard.exceptions import ColumnError
 
 INF = math.inf
 
-# Log-densities: far beyond anything they can tell apart, and the least that Weka's
-# intervals may be.
+# Far beyond what log-densities tell apart; the least that Weka's intervals may be.
 _FARTHEST = 1e100
 _FLOOR = 1e-75
-
-_MISSING_TYPES = ("NoneType", "NAType", "NaTType")
+_MISSING = ("NoneType", "NAType", "NaTType")
 
 
 class _Unknown:
@@ -40,11 +38,6 @@ class Scorer:
     It holds constants only: threads may share it, and it can be pickled. None, NaN and
     columns that a row leaves out are missing.
 
-    Parameters
-    ----------
-    data : dict
-        A plan as plain data.
-
     Examples
     --------
     >>> import pandas as pd, steelyard as sy
@@ -54,8 +47,6 @@ class Scorer:
     True
     >>> score.predict({"sky": "rain"})
     'stay'
-    >>> list(score.reasons({"sky": "rain"}))
-    ['sky']
     """
 
     def __init__(self, data: dict[str, Any]) -> None:
@@ -137,7 +128,7 @@ class _Column:
         return int(cell) if isinstance(cell, int) else self._float(cell)
 
     def _is_missing(self, cell: Any) -> bool:
-        return type(cell).__name__ in _MISSING_TYPES or (
+        return type(cell).__name__ in _MISSING or (
             isinstance(cell, (float, Decimal)) and cell != cell
         )
 
@@ -205,10 +196,7 @@ class _Sum:
     def _look_up(
         self, row: Mapping[str, Any], column: _Column, table: dict[Any, Any]
     ) -> Any:
-        cell = row.get(column.name)
-        if type(cell) is str and column.cells == "text":
-            return table.get(cell, self.zero)
-        return table.get(column.value(cell), self.zero)
+        return table.get(column.value(row.get(column.name)), self.zero)
 
     def scores(self, row: Mapping[str, Any]) -> Any:
         """Return the score of every class, or the log-odds of the second."""
@@ -305,9 +293,6 @@ _MODELS: dict[str, Any] = {
 }
 
 
-# ------------------------------------------------------------------- terms, of one sum
-
-
 def _bins(term: Any, columns: Any, pick: Any, zero: Any) -> Callable[[Any], Any]:
     column, edges = columns[term["column"]], term["edges"]
     name, missing = column.name, pick(term["missing"])
@@ -386,9 +371,6 @@ def _group(side: Any, columns: Any) -> Callable[[Any], int]:
 
 
 _TERMS = {"bins": _bins, "density": _density, "pair": _pair}
-
-
-# -------------------------------------------------------------------------------- sizes
 
 
 def _difference(row: Sequence[float]) -> float:

@@ -60,7 +60,7 @@ def to_sql(
     >>> _ = X[:2].to_sql("days", days)
     >>> rows = days.execute(to_sql(clf, "sqlite", "days", keep=["sky"])).fetchall()
     >>> [(sky, best, round(p, 4)) for sky, best, p, _ in rows]
-    [('sun', 'play', 0.9983), ('rain', 'stay', 0.0017)]
+    [('sun', 'play', 0.9878), ('rain', 'stay', 0.0122)]
     """
     return "\n".join(
         sql_statements(clf, dialect, table, keep, contributions, probabilities)
@@ -121,9 +121,8 @@ class _Query:
     ) -> list[tuple[str, str]]:
         """Return scores, where no probabilities are asked for."""
         classes = self.plan.classes[1:] if root.is_odds else self.plan.classes
-        scale = self.number(root.scale)
         named = [
-            ("NULL" if z is None else f"{scale} * {z}", f"score({c})")
+            ("NULL" if z is None else self.scaled(z, root.scale), f"score({c})")
             for z, c in zip(scores, classes, strict=True)
         ]
         return [*named, *self.told]
@@ -150,14 +149,14 @@ class _Query:
         self, node: Sum, found: list[tuple[int, list[str]]]
     ) -> list[tuple[int, list[str]]]:
         """Name what every attribute adds, and return the names."""
-        scale, classes = self.number(node.scale), self.plan.classes
+        classes = self.plan.classes
         named = []
         for j, attribute in enumerate(self.plan.attributes):
             names = []
             for i in range(1 if node.is_odds else len(classes)):
                 own = [added[i] for of, added in found if of == j and added[i]]
                 names.append(self.to.let(self.to.sum(own)) if own else "")
-                what = f"{scale} * {names[-1]}" if own else self.number(0.0)
+                what = self.scaled(names[-1], node.scale) if own else self.number(0.0)
                 of_class = "" if node.is_odds else f", {classes[i]}"
                 self.told.append((what, f"evidence({attribute}{of_class})"))
             named.append((j, names))
@@ -223,21 +222,24 @@ class _Query:
     def softmax(self, node: Sum, scores: Sequence[str | None]) -> list[str]:
         """Write posterior probabilities of scores, or of log-odds."""
         if node.is_odds:
-            odds = f"{self.number(node.scale)} * {scores[0]}"
+            odds = self.scaled(str(scores[0]), node.scale)
             power, one = self.power(odds), self.number(1.0)
             return [f"{one} / ({one} + {power})", f"{power} / ({one} + {power})"]
         return self.shares(scores, node.scale)
 
     def shares(self, scores: Sequence[str | None], scale: float) -> list[str]:
         known = [z for z in scores if z is not None]
-        top, factor = self.top(known), self.number(scale)
+        top = self.top(known)
         # Classes of equal tables have one score, and each has its part in the total.
         powers = [
-            None if z is None else self.power(f"{factor} * ({z} - {top})")
+            None if z is None else self.power(self.scaled(f"({z} - {top})", scale))
             for z in scores
         ]
         total = self.to.let(self.to.sum([e for e in powers if e is not None]))
         return [self.number(0.0) if e is None else f"{e} / {total}" for e in powers]
+
+    def scaled(self, what: str, scale: float) -> str:
+        return what if scale == 1.0 else f"{self.number(scale)} * {what}"
 
     def power(self, exponent: str) -> str:
         """Name an exponential, of a number within bounds."""

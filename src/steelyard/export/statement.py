@@ -16,6 +16,9 @@ _MOST_INLINE = 1_000
 _ROWS_PER_INSERT = 500
 
 
+_LINE = 72
+
+
 class Statement:
     """Expressions with names, each in the stage after those of the names in it.
 
@@ -99,16 +102,17 @@ class Statement:
         return table
 
     def sum(self, terms: Sequence[str]) -> str:
-        """Write a sum, in groups."""
-        while len(terms) > _GROUP:
+        """Write a sum, in groups; long terms have lines of their own."""
+        while len(terms) > 1:
+            plus = "\n      + " if sum(map(len, terms)) > _LINE else " + "
             terms = [
-                f"({' + '.join(terms[at : at + _GROUP])})"
+                f"({plus.join(terms[at : at + _GROUP])})"
                 for at in range(0, len(terms), _GROUP)
             ]
-        return f"({' + '.join(terms)})" if len(terms) > 1 else terms[0]
+        return terms[0]
 
     def largest(self, names: Sequence[str]) -> str:
-        """Write the largest of some numbers; functions take a limited number of them."""
+        """Write the largest of some numbers; a function takes a limited number."""
         while len(names) > 1:
             groups = [names[at : at + _GROUP] for at in range(0, len(names), _GROUP)]
             function = self.dialect.largest

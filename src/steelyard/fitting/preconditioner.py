@@ -16,10 +16,11 @@ from steelyard.weighting import Evidence, HierarchicalWeighting
 # where these are coupled.
 _MAX_ROWS = 2_000
 _ROWS_PER_WEIGHT = 4
+_LEAST_ROWS = 1_000
 
-# Coupled units of p weights cost about p³, and save some thirty passes over the cells
-# of the table: they pay below so many times these.
-_CUBES_PER_CELL = 75
+# Coupled units of p weights cost about p³, and save tens of passes over the cells of a
+# table: they pay below so many times these.
+_CUBES_PER_CELL = 200
 
 # Naive Bayes is sure of too many rows, whose curvature would vanish: shares of classes
 # are drawn together a little.
@@ -29,6 +30,10 @@ _EVEN = 0.003
 # directions in which the loss bends are common to many weights, and the solver learns
 # them better than single weights can tell.
 _SHARE = 0.1
+
+# The same of coupled weights. The less of it, the larger are gradients in such units:
+# the first step is longer, and the last one nearer to the minimum.
+_COUPLED_SHARE = 0.01
 
 # Share of the diagonal that is added to it: products are made in single precision.
 _ROUNDING = 1e-5
@@ -86,7 +91,7 @@ def _curvature(
 
 
 class CoupledUnits:
-    r"""All couplings between weights: :math:`x = L^{-\top} y`, :math:`L L^\top = H`.
+    r"""All couplings of weights: :math:`x = L^{-\top} y` with :math:`L L^\top = s H`.
 
     H is the Hessian from some rows for each weight. What an intercept or an effect adds
     to all classes alike changes no posterior and stays zero: it has no unit.
@@ -99,10 +104,11 @@ class CoupledUnits:
         self._apart = _contrasts(objective.evidence.n_classes)
         ridge = self._reduced(objective.penalty.curvature(len(weights)), self._apart**2)
         n_rows = _ROWS_PER_WEIGHT * len(ridge) // self._apart.shape[1]
-        sample = objective.sample(min(n_rows, objective.n_rows))
+        sample = objective.sample(max(n_rows, _LEAST_ROWS))
         hessian = _hessian(sample, self._evidence, self._apart, weights)
         diagonal = np.einsum("ii->i", hessian)
         diagonal += ridge + _ROUNDING * (diagonal + diagonal.mean())
+        hessian *= _COUPLED_SHARE
         self._factor = cholesky(hessian, lower=True, overwrite_a=True)
         self._inverse = np.asarray(dtrtri(self._factor, lower=1)[0])
 
@@ -177,7 +183,7 @@ class _Gradients:
         self._entries, self._apart = sample.entries(), apart
         self._centers = HierarchicalWeighting.centers(evidence)
         cells = sample.table_rows()
-        starts = np.arange(0, cells.size + 1, cells.shape[1])
+        starts = cells.shape[1] * np.arange(len(cells) + 1)
         is_there = csr_array(
             (np.ones(cells.size, dtype=np.float32), cells.ravel(), starts),
             shape=(len(cells), evidence.schema.n_codes),

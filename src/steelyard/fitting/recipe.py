@@ -11,7 +11,7 @@ from steelyard.fitting.penalty import PenaltySetting
 from steelyard.instances import InstanceWeighting
 from steelyard.losses import LogLoss, Loss
 from steelyard.model.needs import RowsNeeded, most_needed
-from steelyard.model.streamed import encode_source
+from steelyard.model.streamed import SpreadRows, encode_source
 from steelyard.model.training import Preparation, TrainingSet, encode_training
 from steelyard.weighting import AttributeWeighting, Weighting
 
@@ -50,10 +50,10 @@ class Recipe(Preparation):
         return self.finished(training, owner)
 
     def encode_source(
-        self, source: Scan, owner: object, *, counts_suffice: bool
+        self, source: Scan | SpreadRows, owner: object, needed: RowsNeeded
     ) -> TrainingSet:
         """Encode the rows of a source, pairs included."""
-        training = encode_source(source, self, counts_suffice)
+        training = encode_source(source, self, needed)
         return self.finished(training, owner)
 
     def finished(self, training: TrainingSet, owner: object) -> TrainingSet:

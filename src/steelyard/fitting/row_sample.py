@@ -10,7 +10,9 @@ which a sketch of all keys tells; memory does not grow with the table.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -43,6 +45,8 @@ def sample_rows(
     if n_rows <= most:
         return np.arange(n_rows)
     seed = drawing_seed(rng)
+    if not training.place.is_here:
+        return _sample_parts(training, most, seed)
 
     def keys(rows: slice) -> _Keys:
         weights = training.sample_weight
@@ -72,6 +76,68 @@ def _sample(
         found, before = drawn.positions(keys(rows), before)
         positions.append(rows.start + found)
     return np.concatenate(positions)
+
+
+def _sample_parts(
+    training: TrainingSet, most: int, seed: np.uint64
+) -> NDArray[np.int64]:
+    """Draw the same rows where they are; parts are in the order of the table."""
+    place, n_rows, sketch = training.place, training.n_rows, None
+    if n_rows > _COUNTED:
+        sketch = place.sum(training, partial(_sketch_part, seed=seed), is_exact=True)
+    drawn, share = None, expected_share(n_rows, most)
+    while drawn is None:
+        count = partial(_count_part, seed=seed, share=share, sketch=sketch)
+        drawn = place.sum(training, count, is_exact=True).drawn(most)
+        share = 2 * share
+    find = partial(_find_part, seed=seed, drawn=drawn)
+    found = place.each(training, find)
+    before = np.cumsum([np.zeros(len(drawn.keys), np.int64), *found], axis=0)[:-1]
+    found = place.each(training, find, list(before))
+    first = np.cumsum([0, *(size for size, _ in found)])
+    return np.concatenate(
+        [start + rows for start, (_, rows) in zip(first[:-1], found, strict=True)]
+    )
+
+
+def _part_keys(part: TrainingSet, seed: np.uint64) -> Iterator[_Keys]:
+    for rows in pieces(slice(0, part.n_rows)):
+        u = None if part.sample_weight is None else part.sample_weight[rows]
+        yield row_keys(part.codes.part(rows), part.labels[rows], u, seed)
+
+
+def _sketch_part(part: TrainingSet, seed: np.uint64) -> RowSketch:
+    sketch = RowSketch()
+    for keys in _part_keys(part, seed):
+        sketch.add(keys)
+    return sketch
+
+
+def _count_part(
+    part: TrainingSet, seed: np.uint64, share: float, sketch: RowSketch | None
+) -> RowCounts:
+    counts = RowCounts(share, sketch)
+    for keys in _part_keys(part, seed):
+        counts.add(keys)
+    counts._sketch = None  # so that it does not travel back
+    return counts
+
+
+def _find_part(
+    part: TrainingSet,
+    before: NDArray[np.int64] | None = None,
+    *,
+    seed: np.uint64,
+    drawn: DrawnRows,
+) -> Any:
+    """Count the rows of drawn keys; knowing those before, say which rows are drawn."""
+    seen = np.zeros(len(drawn.keys), np.int64) if before is None else before
+    positions, start = [np.empty(0, dtype=np.int64)], 0
+    for keys in _part_keys(part, seed):
+        found, seen = drawn.positions(keys, seen)
+        positions.append(start + found)
+        start += len(keys)
+    return seen if before is None else (start, np.concatenate(positions))
 
 
 def drawing_seed(rng: np.random.RandomState) -> np.uint64:

@@ -343,12 +343,22 @@ class Rows:
 
 def prepare_rows(
     training: TrainingSet, missing: NDArray[np.bool_], gaussian: GaussianTable
-) -> Rows:
-    """Join the small codes of training rows, for many passes.
+) -> Passes:
+    """Prepare training rows for many passes, where they are.
 
     ``missing`` (d,) says whether code 0 occurs in each attribute, ``gaussian`` holds
     the densities of the attributes without codes.
     """
+    elsewhere: Passes | None = training.place.passes(training, missing, gaussian)
+    if elsewhere is not None:
+        return elsewhere
+    return join_rows(training, missing, gaussian)
+
+
+def join_rows(
+    training: TrainingSet, missing: NDArray[np.bool_], gaussian: GaussianTable
+) -> Rows:
+    """Join the small codes of rows in arrays here."""
     codes, weights = training.codes, training.weights
     packing, packed = pack_codes(codes, missing, training.n_jobs)
     wide = [block for block in codes.blocks if block.values.dtype != np.uint8]

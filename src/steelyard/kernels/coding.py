@@ -34,6 +34,20 @@ def tally(indices, counts):
 
 
 @njit(cache=True, nogil=True)
+def tally_by_class(indices, labels, weights, mass):
+    """Add weights: mass[indices[i] + 1, labels[i]] += weights[i].
+
+    indices (n,) from -1 on, labels (n,), weights (n,) or (0,) for ones, mass (m, K).
+    """
+    size, n_classes = np.uint64(mass.shape[0]), np.uint64(mass.shape[1])
+    for i in range(indices.size):
+        index, c = np.uint64(indices[i] + 1), np.uint64(labels[i])
+        if index >= size or c >= n_classes:
+            raise IndexError("An index is outside of its table.")
+        mass[index, c] += weights[i] if weights.size > 0 else 1.0
+
+
+@njit(cache=True, nogil=True)
 def join(a, b, parts_a, parts_b, out):
     """Write what two codes of every row add up to: out[i] = parts_a[a] + parts_b[b].
 

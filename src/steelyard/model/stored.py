@@ -25,8 +25,7 @@ def stored_training(
 ) -> TrainingSet:
     """Return the training set of rows that were encoded chunk by chunk.
 
-    The encoder is that of the rows; ``sample`` has some rows as they were read, for
-    what has to learn cut points anew.
+    The encoder is that of the rows.
     """
     check_two_classes(classes)
     factors = None

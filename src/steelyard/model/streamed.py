@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.work_folder import WorkFolder
 from steelyard.exceptions import ColumnError, TableError
+from steelyard.model.needs import RowsNeeded
 from steelyard.model.stored import stored_training
 from steelyard.model.training import (
     Preparation,
@@ -18,14 +19,16 @@ from steelyard.model.training import (
     check_two_classes,
     class_factors,
 )
-from steelyard.proba.counts import count
+from steelyard.proba.counts import Counts, Moments, count
 from steelyard.table.codes import Codes
 from steelyard.table.encoder import TableEncoder
 from steelyard.table.frames import Table, as_table
 from steelyard.table.labels import known_labels
-from steelyard.table.store import Store
+from steelyard.table.schema import TableSchema
+from steelyard.table.store import Store, StoredRows
 from steelyard.table.summary import Summary
-from steelyard.table.workspace import DiskWorkspace
+from steelyard.table.summary_counts import counts_by_code
+from steelyard.table.workspace import MEMORY, DiskWorkspace
 
 if TYPE_CHECKING:
     from steelyard.table.sources.scanning import Scan
@@ -67,29 +70,47 @@ class SourceTable(NamedTuple):
         return as_table(found.take(pa.array(np.argsort(order))))
 
 
+@runtime_checkable
+class SpreadRows(Protocol):
+    """Rows on other machines, which encode them."""
+
+    def training(self, preparation: Preparation, needed: RowsNeeded) -> TrainingSet:
+        """Return a training set of rows that stay where they are, if they can."""
+
+
 def encode_source(
-    source: Scan, preparation: Preparation, counts_suffice: bool
+    source: Scan | SpreadRows, preparation: Preparation, needed: RowsNeeded
 ) -> TrainingSet:
     """Learn how the rows of a source are encoded, and encode them.
 
     Where counts suffice for a method, they are all that is kept. Otherwise codes are
     written to files, which a fit reads as often as it needs to.
     """
+    if isinstance(source, SpreadRows):
+        return source.training(preparation, needed)
     if preparation.encoding.skips_unlabelled:
         source.drops_unlabelled = True
-    summary = _summary(source, preparation)
+    summary = _summary(source, preparation, needed == "counts")
     classes, factors = summary.classes, None
     check_two_classes(classes)
     if preparation.class_weight is not None:
         factors = class_factors(preparation.class_weight, classes, summary.by_class)
     encoder = summary.fitted(factors)
-    keep = _counted if counts_suffice else _stored
-    return keep(source, encoder, classes, preparation, factors)
+    if needed == "counts":
+        counts = _known_counts(summary, encoder.schema_)
+        if counts is None:
+            counts = _counted(source, encoder, classes, preparation)
+        training = counted_training(counts, encoder, classes, preparation, factors)
+    else:
+        training = _stored(source, encoder, classes, preparation)
+    exact = summary.cut_points_are_exact
+    return replace(training, class_factors=factors, cut_points_are_exact=exact)
 
 
-def _summary(source: Scan, preparation: Preparation) -> Summary:
+def _summary(source: Scan, preparation: Preparation, counts: bool) -> Summary:
     """Read all rows for what a schema needs to know, heavy cells of numbers twice."""
-    summary = Summary(preparation.encoding.encoder(preparation.n_jobs))
+    encoder = preparation.encoding.encoder(preparation.n_jobs)
+    summary = Summary(encoder, counts=counts)
     for rows in _read(source, source.features):
         summary.take_in(rows.table, rows.labels, rows.weights, rows.place)
     again = summary.second_reading()
@@ -100,29 +121,55 @@ def _summary(source: Scan, preparation: Preparation) -> Summary:
     return summary
 
 
+def _known_counts(summary: Summary, schema: TableSchema) -> Counts | None:
+    """Return the counts of all rows where the summary knows them."""
+    by_code = counts_by_code(summary, schema)
+    if by_code is None:
+        return None
+    nothing = Moments.zeros(0, len(summary.classes))
+    return Counts(schema, summary.by_class, by_code, nothing)
+
+
 def _counted(
     source: Scan,
     encoder: TableEncoder,
     classes: NDArray[Any],
     preparation: Preparation,
+) -> Counts:
+    """Read all rows, and count them."""
+    total = Counts.zeros(encoder.schema_, len(classes))
+    for codes, labels, weights in _encoded(source, encoder, classes):
+        total += count(codes, labels, weights, len(classes), preparation.n_jobs)
+    return total
+
+
+def counted_training(
+    counts: Counts,
+    encoder: TableEncoder,
+    classes: NDArray[Any],
+    preparation: Preparation,
     factors: NDArray[np.float64] | None,
 ) -> TrainingSet:
-    total = None
-    for codes, labels, weights in _encoded(source, encoder, classes):
-        counts = count(codes, labels, weights, len(classes), preparation.n_jobs)
-        total = counts if total is None else total + counts
-    none = np.arange(0)
+    """Return the training set of counts alone, without rows."""
+    rows = empty_rows(encoder.schema_, len(classes))
     return TrainingSet(
         None,
         encoder,
-        codes.take(none),
+        rows.codes,
         classes,
-        labels[none],
+        rows.labels,
         None,
         preparation,
         factors,
-        earlier=total,
+        earlier=counts,
     )
+
+
+def empty_rows(
+    schema: TableSchema, n_classes: int, has_weights: bool = False
+) -> StoredRows:
+    """Return no rows, encoded by a schema."""
+    return Store(MEMORY, schema, 0, n_classes, has_weights=has_weights).finish()
 
 
 def _stored(
@@ -130,8 +177,8 @@ def _stored(
     encoder: TableEncoder,
     classes: NDArray[Any],
     preparation: Preparation,
-    factors: NDArray[np.float64] | None,
 ) -> TrainingSet:
+    """Read all rows, and write their codes to files."""
     folder = WorkFolder(source.work_folder)
     n_rows, schema = source.n_rows, encoder.schema_
     assert n_rows is not None, "the source has been read"
@@ -144,8 +191,7 @@ def _stored(
     for codes, labels, weights in _encoded(source, encoder, classes):
         store.append(codes, labels, weights)
     training = stored_training(store.finish(), encoder, classes, preparation)
-    table = SourceTable(source, training.is_kept)
-    return replace(training, table=table, class_factors=factors)
+    return replace(training, table=SourceTable(source, training.is_kept))
 
 
 def _encoded(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from steelyard._common.threads import pieces
 from steelyard.exceptions import ParameterError, TableError
+from steelyard.model.place import HERE, RowPlace
 from steelyard.model.table_model import NBModel
 from steelyard.proba.counts import Counts, count
 from steelyard.proba.estimation import Estimation
@@ -73,7 +74,8 @@ class TrainingSet:
     """Encoded training rows, and how their counts become probabilities.
 
     Codes, labels and weights are in memory or in memory maps. Whatever is made for each
-    row is made in ``workspace``, a piece at a time.
+    row is made in ``workspace``, a piece at a time. Of rows in another place these are
+    empty: they are counted, joined, taken and passed over where they are.
     """
 
     table: Columns | None
@@ -97,6 +99,13 @@ class TrainingSet:
 
     earlier: Counts | None = None
     """Counts of rows before these, where they come in chunks."""
+
+    cut_points_are_exact: bool | None = None
+    """Whether cut points are those of the sorted numbers, None where they always are:
+    of a table in memory."""
+
+    place: RowPlace = HERE
+    """Where the rows are."""
 
     @property
     def workspace(self) -> Workspace:
@@ -149,8 +158,12 @@ class TrainingSet:
     @cached_property
     def given_counts(self) -> Counts:
         """Counts by ``sample_weight`` alone, of the rows and those before them."""
-        own = self._count(self.sample_weight)
+        own: Counts = self.place.sum(self, TrainingSet.counted)
         return own if self.earlier is None else self.earlier + own
+
+    def counted(self) -> Counts:
+        """Count rows in arrays here by ``sample_weight`` alone."""
+        return self._count(self.sample_weight)
 
     def count(self, learned: NDArray[np.float64] | None = None) -> Counts:
         """Count the rows by their weights, times learned ones."""
@@ -185,6 +198,10 @@ class TrainingSet:
 
     def take(self, rows: NDArray[Any]) -> TrainingSet:
         """Return some rows, encoded as they are, with the factors of all."""
+        return self.place.take(self, rows)
+
+    def taken(self, rows: NDArray[Any]) -> TrainingSet:
+        """Return some of the rows in arrays here."""
         weights, take = self.sample_weight, self.workspace.take
         return replace(
             self,
@@ -197,6 +214,10 @@ class TrainingSet:
 
     def with_pairs(self, pairs: Iterable[tuple[Side, Side]]) -> TrainingSet:
         """Return the same rows with pairs of attributes, as its encoder makes them."""
+        joined = partial(TrainingSet._with_pairs, pairs=list(pairs))
+        return self.place.map(self, joined)
+
+    def _with_pairs(self, pairs: list[tuple[Side, Side]]) -> TrainingSet:
         encoder = copy(self.encoder)
         encoder.schema_ = self.schema.with_pairs(pairs)
         codes = self.codes.with_pairs(encoder.schema_, self.n_jobs)
@@ -210,8 +231,11 @@ class TrainingSet:
 
     def pair(self, a: int, b: int) -> TrainingSet:
         """Return the rows of two classes, which become the classes 0 and 1."""
+        return self.place.map(self, partial(TrainingSet._pair, a=a, b=b))
+
+    def _pair(self, a: int, b: int) -> TrainingSet:
         assert self.class_factors is None or len(self.class_factors) == self.n_classes
-        taken = self.take(self.rows_of(a, b))
+        taken = self.taken(self.rows_of(a, b))
         labels = self.workspace.zeros(taken.n_rows, self.labels.dtype)
         for rows in pieces(slice(0, taken.n_rows)):
             labels[rows] = taken.labels[rows] == b

@@ -163,6 +163,7 @@ ATTRIBUTES: dict[str, Field] = {
     ),
     "class_count_": codec.numbers("k", 0.0),
     "class_log_prior_": codec.logs(),
+    "cut_points_are_exact_": Field(bool, lambda reader, key, sizes: reader.flag(key)),
     "attribute_weights_": codec.weights("pd"),
     "class_attribute_weights_": codec.weights("pcd"),
     # A density has no values, and so no effects.

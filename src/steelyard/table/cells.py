@@ -70,6 +70,11 @@ def encode_column(feature: FeatureSchema, column: Column) -> NDArray[Any]:
             return np.full(unseen.size, math.nan)
         codes = np.where(unseen, 0, feature.missing_code)
         return codes.astype(code_dtype(feature.n_codes))
+    narrow = column.narrow_factor() if feature.kind == "binned" else None
+    if narrow is not None:
+        by_value = bins_of(feature, np.array(narrow.values, dtype=np.float64))
+        missing, dtype = feature.missing_code, code_dtype(feature.n_codes)
+        return narrow.pick(by_value.tolist(), missing, dtype)
     return encode_numbers(feature, numbers_of(column))
 
 

@@ -39,13 +39,10 @@ class Values:
             held, n_missing = factor.held()
             self.merge(held, None, label)
             return rows.totals(factor.indices < 0) if n_missing else np.zeros(n_classes)
-        joint = (factor.indices.astype(np.int64) + 1) * n_classes + rows.labels
-        size = (len(factor.values) + 1) * n_classes
-        mass = np.bincount(joint, rows.weights, minlength=size).astype(np.float64)
-        missing, mass = np.split(mass.reshape(-1, n_classes), [1])
+        mass, missing = factor.mass(rows.labels, rows.weights, n_classes)
         kept = np.flatnonzero(mass.any(axis=1)).tolist()
         self.merge([factor.values[k] for k in kept], mass[kept], label)
-        return missing[0]
+        return missing
 
     def merge(self, values: list[Any], mass: _Floats | None, label: str) -> None:
         """Add values, each with its weight by class."""
@@ -120,6 +117,22 @@ class Numbers:
             self.running = _added(
                 self.running, (len(whole), int(whole.sum()), int((whole * whole).sum()))
             )
+        return missing
+
+    def add_narrow(self, factor: Factor, rows: Rows) -> _Floats:
+        """Take in many whole numbers of few values; see ``add``."""
+        mass, missing = factor.mass(rows.labels, rows.weights, rows.n_classes)
+        numbers = np.array(factor.values, dtype=np.float64)
+        held = np.where(mass > 0, numbers[:, None], np.nan)
+        self.low = np.fmin(self.low, np.fmin.reduce(held, axis=0))
+        self.high = np.fmax(self.high, np.fmax.reduce(held, axis=0))
+        self.sums = self.sums + numbers @ mass
+        if self.cells is not None:
+            value, label = np.nonzero(mass)
+            weights = mass[value, label]
+            self.cells.add(numbers[value], label.astype(np.uint32), weights)
+        # Numbers repeat, so none of them runs.
+        self.running = None
         return missing
 
     def merge(self, other: Numbers) -> None:
@@ -219,6 +232,9 @@ class ColumnSummary:
             return rows.totals()
         if not self.known.is_category:
             numbers = self._numbers(rows.n_classes, needs)
+            narrow = column.narrow_factor()
+            if narrow is not None:
+                return numbers.add_narrow(narrow, rows)
             return numbers.add(numbers_of(column), rows, content.is_integer)
         factor = factor_of(column)
         if self.known.cells == "numbers" and content.cells == "booleans":

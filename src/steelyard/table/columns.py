@@ -69,6 +69,13 @@ class Column:
         """Distinct values and where they are."""
         return factors.factor_objects(self.objects())
 
+    def narrow_factor(self) -> Factor | None:
+        """Distinct values of many whole numbers in a small range, None for others.
+
+        It is found in a fraction of the time that the numbers would take.
+        """
+        return None
+
     def objects(self) -> Sequence[Any]:
         """Cells as Python objects."""
         return self._values.tolist()
@@ -252,9 +259,20 @@ class FrameColumn(Column):
         if self._is_number and series.dtype not in _INTEGERS:
             return factors.factor_floats(_float64(series))
         if self._is_number:
-            return _factor_integers(series)
+            # Not through float64, which would merge neighbours above 2^53.
+            known, integers = _known_integers(series)
+            factor = factors.factor_integers(integers)
+            return _spread(factor, known, len(series))
         factor_native = factors.NATIVE.get(series.implementation.value)
         return factor_native(series.to_native()) if factor_native else super().factor()
+
+    def narrow_factor(self) -> Factor | None:
+        series = self._values
+        if not self._is_number or series.dtype not in _INTEGERS:
+            return None
+        known, integers = _known_integers(series)
+        factor = factors.factor_narrow(integers)
+        return None if factor is None else _spread(factor, known, len(series))
 
 
 def array_column(position: int, name: str | None, values: NDArray[Any]) -> Column:
@@ -281,13 +299,11 @@ def _known_integers(series: Any) -> tuple[Any, NDArray[Any]]:
     return known, series.drop_nulls().to_numpy()
 
 
-def _factor_integers(series: Any) -> Factor:
-    # Not through float64, which would merge neighbours above 2^53.
-    known, integers = _known_integers(series)
-    factor = factors.factor_integers(integers)
-    if integers.size == len(series):
+def _spread(factor: Factor, known: Any, n: int) -> Factor:
+    """Return a factor of known cells as one of all n."""
+    if factor.indices.size == n:
         return factor
-    indices = np.full(len(series), -1, dtype=np.int64)
+    indices = np.full(n, -1, dtype=np.int64)
     indices[known] = factor.indices
     return Factor(indices, factor.values)
 

@@ -57,6 +57,23 @@ class Factor:
         held = [v for v, n in zip(self.values, n_held, strict=True) if n]
         return held, n_missing
 
+    def mass(
+        self,
+        labels: NDArray[np.uint32],
+        weights: NDArray[np.float64] | None,
+        n_classes: int,
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the weight of each value by class (m, K), and of missing cells."""
+        mass = np.zeros((len(self.values) + 1, n_classes))
+        if self.indices.size < _FEW_CELLS:
+            ones = 1.0 if weights is None else weights
+            np.add.at(mass, (self._positions, labels), ones)
+        else:
+            weights = np.empty(0) if weights is None else weights
+            indices = np.ascontiguousarray(self.indices)
+            coding.tally_by_class(indices, labels, weights, mass)
+        return mass[1:], mass[0]
+
     def pick(self, by_value: list[int], missing: int, dtype: Any) -> NDArray[Any]:
         """Return a number for every cell: that of its value, or that of missing."""
         table = np.array([missing, *by_value], dtype=dtype)
@@ -252,6 +269,13 @@ def factor_integers(values: NDArray[Any]) -> Factor:
     present[shifted] = True
     where = np.cumsum(present, dtype=np.int64) - 1
     return Factor(where[shifted], [v + low for v in np.flatnonzero(present).tolist()])
+
+
+def factor_narrow(values: NDArray[Any]) -> Factor | None:
+    """Whole numbers in a small range; None for others, and for few cells."""
+    if values.size < _FEW_CELLS or int(values.max()) - int(values.min()) >= 256:
+        return None
+    return factor_integers(values)
 
 
 def factor_floats(values: NDArray[np.float64]) -> Factor:

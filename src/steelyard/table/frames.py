@@ -104,8 +104,9 @@ def _as_frame(X: Any) -> nw.DataFrame[Any] | None:
         raise TableError(f"This table cannot be read: {error}") from error
     if isinstance(frame, nw.LazyFrame):
         raise TableError(
-            "The table is lazy: its rows are not loaded. Call .collect() (or "
-            ".compute()) on it first."
+            "The table is lazy: its rows are not loaded. Learn from it by fit(rows, "
+            "'target column') and predict by predict_chunks(rows), or call .collect() "
+            "(or .compute()) on it first."
         )
     if isinstance(frame, nw.Series):
         raise TableError(
@@ -158,6 +159,11 @@ def _as_array(X: Any) -> Any:
         raise TypeError(
             "Sparse data was passed, but a dense table is required. "
             "Use .toarray() to convert it."
+        )
+    if hasattr(X, "is_repeatable"):
+        raise TableError(
+            "A source of rows is no table in memory. Learn from it by fit(rows, "
+            "'target column'), and predict by predict_chunks(rows)."
         )
     if isinstance(X, Mapping):
         raise TableError(

@@ -14,6 +14,7 @@ from steelyard._common.checks import check_weights
 from steelyard._common.settings import check_settings
 from steelyard._common.threads import run, thread_count
 from steelyard.exceptions import ColumnError, TableError
+from steelyard.table.cells_by_value import Cells
 from steelyard.table.column_summary import ColumnSummary
 from steelyard.table.columns import Column
 from steelyard.table.content import Needs, Rows
@@ -41,6 +42,8 @@ class Summary:
     ----------
     encoder : TableEncoder
         Settings; it stays as it is.
+    counts : bool, default=False
+        Whether the weight of each category by class is kept; see ``counts_by_code``.
 
     Examples
     --------
@@ -58,9 +61,9 @@ class Summary:
     (1.7, 2.4)
     """
 
-    def __init__(self, encoder: TableEncoder) -> None:
+    def __init__(self, encoder: TableEncoder, *, counts: bool = False) -> None:
         check_settings(encoder)
-        self.encoder = encoder
+        self.encoder, self._counts = encoder, counts
         self.columns: list[ColumnSummary] = []
         self.names: list[str] | None = None
         self.classes: NDArray[Any] = np.empty(0)
@@ -139,7 +142,7 @@ class Summary:
         """Return the summary of the rows of both."""
         if not self.columns or not other.columns:
             return other if not self.columns else self
-        out = Summary(self.encoder)
+        out = Summary(self.encoder, counts=self._counts)
         out._place, out.names = self._place, self.names
         out._check_names(other.names, len(other.columns), other._place)
         out.classes, a, b = _union(self, other, other._place)
@@ -204,30 +207,28 @@ class Summary:
         """
         ranges = {}
         for j in self._coarse_columns():
-            heavy = self._cells(j).heavy()
-            if len(heavy[0]):
-                ranges[j] = heavy
+            cells = self.cells(j)
+            if cells is not None and len(cells.heavy()[0]):
+                ranges[j] = cells.heavy()
         if not ranges:
             return None
         return Rereading(ranges, self.names, self.classes)
 
     def _coarse_columns(self) -> list[int]:
         """Columns that are cut by cells of more than one number."""
+        read = {j for j, treatment in self._views() if _reads_numbers(treatment)}
         return sorted(
-            {
-                j
-                for j, treatment in self._views()
-                if _reads_numbers(treatment)
-                and self.columns[j].numbers is not None
-                and self.columns[j].known.cells != "nothing"
-                and not self._cells(j).is_exact
-            }
+            j for j in read if (cells := self.cells(j)) and not cells.is_exact
         )
 
-    def _cells(self, j: int) -> Any:
+    def cells(self, j: int) -> Cells | None:
+        """Return the cells of a column of numbers, those read again in finer ones."""
         numbers = self.columns[j].numbers
-        assert numbers is not None and numbers.cells is not None
-        return numbers.cells.cells()
+        if numbers is None or numbers.cells is None:
+            return None
+        cells = numbers.cells.cells()
+        again = None if self.rereading is None else self.rereading.cells(j)
+        return cells if again is None else cells.split(again)
 
     def _views(self) -> list[tuple[int, Treatment]]:
         if not self.columns:
@@ -255,9 +256,9 @@ class Summary:
             if treatment.kind == "categorical":
                 feature = category_feature(column, missing, cardinality, factors)
             else:
-                reread = None if self.rereading is None else self.rereading.cells(j)
                 weights = self.by_class - column.missing, factors
-                feature = number_feature(column, treatment, missing, weights, reread)
+                cells = self.cells(j)
+                feature = number_feature(column, treatment, missing, weights, cells)
             return replace(feature, column=j if several else None)
 
         return list(run(learn, views, self._n_threads))
@@ -276,7 +277,7 @@ class Summary:
         return [
             Needs(
                 cells=any(map(_reads_numbers, views)),
-                weights=self.encoder.missing == "impute",
+                weights=self._counts or self.encoder.missing == "impute",
                 declared=self.encoder.cardinality == "declared",
             )
             for views in by_column

@@ -48,7 +48,7 @@ def number_feature(
     treatment: Treatment,
     missing: str,
     weights: _Weights,
-    reread: Cells | None,
+    known: Cells | None,
 ) -> FeatureSchema:
     """Return the schema of a numeric column under one treatment."""
     numbers, cells = column.numbers, column.known.cells
@@ -56,7 +56,7 @@ def number_feature(
     if numbers is None or cells == "nothing":
         return replace(feature, step=0.01 if feature.kind == "gaussian-weka" else 0.0)
     fill = _mean(numbers, *weights) if missing == "impute" else None
-    by_value = _cells(column, numbers, fill, weights[1], reread)
+    by_value = _cells(column, numbers, fill, weights[1], known)
     if not isinstance(treatment, Discretizer):
         step = 0.0
         if feature.kind == "gaussian-weka":
@@ -98,22 +98,19 @@ def _cells(
     numbers: Numbers,
     fill: float | None,
     factors: _Floats | None,
-    reread: Cells | None,
+    known: Cells | None,
 ) -> Cells:
     """Return the cells of a column as a discretizer has to see them."""
-    if numbers.cells is None:
+    if known is None:
         # Only the ends of the range are asked for, if anything.
         counted = numbers.low <= numbers.high
         if factors is not None:
             counted &= factors > 0
         ends = np.unique([numbers.low[counted], numbers.high[counted]])
         return Cells(ends, ends, np.ones((len(ends), 1)))
-    cells = numbers.cells.cells()
-    if reread is not None:
-        cells = cells.split(reread)
     if fill is not None and column.some_missing:
-        cells = cells.with_number(fill, column.missing)
-    return cells.scaled(factors)
+        known = known.with_number(fill, column.missing)
+    return known.scaled(factors)
 
 
 def _step(column: ColumnSummary, cells: Cells) -> float:

@@ -156,20 +156,24 @@ def test_units_make_curvatures_alike(two, problem_of, fixed):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_coupled_units_of_all_rows_make_all_curvatures_one(
-    n_classes, make_mixed, problem_of, fixed, monkeypatch
+@pytest.mark.parametrize("columns", [["colour", "length", "width"], ["length"]])
+@pytest.mark.parametrize("numeric", [ALL, "gaussian"])
+def test_coupled_units_of_all_rows_make_all_curvatures_equal(
+    numeric, columns, n_classes, make_mixed, problem_of, fixed, monkeypatch
 ):
     monkeypatch.setattr(preconditioner, "_EVEN", 0.0)
     X, y = make_mixed(160, n_classes)
+    X = X[columns]
     u = np.random.default_rng(1).uniform(0.5, 2.0, len(y))
-    problem = problem_of(fixed(numeric=ALL), X, y, u)
+    problem = problem_of(fixed(numeric=numeric), X, y, u)
     weights = somewhere(problem)
     units = CoupledUnits(problem.objective, weights)
     sample = problem.objective.sample(10**9)
     bent = sample.curvature(weights, exact=True)
     columns = map(units.weights, np.eye(len(units.vector(weights))))
     hessian = [units.gradient(sample.product(bent, column)) for column in columns]
-    np.testing.assert_allclose(hessian, np.eye(len(hessian)), atol=0.01)
+    own = preconditioner._COUPLED_SHARE * np.array(hessian)
+    np.testing.assert_allclose(own, np.eye(len(own)), atol=0.01)
 
 
 def test_weights_are_coupled_where_rows_outnumber_them_by_far(problem_of, fixed):

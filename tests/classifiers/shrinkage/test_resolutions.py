@@ -141,6 +141,7 @@ def test_evidence_is_learned_at_the_numbers_of_bins(mixed, problem_of):
     X, y = mixed
     clf = ShrinkageNB(resolutions=3, numeric="equal-frequency", **GIVEN).fit(X, y)
     problem = problem_of(clf, X, y)
-    assert problem.evidence.n_bins == bins_of_resolutions(3) == (4, 9, 20)
+    numbers = problem.evidence.resolutions.n_bins
+    assert numbers == bins_of_resolutions(3) == (4, 9, 20)
     groups = [g.max() for j, g in problem.evidence.resolutions.views if j == 1]
     assert groups == [4, 9, 20]

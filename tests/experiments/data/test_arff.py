@@ -231,7 +231,7 @@ def test_split_finds_the_class_by_name_else_the_last_attribute(write):
     data = read_arff(write(text.format("kind")))
     assert data.split()[1].tolist() == [2.0]
     assert data.split("kind")[1].tolist() == ["x"]
-    with pytest.raises(ValueError, match=r"no attribute 'kin'.*nearest name is 'kind'"):
+    with pytest.raises(ValueError, match=r"no attribute 'kin'.*Did you mean 'kind'"):
         data.split("kin")
 
 

@@ -5,7 +5,6 @@ split in bulk when no cell needs quoting, and row by row otherwise. Both ways
 give the same columns.
 """
 
-import difflib
 import gzip
 import zlib
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.text import did_you_mean
 from steelyard.experiments.data.arff_reader import ArffError, ArffReader
 
 if TYPE_CHECKING:
@@ -57,10 +57,9 @@ class ArffData:
         """Return the other columns by name, and the labels: those of `target_name`."""
         target = self.target_name() if target is None else target
         if target not in self.names:
-            near = difflib.get_close_matches(target, self.names, n=1, cutoff=0.0)
             raise ValueError(
-                f"The data set {self.relation!r} has no attribute {target!r}. "
-                f"The nearest name is {near[0]!r}."
+                f"The data set {self.relation!r} has no attribute {target!r}."
+                f"{did_you_mean(target, self.names)}"
             )
         table = dict(zip(self.names, self.columns, strict=True))
         labels = table.pop(target)

@@ -157,7 +157,8 @@ def read_dataset(
     source = Source.of(path, **reading)
     frame = read_table(source, categorical, numeric)
     if target is None:
-        target = _target_of(frame, source)
+        known = frame.attrs.get("target")
+        target = known or target_of([*map(str, frame.columns)], source.name)
     elif target not in frame.columns:
         raise ParameterError(no_column(target, list(frame.columns), source.name))
     name = name or (source.name if source.path == "-" else stem_and_format(path)[0])
@@ -165,18 +166,16 @@ def read_dataset(
     return split_labels(name, frame, target, description, source.notes)
 
 
-def _target_of(frame: pandas.DataFrame, source: Source) -> str:
-    """Find the column to predict by its name; in ARFF files it is often the last."""
-    if "target" in frame.attrs:
-        return str(frame.attrs["target"])
+def target_of(names: Sequence[str], where: str) -> str:
+    """Find the column to predict by its name."""
     for word in _TARGETS:
-        fits = [str(name) for name in frame.columns if str(name).lower() == word]
+        fits = [name for name in names if name.lower() == word]
         if fits:
             return word if word in fits else fits[0]
     raise ParameterError(
-        f"The file {source.name!r} has no column named {', '.join(_TARGETS[:-1])} or "
+        f"The file {where!r} has no column named {', '.join(_TARGETS[:-1])} or "
         f"{_TARGETS[-1]}: say which to predict with `target`. Columns: "
-        f"{listed(frame.columns, 12)}."
+        f"{listed(names, 12)}."
     )
 
 

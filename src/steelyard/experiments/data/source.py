@@ -11,6 +11,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import IO, Any
 
+from steelyard._common.text import did_you_mean
 from steelyard.exceptions import ColumnError, ParameterError
 
 FORMATS = ("csv", "tsv", "parquet", "arff")
@@ -38,6 +39,9 @@ class Source:
 
     notes: list[str] = field(default_factory=list, compare=False)
     """What was left out when it was read, a sentence each."""
+
+    handles: list[IO[bytes]] = field(default_factory=list, compare=False, repr=False)
+    """The file that was opened last."""
 
     @classmethod
     def of(
@@ -87,8 +91,18 @@ class Source:
         if self.path == "-":
             return sys.stdin.buffer
         if self.path.endswith(".gz"):
-            return gzip.open(self.path, "rb")  # type: ignore[return-value]
-        return open(self.path, "rb")
+            return gzip.GzipFile(fileobj=self._opened())  # type: ignore[return-value]
+        return self._opened()
+
+    def _opened(self) -> IO[bytes]:
+        file = open(self.path, "rb")
+        self.handles[:] = [file]
+        return file
+
+    @property
+    def n_bytes_read(self) -> int:
+        """How far a text file has been read."""
+        return sum(file.tell() for file in self.handles if not file.closed)
 
 
 def find_column(name: str, columns: Iterable[Any], where: str) -> str:
@@ -101,8 +115,7 @@ def find_column(name: str, columns: Iterable[Any], where: str) -> str:
 
 def no_column(name: str, known: Sequence[str], where: str) -> str:
     """Say that there is no such column, and which is nearest."""
-    close = difflib.get_close_matches(name, known, 1, 0.0)
-    nearest = f" The nearest is {close[0]!r}." if close else ""
+    nearest = did_you_mean(name, known)
     hint = ""
     if len(known) == 1 and any(mark in known[0] for mark in ";\t|,"):
         hint = " If its cells are separated otherwise, say so with `separator`."

@@ -150,7 +150,7 @@ def _joined(parts: list[Part]) -> Part:
     return Part(cells, places, sum(part.n_bytes for part in parts))
 
 
-def read_ahead(items: Iterable[_Item], ahead: int = 2) -> Iterator[_Item]:
+def read_ahead(items: Iterable[_Item], ahead: int = 1) -> Iterator[_Item]:
     """Yield what an iterable does, while a thread reads the next few."""
     # One more waits in the thread until there is room.
     waiting: queue.Queue[tuple[bool, Any]] = queue.Queue(maxsize=max(ahead - 1, 1))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from steelyard.table.sources.reader import Reader
     from steelyard.table.sources.scanning import Progress, Scan
 
-__all__ = ["as_source", "scan"]
+__all__ = ["as_source", "is_dask", "scan"]
 
 
 def scan(
@@ -29,6 +29,7 @@ def scan(
     missing_values: Sequence[str] = (),
     encoding: str = "utf-8",
     drop_missing_target: bool = False,
+    work_folder: str | PathLike[str] | None = None,
 ) -> Scan:
     """Open files or a stream of rows that need not fit into memory.
 
@@ -56,6 +57,9 @@ def scan(
         Cells of CSV files that stand for a missing value, besides empty ones.
     drop_missing_target : bool
         Whether to leave rows without a target out; otherwise they are an error.
+    work_folder : path, optional
+        Where temporary files of a fit are written, by default the system's folder for
+        them. They are gone after the fit, however it ends.
 
     Returns
     -------
@@ -84,8 +88,8 @@ def scan(
         raise ParameterError(f"`chunk_rows` must be 1 or more. Got {chunk_rows!r}.")
     reader = _stream_reader(source)
     if reader is None:
-        reader = _file_reader(source, separator, tuple(missing_values), encoding)
-    return Scan(
+        reader = file_reader(source, separator, tuple(missing_values), encoding)
+    rows = Scan(
         reader,
         target=target,
         weight=weight,
@@ -93,6 +97,8 @@ def scan(
         chunk_rows=chunk_rows,
         drop_missing_target=drop_missing_target,
     )
+    rows.work_folder = work_folder
+    return rows
 
 
 def as_source(
@@ -126,6 +132,11 @@ def as_source(
             "or sy.scan(..., target='name')."
         )
     return source
+
+
+def is_dask(X: Any) -> bool:
+    """Whether an object is a collection of Dask, which nothing here has loaded."""
+    return "dask" in sys.modules and hasattr(type(X), "__dask_graph__")
 
 
 def _opened(X: Any) -> Scan | None:
@@ -226,9 +237,10 @@ def _stream_reader(source: Any) -> Reader | None:
     return streams.FrameReader(source)
 
 
-def _file_reader(
+def file_reader(
     source: Any, separator: str, missing_values: tuple[str, ...], encoding: str
 ) -> Reader:
+    """Return what reads files; see ``scan``."""
     from steelyard.table.sources.columnar import ColumnarFiles
     from steelyard.table.sources.paths import find_files
 

@@ -137,7 +137,8 @@ class Scan:
         """Return the same source for one use, with a temporary copy of its own."""
         new = copy.copy(self)
         new._copy, new._n_read, new.n_dropped = None, None, 0
-        new.work_folder, new.progress = work_folder, progress
+        new.work_folder = work_folder or self.work_folder
+        new.progress = progress or self.progress
         new._take_roles(target or self.target, weight or self.weight)
         return new
 

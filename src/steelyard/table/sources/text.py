@@ -7,7 +7,7 @@ number; otherwise it holds text, and those words are values.
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -68,6 +68,10 @@ class TextFiles(Reader):
                     f"{other.path} has a column {min(extra)!r} that {first.path} has "
                     "not. Say with `columns` which to read."
                 )
+
+    def keep_text(self, names: Iterable[str]) -> None:
+        """Read some columns as they are written, also where all cells are numbers."""
+        self._text.update(names)
 
     def types(self, names: Sequence[str]) -> dict[str, pa.DataType]:
         """Return nothing that would last: types are those of the copy."""

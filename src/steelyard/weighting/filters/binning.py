@@ -19,10 +19,11 @@ def with_bins(training: TrainingSet) -> TrainingSet:
 
     Missing numbers get code 0. The model knows nothing of these bins.
     """
-    codes = training.codes
-    gaussian = codes.schema.gaussian
+    gaussian = training.schema.gaussian
     if not len(gaussian):
         return training
+    training = training.place.here(training)
+    codes = training.codes
     discretizer = MDLDiscretizer()
 
     def cut(g: int) -> tuple[FeatureSchema, CodeBlock]:

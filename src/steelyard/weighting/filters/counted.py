@@ -15,7 +15,11 @@ from steelyard.proba import GaussianTable
 from steelyard.weighting.attribute import AttributeWeighting
 from steelyard.weighting.base import Evidence, Start
 from steelyard.weighting.filters.binning import with_bins
-from steelyard.weighting.filters.information import correlation_weights, gain_ratios
+from steelyard.weighting.filters.information import (
+    filter_weights,
+    gain_ratios,
+    training_information,
+)
 
 
 class FilterWeighting(AttributeWeighting):
@@ -58,9 +62,7 @@ class CorrelationWeighting(FilterWeighting):
     rows_needed: ClassVar[RowsNeeded] = "pairs"
 
     def _filter(self, training: TrainingSet) -> NDArray[np.float64]:
-        return correlation_weights(
-            training.count(), training.codes, training.weights, training.n_jobs
-        )
+        return filter_weights(training.count(), training_information(training))
 
 
 class GainRatioWeighting(FilterWeighting):

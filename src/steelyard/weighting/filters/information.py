@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from steelyard._common.threads import pieces, run, thread_count
 from steelyard.kernels import pairs
+from steelyard.model.training import TrainingSet
 from steelyard.proba.counts import Counts
 from steelyard.table.codes import Codes
 
@@ -141,10 +143,28 @@ def correlation_weights(
     L. Jiang, L. Zhang, C. Li, J. Wu (2019), "A correlation-based feature weighting
     filter for naive Bayes", IEEE TKDE 31(2), 201-213.
     """
-    relevance = class_information(counts)
-    redundancy = pair_information(codes, weights, n_jobs).sum(axis=1)
+    return filter_weights(counts, pair_information(codes, weights, n_jobs))
+
+
+def filter_weights(counts: Counts, between: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the weights of CFW, given the information of every pair (d, d)."""
+    relevance, redundancy = class_information(counts), between.sum(axis=1)
     difference = _normalised(relevance) - _normalised(redundancy)
     return np.asarray(1.0 / (1.0 + np.exp(-difference)))
+
+
+def training_information(training: TrainingSet) -> NDArray[np.float64]:
+    """Return ``pair_information`` of training rows, wherever they are."""
+    if not training.place.is_here:
+        return _over_parts(training, lambda mutual, *_: mutual)
+    return pair_information(training.codes, training.weights, training.n_jobs)
+
+
+def training_uncertainty(training: TrainingSet) -> NDArray[np.float64]:
+    """Return ``pair_uncertainty`` of training rows, wherever they are."""
+    if not training.place.is_here:
+        return _over_parts(training, _symmetrical)
+    return pair_uncertainty(training.codes, training.weights, training.n_jobs)
 
 
 def _normalised(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -190,6 +210,46 @@ def _over_pairs(
         small[a, a + 1 :] = small[a + 1 :, a] = values
     out = np.zeros((len(codes.schema), len(codes.schema)))
     out[np.ix_(coded, coded)] = small
+    return out
+
+
+def _over_parts(
+    training: TrainingSet, measure: Callable[[float, float, float], float]
+) -> NDArray[np.float64]:
+    """Measure every pair of attributes of rows elsewhere, from sums of pair tables."""
+    coded = training.schema.coded
+    sizes = [training.schema.features[j].n_codes for j in coded]
+    pairs_of = list(combinations(range(len(coded)), 2))
+    if max((sizes[a] * sizes[b] for a, b in pairs_of), default=0) > _LARGEST:
+        here = training.place.here(training)
+        return _over_pairs(here.codes, here.weights, here.n_jobs, measure)
+    out = np.zeros((len(training.schema), len(training.schema)))
+    while pairs_of:
+        ends = np.cumsum([sizes[a] * sizes[b] for a, b in pairs_of])
+        n_batch = max(1, int(np.searchsorted(ends, _LARGEST, side="right")))
+        batch, pairs_of = pairs_of[:n_batch], pairs_of[n_batch:]
+        count = partial(_pair_tables, batch=batch, ends=ends[:n_batch])
+        tables = np.split(
+            training.place.sum(training, count, True), ends[: n_batch - 1]
+        )
+        for (a, b), table in zip(batch, tables, strict=True):
+            facts = pairs.information(table.reshape(sizes[a], sizes[b])[1:, 1:])
+            j, k = coded[a], coded[b]
+            out[j, k] = out[k, j] = measure(*facts)
+    return out
+
+
+def _pair_tables(
+    part: TrainingSet, batch: list[tuple[int, int]], ends: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Count some pairs of columns in the rows of a part, one table after the other."""
+    coded, columns = part.schema.coded, part.codes.by_column()
+    sizes = [part.schema.features[j].n_codes for j in coded]
+    out = np.zeros(ends[-1])
+    weights = np.ones(part.n_rows) if part.weights is None else part.weights
+    for (a, b), table in zip(batch, np.split(out, ends[:-1]), strict=True):
+        shaped = table.reshape(1, sizes[a], sizes[b])
+        pairs.count_pairs(columns[a], columns[b : b + 1], weights, shaped)
     return out
 
 

@@ -16,7 +16,10 @@ from steelyard.table.schema import feature_labels
 from steelyard.weighting.base import Evidence, Start
 from steelyard.weighting.filters.binning import with_bins
 from steelyard.weighting.filters.counted import FilterWeighting
-from steelyard.weighting.filters.information import class_uncertainty, pair_uncertainty
+from steelyard.weighting.filters.information import (
+    class_uncertainty,
+    training_uncertainty,
+)
 
 # As in Weka: what counts as an improvement of the merit, and as a correlation of zero.
 _MIN_IMPROVEMENT = 1e-5
@@ -76,7 +79,7 @@ class SubsetWeighting(FilterWeighting):
     ) -> Start:
         """Return weights 2 and 1, for exponents and counts, and the subset."""
         chosen = self.select(with_bins(training))
-        weights = np.ones(len(training.codes.schema))
+        weights = np.ones(len(training.schema))
         weights[chosen] = _SELECTED
         names = feature_labels(training.schema, chosen)
         return self._start(
@@ -86,7 +89,7 @@ class SubsetWeighting(FilterWeighting):
     def select(self, training: TrainingSet) -> list[int]:
         """Return the positions of the attributes that CFS selects, in its order."""
         relevance = class_uncertainty(training.count())
-        redundancy = pair_uncertainty(training.codes, training.weights, training.n_jobs)
+        redundancy = training_uncertainty(training)
         if self.zero_is_one:
             redundancy[redundancy < _MAX_ZERO_UNCERTAINTY] = 1.0
             np.fill_diagonal(redundancy, 0.0)

@@ -1,0 +1,236 @@
+"""Files that are read in chunks: which ones, how, and how far a reading has come."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import glob
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from steelyard.cli.output import note, screen
+from steelyard.exceptions import ColumnError, ParameterError, TableError
+
+if TYPE_CHECKING:
+    from steelyard.table.sources.recast import Recast
+    from steelyard.table.sources.scanning import Scan
+
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+_SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([kmgt]?)(i?)b?", re.IGNORECASE)
+_LEAST_MEMORY = 10**8
+
+# What tables take in memory while a model is fitted: bytes a cell of a Parquet file,
+# and bytes for each of a text file, which gzip makes smaller first.
+_BYTES_A_CELL = 16
+_BYTES_A_BYTE = 4
+_UNPACKED = 5
+
+# A chunk, its codes and the chunk that is read ahead, in shares of the memory.
+_CHUNK_SHARE = 1 / 16
+
+
+def size_of(text: str) -> int:
+    """Read a size such as 500MB, 2GB or 1.5 GiB.
+
+    Examples
+    --------
+    >>> size_of("2GB"), size_of("1.5 GiB"), size_of("300000000")
+    (2000000000, 1610612736, 300000000)
+    """
+    found = _SIZE.fullmatch(text.strip())
+    if found is None:
+        problem = f"must be a size such as 500MB or 2GB, not {text!r}"
+        raise argparse.ArgumentTypeError(problem)
+    unit = found[2].lower()
+    factor = 1024 ** " kmgt".index(unit) if found[3] and unit else _UNITS[unit]
+    size = int(float(found[1]) * factor)
+    if size < _LEAST_MEMORY:
+        raise argparse.ArgumentTypeError(f"must be at least 100MB, not {text!r}")
+    return size
+
+
+def default_memory() -> int:
+    """Return half of the memory of this machine, or of what its container may use."""
+    known = [2 * 10**9]
+    with contextlib.suppress(AttributeError, ValueError, OSError):
+        known = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    with contextlib.suppress(OSError, ValueError):
+        with open("/sys/fs/cgroup/memory.max", encoding="ascii") as file:
+            known.append(int(file.read()))
+    return max(min(known) // 2, _LEAST_MEMORY)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Say when tables are read in chunks, and where temporary files go."""
+    group = parser.add_argument_group("tables larger than memory")
+    about = "read in chunks what would take more, such as 2GB (default: half of all)"
+    group.add_argument("--memory", type=size_of, metavar="SIZE", help=about)
+    about = "folder for temporary files (default: that of the system)"
+    group.add_argument("--work-folder", metavar="DIR", help=about)
+
+
+def is_streamed(arguments: argparse.Namespace) -> bool:
+    """Whether the data are read in chunks: several files, or a large one."""
+    paths = arguments.data
+    if "-" in paths and len(paths) > 1:
+        raise ParameterError("Standard input (-) cannot be read with other files.")
+    if is_several(paths):
+        return True
+    path, memory = paths[0], arguments.memory or default_memory()
+    # Standard input cannot be read twice, and ARFF files are read whole.
+    return os.path.isfile(path) and _size_in_memory(path) > memory
+
+
+def is_several(paths: Sequence[str]) -> bool:
+    """Whether paths name a folder, a pattern or several files."""
+    path = os.path.expanduser(paths[0])
+    is_pattern = glob.has_magic(path) and not os.path.exists(path)
+    return len(paths) > 1 or os.path.isdir(path) or is_pattern
+
+
+def _size_in_memory(path: str) -> int:
+    """Guess how many bytes a file takes in memory, 0 if it cannot be streamed."""
+    from steelyard.table.sources.paths import format_of
+
+    format, size = format_of(path), os.path.getsize(path)
+    if format in ("csv", "tsv"):
+        return size * _BYTES_A_BYTE * (_UNPACKED if path.endswith(".gz") else 1)
+    if format != "parquet":
+        return 0 if format is None else size * _BYTES_A_BYTE
+    from pyarrow import ArrowException
+    from pyarrow.parquet import read_metadata
+
+    try:
+        found = read_metadata(path)
+    except ArrowException as error:
+        raise TableError(f"{path} is not a Parquet file: {error}") from None
+    return int(found.num_rows * found.num_columns * _BYTES_A_CELL)
+
+
+# ------------------------------------------------------------------------------ fitting
+
+
+def open_rows(arguments: argparse.Namespace) -> tuple[Scan, Recast]:
+    """Open the files to learn from, by the rules of files that are read whole."""
+    from steelyard.table.sources.recast import Recast
+    from steelyard.table.sources.recognise import file_reader
+    from steelyard.table.sources.scanning import Scan
+
+    if arguments.format is not None:
+        raise ParameterError(
+            "Files that are read in chunks are known by their extensions: leave "
+            "`format` out, and rename files where need be."
+        )
+    reader = file_reader(
+        arguments.data,
+        arguments.separator or ",",
+        tuple(arguments.missing_values),
+        arguments.encoding,
+    )
+    target = _target(arguments.target, reader.names, reader.name)
+    for name in (*arguments.categorical, *arguments.numeric):
+        _find(name, reader.names, reader.name)
+    recast = Recast(reader, arguments.categorical, arguments.numeric, target)
+    columns = _columns(arguments, recast.names, target, reader.name)
+    memory = arguments.memory or default_memory()
+    most_rows = max(int(memory * _CHUNK_SHARE / (8 * len(columns))), 1000)
+    rows = Scan(
+        recast,
+        target=target,
+        weight=arguments.weights,
+        columns=columns,
+        chunk_rows=min(most_rows, 2**18),
+        drop_missing_target=True,
+    )
+    rows.work_folder = arguments.work_folder
+    note(*getattr(reader, "notes", ()))
+    return rows, recast
+
+
+def _target(given: str | None, names: list[str], where: str) -> str:
+    from steelyard.experiments.data.dataset import target_of
+
+    return target_of(names, where) if given is None else _find(given, names, where)
+
+
+def _columns(
+    arguments: argparse.Namespace, names: list[str], target: str, where: str
+) -> list[str]:
+    chosen = [_find(name, names, where) for name in arguments.columns]
+    dropped = [_find(name, names, where) for name in arguments.drop]
+    if target in chosen:
+        raise ColumnError(f"The target {target!r} cannot be learned from: --columns.")
+    aside = {arguments.weights, target, *dropped}
+    kept = [name for name in chosen or names if name not in aside]
+    if not kept:
+        raise TableError("No column is left to learn from.")
+    return kept
+
+
+def _find(name: str, known: list[str], where: str) -> str:
+    from steelyard.experiments.data.source import find_column
+
+    return find_column(name, known, where)
+
+
+# ----------------------------------------------------------------------------- progress
+
+
+@contextlib.contextmanager
+def progress(title: str) -> Iterator[Callable[..., None]]:
+    """Show rows, megabytes a second and the time left, on a terminal.
+
+    What is given is to be called with a text, rows, bytes and how many bytes there are,
+    or None where nobody knows.
+    """
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+        TransferSpeedColumn,
+    )
+
+    shown = TextColumn("{task.fields[rows]}"), TransferSpeedColumn()
+    columns = TextColumn("{task.description}"), BarColumn(), *shown
+    console = screen(error=True)
+    with Progress(
+        *columns,
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    ) as bar:
+        task, step = bar.add_task(title, total=None, rows=""), title
+
+        def update(text: str, rows: int, n_bytes: int, total: int | None) -> None:
+            nonlocal task, step
+            if text != step:
+                bar.remove_task(task)
+                task, step = bar.add_task(text, total=total, rows=""), text
+            bar.update(task, completed=n_bytes, total=total, rows=f"{rows:,} rows")
+
+        yield update
+
+
+def readings(update: Callable[..., None], method: str) -> Callable[[Any], None]:
+    """Return what a scan tells of its readings, for ``progress``."""
+    steps: list[tuple[str, int]] = []
+
+    def tell(reading: Any) -> None:
+        rows = reading.rows
+        if not steps or steps[-1][0] != reading.step or rows <= steps[-1][1]:
+            steps.append((reading.step, rows))
+        steps[-1] = (reading.step, rows)
+        again = sum(step == "read" for step, _ in steps)
+        text = "Copying to a work file"
+        if reading.step == "read":
+            text = "Reading" if again == 1 else f"Reading again ({again})"
+        if reading.total_rows is not None and rows >= reading.total_rows:
+            update(f"Fitting {method}", rows, 0, None)
+        else:
+            update(text, rows, reading.n_bytes, reading.total_bytes)
+
+    return tell

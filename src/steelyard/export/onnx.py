@@ -1,0 +1,369 @@
+"""Write a plan as an ONNX model, in doubles throughout."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+
+from steelyard.classifiers.base import BaseNB
+from steelyard.exceptions import ParameterError
+from steelyard.export.data import about, library_version
+from steelyard.export.graph import Graph
+from steelyard.export.plan import (
+    Bins,
+    Column,
+    Density,
+    Lookup,
+    Mixture,
+    Node,
+    Pair,
+    Pairs,
+    Plan,
+    Side,
+    Sum,
+    Term,
+    Vote,
+)
+from steelyard.export.reading import plan_of
+from steelyard.export.refusals import refuse_intervals, refuse_large_categories
+
+_OPSETS = (("", 18), ("ai.onnx.ml", 2))
+_IR_VERSION = 8  # of the same age as the operators
+
+# Above all log-densities and below all that is told apart: inf - inf is not a number.
+_NEVER = -1e300
+_FARTHEST = 1e100
+
+# Numbers are compared with all values of a category up to so many.
+_MOST_COMPARED = 1000
+_WHOLE = 2**53
+
+# A file holds at most 2 GB.
+_MOST_NUMBERS = 200_000_000
+
+
+def to_onnx(clf: BaseNB, missing_text: str = "") -> Any:
+    """Return a classifier as an ONNX model.
+
+    It has an input of shape (n, 1) for every column, with its name: text as ``string``,
+    numbers and booleans as ``double``, NaN for missing ones. The outputs are ``label``
+    of shape (n,) and ``probabilities`` of shape (n, K).
+
+    Parameters
+    ----------
+    clf : BaseNB
+        A fitted classifier.
+    missing_text : str, default=""
+        Text that stands for a missing cell: text in ONNX cannot be null.
+
+    Returns
+    -------
+    onnx.ModelProto
+        A model that was checked by ``onnx.checker``.
+
+    Examples
+    --------
+    >>> import steelyard as sy
+    >>> clf = sy.NaiveBayes().fit([["a"], ["b"]] * 5, ["no", "yes"] * 5)
+    >>> [value.name for value in to_onnx(clf).graph.output]
+    ['label', 'probabilities']
+    """
+    plan = plan_of(clf)
+    refuse_intervals(plan, "ONNX")
+    refuse_large_categories(plan, "ONNX")
+    _refuse(plan, missing_text)
+    writer = _Writer(plan, missing_text)
+    model = writer.model()
+    writer.graph.onnx.checker.check_model(model, full_check=True)
+    return model
+
+
+def input_type(column: Column) -> str:
+    """Return the type of the input of a column."""
+    return "string" if column.cells == "text" else "double"
+
+
+def output_names(plan: Plan) -> tuple[str, str]:
+    """Return the names of the outputs, which no column has."""
+    taken = {column.name for column in plan.columns}
+    label, probabilities = "label", "probabilities"
+    while label in taken or probabilities in taken:
+        label, probabilities = f"{label}_", f"{probabilities}_"
+    return label, probabilities
+
+
+def _refuse(plan: Plan, missing_text: str) -> None:
+    """Refuse what the format cannot hold."""
+    if not isinstance(missing_text, str):
+        raise ParameterError(f"missing_text must be text, got {missing_text!r}.")
+    if plan.n_numbers() > _MOST_NUMBERS:
+        raise ParameterError(
+            f"The model has {plan.n_numbers():,} numbers; a file of ONNX holds at most "
+            "2 GB. Use `save`."
+        )
+    for column in plan.columns:
+        if not column.name:
+            raise ParameterError("An input in ONNX has a name: name the column ''.")
+        if missing_text in column.values:
+            raise ParameterError(
+                f"{missing_text!r} is a value of column {column.name!r}, and would "
+                "stand for missing cells as well: text in ONNX cannot be null. Set "
+                "missing_text to text that is no value."
+            )
+
+
+class _Writer:
+    """From a plan to nodes."""
+
+    def __init__(self, plan: Plan, missing_text: str) -> None:
+        self.plan, self.missing_text = plan, missing_text
+        self.names = output_names(plan)
+        names = [column.name for column in plan.columns]
+        self.graph = Graph([*names, *self.names])
+        self.node, self.constant = self.graph.node, self.graph.constant
+
+    def model(self) -> Any:
+        """Return the whole model."""
+        proba, winner, order = self._root(self.plan.root)
+        classes = [self.plan.classes[c] for c in order]
+        text = isinstance(classes[0], str)
+        labels = self.constant(classes, object if text else np.asarray(classes).dtype)
+        self.graph.add("Gather", [labels, winner], self.names[0])
+        self.graph.add("Identity", [proba], self.names[1])
+        helper, types = self.graph.onnx.helper, self.graph.onnx.TensorProto
+        kind = (
+            types.STRING
+            if text
+            else helper.np_dtype_to_tensor_dtype(np.asarray(classes).dtype)
+        )
+        inputs = [
+            helper.make_tensor_value_info(
+                column.name, getattr(types, input_type(column).upper()), ["n", 1]
+            )
+            for column in self.plan.columns
+        ]
+        outputs = [
+            helper.make_tensor_value_info(self.names[0], kind, ["n"]),
+            helper.make_tensor_value_info(
+                self.names[1], types.DOUBLE, ["n", len(classes)]
+            ),
+        ]
+        graph = helper.make_graph(
+            self.graph.nodes, "steelyard", inputs, outputs, self.graph.constants
+        )
+        model = helper.make_model(
+            graph,
+            opset_imports=[helper.make_opsetid(*opset) for opset in _OPSETS],
+            ir_version=_IR_VERSION,
+            producer_name="steelyard",
+            producer_version=library_version(),
+            doc_string=about(self.plan),
+        )
+        helper.set_model_props(model, self._metadata())
+        return model
+
+    def _metadata(self) -> dict[str, str]:
+        return {
+            "steelyard": library_version(),
+            "estimator": self.plan.estimator,
+            "classes": json.dumps(self.plan.classes),
+            "missing_text": self.missing_text,
+        }
+
+    # --------------------------------------------------------------------------- models
+
+    def _root(self, root: Node) -> tuple[str, str, tuple[int, ...]]:
+        """Return probabilities, and where the best class is in the order of ties."""
+        if isinstance(root, Sum):
+            scores = self._scores(root)
+            return self._softmax(root, scores), self._best(root, scores), root.tie_order
+        proba = self._posterior(root)
+        return proba, self._best(root, proba), root.tie_order
+
+    def _best(self, node: Node, scores: str) -> str:
+        """Return the position of the largest score in the order of ties, the first."""
+        order = node.tie_order
+        if list(order) != sorted(order):
+            scores = self.node("Gather", scores, self.constant(order, np.int64), axis=1)
+        return self.node("ArgMax", scores, axis=1, keepdims=0)
+
+    def _posterior(self, node: Node) -> str:
+        if isinstance(node, Sum):
+            return self._softmax(node, self._scores(node))
+        if isinstance(node, Mixture):
+            parts = [self._posterior(part) for part in node.parts]
+            shares = map(self.constant, node.shares)
+            return self._added(
+                [self.node("Mul", *of) for of in zip(shares, parts, strict=True)]
+            )
+        if isinstance(node, Pairs):
+            return self._pairs(node)
+        return self._elkan(node) if node.form == "elkan" else self._votes(node)
+
+    def _softmax(self, node: Sum, scores: str) -> str:
+        if node.scale != 1.0:
+            scores = self.node("Mul", scores, self.constant(node.scale))
+        return self.node("Softmax", scores, axis=1)
+
+    def _pairs(self, node: Pairs) -> str:
+        """Every class has the sum of its probabilities, in the order of the pairs."""
+        parts = [self._posterior(part) for part in node.parts]
+        zero, one = (self.constant([c], np.int64) for c in (0, 1))
+        by_class: list[list[str]] = [[] for _ in node.classes]
+        for (a, b), part in zip(node.pairs, parts, strict=True):
+            by_class[a].append(self.node("Gather", part, zero, axis=1))
+            by_class[b].append(self.node("Gather", part, one, axis=1))
+        sums = self.node("Concat", *map(self._added, by_class), axis=1)
+        return self.node("Div", sums, self.constant(float(len(parts))))
+
+    def _votes(self, node: Vote) -> str:
+        """Look up what each voter adds: its vote, at the class that it chose."""
+        parts = []
+        for vote, part in zip(node.votes, node.parts, strict=True):
+            table = vote * np.eye(len(node.classes))[list(part.tie_order)]
+            chosen = self._best(part, self._scores(part))
+            parts.append(self.node("Gather", self.constant(table), chosen))
+        return self.node("Softmax", self._added(parts), axis=1)
+
+    def _elkan(self, node: Vote) -> str:
+        second, one = self.constant([1], np.int64), self.constant(1.0)
+        parts = []
+        for vote, part in zip(node.votes, node.parts, strict=True):
+            h = self.node("Gather", self._posterior(part), second, axis=1)
+            parts.append(self.node("Mul", h, self.constant(2.0 * vote)))
+        total = self.constant(sum(node.votes))
+        odds = self.node("Sub", total, self._added(parts))
+        odds = self.node("Clip", odds, self.constant(-700.0), self.constant(700.0))
+        p = self.node("Div", one, self.node("Add", one, self.node("Exp", odds)))
+        return self.node("Concat", self.node("Sub", one, p), p, axis=1)
+
+    def _added(self, parts: list[str]) -> str:
+        return self.node("Sum", *parts) if len(parts) > 1 else parts[0]
+
+    # ---------------------------------------------------------------------------- terms
+
+    def _scores(self, node: Sum) -> str:
+        base = self.constant([[b if b > _NEVER else _NEVER for b in node.base]])
+        if node.terms:
+            return self._added([base, *map(self._term, node.terms)])
+        first = self._input(0)
+        shape = self.node("Shape", first)
+        one = self.constant([len(node.base)], np.int64)
+        return self.node("Expand", base, self.node("Concat", shape, one, axis=0))
+
+    def _term(self, term: Term) -> str:
+        if isinstance(term, Lookup):
+            zero = (0.0,) * len(term.missing)
+            positions = range(1, len(term.values) + 2)
+            at = self._place(term.column, term.values, list(positions))
+            return self._gather([zero, *term.rows, term.missing], at)
+        if isinstance(term, Bins):
+            at = self._interval(term.column, term.edges)
+            last = self.constant(len(term.rows), np.int64)
+            at = self.node("Where", self._is_missing(term.column), last, at)
+            return self._gather([*term.rows, term.missing], at)
+        if isinstance(term, Pair):
+            first, second = map(self._group, term.sides)
+            factor = self.constant(term.sides[1].n_groups, np.int64)
+            at = self.node("Add", self.node("Mul", first, factor), second)
+            return self._gather([row for rows in term.rows for row in rows], at)
+        return self._density(term)
+
+    def _gather(self, rows: list[Any], at: str) -> str:
+        return self.node("Gather", self.constant(rows), at)
+
+    def _input(self, column: int, wide: bool = False) -> str:
+        """Return the cells of a column, of shape (n,) or (n, 1)."""
+        name = self.plan.columns[column].name
+        if wide:
+            return name
+        return self.node("Squeeze", name, self.constant([1], np.int64))
+
+    def _is_missing(self, column: int, wide: bool = False) -> str:
+        return self.node("IsNaN", self._input(column, wide))
+
+    def _place(self, column: int, values: Any, places: list[int]) -> str:
+        """Return the place of each cell: of its value, the last if missing, else 0."""
+        of = self.plan.columns[column]
+        if input_type(of) == "string":
+            return self.node(
+                "LabelEncoder",
+                self._input(column),
+                keys_strings=[*values, self.missing_text],
+                values_int64s=places,
+                default_int64=0,
+            )
+        is_whole = all(float(value).is_integer() for value in values)
+        if len(values) > _MOST_COMPARED and is_whole:
+            at = self._encoded(column, list(map(int, values)), places[:-1])
+        else:
+            at = self._compared(column, list(map(float, values)), places[:-1])
+        last = self.constant(places[-1], np.int64)
+        return self.node("Where", self._is_missing(column), last, at)
+
+    def _compared(self, column: int, values: list[float], places: list[int]) -> str:
+        """Return the place of a number by comparing it with all values."""
+        zero = self.constant(0, np.int64)
+        if not values:
+            return zero
+        is_equal = self.node("Equal", self._input(column, True), self.constant(values))
+        all_places = self.constant(places, np.int64)
+        found = self.node("Where", is_equal, all_places, zero)
+        return self.node("ReduceMax", found, self.constant([1], np.int64), keepdims=0)
+
+    def _encoded(self, column: int, values: list[int], places: list[int]) -> str:
+        """Return the place of a whole number by a table; 2**53 is none of them."""
+        x, most = self._input(column), self.constant(float(_WHOLE))
+        is_whole = self.node("Equal", self.node("Floor", x), x)
+        is_near = self.node("Less", self.node("Abs", x), most)
+        found = self.node("Where", self.node("And", is_whole, is_near), x, most)
+        whole = self.node("Cast", found, to=self.graph.onnx.TensorProto.INT64)
+        return self.node(
+            "LabelEncoder",
+            whole,
+            keys_int64s=values,
+            values_int64s=places,
+            default_int64=0,
+        )
+
+    def _interval(self, column: int, edges: tuple[float, ...]) -> str:
+        """Return the number of edges below each number; of missing ones none are."""
+        is_above = self.node("Greater", self._input(column, True), self.constant(edges))
+        one = self.node("Cast", is_above, to=self.graph.onnx.TensorProto.INT64)
+        return self.node("ReduceSum", one, self.constant([1], np.int64), keepdims=0)
+
+    def _group(self, side: Side) -> str:
+        if self.plan.columns[side.column].kind == "category":
+            return self._place(side.column, side.values, [*side.groups, side.missing])
+        at = self._interval(side.column, side.edges)
+        last = self.constant(len(side.groups), np.int64)
+        at = self.node("Where", self._is_missing(side.column), last, at)
+        groups = self.constant([*side.groups, side.missing], np.int64)
+        return self.node("Gather", groups, at)
+
+    def _density(self, term: Density) -> str:
+        x, is_missing = (
+            self._input(term.column, True),
+            self._is_missing(term.column, True),
+        )
+        if term.fill is not None:
+            x = self.node("Where", is_missing, self.constant(term.fill), x)
+        x = self.node("Sub", x, self.constant(term.mean))
+        t = self.node("Mul", x, self.constant(term.scale))
+        if term.form == "linear":
+            limits = map(self.constant, (-term.limit, term.limit))
+            told = self.node("Clip", t, *limits)
+        else:
+            t = self.node("Min", self.node("Abs", t), self.constant(_FARTHEST))
+            half = self.node("Mul", self.node("Mul", t, t), self.constant(0.5))
+            told = self.node("Sub", self.constant(term.constant), half)
+        if term.form == "relative":
+            top = self.node("ReduceMax", told, self.constant([1], np.int64), keepdims=1)
+            told = self.node("Sub", told, top)
+            told = self.node("Max", told, self.constant(-term.depth))
+        told = self.node("Mul", told, self.constant(term.weight))
+        if term.fill is not None:
+            return told
+        return self.node("Where", is_missing, self.constant(0.0), told)

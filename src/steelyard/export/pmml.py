@@ -1,0 +1,338 @@
+"""Write a plan as PMML 4.4: regression models with softmax."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+from xml.etree import ElementTree
+
+from steelyard.classifiers.base import BaseNB
+from steelyard.exceptions import ParameterError
+from steelyard.export.data import about, library_version
+from steelyard.export.fields_pmml import Fields, text_of
+from steelyard.export.plan import (
+    Bins,
+    Column,
+    Density,
+    Lookup,
+    Mixture,
+    Node,
+    Pair,
+    Pairs,
+    Plan,
+    Sum,
+    Term,
+    Vote,
+    columns_of,
+)
+from steelyard.export.reading import plan_of
+from steelyard.export.refusals import (
+    refuse_intervals,
+    refuse_large,
+    refuse_large_categories,
+)
+
+Element = ElementTree.Element
+
+# A class without a score: below all that is told apart.
+_NEVER = -1e300
+_UNWRITTEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def to_pmml(clf: BaseNB, target: str = "class") -> bytes:
+    """Return a classifier as PMML 4.4, for JPMML and others.
+
+    Every class has a table of coefficients; a missing or unseen category adds nothing.
+    The outputs are ``prediction`` and ``p(...)`` of every class. Ties are decided by
+    the engine.
+
+    Parameters
+    ----------
+    clf : BaseNB
+        A fitted classifier.
+    target : str, default="class"
+        Name of the predicted field, which no column may have.
+
+    Returns
+    -------
+    bytes
+        XML in UTF-8.
+
+    Examples
+    --------
+    >>> import steelyard as sy
+    >>> clf = sy.NaiveBayes().fit([["a"], ["b"]] * 5, ["no", "yes"] * 5)
+    >>> b'<CategoricalPredictor name="x0" value="a"' in to_pmml(clf)
+    True
+    """
+    plan = plan_of(clf)
+    refuse_intervals(plan, "PMML")
+    refuse_large(plan, "PMML")
+    refuse_large_categories(plan, "PMML")
+    _refuse(plan, target)
+    root = _Writer(plan, target).document()
+    ElementTree.indent(root)
+    made: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
+    return made + b"\n"
+
+
+def _refuse(plan: Plan, target: str) -> None:
+    """Refuse names and values that a file cannot hold."""
+    if not isinstance(target, str) or not target:
+        raise ParameterError(f"target must be the name of a field, got {target!r}.")
+    names = [column.name for column in plan.columns]
+    if target in names:
+        raise ParameterError(
+            f"{target!r} is a column of the model. Set target to another name."
+        )
+    if "" in names:
+        raise ParameterError("A field in PMML has a name: name the column ''.")
+    values = [value for column in plan.columns for value in column.values]
+    for text in [target, *names, *values, *plan.classes]:
+        if isinstance(text, str) and _UNWRITTEN.search(text):
+            raise ParameterError(
+                f"{text!r} has a character that XML 1.0 cannot hold. Replace it in the "
+                "table, or use another format."
+            )
+
+
+class _Writer:
+    """From a plan to elements."""
+
+    def __init__(self, plan: Plan, target: str) -> None:
+        self.plan, self.target = plan, target
+        self.dictionary = Element("TransformationDictionary")
+        self.fields = Fields(plan, target, self.dictionary)
+
+    def document(self) -> Element:
+        """Return the whole document."""
+        output = Element("Output")
+        name = self.fields.unique("prediction")
+        _child(output, "OutputField", **self._predicted(name))
+        for label in map(text_of, self.plan.classes):
+            name = self.fields.unique(f"p({label})")
+            _child(output, "OutputField", **_probability(name, label))
+        model = self._node(self.plan.root, output)
+        root = Element("PMML", xmlns="http://www.dmg.org/PMML-4_4", version="4.4")
+        header = _child(root, "Header", description=about(self.plan))
+        _child(header, "Application", name="steelyard", version=library_version())
+        dictionary = _child(root, "DataDictionary")
+        for column in self.plan.columns:
+            _child(dictionary, "DataField", name=column.name, **_type(column))
+        label_type = _label_type(self.plan.classes)
+        field = _child(
+            dictionary,
+            "DataField",
+            name=self.target,
+            optype="categorical",
+            dataType=label_type,
+        )
+        for label in self.plan.classes:
+            _child(field, "Value", value=text_of(label))
+        if len(self.dictionary):
+            root.append(self.dictionary)
+        root.append(model)
+        return root
+
+    def _predicted(self, name: str) -> dict[str, str]:
+        """Return the attributes of an output: the predicted class."""
+        told = {"name": name, "optype": "categorical", "feature": "predictedValue"}
+        return {**told, "dataType": _label_type(self.plan.classes)}
+
+    # --------------------------------------------------------------------------- models
+
+    def _node(self, node: Node, output: Element | None) -> Element:
+        """Return the element of a model."""
+        if isinstance(node, Sum):
+            return self._sum(node, output)
+        if isinstance(node, Mixture):
+            model, segments = self._mining(node, output, "weightedAverage")
+            for part, share in zip(node.parts, node.shares, strict=True):
+                segment = self._segment(segments, weight=repr(share))
+                segment.append(self._node(part, None))
+            return model
+        if isinstance(node, Pairs):
+            return self._pairs(node, output)
+        return self._vote(node, output)
+
+    def _mining(
+        self, node: Node, output: Element | None, method: str
+    ) -> tuple[Element, Element]:
+        """Return a model that is made of others, and where these go."""
+        model = Element("MiningModel", functionName="classification")
+        self._schema(model, self._names(_sums_of(node)), output)
+        return model, _child(model, "Segmentation", multipleModelMethod=method)
+
+    def _segment(self, segments: Element, **attributes: str) -> Element:
+        segment = _child(segments, "Segment", id=str(len(segments) + 1), **attributes)
+        _child(segment, "True")
+        return segment
+
+    def _pairs(self, node: Pairs, output: Element | None) -> Element:
+        """Chain the pairs; a class has the mean of its probabilities."""
+        model, segments = self._mining(node, output, "modelChain")
+        share = repr(1.0 / len(node.parts))
+        told: list[list[tuple[str, str]]] = [[] for _ in node.classes]
+        for pair, part in zip(node.pairs, node.parts, strict=True):
+            labels = [text_of(self.plan.classes[node.classes[c]]) for c in pair]
+            own = Element("Output")
+            for c, label in zip(pair, labels, strict=True):
+                name = self.fields.unique(f"p({label}), {' or '.join(labels)}")
+                _child(own, "OutputField", **_probability(name, label))
+                told[c].append((name, share))
+            self._segment(segments).append(self._node(part, own))
+        names = [name for pairs in told for name, _ in pairs]
+        last = self._regression(names, None, "none")
+        for c, of in zip(node.classes, told, strict=True):
+            table = self._table(last, c, 0.0)
+            for name, coefficient in of:
+                _numeric(table, name, coefficient)
+        self._segment(segments).append(last)
+        return model
+
+    def _vote(self, node: Vote, output: Element | None) -> Element:
+        """Chain the voters; the last model adds up what they say."""
+        model, segments = self._mining(node, output, "modelChain")
+        is_elkan = node.form == "elkan"
+        labels = [text_of(self.plan.classes[c]) for c in node.classes]
+        voters = []
+        for t, part in enumerate(node.parts, 1):
+            name, own = self.fields.unique(f"voter {t}"), Element("Output")
+            told = _probability(name, labels[1]) if is_elkan else self._predicted(name)
+            _child(own, "OutputField", **told)
+            self._segment(segments).append(self._node(part, own))
+            voters.append(name)
+        last = self._regression(voters, None, "softmax")
+        for c, label in zip(node.classes, labels, strict=True):
+            is_second = is_elkan and c == node.classes[1]
+            table = self._table(last, c, -sum(node.votes) if is_second else 0.0)
+            for name, vote in zip(voters, node.votes, strict=True):
+                if is_second:
+                    _numeric(table, name, repr(2.0 * vote))
+                elif not is_elkan:
+                    _categorical(table, name, label, vote)
+        self._segment(segments).append(last)
+        return model
+
+    def _sum(self, node: Sum, output: Element | None) -> Element:
+        model = self._regression(self._names([node]), output, "softmax")
+        tables = [
+            self._table(model, c, node.scale * max(base, _NEVER))
+            for c, base in zip(node.classes, node.base, strict=True)
+        ]
+        # In PMML numbers come first.
+        for term in sorted(node.terms, key=lambda term: not isinstance(term, Density)):
+            self._term(term, node.scale, tables)
+        return model
+
+    def _names(self, sums: Iterable[Sum]) -> list[str]:
+        """Return the columns that sums read, in order."""
+        used = {c for node in sums for term in node.terms for c in columns_of(term)}
+        return [self.plan.columns[c].name for c in sorted(used)]
+
+    def _regression(
+        self, names: Sequence[str], output: Element | None, method: str
+    ) -> Element:
+        model = Element(
+            "RegressionModel",
+            functionName="classification",
+            normalizationMethod=method,
+        )
+        self._schema(model, names, output)
+        return model
+
+    def _schema(
+        self, model: Element, names: Sequence[str], output: Element | None
+    ) -> None:
+        schema = _child(model, "MiningSchema")
+        _child(schema, "MiningField", name=self.target, usageType="target")
+        for name in names:
+            # Values never seen are kept, and match no coefficient.
+            _child(schema, "MiningField", name=name, invalidValueTreatment="asIs")
+        if output is not None:
+            model.append(output)
+
+    def _table(self, model: Element, c: int, intercept: float) -> Element:
+        label = text_of(self.plan.classes[c])
+        return _child(
+            model, "RegressionTable", intercept=repr(intercept), targetCategory=label
+        )
+
+    # ---------------------------------------------------------------------------- terms
+
+    def _term(self, term: Term, scale: float, tables: list[Element]) -> None:
+        """Add the coefficients of a term to the table of every class."""
+        if isinstance(term, Density):
+            names = self.fields.density(term)
+            for table, name, w in zip(tables, names, term.weight, strict=True):
+                if w:
+                    _numeric(table, name, repr(scale * w))
+            return
+        name, values, rows = self._coefficients(term)
+        for value, row in zip(values, rows, strict=True):
+            for table, amount in zip(tables, row, strict=True):
+                _categorical(table, name, value, scale * amount)
+        if not isinstance(term, Pair) and any(term.missing):
+            name = self.fields.missing(term.column)
+            for table, amount in zip(tables, term.missing, strict=True):
+                _categorical(table, name, "yes", scale * amount)
+
+    def _coefficients(
+        self, term: Lookup | Bins | Pair
+    ) -> tuple[str, Sequence[str], Sequence[Sequence[float]]]:
+        """Return a field, its values, and what they add to the classes."""
+        if isinstance(term, Lookup):
+            name = self.plan.columns[term.column].name
+            return name, list(map(text_of, term.values)), term.rows
+        if isinstance(term, Bins):
+            return *self.fields.bins(term.column, term.edges), term.rows
+        cells = [row for rows in term.rows for row in rows]
+        return *self.fields.pair(term), cells
+
+
+def _child(parent: Element, tag: str, **attributes: str) -> Element:
+    return ElementTree.SubElement(parent, tag, attributes)
+
+
+def _probability(name: str, label: str) -> dict[str, str]:
+    """Return the attributes of an output: the probability of a class."""
+    told = {"name": name, "optype": "continuous", "dataType": "double"}
+    return {**told, "feature": "probability", "value": label}
+
+
+def _numeric(table: Element, name: str, coefficient: str) -> None:
+    _child(table, "NumericPredictor", name=name, coefficient=coefficient)
+
+
+def _categorical(table: Element, name: str, value: str, amount: float) -> None:
+    if amount:
+        _child(
+            table,
+            "CategoricalPredictor",
+            name=name,
+            value=value,
+            coefficient=repr(amount),
+        )
+
+
+def _type(column: Column) -> dict[str, str]:
+    """Return the type of the field of a column."""
+    if column.kind == "number":
+        return {"optype": "continuous", "dataType": "double"}
+    kinds = {"booleans": "boolean", "numbers": "double"}
+    return {"optype": "categorical", "dataType": kinds.get(column.cells, "string")}
+
+
+def _label_type(classes: Sequence[Any]) -> str:
+    kinds = {type(label) for label in classes}
+    names = {str: "string", bool: "boolean", int: "integer"}
+    return names.get(kinds.pop(), "double") if len(kinds) == 1 else "double"
+
+
+def _sums_of(node: Node) -> Iterable[Sum]:
+    if isinstance(node, Sum):
+        yield node
+    else:
+        for part in node.parts:
+            yield from _sums_of(part)

@@ -1,0 +1,342 @@
+"""Parts of a table on the workers of a cluster: one task for each worker and pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial, reduce
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from distributed import Client, Future, KilledWorker, get_worker, wait
+from numpy.typing import NDArray
+
+from steelyard._common.work_folder import WorkFolder
+from steelyard.exceptions import TableError
+from steelyard.fitting.rows import Passes, Rows, join_rows
+from steelyard.losses import Loss
+from steelyard.model.place import RowPlace
+from steelyard.model.training import TrainingSet
+from steelyard.proba.gaussian import GaussianTable
+from steelyard.scale import parts as work
+from steelyard.table.codes import Codes
+from steelyard.table.store import Store
+from steelyard.table.workspace import MEMORY, DiskWorkspace, Workspace
+from steelyard.weighting.base import Effect
+
+# Effects of more numbers are added on each worker first: then they need not travel
+# for each partition. Sums then depend on which worker has which partition, in the last
+# digits.
+_MOST_BY_PART = 1_000_000
+
+# So many partitions are on their way here at once.
+_AHEAD = 2
+
+
+class Parts:
+    """Objects on workers, one for each partition, in the order of partitions.
+
+    Nothing is scattered: each is the result of a task, which the scheduler runs again
+    where a worker is lost.
+    """
+
+    def __init__(self, client: Client, futures: list[Future]) -> None:
+        self.client, self.futures = client, futures
+        self._groups: list[tuple[str, list[int]]] | None = None
+
+    def then(self, function: Callable[..., Any], *arguments: Any) -> Parts:
+        """Return what a function makes of each, kept where that is."""
+        submit = partial(self.client.submit, function, pure=False)
+        return Parts(
+            self.client, [submit(future, *arguments) for future in self.futures]
+        )
+
+    def each(
+        self,
+        function: Callable[..., Any],
+        given: Sequence[Any] | None = None,
+        together: bool = False,
+    ) -> list[Any]:
+        """Return a function of each, in order, or sums by worker if ``together``."""
+        if self._groups is None:
+            self._groups = self._by_worker()
+        tasks = [
+            self.client.submit(
+                _run,
+                function,
+                [self.futures[k] for k in members],
+                None if given is None else [given[k] for k in members],
+                together,
+                workers=[address],
+                allow_other_workers=True,
+                pure=False,
+            )
+            for address, members in self._groups
+        ]
+        done = gathered(self.client, tasks, self.futures)
+        members = [k for _, of_worker in self._groups for k in of_worker]
+        if [ran for ran, _ in done] != [address for address, _ in self._groups]:
+            # A worker was lost: its partitions are elsewhere now.
+            self._groups = None
+        results = [result for _, of_worker in done for result in of_worker]
+        if together:
+            return results
+        return [results[k] for k in np.argsort(members)]
+
+    def sum(self, function: Callable[..., Any], together: bool = False) -> Any:
+        """Return the sum of a function of each, in the order of partitions."""
+        return reduce(work.add, self.each(function, together=together))
+
+    def tree_sum(self) -> Any:
+        """Return the sum of what is there, added on the workers two by two."""
+        futures = self.futures
+        while len(futures) > 1:
+            pairs = zip(futures[::2], futures[1::2], strict=False)
+            last = futures[len(futures) & ~1 :]
+            summed = [self.client.submit(work.add, a, b, pure=False) for a, b in pairs]
+            futures = summed + last
+        return gathered(self.client, futures, self.futures)[0]
+
+    def _by_worker(self) -> list[tuple[str, list[int]]]:
+        """Return the workers, each with the positions of what it holds."""
+        wait(self.futures)
+        if any(future.status == "error" for future in self.futures):
+            raise failure(self.futures)
+        holders = self.client.who_has(self.futures)
+        groups: dict[str, list[int]] = {}
+        for k, future in enumerate(self.futures):
+            # Several may hold it; none does just after one was lost.
+            where = sorted(holders.get(future.key, ()))
+            groups.setdefault(where[0] if where else "", []).append(k)
+        lost = groups.pop("", [])
+        known = list(groups) or list(self.client.scheduler_info()["workers"])
+        for turn, k in enumerate(lost):
+            groups.setdefault(known[turn % len(known)], []).append(k)
+        return sorted(groups.items(), key=lambda group: group[1][0])
+
+
+def _run(
+    function: Callable[..., Any],
+    held: Sequence[Any],
+    given: Sequence[Any] | None,
+    together: bool,
+) -> tuple[str, list[Any]]:
+    """Work on all partitions of a worker; say which worker it was."""
+    return get_worker().address, work.over_parts(function, held, given, together)
+
+
+def n_threads() -> int:
+    """Return how many threads the worker has that runs this."""
+    return int(get_worker().state.nthreads)
+
+
+def gathered(client: Client, tasks: list[Future], partitions: list[Future]) -> Any:
+    """Return the results of tasks that depend on partitions."""
+    try:
+        return client.gather(tasks)
+    except Exception as error:
+        raise failure(partitions, error) from error
+
+
+def failure(
+    partitions: list[Future], error: BaseException | None = None
+) -> BaseException:
+    """Return the error of the first partition that has one, or of what depends on them.
+
+    Where workers die over a partition, it says what to do.
+    """
+    wait(partitions)
+    failed = [k for k, f in enumerate(partitions) if f.status == "error"]
+    first = partitions[failed[0]].exception() if failed else error
+    if first is not None and not isinstance(first, KilledWorker):
+        return first
+    where = f"partition {failed[0]}" if failed else "the partitions"
+    return TableError(
+        f"Workers died over {where} of {len(partitions)}, most likely for want of "
+        "memory. Cut the frame into smaller parts, for example by "
+        "repartition(partition_size='64MB'), or give workers more memory."
+    )
+
+
+@dataclass(frozen=True)
+class DaskPlace(RowPlace):
+    """Rows that stay on the workers, encoded, a training set for each partition."""
+
+    parts: Parts
+    empty: Codes
+    """Codes of no rows in the schema of the parts."""
+
+    is_here = False
+
+    @cached_property
+    def sizes(self) -> list[int]:
+        """Number of rows of each part."""
+        return self.parts.each(_n_rows)
+
+    def each(
+        self,
+        training: TrainingSet,
+        function: Callable[..., Any],
+        given: Sequence[Any] | None = None,
+    ) -> list[Any]:
+        """Return a function of each part, in their order."""
+        return self.parts.each(function, given)
+
+    def sum(
+        self,
+        training: TrainingSet,
+        function: Callable[[TrainingSet], Any],
+        is_exact: bool = False,
+    ) -> Any:
+        """Return the sum of a function over parts."""
+        return self.parts.sum(function, together=is_exact)
+
+    def map(
+        self, training: TrainingSet, function: Callable[[TrainingSet], TrainingSet]
+    ) -> TrainingSet:
+        """Return the training set of parts that a function makes of these."""
+        made = function(replace(training, codes=self.empty))
+        return DaskPlace(self.parts.then(function), made.codes).training(made)
+
+    def training(self, made: TrainingSet) -> TrainingSet:
+        """Return a training set of the parts, with all else from one without rows."""
+        codes = Codes(self.empty.schema, sum(self.sizes), ())
+        return replace(made, codes=codes, place=self)
+
+    def take(self, training: TrainingSet, rows: NDArray[np.int64]) -> TrainingSet:
+        """Return some rows in memory, in the order of the table."""
+        given = by_partition(rows, self.sizes)
+        found = [part for part in self.parts.each(_take_some, given) if part]
+        store = self._store(training, MEMORY, len(rows))
+        for part in found:
+            store.append(*part)
+        return self._stored(replace(training, table=None), store)
+
+    def here(self, training: TrainingSet) -> TrainingSet:
+        """Return all rows in files of this machine, a byte for each cell."""
+        folder, n_rows = WorkFolder(None), training.n_rows
+        size = Store.bytes_per_row(training.schema, training.n_classes, True)
+        folder.ensure_space(n_rows * size)
+        store = self._store(training, DiskWorkspace(folder), n_rows)
+        futures = self.parts.then(_all_rows).futures
+        for first in range(0, len(futures), _AHEAD):
+            some = futures[first : first + _AHEAD]
+            for part in gathered(self.parts.client, some, self.parts.futures):
+                store.append(*part)
+        kept = self.parts.each(_is_kept)
+        is_kept = None
+        if any(mask is not None for mask, _ in kept):
+            is_kept = np.concatenate(
+                [np.ones(n, dtype=bool) if mask is None else mask for mask, n in kept]
+            )
+        return replace(self._stored(training, store), is_kept=is_kept)
+
+    def passes(
+        self, training: TrainingSet, missing: Any, gaussian: GaussianTable
+    ) -> Passes:
+        """Return the rows prepared for passes, on the workers."""
+        prepared = self.parts.then(work.prepare, missing, gaussian)
+        return DaskRows(prepared, training, missing, gaussian)
+
+    def _store(self, training: TrainingSet, workspace: Workspace, n_rows: int) -> Store:
+        has_weights = training.sample_weight is not None
+        n_classes = training.n_classes
+        return Store(
+            workspace, training.schema, n_rows, n_classes, has_weights=has_weights
+        )
+
+    def _stored(self, training: TrainingSet, store: Store) -> TrainingSet:
+        rows = store.finish()
+        return replace(
+            training,
+            codes=rows.codes,
+            labels=rows.labels,
+            sample_weight=rows.weights,
+            is_kept=None,
+            place=RowPlace(),
+        )
+
+
+def by_partition(
+    rows: NDArray[np.int64], sizes: Sequence[int]
+) -> list[NDArray[np.int64]]:
+    """Cut sorted positions by partition, counted from its first row."""
+    first = np.cumsum([0, *sizes])
+    ends = np.searchsorted(rows, first)
+    cuts = zip(pairwise(ends), first[:-1], strict=True)
+    return [rows[lo:hi] - start for (lo, hi), start in cuts]
+
+
+def _n_rows(part: TrainingSet) -> int:
+    return part.n_rows
+
+
+def _is_kept(part: TrainingSet) -> tuple[Any, int]:
+    return part.is_kept, part.n_rows
+
+
+def _take_some(part: TrainingSet, picked: NDArray[np.int64]) -> Any:
+    return work.take_rows(part, picked) if len(picked) else None
+
+
+def _all_rows(part: TrainingSet) -> Any:
+    return part.codes, part.labels, part.sample_weight
+
+
+@dataclass(frozen=True)
+class DaskRows:
+    """Training rows on workers, as passes read them."""
+
+    prepared: Parts
+    training: TrainingSet
+    missing: NDArray[np.bool_]
+    gaussian: GaussianTable
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.training.n_rows
+
+    @cached_property
+    def total_weight(self) -> float:
+        """Sum of the row weights."""
+        return float(self.prepared.sum(_total_weight))
+
+    def evaluate(self, loss: Loss, effect: Effect) -> tuple[float, Effect]:
+        """Return a loss and its gradient with respect to the effect of weights."""
+        return self._sum(_evaluate, effect.table.size, loss=loss, effect=effect)
+
+    def evaluate_mixture(
+        self, alpha: float, halves: tuple[Effect, Effect], printed: bool
+    ) -> tuple[float, float, Effect, Effect]:
+        """Return the squared error of a mixture, and its three gradients."""
+        size = 2 * halves[0].table.size
+        given = {"alpha": alpha, "halves": halves, "printed": printed}
+        return self._sum(_evaluate_mixture, size, **given)
+
+    def _sum(self, function: Callable[..., Any], size: int, **given: Any) -> Any:
+        together = size > _MOST_BY_PART
+        return self.prepared.sum(partial(function, **given), together)
+
+    def with_densities(self, gaussian: GaussianTable) -> DaskRows:
+        """Return the same rows with other densities of Gaussian attributes."""
+        prepared = self.prepared.then(work.with_densities, gaussian)
+        return replace(self, prepared=prepared, gaussian=gaussian)
+
+    def take(self, picked: NDArray[np.int64] | None) -> Rows:
+        """Return some rows in memory, or all, for second derivatives."""
+        rows = np.arange(self.n_rows) if picked is None else picked
+        return join_rows(self.training.take(rows), self.missing, self.gaussian)
+
+
+def _evaluate(rows: Rows | None, loss: Loss, effect: Effect) -> Any:
+    return None if rows is None else rows.evaluate(loss, effect)
+
+
+def _evaluate_mixture(rows: Rows | None, **given: Any) -> Any:
+    return None if rows is None else rows.evaluate_mixture(**given)
+
+
+def _total_weight(rows: Rows | None) -> float:
+    return 0.0 if rows is None else rows.total_weight

@@ -1,0 +1,400 @@
+"""Fits and predictions of Dask frames and arrays, whose partitions stay on workers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from dask.array import Array
+from numpy.typing import NDArray
+
+from steelyard._common.text import did_you_mean
+from steelyard.exceptions import ColumnError, TableError
+from steelyard.model.needs import RowsNeeded
+from steelyard.model.streamed import counted_training, empty_rows
+from steelyard.model.training import (
+    Preparation,
+    TrainingSet,
+    check_two_classes,
+    class_factors,
+)
+from steelyard.scale import parts as work
+from steelyard.table.frames import Table, as_table
+from steelyard.table.sources import as_source, is_dask, scan
+from steelyard.table.sources.paths import listed
+from steelyard.table.summary import Summary
+
+__all__ = ["open_dask", "predict_lazily"]
+
+
+def open_dask(
+    X: Any, y: Any, sample_weight: Any, owner: Any
+) -> AbstractContextManager[Any]:
+    """Return a source of the rows of a Dask collection, on its workers if it has any.
+
+    Without a client partitions are computed here, one after the other.
+    """
+    if owner.rows_needed == "all":
+        raise TableError(
+            f"{type(owner).__name__} needs all rows on one machine; it cannot learn "
+            "from a Dask frame. Use sy.scan on the files, or a method that is a sum, "
+            "such as WANBIA-CLL."
+        )
+    rows = _checked(X, y, sample_weight)
+    client = _client()
+    if client is None:
+        return rows.read_here()
+    return nullcontext(_OnCluster(rows, client))
+
+
+def _client() -> Any:
+    """Return the client of a cluster, None where there is none."""
+    try:
+        from distributed import get_client
+
+        return get_client()
+    except (ImportError, ValueError):
+        return None
+
+
+# -------------------------------------------------------------------------- inputs
+
+
+@dataclass(frozen=True)
+class _Collections:
+    """A Dask frame or array with its labels and weights, partition by partition."""
+
+    cells: Any
+    labels: Any
+    weights: Any
+    roles: work.Roles
+
+    @property
+    def is_array(self) -> bool:
+        """Whether the cells are an array, without names of columns."""
+        return isinstance(self.cells, Array)
+
+    def delayed(self) -> list[list[Any]]:
+        """Return cells, labels and weights as delayed objects, one for each part."""
+        return [
+            _delayed(self._wanted_cells()),
+            *(_delayed(part) for part in (self.labels, self.weights)),
+        ]
+
+    def _wanted_cells(self) -> Any:
+        """Leave out columns that nothing needs before they are read."""
+        if self.roles.features is None:
+            return self.cells
+        named = [n for n in (self.roles.target, self.roles.weight) if n is not None]
+        return self.cells[[*self.roles.features, *named]]
+
+    def read_here(self) -> AbstractContextManager[Any]:
+        """Return a source on this machine that computes one partition at a time."""
+        if self.is_array or self.labels is not None or self.weights is not None:
+            raise TableError(
+                "There is no Dask client. Make one, for example by client = "
+                "distributed.Client(); or give a frame and the name of its target, "
+                "fit(ddf, 'target'), to read it here, one partition after the other."
+            )
+        roles = self.roles
+        rows = scan(_Computed(self._wanted_cells()), columns=roles.features)
+        source = as_source(rows, roles.target, roles.weight, needs_target=True)
+        assert source is not None
+        return source
+
+
+class _Computed:
+    """Partitions of a frame, computed one after the other."""
+
+    def __init__(self, frame: Any) -> None:
+        self._frame = frame
+
+    def __iter__(self) -> Iterator[Any]:
+        for part in _delayed(self._frame):
+            frame = part.compute()
+            if len(frame):
+                yield frame.reset_index(drop=True)
+
+
+def _delayed(collection: Any) -> list[Any]:
+    if collection is None:
+        return []
+    if isinstance(collection, Array) and collection.ndim == 2:
+        collection = collection.rechunk({1: -1})
+    found = collection.to_delayed()
+    return list(found.ravel()) if isinstance(found, np.ndarray) else list(found)
+
+
+def _checked(X: Any, y: Any, sample_weight: Any) -> _Collections:
+    """Check what is given before anything is read."""
+    if y is None:
+        raise TableError(
+            "The target is not known. Give the name of its column, fit(ddf, 'name'), "
+            "or a Dask series with the same partitions, fit(dX, dy)."
+        )
+    columns = None if isinstance(X, Array) else list(getattr(X, "columns", ()))
+    if columns == [] or getattr(X, "ndim", 2) != 2:
+        raise TableError(
+            f"X must be a Dask frame or a Dask array of two dimensions. Got "
+            f"{type(X).__name__}."
+        )
+    target = _column_name("y", "target", y, columns)
+    weight = _column_name("sample_weight", "weight", sample_weight, columns)
+    for what, value in (("y", y), ("sample_weight", sample_weight)):
+        if is_dask(value):
+            _check_partitions(X, value, what)
+    features = None
+    if columns is not None:
+        features = [name for name in columns if name not in (target, weight)]
+    return _Collections(
+        X,
+        None if target is not None else y,
+        None if weight is not None else sample_weight,
+        work.Roles(features, target, weight),
+    )
+
+
+def _column_name(
+    what: str, role: str, value: Any, columns: list[Any] | None
+) -> str | None:
+    """Return the name of a column that has a role, None where it is apart."""
+    if value is None or is_dask(value):
+        return None
+    if not isinstance(value, str):
+        raise TableError(
+            f"X is a Dask collection, so {what} must be one as well, with the same "
+            f"partitions, or the name of a column. Got {type(value).__name__}."
+        )
+    if columns is None:
+        raise TableError(
+            f"{what}={value!r} names a column, but X is a Dask array, which has no "
+            "names. Give a Dask array with the same chunks."
+        )
+    if value not in columns:
+        known = list(map(str, columns))
+        raise ColumnError(
+            f"The Dask frame has no column {value!r} to use as {role}."
+            f"{did_you_mean(value, known)} Columns: {listed(known)}."
+        )
+    return value
+
+
+def _check_partitions(X: Any, other: Any, what: str) -> None:
+    """Refuse labels or weights that are cut elsewhere than the rows."""
+    n_rows, n_other = _n_partitions(X), _n_partitions(other)
+    if n_rows != n_other:
+        raise TableError(
+            f"X has {n_rows} partitions and {what} {n_other}. Make both from one "
+            "frame, or repartition one of them."
+        )
+    mine, theirs = (getattr(part, "divisions", (None,)) for part in (X, other))
+    if mine[0] is not None and theirs[0] is not None and mine != theirs:
+        raise TableError(
+            f"X and {what} are divided differently: {mine[:3]} and {theirs[:3]}, and "
+            "so on. Make both from one frame, or repartition one of them."
+        )
+
+
+def _n_partitions(collection: Any) -> int:
+    if isinstance(collection, Array):
+        return int(collection.numblocks[0])
+    return int(collection.npartitions)
+
+
+# ------------------------------------------------------------------------ learning
+
+
+class _OnCluster(NamedTuple):
+    """Rows on the workers of a cluster; see ``model.streamed.SpreadRows``."""
+
+    rows: _Collections
+    client: Any
+
+    def training(self, preparation: Preparation, needed: RowsNeeded) -> TrainingSet:
+        """Return a training set of rows that stay on their workers, if they can."""
+        skips = preparation.encoding.skips_unlabelled
+        roles = replace(self.rows.roles, skips_unlabelled=skips)
+        columns = _DaskColumns(self.client, self.rows.delayed(), roles)
+        # Kept on the workers until they are encoded.
+        raw = columns.partitions()
+        encoder = preparation.encoding.encoder(None)
+        summary = self._summary(raw, roles, encoder)
+        classes, factors = summary.classes, None
+        check_two_classes(classes)
+        if preparation.class_weight is not None:
+            factors = class_factors(preparation.class_weight, classes, summary.by_class)
+        encoder = summary.fitted(factors)
+        encoder.n_jobs = preparation.n_jobs
+        own = Preparation(preparation.encoding, preparation.estimation)
+        coding = work.Coding(encoder, classes, factors, own)
+        # A task, so that each worker gets it once, and again if it is lost.
+        shared = self.client.submit(_same, coding, pure=False)
+        if needed == "counts":
+            counts = raw.then(_count, roles, shared).tree_sum()
+            return counted_training(counts, encoder, classes, preparation, factors)
+        training = self._encoded(raw, roles, shared, coding, preparation)
+        training = replace(training, table=columns)
+        if needed in ("per-row", "codes"):
+            return training.place.here(training)
+        return training
+
+    def _summary(self, raw: Any, roles: work.Roles, encoder: Any) -> Summary:
+        """Read all rows for what a schema needs to know, heavy cells twice."""
+        summary: Summary = raw.then(work.summarise, roles, encoder).tree_sum()
+        if not summary.columns:
+            raise TableError(
+                "There is no row to learn from: all partitions are empty, or all "
+                "weights are zero."
+            )
+        again = summary.second_reading()
+        if again is not None:
+            again = raw.then(work.read_again, roles, again).tree_sum()
+            summary.rereading = again
+        return summary
+
+    def _encoded(
+        self,
+        raw: Any,
+        roles: work.Roles,
+        shared: Any,
+        coding: work.Coding,
+        preparation: Preparation,
+    ) -> TrainingSet:
+        from steelyard.scale.cluster import DaskPlace
+
+        encoded = raw.then(_encode, roles, shared)
+        has_weights = roles.weight is not None or self.rows.weights is not None
+        encoder, classes = coding.encoder, coding.classes
+        empty = empty_rows(encoder.schema_, len(classes), has_weights)
+        return DaskPlace(encoded, empty.codes).training(
+            TrainingSet(
+                None,
+                encoder,
+                empty.codes,
+                classes,
+                empty.labels,
+                empty.weights,
+                preparation,
+                coding.factors,
+            )
+        )
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _encode(part: work.Partition, roles: work.Roles, coding: work.Coding) -> Any:
+    from steelyard.scale.cluster import n_threads
+
+    return work.encode(part, roles, coding, n_threads())
+
+
+def _count(part: work.Partition, roles: work.Roles, coding: work.Coding) -> Any:
+    from steelyard.scale.cluster import n_threads
+
+    return work.count_part(part, roles, coding, n_threads())
+
+
+@dataclass(frozen=True)
+class _DaskColumns:
+    """The columns of a Dask collection, from which some rows can be read."""
+
+    client: Any
+    delayed: list[list[Any]]
+    roles: work.Roles
+
+    def partitions(self, which: Sequence[int] | None = None) -> Any:
+        """Return partitions on workers; those that are not there are computed."""
+        from steelyard.scale.cluster import Parts
+
+        chosen = range(len(self.delayed[0])) if which is None else which
+        futures = [
+            self.client.compute([parts[k] for k in chosen]) if parts else None
+            for parts in self.delayed
+        ]
+        joined = [
+            self.client.submit(
+                work.Partition,
+                *(None if found is None else found[turn] for found in futures),
+                k,
+                pure=False,
+            )
+            for turn, k in enumerate(chosen)
+        ]
+        return Parts(self.client, joined)
+
+    def take(self, rows: NDArray[np.int64]) -> Table:
+        """Read the rows at some sorted positions."""
+        from steelyard.scale.cluster import by_partition
+
+        parts = self.partitions()
+        sizes = parts.each(_SizeOf(self.roles))
+        picked = by_partition(rows, sizes)
+        found = parts.each(_TakeFrom(self.roles), picked)
+        return as_table(_concatenated([cells for cells in found if cells is not None]))
+
+
+class _SizeOf(NamedTuple):
+    """Says how many rows of a partition are kept."""
+
+    roles: work.Roles
+
+    def __call__(self, part: work.Partition) -> int:
+        rows = work.read(part, self.roles)
+        if rows.weights is None:
+            return rows.n_rows
+        return int(np.count_nonzero(rows.weights))
+
+
+class _TakeFrom(NamedTuple):
+    """Takes some rows of a partition."""
+
+    roles: work.Roles
+
+    def __call__(self, part: work.Partition, picked: NDArray[np.int64]) -> Any:
+        return work.take_cells(part, self.roles, picked) if len(picked) else None
+
+
+def _concatenated(found: list[Any]) -> Any:
+    if isinstance(found[0], np.ndarray):
+        return np.concatenate(found)
+    import pandas as pd
+
+    return pd.concat(found, ignore_index=True)
+
+
+# ---------------------------------------------------------------------- predicting
+
+
+def predict_lazily(clf: Any, method: str, X: Any) -> Any:
+    """Return predictions of a Dask collection as a Dask array; nothing is computed."""
+    n_classes = len(clf.classes_)
+    meta = np.empty((0, n_classes))
+    if method == "predict":
+        meta = np.empty(0, dtype=clf.classes_.dtype)
+    predict = _Predict(clf, method, meta)
+    if not isinstance(X, Array):
+        return X.map_partitions(predict, meta=meta)
+    rows = X.rechunk({1: -1})
+    if meta.ndim == 1:
+        return rows.map_blocks(predict, drop_axis=1, dtype=meta.dtype, meta=meta)
+    chunks = (rows.chunks[0], (n_classes,))
+    return rows.map_blocks(predict, chunks=chunks, dtype=meta.dtype, meta=meta)
+
+
+class _Predict(NamedTuple):
+    """Predicts the rows of a partition."""
+
+    clf: Any
+    method: str
+    nothing: NDArray[Any]
+
+    def __call__(self, part: Any) -> NDArray[Any]:
+        if not len(part):
+            return self.nothing
+        found: NDArray[Any] = getattr(self.clf, self.method)(part)
+        return found

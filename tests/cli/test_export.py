@@ -1,0 +1,80 @@
+"""steelyard export: files for other programs, checked by their engines."""
+
+import sqlite3
+
+import pandas as pd
+import pytest
+
+import steelyard
+from steelyard.cli import export as command
+from steelyard.export import check as checking
+from steelyard.export.dialects import DIALECTS
+from steelyard.export.writing import FORMATS
+
+
+@pytest.fixture
+def model(run, csv, tmp_path):
+    path = tmp_path / "model.json"
+    done = run("fit", csv, "--target", "ill", "--method", "NB", "-o", path)
+    assert done.status == 0
+    return path
+
+
+def test_a_query_that_scores_a_table(run, model, csv, frame, tmp_path):
+    target = tmp_path / "score.sql"
+    options = ["--dialect", "sqlite", "--table", "people", "--keep", "zip,age"]
+    done = run("export", model, "-o", target, *options)
+    assert (done.status, done.out) == (0, "")
+    with sqlite3.connect(":memory:") as base:
+        frame.to_sql("people", base)
+        found = pd.read_sql_query(target.read_text(encoding="utf-8"), base)
+    assert list(found.columns) == ["zip", "age", "prediction", "p(sick)", "p(well)"]
+    expected = steelyard.load(model).predict(frame.drop(columns="ill"))
+    assert found["prediction"].tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("ending", ["js", "py", "sql"])
+def test_a_sample_is_scored_by_the_engine(ending, run, model, csv, tmp_path):
+    done = run("export", model, "-o", tmp_path / f"model.{ending}", "--check", csv)
+    assert done.status == 0, done.err
+    assert "60 rows, largest difference of a probability" in done.out
+
+
+def test_a_difference_is_status_1(run, model, csv, tmp_path, monkeypatch):
+    wrong = ("SQLite", lambda clf, X, options: (["sick"] * 60, [[1.0, 0.0]] * 60))
+    monkeypatch.setitem(checking.ENGINES, "sqlite", wrong)
+    target = tmp_path / "score.sql"
+    done = run("export", model, "-o", target, "--dialect", "sqlite", "--check", csv)
+    assert done.status == 1
+    assert "differs from the model" in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-o", "model.txt"], "tells no format"),
+        (["-o", "model.py", "--table", "t"], "has no option 'table'"),
+        (["-o", "nowhere/model.py"], "there is no folder"),
+    ],
+)
+def test_wrong_options_are_one_line(
+    arguments, message, run, model, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    done = run("export", model, *arguments)
+    assert done.status == 2 and message in done.err
+    assert len(done.err.splitlines()) == 1
+
+
+def test_a_file_is_replaced_only_by_force(run, model, tmp_path):
+    target = tmp_path / "model.js"
+    target.write_text("before")
+    assert run("export", model, "-o", target).status == 2
+    assert target.read_text() == "before"
+    assert run("export", model, "-o", target, "--force").status == 0
+    assert target.read_text() != "before"
+
+
+def test_the_command_offers_what_the_library_has():
+    assert command.FORMATS == FORMATS
+    assert tuple(DIALECTS) == command.DIALECTS

@@ -1,0 +1,176 @@
+"""ONNX: inputs and outputs, texts, numbers as categories, sizes, refusals."""
+
+import json
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import steelyard as sy
+from steelyard import export
+from steelyard.exceptions import ParameterError
+from steelyard.export.check import check, onnx_feed
+
+onnx = pytest.importorskip("onnx")
+runtime = pytest.importorskip("onnxruntime")
+
+
+def session_of(clf, **options):
+    return runtime.InferenceSession(export.to_onnx(clf, **options).SerializeToString())
+
+
+@pytest.fixture(scope="module")
+def weather():
+    X = pd.DataFrame(
+        {
+            "sky": ["sun", "rain", "sun", None] * 8,
+            "degrees": [21.0, 12.0, 25.0, 9.5] * 8,
+            "windy": [True, False, False, None] * 8,
+            "always": [np.nan] * 32,
+        }
+    )
+    clf = sy.NaiveBayes(categorical_features=["sky", "windy"], missing="value")
+    return clf.fit(X, ["play", "stay", "play", "stay"] * 8)
+
+
+def test_an_input_for_every_column_and_two_outputs(weather):
+    session = session_of(weather)
+    assert [(i.name, i.type, i.shape) for i in session.get_inputs()] == [
+        ("sky", "tensor(string)", ["n", 1]),
+        ("degrees", "tensor(double)", ["n", 1]),
+        ("windy", "tensor(double)", ["n", 1]),
+        ("always", "tensor(double)", ["n", 1]),
+    ]
+    assert [(o.name, o.type, o.shape) for o in session.get_outputs()] == [
+        ("label", "tensor(string)", ["n"]),
+        ("probabilities", "tensor(double)", ["n", 2]),
+    ]
+    about = session.get_modelmeta().custom_metadata_map
+    assert about["estimator"] == "NaiveBayes"
+    assert json.loads(about["classes"]) == ["play", "stay"]
+    assert about["missing_text"] == ""
+
+
+def test_nothing_is_written_twice_or_unused(weather, capfd):
+    model = export.to_onnx(weather)
+    used = {name for node in model.graph.node for name in node.input}
+    assert {tensor.name for tensor in model.graph.initializer} <= used
+    nodes = [(n.op_type, *n.input, str(n.attribute)) for n in model.graph.node]
+    assert len(set(nodes)) == len(nodes)
+    runtime.InferenceSession(model.SerializeToString())
+    assert "warn" not in "".join(capfd.readouterr()).lower()
+
+
+def test_the_text_of_missing_cells_is_asked_for_where_it_is_a_value():
+    X = pd.DataFrame({"note": ["", "late", None, "x"] * 10})
+    y = ["no", "yes", "yes", "no"] * 10
+    clf = sy.NaiveBayes(missing="value").fit(X, y)
+    with pytest.raises(ParameterError, match="'' is a value of column 'note'"):
+        export.to_onnx(clf)
+    assert check(clf, X, "onnx", missing_text="?").agrees
+    with pytest.raises(ParameterError, match="'late' is a value"):
+        export.to_onnx(clf, missing_text="late")
+
+
+@pytest.mark.parametrize("labels", [[0, 1], [False, True], ["0", "1"]])
+def test_classes_keep_their_types(labels):
+    X = pd.DataFrame({"a": ["u", "v"] * 10})
+    clf = sy.NaiveBayes().fit(X, labels * 10)
+    assert check(clf, X, "onnx").agrees
+    said = session_of(clf).run(["label"], onnx_feed(export.plan_of(clf), X))[0]
+    assert [type(label) for label in said.tolist()] == [type(v) for v in labels] * 10
+
+
+@pytest.mark.parametrize("n_values", [900, 1500])
+@pytest.mark.parametrize("factor", [3, 0.5])
+@pytest.mark.parametrize("missing", ["skip", "value"])
+def test_numbers_as_categories(n_values, factor, missing):
+    rng = np.random.default_rng(0)
+    code = rng.permutation(np.repeat(np.arange(n_values) - 40, 2))
+    X = pd.DataFrame({"code": code * factor, "x": rng.normal(size=len(code))})
+    X.loc[::7, "code"] = None
+    clf = sy.NaiveBayes(categorical_features=["code"], missing=missing)
+    clf.fit(X, (code % 3 + (X["x"] > 0)).astype(str))
+    odd = [1.5, -0.0, 1e300, -1e300, 2.0**53, 2.0**63, np.nan, 3.0000000001, -120.0]
+    rows = pd.DataFrame({"code": odd, "x": 0.3})
+    assert check(clf, pd.concat([X, rows]), "onnx").agrees
+    ops = {node.op_type for node in export.to_onnx(clf).graph.node}
+    assert ("LabelEncoder" in ops) == (n_values > 1000 and factor == 3)
+
+
+def test_whole_numbers_that_doubles_do_not_tell_apart_are_refused():
+    X = pd.DataFrame({"station": [1, 2**53] * 10})
+    clf = sy.NaiveBayes(categorical_features=["station"]).fit(X, ["a", "b"] * 10)
+    with pytest.raises(ParameterError, match="'station' has the category 9007199"):
+        export.to_onnx(clf)
+
+
+def test_names_of_columns_and_outputs_differ():
+    X = pd.DataFrame({"label": ["u", "v"] * 10, "steelyard_Gather_3": [1.0, 2.0] * 10})
+    clf = sy.NaiveBayes().fit(X, [0, 1] * 10)
+    assert check(clf, X, "onnx").agrees
+    names = [output.name for output in session_of(clf).get_outputs()]
+    assert names == ["label_", "probabilities_"]
+    clf = sy.NaiveBayes().fit(X.set_axis(["", "b"], axis=1), [0, 1] * 10)
+    with pytest.raises(ParameterError, match="name the column"):
+        export.to_onnx(clf)
+
+
+def test_a_class_of_prior_0_and_a_model_without_terms():
+    X = pd.DataFrame({"a": ["u", "v", "u", "w"] * 5, "g": [9.0, 1.0, 2.0, 4.0] * 5})
+    y = ["x", "y", "x", "z"] * 5
+    for numeric in ("mdl", "gaussian"):
+        clf = sy.NaiveBayes(prior=[0.5, 0.5, 0.0], numeric=numeric).fit(X, y)
+        far = X.assign(g=1e200)
+        assert check(clf, pd.concat([X, far]), "onnx").agrees
+    clf = sy.NaiveBayes().fit(pd.DataFrame({"a": ["u"] * 6}), ["p", "q", "q"] * 2)
+    assert not list(export.plan_of(clf).terms())
+    assert check(clf, pd.DataFrame({"a": ["u", None, "w"]}), "onnx").agrees
+
+
+def test_elkans_votes(hostile_table, hostile_rows):
+    X, y = hostile_table(200, 2)
+    clf = sy.BoostedNB(form="elkan", categorical_features=["colour", "yes", "code"])
+    clf.fit(X, y)
+    rows = hostile_rows(clf, 300, 2)
+    assert isinstance(export.plan_of(clf).root, export.plan.Vote)
+    assert check(clf, rows, "onnx", missing_text="(none)").agrees
+
+
+@pytest.mark.parametrize("method", ["NB", "SHNB", "RNB", "ENB", "BNB"])
+def test_the_same_model_gives_the_same_bytes_also_after_loading(
+    method, fitted, tmp_path
+):
+    clf = fitted(method, "skip", 3)
+    clf.export(tmp_path / "first.onnx", missing_text="?")
+    clf.save(tmp_path / "model.json")
+    loaded = sy.load(tmp_path / "model.json")
+    loaded.export(tmp_path / "second.onnx", missing_text="?")
+    first, second = ((tmp_path / f"{n}.onnx").read_bytes() for n in ("first", "second"))
+    assert first == second
+
+
+def test_wide_tables_many_values_and_many_classes():
+    rng = np.random.default_rng(0)
+    wide = pd.DataFrame(rng.integers(0, 3, (60, 1000)).astype(str)).add_prefix("c")
+    clf = sy.NaiveBayes().fit(wide, rng.integers(0, 2, 60))
+    assert check(clf, wide, "onnx").agrees
+    names = np.repeat([f"name {i}" for i in range(10_000)], 2)
+    X = pd.DataFrame({"name": rng.permutation(names)})
+    clf = sy.NaiveBayes().fit(X, rng.integers(0, 200, len(X)))
+    assert check(clf, X[:100], "onnx").agrees
+
+
+def test_refusals_come_before_a_file_is_touched(weather, tmp_path, monkeypatch):
+    file = tmp_path / "model.onnx"
+    file.write_text("as it was")
+    lazy = sy.LocallyWeightedNB().fit([[1.0], [2.0]] * 10, [0, 1] * 10)
+    with pytest.raises(ParameterError, match="training rows"):
+        lazy.export(file)
+    with pytest.raises(ParameterError, match="missing_text must be text, got 3"):
+        weather.export(file, missing_text=3)
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    with pytest.raises(ParameterError, match=r"pip install steelyard\[onnx\]"):
+        weather.export(file)
+    assert file.read_text() == "as it was"

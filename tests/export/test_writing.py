@@ -1,0 +1,131 @@
+"""clf.export: the format by the ending, whole files or none, the same bytes."""
+
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import steelyard as sy
+from steelyard import export
+from steelyard.exceptions import ParameterError
+from steelyard.export import check as checking
+from steelyard.export.check import check
+from steelyard.export.writing import FORMATS
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def weather(n_classes):
+    """A small table with a column of each kind."""
+    n = 24
+    X = pd.DataFrame(
+        {
+            "sky": np.resize(["sun", "rain", "it's fog", None], n),
+            "degrees": np.resize([21.0, 12.5, 25.0, 9.5, np.nan], n),
+            "windy": np.resize([True, False, False, None], n),
+        }
+    )
+    return X, np.resize(["play", "stay", "read"][:n_classes], n)
+
+
+# Small models: one sum of two classes, one of three, a vote, pairs of columns.
+MODELS = {
+    "two": lambda: sy.NaiveBayes(missing="value").fit(*weather(2)),
+    "three": lambda: sy.NaiveBayes(numeric="gaussian").fit(*weather(3)),
+    "vote": lambda: sy.BoostedNB(rounds=3).fit(*weather(2)),
+    "pairs": lambda: sy.TreeAugmentedNB(numeric="equal-width").fit(*weather(2)),
+}
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def model(request):
+    return request.param, MODELS[request.param]()
+
+
+def normal(text):
+    """Text with floats of 12 digits: the last ones may differ between machines."""
+    return re.sub(r"-?\d+\.\d+(?:e-?\d+)?", lambda m: f"{float(m[0]):.12g}", text)
+
+
+@pytest.mark.parametrize(
+    "name", ["duckdb.sql", "sqlite.sql", "postgres.sql", "js", "py"]
+)
+def test_texts_are_those_of_the_last_release_that_changed_them(model, name):
+    of, clf = model
+    dialect, _, kind = name.rpartition(".")
+    if kind == "sql":
+        text = export.to_sql(clf, dialect, table="days", keep=["day"])
+        text = text.partition("\n")[2]  # the first line has the version
+    else:
+        write = export.to_javascript if kind == "js" else export.to_python
+        # The data alone: the code is in files of its own.
+        text = write(clf)
+        mark = "const plan" if kind == "js" else "MODEL = "
+        text = text[text.index(mark) :].partition("\n\n")[0] + "\n"
+    golden = GOLDEN / f"{of}.{name}.txt"
+    if os.environ.get("STEELYARD_RECORD"):
+        golden.write_text(text, encoding="utf-8")
+    assert normal(text) == normal(golden.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("kind", ["sql", "js", "py"])
+def test_a_loaded_model_gives_the_same_bytes(kind, model, tmp_path):
+    _, clf = model
+    clf.save(tmp_path / "model.json")
+    clf.export(tmp_path / f"a.{kind}")
+    sy.load(tmp_path / "model.json").export(tmp_path / "b", format=kind)
+    first = (tmp_path / f"a.{kind}").read_bytes()
+    assert first == (tmp_path / "b").read_bytes() and len(first) > 500
+
+
+@pytest.mark.parametrize("kind", ["js", "py", "duckdb", "sqlite"])
+def test_engines_agree_and_a_difference_is_seen(kind, model, monkeypatch):
+    _, clf = model
+    X, _ = weather(2)
+    options = {} if kind in FORMATS else {"dialect": kind}
+    kind = kind if kind in FORMATS else "sql"
+    assert check(clf, X, kind, **options).agrees
+    engine = options.get("dialect", kind)
+    name, score = checking.ENGINES[engine]
+
+    def wrong(*of):
+        labels, proba = score(*of)
+        return labels, [[p + 1e-9 for p in row] for row in proba]
+
+    monkeypatch.setitem(checking.ENGINES, engine, (name, wrong))
+    found = check(clf, X, kind, **options)
+    assert not found.agrees and "1.0e-09" in str(found)
+
+
+def test_what_cannot_be_written_leaves_a_file_as_it_was(tmp_path):
+    X, y = weather(2)
+    target = tmp_path / "model.sql"
+    target.write_text("before")
+    weka = sy.NaiveBayes(numeric="gaussian-weka").fit(X, y)
+    lazy = sy.LocallyWeightedNB().fit(X, y)
+    for clf, message in [(weka, "Weka's intervals"), (lazy, "no formula to export")]:
+        with pytest.raises(ParameterError, match=message):
+            clf.export(target)
+    clf = sy.NaiveBayes().fit(X, y)
+    with pytest.raises(ParameterError, match=r"no option 'dialekt'. Did you mean"):
+        clf.export(target, dialekt="sqlite")
+    with pytest.raises(ParameterError, match=r"no option 'table'. It has none"):
+        clf.export(target, "py", table="t")
+    assert target.read_text() == "before" and len(list(tmp_path.iterdir())) == 1
+
+
+def test_the_format_is_that_of_the_ending(tmp_path):
+    clf = sy.NaiveBayes().fit(*weather(2))
+    with pytest.raises(ParameterError, match=r"tells no format.*\.sql, \.onnx"):
+        clf.export(tmp_path / "model.txt")
+    with pytest.raises(ParameterError, match=r"no format 'sq'. Did you mean 'sql'"):
+        clf.export(tmp_path / "model.txt", "sq")
+
+
+def test_a_server_is_not_checked():
+    clf = sy.NaiveBayes().fit(*weather(2))
+    with pytest.raises(ParameterError, match="postgres is not checked"):
+        check(clf, weather(2)[0], "sql", dialect="postgres")
