@@ -27,6 +27,7 @@ __all__ = [
     "WeightedNB",
     "__version__",
     "compare",
+    "has_device",
     "load",
     "method",
     "methods",
@@ -34,6 +35,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from steelyard._common.devices import has_device
     from steelyard.classifiers.boosted import *  # noqa: F403
     from steelyard.classifiers.collaborative import *  # noqa: F403
     from steelyard.classifiers.cost_sensitive import *  # noqa: F403

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from steelyard.exceptions import ParameterError
 from steelyard.fitting.block import effect_of_odds
 from steelyard.fitting.rows import Rows
-from steelyard.kernels.cuda import counting, fitting
+from steelyard.kernels.cuda import fitting
 from steelyard.kernels.cuda.launching import (
     MANY_THREADS,
     THREADS,
@@ -29,7 +29,7 @@ from steelyard.proba.counts import Counts
 from steelyard.proba.counts_on_device import DeviceWeights
 from steelyard.proba.gaussian import GaussianTable
 from steelyard.table.codes import CodeBlock
-from steelyard.table.on_device import DeviceCodes, padded
+from steelyard.table.on_device import DeviceCodes, padded, taken
 from steelyard.table.packing import Packing, plan_packing
 from steelyard.weighting.base import Effect
 
@@ -83,15 +83,15 @@ class DeviceRows:
         schema, weights = self.codes.schema, self.weights.host
         wide: tuple[CodeBlock, ...] = ()
         if self.codes.wide is not None:
-            values = _taken(self.codes.wide, rows)
+            values = taken(self.codes.wide, rows)
             wide = (CodeBlock(values, self.codes.wide_features),)
         packed = np.empty((len(rows), 0), dtype=np.uint8)
         if self.packing is not None:
-            packed = _taken(self.words.view(np.uint8), rows)
+            packed = taken(self.words.view(np.uint8), rows)
         labels = self.labels.view(np.uint8)
         return Rows(
             schema,
-            _taken(labels.reshape(1, labels.size), rows)[:, 0].astype(np.uint32),
+            taken(labels.reshape(1, labels.size), rows)[:, 0].astype(np.uint32),
             np.empty(0) if weights is None else weights[rows],
             self.packing,
             packed,
@@ -375,13 +375,6 @@ class DeviceRows:
         if self.codes.wide is not None:
             table += wide.copy_to_host().reshape(-1, width) / scale
         return Effect(total / scale, table, np.zeros_like(effect.multipliers))
-
-
-def _taken(columns: Any, rows: NDArray[np.int64]) -> NDArray[Any]:
-    """Return rows of codes by column on the device, in memory: (s, b)."""
-    out = zeros((len(rows), columns.shape[0]), columns.dtype)
-    launch(counting.take, blocks_for(0), 0, columns, to_device(rows), out)
-    return np.asarray(out.copy_to_host())
 
 
 def rows_on_device(

@@ -18,6 +18,7 @@ from steelyard.kernels.cuda.launching import (
 )
 from steelyard.proba.counts import Counts, Moments
 from steelyard.table.on_device import ColumnGroups, DeviceCodes, count_groups
+from steelyard.table.schema import TableSchema
 
 # Sums of weights are whole numbers of units so small that their total has 62 bits.
 _BITS = 62
@@ -69,6 +70,20 @@ def count_on_device(
         by_class = cells[:, first:last].sum(axis=1)
         by_code += cells.T
     return Counts(schema, by_class, by_code, Moments.zeros(0, n_classes))
+
+
+def histograms(narrow: Any, n_rows: int) -> list[NDArray[np.int64]]:
+    """Count each byte of columns on the device, shape (256,) for each."""
+    none = np.empty(0, dtype=np.int64)
+    every = np.arange(256)
+    meanings = (every,) * narrow.shape[0]
+    features = np.arange(narrow.shape[0])
+    codes = DeviceCodes(
+        TableSchema(()), n_rows, narrow, features, meanings, None, none
+    )
+    labels = zeros(codes.words.size // narrow.shape[0], np.uint32)
+    found = _joint(codes, labels, DeviceWeights(None), 1)
+    return [cells[0] for cells in found]
 
 
 def _joint(

@@ -125,6 +125,12 @@ class DeviceCodes:
         """The narrow columns, four rows to a word, column after column."""
         return self.narrow.view(np.uint32).reshape(self.narrow.size // 4)
 
+    def words_or_zeros(self) -> Any:
+        """Return the narrow columns, or a single one of zeros."""
+        if self.narrow is not None:
+            return self.words
+        return zeros(padded(self.n_rows) // 4, np.uint32)
+
     @cached_property
     def sizes(self) -> NDArray[np.int64]:
         """How many stored values each narrow column has."""
@@ -214,6 +220,13 @@ def transpose(values: Any, columns: Any, first: int) -> None:
     """Put rows on the device (r, b) by column, from row ``first`` on."""
     if values.size:
         launch(counting.transpose, blocks_for(0), 0, values, columns, first)
+
+
+def taken(columns: Any, rows: NDArray[np.int64]) -> NDArray[Any]:
+    """Return rows of codes by column on the device, in memory: (s, b)."""
+    out = zeros((len(rows), columns.shape[0]), columns.dtype)
+    launch(counting.take, blocks_for(0), 0, columns, to_device(rows), out)
+    return np.asarray(out.copy_to_host())
 
 
 def count_groups(sizes: NDArray[np.int64], n_classes: int, cell: int) -> ColumnGroups:

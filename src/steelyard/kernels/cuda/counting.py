@@ -27,6 +27,30 @@ def transpose(values, out, first):
 
 
 @cuda.jit
+def extremes(values, lows, highs):
+    """Smallest and largest whole number of each column of values (n, d), int64."""
+    j, n = cuda.blockIdx.y, values.shape[0]
+    start = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
+    low = np.int64(values[0, j])
+    high = low
+    for i in range(start, n, cuda.gridDim.x * cuda.blockDim.x):
+        value = np.int64(values[i, j])
+        low = min(low, value)
+        high = max(high, value)
+    cuda.atomic.min(lows, j, low)
+    cuda.atomic.max(highs, j, high)
+
+
+@cuda.jit
+def narrow(values, lows, out):
+    """Put whole numbers (n, d), less the smallest of each column, by column: (d, n)."""
+    n, d = values.shape
+    for i in range(cuda.grid(1), n, cuda.gridsize(1)):
+        for j in range(d):
+            out[j, i] = np.uint8((np.int64(values[i, j]) - lows[j]) & 255)
+
+
+@cuda.jit
 def take(columns, rows, out):
     """Pick rows: columns (b, >= n), rows (s,) -> out (s, b)."""
     for i in range(cuda.grid(1), rows.size, cuda.gridsize(1)):

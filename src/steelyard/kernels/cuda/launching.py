@@ -112,9 +112,14 @@ def to_device(values):
     return cuda.to_device(np.ascontiguousarray(values))
 
 
+def empty(shape, dtype):
+    """Return an array on the device, as its memory is."""
+    return cuda.device_array(shape, dtype)
+
+
 def zeros(shape, dtype):
     """Return an array of zeros on the device."""
-    array = cuda.device_array(shape, dtype)
+    array = empty(shape, dtype)
     flat = array.reshape(array.size)
     if array.size:
         blocks = blocks_for(0)
