@@ -117,7 +117,7 @@ class DeviceRows:
             if loss.compiled == EXPONENTIAL:
                 largest = self._two(effect, form, 0.0)[1]
             return self._two_effect(effect, form, largest)
-        kernel = fitting.score_losses(self.n_classes)
+        kernel = fitting.score_losses
         if loss.compiled == EXPONENTIAL:
             # Slopes have no bound: the largest is found first.
             largest = self._pass(effect, kernel, form, 0.0)[0][1]
@@ -135,7 +135,7 @@ class DeviceRows:
             np.concatenate([half.multipliers for half in halves], axis=1),
         )
         scale = self._scale(self.weights.largest * 2.0 * (1.0 + abs(alpha)))
-        kernel, form = fitting.mixture_losses(k), (float(alpha), bool(printed))
+        kernel, form = fitting.mixture_losses, (float(alpha), bool(printed))
         sums, slope = self._pass(both, kernel, form, scale, adds=True)
         gradients = [
             Effect(slope.base[h], slope.table[:, h], slope.multipliers[:, h])
@@ -157,7 +157,7 @@ class DeviceRows:
     def _two_bytes(self) -> int:
         """Shared memory of the kernel for two classes."""
         size, g = self._n_cells, self.words.shape[0]
-        return max(8 * size + 8 * (size + 1) + 8 * g, 16 * THREADS)
+        return max(8 * size + 8 * (size + 1 + fitting.SPARE) + 8 * g, 16 * THREADS)
 
     def _fits_two(self) -> bool:
         is_narrow = self.packing is not None and self.codes.wide is None
@@ -328,7 +328,7 @@ class DeviceRows:
             given = (row, n_rows, units, counts)
             launch(fitting.scatter_wide, blocks_for(0), 0, *narrow, *given)
         for begin, end, cells in parts or ():
-            shared = 8 * cells * units.shape[0]
+            shared = 8 * (cells * units.shape[0] + fitting.SPARE)
             launch(
                 fitting.scatter,
                 blocks_for(shared, MANY_THREADS),
@@ -354,7 +354,7 @@ class DeviceRows:
     def _column_parts(self, width: int) -> list[tuple[int, int, int]] | None:
         """Cut columns into parts whose soft counts fit shared memory, if they do."""
         ends, begin, parts = self._starts_of_end, 0, []
-        most = most_shared() // (8 * width)
+        most = (most_shared() // 8 - fitting.SPARE) // width
         if np.diff(ends).max() > most:
             return None
         while begin < len(ends) - 1:

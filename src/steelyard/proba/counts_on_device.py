@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from steelyard.kernels.cuda import counting
 from steelyard.kernels.cuda.launching import (
-    MANY_THREADS,
     blocks_for,
     launch,
     most_shared,
@@ -17,7 +16,7 @@ from steelyard.kernels.cuda.launching import (
     zeros,
 )
 from steelyard.proba.counts import Counts, Moments
-from steelyard.table.on_device import ColumnGroups, DeviceCodes, count_groups
+from steelyard.table.on_device import DeviceCodes, count_groups
 from steelyard.table.schema import TableSchema
 
 # Sums of weights are whole numbers of units so small that their total has 62 bits.
@@ -92,33 +91,23 @@ def _joint(
     """Counts of each narrow column, (K, size), in shared memory, some together."""
     cell = 4 if weights.host is None else 8
     groups = count_groups(codes.sizes, n_classes, cell)
-    shift = _shift(groups) if weights.host is None else 0
-    parts = groups.parts((most_shared() // cell) >> shift)
-    most = int(np.diff(groups.places[parts]).max()) << shift
+    parts = groups.parts(most_shared() // cell)
+    most = int(np.diff(groups.places[parts]).max())
     counts = zeros(int(groups.places[-1]), np.int64)
     plan = [
         to_device(part) for part in (groups.columns, groups.sizes, groups.places, parts)
     ]
     n, n_parts = codes.n_rows, len(parts) - 1
-    blocks = max(1, blocks_for(most * cell, MANY_THREADS) // n_parts), n_parts
+    blocks = max(1, blocks_for(most * cell) // n_parts), n_parts
     if weights.host is None:
-        kernel, rows = counting.count, (codes.words, labels, n)
-        plan.append(shift)
+        kernel, wide = counting.count, (codes.words, labels)
+        rows: tuple[Any, ...] = (*(words.view(np.uint64) for words in wide), n)
     else:
         scale = weights.scale(n)
         kernel = counting.count_weights
-        rows = (codes.words, labels, weights.values, n, scale)  # type: ignore[assignment]
-    launch(kernel, blocks, most * cell, *rows, *plan, counts, threads=MANY_THREADS)
+        rows = (codes.words, labels, weights.values, n, scale)
+    launch(kernel, blocks, most * cell, *rows, *plan, counts)
     return list(groups.by_column(counts.copy_to_host(), n_classes))
-
-
-def _shift(groups: ColumnGroups) -> int:
-    """Say how many tables threads side by side may have, as a power of two."""
-    largest = int(np.diff(groups.places).max())
-    shift = 5
-    while shift and (4 * largest) << shift > most_shared():
-        shift -= 1
-    return shift
 
 
 def _single(

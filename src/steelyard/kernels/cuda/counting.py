@@ -74,12 +74,11 @@ def pack(columns, parts, members, groups, out):
             out[g, i] = joint
 
 
-@kernel_of(registers=32)
-def count(words, labels, n, columns, sizes, places, parts, shift, counts):
-    """Count rows by class and codes: counts (cells,) int64 +=.
+@kernel_of(registers=64)
+def count(words, labels, n, columns, sizes, places, parts, counts):
+    """Count rows by class and codes, eight to a word: counts (cells,) int64 +=.
 
-    Threads side by side have tables of their own, 2**shift of them, so that they do
-    not wait for each other.
+    words (b * m,) and labels (m,) are uint64.
     """
     hist = cuda.shared.array(0, uint32)
     part = cuda.blockIdx.y
@@ -87,18 +86,18 @@ def count(words, labels, n, columns, sizes, places, parts, shift, counts):
     origin = np.uint32(places[lo])
     cells = np.uint32(places[hi] - origin)
     t, step = cuda.threadIdx.x, cuda.blockDim.x
-    for p in range(t, cells << shift, step):
+    for p in range(t, cells, step):
         hist[p] = 0
     cuda.syncthreads()
-    one, copies = np.uint32(1), np.uint32(shift)
-    own = np.uint32(t & ((1 << shift) - 1))
-    full, m = n // 4, np.uint64(labels.size)
+    one, full, m = np.uint32(1), n // 8, np.uint64(labels.size)
     start = cuda.blockIdx.x * step + t
     for i in range(start, m, cuda.gridDim.x * step):
         y = labels[np.uint64(i)]
         at = np.uint64(columns[lo]) * m + np.uint64(i)
         for g in range(lo, hi):
+            place = np.uint32(places[g] - origin)
             c0, c1, c2, c3 = byte(y, 0), byte(y, 1), byte(y, 2), byte(y, 3)
+            c4, c5, c6, c7 = byte(y, 4), byte(y, 5), byte(y, 6), byte(y, 7)
             first, end = np.uint64(columns[g]), np.uint64(columns[g + np.uint64(1)])
             for j in range(first, end):
                 size, w = sizes[j], words[at]
@@ -107,26 +106,31 @@ def count(words, labels, n, columns, sizes, places, parts, shift, counts):
                 c1 = np.uint32(c1 * size + byte(w, 1))
                 c2 = np.uint32(c2 * size + byte(w, 2))
                 c3 = np.uint32(c3 * size + byte(w, 3))
-            place = np.uint32(places[g] - origin)
-            if i < full:
-                cuda.atomic.add(hist, np.uint32(((place + c0) << copies) + own), one)
-                cuda.atomic.add(hist, np.uint32(((place + c1) << copies) + own), one)
-                cuda.atomic.add(hist, np.uint32(((place + c2) << copies) + own), one)
-                cuda.atomic.add(hist, np.uint32(((place + c3) << copies) + own), one)
-            else:
-                left = n - 4 * i
-                if left > 0:
-                    cuda.atomic.add(hist, np.uint32(((place + c0) << copies) + own), one)
-                if left > 1:
-                    cuda.atomic.add(hist, np.uint32(((place + c1) << copies) + own), one)
-                if left > 2:
-                    cuda.atomic.add(hist, np.uint32(((place + c2) << copies) + own), one)
+                c4 = np.uint32(c4 * size + byte(w, 4))
+                c5 = np.uint32(c5 * size + byte(w, 5))
+                c6 = np.uint32(c6 * size + byte(w, 6))
+                c7 = np.uint32(c7 * size + byte(w, 7))
+            left = n - 8 * i if i >= full else 8
+            if left > 0:
+                cuda.atomic.add(hist, np.uint32(place + c0), one)
+            if left > 1:
+                cuda.atomic.add(hist, np.uint32(place + c1), one)
+            if left > 2:
+                cuda.atomic.add(hist, np.uint32(place + c2), one)
+            if left > 3:
+                cuda.atomic.add(hist, np.uint32(place + c3), one)
+            if left > 4:
+                cuda.atomic.add(hist, np.uint32(place + c4), one)
+            if left > 5:
+                cuda.atomic.add(hist, np.uint32(place + c5), one)
+            if left > 6:
+                cuda.atomic.add(hist, np.uint32(place + c6), one)
+            if left > 7:
+                cuda.atomic.add(hist, np.uint32(place + c7), one)
     cuda.syncthreads()
     for p in range(t, cells, step):
-        total = np.int64(0)
-        for k in range(1 << shift):
-            total += np.int64(hist[(p << shift) + k])
-        cuda.atomic.add(counts, origin + p, total)
+        if hist[p] != 0:
+            cuda.atomic.add(counts, origin + p, np.int64(hist[p]))
 
 
 @cuda.jit

@@ -15,14 +15,16 @@ unsigned: others may count from the end, which costs a comparison each.
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 from numba import cuda, float64, uint32
 
-from steelyard.kernels.cuda.fixed import add_fixed, byte, whole
+from steelyard.kernels.cuda.fixed import add_fixed, add_four, byte, whole
 from steelyard.kernels.cuda.launching import kernel_of
 from steelyard.kernels.cuda.losses import mixture_loss, odds_loss, scores_loss
+
+
+# Cells besides those of soft counts, one for each lane, which take what is left out.
+SPARE = 32
 
 
 @cuda.jit(device=True, inline="always")
@@ -70,7 +72,8 @@ def evaluate_two(
     counts.
     """
     size, g = np.uint32(table.size), np.uint64(starts.size)
-    m, cells = np.uint64(labels.size), np.uint32(size + 1)
+    m, cells = np.uint64(labels.size), np.uint32(size + 1 + SPARE)
+    spare = np.uint32(size + 1 + cuda.threadIdx.x % SPARE)
     tab = cuda.shared.array(0, float64)
     halves = cuda.shared.array(0, uint32)
     low = halves[2 * size : 2 * size + cells]
@@ -116,18 +119,15 @@ def evaluate_two(
                 p1 = np.uint32(s + byte(w, 1))
                 p2 = np.uint32(s + byte(w, 2))
                 p3 = np.uint32(s + byte(w, 3))
-                if p0 != skip:
-                    add_fixed(low, high, p0, q0)
-                if p1 != skip:
-                    add_fixed(low, high, p1, q1)
-                if p2 != skip:
-                    add_fixed(low, high, p2, q2)
-                if p3 != skip:
-                    add_fixed(low, high, p3, q3)
+                p0 = spare if p0 == skip else p0
+                p1 = spare if p1 == skip else p1
+                p2 = spare if p2 == skip else p2
+                p3 = spare if p3 == skip else p3
+                add_four(low, high, p0, p1, p2, p3, q0, q1, q2, q3)
     if scale != 0.0:
         add_fixed(low, high, size, slopes)
         cuda.syncthreads()
-        for p in range(t, cells, step):
+        for p in range(t, size + 1, step):
             cuda.atomic.add(counts, p, whole(low, high, p))
     _block_sums(tab, total, top, True, sums)
 
@@ -139,17 +139,18 @@ def evaluate_two(
 
 @cuda.jit(device=True, inline="always")
 def _lanes(width):
-    """First class of a thread, its first word less that of the piece, and the step."""
-    lane = cuda.threadIdx.x % 32
+    """First class of a thread, its first word less that of the piece, and the step.
+
+    Each word has a power of two of lanes: then those of one do not meet the memory
+    banks of another.
+    """
+    lanes = 1
+    while lanes < width and lanes < 32:
+        lanes *= 2
+    lane, per_warp = cuda.threadIdx.x % 32, 32 // lanes
     warp = (cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x) // 32
     n_warps = cuda.gridDim.x * cuda.blockDim.x // 32
-    if width > 16:
-        return lane, warp, n_warps
-    per_warp = 32 // width
-    part = lane // width
-    if part == per_warp:  # the last lanes, which no word has
-        return width, warp, n_warps
-    return lane - part * width, warp * per_warp + part, n_warps * per_warp
+    return lane % lanes, warp * per_warp + lane // lanes, n_warps * per_warp
 
 
 @cuda.jit(device=True)
@@ -204,74 +205,55 @@ def gather_wide(codes, starts, table, row, n_rows, scores):
                 scores[c, i] += table[at, c]
 
 
-@cache
-def score_losses(width: int):
-    """Return a kernel for so many classes: scores become gradients, in units.
+@kernel_of(registers=64)
+def score_losses(scores, labels, weights, row, n, kind, a, scale, units, sums):
+    """Turn scores into gradients, in units.
 
     scores (C, r) float64 and units (C, r) int64 may be the same memory. sums (blocks,
     2): the loss, and the largest slope.
     """
-
-    @kernel_of(registers=64)
-    def kernel(scores, labels, weights, row, n, kind, a, scale, units, sums):
-        shared = cuda.shared.array(0, float64)
-        s = cuda.local.array(width, float64)
-        total, top = 0.0, 0.0
-        for i in range(cuda.grid(1), scores.shape[1], cuda.gridsize(1)):
-            r = row + i
-            if r < n:
-                for c in range(width):
-                    s[c] = scores[c, i]
-                u = 1.0
-                if weights.size:
-                    u = weights[r]
-                c_true = np.int32((labels[r // 4] >> (8 * (r % 4))) & 255)
-                total += scores_loss(s, width, c_true, u, kind, a)
-                for c in range(width):
-                    top = max(top, abs(s[c]))
-                    units[c, i] = np.int64(round(s[c] * scale))
-            else:
-                for c in range(width):
-                    units[c, i] = 0
-        _block_sums(shared, total, top, True, sums)
-
-    return kernel
+    shared = cuda.shared.array(0, float64)
+    total, top = 0.0, 0.0
+    for i in range(cuda.grid(1), scores.shape[1], cuda.gridsize(1)):
+        r = row + i
+        if r < n:
+            u = 1.0
+            if weights.size:
+                u = weights[r]
+            y = np.int32((labels[r // 4] >> np.uint32(8 * (r % 4))) & np.uint32(255))
+            value, largest = scores_loss(scores, units, i, y, u, kind, a, scale)
+            total += value
+            top = max(top, largest)
+        else:
+            for c in range(scores.shape[0]):
+                units[c, i] = 0
+    _block_sums(shared, total, top, True, sums)
 
 
-@cache
-def mixture_losses(width: int):
-    """Return a kernel for so many classes: both halves of scores become gradients.
+@kernel_of(registers=64)
+def mixture_losses(scores, labels, weights, row, n, alpha, printed, scale, units, sums):
+    """Turn both halves of scores into gradients, in units.
 
     As ``score_losses``, for scores (2 K, r); sums (blocks, 2): the loss, and its
     derivative with respect to alpha.
     """
-    both = 2 * width
-
-    @kernel_of(registers=64)
-    def kernel(scores, labels, weights, row, n, alpha, printed, scale, units, sums):
-        shared = cuda.shared.array(0, float64)
-        s = cuda.local.array(both, float64)
-        total, slope = 0.0, 0.0
-        for i in range(cuda.grid(1), scores.shape[1], cuda.gridsize(1)):
-            r = row + i
-            if r < n:
-                for c in range(both):
-                    s[c] = scores[c, i]
-                u = 1.0
-                if weights.size:
-                    u = weights[r]
-                c_true = np.int32((labels[r // 4] >> (8 * (r % 4))) & 255)
-                value, d_alpha = mixture_loss(s, width, c_true, u, alpha, printed)
-                total += value
-                slope += d_alpha
-                for c in range(both):
-                    units[c, i] = np.int64(round(s[c] * scale))
-            else:
-                for c in range(both):
-                    units[c, i] = 0
-        _block_sums(shared, total, slope, False, sums)
-
-    return kernel
+    shared = cuda.shared.array(0, float64)
+    total, slope = 0.0, 0.0
+    for i in range(cuda.grid(1), scores.shape[1], cuda.gridsize(1)):
+        r = row + i
+        if r < n:
+            u = 1.0
+            if weights.size:
+                u = weights[r]
+            y = np.int32((labels[r // 4] >> np.uint32(8 * (r % 4))) & np.uint32(255))
+            form = (alpha, printed)
+            value, d_alpha = mixture_loss(scores, units, i, y, u, form, scale)
+            total += value
+            slope += d_alpha
+        else:
+            for c in range(scores.shape[0]):
+                units[c, i] = 0
+    _block_sums(shared, total, slope, False, sums)
 
 
 @kernel_of(registers=64)
@@ -285,9 +267,11 @@ def scatter(words, starts, modes, begin, end, cells, word, n_words, units, count
     m = np.uint64(words.size // starts.size)
     origin, size = starts[begin], cells * units.shape[0]
     halves = cuda.shared.array(0, uint32)
-    low, high = halves[:size], halves[size : 2 * size]
+    room = size + SPARE
+    low, high = halves[:room], halves[room : 2 * room]
     t, step = cuda.threadIdx.x, cuda.blockDim.x
-    for p in range(t, 2 * size, step):
+    spare = np.uint32(size + t % SPARE)
+    for p in range(t, 2 * room, step):
         halves[p] = 0
     cuda.syncthreads()
     c_first, k_first, k_step = _lanes(units.shape[0])
@@ -304,14 +288,11 @@ def scatter(words, starts, modes, begin, end, cells, word, n_words, units, count
                 s = np.uint32((starts[j] - origin) * width + lane)
                 at += m
                 b0, b1, b2, b3 = byte(w, 0), byte(w, 1), byte(w, 2), byte(w, 3)
-                if b0 != skip:
-                    add_fixed(low, high, np.uint32(b0 * width + s), q0)
-                if b1 != skip:
-                    add_fixed(low, high, np.uint32(b1 * width + s), q1)
-                if b2 != skip:
-                    add_fixed(low, high, np.uint32(b2 * width + s), q2)
-                if b3 != skip:
-                    add_fixed(low, high, np.uint32(b3 * width + s), q3)
+                p0 = spare if b0 == skip else np.uint32(b0 * width + s)
+                p1 = spare if b1 == skip else np.uint32(b1 * width + s)
+                p2 = spare if b2 == skip else np.uint32(b2 * width + s)
+                p3 = spare if b3 == skip else np.uint32(b3 * width + s)
+                add_four(low, high, p0, p1, p2, p3, q0, q1, q2, q3)
     cuda.syncthreads()
     for p in range(t, size, step):
         cuda.atomic.add(counts, origin * width + p, whole(low, high, p))
