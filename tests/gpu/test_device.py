@@ -21,6 +21,8 @@ pytestmark = [
     pytest.mark.skipif(not sy.has_device("cuda"), reason="no GPU"),
     # Sums of two 32-bit halves overflow on purpose, which scalars of NumPy tell.
     pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning"),
+    # Of numba-cuda and CuPy about themselves.
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
 real = pytest.mark.skipif(IS_SIMULATED, reason="arrays of other libraries, or too long")
 
@@ -75,7 +77,8 @@ def test_counts_of_weights_with_fractions_agree_to_rounding():
 
 
 @pytest.mark.parametrize(
-    ("n_classes", "is_wide"), [(2, False), (2, True), (3, False), (10, True), (26, False)]
+    ("n_classes", "is_wide"),
+    [(2, False), (2, True), (3, False), (10, True), (26, False)],
 )
 def test_a_pass_agrees_for_every_compiled_loss(n_classes, is_wide):
     X, y = table(n_classes, is_wide=is_wide)
@@ -128,9 +131,10 @@ def test_rows_taken_for_second_derivatives_are_those_of_the_cpu():
 def test_learned_weights_agree(weighting):
     X, y = table(2, n_rows=150 if IS_SIMULATED else None)
     clf = sy.WeightedNB(weighting=weighting, lam=0.1)
-    cpu, gpu = clf.fit(X, y), sy.WeightedNB(
-        weighting=weighting, lam=0.1, device="cuda"
-    ).fit(X, y)
+    cpu, gpu = (
+        clf.fit(X, y),
+        sy.WeightedNB(weighting=weighting, lam=0.1, device="cuda").fit(X, y),
+    )
     assert_allclose(gpu.objective_, cpu.objective_, rtol=1e-10)
     assert_allclose(gpu.predict_proba(X), cpu.predict_proba(X), atol=1e-9)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -85,7 +86,9 @@ def _say_once(lacks: str) -> None:
 def _lacks(number: int) -> str:
     """Say what a GPU needs and is not there; '' if nothing."""
     try:
-        cuda = import_module("numba.cuda")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            cuda = import_module("numba.cuda")
         if not cuda.is_available():
             return (
                 "no GPU was found that CUDA can use. That takes an NVIDIA GPU, its "

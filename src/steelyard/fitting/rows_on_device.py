@@ -15,7 +15,7 @@ from steelyard.fitting.block import effect_of_odds
 from steelyard.fitting.rows import Rows
 from steelyard.kernels.cuda import fitting
 from steelyard.kernels.cuda.launching import (
-    MANY_THREADS,
+    FEW_THREADS,
     THREADS,
     blocks_for,
     launch,
@@ -37,9 +37,9 @@ from steelyard.weighting.base import Effect
 _MOST_SCORES = 1 << 24
 
 # Bits of the soft counts of a row: one addition of 32 bits does for most, and 2**30 rows
-# do not overflow 64. Few rows have finer units. For many classes several lanes add at a
-# time, of which none should need the higher half.
-_BITS_OF_TWO, _BITS_OF_MANY, _BITS_OF_FEW_ROWS, _FEW_ROWS = 32, 28, 40, 1 << 20
+# do not overflow 64. Few rows have finer units, as fine as doubles at most.
+_BITS, _FEW_ROWS = 32, 1 << 20
+_BITS_OF_SUMS, _BITS_OF_DOUBLES = 61, 52
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class DeviceRows:
                 "GPU. Use device='cpu', or a loss by its name."
             )
         form = loss.compiled, float(loss.parameter)
-        largest = self.weights.largest * max(2.0, abs(form[1]))
+        largest = self.weights.largest * max(1.0, abs(form[1]))
         if self._fits_two():
             if loss.compiled == EXPONENTIAL:
                 largest = self._two(effect, form, 0.0)[1]
@@ -145,8 +145,9 @@ class DeviceRows:
 
     def _scale(self, largest: float) -> float:
         """Units of soft counts, a power of two, given the largest slope of a row."""
-        bits = _BITS_OF_TWO if self._fits_two() else _BITS_OF_MANY
-        bits = _BITS_OF_FEW_ROWS if self.n_rows <= _FEW_ROWS else bits
+        bits = _BITS
+        if self.n_rows <= _FEW_ROWS:
+            bits = min(_BITS_OF_DOUBLES, _BITS_OF_SUMS - self.n_rows.bit_length())
         if not np.isfinite(largest) or largest <= 0.0:
             return 1.0
         return float(2.0 ** (bits - int(np.ceil(np.log2(largest)))))
@@ -263,7 +264,9 @@ class DeviceRows:
             scores = self._gathered(tables, row, n_rows, buffer)
             rows = (self.labels, self.weights.values, row, self.n_rows)
             units = scores.view(np.int64)
-            launch(losses, blocks, shared, scores, *rows, *form, scale, units, sums)
+            flat = scores.reshape(scores.size), n_rows
+            result = units.reshape(units.size), sums
+            launch(losses, blocks, shared, *flat, *rows, *form, scale, *result)
             if scale:
                 self._scatter(units, row, n_rows, counts, wide)
         found = all_sums.copy_to_host()
@@ -285,13 +288,14 @@ class DeviceRows:
         if self.packing is not None:
             packed = self.packing.expand(effect.table)
         wide = effect.table if self.codes.wide is not None else np.zeros((1, width))
-        fits = packed.nbytes <= most_shared()
+        n_bytes = 8 * len(packed)
+        fits = n_bytes <= most_shared()
         return (
             to_device(effect.base),
-            to_device(packed.ravel()),
+            to_device(packed.T.ravel()),
             to_device(wide),
             fitting.gather if fits else fitting.gather_far,
-            packed.nbytes if fits else 0,
+            n_bytes if fits else 0,
         )
 
     def _gathered(self, tables: Any, row: int, n_rows: int, buffer: Any) -> Any:
@@ -303,10 +307,10 @@ class DeviceRows:
         place = (row // 4, n_rows // 4)
         launch(
             gather,
-            blocks_for(shared, MANY_THREADS),
+            blocks_for(shared, FEW_THREADS, len(scores)),
             shared,
             *(self._flat_words, self._starts, packed, base, *place, scores),
-            threads=MANY_THREADS,
+            threads=FEW_THREADS,
         )
         if self.codes.wide is not None:
             inside = min(n_rows, self.n_rows - row)
@@ -320,22 +324,19 @@ class DeviceRows:
     def _wide_starts(self) -> Any:
         return to_device(self.codes.wide_starts)
 
-    def _scatter(self, units: Any, row: int, n_rows: int, counts: Any, wide: Any) -> None:
+    def _scatter(
+        self, units: Any, row: int, n_rows: int, counts: Any, wide: Any
+    ) -> None:
         place = (row // 4, n_rows // 4)
-        parts = self._column_parts(units.shape[0])
-        if parts is None:
-            narrow = self.words.view(np.uint8), self._starts
-            given = (row, n_rows, units, counts)
-            launch(fitting.scatter_wide, blocks_for(0), 0, *narrow, *given)
-        for begin, end, cells in parts or ():
-            shared = 8 * (cells * units.shape[0] + fitting.SPARE)
+        for begin, end, cells in self._column_parts():
+            shared = 8 * (cells + fitting.SPARE)
             launch(
                 fitting.scatter,
-                blocks_for(shared, MANY_THREADS),
+                blocks_for(shared, FEW_THREADS, len(units)),
                 shared,
                 *(self._flat_words, self._starts, self._first_modes),
                 *(begin, end, cells, *place, units, counts),
-                threads=MANY_THREADS,
+                threads=FEW_THREADS,
             )
         if self.codes.wide is not None:
             inside = min(n_rows, self.n_rows - row)
@@ -351,12 +352,10 @@ class DeviceRows:
         modes[0] = 256
         return to_device(modes)
 
-    def _column_parts(self, width: int) -> list[tuple[int, int, int]] | None:
-        """Cut columns into parts whose soft counts fit shared memory, if they do."""
+    def _column_parts(self) -> list[tuple[int, int, int]]:
+        """Cut columns into parts whose soft counts fit shared memory."""
         ends, begin, parts = self._starts_of_end, 0, []
-        most = (most_shared() // 8 - fitting.SPARE) // width
-        if np.diff(ends).max() > most:
-            return None
+        most = most_shared() // 8 - fitting.SPARE
         while begin < len(ends) - 1:
             end = int(np.searchsorted(ends, ends[begin] + most, "right")) - 1
             parts.append((begin, end, int(ends[end] - ends[begin])))
@@ -366,14 +365,14 @@ class DeviceRows:
     def _slope(self, counts: Any, wide: Any, effect: Effect, scale: float) -> Effect:
         """Turn soft counts in units into the gradient of an effect."""
         width = effect.table.shape[1]
-        units = counts.copy_to_host().reshape(-1, width)
+        units = counts.copy_to_host().reshape(width, -1).T.copy()
         total = units[: self._starts_of_end[1]].sum(axis=0)
         self._fill_modes(units, total, first=1)
         table = np.zeros_like(effect.table)
         if self.packing is not None:
             table += self.packing.collapse(units / scale)
         if self.codes.wide is not None:
-            table += wide.copy_to_host().reshape(-1, width) / scale
+            table += wide.copy_to_host().reshape(width, -1).T / scale
         return Effect(total / scale, table, np.zeros_like(effect.multipliers))
 
 

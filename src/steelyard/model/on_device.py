@@ -9,20 +9,19 @@ from numpy.typing import NDArray
 
 from steelyard.kernels.cuda import fitting, scoring
 from steelyard.kernels.cuda.launching import (
+    FEW_THREADS,
     MANY_THREADS,
-    THREADS,
     blocks_for,
     empty,
     launch,
     most_shared,
     to_device,
-    zeros,
 )
 from steelyard.model.table_model import NBModel
 from steelyard.table.on_device import ColumnGroups, DeviceCodes, padded
 
 # Cells of a joint table of two or more columns.
-_MOST_JOINT = 256
+_MOST_JOINT = 1024
 
 # Scores that are kept at a time, 128 MB of them.
 _MOST_SCORES = 1 << 24
@@ -62,10 +61,11 @@ def _logistic(
     shared = 8 * len(table)
     launch(
         scoring.logistic,
-        blocks_for(shared, THREADS),
+        blocks_for(shared, MANY_THREADS),
         shared,
         *(codes.words, codes.n_rows, *plan, to_device(table)),
         *(float(model.log_prior[1] - model.log_prior[0]), float(model.link_scale), out),
+        threads=MANY_THREADS,
     )
 
 
@@ -75,19 +75,18 @@ def _softmax(model: NBModel, codes: DeviceCodes, out: Any) -> None:
     spread = _spread(model.table, codes) or [np.zeros((1, width))]
     starts = np.cumsum([0, *map(len, spread)])[:-1].astype(np.uint32)
     table, words = np.concatenate(spread), codes.words_or_zeros()
-    fits = table.nbytes <= most_shared()
     kernel, shared = fitting.gather_far, 0
-    if fits:
-        kernel, shared = fitting.gather, table.nbytes
-    given = words, to_device(starts), to_device(table.ravel())
+    if 8 * len(table) <= most_shared():
+        kernel, shared = fitting.gather, 8 * len(table)
+    given = words, to_device(starts), to_device(table.T.ravel())
     base, n_rows = to_device(model.log_prior), padded(codes.n_rows)
     most = padded(min(_MOST_SCORES // width, n_rows))
     for row in range(0, n_rows, most):
         size = min(most, n_rows - row)
-        scores = zeros((width, size), np.float64)
-        blocks = blocks_for(shared, MANY_THREADS)
+        scores = empty((width, size), np.float64)
         place = (base, row // 4, size // 4, scores)
-        launch(kernel, blocks, shared, *given, *place, threads=MANY_THREADS)
+        blocks = blocks_for(shared, FEW_THREADS, width)
+        launch(kernel, blocks, shared, *given, *place, threads=FEW_THREADS)
         if codes.wide is not None:
             wide = codes.wide, to_device(codes.wide_starts), to_device(model.table)
             inside = min(size, codes.n_rows - row)

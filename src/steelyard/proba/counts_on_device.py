@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from steelyard.kernels.cuda import counting
 from steelyard.kernels.cuda.launching import (
+    MANY_THREADS,
     blocks_for,
     launch,
     most_shared,
@@ -77,9 +78,7 @@ def histograms(narrow: Any, n_rows: int) -> list[NDArray[np.int64]]:
     every = np.arange(256)
     meanings = (every,) * narrow.shape[0]
     features = np.arange(narrow.shape[0])
-    codes = DeviceCodes(
-        TableSchema(()), n_rows, narrow, features, meanings, None, none
-    )
+    codes = DeviceCodes(TableSchema(()), n_rows, narrow, features, meanings, None, none)
     labels = zeros(codes.words.size // narrow.shape[0], np.uint32)
     found = _joint(codes, labels, DeviceWeights(None), 1)
     return [cells[0] for cells in found]
@@ -98,7 +97,7 @@ def _joint(
         to_device(part) for part in (groups.columns, groups.sizes, groups.places, parts)
     ]
     n, n_parts = codes.n_rows, len(parts) - 1
-    blocks = max(1, blocks_for(most * cell) // n_parts), n_parts
+    blocks = max(1, blocks_for(most * cell, MANY_THREADS) // n_parts), n_parts
     if weights.host is None:
         kernel, wide = counting.count, (codes.words, labels)
         rows: tuple[Any, ...] = (*(words.view(np.uint64) for words in wide), n)
@@ -106,7 +105,7 @@ def _joint(
         scale = weights.scale(n)
         kernel = counting.count_weights
         rows = (codes.words, labels, weights.values, n, scale)
-    launch(kernel, blocks, most * cell, *rows, *plan, counts)
+    launch(kernel, blocks, most * cell, *rows, *plan, counts, threads=MANY_THREADS)
     return list(groups.by_column(counts.copy_to_host(), n_classes))
 
 

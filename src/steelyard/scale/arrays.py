@@ -26,7 +26,7 @@ from steelyard.model.training import (
     check_two_classes,
     class_factors,
 )
-from steelyard.proba.counts_on_device import DeviceWeights, histograms
+from steelyard.proba.counts_on_device import histograms
 from steelyard.table.bytes import look_up_of
 from steelyard.table.codes import CodeBlock, Codes
 from steelyard.table.encoder import TableEncoder
@@ -106,9 +106,7 @@ class ArrayPlace(DevicePlace):
         """Return a function of the rows, in arrays of this process."""
         return super().each(self.here(training), function, given)
 
-    def sum(
-        self, training: TrainingSet, function: Any, is_exact: bool = False
-    ) -> Any:
+    def sum(self, training: TrainingSet, function: Any, is_exact: bool = False) -> Any:
         """Return a function of the rows; only counting is done on the device."""
         is_count = function is TrainingSet.counted
         return function(training if is_count else self.here(training))
@@ -227,7 +225,9 @@ def _labels(y: Any, n_rows: int) -> tuple[NDArray[Any], Any]:
     """Return the classes, and their positions on the device, four rows to a word."""
     if y is None or len(y) != n_rows:
         n_labels = 0 if y is None else len(y)
-        raise TableError(f"The table has {n_rows} rows, but there are {n_labels} labels.")
+        raise TableError(
+            f"The table has {n_rows} rows, but there are {n_labels} labels."
+        )
     if is_on_device(y) and cuda.as_cuda_array(y).dtype.kind in "biu":
         column = cuda.as_cuda_array(y).reshape(n_rows, 1)
         known = device_bytes(column)

@@ -31,7 +31,7 @@ _ALIGNED = 16
 
 # Cells of a joint table of counts. More columns in one table are fewer additions, and
 # fewer tables that fit shared memory.
-_MOST_JOINT = 1024
+_MOST_JOINT = 2048
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,9 @@ class ColumnGroups:
             cells *= size
         columns.append(len(sizes))
         places.append(places[-1] + cells)
-        shaped = (np.array(found, dtype=np.uint32) for found in (columns, sizes, places))
+        shaped = (
+            np.array(found, dtype=np.uint32) for found in (columns, sizes, places)
+        )
         return cls(*shaped)
 
     def parts(self, most: int) -> NDArray[np.uint32]:
@@ -232,5 +234,3 @@ def taken(columns: Any, rows: NDArray[np.int64]) -> NDArray[Any]:
 def count_groups(sizes: NDArray[np.int64], n_classes: int, cell: int) -> ColumnGroups:
     """Say which columns are counted together: cells of so many bytes must fit."""
     return ColumnGroups.of(sizes, n_classes, min(_MOST_JOINT, most_shared() // cell))
-
-

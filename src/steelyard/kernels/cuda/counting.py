@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numba import cuda, uint32
 
-from steelyard.kernels.cuda.fixed import add_fixed, byte, whole
+from steelyard.kernels.cuda.fixed import add_fixed, byte, to_units, whole
 from steelyard.kernels.cuda.launching import kernel_of
 
 
@@ -151,7 +151,7 @@ def count_weights(
     start = cuda.blockIdx.x * step + t
     for i in range(start, n, cuda.gridDim.x * step):
         word, shift = i // 4, 8 * (i % 4)
-        amount = np.int64(round(weights[i] * scale))
+        amount = to_units(weights[i] * scale)
         for g in range(lo, hi):
             c = np.int32((labels[word] >> shift) & 255)
             for j in range(columns[g], columns[g + 1]):
@@ -175,7 +175,7 @@ def count_wide(codes, labels, weights, n, scale, starts, counts):
         c = np.int64((labels[i // 4] >> (8 * (i % 4))) & 255)
         amount = np.int64(scale)
         if weights.size:
-            amount = np.int64(round(weights[i] * scale))
+            amount = to_units(weights[i] * scale)
         for j in range(codes.shape[0]):
             at = c * n_codes + starts[j] + np.int64(codes[j, i])
             cuda.atomic.add(flat, at, amount)

@@ -18,10 +18,9 @@ from __future__ import annotations
 import numpy as np
 from numba import cuda, float64, uint32
 
-from steelyard.kernels.cuda.fixed import add_fixed, add_four, byte, whole
+from steelyard.kernels.cuda.fixed import add_fixed, add_four, byte, to_units, whole
 from steelyard.kernels.cuda.launching import kernel_of
 from steelyard.kernels.cuda.losses import mixture_loss, odds_loss, scores_loss
-
 
 # Cells besides those of soft counts, one for each lane, which take what is left out.
 SPARE = 32
@@ -36,7 +35,7 @@ def _row_loss(f, truth, weights, row, n, kind, a, scale):
     if weights.size:
         value *= weights[row]
         slope *= weights[row]
-    return value, abs(slope), np.int64(round(slope * scale))
+    return value, abs(slope), to_units(slope * scale)
 
 
 @cuda.jit(device=True)
@@ -134,65 +133,52 @@ def evaluate_two(
 
 # ------------------------------------------------------------------------- any classes
 #
-# Lanes of a warp are classes: a table row is read, and added to, by neighbouring lanes.
-
-
-@cuda.jit(device=True, inline="always")
-def _lanes(width):
-    """First class of a thread, its first word less that of the piece, and the step.
-
-    Each word has a power of two of lanes: then those of one do not meet the memory
-    banks of another.
-    """
-    lanes = 1
-    while lanes < width and lanes < 32:
-        lanes *= 2
-    lane, per_warp = cuda.threadIdx.x % 32, 32 // lanes
-    warp = (cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x) // 32
-    n_warps = cuda.gridDim.x * cuda.blockDim.x // 32
-    return lane % lanes, warp * per_warp + lane // lanes, n_warps * per_warp
+# A block has the table of one column of scores. Blocks side by side have the others for
+# the same rows, whose codes are in the second-level cache then.
 
 
 @cuda.jit(device=True)
-def _gather(tab, words, starts, base, word, n_words, n_columns, scores):
-    m = np.uint64(words.size // n_columns)
-    width = np.uint32(scores.shape[0])
-    c_first, k_first, step = _lanes(scores.shape[0])
-    for c in range(c_first, scores.shape[0], 32):
-        lane = np.uint32(c)
-        out = scores[c]
-        for k in range(k_first, n_words, step):
-            f0 = base[c]
-            f1, f2, f3 = f0, f0, f0
-            at = np.uint64(word + k)
-            for j in range(np.uint64(n_columns)):
-                w, s = words[at], np.uint32(starts[j] * width + lane)
-                at += m
-                f0 += tab[np.uint32(byte(w, 0) * width + s)]
-                f1 += tab[np.uint32(byte(w, 1) * width + s)]
-                f2 += tab[np.uint32(byte(w, 2) * width + s)]
-                f3 += tab[np.uint32(byte(w, 3) * width + s)]
-            r = np.uint64(4 * k)
-            out[r] = f0
-            out[r + np.uint64(1)] = f1
-            out[r + np.uint64(2)] = f2
-            out[r + np.uint64(3)] = f3
+def _gather(tab, origin, words, starts, base, word, n_words, scores):
+    width = scores.shape[0]
+    c, m = cuda.blockIdx.x % width, np.uint64(words.size // starts.size)
+    start = (cuda.blockIdx.x // width) * cuda.blockDim.x + cuda.threadIdx.x
+    out = scores[c]
+    for k in range(start, n_words, (cuda.gridDim.x // width) * cuda.blockDim.x):
+        f0 = base[c]
+        f1, f2, f3 = f0, f0, f0
+        at = np.uint64(word + k)
+        for j in range(np.uint64(starts.size)):
+            w, s = words[at], np.uint32(starts[j] + origin)
+            at += m
+            f0 += tab[np.uint32(s + byte(w, 0))]
+            f1 += tab[np.uint32(s + byte(w, 1))]
+            f2 += tab[np.uint32(s + byte(w, 2))]
+            f3 += tab[np.uint32(s + byte(w, 3))]
+        r = np.uint64(4 * k)
+        out[r] = f0
+        out[r + np.uint64(1)] = f1
+        out[r + np.uint64(2)] = f2
+        out[r + np.uint64(3)] = f3
 
 
 @kernel_of(registers=64)
 def gather(words, starts, table, base, word, n_words, scores):
-    """Scores of the rows of some words, table (P * C,) in shared memory."""
+    """Scores of the rows of some words; table (C * P,), a part in shared memory."""
     tab = cuda.shared.array(0, float64)
-    for p in range(cuda.threadIdx.x, table.size, cuda.blockDim.x):
-        tab[p] = table[p]
+    size = table.size // scores.shape[0]
+    origin = (cuda.blockIdx.x % scores.shape[0]) * size
+    for p in range(cuda.threadIdx.x, size, cuda.blockDim.x):
+        tab[p] = table[origin + p]
     cuda.syncthreads()
-    _gather(tab, words, starts, base, word, n_words, starts.size, scores)
+    _gather(tab, np.uint32(0), words, starts, base, word, n_words, scores)
 
 
 @kernel_of(registers=64)
 def gather_far(words, starts, table, base, word, n_words, scores):
     """Scores of the rows of some words, from a table that is too large for that."""
-    _gather(table, words, starts, base, word, n_words, starts.size, scores)
+    size = table.size // scores.shape[0]
+    origin = np.uint32((cuda.blockIdx.x % scores.shape[0]) * size)
+    _gather(table, origin, words, starts, base, word, n_words, scores)
 
 
 @cuda.jit
@@ -206,104 +192,104 @@ def gather_wide(codes, starts, table, row, n_rows, scores):
 
 
 @kernel_of(registers=64)
-def score_losses(scores, labels, weights, row, n, kind, a, scale, units, sums):
+def score_losses(scores, m, labels, weights, row, n, kind, a, scale, units, sums):
     """Turn scores into gradients, in units.
 
-    scores (C, r) float64 and units (C, r) int64 may be the same memory. sums (blocks,
+    scores (C * m,) float64 and units, int64, may be the same memory. sums (blocks,
     2): the loss, and the largest slope.
     """
     shared = cuda.shared.array(0, float64)
     total, top = 0.0, 0.0
-    for i in range(cuda.grid(1), scores.shape[1], cuda.gridsize(1)):
+    for i in range(cuda.grid(1), m, cuda.gridsize(1)):
         r = row + i
         if r < n:
             u = 1.0
             if weights.size:
                 u = weights[r]
-            y = np.int32((labels[r // 4] >> np.uint32(8 * (r % 4))) & np.uint32(255))
-            value, largest = scores_loss(scores, units, i, y, u, kind, a, scale)
+            y = np.int64(byte(labels[r // 4], r % 4))
+            value, largest = scores_loss(scores, units, i, m, y, u, kind, a, scale)
             total += value
             top = max(top, largest)
         else:
-            for c in range(scores.shape[0]):
-                units[c, i] = 0
+            for c in range(i, scores.size, m):
+                units[c] = 0
     _block_sums(shared, total, top, True, sums)
 
 
 @kernel_of(registers=64)
-def mixture_losses(scores, labels, weights, row, n, alpha, printed, scale, units, sums):
+def mixture_losses(
+    scores, m, labels, weights, row, n, alpha, printed, scale, units, sums
+):
     """Turn both halves of scores into gradients, in units.
 
-    As ``score_losses``, for scores (2 K, r); sums (blocks, 2): the loss, and its
+    As ``score_losses``, for scores (2 K * m,); sums (blocks, 2): the loss, and its
     derivative with respect to alpha.
     """
     shared = cuda.shared.array(0, float64)
     total, slope = 0.0, 0.0
-    for i in range(cuda.grid(1), scores.shape[1], cuda.gridsize(1)):
+    for i in range(cuda.grid(1), m, cuda.gridsize(1)):
         r = row + i
         if r < n:
             u = 1.0
             if weights.size:
                 u = weights[r]
-            y = np.int32((labels[r // 4] >> np.uint32(8 * (r % 4))) & np.uint32(255))
+            y = np.int64(byte(labels[r // 4], r % 4))
             form = (alpha, printed)
-            value, d_alpha = mixture_loss(scores, units, i, y, u, form, scale)
+            value, d_alpha = mixture_loss(scores, units, i, m, y, u, form, scale)
             total += value
             slope += d_alpha
         else:
-            for c in range(scores.shape[0]):
-                units[c, i] = 0
+            for c in range(i, scores.size, m):
+                units[c] = 0
     _block_sums(shared, total, slope, False, sums)
 
 
-@kernel_of(registers=64)
+@kernel_of(registers=40)
 def scatter(words, starts, modes, begin, end, cells, word, n_words, units, counts):
-    """Add gradients to the soft counts of some columns: counts (P * C,) int64 +=.
+    """Add gradients to the soft counts of some columns: counts (C * P,) int64 +=.
 
     Columns begin to end (less one) have so many table rows, whose soft counts fit
     shared memory.
     """
-    width = np.uint32(units.shape[0])
-    m = np.uint64(words.size // starts.size)
-    origin, size = starts[begin], cells * units.shape[0]
+    width = units.shape[0]
+    c, m = cuda.blockIdx.x % width, np.uint64(words.size // starts.size)
+    origin, room = starts[begin], cells + SPARE
     halves = cuda.shared.array(0, uint32)
-    room = size + SPARE
     low, high = halves[:room], halves[room : 2 * room]
     t, step = cuda.threadIdx.x, cuda.blockDim.x
-    spare = np.uint32(size + t % SPARE)
+    spare = np.uint32(cells + t % SPARE)
     for p in range(t, 2 * room, step):
         halves[p] = 0
     cuda.syncthreads()
-    c_first, k_first, k_step = _lanes(units.shape[0])
-    for c in range(c_first, units.shape[0], 32):
-        lane = np.uint32(c)
-        slopes = units[c]
-        for k in range(k_first, n_words, k_step):
-            r = np.uint64(4 * k)
-            q0, q1 = slopes[r], slopes[r + np.uint64(1)]
-            q2, q3 = slopes[r + np.uint64(2)], slopes[r + np.uint64(3)]
-            at = np.uint64(begin) * m + np.uint64(word + k)
-            for j in range(np.uint64(begin), np.uint64(end)):
-                w, skip = words[at], modes[j]
-                s = np.uint32((starts[j] - origin) * width + lane)
-                at += m
-                b0, b1, b2, b3 = byte(w, 0), byte(w, 1), byte(w, 2), byte(w, 3)
-                p0 = spare if b0 == skip else np.uint32(b0 * width + s)
-                p1 = spare if b1 == skip else np.uint32(b1 * width + s)
-                p2 = spare if b2 == skip else np.uint32(b2 * width + s)
-                p3 = spare if b3 == skip else np.uint32(b3 * width + s)
-                add_four(low, high, p0, p1, p2, p3, q0, q1, q2, q3)
+    slopes = units[c]
+    start = (cuda.blockIdx.x // width) * step + t
+    for k in range(start, n_words, (cuda.gridDim.x // width) * step):
+        r = np.uint64(4 * k)
+        q0, q1 = slopes[r], slopes[r + np.uint64(1)]
+        q2, q3 = slopes[r + np.uint64(2)], slopes[r + np.uint64(3)]
+        at = np.uint64(begin) * m + np.uint64(word + k)
+        for j in range(np.uint64(begin), np.uint64(end)):
+            w, s, skip = words[at], np.uint32(starts[j] - origin), modes[j]
+            at += m
+            b0, b1, b2, b3 = byte(w, 0), byte(w, 1), byte(w, 2), byte(w, 3)
+            p0 = spare if b0 == skip else np.uint32(s + b0)
+            p1 = spare if b1 == skip else np.uint32(s + b1)
+            p2 = spare if b2 == skip else np.uint32(s + b2)
+            p3 = spare if b3 == skip else np.uint32(s + b3)
+            add_four(low, high, p0, p1, p2, p3, q0, q1, q2, q3)
     cuda.syncthreads()
-    for p in range(t, size, step):
-        cuda.atomic.add(counts, origin * width + p, whole(low, high, p))
+    first = c * (counts.size // width) + origin
+    for p in range(t, cells, step):
+        cuda.atomic.add(counts, first + p, whole(low, high, p))
 
 
 @cuda.jit
 def scatter_wide(codes, starts, row, n_rows, units, counts):
-    """Add gradients to the soft counts of wide codes: counts (V * C,) int64 +=."""
+    """Add gradients to the soft counts of wide codes: counts (C * V,) int64 +=."""
     width = units.shape[0]
+    size = counts.size // width
     for i in range(cuda.grid(1), n_rows, cuda.gridsize(1)):
         for j in range(codes.shape[0]):
-            at = (starts[j] + np.int64(codes[j, row + i])) * width
+            at = starts[j] + np.int64(codes[j, row + i])
             for c in range(width):
-                cuda.atomic.add(counts, at + c, units[c, i])
+                cuda.atomic.add(counts, at + c * size, units[c, i])

@@ -7,6 +7,7 @@ are 2.4 times as fast in shared memory as one of 64 (13 against 5.3 ms a pass ov
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,12 @@ from steelyard.kernels.cuda.launching import SIMULATED, simulated_module
 cuda: Any = simulated_module() if SIMULATED else _cuda
 
 _LOW = 0xFFFFFFFF
+
+
+@cuda.jit(device=True, inline="always")
+def to_units(x):
+    """Return the whole number next to x."""
+    return np.int64(math.floor(x + 0.5))
 
 
 @cuda.jit(device=True, inline="always")

@@ -13,22 +13,22 @@ SIMULATED = bool(config.ENABLE_CUDASIM)
 """Whether kernels run in the simulator, which is far slower: few threads do."""
 
 
-
 def _load_compiler() -> None:
     """Load numba-cuda's compiler, whose 0.30 asks for a name NumPy 2.5 has dropped."""
     if SIMULATED or hasattr(np, "row_stack"):
         return
-    np.row_stack = np.vstack  # type: ignore[attr-defined]
+    np.vstack = np.vstack  # type: ignore[attr-defined]
     try:
         import_module("numba.cuda.np.arrayobj")
     finally:
-        del np.row_stack  # type: ignore[attr-defined]
+        del np.vstack  # type: ignore[attr-defined]
 
 
 _load_compiler()
 
 THREADS = 32 if SIMULATED else 512
 MANY_THREADS = 32 if SIMULATED else 1024
+FEW_THREADS = 32 if SIMULATED else 256
 
 # What the simulator pretends to have: little, so that tables are cut there too.
 _SIMULATED_SHARED = 8192
@@ -55,12 +55,17 @@ def _multiprocessors() -> int:
     return 2 if SIMULATED else int(cuda.get_current_device().MULTIPROCESSOR_COUNT)
 
 
-def blocks_for(shared: int, threads: int = THREADS) -> int:
-    """Blocks that fill the device, given the shared memory of each."""
+def blocks_for(shared: int, threads: int = THREADS, width: int = 1) -> int:
+    """Blocks that fill the device, given the shared memory of each.
+
+    Their number is a multiple of ``width``. At least two for each multiprocessor: with
+    fewer numba warns.
+    """
     if SIMULATED:
-        return 2
+        return -(-2 // width) * width
     fit = _shared_of_multiprocessor() // (shared + _RESERVED)
-    return _multiprocessors() * max(1, min(2048 // threads, fit))
+    n_blocks = _multiprocessors() * max(2, min(2048 // threads, fit))
+    return -(-n_blocks // width) * width
 
 
 def launch(kernel, blocks, shared, *args, threads: int = THREADS) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from numba import cuda, float64
 
 from steelyard.kernels.cuda.fixed import byte
+from steelyard.kernels.cuda.launching import kernel_of
 
 
 @cuda.jit(device=True, inline="always")
@@ -25,7 +26,7 @@ def _put(f, row, n, out):
         out[row, 1] = large if positive else small
 
 
-@cuda.jit
+@kernel_of(registers=64)
 def logistic(words, n, columns, sizes, places, table, base, scale, out):
     """Probabilities of two classes: table (cells,) of groups of columns, out (n, 2)."""
     tab = cuda.shared.array(0, float64)
