@@ -16,7 +16,8 @@ extern "C" __global__ void count(const unsigned int* words, const unsigned int* 
   for (int p = threadIdx.x; p < cells; p += blockDim.x) hist[p] = 0;
   __syncthreads();
   long long step = (long long)gridDim.x * blockDim.x;
-  for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < m; i += step) {
+  long long start = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+  for (long long i = start; i < m; i += step) {
     unsigned int y = labels[i];
     #pragma unroll 5
     for (int g = 0; g < pairs; g++) {
@@ -44,7 +45,8 @@ extern "C" __global__ void pass(const unsigned int* words, const unsigned int* l
   __syncthreads();
   double total = 0.0;
   long long step = (long long)gridDim.x * blockDim.x;
-  for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < m; i += step) {
+  long long start = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+  for (long long i = start; i < m; i += step) {
     double f[4] = {base, base, base, base};
     long long q[4];
     #pragma unroll 5

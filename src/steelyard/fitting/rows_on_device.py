@@ -36,8 +36,8 @@ from steelyard.weighting.base import Effect
 # Scores that are kept at a time, 128 MB of them.
 _MOST_SCORES = 1 << 24
 
-# Bits of the soft counts of a row: one addition of 32 bits does for most, and 2**30 rows
-# do not overflow 64. Few rows have finer units, as fine as doubles at most.
+# Bits of the soft counts of a row: one addition of 32 bits does for most, and 2**30
+# rows do not overflow 64. Few rows have finer units, as fine as doubles at most.
 _BITS, _FEW_ROWS = 32, 1 << 20
 _BITS_OF_SUMS, _BITS_OF_DOUBLES = 61, 52
 

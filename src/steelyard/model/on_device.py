@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from steelyard.kernels.cuda import fitting, scoring
 from steelyard.kernels.cuda.launching import (
     FEW_THREADS,
-    MANY_THREADS,
     blocks_for,
     empty,
     launch,
@@ -18,7 +17,7 @@ from steelyard.kernels.cuda.launching import (
     to_device,
 )
 from steelyard.model.table_model import NBModel
-from steelyard.table.on_device import ColumnGroups, DeviceCodes, padded
+from steelyard.table.on_device import ColumnPairs, DeviceCodes, padded
 
 # Cells of a joint table of two or more columns.
 _MOST_JOINT = 1024
@@ -32,13 +31,21 @@ def proba_on_device(model: NBModel, codes: DeviceCodes) -> Any:
     out = empty((codes.n_rows, model.n_classes), np.float64)
     is_narrow = codes.wide is None
     if is_narrow and model.n_classes == 2 and np.isfinite(model.log_prior).all():
-        tables = _spread(model.table[:, 1] - model.table[:, 0], codes)
-        groups = ColumnGroups.of(codes.sizes, 1, _MOST_JOINT)
-        if 8 * int(groups.places[-1]) <= most_shared():
-            _logistic(model, codes, groups, groups.join(tables), out)
+        tables = _known(_spread(model.table[:, 1] - model.table[:, 0], codes), codes)
+        pairs = ColumnPairs.of(np.array(list(map(len, tables))), 1, _MOST_JOINT)
+        if 8 * int(pairs.places[-1]) <= most_shared():
+            _logistic(model, codes, pairs, pairs.join(tables), out)
             return out
     _softmax(model, codes, out)
     return out
+
+
+def _known(
+    tables: list[NDArray[np.float64]], codes: DeviceCodes
+) -> list[NDArray[np.float64]]:
+    """Leave out stored values that mean nothing, all but the first after the others."""
+    known = (np.flatnonzero(stored).max(initial=0) for stored in codes.meanings)
+    return [table[: last + 2] for table, last in zip(tables, known, strict=True)]
 
 
 def _spread(
@@ -53,19 +60,19 @@ def _spread(
 def _logistic(
     model: NBModel,
     codes: DeviceCodes,
-    groups: ColumnGroups,
+    pairs: ColumnPairs,
     table: NDArray[np.float64],
     out: Any,
 ) -> None:
-    plan = [to_device(part) for part in (groups.columns, groups.sizes, groups.places)]
+    plan = pairs.plan(codes.narrow.shape[1] // 4)
     shared = 8 * len(table)
     launch(
         scoring.logistic,
-        blocks_for(shared, MANY_THREADS),
+        blocks_for(shared),
         shared,
-        *(codes.words, codes.n_rows, *plan, to_device(table)),
-        *(float(model.log_prior[1] - model.log_prior[0]), float(model.link_scale), out),
-        threads=MANY_THREADS,
+        *(codes.words, codes.n_rows, *plan),
+        *(to_device(table), float(model.log_prior[1] - model.log_prior[0])),
+        *(float(model.link_scale), out),
     )
 
 

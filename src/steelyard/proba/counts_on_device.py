@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,6 @@ from numpy.typing import NDArray
 
 from steelyard.kernels.cuda import counting
 from steelyard.kernels.cuda.launching import (
-    MANY_THREADS,
     blocks_for,
     launch,
     most_shared,
@@ -17,11 +17,14 @@ from steelyard.kernels.cuda.launching import (
     zeros,
 )
 from steelyard.proba.counts import Counts, Moments
-from steelyard.table.on_device import DeviceCodes, count_groups
+from steelyard.table.on_device import ColumnPairs, DeviceCodes
 from steelyard.table.schema import TableSchema
 
 # Sums of weights are whole numbers of units so small that their total has 62 bits.
 _BITS = 62
+
+# Cells of a joint table of two columns.
+_MOST_JOINT = 2048
 
 
 class DeviceWeights:
@@ -32,7 +35,7 @@ class DeviceWeights:
         self.values = to_device(np.zeros(0) if weights is None else weights)
         self.largest = 1.0 if weights is None else float(weights.max(initial=0.0))
 
-    def scale(self, n_rows: int) -> float:
+    def scale(self) -> float:
         """Units of sums over all rows: whole weights stay whole numbers."""
         if self.host is None:
             return 1.0
@@ -47,7 +50,7 @@ def count_on_device(
 
     ``labels`` are classes, four rows to a word.
     """
-    schema, scale = codes.schema, weights.scale(codes.n_rows)
+    schema, scale = codes.schema, weights.scale()
     by_code = np.zeros((schema.n_codes, n_classes))
     by_class = np.zeros(n_classes)
     if codes.narrow is not None:
@@ -57,18 +60,17 @@ def count_on_device(
         for j, stored, cells in zip(
             codes.features.tolist(), codes.meanings, found, strict=True
         ):
-            cells = cells / scale
-            by_class = cells.sum(axis=1)
+            by_class = cells.sum(axis=1) / scale
             rows = schema.offsets[j] + stored
             for c in range(n_classes):
-                by_code[:, c] += np.bincount(rows, cells[c], len(by_code))
+                by_code[:, c] += np.bincount(rows, cells[c] / scale, len(by_code))
     if codes.wide is not None:
-        cells = _far(codes.wide, codes.wide_starts, schema.n_codes, codes, labels,
-                     weights, n_classes) / scale  # fmt: skip
+        place = codes.wide, codes.wide_starts, schema.n_codes
+        wide = _far(*place, codes, labels, weights, n_classes) / scale
         first = int(codes.wide_starts[0])
         last = int(schema.offsets[codes.wide_features[0] + 1])
-        by_class = cells[:, first:last].sum(axis=1)
-        by_code += cells.T
+        by_class = wide[:, first:last].sum(axis=1)
+        by_code += wide.T
     return Counts(schema, by_class, by_code, Moments.zeros(0, n_classes))
 
 
@@ -87,37 +89,34 @@ def histograms(narrow: Any, n_rows: int) -> list[NDArray[np.int64]]:
 def _joint(
     codes: DeviceCodes, labels: Any, weights: DeviceWeights, n_classes: int
 ) -> list[NDArray[np.int64]]:
-    """Counts of each narrow column, (K, size), in shared memory, some together."""
+    """Count each narrow column, (K, size), in shared memory, two by two."""
     cell = 4 if weights.host is None else 8
-    groups = count_groups(codes.sizes, n_classes, cell)
-    parts = groups.parts(most_shared() // cell)
-    most = int(np.diff(groups.places[parts]).max())
-    counts = zeros(int(groups.places[-1]), np.int64)
-    plan = [
-        to_device(part) for part in (groups.columns, groups.sizes, groups.places, parts)
-    ]
-    n, n_parts = codes.n_rows, len(parts) - 1
-    blocks = max(1, blocks_for(most * cell, MANY_THREADS) // n_parts), n_parts
+    most = most_shared() // cell
+    pairs = ColumnPairs.of(codes.sizes, n_classes, min(_MOST_JOINT, most))
+    parts = pairs.parts(most)
+    shared = cell * int(np.diff(pairs.places[parts]).max())
+    counts = zeros(int(pairs.places[-1]), np.int64)
+    n_parts = len(parts) - 1
+    blocks = max(1, blocks_for(shared) // n_parts), n_parts
+    given = (codes.words, labels, codes.n_rows, *pairs.plan(labels.size))
+    given = (*given, to_device(parts))
     if weights.host is None:
-        kernel, wide = counting.count, (codes.words, labels)
-        rows: tuple[Any, ...] = (*(words.view(np.uint64) for words in wide), n)
+        launch(counting.count, blocks, shared, *given, counts)
     else:
-        scale = weights.scale(n)
-        kernel = counting.count_weights
-        rows = (codes.words, labels, weights.values, n, scale)
-    launch(kernel, blocks, most * cell, *rows, *plan, counts, threads=MANY_THREADS)
-    return list(groups.by_column(counts.copy_to_host(), n_classes))
+        how = weights.values, weights.scale()
+        launch(counting.count_weights, blocks, shared, *given, *how, counts)
+    return pairs.by_column(counts.copy_to_host(), n_classes)
 
 
 def _single(
     codes: DeviceCodes, labels: Any, weights: DeviceWeights, n_classes: int
 ) -> list[NDArray[np.int64]]:
-    """Counts of each narrow column, where many classes do not fit shared memory."""
+    """Count each narrow column, where many classes do not fit shared memory."""
     ends = np.cumsum([0, *codes.sizes])
     cells = _far(
         codes.narrow, ends[:-1], int(ends[-1]), codes, labels, weights, n_classes
     )
-    return [cells[:, lo:hi] for lo, hi in zip(ends[:-1], ends[1:], strict=True)]
+    return [cells[:, lo:hi] for lo, hi in pairwise(ends)]
 
 
 def _far(
@@ -129,8 +128,8 @@ def _far(
     weights: DeviceWeights,
     n_classes: int,
 ) -> NDArray[np.int64]:
-    """Counts of columns in the device's memory, (K, V)."""
+    """Count columns in the device's memory, (K, V)."""
     counts = zeros((n_classes, n_codes), np.int64)
-    rows = (columns, labels, weights.values, codes.n_rows, weights.scale(codes.n_rows))
+    rows = (columns, labels, weights.values, codes.n_rows, weights.scale())
     launch(counting.count_wide, blocks_for(0), 0, *rows, to_device(starts), counts)
     return np.asarray(counts.copy_to_host())

@@ -44,15 +44,15 @@ class ArrayRows(AbstractContextManager["ArrayRows"]):
         device = getattr(owner, "device", "cpu")
         if device == "cpu":
             raise ParameterError(
-                "X is in the memory of a GPU, and device='cpu'. Set device='cuda' where "
-                f"{type(owner).__name__} has that setting, or copy X to an array of "
-                "NumPy (X.get() of CuPy, X.cpu().numpy() of PyTorch)."
+                "X is in the memory of a GPU, and device='cpu'. Set device='cuda', "
+                f"where {type(owner).__name__} has that setting, or copy X to an array "
+                "of NumPy (X.get() of CuPy, X.cpu().numpy() of PyTorch)."
             )
         if owner.categorical_features != "all":
             raise ParameterError(
                 "Arrays in the memory of a GPU are tables of categories, one whole "
-                "number for each. Set categorical_features='all', or copy X to an array "
-                "of NumPy to have its numbers cut into bins."
+                "number for each. Set categorical_features='all', or copy X to an "
+                "array of NumPy to have its numbers cut into bins."
             )
         use_device(device)
         self._X, self._y, self._weights = X, y, sample_weight
@@ -191,7 +191,7 @@ def device_bytes(X: Any) -> DeviceBytes:
     lows = np.zeros(n_columns, dtype=np.int64)
     is_bytes = values.dtype in (np.dtype(np.uint8), np.dtype(bool))
     if is_bytes and _is_by_column(values):
-        by_column = values.T.view(np.uint8)
+        by_column = cuda.as_cuda_array(_BytesByColumn(values))
         return DeviceBytes(by_column, n_rows, lows, values.dtype.kind == "b")
     if not is_bytes:
         lows, highs = _extremes(values)
@@ -205,6 +205,16 @@ def device_bytes(X: Any) -> DeviceBytes:
     out = zeros((n_columns, padded(n_rows)), np.uint8)
     launch(counting.narrow, blocks_for(0), 0, values, to_device(lows), out)
     return DeviceBytes(out, n_rows, lows, values.dtype.kind == "b")
+
+
+class _BytesByColumn:
+    """The memory of an array whose columns lie one after the other, as its rows."""
+
+    def __init__(self, values: Any) -> None:
+        self._values = values  # so that the memory stays
+        n_rows, n_columns = values.shape
+        described = {"shape": (n_columns, n_rows), "typestr": "|u1", "strides": None}
+        self.__cuda_array_interface__ = {**values.__cuda_array_interface__, **described}
 
 
 def _is_by_column(values: Any) -> bool:
@@ -281,8 +291,8 @@ def _known_codes(encoder: TableEncoder, found: DeviceBytes) -> DeviceCodes:
             f"X has {found.narrow.shape[0]} columns of whole numbers; the model was "
             f"fitted to {encoder.n_features_in_} columns, which must all be categories."
         )
-    codes = found.codes(schema)
     # Values that the model has not seen may have any byte.
+    codes = found.codes(schema)
     look_up = look_up_of(schema, np.dtype(np.uint8), found.lows)
     return replace(codes, meanings=tuple(look_up))
 

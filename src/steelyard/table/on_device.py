@@ -5,7 +5,6 @@ Imported only once a device is asked for; see ``_common.devices``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,7 +16,6 @@ from steelyard.kernels.cuda import counting
 from steelyard.kernels.cuda.launching import (
     blocks_for,
     launch,
-    most_shared,
     to_device,
     zeros,
 )
@@ -29,77 +27,81 @@ from steelyard.table.schema import TableSchema
 _ROWS_PER_PIECE = 1 << 21
 _ALIGNED = 16
 
-# Cells of a joint table of counts. More columns in one table are fewer additions, and
-# fewer tables that fit shared memory.
-_MOST_JOINT = 2048
-
 
 @dataclass(frozen=True)
-class ColumnGroups:
-    """Neighbouring columns that are looked up together, in one joint table.
+class ColumnPairs:
+    """Neighbouring columns that are looked up together, two by two, or alone.
 
-    The table of columns a, b, … has a cell for ``(a * size_b + b) …``; tables come one
-    after the other, by class first where they have classes.
+    The table of columns a and b has a cell for ``a * size_b + b``, by class first where
+    there are classes; tables come one after the other.
     """
 
-    columns: NDArray[np.uint32]
-    """First column of each group, and their number: shape (G + 1,)."""
+    first: NDArray[np.int64]
+    """First column of each pair."""
 
-    sizes: NDArray[np.uint32]
-    """How many stored values each column has, shape (b,)."""
+    second: NDArray[np.int64]
+    """Second column of each pair; the first once more for one that is alone."""
 
-    places: NDArray[np.uint32]
-    """First cell of each group, and the number of cells: shape (G + 1,)."""
+    sizes: NDArray[np.int64]
+    """How many stored values the two have, shape (G, 2); 1 for no second."""
+
+    places: NDArray[np.int64]
+    """First cell of each pair, and the number of cells: shape (G + 1,)."""
 
     @classmethod
-    def of(cls, sizes: NDArray[Any], n_classes: int, most: int) -> ColumnGroups:
-        """Join neighbours as long as a group has at most so many cells."""
-        columns, places, cells = [0], [0], n_classes
-        for j, size in enumerate(sizes.tolist()):
-            if j > columns[-1] and cells * size > most:
-                columns.append(j)
-                places.append(places[-1] + cells)
-                cells = n_classes
-            cells *= size
-        columns.append(len(sizes))
-        places.append(places[-1] + cells)
-        shaped = (
-            np.array(found, dtype=np.uint32) for found in (columns, sizes, places)
+    def of(cls, sizes: NDArray[Any], n_classes: int, most: int) -> ColumnPairs:
+        """Join two neighbours where their table has at most so many cells."""
+        first, second, shapes, j = [], [], [], 0
+        while j < len(sizes):
+            is_pair = j + 1 < len(sizes) and (
+                n_classes * int(sizes[j]) * int(sizes[j + 1]) <= most
+            )
+            first.append(j)
+            second.append(j + int(is_pair))
+            shapes.append((int(sizes[j]), int(sizes[j + 1]) if is_pair else 1))
+            j += 1 + int(is_pair)
+        cells = [n_classes * a * b for a, b in shapes]
+        return cls(
+            np.array(first), np.array(second), np.array(shapes), np.cumsum([0, *cells])
         )
-        return cls(*shaped)
 
-    def parts(self, most: int) -> NDArray[np.uint32]:
-        """Cut groups into parts of at most so many cells: where each begins."""
+    def parts(self, most: int) -> NDArray[np.int64]:
+        """Cut pairs into parts of at most so many cells: where each begins."""
         cuts = [0]
-        for g in range(1, len(self.columns) - 1):
+        for g in range(1, len(self.first)):
             if self.places[g + 1] - self.places[cuts[-1]] > most:
                 cuts.append(g)
-        return np.array([*cuts, len(self.columns) - 1], dtype=np.uint32)
+        return np.array([*cuts, len(self.first)])
 
-    def by_column(
-        self, cells: NDArray[Any], n_classes: int
-    ) -> Iterator[NDArray[np.int64]]:
-        """Yield the counts of each column, (K, size), from those of groups."""
-        for g, (lo, hi) in enumerate(
-            zip(self.columns[:-1], self.columns[1:], strict=True)
-        ):
-            joint = cells[self.places[g] : self.places[g + 1]]
-            joint = joint.reshape(n_classes, *self.sizes[lo:hi])
-            for k in range(hi - lo):
-                others = tuple(a for a in range(1, hi - lo + 1) if a != k + 1)
-                yield joint.sum(axis=others)
+    def plan(self, n_words: int) -> tuple[Any, ...]:
+        """Return what kernels read: positions of columns, sizes and places."""
+        factor = (self.second > self.first).astype(np.uint32)
+        return (
+            to_device((self.first * n_words).astype(np.uint64)),
+            to_device((self.second * n_words).astype(np.uint64)),
+            to_device(self.sizes[:, 0].astype(np.uint32)),
+            to_device(self.sizes[:, 1].astype(np.uint32)),
+            to_device(factor),
+            to_device(self.places.astype(np.uint32)),
+        )
+
+    def by_column(self, cells: NDArray[Any], n_classes: int) -> list[NDArray[np.int64]]:
+        """Return the counts of each column, (K, size), from those of pairs."""
+        found = []
+        for g, (a, b) in enumerate(self.sizes.tolist()):
+            joint = cells[self.places[g] : self.places[g + 1]].reshape(n_classes, a, b)
+            found.append(joint.sum(axis=2))
+            if self.second[g] > self.first[g]:
+                found.append(joint.sum(axis=1))
+        return found
 
     def join(self, columns: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-        """Add up tables of single columns, (size,), to those of groups."""
-        joint = np.empty(self.places[-1])
-        for g, (lo, hi) in enumerate(
-            zip(self.columns[:-1], self.columns[1:], strict=True)
-        ):
-            total = np.zeros(())
-            for column in columns[lo:hi]:
-                total = total[..., None] + column
-            joint[self.places[g] : self.places[g + 1]] = total.ravel()
-        return joint
+        """Add up tables of single columns, (size,), to those of pairs."""
+        joint = []
+        for a, b in zip(self.first, self.second, strict=True):
+            table = columns[a][:, None]
+            joint.append((table if a == b else table + columns[b]).ravel())
+        return np.concatenate(joint)
 
 
 @dataclass(frozen=True)
@@ -229,8 +231,3 @@ def taken(columns: Any, rows: NDArray[np.int64]) -> NDArray[Any]:
     out = zeros((len(rows), columns.shape[0]), columns.dtype)
     launch(counting.take, blocks_for(0), 0, columns, to_device(rows), out)
     return np.asarray(out.copy_to_host())
-
-
-def count_groups(sizes: NDArray[np.int64], n_classes: int, cell: int) -> ColumnGroups:
-    """Say which columns are counted together: cells of so many bytes must fit."""
-    return ColumnGroups.of(sizes, n_classes, min(_MOST_JOINT, most_shared() // cell))

@@ -1,10 +1,11 @@
 """Scatter on the device: rows into tables of counts; and codes into joint codes.
 
-Shapes: ``words (b * m,)`` uint32, four codes of a column to a word, column after column,
-``labels (m,)`` uint32 likewise, ``n`` rows in all. Neighbouring columns are counted together, as many as have a
-joint table that fits: ``columns (G + 1,)`` says where each such group begins, ``sizes
-(b,)`` how many codes a column has, ``places (G,)`` where the group's table begins in
-``counts``, which is by class first. Groups come in ``parts``, (H + 1,), each small enough
+Shapes: ``words (b * m,)`` uint32, four codes of a column to a word, column after
+column, ``labels (m,)`` uint32 likewise, ``n`` rows in all. Columns are counted two by
+two, in a joint table: ``first`` and ``second`` (G,) uint64 say where the words of both
+begin, ``size_a`` and ``size_b`` how many codes they have, ``factor`` is 0 where a
+column is alone, ``places (G + 1,)`` says where the table of a pair begins in
+``counts``, which is by class first. Pairs come in ``parts (H + 1,)``, each small enough
 for shared memory; the second dimension of the grid runs over them.
 """
 
@@ -74,59 +75,61 @@ def pack(columns, parts, members, groups, out):
             out[g, i] = joint
 
 
-@kernel_of(registers=64)
-def count(words, labels, n, columns, sizes, places, parts, counts):
-    """Count rows by class and codes, eight to a word: counts (cells,) int64 +=.
+@cuda.jit(device=True, inline="always")
+def _add(hist, place, y, a, b, size_a, size_b, factor, left):
+    """Count the four rows of a word, of which so many are left."""
+    one = np.uint32(1)
+    c0 = (byte(y, 0) * size_a + byte(a, 0)) * size_b + byte(b, 0) * factor
+    c1 = (byte(y, 1) * size_a + byte(a, 1)) * size_b + byte(b, 1) * factor
+    c2 = (byte(y, 2) * size_a + byte(a, 2)) * size_b + byte(b, 2) * factor
+    c3 = (byte(y, 3) * size_a + byte(a, 3)) * size_b + byte(b, 3) * factor
+    if left > 3:
+        cuda.atomic.add(hist, np.uint32(place + c0), one)
+        cuda.atomic.add(hist, np.uint32(place + c1), one)
+        cuda.atomic.add(hist, np.uint32(place + c2), one)
+        cuda.atomic.add(hist, np.uint32(place + c3), one)
+    else:
+        if left > 0:
+            cuda.atomic.add(hist, np.uint32(place + c0), one)
+        if left > 1:
+            cuda.atomic.add(hist, np.uint32(place + c1), one)
+        if left > 2:
+            cuda.atomic.add(hist, np.uint32(place + c2), one)
 
-    words (b * m,) and labels (m,) are uint64.
-    """
+
+@kernel_of(registers=64)
+def count(
+    words, labels, n, first, second, size_a, size_b, factor, places, parts, counts
+):
+    """Count rows by class and codes: counts (cells,) int64 +=."""
     hist = cuda.shared.array(0, uint32)
     part = cuda.blockIdx.y
     lo, hi = np.uint64(parts[part]), np.uint64(parts[part + 1])
-    origin = np.uint32(places[lo])
+    origin = places[lo]
     cells = np.uint32(places[hi] - origin)
     t, step = cuda.threadIdx.x, cuda.blockDim.x
     for p in range(t, cells, step):
         hist[p] = 0
     cuda.syncthreads()
-    one, full, m = np.uint32(1), n // 8, np.uint64(labels.size)
     start = cuda.blockIdx.x * step + t
-    for i in range(start, m, cuda.gridDim.x * step):
-        y = labels[np.uint64(i)]
-        at = np.uint64(columns[lo]) * m + np.uint64(i)
-        for g in range(lo, hi):
+    two = np.uint64(2)
+    even = lo + (hi - lo) // two * two
+    for i in range(start, labels.size, cuda.gridDim.x * step):
+        at, left = np.uint64(i), n - 4 * i
+        y = labels[at]
+        # Two pairs at a time, so that four words are on their way.
+        for g in range(lo, even, two):
+            h = g + np.uint64(1)
+            a, b = words[first[g] + at], words[second[g] + at]
+            c, d = words[first[h] + at], words[second[h] + at]
             place = np.uint32(places[g] - origin)
-            c0, c1, c2, c3 = byte(y, 0), byte(y, 1), byte(y, 2), byte(y, 3)
-            c4, c5, c6, c7 = byte(y, 4), byte(y, 5), byte(y, 6), byte(y, 7)
-            first, end = np.uint64(columns[g]), np.uint64(columns[g + np.uint64(1)])
-            for j in range(first, end):
-                size, w = sizes[j], words[at]
-                at += m
-                c0 = np.uint32(c0 * size + byte(w, 0))
-                c1 = np.uint32(c1 * size + byte(w, 1))
-                c2 = np.uint32(c2 * size + byte(w, 2))
-                c3 = np.uint32(c3 * size + byte(w, 3))
-                c4 = np.uint32(c4 * size + byte(w, 4))
-                c5 = np.uint32(c5 * size + byte(w, 5))
-                c6 = np.uint32(c6 * size + byte(w, 6))
-                c7 = np.uint32(c7 * size + byte(w, 7))
-            left = n - 8 * i if i >= full else 8
-            if left > 0:
-                cuda.atomic.add(hist, np.uint32(place + c0), one)
-            if left > 1:
-                cuda.atomic.add(hist, np.uint32(place + c1), one)
-            if left > 2:
-                cuda.atomic.add(hist, np.uint32(place + c2), one)
-            if left > 3:
-                cuda.atomic.add(hist, np.uint32(place + c3), one)
-            if left > 4:
-                cuda.atomic.add(hist, np.uint32(place + c4), one)
-            if left > 5:
-                cuda.atomic.add(hist, np.uint32(place + c5), one)
-            if left > 6:
-                cuda.atomic.add(hist, np.uint32(place + c6), one)
-            if left > 7:
-                cuda.atomic.add(hist, np.uint32(place + c7), one)
+            _add(hist, place, y, a, b, size_a[g], size_b[g], factor[g], left)
+            place = np.uint32(places[h] - origin)
+            _add(hist, place, y, c, d, size_a[h], size_b[h], factor[h], left)
+        for g in range(even, hi):
+            a, b = words[first[g] + at], words[second[g] + at]
+            place = np.uint32(places[g] - origin)
+            _add(hist, place, y, a, b, size_a[g], size_b[g], factor[g], left)
     cuda.syncthreads()
     for p in range(t, cells, step):
         if hist[p] != 0:
@@ -135,14 +138,26 @@ def count(words, labels, n, columns, sizes, places, parts, counts):
 
 @cuda.jit
 def count_weights(
-    words, labels, weights, n, scale, columns, sizes, places, parts, counts
+    words,
+    labels,
+    n,
+    first,
+    second,
+    size_a,
+    size_b,
+    factor,
+    places,
+    parts,
+    weights,
+    scale,
+    counts,
 ):
-    """Add row weights, in units of 1 / scale, by class and codes: counts (cells,) +=."""
+    """Add row weights, in units of 1 / scale, by class and codes: counts (cells,)."""
     halves = cuda.shared.array(0, uint32)
     part = cuda.blockIdx.y
-    lo, hi = parts[part], parts[part + 1]
+    lo, hi = np.uint64(parts[part]), np.uint64(parts[part + 1])
     origin = places[lo]
-    cells = places[hi] - origin
+    cells = np.uint32(places[hi] - origin)
     low, high = halves[:cells], halves[cells : 2 * cells]
     t, step = cuda.threadIdx.x, cuda.blockDim.x
     for p in range(t, 2 * cells, step):
@@ -150,14 +165,13 @@ def count_weights(
     cuda.syncthreads()
     start = cuda.blockIdx.x * step + t
     for i in range(start, n, cuda.gridDim.x * step):
-        word, shift = i // 4, 8 * (i % 4)
-        amount = to_units(weights[i] * scale)
+        at, r = np.uint64(i // 4), i % 4
+        y, amount = byte(labels[at], r), to_units(weights[i] * scale)
         for g in range(lo, hi):
-            c = np.int32((labels[word] >> shift) & 255)
-            for j in range(columns[g], columns[g + 1]):
-                code = np.int32((words[j * labels.size + word] >> shift) & 255)
-                c = np.int32(c * sizes[j] + code)
-            add_fixed(low, high, np.int32(places[g] - origin) + c, amount)
+            a = byte(words[first[g] + at], r)
+            b = byte(words[second[g] + at], r) * factor[g]
+            cell = places[g] - origin + (y * size_a[g] + a) * size_b[g] + b
+            add_fixed(low, high, np.uint32(cell), amount)
     cuda.syncthreads()
     for p in range(t, cells, step):
         cuda.atomic.add(counts, origin + p, whole(low, high, p))

@@ -1,16 +1,17 @@
 """Passes on the device: a loss and its soft counts.
 
-Two classes whose table fits shared memory take one kernel, ``evaluate_two``. All else is
-three of them over some rows at a time: ``gather`` the scores, ``score_losses`` or
+Two classes whose table fits shared memory take one kernel, ``evaluate_two``. All else
+is three of them over some rows at a time: ``gather`` the scores, ``score_losses`` or
 ``mixture_losses`` turn them into gradients, ``scatter`` adds these to the soft counts.
 
 Shapes: ``words (g * m,)`` uint32, four joint codes of a column to a word, column after
 column, ``labels (m,)`` uint32 likewise, ``weights (n,)`` or empty for ones, ``starts
 (g,)`` uint32 first table row of a column. ``modes (g,)`` uint32 is the code that most
-rows of a column have, or one that none has: it is left out of the soft counts, since it is the rest of their total, and additions of
-many threads to one number would wait for each other. Soft counts are whole numbers, in
-units of 1 / scale. ``scores (C, r)`` are those of the rows of some words. Positions are
-unsigned: others may count from the end, which costs a comparison each.
+rows of a column have, or one that none has: it is left out of the soft counts, since it
+is the rest of their total, and additions of many threads to one number would wait for
+each other. Soft counts are whole numbers, in units of 1 / scale. ``scores (C, r)`` are
+those of the rows of some words. Positions are unsigned: others may count from the end,
+which costs a comparison each.
 """
 
 from __future__ import annotations

@@ -15,13 +15,14 @@ SIMULATED = bool(config.ENABLE_CUDASIM)
 
 def _load_compiler() -> None:
     """Load numba-cuda's compiler, whose 0.30 asks for a name NumPy 2.5 has dropped."""
-    if SIMULATED or hasattr(np, "row_stack"):
+    name = "row_stack"
+    if SIMULATED or name in vars(np):
         return
-    np.vstack = np.vstack  # type: ignore[attr-defined]
+    setattr(np, name, np.vstack)
     try:
         import_module("numba.cuda.np.arrayobj")
     finally:
-        del np.vstack  # type: ignore[attr-defined]
+        delattr(np, name)
 
 
 _load_compiler()
@@ -97,7 +98,8 @@ def kernel_of(registers: int):
 
     Fewer let more threads run at a time, which hides the latency of memory.
     """
-    return cuda.jit if SIMULATED else cuda.jit(max_registers=registers)
+    options = {} if SIMULATED else {"max_registers": registers}
+    return lambda function: cuda.jit(**options)(function)
 
 
 def simulated_module():

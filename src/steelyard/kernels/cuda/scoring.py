@@ -27,31 +27,33 @@ def _put(f, row, n, out):
 
 
 @kernel_of(registers=64)
-def logistic(words, n, columns, sizes, places, table, base, scale, out):
-    """Probabilities of two classes: table (cells,) of groups of columns, out (n, 2)."""
+def logistic(
+    words, n, first, second, size_a, size_b, factor, places, table, base, scale, out
+):
+    """Probabilities of two classes: table (cells,) of pairs of columns, out (n, 2).
+
+    Stored values from the last known one on count as that.
+    """
     tab = cuda.shared.array(0, float64)
     for p in range(cuda.threadIdx.x, table.size, cuda.blockDim.x):
         tab[p] = table[p]
     cuda.syncthreads()
-    m, n_groups = np.uint64(words.size // sizes.size), np.uint64(places.size - 1)
-    for i in range(cuda.grid(1), m, cuda.gridsize(1)):
+    n_pairs = np.uint64(first.size)
+    for i in range(cuda.grid(1), (n + 3) // 4, cuda.gridsize(1)):
         f0, f1, f2, f3 = base, base, base, base
         at = np.uint64(i)
-        for g in range(n_groups):
-            c0, c1, c2, c3 = np.uint32(0), np.uint32(0), np.uint32(0), np.uint32(0)
-            first, end = np.uint64(columns[g]), np.uint64(columns[g + np.uint64(1)])
-            for j in range(first, end):
-                size, w = sizes[j], words[at]
-                at += m
-                c0 = np.uint32(c0 * size + byte(w, 0))
-                c1 = np.uint32(c1 * size + byte(w, 1))
-                c2 = np.uint32(c2 * size + byte(w, 2))
-                c3 = np.uint32(c3 * size + byte(w, 3))
-            place = places[g]
-            f0 += tab[np.uint32(place + c0)]
-            f1 += tab[np.uint32(place + c1)]
-            f2 += tab[np.uint32(place + c2)]
-            f3 += tab[np.uint32(place + c3)]
+        for g in range(n_pairs):
+            a, b = words[first[g] + at], words[second[g] + at]
+            size, by, place = size_b[g], factor[g], places[g]
+            top_a, top_b = np.uint32(size_a[g] - 1), np.uint32(size - 1)
+            v, w = min(byte(a, 0), top_a), min(byte(b, 0), top_b)
+            f0 += tab[np.uint32(place + v * size + w * by)]
+            v, w = min(byte(a, 1), top_a), min(byte(b, 1), top_b)
+            f1 += tab[np.uint32(place + v * size + w * by)]
+            v, w = min(byte(a, 2), top_a), min(byte(b, 2), top_b)
+            f2 += tab[np.uint32(place + v * size + w * by)]
+            v, w = min(byte(a, 3), top_a), min(byte(b, 3), top_b)
+            f3 += tab[np.uint32(place + v * size + w * by)]
         _put(scale * f0, 4 * i, n, out)
         _put(scale * f1, 4 * i + 1, n, out)
         _put(scale * f2, 4 * i + 2, n, out)
