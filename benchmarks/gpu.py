@@ -54,8 +54,6 @@ def run(scale: float) -> int:
 
 def two(n_rows: int, n_classes: int, bandwidth: float) -> None:
     """Measure counts, passes, fits and predictions of one table."""
-    import cupy
-
     import steelyard as sy
 
     X, y = table(n_rows, n_classes)
@@ -68,6 +66,7 @@ def two(n_rows: int, n_classes: int, bandwidth: float) -> None:
     print(line(f"predict_proba, {n_classes} classes", took))
     if n_classes > 2:
         return
+    beside(X, y)
     fit = sy.method("WANBIA-CLL", **settings, tol=1e-7)
     took = wall_ms(lambda: fit.fit(X, y), 3)
     print(line("WANBIA-CLL to 1e-7", took) + f"  {fit.n_iter_} iterations")
@@ -76,8 +75,6 @@ def two(n_rows: int, n_classes: int, bandwidth: float) -> None:
     shrunk = sy.ShrinkageNB(**settings, **strengths)
     took = wall_ms(lambda: shrunk.fit(X, y), 1)
     print(line("ShrinkageNB, given strengths", took))
-    used = int(cupy.cuda.runtime.memGetInfo()[1] - cupy.cuda.runtime.memGetInfo()[0])
-    print(f"{'memory of the device, bytes a row':<34}{used / n_rows:10.1f}")
     torch_fit(X, y)
 
 
@@ -108,6 +105,26 @@ def kernels(X: Any, y: Any, n_classes: int, bandwidth: float) -> None:
     took = wall_ms(lambda: rows.evaluate(LogLoss(), effect))
     share = (rows.words.size * 4 + len(X)) / took / bandwidth
     print(line(f"pass, {n_classes} classes", took) + f"  {share:4.0%} of a copy")
+
+
+def beside(X: Any, y: Any) -> None:
+    """Print the memory that rows take on the device beside the table itself."""
+    from numba import cuda
+
+    from steelyard import WeightedNB
+    from steelyard.fitting.problem import build_problem
+    from steelyard.losses import LogLoss
+    from steelyard.scale.arrays import ArrayRows
+
+    cuda.current_context().deallocations.clear()
+    before = cuda.current_context().get_memory_info()[0]
+    clf = WeightedNB(categorical_features="all", device="cuda")
+    recipe = clf._recipe()
+    problem = build_problem(recipe, ArrayRows(X, y, None, clf).training(recipe, "sums"))
+    effect = problem.objective.weighting.apply(problem.start, problem.evidence)
+    problem.objective.rows.evaluate(LogLoss(), effect)
+    used = before - cuda.current_context().get_memory_info()[0]
+    print(f"{'memory beside the table':<34}{used / len(X):10.1f} bytes a row")
 
 
 def cpu_ratio(per_row: float, X: Any, y: Any) -> None:
@@ -162,6 +179,10 @@ def table(n_rows: int, n_classes: int) -> tuple[Any, Any]:
     columns = cupy.empty((COLUMNS, n_rows), cupy.uint8)
     for column in columns:
         column[:] = cupy.random.randint(0, VALUES, n_rows, dtype=cupy.uint8)
+    # Columns that repeat others, so that there are weights to learn.
+    for j in range(2, 12):
+        repeats = cupy.random.randint(0, 2, n_rows, dtype=cupy.uint8)
+        columns[j] = cupy.where(repeats == 1, columns[j % 2], columns[j])
     noise = cupy.random.randint(0, 8, n_rows, dtype=cupy.uint8)
     y = (columns[0] + columns[1] + noise).astype(cupy.uint16) * n_classes // 26
     cupy.get_default_memory_pool().free_all_blocks()

@@ -177,7 +177,7 @@ def test_gaussian_columns_are_refused_in_words():
         sy.NaiveBayes(numeric="gaussian", device="auto").fit(X, y)
 
 
-# ------------------------------------------------------------- arrays of other libraries
+# ------------------------------------------------------------ arrays of other libraries
 
 
 def whole_numbers(n_classes, dtype):

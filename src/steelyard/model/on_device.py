@@ -26,9 +26,10 @@ _MOST_JOINT = 1024
 _MOST_SCORES = 1 << 24
 
 
-def proba_on_device(model: NBModel, codes: DeviceCodes) -> Any:
-    """Posterior probabilities, (n, K) float64 on the device."""
-    out = empty((codes.n_rows, model.n_classes), np.float64)
+def proba_on_device(model: NBModel, codes: DeviceCodes, out: Any = None) -> Any:
+    """Posterior probabilities, (n, K) float64 on the device; in ``out`` if given."""
+    if out is None:
+        out = empty((codes.n_rows, model.n_classes), np.float64)
     is_narrow = codes.wide is None
     if is_narrow and model.n_classes == 2 and np.isfinite(model.log_prior).all():
         tables = _known(_spread(model.table[:, 1] - model.table[:, 0], codes), codes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -185,7 +186,8 @@ def device_bytes(X: Any) -> DeviceBytes:
         )
     if values.dtype.kind not in "biu":
         raise TableError(
-            f"Arrays in the memory of a GPU must hold whole numbers, not {values.dtype}."
+            "Arrays in the memory of a GPU must hold whole numbers, not "
+            f"{values.dtype}."
         )
     n_rows, n_columns = values.shape
     lows = np.zeros(n_columns, dtype=np.int64)
@@ -266,19 +268,20 @@ def predict_there(clf: Any, method: str, X: Any) -> Any:
     model = clf.model_
     if not isinstance(model, NBModel) or len(model.schema.gaussian):
         raise ParameterError(
-            f"A GPU does not predict with this {type(clf).__name__}. Copy X to an array "
-            "of NumPy."
+            f"A GPU does not predict with this {type(clf).__name__}. Copy X to an "
+            "array of NumPy."
         )
-    codes = _known_codes(clf.encoder_, device_bytes(X))
-    proba = proba_on_device(model, codes)
-    if method == "predict_proba":
-        return _as_library(proba, X)
     if method == "predict_log_proba":
         raise ParameterError(
             "predict_log_proba of an array in the memory of a GPU is not there yet. "
             "Copy X to an array of NumPy."
         )
-    host = proba.copy_to_host()[:, model.tie_order]
+    codes = _known_codes(clf.encoder_, device_bytes(X))
+    out = _empty((codes.n_rows, model.n_classes), X)
+    proba_on_device(model, codes, cuda.as_cuda_array(out))
+    if method == "predict_proba":
+        return out
+    host = cuda.as_cuda_array(out).copy_to_host()[:, model.tie_order]
     return clf.classes_[model.tie_order[host.argmax(axis=1)]]
 
 
@@ -297,15 +300,11 @@ def _known_codes(encoder: TableEncoder, found: DeviceBytes) -> DeviceCodes:
     return replace(codes, meanings=tuple(look_up))
 
 
-def _as_library(array: Any, like: Any) -> Any:
-    """Return an array on the device as one of the library of another."""
-    library = type(like).__module__.partition(".")[0]
-    if library == "torch":
-        import torch
-
-        return torch.as_tensor(array, device=like.device)
-    if library == "cupy":
-        import cupy
-
-        return cupy.asarray(array)
-    return array
+def _empty(shape: tuple[int, int], like: Any) -> Any:
+    """Return an array of the library of another, which has memory at hand for it."""
+    library = sys.modules.get(type(like).__module__.partition(".")[0])
+    if library is not None and library.__name__ == "torch":
+        return library.empty(shape, dtype=library.float64, device=like.device)
+    if library is not None and library.__name__ == "cupy":
+        return library.empty(shape)
+    return cuda.device_array(shape)
