@@ -55,6 +55,7 @@ def run(scale: float) -> int:
 def two(n_rows: int, n_classes: int, bandwidth: float) -> None:
     """Measure counts, passes, fits and predictions of one table."""
     import steelyard as sy
+    from steelyard.model import on_device
 
     X, y = table(n_rows, n_classes)
     kernels(X, y, n_classes, bandwidth)
@@ -63,9 +64,12 @@ def two(n_rows: int, n_classes: int, bandwidth: float) -> None:
     took = wall_ms(lambda: clf.fit(X, y))
     print(line(f"NaiveBayes.fit, {n_classes} classes", took))
     took = wall_ms(lambda: clf.predict_proba(X), done=True)
-    print(line(f"predict_proba, {n_classes} classes", took))
     if n_classes > 2:
+        print(line(f"predict_proba, {n_classes} classes", took))
         return
+    alone = kernel_of_call_ms(lambda: clf.predict_proba(X), on_device, "logistic")
+    print(line("predict_proba, 2 classes", alone))
+    print(line("  its call, with the way to the device", took))
     beside(X, y)
     fit = sy.method("WANBIA-CLL", **settings, tol=1e-7)
     took = wall_ms(lambda: fit.fit(X, y), 3)
@@ -81,6 +85,7 @@ def two(n_rows: int, n_classes: int, bandwidth: float) -> None:
 def kernels(X: Any, y: Any, n_classes: int, bandwidth: float) -> None:
     """Time the kernels alone: counting and one pass."""
     from steelyard import WeightedNB
+    from steelyard.fitting import rows_on_device
     from steelyard.fitting.problem import build_problem
     from steelyard.losses import LogLoss
     from steelyard.proba import counts_on_device
@@ -95,16 +100,23 @@ def kernels(X: Any, y: Any, n_classes: int, bandwidth: float) -> None:
     def count() -> None:
         counts_on_device.count_on_device(codes, labels, weights, n_classes)
 
-    took = last_kernel_ms(count, "count")
+    took = kernel_of_call_ms(count, counts_on_device, "count")
     share = (COLUMNS + 1) * len(X) / took / bandwidth
     print(line(f"counts, {n_classes} classes", took) + f"  {share:4.0%} of a copy")
     problem = build_problem(recipe, training)
     objective = problem.objective
     effect = objective.weighting.apply(problem.start, problem.evidence)
     rows: Any = objective.rows
-    took = wall_ms(lambda: rows.evaluate(LogLoss(), effect))
+
+    def evaluate() -> None:
+        rows.evaluate(LogLoss(), effect)
+
+    took = call = wall_ms(evaluate)
+    if n_classes == 2:
+        took = kernel_of_call_ms(evaluate, rows_on_device, "evaluate_two")
     share = (rows.words.size * 4 + len(X)) / took / bandwidth
     print(line(f"pass, {n_classes} classes", took) + f"  {share:4.0%} of a copy")
+    print(line("  its call, with the way to the device", call))
 
 
 def beside(X: Any, y: Any) -> None:
@@ -124,7 +136,7 @@ def beside(X: Any, y: Any) -> None:
     effect = problem.objective.weighting.apply(problem.start, problem.evidence)
     problem.objective.rows.evaluate(LogLoss(), effect)
     used = before - cuda.current_context().get_memory_info()[0]
-    print(f"{'memory beside the table':<34}{used / len(X):10.1f} bytes a row")
+    print(f"{'memory beside the table':<40}{used / len(X):10.1f} bytes a row")
 
 
 def cpu_ratio(per_row: float, X: Any, y: Any) -> None:
@@ -137,7 +149,7 @@ def cpu_ratio(per_row: float, X: Any, y: Any) -> None:
         fit = sy.method("WANBIA-CLL", **settings)
         fit.fit(few[0][:1000], few[1][:1000])
         took = wall_ms(lambda fit=fit: fit.fit(*few), 1) / len(few[0])
-        print(f"{f'  CPU, {n_jobs} threads, by row':<34}{took / per_row:10.0f} times")
+        print(f"{f'  CPU, {n_jobs} threads, by row':<40}{took / per_row:10.0f} times")
 
 
 def torch_fit(X: Any, y: Any, epochs: int = 1) -> None:
@@ -204,13 +216,10 @@ def kernel_ms(work: Callable[[], object], rounds: int = 7) -> float:
     return float(np.median(took[1:]))
 
 
-def last_kernel_ms(work: Callable[[], object], name: str) -> float:
-    """Median time of one kernel of a call, in milliseconds."""
-    from steelyard.kernels.cuda import launching
-    from steelyard.proba import counts_on_device
-
+def kernel_of_call_ms(work: Callable[[], object], module: Any, name: str) -> float:
+    """Median time of one kernel that a call launches from a module."""
     found: list[float] = []
-    plain = launching.launch
+    plain = module.launch
 
     def timed(kernel: Any, *given: Any, **options: Any) -> None:
         if kernel.py_func.__name__ == name:
@@ -218,11 +227,11 @@ def last_kernel_ms(work: Callable[[], object], name: str) -> float:
         else:
             plain(kernel, *given, **options)
 
-    counts_on_device.launch = timed  # type: ignore[attr-defined]
+    module.launch = timed
     try:
         work()
     finally:
-        counts_on_device.launch = plain  # type: ignore[attr-defined]
+        module.launch = plain
     return found[-1]
 
 
@@ -248,4 +257,4 @@ def line(name: str, took: float) -> str:
     verdict = "" if target is None else f"  target {target:g}"
     if target is not None:
         verdict += " ok" if took <= target else " MISSED"
-    return f"{name:<34}{took:10.2f} ms{verdict}"
+    return f"{name:<40}{took:10.2f} ms{verdict}"

@@ -27,7 +27,6 @@ __all__ = [
     "WeightedNB",
     "__version__",
     "compare",
-    "has_device",
     "load",
     "method",
     "methods",

@@ -26,6 +26,15 @@ def _put(f, row, n, out):
         out[row, 1] = large if positive else small
 
 
+@cuda.jit(device=True, inline="always")
+def _cell(tab, a, b, r, form):
+    """Return what byte r of the words of two columns says."""
+    size_a, size_b, factor, place = form
+    v = min(byte(a, r), np.uint32(size_a - 1))
+    w = min(byte(b, r), np.uint32(size_b - 1))
+    return tab[np.uint32(place + v * size_b + w * factor)]
+
+
 @kernel_of(registers=64)
 def logistic(
     words, n, first, second, size_a, size_b, factor, places, table, base, scale, out
@@ -38,22 +47,29 @@ def logistic(
     for p in range(cuda.threadIdx.x, table.size, cuda.blockDim.x):
         tab[p] = table[p]
     cuda.syncthreads()
-    n_pairs = np.uint64(first.size)
+    n_pairs, two = np.uint64(first.size), np.uint64(2)
+    even = n_pairs // two * two
     for i in range(cuda.grid(1), (n + 3) // 4, cuda.gridsize(1)):
         f0, f1, f2, f3 = base, base, base, base
         at = np.uint64(i)
-        for g in range(n_pairs):
+        # Two pairs at a time, so that four words are on their way.
+        for g in range(np.uint64(0), even, two):
+            h = g + np.uint64(1)
             a, b = words[first[g] + at], words[second[g] + at]
-            size, by, place = size_b[g], factor[g], places[g]
-            top_a, top_b = np.uint32(size_a[g] - 1), np.uint32(size - 1)
-            v, w = min(byte(a, 0), top_a), min(byte(b, 0), top_b)
-            f0 += tab[np.uint32(place + v * size + w * by)]
-            v, w = min(byte(a, 1), top_a), min(byte(b, 1), top_b)
-            f1 += tab[np.uint32(place + v * size + w * by)]
-            v, w = min(byte(a, 2), top_a), min(byte(b, 2), top_b)
-            f2 += tab[np.uint32(place + v * size + w * by)]
-            v, w = min(byte(a, 3), top_a), min(byte(b, 3), top_b)
-            f3 += tab[np.uint32(place + v * size + w * by)]
+            c, d = words[first[h] + at], words[second[h] + at]
+            form = size_a[g], size_b[g], factor[g], places[g]
+            other = size_a[h], size_b[h], factor[h], places[h]
+            f0 += _cell(tab, a, b, 0, form) + _cell(tab, c, d, 0, other)
+            f1 += _cell(tab, a, b, 1, form) + _cell(tab, c, d, 1, other)
+            f2 += _cell(tab, a, b, 2, form) + _cell(tab, c, d, 2, other)
+            f3 += _cell(tab, a, b, 3, form) + _cell(tab, c, d, 3, other)
+        for g in range(even, n_pairs):
+            a, b = words[first[g] + at], words[second[g] + at]
+            form = size_a[g], size_b[g], factor[g], places[g]
+            f0 += _cell(tab, a, b, 0, form)
+            f1 += _cell(tab, a, b, 1, form)
+            f2 += _cell(tab, a, b, 2, form)
+            f3 += _cell(tab, a, b, 3, form)
         _put(scale * f0, 4 * i, n, out)
         _put(scale * f1, 4 * i + 1, n, out)
         _put(scale * f2, 4 * i + 2, n, out)
