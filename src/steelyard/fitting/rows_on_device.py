@@ -392,21 +392,9 @@ def rows_on_device(
         words = zeros((1, padded(codes.n_rows)), np.uint8).view(np.uint32)
         modes = np.zeros(1, dtype=np.int32)
     else:
-        words, modes = codes.pack(packing), _modes(packing, counts)
+        words = codes.pack(packing)
+        modes = packing.likely_codes(counts.by_code.sum(axis=1))
     classes = counts.n_classes
     return DeviceRows(
         codes, labels, weights, packing, words, modes, classes, gaussian, n_jobs
     )
-
-
-def _modes(packing: Packing, counts: Counts) -> NDArray[np.int32]:
-    """Guess the most frequent joint codes, as if columns knew nothing of each other."""
-    by_code, offsets = counts.by_code.sum(axis=1), packing.offsets
-    modes = []
-    for group in packing.groups:
-        joint = 0
-        for j in group:
-            best = by_code[offsets[j] : offsets[j + 1]].argmax()
-            joint += int(packing.share(np.array([best]), group, j)[0])
-        modes.append(joint)
-    return np.array(modes, dtype=np.int32)

@@ -101,6 +101,20 @@ class Packing:
     def _from_zero(self) -> NDArray[np.uint64]:
         return np.zeros(self.members.shape[1], dtype=np.uint64)
 
+    def likely_codes(self, by_code: NDArray[np.float64]) -> NDArray[np.int32]:
+        """Guess the most frequent joint code of each group, given counts (V,).
+
+        Columns are taken to know nothing of each other.
+        """
+        likely = []
+        for group in self.groups:
+            joint = 0
+            for j in group:
+                best = by_code[self.offsets[j] : self.offsets[j + 1]].argmax()
+                joint += int(self.share(np.array([best]), group, j)[0])
+            likely.append(joint)
+        return np.array(likely, dtype=np.int32)
+
     def _product(self, group: tuple[int, ...]) -> int:
         return prod(self.sizes[j] for j in group)
 
