@@ -14,7 +14,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-engines lint ruff types layers spelling format bench docs dist clean
+.PHONY: help demo test test-engines fuzz lint ruff types layers spelling format bench docs dist clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,8 +26,12 @@ test: lint ## Run everything that must pass: lint, types, layers, all tests
 	$(BIN)/python -m pytest -n 2
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 -m plain tests
 
-test-engines: $(VENV)/.installed-dev ## Run exported models in engines of the machine: PostgreSQL, Java
-	$(BIN)/python -m pytest -m engines tests/export
+test-engines: $(VENV)/.installed-dev $(VENV)/.installed-engines ## Run exported models in all engines, those of the machine too: PostgreSQL, Java
+	STEELYARD_MATRIX_ROWS=2000 $(BIN)/python -m pytest -m "engines or not engines" tests/export
+
+FUZZ ?= --seed 0
+fuzz: $(VENV)/.installed-dev ## Attack it with made-up files and tables; FUZZ="--seed 1 --files 200000"
+	$(BIN)/python tools/fuzz.py $(FUZZ)
 
 lint: ruff types layers spelling ## Check style, format, types, import layers and spelling
 
@@ -66,6 +70,7 @@ clean: ## Remove the environment, builds and caches
 # One stamp per set of extras, so that `make demo` waits for no test tools.
 EXTRAS_cli := cli
 EXTRAS_dev := test,lint
+EXTRAS_engines := engines
 EXTRAS_bench := bench
 EXTRAS_docs := docs
 EXTRAS_dist := dist

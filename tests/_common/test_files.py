@@ -1,5 +1,7 @@
 """Files that appear whole or not at all."""
 
+import errno
+
 import pytest
 
 from steelyard._common.files import atomic_write, replacing
@@ -30,3 +32,11 @@ def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path):
         raise KeyboardInterrupt
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_full_disk_is_an_error_that_names_the_file(tmp_path):
+    path = tmp_path / "a.txt"
+    with pytest.raises(OSError, match=r"No space left.*a\.txt") as failed:
+        with replacing(path):
+            raise OSError(errno.ENOSPC, "No space left on device")
+    assert failed.value.filename == str(path)

@@ -99,11 +99,11 @@ def test_costs_and_the_positive_class_are_options(csv, model, run, run_json):
     [
         (["CSV", "--target", "ill", "--folds", "1"], "at least 2"),
         (["CSV", "--target", "ill", "--folds", "59"], "Lower --folds"),
-        (["CSV", "--target", "il"], "nearest is 'ill'"),
+        (["CSV", "--target", "il"], "Did you mean 'ill'"),
         (["CSV", "--target", "ill", "--costs", "1"], "such as 1,20"),
         (["CSV", "--target", "ill", "--costs", "0,0"], "such as 1,20"),
         (["MODEL", "CSV"], "--target"),
-        (["MODEL", "CSV", "--target", "il"], "nearest is 'ill'"),
+        (["MODEL", "CSV", "--target", "il"], "Did you mean 'ill'"),
         (["MODEL", "CSV", "--target", "age"], "predicts from"),
         (["MODEL", "CSV", "--target", "ill", "--method", "NB"], "is fitted"),
         (["MODEL", "CSV", "--target", "ill", "--set", "a=1"], "--set is for training"),

@@ -11,14 +11,39 @@ import steelyard as sy
 def test_the_whole_model_is_shown(model, run):
     done = run("explain", model)
     assert done.status == 0
-    for word in ("importance", "smoker (categorical)", "age (binned)", "for well"):
+    lines = done.out.splitlines()
+    for name in ("smoker", "age", "zip"):
+        assert len([line for line in lines if line.startswith(f"{name} ")]) == 1
+    for word in ("importance", "evidence", "rows", "for well"):
         assert word in done.out
+    assert "(binned)" not in done.out
+    assert "--attribute" in done.err
 
 
-def test_chosen_attributes_have_their_tables_shown(model, run):
+def test_details_are_shown_where_they_are_asked_for(model, run):
+    out = run("explain", model, "--details").out
+    for word in ("importance", "smoker (categorical)", "age (binned)", "for well"):
+        assert word in out
+
+
+def test_a_chosen_attribute_is_shown_alone(model, run):
     out = run("explain", model, "--attribute", "zip").out
-    assert "zip (binned)" in out
-    assert "smoker (categorical)" not in out
+    assert out.strip().startswith("zip (binned): evidence")
+    for word in ("smoker", "importance", "NaiveBayes"):
+        assert word not in out
+
+
+def test_views_are_details(tmp_path, csv, run):
+    path = tmp_path / "m.json"
+    options = ["--target", "ill", "--set", "strength=[2.5, 10.0, 2.5]", "-o", path]
+    assert run("fit", csv, *options).status == 0
+    out = run("explain", path).out
+    assert "bins 1" not in out
+    assert "linear" not in out
+    assert "0.000, " not in out
+    details = run("explain", path, "--details").out
+    assert "age (bins 1)" in details
+    assert "linear" in details
 
 
 @pytest.mark.parametrize("method", ["CAWNB", "RNB", "BNB", "LWNB", "SPSS", "ENB"])
@@ -32,9 +57,9 @@ def test_every_kind_of_model_is_explained(tmp_path, csv, run, run_json, method):
     assert "row 2" in done.out
     assert run_json("explain", path)["attributes"]
     if method == "CAWNB":
-        assert "Weights by class" in run("explain", path).out
+        assert "Weights" in run("explain", path, "--details").out
     if method == "RNB":
-        assert "alpha" in run("explain", path).out
+        assert "alpha" in run("explain", path, "--details").out
 
 
 def test_rows_are_explained_by_evidence_that_adds_up(csv, frame, model, run_json):
@@ -123,7 +148,8 @@ def with_pairs(tmp_path, csv, frame):
 
 def test_pairs_are_shown_or_split(tmp_path, csv, with_pairs, run, run_json):
     whole = run("explain", with_pairs, "--attribute", "age × smoker")
-    assert "2 pairs" in whole.out and "age × smoker (pair)" in whole.out
+    assert "age × smoker (pair)" in whole.out
+    assert "2 pairs" in run("explain", with_pairs).out
     shown = run("explain", with_pairs, csv, "--rows", 2, "--counterfactual")
     split = run("explain", with_pairs, csv, "--rows", 2, "--split-pairs")
     assert "age × smoker" in shown.out and "×" not in split.out

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 import steelyard as sy
+from steelyard._common.text import cell_text
 
 
 def lines_of(text, delimiter=","):
@@ -267,7 +268,7 @@ def test_reasons_are_the_loudest_evidence(csv, frame, model, run):
     for i, line in enumerate(lines_of(done.out)[:10]):
         items = [item for item in why.evidence(i).items if item.amount]
         for k, item in enumerate(items[:2]):
-            text = f"{item.attribute} = {item.value} ({item.amount:+.2f})"
+            text = f"{cell_text(item.attribute, item.value)} ({item.amount:+.2f})"
             assert line[f"reason {k + 1}"] == text
 
 
@@ -361,3 +362,35 @@ def test_a_column_that_a_model_sees_in_several_ways_is_one_reason(tmp_path, csv,
         named = [name for name in told if name]
         assert set(named) <= {"age", "smoker", "zip"}
         assert len(set(named)) == len(named)
+
+
+# ------------------------------------------------------------------ files that are kept
+
+
+def test_a_file_that_is_read_is_never_written(tmp_path, csv, model, run):
+    before, link = Path(csv).read_bytes(), tmp_path / "link.csv"
+    link.symlink_to(csv)
+    for command in (
+        ("fit", csv, "--target", "ill", "-o", csv, "--force"),
+        ("fit", csv, "--target", "ill", "-o", link, "--force"),
+        ("predict", model, csv, "-o", model, "--force"),
+    ):
+        done = run(*command)
+        assert done.status == 2
+        assert "is the file that is read" in done.err
+    assert Path(csv).read_bytes() == before
+    assert sy.load(model) is not None
+
+
+def test_safe_csv_writes_no_formulas(tmp_path, model, frame, run):
+    texts = ["=1+1", "+2", "-3", "@x", "plain", "a=b"]
+    rows = frame.head(len(texts)).drop(columns="ill").assign(**{"=id": texts})
+    rows.to_csv(tmp_path / "new.csv", index=False)
+    plain = run("predict", model, tmp_path / "new.csv", "--keep", "=id")
+    assert [line["=id"] for line in lines_of(plain.out)] == texts
+    safe = run("predict", model, tmp_path / "new.csv", "--keep", "=id", "--safe-csv")
+    found = [line["'=id"] for line in lines_of(safe.out)]
+    assert found == ["'=1+1", "'+2", "'-3", "'@x", "plain", "a=b"]
+    numbers = [name for name in lines_of(plain.out)[0] if name.startswith("p(")]
+    for one, other in zip(lines_of(plain.out), lines_of(safe.out), strict=True):
+        assert [one[name] for name in numbers] == [other[name] for name in numbers]

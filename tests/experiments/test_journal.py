@@ -237,3 +237,21 @@ def test_processes_that_are_killed_while_writing_leave_whole_rows(tmp_path):
         lines = path.read_bytes().splitlines()
         assert all(len(json.loads(line)) > 1 for line in lines)
         assert rows and all(r["error"] == "x" * 5000 for r in rows)
+
+
+@pytest.mark.parametrize("wrong", [{"fold": {}}, {"dataset": [1]}, {"repeat": None}])
+def test_row_that_names_no_fit_is_left_out_as_other_damage(tmp_path, wrong):
+    path = started(tmp_path)
+    lines = path.read_text().splitlines()
+    lines[2] = json.dumps({**row(1), **wrong})
+    path.write_text("\n".join(lines) + "\n")
+    with pytest.warns(UserWarning, match="1 line of the result file"):
+        assert read_journal(path)[1] == [row(0), row(2)]
+
+
+def test_header_without_settings_is_refused(tmp_path):
+    path = started(tmp_path)
+    _, *rows = path.read_text().splitlines(keepends=True)
+    path.write_text('{"steelyard": "results", "format": 1}\n' + "".join(rows))
+    with pytest.raises(JournalError, match="has no settings"):
+        Results.from_journal(path)

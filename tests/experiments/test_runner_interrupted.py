@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from joblib.externals.loky import process_executor
@@ -235,3 +236,45 @@ def test_interrupt_right_after_a_task_was_handed_over_leaves_no_traceback(
     with pytest.raises(KeyboardInterrupt):
         compare("NB", DATA, folds=5, n_jobs=2, progress=False)
     assert failed == []
+
+
+LEFT_ALONE = """
+import os, sys, time
+from types import SimpleNamespace
+from steelyard.experiments.processes import _start
+
+plan, parent = SimpleNamespace(data={}, journal=None), os.getpid()
+if not os.fork():
+    if sys.argv[1] == "early":  # killed before the worker began
+        os.setsid()
+        while os.getppid() == parent:
+            time.sleep(0.01)
+    print(os.getpid(), flush=True)
+    _start(plan, parent)
+    time.sleep(60)
+if sys.argv[1] == "late":
+    time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("moment", ["early", "late"])
+def test_worker_leaves_when_its_parent_was_killed(moment, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(LEFT_ALONE)
+    parent = subprocess.Popen(
+        [sys.executable, script, moment], stdout=subprocess.PIPE, text=True
+    )
+    with parent:
+        worker = int(parent.stdout.readline())
+        parent.kill()
+    assert processes._PARENT_SECONDS <= 0.5
+    deadline = time.monotonic() + 20  # of a busy machine; it takes half a second
+    while Path(f"/proc/{worker}").exists() and not is_zombie(worker):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def is_zombie(process):
+    with suppress(OSError):
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2][1] == "Z"
+    return True

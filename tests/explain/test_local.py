@@ -125,7 +125,7 @@ def test_text_names_the_classes_and_the_largest_evidence(two):
     found = sy.NaiveBayes().fit(X, y).explain_local(X[:5])
     text = repr(found)
     assert "row 2:" in text and "2 more rows" in text
-    assert "evidence in log-odds" in text and "prior" in text
+    assert "evidence in log-odds" in text and "base rate" in text
 
 
 def test_bad_requests_are_refused(two):

@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import steelyard as sy
@@ -119,3 +120,22 @@ def test_unknown_columns_and_unfitted_models_are_refused(mixed):
 
     with pytest.raises(NotFittedError):
         sy.NaiveBayes().explain_global()
+
+
+@pytest.mark.parametrize("make", [sy.NaiveBayes, sy.WeightedNB])
+@pytest.mark.parametrize("numeric", ["mdl", "gaussian"])
+def test_a_constant_column_has_no_importance(make, numeric):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 80)
+    X = pd.DataFrame({"x": rng.normal(size=80) + 3 * y, "one": 7.0, "sky": "sun"})
+    X.loc[::5, "one"] = np.nan
+    importance = make(numeric=numeric).fit(X, y).explain_global().importance
+    assert importance[0] > 0.0
+    assert importance[1:].tolist() == [0.0, 0.0]
+
+
+def test_rows_are_those_whose_cell_is_known():
+    X = pd.DataFrame({"a": [1.0, 2.0, None, 4.0] * 5, "b": ["x", None, None, "y"] * 5})
+    for missing in ("skip", "value"):
+        clf = sy.NaiveBayes(missing=missing).fit(X, [0, 1, 0, 1] * 5)
+        assert clf.explain_global().rows.tolist() == [15.0, 10.0]

@@ -1,5 +1,6 @@
 """Every method, missing mode and number of classes, in every engine."""
 
+import os
 import sqlite3
 
 import numpy as np
@@ -8,11 +9,13 @@ import pytest
 import steelyard as sy
 from steelyard import export
 from steelyard.exceptions import ParameterError
+from steelyard.export.check import check as check_engine
 from steelyard.export.check import onnx_feed
 
 NO_PLAN = {"LWNB", "AIWNB-L", "AODE", "WAODE"}
 METHODS = [m.acronym for m in sy.methods() if m.acronym not in NO_PLAN]
-N_ROWS = 2000
+# `make test-engines` takes 2,000 rows of each.
+N_ROWS = int(os.environ.get("STEELYARD_MATRIX_ROWS", "400"))
 
 
 @pytest.fixture(
@@ -145,3 +148,12 @@ def test_onnxruntime(case):
     said, found = session.run(["label", "probabilities"], feed)
     np.testing.assert_allclose(found, proba, rtol=0, atol=1e-12)
     assert said.tolist() == labels.tolist()
+
+
+@pytest.mark.engines
+def test_jpmml(case):
+    pytest.importorskip("jpmml_evaluator")
+    clf, X, _, _ = case
+    refuse_weka(clf, export.to_pmml)
+    found = check_engine(clf, X, "pmml")
+    assert found.agrees, str(found)

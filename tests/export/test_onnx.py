@@ -162,6 +162,12 @@ def test_wide_tables_many_values_and_many_classes():
     assert check(clf, X[:100], "onnx").agrees
 
 
+def test_a_check_says_which_engine_is_lacking(weather, monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(ParameterError, match="pip install onnxruntime"):
+        check(weather, pd.DataFrame(), "onnx")
+
+
 def test_refusals_come_before_a_file_is_touched(weather, tmp_path, monkeypatch):
     file = tmp_path / "model.onnx"
     file.write_text("as it was")

@@ -50,8 +50,24 @@ def normal(text):
     return re.sub(r"-?\d+\.\d+(?:e-?\d+)?", lambda m: f"{float(m[0]):.12g}", text)
 
 
+def nodes_of(model):
+    """Constants and nodes of ONNX as text."""
+    from onnx import numpy_helper
+
+    lines = [
+        f"{tensor.name} = {numpy_helper.to_array(tensor).tolist()}"
+        for tensor in model.graph.initializer
+    ]
+    for node in model.graph.node:
+        of = {a.name: list(a.strings or a.ints) or a.i for a in node.attribute}
+        given = "".join(f", {name}={value}" for name, value in sorted(of.items()))
+        inputs = ", ".join(node.input)
+        lines.append(f"{node.output[0]} = {node.op_type}({inputs}{given})")
+    return "\n".join(lines) + "\n"
+
+
 @pytest.mark.parametrize(
-    "name", ["duckdb.sql", "sqlite.sql", "postgres.sql", "js", "py"]
+    "name", ["duckdb.sql", "sqlite.sql", "postgres.sql", "js", "py", "onnx", "pmml"]
 )
 def test_texts_are_those_of_the_last_release_that_changed_them(model, name):
     of, clf = model
@@ -59,6 +75,10 @@ def test_texts_are_those_of_the_last_release_that_changed_them(model, name):
     if kind == "sql":
         text = export.to_sql(clf, dialect, table="days", keep=["day"])
         text = text.partition("\n")[2]  # the first line has the version
+    elif kind == "onnx":
+        text = nodes_of(export.to_onnx(clf))
+    elif kind == "pmml":
+        text = export.to_pmml(clf).decode().replace(sy.__version__, "VERSION")
     else:
         write = export.to_javascript if kind == "js" else export.to_python
         # The data alone: the code is in files of its own.
@@ -71,7 +91,7 @@ def test_texts_are_those_of_the_last_release_that_changed_them(model, name):
     assert normal(text) == normal(golden.read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("kind", ["sql", "js", "py"])
+@pytest.mark.parametrize("kind", ["sql", "js", "py", "onnx", "pmml"])
 def test_a_loaded_model_gives_the_same_bytes(kind, model, tmp_path):
     _, clf = model
     clf.save(tmp_path / "model.json")
@@ -81,7 +101,7 @@ def test_a_loaded_model_gives_the_same_bytes(kind, model, tmp_path):
     assert first == (tmp_path / "b").read_bytes() and len(first) > 500
 
 
-@pytest.mark.parametrize("kind", ["js", "py", "duckdb", "sqlite"])
+@pytest.mark.parametrize("kind", ["js", "py", "duckdb", "sqlite", "onnx"])
 def test_engines_agree_and_a_difference_is_seen(kind, model, monkeypatch):
     _, clf = model
     X, _ = weather(2)

@@ -11,6 +11,8 @@ from steelyard.fitting import leave_one_out as module
 from steelyard.fitting.folds import deal
 from steelyard.fitting.leave_one_out import cross_validated, left_out, resubstituted
 from steelyard.kernels import leave_one_out as kernels
+from steelyard.proba.counts import count
+from steelyard.proba.gaussian import estimate_gaussian
 
 pytestmark = pytest.mark.plain
 
@@ -297,3 +299,34 @@ def test_more_folds_than_rows_leave_one_out():
             folds.accuracy(scores_of(folds, features)),
             alone.accuracy(scores_of(alone, features)),
         )
+
+
+@pytest.mark.parametrize("numeric", ["gaussian", "gaussian-weka", "gaussian-relative"])
+@pytest.mark.parametrize("kind", [None, "whole", "other", "class"])
+def test_downdated_densities_equal_those_of_a_fit_without_the_row(numeric, kind):
+    rng = np.random.default_rng(4)
+    n = 24
+    y = np.arange(n) % 3
+    y[y == 2] = np.where(np.arange((y == 2).sum()) == 0, 2, 1)  # one row alone
+    X = pd.DataFrame({"a": rng.normal(size=n) + y, "b": rng.normal(size=n) * 1e3})
+    X.loc[3:7, "a"] = np.nan
+    X.loc[0, "b"] = 1e6
+    weights = {"whole": 1.0 + np.arange(n) % 3, "other": rng.uniform(0.2, 2.0, n)}
+    u = weights.get(kind)
+    factors = {0: 2.0, 1: 0.5} if kind == "class" else None
+    # The grid of intervals is that of all rows, as cut points are.
+    clf = NaiveBayes(numeric=numeric, class_weight=factors)
+    training = encoded(clf, X, y, u)
+    held = left_out(training)
+    amounts = np.ones(n) if u is None else np.minimum(u, 1.0)
+    for i in range(n):
+        rest = np.ones(n) if u is None else u.copy()
+        rest[i] -= amounts[i]
+        by_class = np.array([(factors or {}).get(c, 1.0) for c in range(3)])
+        counts = count(training.codes, training.labels, rest * by_class[y], 3)
+        table = estimate_gaussian(counts, clf.variance_floor)
+        row = training.codes.number_rows(slice(i, i + 1))
+        _, expected = next(table.log_densities(row))
+        for j in range(2):
+            found = held.terms(j, slice(i, i + 1))[0]
+            np.testing.assert_allclose(found, expected[0, j], rtol=1e-8)

@@ -58,10 +58,12 @@ def test_files_of_0_1_mean_the_default_of_their_time(name):
     clf = sy.load(golden.MODELS / f"{name}.json")
     assert (clf.resolutions, clf.pairs) == (1, None)
     X, y = golden.mixed_table()
-    before = clf.predict_proba(X)
+    # Models of that time did not begin at the base rate, to which a missing cell adds.
+    whole = X[X.notna().all(axis=1)]
+    before = clf.predict_proba(whole)
     clf.fit(X, y)
     assert clf.pairs_ == []
-    np.testing.assert_allclose(clf.predict_proba(X), before, atol=5e-3)
+    np.testing.assert_allclose(clf.predict_proba(whole), before, atol=5e-3)
 
 
 @pytest.mark.parametrize("case", sorted(RECORDED))

@@ -174,6 +174,7 @@ HOSTILE = {
         ("local", ("model", "numbers", 0, 0), "nan"),
         ("local", ("model", "numbers", 0), [1.0]),
         ("local", ("model", "floors"), [0.0]),
+        ("local", ("model", "floors"), [1.7e308]),
         ("local", ("model", "neighbours"), 0),
         ("local", ("model", "neighbours"), 1.5),
         ("local", ("model", "kernel"), "box"),

@@ -39,7 +39,7 @@ def client():
     with (
         dask.config.set(quiet),
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
@@ -107,6 +107,14 @@ def test_weights_by_column_name(name, client, table):
     if hasattr(here, "instance_weights_"):
         found, wanted = there.instance_weights_, here.instance_weights_
         np.testing.assert_allclose(found, wanted, rtol=1e-10)
+
+
+def test_a_partition_without_weight_keeps_its_rows_in_the_count(client, table):
+    frame = table.assign(w=table.w.where(table.index >= CUTS[3], 0))
+    here = quiet_fit(made("DWNB"), frame[FEATURES], frame.y, frame.w)
+    there = quiet_fit(made("DWNB"), in_parts(frame), "y", "w")
+    found, wanted = there.instance_weights_, here.instance_weights_
+    np.testing.assert_allclose(found, wanted, rtol=1e-10)
 
 
 def test_class_weights_and_densities(client, table):
@@ -277,7 +285,7 @@ def test_wrong_rows_are_named_by_their_partition(client, table):
 
 def test_cv_positions_are_refused(client, table):
     cv = [(np.arange(10), np.arange(10, 20))]
-    with pytest.raises(ValueError, match="spread over machines"):
+    with pytest.raises(ValueError, match="names rows by position"):
         sy.ShrinkageNB(cv=cv).fit(in_parts(table), "y")
 
 

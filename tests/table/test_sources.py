@@ -207,7 +207,7 @@ def test_nothing_is_left_after_success_error_and_interrupt(make, tmp_path, monke
         except (ValueError, KeyboardInterrupt):
             pass
         assert list(work.iterdir()) == []
-    assert not [t for t in threading.enumerate() if "steelyard" in t.name]
+    assert not [t for t in threading.enumerate() if "read-ahead" in t.name]
 
 
 # ------------------------------------------------------------------------------ chunks

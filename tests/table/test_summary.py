@@ -164,7 +164,7 @@ def test_class_weights_that_are_known_in_the_end_count():
     frame = pd.DataFrame({"x": np.where(rng.random(600) < 0.1, np.nan, x)})
     y = (x + rng.normal(0, 8, 600) > 25).astype(int)
     for numeric in ("mdl", "equal-frequency", "equal-width"):
-        for wanted in ("balanced", {0: 4.0, 1: 0.5}, {0: 0.0}):
+        for wanted in ("balanced", {0: 4.0, 1: 0.5}, {0: 0.01}):
             encoding = Encoding(numeric=numeric, missing="impute")
             summary = Summary(encoding.encoder(None))
             for rows in np.array_split(rng.permutation(600), 7):

@@ -11,6 +11,10 @@ from numpy.typing import NDArray
 
 from steelyard.exceptions import TableError
 
+# Weights of rows and of classes, and sums of their products, stay finite in single
+# precision, which preconditioners have.
+LEAST_WEIGHT, LARGEST_WEIGHT = 1e-15, 1e15
+
 # Frames of these packages are between the user's line and a warning.
 _OWN = ("steelyard", "sklearn")
 
@@ -56,6 +60,14 @@ def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None
         raise TableError(
             f"Negative values in data passed to `sample_weight` (row {row}: "
             f"{weights[row]:g}). Weights must be 0 or more."
+        )
+    outside = (weights > LARGEST_WEIGHT) | (weights < LEAST_WEIGHT) & (weights > 0)
+    if outside.any():
+        row = int(np.flatnonzero(outside)[0])
+        raise TableError(
+            f"sample_weight holds {weights[row]:g} (row {row}). Weights must be 0, or "
+            f"from {LEAST_WEIGHT:g} to {LARGEST_WEIGHT:g}. Divide all of them by a "
+            "power of ten; use 0 to leave a row out."
         )
     if not weights.any():
         raise TableError("All sample weights are zero: no row is left to learn from.")

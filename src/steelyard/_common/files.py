@@ -44,9 +44,12 @@ def replacing(path: str | PathLike[str]) -> Iterator[Path]:
             with contextlib.suppress(OSError):
                 os.chmod(partial, stat.S_IMODE(mode))
         os.replace(partial, target)
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             os.unlink(partial)
+        # Where the disk is full the system names no file, or one that is gone.
+        if isinstance(error, OSError) and error.filename in (None, str(partial)):
+            error.filename = str(path)
         raise
     # The rename itself has to reach the disk; not every system opens folders.
     with contextlib.suppress(OSError):

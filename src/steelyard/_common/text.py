@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
-
-import numpy as np
 
 _BLOCKS = " ▏▎▍▌▋▊▉█"
 
@@ -40,6 +39,24 @@ def counted(count: int, word: str) -> str:
     return f"{count} {word}{'' if count == 1 else 's'}"
 
 
+def cell_text(name: str, value: str) -> str:
+    """Name a column and what it holds, as it is read aloud.
+
+    Examples
+    --------
+    >>> cell_text("proline", "> 987.5"), cell_text("hue", "(0.8, 1.1]")
+    ('proline > 987.5', 'hue in (0.8, 1.1]')
+    >>> cell_text("sky", "sunny"), cell_text("age", "(missing)")
+    ('sky = sunny', 'age missing')
+    """
+    if value.startswith(("> ", "≤ ")):
+        return f"{name} {value}"
+    if value.startswith("(missing"):
+        return f"{name} {value[1:-1]}"
+    sign = "in" if value.startswith("(") and value.endswith("]") else "="
+    return f"{name} {sign} {value}"
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Suggest the nearest known name, as a sentence to put after an error's first.
 
@@ -62,7 +79,7 @@ def number(value: float | None, digits: int = 2, *, sign: bool = False) -> str:
 
     Examples
     --------
-    >>> number(0.125), number(0.125, 1, sign=True), number(np.nan), number(None)
+    >>> number(0.125), number(0.125, 1, sign=True), number(math.nan), number(None)
     ('0.12', '+0.1', '-', '-')
     """
     if value is None or not math.isfinite(value):
@@ -75,7 +92,7 @@ def signed(amount: float) -> str:
 
     Examples
     --------
-    >>> signed(-0.001), signed(-1.25), signed(np.inf)
+    >>> signed(-0.001), signed(-1.25), signed(math.inf)
     ('+0.00', '-1.25', '+inf')
     """
     # Adding zero turns minus zero into zero.
@@ -126,6 +143,20 @@ def text_table(
     return "\n".join([lines[0], *dashes, *lines[1:]])
 
 
+_MARKDOWN = re.compile(r"[\\\\`*\[\]<>|]|(?<!\w)_|_(?!\w)")
+
+
+def markdown_text(text: str) -> str:
+    r"""Write text so that Markdown shows it as it is, in one line.
+
+    Examples
+    --------
+    >>> print(markdown_text("a|b <i> [x](y) fit_seconds"))
+    a\|b \<i\> \[x\](y) fit_seconds
+    """
+    return _MARKDOWN.sub(r"\\\g<0>", " ".join(text.split()))
+
+
 def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Lay out a Markdown table: the first column to the left, the others right.
 
@@ -146,9 +177,12 @@ def as_plain(value: Any) -> Any:
 
     Examples
     --------
+    >>> import numpy as np
     >>> as_plain({"a": np.array([1.0, -np.inf]), 2: (np.int64(3), "b")})
     {'a': [1.0, None], '2': [3, 'b']}
     """
+    import numpy as np  # what small files need is loaded without it
+
     if isinstance(value, np.ndarray):
         return as_plain(value.tolist())
     if isinstance(value, Mapping):

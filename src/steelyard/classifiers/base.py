@@ -26,6 +26,7 @@ from steelyard._common.settings import (
     setting_of,
     word,
 )
+from steelyard._common.threads import one_blas_thread
 from steelyard.classifiers.conveniences import Conveniences
 from steelyard.classifiers.predictions import Predictions
 from steelyard.fitting.recipe import Recipe
@@ -36,6 +37,7 @@ from steelyard.proba import SMOOTHINGS, resolve_smoothing
 from steelyard.proba.counts import Counts
 from steelyard.proba.estimation import Estimation
 from steelyard.table.encoder import TableEncoder
+from steelyard.table.ranges import NumberRange
 from steelyard.table.sources import as_source, is_dask
 
 __all__ = ["BaseNB", "StandardNB"]
@@ -88,6 +90,12 @@ class BaseNB(Predictions, Conveniences, ClassifierMixin, DeclaredEstimator):
     )
     model_: Any = learned("Model", "Everything needed to predict, as plain data.")
     encoder_: TableEncoder = learned("TableEncoder", "How tables become codes.")
+    ranges_: list[NumberRange | None] = learned(
+        "list of NumberRange",
+        "Ends, quartiles and a histogram of the numbers of each column, None for those "
+        "of categories; not in files of earlier releases.",
+        optional=True,
+    )
     n_features_in_: int = learned("int", "Number of columns.")
     feature_names_in_: NDArray[Any] = learned(
         "ndarray of str", "Names of the columns, where the training table had any."
@@ -108,10 +116,12 @@ class BaseNB(Predictions, Conveniences, ClassifierMixin, DeclaredEstimator):
         ----------
         X : table of shape (n, d), or source of rows
             NumPy array, pandas, polars or pyarrow table. Or rows that need not fit in
-            memory: what ``steelyard.scan`` gives or takes, such as a polars LazyFrame.
+            memory: what ``steelyard.scan`` gives or takes, such as a polars LazyFrame;
+            a Dask frame or array, whose partitions stay on their workers.
         y : array-like of shape (n,), or str
             Labels, none of them missing; of a source the name of the target's column,
-            unless it knows it.
+            unless it knows it. Of a Dask array or frame also a Dask array or series
+            with the same partitions.
         sample_weight : array-like of shape (n,), or str, default=None
             Row weights; a weight of 2 equals the row twice, of 0 its absence. Of a
             source the name of their column.
@@ -132,7 +142,10 @@ class BaseNB(Predictions, Conveniences, ClassifierMixin, DeclaredEstimator):
                 training = recipe.encode(X, y, sample_weight, self)
             else:
                 training = recipe.encode_source(source, self, self.rows_needed)
-            self._publish(training, self._fit(recipe, training, **rows))
+            # Bits must not depend on how many threads multiply matrices.
+            with one_blas_thread():
+                fit = self._fit(recipe, training, **rows)
+            self._publish(training, fit)
         return self
 
     def _opened(
@@ -194,6 +207,8 @@ class BaseNB(Predictions, Conveniences, ClassifierMixin, DeclaredEstimator):
         self.classes_ = training.classes
         self.encoder_ = encoder
         self.n_features_in_ = encoder.n_features_in_
+        if hasattr(encoder, "ranges_"):
+            self.ranges_ = encoder.ranges_
         if hasattr(encoder, "feature_names_in_"):
             self.feature_names_in_ = encoder.feature_names_in_
         self.model_ = fit.model

@@ -14,6 +14,7 @@ from steelyard._common.devices import is_on_device
 from steelyard.exceptions import ParameterError, TableError
 from steelyard.model.base import Model
 from steelyard.table.codes import Codes
+from steelyard.table.few_rows import encode_few
 from steelyard.table.frames import as_table
 from steelyard.table.sources import as_source, is_dask
 
@@ -58,7 +59,9 @@ class Predictions:
         Parameters
         ----------
         X : table of shape (n, d)
-            A table with the columns of the training table, in any order if named.
+            A table with the columns of the training table, in any order if named. Of a
+            Dask frame or array predictions, and probabilities as well, are a Dask array
+            that is not yet computed.
 
         Returns
         -------
@@ -174,5 +177,7 @@ class Predictions:
         return self.model_
 
     def _encode(self, X: Any) -> Codes:
-        check_is_fitted(self)
-        return self.encoder_.encode(as_table(X, self))
+        if "model_" not in vars(self):
+            check_is_fitted(self)
+        codes = encode_few(X, self.encoder_.schema_)
+        return self.encoder_.encode(as_table(X, self)) if codes is None else codes

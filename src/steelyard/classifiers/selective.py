@@ -16,13 +16,13 @@ from steelyard.classifiers.selection import FeatureSelector, SelectionPath
 from steelyard.fitting.leave_one_out import (
     HeldOut,
     left_out,
-    refuse_gaussian,
     resubstituted,
 )
 from steelyard.fitting.recipe import Recipe
 from steelyard.fitting.weights import Fit
 from steelyard.model.training import TrainingSet
 from steelyard.table.schema import TableSchema, feature_labels
+from steelyard.weighting.filters.binning import with_bins
 from steelyard.weighting.filters.information import class_information
 
 __all__ = [
@@ -52,7 +52,6 @@ class SelectedNB(FeatureSelector, StandardNB):
     )
 
     def _fit(self, recipe: Recipe, training: TrainingSet) -> Fit:
-        refuse_gaussian(training.schema, self)
         chosen, path = self._select(training)
         model = training.estimate(training.count()).restricted(chosen)
         named = {
@@ -78,7 +77,9 @@ class SelectiveNB(SelectedNB):
               \mathrm{RMSE}_a = \sqrt{\frac1n \sum_i \bigl(1 - P'_a(y_i \mid
               x_i)\bigr)^2}
 
-    Of equally good models the one with fewer attributes is taken.
+    Of equally good models the one with fewer attributes is taken. From the mean and sum
+    of squares of a Gaussian attribute a row is taken out in the same way; for the ranks
+    alone its numbers are cut into bins by MDL.
 
     References
     ----------
@@ -111,7 +112,7 @@ class SelectiveNB(SelectedNB):
     )
 
     def _select(self, training: TrainingSet) -> tuple[list[int], list[dict[str, Any]]]:
-        information = class_information(training.count())
+        information = class_information(with_bins(training).count())
         order = np.argsort(-information, kind="stable").tolist()
         held = left_out(training)
         losses = held.prefix_losses(order) / held.total
@@ -140,8 +141,8 @@ class ForwardSelectedNB(SelectedNB):
     .. math:: S \leftarrow S \cup \{\arg\max_{j \notin S} \mathrm{Acc}(S \cup \{j\})\}
 
     from the empty set, with the prior alone. Leave-one-out accuracy comes from
-    subtracting a row's own count; scores of the rows are kept and grow by one attribute
-    at a time.
+    subtracting a row's own count, or taking it out of means and variances; scores of
+    the rows are kept and grow by one attribute at a time.
 
     References
     ----------

@@ -23,6 +23,7 @@ from steelyard._common.settings import (
     word,
 )
 from steelyard.classifiers.weighted import SolvedNB, WeightedNB
+from steelyard.fitting.base_rate import with_base_rate
 from steelyard.fitting.held_out import HeldOut
 from steelyard.fitting.pairs import joined, listed_pairs, pair_records
 from steelyard.fitting.recipe import Recipe
@@ -74,7 +75,9 @@ class ShrinkageNB(SolvedNB):
     bins at several resolutions, which make one nearly smooth curve. Pairs of columns
     have effects :math:`S` only, chosen by what the rest leaves over in held-out rows.
     The problem is convex. Each level opens only as far as the rows support it. A
-    prediction stays a sum of contributions.
+    prediction stays a sum of contributions. It begins at the base rate: what :math:`b`
+    differs from it by goes to the columns, by their shares of the variance, so that
+    with nothing known the model answers the base rate.
 
     Examples
     --------
@@ -245,15 +248,16 @@ class ShrinkageNB(SolvedNB):
         fit = fit_weights(final, training)
         assert isinstance(fit.model, NBModel)
         chosen = choice.strengths
+        model = with_base_rate(fit.model, training.count(), fit.log_prior)
         named = {
             **fit.named,
             "strength_": (chosen.shared, chosen.by_class, chosen.by_value),
             "scale_": choice.scale,
             "strength_path_": choice.path,
-            "pairs_": pair_records(training, fit.model, chosen.by_pair),
+            "pairs_": pair_records(training, model, chosen.by_pair),
             "view_names_": np.asarray(training.schema.labels(), dtype=object),
         }
-        return replace(fit, named=named, training=training)
+        return replace(fit, model=model, named=named, training=training)
 
     def _choice(self, recipe: Recipe, training: TrainingSet) -> Choice:
         """Choose strengths and pairs, where there is anything to choose."""

@@ -18,6 +18,7 @@ ABOUT = "show what a model has learned, or why it predicts rows as it does"
 EXAMPLES = """
 steelyard explain model.json
 steelyard explain model.json --attribute age,income
+steelyard explain model.json --details
 steelyard explain model.json --html model.html --picture nomogram.svg
 steelyard explain model.json new.csv --rows 3 --counterfactual
 steelyard explain model.json new.csv --picture first-row.png
@@ -33,8 +34,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("model", help=options.MODEL)
     about = "a file of rows to explain; the whole model without it"
     add("data", nargs="?", help=about)
-    about = "show the value tables of these (default: of the three most important)"
+    about = "show what the values of these columns say, and nothing else"
     options.add_names(parser, "--attribute", about)
+    about = "show weights, views and the value tables of the most important columns"
+    add("--details", action="store_true", help=about)
     about = "explain so many rows of the file (default: 5)"
     add("--rows", type=int, default=5, metavar="N", help=about)
     about = "say what would have to change for another class to win"
@@ -62,7 +65,11 @@ def _explain_model(clf: Any, arguments: argparse.Namespace) -> None:
     whole = clf.explain_global()
     tables = _tables(whole, arguments.attribute)
     _write_files(clf, whole, arguments)
-    output.present(arguments, whole.to_dict, lambda: _show_model(whole, tables))
+    show = _show_details if arguments.details else _show_model
+    if arguments.attribute:
+        show = _show_tables
+    document = whole.to_dict
+    output.present(arguments, document, lambda: show(whole, tables, arguments.model))
 
 
 def _explain_rows(clf: Any, arguments: argparse.Namespace) -> None:
@@ -138,28 +145,57 @@ def _tables(whole: GlobalExplanation, names: list[str]) -> list[Any]:
     return [(name, tables[j]) for name, tables in sums[:3] for j in places]
 
 
-def _show_model(whole: GlobalExplanation, tables: list[Any]) -> None:
+def _show_model(whole: GlobalExplanation, tables: list[Any], model: str) -> None:
+    from rich.text import Text
+
+    console = output.screen()
+    console.print(Text(repr(whole)), soft_wrap=True)
+    if tables:
+        name = tables[0][1].name
+        shown = f'"{name}"' if " " in name else name
+        output.note(
+            f"next: steelyard explain {model} --attribute {shown} shows what its "
+            "values say; --details shows weights"
+        )
+
+
+def _show_details(whole: GlobalExplanation, tables: list[Any], model: str) -> None:
     import numpy as np
     from rich.text import Text
 
     console = output.screen()
     console.print(Text(repr(whole)), soft_wrap=True)
-    weights: Any = whole.weights.get("class_attribute_weights_")
-    n_classes = len(whole.classes)
-    has_table = np.shape(weights) == (n_classes, len(whole.view_names))
-    if has_table and n_classes <= _MAX_SHOWN_CLASSES:
+    shared: Any = whole.weights.get("attribute_weights_")
+    n_views, n_classes = len(whole.view_names), len(whole.classes)
+    by_class: Any = whole.weights.get("class_attribute_weights_")
+    columns = {}
+    if np.shape(shared) == (n_views,):
+        columns["all classes"] = shared
+    if np.shape(by_class) == (n_classes, n_views) and n_classes <= _MAX_SHOWN_CLASSES:
+        columns |= dict(zip(map(str, whole.classes), by_class, strict=True))
+    if columns:
         rows = [
-            [whole.view_names[k], *(f"{w:.3f}" for w in weights[:, k])]
+            [
+                whole.view_names[k],
+                whole.view_tables[k].kind if whole.view_tables else "",
+                *(f"{weights[k]:.3f}" for weights in columns.values()),
+            ]
             for k in whole.weighted_views
         ]
-        header = ["attribute", *map(str, whole.classes)]
+        header = ["attribute", "seen as", *columns]
         console.print()
-        output.print_table(console, "Weights by class", header, rows)
+        output.print_table(console, "Weights", header, rows, n_texts=2)
     if "alpha_" in whole.weights:
         console.print(f"alpha: {float(whole.weights['alpha_']):.3f}")
+    _show_tables(whole, tables, model)
+
+
+def _show_tables(whole: GlobalExplanation, tables: list[Any], model: str) -> None:
+    from rich.text import Text
+
     for name, table in tables:
         heading = f"\n{name}: " if name else "\n"
-        console.print(Text(f"{heading}{table!r}"), soft_wrap=True)
+        output.screen().print(Text(f"{heading}{table!r}"), soft_wrap=True)
 
 
 def _show_rows(rows: LocalExplanation, counterfactual: bool) -> None:
@@ -186,8 +222,8 @@ def _show_evidence(console: Any, rows: LocalExplanation, i: int) -> None:
         parts = ("evidence for ", target, " (+) and for ", against, " (-), in log-odds")
         console.print(Text.assemble(*parts))
         items = [(item.attribute, item.value, item.amount) for item in evidence.items]
-        table = output.evidence_table(evidence.prior, items, evidence.total, most=15)
-        console.print(table)
+        sums = (evidence.prior, items, evidence.total)
+        console.print(output.evidence_table(*sums, most=15, start=evidence.start))
     if rows.neighbours:
         console.print(Text(repr(rows.neighbours[i])), soft_wrap=True)
     for part in rows.parts[:3]:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 # A pipe has no width of its own; tables are as wide as they need to be.
 _PIPE_WIDTH = 400
+# What begins a formula in a spreadsheet, also after a blank that is dropped.
+_FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 # With names and values, bars of evidence fill 80 columns.
 _BAR_WIDTH = 24
 
@@ -113,6 +115,7 @@ def evidence_table(
     items: Sequence[tuple[str, str, float]],
     total: float,
     most: int | None = None,
+    start: tuple[str, str] = ("prior", ""),
 ) -> Table:
     """Draw evidence as bars: to the left against a class, to the right for it.
 
@@ -125,7 +128,7 @@ def evidence_table(
     for name in ("attribute", "value", "evidence", ""):
         table.add_column(name, justify="right" if name == "evidence" else "left")
     rest = items[most:] if most is not None and len(items) > most + 1 else []
-    lines = [("prior", "", prior), *items[: len(items) - len(rest)]]
+    lines = [(*start, prior), *items[: len(items) - len(rest)]]
     if rest:
         lines.append((f"{len(rest)} others", "", sum(amount for *_, amount in rest)))
     amounts = [amount for *_, amount in lines]
@@ -160,6 +163,33 @@ def check_output(path: str | None, force: bool) -> None:
         raise ValueError(f"{path} cannot be written: there is no folder {folder}.")
     if not os.access(folder, os.W_OK):
         raise ValueError(f"{path} cannot be written: no permission in {folder}.")
+
+
+def refuse_own_input(arguments: argparse.Namespace) -> None:
+    """Refuse a model in place of its data, and whatever else in place of a model.
+
+    Predictions may take the place of the rows they are of, where that is asked for.
+    """
+    target = getattr(arguments, "output", None)
+    read = getattr(arguments, "model", getattr(arguments, "data", None))
+    for path in read if isinstance(read, list) else [read]:
+        try:
+            same = os.path.samefile(target, path)  # type: ignore[arg-type]
+        except (OSError, TypeError, ValueError):
+            continue
+        if same:
+            raise ValueError(
+                f"{target} is the file that is read, and would be lost. Choose another "
+                "name for the output."
+            )
+
+
+def safe_cells(line: Sequence[Any]) -> list[Any]:
+    """Put an apostrophe before text that spreadsheets would run as a formula."""
+    return [
+        f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULAS) else cell
+        for cell in line
+    ]
 
 
 @contextlib.contextmanager

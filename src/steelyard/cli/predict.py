@@ -15,6 +15,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from steelyard.cli import options, output, streams
 from steelyard.cli.inputs import load_model, rows_of_source
+from steelyard.cli.quick import quick_predictions
 
 if TYPE_CHECKING:
     from steelyard.experiments.data.source import Source
@@ -55,6 +56,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     options.add_names(parser, "--keep", about)
     about = "rows to hold in memory"
     add("--chunk-rows", type=_at_least(1), metavar="N", help=about)
+    about = "put an apostrophe before cells that a spreadsheet would run as a formula"
+    add("--safe-csv", action="store_true", help=about)
     options.add_json(parser)
     options.add_input(parser)
 
@@ -65,31 +68,42 @@ def run(arguments: argparse.Namespace) -> None:
         arguments.output = None
     output.check_output(arguments.output, arguments.force)
     write = _writer(arguments)
-    clf = load_model(arguments.model)
-    files = _files(arguments)
-    header = [*arguments.keep, "prediction", *(f"p({c})" for c in clf.classes_)]
+    classes, predictions = _answers(arguments)
+    header = [*arguments.keep, "prediction", *(f"p({c})" for c in classes)]
     header += [f"reason {k + 1}" for k in range(arguments.reasons)]
     if arguments.output is None:
-        chunks = _predictions(clf, files, arguments, lambda *_: None)
-        write(sys.stdout, header, chunks)
+        write(sys.stdout, header, predictions(lambda *_: None))
         return
     with (
         output.writing(arguments.output, arguments.force) as path,
         open(path, "wb") as raw,
         streams.progress("Predicting") as update,
     ):
-        chunks = _predictions(clf, files, arguments, update)
         if write is _write_parquet:
-            write(raw, header, chunks)
+            write(raw, header, predictions(update))
             return
         with io.TextIOWrapper(raw, encoding="utf-8", newline="") as stream:
-            write(stream, header, chunks)
+            write(stream, header, predictions(update))
+
+
+def _answers(
+    arguments: argparse.Namespace,
+) -> tuple[Any, Callable[[Callable[..., None]], Iterable[Columns]]]:
+    """Return classes, and what yields predictions when it is told where to count."""
+    quick = quick_predictions(arguments)
+    if quick is not None:
+        classes, columns = quick
+        return classes, lambda update: [columns]
+    clf = load_model(arguments.model)
+    files = _files(arguments)
+    return clf.classes_, lambda update: _predictions(clf, files, arguments, update)
 
 
 def _writer(arguments: argparse.Namespace) -> Callable[..., None]:
     """Return what writes predictions, by the extension of the file."""
     if arguments.output is None:
-        return _write_json if arguments.json else partial(_write_csv, separator=",")
+        write = partial(_write_csv, separator=",", is_safe=arguments.safe_csv)
+        return _write_json if arguments.json else write
     allowed = _JSON if arguments.json else (*_COMMAS, *_TABS, *_PARQUET)
     suffix = Path(arguments.output).suffix.lower()
     if suffix not in allowed:
@@ -100,7 +114,8 @@ def _writer(arguments: argparse.Namespace) -> Callable[..., None]:
     if suffix in _PARQUET:
         return _write_parquet
     separator = "\t" if suffix in _TABS else ","
-    return _write_json if suffix in _JSON else partial(_write_csv, separator=separator)
+    write = partial(_write_csv, separator=separator, is_safe=arguments.safe_csv)
+    return _write_json if suffix in _JSON else write
 
 
 def _files(arguments: argparse.Namespace) -> list[tuple[Source, dict[str, Any]]]:
@@ -181,13 +196,18 @@ def _lines(columns: Columns) -> Iterator[tuple[Any, ...]]:
 
 
 def _write_csv(
-    stream: IO[str], header: list[str], chunks: Iterable[Columns], separator: str
+    stream: IO[str],
+    header: list[str],
+    chunks: Iterable[Columns],
+    separator: str,
+    is_safe: bool,
 ) -> None:
+    safe = output.safe_cells if is_safe else list
     writer = csv.writer(stream, delimiter=separator, lineterminator="\n")
     for k, columns in enumerate(chunks):
         if not k:
-            writer.writerow(header)
-        writer.writerows(_lines(columns))
+            writer.writerow(safe(header))
+        writer.writerows(map(safe, _lines(columns)))
 
 
 def _write_json(stream: IO[str], header: list[str], chunks: Iterable[Columns]) -> None:

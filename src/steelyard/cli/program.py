@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import Any
 
 from steelyard.cli.options import Parser
-from steelyard.cli.output import show_notes
+from steelyard.cli.output import refuse_own_input, show_notes
 
 # In the order in which a newcomer needs them.
 _NAMES = "fit predict evaluate explain export methods compare reproduce demo completion"
@@ -49,6 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         with warnings.catch_warnings(), _no_lost_interrupt():
             _show_warnings()
+            refuse_own_input(arguments)
             arguments.run(arguments)
         sys.stdout.flush()
         show_notes()

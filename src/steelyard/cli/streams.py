@@ -114,6 +114,7 @@ def _size_in_memory(path: str) -> int:
 
 def open_rows(arguments: argparse.Namespace) -> tuple[Scan, Recast]:
     """Open the files to learn from, by the rules of files that are read whole."""
+    from steelyard.table.sources.chunks import MOST_ROWS
     from steelyard.table.sources.recast import Recast
     from steelyard.table.sources.recognise import file_reader
     from steelyard.table.sources.scanning import Scan
@@ -141,7 +142,7 @@ def open_rows(arguments: argparse.Namespace) -> tuple[Scan, Recast]:
         target=target,
         weight=arguments.weights,
         columns=columns,
-        chunk_rows=min(most_rows, 2**18),
+        chunk_rows=min(most_rows, MOST_ROWS),
         drop_missing_target=True,
     )
     rows.work_folder = arguments.work_folder

@@ -15,7 +15,7 @@ from steelyard.exceptions import ParameterError
 from steelyard.explain.evidence import evidence_of
 from steelyard.explain.local import LocalExplanation
 from steelyard.explain.overall import GlobalExplanation, explain_global
-from steelyard.explain.parts import position_of
+from steelyard.explain.parts import percent, position_of
 from steelyard.explain.tables import AttributeTable
 
 # Size of the names of values, and their distances from the line: above and below.
@@ -145,7 +145,10 @@ class NomogramDisplay(Display):
         low, high = _limits(lines, base)
         ax.set_xlim(low, high)
         ax.set_ylim(-n_rows - (2.6 if two else 0.0) + 0.4, 0.7)
-        labels = [*(draw.label(whole.attributes[j], 34) for j in chosen), "prior"]
+        start = "prior"
+        if whole.base_rates is not None:
+            start = f"base rate ({percent(float(whole.base_rates[c]))})"
+        labels = [*(draw.label(whole.attributes[j], 34) for j in chosen), start]
         inches = _inches(ax) - max(draw.text_width(name, 9.0) for name in labels)
         scale = max(inches, 2.0) / (high - low)
         ax.axvline(0.0, color=draw.PALE, linewidth=1.0, zorder=0)
@@ -233,7 +236,8 @@ def _dots(table: AttributeTable, c: int) -> _Dots:
     if table.sides:
         return _cell_dots(table, c)
     if len(table.edges) >= _MANY_EDGES:
-        ticks = _ticks(table.edges[0], table.edges[-1])
+        ends = (table.edges[0], table.edges[-1])
+        ticks = _ticks(*(ends if table.range is None else table.span))
         amounts = evidence[1 + np.searchsorted(table.edges, ticks)]
         return _Dots([f"{x:g}" for x in ticks], amounts, np.ones(len(ticks)))
     # The first is code 0: missing cells say nothing, at zero.

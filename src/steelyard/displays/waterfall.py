@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from steelyard._common.text import cell_text
 from steelyard.displays import _style as draw
 from steelyard.displays._base import Display
 from steelyard.explain.evidence import Evidence
@@ -91,10 +92,10 @@ class WaterfallDisplay(Display):
 
     def _draw(self, ax: Any) -> None:
         items = self.evidence.items
-        lines = [("prior", self.evidence.prior)]
+        lines = [(" ".join(self.evidence.start).strip(), self.evidence.prior)]
         for item in items[: self.max_attributes]:
             name, value = draw.label(item.attribute, 34), draw.label(item.value, 26)
-            lines.append((f"{name} = {value}", item.amount))
+            lines.append((cell_text(name, value), item.amount))
         rest = items[self.max_attributes :]
         if rest:
             amount = math.fsum(item.amount for item in rest)

@@ -32,6 +32,7 @@ FORMAT = 1
 _SYNC_SECONDS = 1.0
 _MAX_VALUE_LENGTH = 80
 _FIELDS = frozenset(COLUMNS)
+_KEY_TYPES = dict(zip(KEY, (str, str, str, int, int), strict=True))
 
 
 class JournalError(ParameterError):
@@ -152,6 +153,11 @@ def read_journal(
             f"The result file {str(path)!r} has format {header.get('format')}, this "
             f"version of steelyard reads format {FORMAT}."
         )
+    if not isinstance(header.get("settings"), dict) or "hash" not in header:
+        raise JournalError(
+            f"The header of the result file {str(path)!r} is damaged: it has no "
+            "settings. Name another file."
+        )
     if lines and not _is_row(_parse(lines[-1])):
         lines.pop()  # nothing, or what a killed process left of a line
     key = itemgetter(*KEY)
@@ -171,7 +177,9 @@ def read_journal(
 
 def _is_row(row: Any) -> bool:
     """Whether a line tells of a fit."""
-    return isinstance(row, dict) and row.keys() >= _FIELDS
+    if not (isinstance(row, dict) and row.keys() >= _FIELDS):
+        return False
+    return all(type(row[name]) is kind for name, kind in _KEY_TYPES.items())
 
 
 # ------------------------------------------------------------------------------ reading

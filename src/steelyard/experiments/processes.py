@@ -27,6 +27,9 @@ from steelyard.experiments.journal import Journal, read_journal
 from steelyard.experiments.results import KEY
 from steelyard.experiments.work import Plan, Task, Worker, failed_row
 
+# How often a worker looks whether the process that started it is there.
+_PARENT_SECONDS = 0.25
+
 Done = Callable[[Task, list[dict[str, Any]]], None]
 
 
@@ -63,7 +66,8 @@ def _until_broken(
     """Run tasks in order until all are done or a worker dies; return what is left."""
     left = list(tasks)
     waiting = iter(tasks)
-    pool = ProcessPoolExecutor(n_workers, initializer=_start, initargs=(plan,))
+    start = (plan, os.getpid())
+    pool = ProcessPoolExecutor(n_workers, initializer=_start, initargs=start)
     try:
         # One task more than there are workers: none waits for work, and few tasks are
         # at hand when the run ends early.
@@ -141,19 +145,19 @@ def _pickled(plan: Plan, folder: Path) -> Plan:
 _worker: Worker | None = None
 
 
-def _start(plan: Plan) -> None:
+def _start(plan: Plan, parent: int) -> None:
     """Make the worker of this process."""
     global _worker
     # Ctrl-C reaches all processes; the first of them ends the others.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    Thread(target=_leave_with_parent, args=(os.getppid(), plan), daemon=True).start()
+    Thread(target=_leave_with_parent, args=(parent, plan), daemon=True).start()
     _worker = Worker(plan)
 
 
 def _leave_with_parent(parent: int, plan: Plan) -> None:
     """End this process when the one that started it was killed."""
     while os.getppid() == parent:
-        time.sleep(0.5)
+        time.sleep(_PARENT_SECONDS)
     for path in plan.data.values():
         if isinstance(path, Path):
             shutil.rmtree(path.parent, ignore_errors=True)

@@ -24,6 +24,7 @@ from steelyard.explain.views import (
     views_of,
 )
 from steelyard.model.base import TwoArrays
+from steelyard.table.ranges import NumberRange
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,7 @@ def counterfactual(
     target: int | None,
     fixed: set[int],
     max_changes: int | None,
+    ranges: list[NumberRange | None],
 ) -> Counterfactual:
     """Search the fewest changes of one row after which a class wins.
 
@@ -104,7 +106,7 @@ def counterfactual(
     """
     winner = int(model.winners(row.encoded())[0])
     targets = [c for c in range(model.n_classes) if c != winner]
-    candidates = _candidates(model, row, fixed)
+    candidates = _candidates(model, row, fixed, ranges)
     starts = [
         _Search(model, row, c, candidates)
         for c in (targets if target is None else [target])
@@ -147,7 +149,9 @@ class _Candidates:
         ).joined()
 
 
-def _candidates(model: Any, row: Cells, fixed: set[int]) -> _Candidates:
+def _candidates(
+    model: Any, row: Cells, fixed: set[int], ranges: list[NumberRange | None]
+) -> _Candidates:
     schema = row.schema
     empty = np.zeros((0, len(schema)))
     codes, numbers, owner, labels = [empty.astype(np.int64)], [empty], [], []
@@ -162,7 +166,7 @@ def _candidates(model: Any, row: Cells, fixed: set[int]) -> _Candidates:
             new_numbers = np.full(new_codes.shape, np.nan)
             labels += [feature.describe(int(code)) for code in new_codes[:, 0]]
         else:
-            tried = _column_numbers(model, views)
+            tried = _column_numbers(model, views, ranges[column])
             new_codes, new_numbers = place_numbers(schema, views, tried)
             write = number_label if len(views) == 1 else number_text
             labels += [write(x) for x in tried.tolist()]
@@ -174,23 +178,33 @@ def _candidates(model: Any, row: Cells, fixed: set[int]) -> _Candidates:
     return _Candidates(rows, np.array(owner, dtype=np.int64), labels)
 
 
-def _column_numbers(model: Any, views: list[int]) -> Floats:
-    """Numbers of one column to try: in every bin, and along its densities."""
+def _column_numbers(model: Any, views: list[int], where: NumberRange | None) -> Floats:
+    """Numbers of one column to try: in every bin, and along its densities.
+
+    None lies where no training row did, and none has more digits than it needs.
+    """
     features = model.schema.features
-    tried = [_numbers_to_try(model, j) for j in views if not features[j].is_coded]
+    tried = [
+        _numbers_to_try(model, j, where) for j in views if not features[j].is_coded
+    ]
     if len(views) > 1:
         # Short to write; each is encoded as it is written.
         tried = [np.array([float(f"{x:.6g}") for x in numbers]) for numbers in tried]
         edges = np.concatenate([features[j].edges for j in views])
         tried.append(typical_numbers(np.unique(edges)))
-    return np.unique(np.concatenate(tried))
+    numbers = np.unique(np.concatenate(tried))
+    if where is None:
+        return numbers
+    numbers = np.unique(np.round(numbers)) if where.is_whole else numbers
+    return np.union1d(where.clipped(numbers), [where.low, where.high])
 
 
-def _numbers_to_try(model: Any, j: int) -> Floats:
-    """Numbers of a Gaussian attribute, from a density or from training rows."""
+def _numbers_to_try(model: Any, j: int, where: NumberRange | None) -> Floats:
+    """Numbers of a Gaussian attribute, from its range or from training rows."""
     plain = model.first_sum()
     if plain is not None:
-        return gaussian_points(plain.density(j), model.schema.features[j].step)
+        step = model.schema.features[j].step
+        return gaussian_points(plain.density(j), step, where)
     numbers = model.numbers[model.schema.gaussian.tolist().index(j)]
     known = numbers[~np.isnan(numbers)]
     shares = np.linspace(0, 1, 61)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from steelyard._common.text import as_plain, bar, signed, text_table
-from steelyard.explain.parts import PlainData
+from steelyard.explain.parts import PlainData, percent
 from steelyard.explain.views import Floats
 
 
@@ -38,6 +38,16 @@ class Evidence(PlainData):
     items: tuple[EvidenceItem, ...]
     """By falling size."""
 
+    base_rate: float | None = None
+    """Share of the target among the classes, where the model begins with it."""
+
+    @property
+    def start(self) -> tuple[str, str]:
+        """What the sum begins with: a name, and the base rate if it is that."""
+        if self.base_rate is None:
+            return "prior", ""
+        return "base rate", percent(self.base_rate)
+
     @property
     def total(self) -> float:
         """Log-odds of the target against the other class."""
@@ -51,7 +61,7 @@ class Evidence(PlainData):
         """Lay the evidence out as text with bars."""
         amounts = [self.prior, *(item.amount for item in self.items)]
         largest = max((abs(a) for a in amounts if math.isfinite(a)), default=0.0)
-        names = [("prior", ""), *((item.attribute, item.value) for item in self.items)]
+        names = [self.start, *((item.attribute, item.value) for item in self.items)]
         lines = [
             [*name, signed(amount), bar(amount, largest)]
             for name, amount in zip(names, amounts, strict=True)

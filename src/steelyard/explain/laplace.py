@@ -22,7 +22,7 @@ from steelyard.explain.deviations import (
 )
 from steelyard.explain.evidence import evidence_of
 from steelyard.explain.parts import PlainData
-from steelyard.explain.views import Floats, column_labels
+from steelyard.explain.views import Floats, add_views, column_labels
 from steelyard.fitting.penalty import Penalty
 from steelyard.fitting.problem import Problem, build_problem
 from steelyard.fitting.recipe import Recipe
@@ -140,11 +140,24 @@ def evidence_intervals(
             variance += (own_variance + (other - estimate) ** 2) / len(rivals)
     z = float(ndtri(0.5 + level / 2.0))
     arrays = []
-    for estimate, variance in zip(estimates, variances, strict=True):
+    for estimate, variance in zip(_published(clf, codes), variances, strict=True):
         half = z * np.sqrt(variance)
         arrays += [estimate, estimate - half, estimate + half]
     labels = column_labels(codes.schema)
     return EvidenceIntervals(level, clf.classes_, labels, *arrays)
+
+
+def _published(clf: BaseNB, codes: Codes) -> tuple[Floats, Floats]:
+    """Return the evidence of rows by the model: by column (n, d, K), and its sum.
+
+    It may begin at another base than the solution does.
+    """
+    model = clf.model_
+    base, by_view = model.terms(codes)
+    by_column = add_views(by_view, model.schema, axis=1)
+    total = base + by_column.sum(axis=1)
+    scale = float(model.link_scale)
+    return evidence_of(by_column) * scale, evidence_of(total) * scale
 
 
 def _rivals(clf: BaseNB, own: Solved) -> Iterator[Solved]:

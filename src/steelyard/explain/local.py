@@ -18,10 +18,12 @@ from steelyard.explain.parts import (
     ExplainedPart,
     ModelKind,
     PlainData,
+    base_rates_of,
     kind_of,
     model_of,
     position_of,
 )
+from steelyard.explain.tables import range_by_column
 from steelyard.explain.views import (
     Floats,
     add_views,
@@ -31,6 +33,7 @@ from steelyard.explain.views import (
 )
 from steelyard.model.base import Model
 from steelyard.table.frames import as_table
+from steelyard.table.ranges import NumberRange
 
 # How many rows and parts of a model are shown as text.
 _MAX_ROWS, _MAX_PARTS = 3, 10
@@ -78,9 +81,11 @@ class LocalExplanation(PlainData):
         Halves, pairs or voters, each with an explanation of its own.
     neighbours : tuple of Neighbours
         The training rows behind each row's model, for lazy classifiers.
+    base_rates : ndarray of shape (K,) or None
+        Shares of the classes, where the scores start with them.
     """
 
-    _not_data = ("model", "cells")
+    _not_data = ("model", "cells", "ranges")
 
     kind: ModelKind
     note: str
@@ -100,6 +105,8 @@ class LocalExplanation(PlainData):
     neighbours: tuple[Neighbours, ...]
     model: Model
     cells: Cells
+    ranges: list[NumberRange | None] | None = None
+    base_rates: Floats | None = None
 
     def __len__(self) -> int:
         """Count the rows."""
@@ -153,7 +160,9 @@ class LocalExplanation(PlainData):
         )
         classes = (str(self.classes[first]), str(self.classes[second]))
         probability = float(self.probabilities[row, first])
-        return Evidence(*classes, probability, float(base[first] - base[second]), items)
+        prior = float(base[first] - base[second])
+        rate = None if self.base_rates is None else float(self.base_rates[first])
+        return Evidence(*classes, probability, prior, items, rate)
 
     def split_pairs(self) -> LocalExplanation:
         """Divide what each pair of columns adds between the two, half and half.
@@ -220,7 +229,8 @@ class LocalExplanation(PlainData):
             )
         held = {columns.index(name) for name in fixed}
         cells, labels = self.cells.row(row), self.values[row]
-        return counterfactual(self.model, cells, labels, chosen, held, max_changes)
+        search = chosen, held, max_changes, range_by_column(cells.schema, self.ranges)
+        return counterfactual(self.model, cells, labels, *search)
 
     def plot(self, row: int = 0, **options: Any) -> Any:
         """Draw the evidence of one row as a waterfall.
@@ -327,7 +337,7 @@ def explain_local(
     2 (probability 0.9946) against 1: evidence in log-odds
     attribute          value         evidence
     -----------------------------------------------------------
-    prior                               +0.00
+    base rate          33.3 %           +0.00
     petal width (cm)   > 1.75           +3.53  ████████████████
     petal length (cm)  > 4.75           +2.05  █████████▍
     sepal length (cm)  (5.55, 6.15]     -0.81  ███▊
@@ -340,7 +350,10 @@ def explain_local(
     cells = Cells.of(codes)
     columns = clf.encoder_.match(as_table(X, clf))
     values, missing = describe_cells(cells, columns)
-    found = _explain(model_of(clf), cells, values, missing, clf.n_jobs)
+    ranges = getattr(clf, "ranges_", None)
+    model = model_of(clf)
+    found = _explain(model, cells, values, missing, clf.n_jobs, ranges)
+    found = replace(found, base_rates=base_rates_of(clf, model))
     return found.split_pairs() if pairs == "split" else found
 
 
@@ -350,6 +363,7 @@ def _explain(
     values: list[list[str]],
     missing: NDArray[np.bool_],
     n_jobs: int | None,
+    ranges: list[NumberRange | None] | None,
 ) -> LocalExplanation:
     codes, schema = cells.encoded(), cells.schema
     base = contributions = scores = by_view = None
@@ -358,7 +372,7 @@ def _explain(
         base, by_view = terms
         contributions = add_views(by_view, schema, axis=1)
         scores = base + contributions.sum(axis=1)
-    rows = (cells, values, missing, n_jobs)
+    rows = (cells, values, missing, n_jobs, ranges)
     parts = tuple(
         ExplainedPart(part.name, part.share, _explain(part.model, *rows))
         for part in model.parts()
@@ -382,4 +396,5 @@ def _explain(
         neighbours=neighbours_of(model, codes),
         model=model,
         cells=cells,
+        ranges=ranges,
     )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard._common.text import bar, counted, text_table
+from steelyard._common.text import bar, counted, signed, text_table
 from steelyard.classifiers.base import BaseNB
 from steelyard.exceptions import ParameterError
 from steelyard.explain.evidence import evidence_of
@@ -17,16 +17,19 @@ from steelyard.explain.parts import (
     ExplainedPart,
     ModelKind,
     PlainData,
+    base_rates_of,
     kind_of,
     model_of,
+    percent,
 )
-from steelyard.explain.tables import AttributeTable, attribute_tables
+from steelyard.explain.tables import AttributeTable, attribute_tables, known_rows
 from steelyard.explain.views import Floats, column_labels, views_of
 from steelyard.model.base import Model, Part
 from steelyard.proba.counts import Counts, Moments
+from steelyard.table.ranges import NumberRange
 
-# How many parts are shown as text.
-_MAX_PARTS = 20
+# How many parts and base rates are shown as text.
+_MAX_PARTS, _MAX_RATES = 20, 6
 
 _WEIGHTS = (
     *("attribute_weights_", "class_attribute_weights_", "value_weights_"),
@@ -77,6 +80,10 @@ class GlobalExplanation(PlainData):
         Learned weights by the names of the fitted attributes.
     parts : tuple of ExplainedPart
         Halves, pairs or voters, each with an explanation of its own.
+    rows : ndarray of shape (d,) or None
+        Weight of the training rows whose cell is known, for every attribute.
+    base_rates : ndarray of shape (K,) or None
+        Shares of the classes, where the scores start with them.
     """
 
     _not_data = ("views", "view_tables")
@@ -97,6 +104,8 @@ class GlobalExplanation(PlainData):
     parts: tuple[ExplainedPart, ...]
     views: list[list[int]]
     view_tables: list[AttributeTable]
+    rows: Floats | None = None
+    base_rates: Floats | None = None
 
     def table(self, attribute: str | int) -> AttributeTable:
         """Return the value table of one attribute, by name or position.
@@ -182,6 +191,10 @@ class GlobalExplanation(PlainData):
         if n_pairs:
             count += f" and {counted(n_pairs, 'pair')} of them"
         lines = [f"{self.method}: {count}, {k} classes", self.note]
+        if self.base_rates is not None and k <= _MAX_RATES:
+            pairs = zip(self.classes, self.base_rates, strict=True)
+            rates = ", ".join(f"{c} {percent(rate)}" for c, rate in pairs)
+            lines.append(f"With nothing known: {rates}.")
         columns = self._columns()
         if columns:
             headers = ["attribute", *columns]
@@ -189,8 +202,7 @@ class GlobalExplanation(PlainData):
             rows = list(zip(names, *columns.values(), strict=True))
             numeric = [False, *(bool(header) for header in columns)]
             lines += ["", text_table(headers, rows, numeric)]
-        if self.importance is not None:
-            lines.append(f"importance: mean absolute evidence over {self.source}")
+        lines += self._notes(columns)
         if self.parts:
             lines.append("")
         for part in self.parts[:_MAX_PARTS]:
@@ -199,21 +211,41 @@ class GlobalExplanation(PlainData):
             lines.append(f"… and {len(self.parts) - _MAX_PARTS} more parts")
         return "\n".join(lines)
 
+    def _notes(self, columns: dict[str, list[str]]) -> list[str]:
+        """Say what the numbers of a table mean."""
+        lines = []
+        if self.importance is not None:
+            lines.append(f"importance: mean absolute evidence over {self.source}")
+        if "evidence" in columns:
+            of = f"for {self.classes[1]}" if len(self.classes) == 2 else "for a class"
+            lines.append(
+                f"evidence: least and most that a value says {of}, in log-odds"
+            )
+        if "rows" in columns:
+            lines.append("rows: weight of the training rows whose cell is known")
+        return lines
+
     def _columns(self) -> dict[str, list[str]]:
-        """Weights and importance of the attributes in order, as texts by header."""
+        """Numbers of the attributes in order, one of each, as texts by header."""
         columns = {}
-        weighted = set(self.weighted_views)
-        weights = self.weights.get("attribute_weights_")
-        if weights is not None and np.shape(weights) == (len(self.view_names),):
+        weights: Any = self.weights.get("attribute_weights_")
+        one_view = all(len(views) == 1 for views in self.views)
+        if one_view and np.shape(weights) == (len(self.view_names),):
+            weighted = set(self.weighted_views)
             columns["weight"] = [
                 # Pairs have effects and no weights.
-                ", ".join(f"{weights[k]:.3f}" for k in self.views[j] if k in weighted)
+                f"{weights[j]:.3f}" if j in weighted else ""
                 for j in self.order
             ]
         if self.importance is not None:
             amounts = self.importance[self.order].tolist()
             largest = float(self.importance.max())
             columns["importance"] = [f"{amount:.3f}" for amount in amounts]
+            if self.tables:
+                ends = [self.tables[j].ends for j in self.order]
+                columns["evidence"] = [f"{signed(a)} to {signed(b)}" for a, b in ends]
+            if self.rows is not None:
+                columns["rows"] = [f"{self.rows[j]:g}" for j in self.order]
             columns[""] = [bar(amount, largest) for amount in amounts]
         return columns
 
@@ -245,19 +277,25 @@ def explain_global(clf: BaseNB, X: Any = None) -> GlobalExplanation:
     >>> NaiveBayes().fit(X, y).explain_global()
     NaiveBayes: 4 attributes, 3 classes
     The score of a class is its prior plus one contribution per attribute.
+    With nothing known: 0 33.3 %, 1 33.3 %, 2 33.3 %.
     <BLANKLINE>
-    attribute          importance
-    -----------------------------------------------
-    petal length (cm)       2.925  ████████████████
-    petal width (cm)        2.910  ███████████████▉
-    sepal length (cm)       2.054  ███████████▎
-    sepal width (cm)        1.126  ██████▏
+    attribute          importance        evidence  rows
+    ---------------------------------------------------------------------
+    petal length (cm)       2.925  -3.97 to +5.02   150  ████████████████
+    petal width (cm)        2.910  -3.88 to +5.02   150  ███████████████▉
+    sepal length (cm)       2.054  -4.33 to +2.82   150  ███████████▎
+    sepal width (cm)        1.126  -2.45 to +2.46   150  ██████▏
     importance: mean absolute evidence over the training counts
+    evidence: least and most that a value says for a class, in log-odds
+    rows: weight of the training rows whose cell is known
     """
     model = model_of(clf)
     rows = None if X is None else explain_local(clf, X)
     counts = getattr(clf, "counts_", None)
-    return _explain(model, counts, type(clf).__name__, learned_weights(clf), rows)
+    ranges = getattr(clf, "ranges_", None)
+    weights = learned_weights(clf)
+    made = _explain(model, counts, type(clf).__name__, weights, rows, ranges)
+    return replace(made, base_rates=base_rates_of(clf, model))
 
 
 def learned_weights(clf: Any) -> dict[str, Any]:
@@ -271,15 +309,23 @@ def _explain(
     method: str,
     weights: dict[str, Any],
     rows: LocalExplanation | None,
+    ranges: list[NumberRange | None] | None,
 ) -> GlobalExplanation:
     plain = model.first_sum() if model.is_sum else None
-    tables, by_view = ([], []) if plain is None else attribute_tables(plain, counts)
+    tables: list[AttributeTable] = []
+    by_view = tables
+    if plain is not None:
+        tables, by_view = attribute_tables(plain, counts, ranges)
     parts = []
     for k, part in enumerate(model.parts()):
         part_rows = None if rows is None else rows.parts[k].explanation
-        made = _explain(part.model, _counts_of(part, counts), method, {}, part_rows)
+        of_part = _counts_of(part, counts)
+        made = _explain(part.model, of_part, method, {}, part_rows, ranges)
         parts.append(ExplainedPart(part.name, part.share, made))
     by_class = _importance(tables, rows)
+    if by_class is not None and tables:
+        # What is the same in every row tells none from another.
+        by_class[[table.is_constant for table in tables]] = 0.0
     importance = None if by_class is None else by_class.mean(axis=1)
     if importance is None and parts:
         importance = _mean_of_parts(parts)
@@ -305,6 +351,7 @@ def _explain(
         parts=tuple(parts),
         views=views_of(model.schema),
         view_tables=by_view,
+        rows=known_rows(model.schema, counts),
     )
 
 

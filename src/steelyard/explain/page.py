@@ -15,7 +15,7 @@ from steelyard.classifiers.base import BaseNB
 from steelyard.exceptions import ParameterError
 from steelyard.explain.overall import explain_global
 from steelyard.explain.parts import model_of
-from steelyard.explain.tables import density_range
+from steelyard.explain.tables import density_range, range_by_column
 from steelyard.explain.views import views_of
 from steelyard.export.data import node_data
 from steelyard.export.plan import Plan
@@ -23,6 +23,7 @@ from steelyard.export.reading import plan_of, side_of
 from steelyard.export.source import json_plan, json_side, scoring_script, script_json
 from steelyard.model.base import Model
 from steelyard.model.table_model import NBModel
+from steelyard.table.ranges import NumberRange
 
 # Kinds of models whose posterior the page's script computes.
 _KINDS = ("sum", "mixture", "pairs")
@@ -86,9 +87,11 @@ def page_data(clf: BaseNB) -> dict[str, Any]:
     plain = model.first_sum()
     assert plain is not None
     whole = explain_global(clf)
+    ranges = range_by_column(model.schema, getattr(clf, "ranges_", None))
+    columns = zip(views_of(model.schema), plan.attributes, ranges, strict=True)
     attributes = [
-        {"name": name, **_control(plain, views, plan)}
-        for views, name in zip(views_of(model.schema), plan.attributes, strict=True)
+        {"name": name, **_control(plain, views, plan, where)}
+        for views, name, where in columns
     ]
     for j, table in enumerate(whole.tables):
         if table.sides and table.counts is not None:
@@ -98,6 +101,7 @@ def page_data(clf: BaseNB) -> dict[str, Any]:
         "note": model.note(),
         "classes": [str(c) for c in model.classes.tolist()],
         "order": whole.order.tolist(),
+        "rates": None if whole.base_rates is None else whole.base_rates.tolist(),
         "attributes": attributes,
         "parts": _part_names(model, ""),
         "model": node_data(plan.root),
@@ -116,7 +120,9 @@ def _part_names(model: Model, name: str) -> list[str]:
     return names
 
 
-def _control(model: NBModel, views: list[int], plan: Plan) -> dict[str, Any]:
+def _control(
+    model: NBModel, views: list[int], plan: Plan, where: NumberRange | None
+) -> dict[str, Any]:
     """Describe how a column is set: one control, however many views it has."""
     schema = model.schema
     features = [schema.features[j] for j in views]
@@ -129,9 +135,15 @@ def _control(model: NBModel, views: list[int], plan: Plan) -> dict[str, Any]:
         values = plan.columns[schema.columns[views[0]]].values
         labels = list(map(str, features[0].values))
         return {"kind": "category", "values": values, "labels": labels}
-    low, high = _limits(model, views)
+    # A column of one number has a slider all the same.
+    some_width = where is not None and where.low < where.high
+    ends = (where.low, where.high) if where and some_width else _limits(model, views)
     cuts = sorted({edge for feature in features for edge in feature.edges})
-    control: dict[str, Any] = {"kind": "number", "low": low, "high": high, "cuts": cuts}
+    control: dict[str, Any] = {"kind": "number", "cuts": cuts}
+    control |= dict(zip(("low", "high"), ends, strict=True))
+    if where is not None and some_width:
+        control |= {"whole": where.is_whole, "quartiles": list(where.quartiles)}
+        control["histogram"] = list(where.histogram)
     # Nothing to say about a single interval among several views.
     if features[0].is_coded and (features[0].edges or len(views) == 1):
         codes = range(1, len(features[0].edges) + 2)
@@ -141,7 +153,7 @@ def _control(model: NBModel, views: list[int], plan: Plan) -> dict[str, Any]:
 
 
 def _limits(model: NBModel, views: list[int]) -> tuple[float, float]:
-    """Where the slider of a numeric column begins and ends."""
+    """Where a slider begins and ends whose column's range no file has kept."""
     features = [model.schema.features[j] for j in views]
     edges = np.unique([edge for feature in features for edge in feature.edges])
     gaussian = [j for j in views if j in model.schema.gaussian]

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, cast
 
+import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from steelyard._common.text import as_plain
 from steelyard.exceptions import ParameterError
 from steelyard.model.base import Model
+from steelyard.model.posteriors import softmax
 
 ModelKind = Literal["sum", "mixture", "pairs", "vote", "neighbours", "average"]
 
@@ -57,6 +59,31 @@ def model_of(clf: Any) -> Model:
             "this package, for example NaiveBayes or WeightedNB."
         )
     return clf.model_.simplified()
+
+
+def base_rates_of(clf: Any, model: Model) -> NDArray[np.float64] | None:
+    """Return the shares of the classes, where these are what a model begins with.
+
+    A learned intercept or a weight of the prior begins elsewhere.
+    """
+    plain = model.first_sum() if model.is_sum else None
+    if plain is None or not hasattr(clf, "class_log_prior_"):
+        return None
+    rates = softmax(plain.log_prior[None, :] * model.link_scale)[0]
+    known = np.exp(clf.class_log_prior_)
+    same = rates.shape == known.shape and np.allclose(rates, known, rtol=1e-9)
+    return rates if same else None
+
+
+def percent(share: float) -> str:
+    """Write a share with three digits.
+
+    Examples
+    --------
+    >>> percent(0.34896), percent(0.5), percent(0.00123)
+    ('34.9 %', '50 %', '0.123 %')
+    """
+    return f"{100.0 * share:.3g} %"
 
 
 def kind_of(model: Model) -> ModelKind:

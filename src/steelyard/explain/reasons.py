@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard._common.text import signed
+from steelyard._common.text import cell_text, signed
 from steelyard.explain.cells import Cells
 from steelyard.explain.local import LocalExplanation, explain_local
 from steelyard.explain.views import views_of
@@ -21,7 +21,7 @@ class Reason(NamedTuple):
     amount: float
 
     def __str__(self) -> str:
-        return f"{self.attribute} = {self.value} ({signed(self.amount)})"
+        return f"{cell_text(self.attribute, self.value)} ({signed(self.amount)})"
 
 
 def reasons(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,7 +20,8 @@ from steelyard.model.table_model import NBModel
 from steelyard.proba.counts import Counts
 from steelyard.proba.gaussian import GaussianTable
 from steelyard.table.cells import on_grid
-from steelyard.table.schema import FeatureSchema
+from steelyard.table.ranges import NumberRange
+from steelyard.table.schema import FeatureSchema, TableSchema
 
 # Numbers at which a density is tabulated, and nodes of means under it.
 _POINTS, _HERMITE = 61, 64
@@ -35,8 +37,8 @@ _PER_BIN = 8
 class AttributeTable:
     """One attribute of one sum: its values, how often they occur, what they add.
 
-    A Gaussian attribute is tabulated at evenly spaced numbers up to three standard
-    deviations from the class means; so is a column with several views, one of them a
+    A Gaussian attribute is tabulated at evenly spaced numbers from the smallest to the
+    largest of the training rows; so is a column with several views, one of them a
     density, whose contributions are the sums over its views.
     """
 
@@ -69,6 +71,9 @@ class AttributeTable:
     sides: tuple[PairSide, ...] = ()
     """The two columns of a pair."""
 
+    range: NumberRange | None = None
+    """Where the training rows of a column of numbers lie, if the model says it."""
+
     @property
     def evidence(self) -> Floats:
         """Evidence for each class against the mean of the others, shape (values, K).
@@ -78,11 +83,42 @@ class AttributeTable:
         return evidence_of(self.contributions) * self.link_scale
 
     @property
-    def span(self) -> tuple[float, float]:
-        """Ends of the numbers of a curve where training rows are, with some room.
+    def is_joint(self) -> bool:
+        """Whether the column has several views."""
+        return " + " in self.kind
 
-        A density goes on where there are none; the outer of many cut points tell.
+    @property
+    def is_constant(self) -> bool:
+        """Whether all known cells of the training rows hold the same value."""
+        if self.sides or self.labels[-1] == "(missing)":
+            return False
+        if self.range is not None:
+            return self.range.low == self.range.high
+        if self.counts is None:
+            return False
+        return int(np.count_nonzero(self.counts[1:].sum(axis=1))) <= 1
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Least and largest evidence of values that training rows have.
+
+        With two classes for the second; with more for any of them.
         """
+        evidence = self.evidence
+        if self.counts is not None and self.counts.any():
+            evidence = evidence[self.counts.sum(axis=1) > 0.0]
+        evidence = evidence[:, 1:] if len(self.classes) == 2 else evidence
+        return float(evidence.min()), float(evidence.max())
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """Ends of the numbers of a curve where training rows are.
+
+        A file of an earlier release does not say; there the outer of many cut points
+        tell, with some room.
+        """
+        if self.range is not None:
+            return self.range.low, self.range.high
         assert self.points is not None
         low, high = float(self.points[0]), float(self.points[-1])
         if self.quantiles is None or len(self.quantiles) < _MIN_QUANTILES:
@@ -122,17 +158,22 @@ class AttributeTable:
 
 
 def attribute_tables(
-    model: NBModel, counts: Counts | None
+    model: NBModel,
+    counts: Counts | None,
+    ranges: Sequence[NumberRange | None] | None = None,
 ) -> tuple[list[AttributeTable], list[AttributeTable]]:
     """Tabulate every column of a model, all its views together; and every view."""
     schema = model.schema
+    where = range_by_column(schema, ranges)
     if counts is not None and (
         counts.schema != schema or counts.by_code.shape != model.table.shape
     ):
         # Counts of all classes do not describe a model of two of them.
         counts = None
-    labels = enumerate(schema.labels())
-    by_view = [_view_table(model, counts, j, name) for j, name in labels]
+    by_view = [
+        _view_table(model, counts, j, name, where[schema.columns[j]])
+        for j, name in enumerate(schema.labels())
+    ]
     by_column = [
         by_view[views[0]]
         if len(views) == 1
@@ -142,8 +183,35 @@ def attribute_tables(
     return by_column, by_view
 
 
+def range_by_column(
+    schema: TableSchema, ranges: Sequence[NumberRange | None] | None
+) -> list[NumberRange | None]:
+    """Return the range of every column, None where there is none, as for pairs."""
+    n_all = len(set(schema.columns))
+    known = list(ranges or ())
+    return known + [None] * (n_all - len(known))
+
+
+def known_rows(schema: TableSchema, counts: Counts | None) -> Floats | None:
+    """Weight of the rows whose cell is known, by attribute."""
+    if counts is None or counts.schema != schema:
+        return None
+    out = np.zeros(len(set(schema.columns)))
+    for j, feature in enumerate(schema.features):
+        if feature.is_coded:
+            by_code = counts.by_code[schema.offsets[j] : schema.offsets[j + 1]]
+            known = feature.both_known if feature.sides else np.arange(len(by_code)) > 0
+            if feature.missing_is_value:
+                known[-1] = False
+            out[schema.columns[j]] = by_code[known].sum()
+        else:
+            g = schema.gaussian.tolist().index(j)
+            out[schema.columns[j]] = counts.moments.weight[g].sum()
+    return out
+
+
 def _view_table(
-    model: NBModel, counts: Counts | None, j: int, name: str
+    model: NBModel, counts: Counts | None, j: int, name: str, where: NumberRange | None
 ) -> AttributeTable:
     feature, offsets = model.schema.features[j], model.schema.offsets
     points = by_value = None
@@ -154,13 +222,14 @@ def _view_table(
         labels = [model.schema.describe(j, v) for v in range(feature.n_codes)]
         importance = _mean_evidence(model, contributions, by_value)
     else:
-        points = gaussian_points(model.density(j), feature.step)
+        points = gaussian_points(model.density(j), feature.step, where)
         contributions = model.density_scores(j, points)
         labels = [f"{x:.5g}" for x in points]
         importance = _mean_density(model, counts, j)
     head = (name, feature.kind, model.classes, labels, contributions, by_value)
     made = AttributeTable(*head, points, feature.edges, model.link_scale, importance)
-    return replace(made, sides=pair_sides(model.schema, j)) if feature.sides else made
+    sides = pair_sides(model.schema, j) if feature.sides else ()
+    return replace(made, sides=sides, range=where)
 
 
 def _joint_table(
@@ -177,6 +246,8 @@ def _joint_table(
         # Both sides of every jump.
         after = np.nextafter(edges, np.inf)
         points = np.unique(np.concatenate([*grids, edges, after]))
+        if tables[0].range is not None:
+            points = tables[0].range.clipped(points)
         contributions = column_scores(model, views, points)
         labels = [f"{x:.5g}" for x in points]
     else:
@@ -195,7 +266,8 @@ def _joint_table(
     head = (tables[0].name, kind, model.classes, labels, contributions, None, points)
     where = None if points is None else _quantiles(model, counts, views)
     all_edges = tuple(edges.tolist())
-    return AttributeTable(*head, all_edges, model.link_scale, importance, where)
+    made = AttributeTable(*head, all_edges, model.link_scale, importance, where)
+    return replace(made, range=tables[0].range)
 
 
 def _quantiles(
@@ -271,9 +343,11 @@ def _within(low: float, high: float, mean: float, deviation: float) -> Floats:
     return np.where(np.isfinite(inside), inside, near)
 
 
-def gaussian_points(table: GaussianTable, step: float) -> Floats:
-    """Return numbers to look at, evenly over the range of a density."""
-    low, high = density_range(table)
+def gaussian_points(
+    table: GaussianTable, step: float, where: NumberRange | None
+) -> Floats:
+    """Return numbers to look at, evenly from the smallest to the largest."""
+    low, high = density_range(table) if where is None else (where.low, where.high)
     return np.unique(on_grid(np.linspace(low, high, _POINTS), step))
 
 

@@ -30,7 +30,9 @@ def table_text(table: AttributeTable) -> str:
     for c in [1] if two else range(len(table.classes)):
         columns[f"for {table.classes[c]}"] = list(map(signed, evidence[:, c]))
     against = f"against {table.classes[0]}" if two else "against the others"
-    title = f"{table.name} ({table.kind}): evidence {against}, in log-odds{note}"
+    # How a column is seen matters to few; what its values say, to all.
+    kind = "" if table.is_joint else f" ({table.kind})"
+    title = f"{table.name}{kind}: evidence {against}, in log-odds{note}"
     rows = list(zip(*columns.values(), strict=True))
     texts = ("value", *(side.name for side in table.sides))
     numeric = [header not in texts for header in columns]
@@ -55,16 +57,30 @@ def _curve_lines(table: AttributeTable) -> _Lines:
     """Read a curve off where the rows are, or at numbers that are evenly spaced."""
     points, evidence = table.points, table.evidence
     assert points is not None
-    if table.quantiles is None:
+    if table.quantiles is None and table.range is None:
         every = max(1, len(points) // _MAX_POINTS)
         return {"value": table.labels[::every]}, evidence[::every], ""
-    at, shares = table.quantiles.T
-    columns = {
-        "value": [f"{x:.5g}" for x in at],
-        "rows up to it": [f"{100 * share:.0f} %" for share in shares],
-    }
+    at, texts = _places(table)
+    columns = {"value": [f"{x:.5g}" for x in at], "rows up to it": texts}
     by_class = [np.interp(at, points, column) for column in evidence.T]
     return columns, np.stack(by_class, axis=1), ", along a curve"
+
+
+def _places(table: AttributeTable) -> tuple[Floats, list[str]]:
+    """Return numbers at which a curve is read off, and how many rows are up to each."""
+    places: dict[float, str] = {}
+    if table.quantiles is not None:
+        for x, share in table.quantiles.tolist():
+            places[x] = f"{100 * share:.0f} %"
+    elif table.range is not None:
+        places = dict(
+            zip(table.range.quartiles, ("25 %", "50 %", "75 %"), strict=False)
+        )
+    if table.range is not None:
+        low, high = table.range.low, table.range.high
+        inside = {x: text for x, text in places.items() if low < x < high}
+        places = {low: "smallest", **inside, high: "largest"}
+    return np.array(list(places)), list(places.values())
 
 
 def _merged_lines(table: AttributeTable) -> _Lines:

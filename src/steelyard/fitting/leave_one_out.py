@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.threads import pieces, row_blocks, run, thread_count
-from steelyard.exceptions import ParameterError
 from steelyard.fitting.folds import deal, distinct_rows
+from steelyard.fitting.left_out_numbers import LeftOutNumbers, densities_by_group
 from steelyard.kernels import leave_one_out as kernels
 from steelyard.model.training import TrainingSet
 from steelyard.proba import GaussianTable, estimate_prior
@@ -65,6 +65,9 @@ class HeldOut:
     removal: _Removal | None = None
     """How to compute terms where there are no tables."""
 
+    left_out: LeftOutNumbers | None = None
+    """Densities without each row, in place of those of groups."""
+
     n_jobs: int | None = None
 
     @property
@@ -79,6 +82,9 @@ class HeldOut:
 
     def terms(self, feature: int, rows: slice) -> NDArray[np.float64]:
         """Return what an attribute adds to the scores of a block of rows, (rows, K)."""
+        if not self.schema.features[feature].is_coded:
+            g = int(np.searchsorted(self.schema.gaussian, feature))
+            return self._density_terms(g, rows)
         k = int(np.searchsorted(self.schema.coded, feature))
         codes, y = self.columns[k, rows], self._truth(rows)
         if self.removal is not None:
@@ -89,6 +95,13 @@ class HeldOut:
             codes, start, self.group[rows], self.table, self.own, y, out
         )
         return out
+
+    def _density_terms(self, g: int, rows: slice) -> NDArray[np.float64]:
+        numbers, group = self.numbers[rows, g], self.group[rows]
+        if self.left_out is not None:
+            return self.left_out.terms(g, numbers, self._truth(rows), rows)
+        tables = [table.only(g) for table in self.gaussian]
+        return densities_by_group(tables, numbers, group)
 
     def _truth(self, rows: slice) -> NDArray[np.uint32]:
         return np.asarray(self.labels[rows], dtype=np.uint32)
@@ -144,16 +157,11 @@ class HeldOut:
 
     def accuracy(self, scores: NDArray[np.float64]) -> float:
         """Accuracy of scores (n, K) as they are."""
-        nothing = np.zeros((1, 1))
 
         def work(rows: slice) -> float:
-            now = scores[rows]
-            terms = np.broadcast_to(nothing, now.shape).copy()
-            return float(
-                kernels.weight_right(
-                    terms, now, self.base[rows], self._truth(rows), self.weights[rows]
-                )
-            )
+            now, rest = scores[rows], (self._truth(rows), self.weights[rows])
+            terms = np.zeros_like(now)
+            return float(kernels.weight_right(terms, now, self.base[rows], *rest))
 
         return sum(self.by_block(work)) / self.total
 
@@ -274,6 +282,7 @@ def left_out(training: TrainingSet) -> HeldOut:
     removal = _Removal.of(counts, estimation, amounts if few else removed)
     nothing = np.zeros((0, 0, counts.n_classes))
     table, own = removal.tables() if few else (nothing, nothing)
+    numbers = np.ascontiguousarray(training.codes.number_rows(slice(None)))
     return HeldOut(
         counts.schema,
         training.codes.by_column(),
@@ -283,8 +292,9 @@ def left_out(training: TrainingSet) -> HeldOut:
         group.astype(np.uint32) if few else np.zeros(len(group), np.uint32),
         table,
         own,
-        np.empty((training.n_rows, 0)),
+        numbers,
         removal=None if few else removal,
+        left_out=LeftOutNumbers.of(training, counts, numbers, removed),
         n_jobs=training.n_jobs,
     )
 
@@ -329,16 +339,6 @@ def cross_validated(
     after = list(accumulate(reversed(parts), initial=nothing))[::-1]
     others = [before[f] + after[f + 1] for f in range(n_folds)]
     return _by_fold(dealt, weights, fold, others)
-
-
-def refuse_gaussian(schema: TableSchema, owner: object) -> None:
-    """Refuse attributes without codes, from whose counts no row can be left out."""
-    if len(schema.gaussian):
-        name = schema.labels()[int(schema.gaussian[0])]
-        raise ParameterError(
-            f"{type(owner).__name__} chooses attributes by counts, which the Gaussian "
-            f"column {name!r} does not have. Use bins, for example numeric='mdl'."
-        )
 
 
 def _by_fold(

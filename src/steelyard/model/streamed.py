@@ -97,7 +97,7 @@ def encode_source(
         factors = class_factors(preparation.class_weight, classes, summary.by_class)
     encoder = summary.fitted(factors)
     if needed == "counts":
-        counts = _known_counts(summary, encoder.schema_)
+        counts = known_counts(summary, encoder.schema_)
         if counts is None:
             counts = _counted(source, encoder, classes, preparation)
         training = counted_training(counts, encoder, classes, preparation, factors)
@@ -121,7 +121,7 @@ def _summary(source: Scan, preparation: Preparation, counts: bool) -> Summary:
     return summary
 
 
-def _known_counts(summary: Summary, schema: TableSchema) -> Counts | None:
+def known_counts(summary: Summary, schema: TableSchema) -> Counts | None:
     """Return the counts of all rows where the summary knows them."""
     by_code = counts_by_code(summary, schema)
     if by_code is None:

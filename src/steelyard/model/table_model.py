@@ -151,7 +151,14 @@ class NBModel(Model):
         is_kept = np.zeros(len(self.schema), dtype=bool)
         is_kept[attributes] = True
         rows = np.repeat(is_kept, np.diff(self.schema.offsets))
-        return replace(self, table=np.where(rows[:, None], self.table, 0.0))
+        model = replace(self, table=np.where(rows[:, None], self.table, 0.0))
+        kept = is_kept[self.schema.gaussian]
+        if kept.all():
+            return model
+        weight = self.gaussian.weight
+        weight = np.ones_like(self.gaussian.mean) if weight is None else weight
+        weighted = self.gaussian.weighted(np.where(kept[:, None], weight, 0.0))
+        return replace(model, gaussian=weighted)
 
     # Two classes need one number per code instead of two, and one exponential.
 

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.checks import LARGEST_WEIGHT, LEAST_WEIGHT
 from steelyard._common.threads import pieces
 from steelyard.exceptions import ParameterError, TableError
 from steelyard.model.place import HERE, RowPlace
@@ -383,7 +384,13 @@ def class_factors(
                 f"`class_weight` names {unknown}, which are not among the classes "
                 f"{known}."
             )
-        return np.array([float(class_weight.get(c, 1.0)) for c in known])
+        factors = np.array([float(class_weight.get(c, 1.0)) for c in known])
+        if factors.max() > LARGEST_WEIGHT or factors.min() < LEAST_WEIGHT:
+            raise ParameterError(
+                f"`class_weight` must hold numbers from {LEAST_WEIGHT:g} to "
+                f"{LARGEST_WEIGHT:g}. Got {class_weight!r}."
+            )
+        return factors
     present = totals > 0
     balanced = totals.sum() / (present.sum() * np.where(present, totals, 1.0))
     return np.where(present, balanced, 1.0)

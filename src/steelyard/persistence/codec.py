@@ -19,6 +19,10 @@ from steelyard.table.schema import TableSchema
 LARGEST_LOG = 1e100
 LARGEST_WEIGHT = 1e50
 
+# Numbers whose differences can be squared, and squares of them.
+LARGEST_NUMBER = 1e150
+LARGEST_SQUARE = 1e300
+
 MISSING: Special = (None, math.nan)
 
 
@@ -82,11 +86,11 @@ class Field:
 
 def numbers(
     axes: str,
-    low: float = -math.inf,
-    high: float = math.inf,
+    low: float = -LARGEST_NUMBER,
+    high: float = LARGEST_NUMBER,
     special: Special | None = None,
 ) -> Field:
-    """Return a field of finite numbers and a special one: an array, or one number."""
+    """Return a field of bounded numbers and a special one: an array, or one number."""
 
     def read(reader: Reader, key: str, sizes: Sizes) -> Any:
         array = reader.floats(key, sizes.shape(axes), low, high, special)

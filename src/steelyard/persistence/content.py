@@ -105,4 +105,6 @@ def estimator_from(content: Any) -> BaseNB:
     estimator.model_ = model
     for key, value in attributes.items():
         setattr(estimator, key, value)
+    if "ranges_" in attributes:
+        estimator.encoder_.ranges_ = attributes["ranges_"]
     return estimator

@@ -13,9 +13,16 @@ from steelyard.classifiers.one_dependence import parents_of
 from steelyard.classifiers.selection import SelectionPath
 from steelyard.fitting.forward_search import SEARCH_ENDS
 from steelyard.persistence import codec
-from steelyard.persistence.codec import LARGEST_WEIGHT, Field, Sizes
+from steelyard.persistence.codec import (
+    LARGEST_NUMBER,
+    LARGEST_SQUARE,
+    LARGEST_WEIGHT,
+    Field,
+    Sizes,
+)
 from steelyard.persistence.reader import Reader, float_list, read_tagged, tagged_number
 from steelyard.proba.counts import Counts, Moments
+from steelyard.table.ranges import N_BARS, NumberRange
 from steelyard.table.schema import feature_labels
 
 
@@ -50,13 +57,25 @@ def _counts(sizes: Sizes, by_class: Any, by_code: Any, **moments: Any) -> Counts
     return Counts(sizes.schema, by_class, by_code, Moments(**moments))
 
 
+def _read_counts(reader: Reader, key: str, sizes: Sizes) -> Counts:
+    counts: Counts = _PLAIN_COUNTS.read(reader, key, sizes)
+    moments = counts.moments
+    with np.errstate(over="ignore"):
+        if (moments.squares > LARGEST_SQUARE * moments.weight).any():
+            raise reader.complaint(key, "must have variances that are not too large")
+    return counts
+
+
 _COUNTS = {
     "by_class": codec.numbers("k", 0.0),
     "by_code": codec.numbers("vk", 0.0),
     "weight": codec.numbers("gk", 0.0),
     "mean": codec.numbers("gk"),
-    "squares": codec.numbers("gk", 0.0),
+    "squares": codec.numbers("gk", 0.0, LARGEST_SQUARE),
 }
+_PLAIN_COUNTS = codec.record(
+    _COUNTS, _counts, lambda counts: {**vars(counts), **vars(counts.moments)}
+)
 
 
 # ------------------------------------------------------------------------------ records
@@ -108,6 +127,8 @@ def _read_cell(cell: Any, reader: Reader, nested: bool = False) -> Any:
         return [_read_cell(item, reader, True) for item in cell]
     if cell is not None and type(cell) not in (bool, int, float, str):
         raise reader.complaint("rows", "must hold plain values")
+    if type(cell) in (int, float) and not abs(cell) <= LARGEST_SQUARE:
+        raise reader.complaint("rows", "must hold numbers that are not too large")
     return cell
 
 
@@ -137,7 +158,7 @@ def _read_subset(reader: Reader, key: str, sizes: Sizes) -> list[Any]:
 
 def _read_strength(reader: Reader, key: str, sizes: Sizes) -> tuple[float, ...]:
     least = float(np.finfo(np.float64).tiny)
-    return tuple(reader.floats(key, (3,), low=least).tolist())
+    return tuple(reader.floats(key, (3,), least, LARGEST_NUMBER).tolist())
 
 
 def _read_view_names(reader: Reader, key: str, sizes: Sizes) -> NDArray[Any]:
@@ -154,13 +175,52 @@ def _read_parents(reader: Reader, key: str, sizes: Sizes) -> NDArray[np.int64]:
     return parents
 
 
+_RANGE = {
+    "low": codec.numbers(""),
+    "high": codec.numbers(""),
+    "quartiles": Field(list, lambda reader, key, sizes: _read_list(reader, key, 3)),
+    "histogram": Field(
+        list, lambda reader, key, sizes: _read_list(reader, key, N_BARS, 0.0, 1.0)
+    ),
+    "weight": codec.numbers("", 0.0),
+}
+
+
+def _read_list(
+    reader: Reader, key: str, size: int, low: float = -np.inf, high: float = np.inf
+) -> tuple[float, ...]:
+    """Return so many numbers, or none."""
+    size = size if reader.items(key) else 0
+    return tuple(reader.floats(key, (size,), low, high).tolist())
+
+
+def _ranges(ranges: list[NumberRange | None]) -> list[Any]:
+    return [r if r is None else codec.describe_fields(_RANGE, vars(r)) for r in ranges]
+
+
+def _read_ranges(reader: Reader, key: str, sizes: Sizes) -> list[NumberRange | None]:
+    schema = sizes.schema
+    kinds = dict(zip(schema.columns, (f.kind for f in schema.features), strict=True))
+    ranges: list[NumberRange | None] = []
+    for j, (entry, k) in enumerate(reader.entries(key, schema.n_columns)):
+        if entry.get(k) is None:
+            ranges.append(None)
+            continue
+        found = NumberRange(**codec.read_fields(entry.inner(k), _RANGE, sizes))
+        points = [found.low, *found.quartiles, found.high]
+        if points != sorted(points):
+            raise entry.complaint(k, "must have ends and quartiles that increase")
+        if kinds[j] == "categorical":
+            raise entry.complaint(k, "must be null for a column of categories")
+        ranges.append(found)
+    return ranges
+
+
 _RECORDS = Field(_records, _read_records)
 
 # All fitted attributes that any classifier has, beside model and encoder.
 ATTRIBUTES: dict[str, Field] = {
-    "counts_": codec.record(
-        _COUNTS, _counts, lambda counts: {**vars(counts), **vars(counts.moments)}
-    ),
+    "counts_": Field(_PLAIN_COUNTS.describe, _read_counts),
     "class_count_": codec.numbers("k", 0.0),
     "class_log_prior_": codec.logs(),
     "cut_points_are_exact_": Field(bool, lambda reader, key, sizes: reader.flag(key)),
@@ -188,6 +248,7 @@ ATTRIBUTES: dict[str, Field] = {
         _records, lambda *where: SelectionPath(_read_records(*where))
     ),
     "search_end_": codec.word(SEARCH_ENDS),
+    "ranges_": Field(_ranges, _read_ranges),
     "parents_": Field(np.ndarray.tolist, _read_parents),
     "parent_weights_": codec.numbers("d", 0.0, LARGEST_WEIGHT),
     "error_": codec.numbers("", 0.0, 1.0),

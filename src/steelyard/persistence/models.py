@@ -18,15 +18,19 @@ from steelyard.model.lazy import KERNELS, LocalModel, MatchingModel
 from steelyard.model.one_dependence import ConditionalTable, OneDependenceModel
 from steelyard.model.table_model import NBModel
 from steelyard.persistence import codec
-from steelyard.persistence.codec import LARGEST_LOG, LARGEST_WEIGHT, Field, Sizes
+from steelyard.persistence.codec import (
+    LARGEST_LOG,
+    LARGEST_SQUARE,
+    LARGEST_WEIGHT,
+    Field,
+    Sizes,
+)
 from steelyard.persistence.reader import Reader, float_list
 from steelyard.proba import GaussianTable
 from steelyard.table.codes import code_dtype
 
-# The smallest deviation whose inverse does not overflow, and numbers whose differences
-# can be squared.
+# The smallest deviation whose inverse does not overflow.
 _MIN_DEVIATION = 1e-307
-_MAX_NUMBER = 1e150
 _MIN_SCALE = 1e-50
 _TINY = float(np.finfo(np.float64).tiny)
 
@@ -182,7 +186,7 @@ _SUM = Field(
     describe_model,
     lambda reader, key, sizes: read_model(reader.inner(key), sizes, ["sum"]),
 )
-_NUMBERS = codec.numbers("gn", -_MAX_NUMBER, _MAX_NUMBER, codec.MISSING)
+_NUMBERS = codec.numbers("gn", special=codec.MISSING)
 _KERNEL = Field(
     KERNELS.__getitem__,
     lambda reader, key, sizes: KERNELS.index(reader.text(key, KERNELS)),
@@ -231,7 +235,7 @@ MODELS: dict[str, ModelKind] = {
             "y",
             **_ROWS,
             numbers=_NUMBERS,
-            floors=codec.numbers("g", _MIN_DEVIATION),
+            floors=codec.numbers("g", _MIN_DEVIATION, LARGEST_SQUARE),
             neighbours=codec.whole(1),
             kernel=_KERNEL,
         ),

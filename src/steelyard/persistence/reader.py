@@ -71,9 +71,9 @@ class Reader:
             raise self.complaint(key, "must be true or false")
         return value
 
-    def number(self, key: str) -> float:
-        """Return a finite number."""
-        return float(self.floats(key, ()))
+    def number(self, key: str, low: float, high: float) -> float:
+        """Return a number of some range."""
+        return float(self.floats(key, (), low, high))
 
     def items(self, key: str) -> list[Any]:
         """Return a list."""
@@ -113,8 +113,8 @@ class Reader:
         self,
         key: str,
         shape: tuple[int, ...],
-        low: float = -math.inf,
-        high: float = math.inf,
+        low: float,
+        high: float,
         special: Special | None = None,
     ) -> NDArray[np.float64]:
         """Return an array of finite numbers of a known shape; () is one number.

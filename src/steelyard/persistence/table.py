@@ -8,13 +8,16 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.persistence.codec import LARGEST_NUMBER
 from steelyard.persistence.reader import InvalidContentError, Reader
+from steelyard.table.learning import LEAST_STEP
 from steelyard.table.schema import FeatureSchema, Kind, Side, TableSchema
 
 _KINDS = get_args(Kind)
 _CELLS = ("numbers", "text", "booleans", "nothing")
 _TEXT = (str,)
 _NUMBERS = (bool, int, float)
+_LARGEST_FLOAT = float(np.finfo(np.float64).max)
 
 # What the values of an array of classes may be, by the name of its type. A width of
 # text is not among the names: a file must not say how much memory to set aside.
@@ -135,6 +138,10 @@ def _read_sides(reader: Reader) -> tuple[Side, ...]:
     return tuple(sides)
 
 
+def _read_number(reader: Reader, key: str) -> float:
+    return reader.number(key, -LARGEST_NUMBER, LARGEST_NUMBER)
+
+
 def _read_feature(reader: Reader) -> FeatureSchema:
     name = reader.get("name")
     if name is not None and not isinstance(name, str):
@@ -142,7 +149,8 @@ def _read_feature(reader: Reader) -> FeatureSchema:
     kind: Any = reader.text("kind", _KINDS)
     cells = reader.text("cells", _CELLS)
     n_edges = len(reader.items("edges"))
-    edges = reader.floats("edges", (n_edges,))
+    # Cut points are compared and no more: they may be as large as cells are.
+    edges = reader.floats("edges", (n_edges,), -_LARGEST_FLOAT, _LARGEST_FLOAT)
     # Numbers and booleans may have met in one column, over several chunks of rows.
     feature = FeatureSchema(
         name,
@@ -151,8 +159,8 @@ def _read_feature(reader: Reader) -> FeatureSchema:
         values=tuple(reader.values("values", _TEXT if cells == "text" else _NUMBERS)),
         edges=tuple(edges.tolist()),
         missing_is_value=reader.flag("missing_is_value"),
-        fill=None if reader.get("fill") is None else reader.number("fill"),
-        step=reader.number("step"),
+        fill=None if reader.get("fill") is None else _read_number(reader, "fill"),
+        step=_read_number(reader, "step"),
         column=reader.whole("column") if reader.has("column") else None,
         sides=_read_sides(reader) if reader.has("sides") else (),
     )
@@ -171,7 +179,9 @@ def _read_feature(reader: Reader) -> FeatureSchema:
         raise reader.complaint("cells", "must not be text in a numeric attribute")
     if feature.missing_is_value and (feature.fill is not None or not feature.is_coded):
         raise reader.complaint("missing_is_value", "does not fit the attribute")
-    if feature.step < 0 or (feature.step > 0) != (kind == "gaussian-weka"):
+    if not (feature.step == 0 or feature.step >= LEAST_STEP):
+        raise reader.complaint("step", f"must be 0 or at least {LEAST_STEP:g}")
+    if (feature.step > 0) != (kind == "gaussian-weka"):
         raise reader.complaint("step", "does not fit the kind of the attribute")
     if feature.fill is not None and feature.is_coded:
         code = feature.fill

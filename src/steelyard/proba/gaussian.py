@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.kernels import scoring
-from steelyard.proba.counts import Counts
+from steelyard.proba.counts import Counts, Moments
 from steelyard.table.schema import FeatureSchema
 
 _LOG_2_PI = float(np.log(2.0 * np.pi))
@@ -87,6 +88,14 @@ class GaussianTable:
     def weighted(self, weight: NDArray[np.float64]) -> GaussianTable:
         """Return the table with factors on the log-densities."""
         return replace(self, weight=weight)
+
+    def repeated(self, n: int) -> GaussianTable:
+        """Return the table of one kind of attribute, n times; it has n means."""
+        depth, limit = (
+            None if part is None else np.repeat(part, n)
+            for part in (self.depth, self.limit)
+        )
+        return replace(self, step=np.repeat(self.step, n), depth=depth, limit=limit)
 
     def only(self, g: int) -> GaussianTable:
         """Return the table of a single attribute."""
@@ -201,33 +210,50 @@ def estimate_gaussian(
         return GaussianTable.empty(counts.n_classes)
     features = [counts.schema.features[j] for j in counts.schema.gaussian]
     overall = moments.pooled()
+    lowest = least_variance(overall, floor)
+    parts = mean_and_deviation(features, moments, overall, lowest.max(), unbiased)
+    return GaussianTable.of(features, *parts)
+
+
+def least_variance(overall: Moments, floor: float) -> NDArray[np.float64]:
+    """Return the smallest variance that each attribute of all rows allows."""
+    variance = overall.squares / np.maximum(overall.weight, 1e-300)
+    return np.maximum(floor * variance, _TINY_VARIANCE)
+
+
+def mean_and_deviation(
+    features: Sequence[FeatureSchema],
+    moments: Moments,
+    overall: Moments,
+    lowest: Any,
+    unbiased: bool = False,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Estimate as ``estimate_gaussian`` does, given the smallest variance allowed.
+
+    Moments (m, K) and overall (m, 1) are of m attributes, or of one for each of m rows.
+    """
     variance_of_all = overall.squares / np.maximum(overall.weight, 1e-300)
     known = moments.weight > 0
     mean = np.where(known, moments.mean, overall.mean)
     divisor = moments.weight - 1.0 if unbiased else moments.weight
     divisor = np.where(divisor > 0, divisor, np.where(known, moments.weight, 1.0))
     variance = np.where(known, moments.squares / divisor, variance_of_all)
-    relative = np.array([f.kind == "gaussian-relative" for f in features])
-    if relative.any():
+    kinds = np.array([feature.kind for feature in features])[:, None]
+    if (kinds == "gaussian-relative").any():
         total = np.maximum(moments.weight.sum(axis=1, keepdims=True), 1e-300)
         within = moments.squares.sum(axis=1, keepdims=True) / total
         drawn = (moments.squares + _DRAWN_ROWS * within) / (
             moments.weight + _DRAWN_ROWS
         )
-        variance = np.where(relative[:, None], drawn, variance)
-    lowest = max(floor * float(variance_of_all.max()), _TINY_VARIANCE)
+        variance = np.where(kinds == "gaussian-relative", drawn, variance)
     deviation = np.sqrt(np.maximum(variance, lowest))
-    table = GaussianTable.of(features, mean, deviation)
-    if table.limit is not None:
-        linear = table.limit > 0
-        mean[linear] = overall.mean[linear]
-        lowest_linear = np.maximum(variance_of_all[linear], _TINY_VARIANCE)
-        deviation[linear] = np.sqrt(lowest_linear)
-    on_grid = table.step > 0
-    exact = np.sqrt(variance[on_grid])
-    sixth = table.step[on_grid, None] / 6.0
-    deviation[on_grid] = np.where(exact > 1e-10, np.maximum(sixth, exact), sixth)
-    return table
+    linear = np.sqrt(np.maximum(variance_of_all, _TINY_VARIANCE))
+    mean = np.where(kinds == "linear", overall.mean, mean)
+    deviation = np.where(kinds == "linear", linear, deviation)
+    step = np.array([feature.step for feature in features])[:, None]
+    exact = np.sqrt(variance)
+    on_grid = np.where(exact > 1e-10, np.maximum(step / 6.0, exact), step / 6.0)
+    return mean, np.where(step > 0, on_grid, deviation)
 
 
 def _columns(

@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from dask.sizeof import sizeof
 from distributed import Client, Future, KilledWorker, get_worker, wait
 from numpy.typing import NDArray
 
@@ -24,6 +25,10 @@ from steelyard.table.codes import Codes
 from steelyard.table.store import Store
 from steelyard.table.workspace import MEMORY, DiskWorkspace, Workspace
 from steelyard.weighting.base import Effect
+
+# What Dask would take for a few bytes, it would move and forget to spill.
+sizeof.register(TrainingSet, work.n_bytes)
+sizeof.register(Rows, work.n_bytes)
 
 # Effects of more numbers are added on each worker first: then they need not travel
 # for each partition. Sums then depend on which worker has which partition, in the last

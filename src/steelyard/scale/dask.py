@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -14,7 +15,8 @@ from numpy.typing import NDArray
 from steelyard._common.text import did_you_mean
 from steelyard.exceptions import ColumnError, TableError
 from steelyard.model.needs import RowsNeeded
-from steelyard.model.streamed import counted_training, empty_rows
+from steelyard.model.stored import stored_training
+from steelyard.model.streamed import counted_training, empty_rows, known_counts
 from steelyard.model.training import (
     Preparation,
     TrainingSet,
@@ -221,29 +223,38 @@ class _OnCluster(NamedTuple):
         # Kept on the workers until they are encoded.
         raw = columns.partitions()
         encoder = preparation.encoding.encoder(None)
-        summary = self._summary(raw, roles, encoder)
+        summary = self._summary(raw, roles, encoder, needed == "counts")
         classes, factors = summary.classes, None
         check_two_classes(classes)
         if preparation.class_weight is not None:
             factors = class_factors(preparation.class_weight, classes, summary.by_class)
         encoder = summary.fitted(factors)
-        encoder.n_jobs = preparation.n_jobs
         own = Preparation(preparation.encoding, preparation.estimation)
-        coding = work.Coding(encoder, classes, factors, own)
+        coding = work.Coding(copy(encoder), classes, factors, own)
+        encoder.n_jobs = preparation.n_jobs
         # A task, so that each worker gets it once, and again if it is lost.
         shared = self.client.submit(_same, coding, pure=False)
         if needed == "counts":
-            counts = raw.then(_count, roles, shared).tree_sum()
-            return counted_training(counts, encoder, classes, preparation, factors)
-        training = self._encoded(raw, roles, shared, coding, preparation)
-        training = replace(training, table=columns)
+            counts = known_counts(summary, encoder.schema_)
+            if counts is None:
+                counts = raw.then(work.count_part, roles, shared).tree_sum()
+            training = counted_training(counts, encoder, classes, preparation, factors)
+        else:
+            empty = self._encoded(raw.then(_encode, roles, shared), coding)
+            training = replace(
+                empty, table=columns, encoder=encoder, preparation=preparation
+            )
+        exact = summary.cut_points_are_exact
+        training = replace(training, cut_points_are_exact=exact)
         if needed in ("per-row", "codes"):
             return training.place.here(training)
         return training
 
-    def _summary(self, raw: Any, roles: work.Roles, encoder: Any) -> Summary:
+    def _summary(
+        self, raw: Any, roles: work.Roles, encoder: Any, counts: bool
+    ) -> Summary:
         """Read all rows for what a schema needs to know, heavy cells twice."""
-        summary: Summary = raw.then(work.summarise, roles, encoder).tree_sum()
+        summary: Summary = raw.then(work.summarise, roles, encoder, counts).tree_sum()
         if not summary.columns:
             raise TableError(
                 "There is no row to learn from: all partitions are empty, or all "
@@ -255,32 +266,16 @@ class _OnCluster(NamedTuple):
             summary.rereading = again
         return summary
 
-    def _encoded(
-        self,
-        raw: Any,
-        roles: work.Roles,
-        shared: Any,
-        coding: work.Coding,
-        preparation: Preparation,
-    ) -> TrainingSet:
+    def _encoded(self, parts: Any, coding: work.Coding) -> TrainingSet:
+        """Return the training set of encoded partitions."""
         from steelyard.scale.cluster import DaskPlace
 
-        encoded = raw.then(_encode, roles, shared)
+        roles, classes = self.rows.roles, coding.classes
         has_weights = roles.weight is not None or self.rows.weights is not None
-        encoder, classes = coding.encoder, coding.classes
-        empty = empty_rows(encoder.schema_, len(classes), has_weights)
-        return DaskPlace(encoded, empty.codes).training(
-            TrainingSet(
-                None,
-                encoder,
-                empty.codes,
-                classes,
-                empty.labels,
-                empty.weights,
-                preparation,
-                coding.factors,
-            )
-        )
+        empty = empty_rows(coding.encoder.schema_, len(classes), has_weights)
+        training = stored_training(empty, coding.encoder, classes, coding.preparation)
+        training = replace(training, class_factors=coding.factors)
+        return DaskPlace(parts, empty.codes).training(training)
 
 
 def _same(value: Any) -> Any:
@@ -291,12 +286,6 @@ def _encode(part: work.Partition, roles: work.Roles, coding: work.Coding) -> Any
     from steelyard.scale.cluster import n_threads
 
     return work.encode(part, roles, coding, n_threads())
-
-
-def _count(part: work.Partition, roles: work.Roles, coding: work.Coding) -> Any:
-    from steelyard.scale.cluster import n_threads
-
-    return work.count_part(part, roles, coding, n_threads())
 
 
 @dataclass(frozen=True)

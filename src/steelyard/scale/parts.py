@@ -121,9 +121,11 @@ def is_empty(rows: PartRows) -> bool:
 # --------------------------------------------------------------------- the schema
 
 
-def summarise(part: Partition, roles: Roles, encoder: TableEncoder) -> Summary:
-    """Return what a schema needs to know of a partition."""
-    summary, rows = Summary(encoder), read(part, roles)
+def summarise(
+    part: Partition, roles: Roles, encoder: TableEncoder, counts: bool
+) -> Summary:
+    """Return what a schema needs to know of a partition, with its counts or not."""
+    summary, rows = Summary(encoder, counts=counts), read(part, roles)
     if is_empty(rows):
         return summary
     with quietly():
@@ -146,12 +148,16 @@ def read_again(part: Partition, roles: Roles, again: Rereading) -> Rereading:
 def encode(
     part: Partition, roles: Roles, coding: Coding, n_threads: int = 1
 ) -> TrainingSet:
-    """Return the rows of a partition as codes by column, those of weight 0 left out."""
+    """Return the rows of a partition as codes by column, those of weight 0 left out.
+
+    Partitions are encoded side by side, passes over them run in all threads.
+    """
     rows, n_classes = read(part, roles), len(coding.classes)
     encoder, schema = coding.encoder, coding.encoder.schema_
     has_weights = rows.weights is not None
     if is_empty(rows):
         stored = empty_rows(schema, n_classes, has_weights=has_weights)
+        stored = replace(stored, is_kept=np.zeros(rows.n_rows, dtype=bool))
     else:
         store = Store(MEMORY, schema, rows.n_rows, n_classes, has_weights=has_weights)
         store.append(*_encoded(rows, coding, part.number))
@@ -161,15 +167,13 @@ def encode(
     return replace(training, class_factors=coding.factors)
 
 
-def count_part(
-    part: Partition, roles: Roles, coding: Coding, n_threads: int = 1
-) -> Counts:
+def count_part(part: Partition, roles: Roles, coding: Coding) -> Counts:
     """Count the rows of a partition; nothing of them is kept."""
     rows, n_classes = read(part, roles), len(coding.classes)
     if is_empty(rows):
         return Counts.zeros(coding.encoder.schema_, n_classes)
     codes, labels, weights = _encoded(rows, coding, part.number)
-    return count(codes, labels, weights, n_classes, n_threads)
+    return count(codes, labels, weights, n_classes)
 
 
 def _encoded(
@@ -223,6 +227,18 @@ def prepare(
 def with_densities(rows: Rows | None, gaussian: GaussianTable) -> Rows | None:
     """Return the same rows with other densities."""
     return None if rows is None else rows.with_densities(gaussian)
+
+
+def n_bytes(held: TrainingSet | Rows) -> int:
+    """Return how much memory a part takes."""
+    blocks = held.codes.blocks if isinstance(held, TrainingSet) else held.wide
+    arrays = [block.values for block in blocks]
+    if isinstance(held, TrainingSet):
+        weights, numbers = held.sample_weight, held.codes.numbers
+        arrays += [held.labels, *([] if weights is None else [weights]), *numbers]
+    else:
+        arrays += [held.packed]
+    return 1000 + sum(array.nbytes for array in arrays)
 
 
 def over_parts(

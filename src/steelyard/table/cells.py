@@ -112,4 +112,9 @@ def check_cells(feature: FeatureSchema, column: Column) -> None:
 
 def on_grid(numbers: NDArray[np.float64], step: float) -> NDArray[np.float64]:
     """Round numbers to multiples of a step, halves to even; step 0 leaves them."""
-    return np.round(numbers / step) * step if step else numbers
+    if not step:
+        return numbers
+    with np.errstate(over="ignore"):
+        rounded = np.round(numbers / step) * step
+    # What is so far from zero that it overflows is on no grid.
+    return np.where(np.isinf(rounded), numbers, rounded)

@@ -162,10 +162,16 @@ class ObjectColumn(Column):
         if self.cells != "numbers":
             return factors.factor_objects(self._distinct)
         numbers = self._distinct_numbers()
-        # Whole numbers that float64 cannot tell apart are compared as they are.
-        large = np.fmax.reduce(np.abs(numbers)) >= factors.EXACT
-        if large and self.is_integer:
-            return factors.factor_objects(self._distinct)
+        # Whole numbers that float64 cannot tell apart are compared as they are,
+        # whatever cells are beside them.
+        large = np.abs(numbers) >= factors.EXACT
+        if any(isinstance(self._distinct[i], Integral) for i in np.flatnonzero(large)):
+            cells = np.empty(len(numbers), dtype=object)
+            cells[:] = [
+                value if isinstance(value, Integral) else number
+                for value, number in zip(self._distinct, numbers.tolist(), strict=True)
+            ]
+            return factors.factor_objects(cells)
         return factors.factor_floats(numbers)
 
 

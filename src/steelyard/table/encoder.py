@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from steelyard._common.checks import warn_user
 from steelyard._common.settings import (
     N_JOBS,
     NONE,
@@ -27,14 +26,14 @@ from steelyard._common.settings import (
     word,
 )
 from steelyard._common.threads import run, thread_count
-from steelyard.exceptions import ColumnError, ParameterError
+from steelyard.exceptions import ParameterError
 from steelyard.table.blocks import BlockBuilder, byte_codes, encode_matrix, matrix_codes
 from steelyard.table.bytes import as_byte_matrix, observed_values
 from steelyard.table.cells import check_cells, encode_column
 from steelyard.table.codes import Codes
 from steelyard.table.columns import Column
 from steelyard.table.discretizers import Discretizer
-from steelyard.table.frames import Table, as_table, check_names
+from steelyard.table.frames import Table, as_table, matched_columns
 from steelyard.table.identifiers import suspicion, warn_identifiers
 from steelyard.table.labels import encode_labels, training_rows
 from steelyard.table.learning import (
@@ -46,6 +45,7 @@ from steelyard.table.learning import (
     learn_numbers,
     with_values,
 )
+from steelyard.table.ranges import NumberRange, added_ranges, column_ranges
 from steelyard.table.schema import FeatureSchema, TableSchema
 from steelyard.table.treatments import Treatment, numeric_treatments, treatments
 
@@ -124,6 +124,9 @@ class TableEncoder(TransformerMixin, DeclaredPart):
 
     schema_: TableSchema = learned(
         "TableSchema", "Names, kinds, values and cut points of the columns."
+    )
+    ranges_: list[NumberRange | None] = learned(
+        "list of NumberRange", "Where the numbers of each column lie; None for others."
     )
     n_features_in_: int = learned("int", "Number of columns.")
     feature_names_in_: NDArray[Any] = learned(
@@ -218,6 +221,8 @@ class TableEncoder(TransformerMixin, DeclaredPart):
             self.feature_names_in_ = np.asarray(table.names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
+        is_number = [of_column[0].kind != "categorical" for of_column in by_column]
+        self.ranges_ = column_ranges(table.columns, is_number, weights, self.n_jobs)
         codes = self._learn_matrix(table, views)
         if codes is None:
             codes = self._learn_columns(table, views, Target(y, n_classes, weights))
@@ -262,6 +267,7 @@ class TableEncoder(TransformerMixin, DeclaredPart):
             builder.add(k, view.feature, view.encoded)
             features.append(view.feature)
         self._set_grown(features)
+        self._add_ranges(columns)
         return builder.finish(self.schema_)
 
     def _set_grown(self, features: list[FeatureSchema]) -> None:
@@ -269,29 +275,22 @@ class TableEncoder(TransformerMixin, DeclaredPart):
         if any(map(operator.is_not, features, self.schema_.features)):
             self.schema_ = TableSchema(tuple(features))
 
+    def _add_ranges(self, columns: list[Column]) -> None:
+        """Take in where the numbers of more rows lie; a model file may not say."""
+        if not hasattr(self, "ranges_"):
+            return
+        of_column = dict(zip(self.schema_.columns, self.schema_.features, strict=True))
+        is_number = [
+            of_column[j].kind != "categorical" for j in range(self.n_features_in_)
+        ]
+        more = column_ranges(columns, is_number, None, self.n_jobs)
+        self.ranges_ = added_ranges(self.ranges_, more)
+
     def match(self, table: Table) -> list[Column]:
         """Put the columns of a table into the order of the schema."""
-        expected, names = self.schema_.names, table.names
-        if expected is not None and names is not None:
-            if names == expected:
-                return table.columns
-            check_names(names, expected)
-            by_name = dict(zip(names, table.columns, strict=True))
-            return [by_name[name] for name in expected]
-        if expected is not None or names is not None:
-            now = "does not have valid" if names is None else "has"
-            before = "without" if expected is None else "with"
-            warn_user(
-                f"X {now} feature names, but the model was fitted {before} feature "
-                "names; columns are matched by position.",
-                UserWarning,
-            )
-        if table.n_columns != self.n_features_in_:
-            raise ColumnError(
-                f"X has {table.n_columns} features, but {type(self).__name__} is "
-                f"expecting {self.n_features_in_} features as input."
-            )
-        return table.columns
+        return matched_columns(
+            table, self.schema_.names, self.n_features_in_, type(self).__name__
+        )
 
     # ------------------------------------------------------------ column by column
 

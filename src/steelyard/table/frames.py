@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_array
 
+from steelyard._common.checks import warn_user
 from steelyard.exceptions import ColumnError, TableError
 from steelyard.table.columns import Column, array_column, series_column
 
@@ -240,3 +241,30 @@ def _quoted(names: Iterable[str], most: int = 5) -> str:
     names = list(names)
     shown = ", ".join(repr(name) for name in names[:most])
     return shown + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def matched_columns(
+    table: Table, expected: list[str] | None, n_expected: int, owner: str
+) -> list[Column]:
+    """Put the columns of a table into the order of the one that was fitted."""
+    names = table.names
+    if expected is not None and names is not None:
+        if names == expected:
+            return table.columns
+        check_names(names, expected)
+        by_name = dict(zip(names, table.columns, strict=True))
+        return [by_name[name] for name in expected]
+    if expected is not None or names is not None:
+        now = "does not have valid" if names is None else "has"
+        before = "without" if expected is None else "with"
+        warn_user(
+            f"X {now} feature names, but the model was fitted {before} feature "
+            "names; columns are matched by position.",
+            UserWarning,
+        )
+    if table.n_columns != n_expected:
+        raise ColumnError(
+            f"X has {table.n_columns} features, but {owner} is expecting {n_expected} "
+            "features as input."
+        )
+    return table.columns

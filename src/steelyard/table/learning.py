@@ -17,6 +17,9 @@ from steelyard.table.identifiers import suspicion
 from steelyard.table.schema import FeatureSchema, sort_values
 from steelyard.table.treatments import Treatment
 
+# Deviations on a grid are a sixth of its step, and their inverses finite.
+LEAST_STEP = 1e-300
+
 
 class Target(NamedTuple):
     """What supervised discretizers and imputation look at, besides a column."""
@@ -104,8 +107,9 @@ def grid_step(numbers: NDArray[np.float64]) -> float:
     distinct = np.unique(numbers)
     if distinct.size < 2:
         return 0.01
-    step = float((distinct[-1] - distinct[0]) / (distinct.size - 1))
-    return step if step > 0 and np.isfinite(step) else 0.01
+    with np.errstate(over="ignore"):
+        step = float((distinct[-1] - distinct[0]) / (distinct.size - 1))
+    return step if step >= LEAST_STEP and np.isfinite(step) else 0.01
 
 
 class Grown(NamedTuple):

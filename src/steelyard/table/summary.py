@@ -25,7 +25,12 @@ from steelyard.table.identifiers import warn_identifiers
 from steelyard.table.labels import as_label_column, encode_labels, weighted_rows
 from steelyard.table.rereading import Rereading
 from steelyard.table.schema import FeatureSchema, TableSchema
-from steelyard.table.summary_features import category_feature, number_feature, suspect
+from steelyard.table.summary_features import (
+    category_feature,
+    number_feature,
+    number_range,
+    suspect,
+)
 from steelyard.table.treatments import Treatment, numeric_treatments, treatments
 
 _Floats = NDArray[np.float64]
@@ -187,6 +192,7 @@ class Summary:
         encoder, views = copy(self.encoder), self._views()
         features = self._features(views, class_factors)
         encoder.schema_ = TableSchema(tuple(features))
+        encoder.ranges_ = [number_range(c, class_factors) for c in self.columns]
         encoder.n_features_in_ = len(self.columns)
         if self.names is not None:
             encoder.feature_names_in_ = np.asarray(self.names, dtype=object)

@@ -13,6 +13,7 @@ from steelyard.table.column_summary import ColumnSummary, Numbers
 from steelyard.table.discretizers import Discretizer
 from steelyard.table.identifiers import MIN_ROWS, RUNNING_NUMBER, too_many_values
 from steelyard.table.learning import grid_step
+from steelyard.table.ranges import NumberRange, weighed_range
 from steelyard.table.schema import FeatureSchema, sort_values
 from steelyard.table.treatments import Treatment
 
@@ -69,6 +70,20 @@ def number_feature(
         missing_is_value=missing == "value" and column.some_missing,
         fill=None if fill is None else 1 + int(np.searchsorted(edges, fill)),
     )
+
+
+def number_range(column: ColumnSummary, factors: _Floats | None) -> NumberRange | None:
+    """Return where the numbers of a column lie; quartiles where cells were kept."""
+    numbers, content = column.numbers, column.known
+    if numbers is None or content.is_category or content.cells == "nothing":
+        return None
+    ends = float(numbers.low.min()), float(numbers.high.max())
+    if numbers.cells is None:
+        return NumberRange(*ends)
+    cells = numbers.cells.cells().scaled(factors)
+    mass = cells.mass.sum(axis=1)
+    middle = cells.low + (cells.high - cells.low) / 2.0
+    return weighed_range(*ends, middle, mass, float(mass.sum()))
 
 
 def suspect(column: ColumnSummary, n_rows: int) -> str | None:

@@ -260,11 +260,32 @@ def test_bad_settings_are_refused_and_leave_an_earlier_model_alone(clf, name):
     np.testing.assert_array_equal(fitted.predict_proba(X), before)
 
 
+def mixed_table(n=60, seed=1, gaps=0.1):
+    """Numbers beside categories, some cells missing."""
+    X, y = random_table(n=n, gaps=gaps, seed=seed)
+    rng = np.random.default_rng(seed)
+    for name, signal in (("size", 1.0), ("noise", 0.0), ("weight", 0.5)):
+        X[name] = rng.normal(size=n) * 3.0 + signal * y
+        X.loc[rng.random(n) < gaps, name] = np.nan
+    return X, y
+
+
+@pytest.mark.parametrize("numeric", ["gaussian", "gaussian-weka", "gaussian-relative"])
 @pytest.mark.parametrize("cls", SELECTIVE)
-def test_gaussian_columns_are_refused_with_an_alternative(cls):
-    X = pd.DataFrame({"size": [1.0, 2.0, 3.0, 4.0]})
-    with pytest.raises(ParameterError, match=r"'size'.*numeric='mdl'"):
-        cls(numeric="gaussian").fit(X, [0, 0, 1, 1])
+def test_gaussian_columns_are_chosen_and_left_out(cls, numeric):
+    X, y = mixed_table()
+    clf = seeded(cls).set_params(numeric=numeric).fit(X, y)
+    chosen = clf.selected_features_
+    assert 0 < len(chosen) < X.shape[1]
+    plain = NaiveBayes(numeric=numeric).fit(X, y)
+    terms = plain.model_.contributions(plain._encode(X))
+    kept = [X.columns.get_loc(name) for name in chosen]
+    scores = plain.model_.log_prior + terms[:, kept].sum(axis=1)
+    expected = np.exp(scores - scores.max(axis=1, keepdims=True))
+    expected /= expected.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(clf.predict_proba(X), expected, rtol=1e-9, atol=1e-12)
+    explained = clf.model_.contributions(clf._encode(X))
+    assert not explained[:, ~clf.get_support()].any()
 
 
 @pytest.mark.parametrize("cls", SELECTIVE)

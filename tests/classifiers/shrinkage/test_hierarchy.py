@@ -209,6 +209,7 @@ def test_a_hierarchy_goes_with_other_losses_in_weighted_nb(loss, mixed):
     assert clf.intercept_.shape == (3,)
 
 
+@pytest.mark.usefixtures("as_solved")
 def test_fitted_weights_and_effects_make_the_scores(mixed, fixed):
     X, y = mixed
     clf = fixed().fit(X, y)

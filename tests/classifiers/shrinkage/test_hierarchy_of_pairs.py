@@ -94,6 +94,7 @@ def test_the_objective_is_the_formula(n_classes, resolutions, make_mixed):
         assert problem.objective(weights)[0] == pytest.approx(plain(weights), rel=1e-10)
 
 
+@pytest.mark.usefixtures("as_solved")
 @pytest.mark.parametrize("resolutions", [1, 4])
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_the_optimum_with_pairs_is_that_of_plain_lbfgs(

@@ -50,6 +50,7 @@ def test_several_resolutions_are_one_table_over_the_finest_bins(mixed):
     assert_array_equal(clf.predict_proba(X), given.predict_proba(X))
 
 
+@pytest.mark.usefixtures("as_solved")
 @pytest.mark.parametrize("missing", ["skip", "value", "impute"])
 @pytest.mark.parametrize("resolutions", [1, 3, 8])
 def test_a_table_row_is_weighted_evidence_plus_effects(

@@ -22,6 +22,7 @@ def test_strengths_are_the_least_loss_of_the_path(mixed):
         assert record["log_loss"] < np.log(3)
 
 
+@pytest.mark.usefixtures("as_solved")
 def test_chosen_strengths_make_the_same_model_as_given_ones(mixed):
     X, y = mixed
     chosen = ShrinkageNB().fit(X, y)

@@ -234,6 +234,14 @@ def test_markdown_tables_keep_their_columns_whatever_names_hold(make_results):
         assert len({len(re.findall(r"(?<!\\)\|", line)) for line in lines}) == 1
 
 
+def test_markdown_shows_names_as_they_are(make_results):
+    names = ("<img src=x onerror=y>", "[a](b)\n# c", "_d_ `e`")
+    text = results_to_markdown(make_results(methods=names))
+    for shown in (r"\<img src=x onerror=y\>", r"\[a\](b) # c", r"\_d\_ \`e\`"):
+        assert shown in text
+    assert not re.search(r"(?<!\\)[<`]|^# ", text, flags=re.MULTILINE)
+
+
 def test_latex_escapes_names_and_has_as_many_cells_as_columns(make_results):
     text = results_to_latex(make_results(methods=("A_1 & 50%", "N#B", "G^N")))
     assert r"A\_1 \& 50\%" in text

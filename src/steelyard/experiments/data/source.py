@@ -90,14 +90,14 @@ class Source:
         """Open it, and undo compression."""
         if self.path == "-":
             return sys.stdin.buffer
-        if self.path.endswith(".gz"):
-            return gzip.GzipFile(fileobj=self._opened())  # type: ignore[return-value]
-        return self._opened()
-
-    def _opened(self) -> IO[bytes]:
-        file = open(self.path, "rb")
-        self.handles[:] = [file]
-        return file
+        if not self.path.endswith(".gz"):
+            plain = open(self.path, "rb")
+            self.handles[:] = [plain]
+            return plain
+        # Opened by its name, since it then closes the file that it reads.
+        packed: Any = gzip.open(self.path, "rb")
+        self.handles[:] = [packed.fileobj]
+        return packed
 
     @property
     def n_bytes_read(self) -> int:

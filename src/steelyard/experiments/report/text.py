@@ -14,7 +14,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from steelyard._common.text import markdown_table, text_table
+from steelyard._common.text import markdown_table, markdown_text, text_table
 from steelyard.exceptions import ParameterError
 from steelyard.experiments.report import significance, tables
 from steelyard.experiments.report.summary import Summary, check_metric, summaries
@@ -85,7 +85,7 @@ def results_to_markdown(
     <BLANKLINE>
     """
     parts = [
-        part if isinstance(part, str) else table_to_markdown(part, "##")
+        markdown_text(part) if isinstance(part, str) else table_to_markdown(part, "##")
         for part in report_parts(results, metric, control, alpha, zeros)
     ]
     return "\n\n".join(parts) + "\n"
@@ -236,12 +236,13 @@ def table_to_markdown(table: Table, level: str) -> str:
     """Write one table as Markdown: a heading of some level, cells, notes."""
 
     def text(cell: Cell) -> str:
-        escaped = cell.text.replace("|", "\\|")
+        escaped = markdown_text(cell.text)
         return f"**{escaped}**" if cell.best and escaped else escaped
 
-    header = [name.replace("|", "\\|") for name in table.header]
+    header = list(map(markdown_text, table.header))
     body = markdown_table(header, [[*map(text, line)] for line in table.lines])
-    return "\n\n".join([f"{level} {table.title}", body, *table.notes])
+    title, notes = markdown_text(table.title), map(markdown_text, table.notes)
+    return "\n\n".join([f"{level} {title}", body, *notes])
 
 
 def _latex(table: Table) -> str:

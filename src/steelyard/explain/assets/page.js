@@ -281,7 +281,9 @@
     const prior = evidenceFor(scoring.baseOf(leaf), leaf, first, second);
     const total = amounts.reduce((a, b) => a + b, prior);
     const other = second === null ? "the mean of the others" : classes[leaf.classes[second]];
-    byId("sum").textContent = `Prior ${signed(prior)}, all attributes ${signed(total - prior)}; log-odds of ` +
+    const rate = data.rates === null ? null : data.rates[leaf.classes[first]];
+    const start = rate === null ? "Prior" : `Base rate ${percent(rate)}:`;
+    byId("sum").textContent = `${start} ${signed(prior)}, all attributes ${signed(total - prior)}; log-odds of ` +
       `${classes[leaf.classes[first]]} against ${other}: ${signed(total)}.`;
   }
 

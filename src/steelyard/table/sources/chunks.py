@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 
     from steelyard.table.frames import Table
 
-MOST_ROWS = 2**18
-MOST_BYTES = 64 * 10**6
+# Several are there at once: one in use, one that waits, and one that is decoded.
+MOST_ROWS = 2**17
+MOST_BYTES = 32 * 10**6
 
 _Item = TypeVar("_Item")
 
@@ -69,7 +70,7 @@ def _moved(offset: int, place: Place) -> tuple[int, Place]:
 
 @dataclass(frozen=True)
 class Chunk:
-    """Consecutive rows of a source: at most 2¹⁸, and 64 MB of cells."""
+    """Consecutive rows of a source: at most 2¹⁷, and 32 MB of cells."""
 
     cells: pa.Table
     """The columns asked for, in that order; every chunk has the same types."""

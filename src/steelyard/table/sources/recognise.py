@@ -50,7 +50,7 @@ def scan(
     columns : list of str, optional
         Columns to learn from, by default all but target and weight.
     chunk_rows : int, optional
-        How many rows to hold at once, by default 262,144 or what fits into 64 MB.
+        How many rows to hold at once, by default 131,072 or what fits into 32 MB.
     separator, encoding : str
         How CSV files are written. Cells of .tsv files are separated by tabs.
     missing_values : list of str

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from steelyard._common.checks import LARGEST_WEIGHT, LEAST_WEIGHT
 from steelyard._common.text import did_you_mean
 from steelyard.exceptions import ColumnError, TableError
 from steelyard.table.sources.chunks import (
@@ -322,12 +323,14 @@ def _check_weights(chunk: Chunk, name: str | None) -> float:
             f"The weights in column {name!r} must be numbers, not {column.type}."
         )
     weights = np.asarray(column.cast(pa.float64(), safe=False).to_numpy())
-    wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0.0)))
+    allowed = (weights >= LEAST_WEIGHT) & (weights <= LARGEST_WEIGHT)
+    wrong = np.flatnonzero(~(allowed | (weights == 0.0)))
     if wrong.size:
         value = weights[wrong[0]]
         shown = "missing or not finite" if not np.isfinite(value) else f"{value:g}"
         raise TableError(
             f"The weight in column {name!r} of {chunk.place(int(wrong[0]))} is "
-            f"{shown}. Weights must be finite and 0 or more; use 0 to leave a row out."
+            f"{shown}. Weights must be finite and 0 or more, from {LEAST_WEIGHT:g} to "
+            f"{LARGEST_WEIGHT:g}; use 0 to leave a row out."
         )
     return float(weights.sum())

@@ -19,11 +19,15 @@ from steelyard._common.settings import (
     whole,
     word,
 )
-from steelyard._common.threads import run, thread_count
+from steelyard._common.threads import pieces, run, thread_count
 from steelyard.model.needs import RowsNeeded
 from steelyard.model.training import TrainingSet
 from steelyard.table.schema import FeatureSchema
 from steelyard.weighting.filters.counted import FilterWeighting
+
+# So often is a row drawn that the shares of rows are those of their weights to one in
+# some thousands.
+_MOST_DRAWS = 1 << 24
 
 
 class TreeWeighting(FilterWeighting):
@@ -113,7 +117,8 @@ class TreeWeighting(FilterWeighting):
         for j, width in enumerate(widths):
             codes = training.codes.column(j)
             # Whether a cell is missing is no test: it counts as the most frequent.
-            usual = 1 + int(np.argmax(by_code[offsets[j] + 1 : offsets[j + 1]]))
+            known = by_code[offsets[j] + 1 : offsets[j + 1]]
+            usual = 1 + int(np.argmax(known)) if known.size else 0
             codes = np.where(codes == 0, usual, codes)
             if singled[j]:
                 for value in range(width):
@@ -171,17 +176,21 @@ def _samples(
     """Draw rows with replacement by their weights: how often each, shape (n,).
 
     Rows are put into the order of their cells first, so that neither their order nor
-    whether a row stands twice or has weight 2 matters.
+    whether a row stands twice or has weight 2 matters. Large weights, of which so many
+    draws could not be made, are drawn from ``_MOST_DRAWS`` times.
     """
     n = training.codes.n_rows
     keys = [training.codes.column(j) for j in range(len(training.codes.schema))]
     order = np.lexsort([*keys[::-1], training.labels])
     weights = np.ones(n) if training.weights is None else training.weights
     ends = np.cumsum(weights[order])
-    draws = max(1, round(share * float(ends[-1])))
+    draws = max(1, round(min(share * float(ends[-1]), _MOST_DRAWS)))
     samples: list[NDArray[np.float64] | None] = []
     for _ in range(n_samples):
-        at = np.searchsorted(ends, rng.random_sample(draws) * ends[-1], side="right")
-        chosen = order[np.minimum(at, n - 1)]
-        samples.append(np.bincount(chosen, minlength=n).astype(np.float64))
+        times = np.zeros(n, dtype=np.int64)
+        for part in pieces(slice(0, draws)):
+            drawn = rng.random_sample(part.stop - part.start) * ends[-1]
+            at = np.searchsorted(ends, drawn, side="right")
+            times += np.bincount(order[np.minimum(at, n - 1)], minlength=n)
+        samples.append(times.astype(np.float64))
     return samples

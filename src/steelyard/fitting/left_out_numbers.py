@@ -1,0 +1,137 @@
+"""Densities of training rows by moments that leave each of them out.
+
+A row is taken out of mean and sum of squares by the reverse of Welford's update.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard._common.threads import pieces
+from steelyard.model.training import TrainingSet
+from steelyard.proba.counts import Counts, Moments
+from steelyard.proba.gaussian import GaussianTable, least_variance, mean_and_deviation
+from steelyard.table.schema import FeatureSchema
+
+# What is left of a sum of squares below this share of it is rounding, and taken for 0.
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class LeftOutNumbers:
+    """Moments from which each row takes an amount of its own."""
+
+    features: list[FeatureSchema]
+    """The Gaussian attributes."""
+
+    moments: Moments
+    """Moments by attribute and class, shape (g, K)."""
+
+    overall: Moments
+    """The same of all classes, shape (g, 1)."""
+
+    removed: NDArray[np.float64]
+    """What each row takes out, shape (n,)."""
+
+    lowest: NDArray[np.float64]
+    """Smallest variance without each row, shape (n,)."""
+
+    unbiased: bool
+
+    @classmethod
+    def of(
+        cls,
+        training: TrainingSet,
+        counts: Counts,
+        numbers: NDArray[np.float64],
+        removed: NDArray[np.float64],
+    ) -> LeftOutNumbers:
+        """Make ready to leave out the rows of numbers (n, g)."""
+        overall = counts.moments.pooled()
+        floor = training.estimation.variance_floor
+        lowest = training.workspace.full(len(numbers), 0.0)
+        for rows in pieces(slice(0, len(numbers))):
+            for g in range(numbers.shape[1]):
+                left = _without(_row(overall, g), numbers[rows, g], removed[rows])
+                asked = least_variance(left, floor)
+                lowest[rows] = np.maximum(lowest[rows], asked)
+        features = [counts.schema.features[j] for j in counts.schema.gaussian]
+        unbiased = training.estimation.unbiased
+        return cls(features, counts.moments, overall, removed, lowest, unbiased)
+
+    def terms(
+        self,
+        g: int,
+        numbers: NDArray[np.float64],
+        y: NDArray[np.uint32],
+        rows: slice,
+    ) -> NDArray[np.float64]:
+        """Log-densities of some numbers of an attribute under each class, (rows, K)."""
+        every, removed = np.arange(len(numbers)), self.removed[rows]
+        moments = _tiled(_row(self.moments, g), len(numbers))
+        own = Moments(*(part[every, y] for part in _parts(moments)))
+        for part, left in zip(
+            _parts(moments), _parts(_without(own, numbers, removed)), strict=True
+        ):
+            part[every, y] = left
+        overall = _without(_row(self.overall, g), numbers, removed)
+        overall = Moments(*(part[:, None] for part in _parts(overall)))
+        feature, lowest = self.features[g : g + 1], self.lowest[rows][:, None]
+        mean, deviation = mean_and_deviation(
+            feature, moments, overall, lowest, self.unbiased
+        )
+        # One row of as many attributes as there are rows, each with a table of its own.
+        table = GaussianTable.of(feature, mean, deviation).repeated(len(numbers))
+        ((_, out),) = table.log_densities(numbers[None, :])
+        return np.ascontiguousarray(out[0])
+
+
+def densities_by_group(
+    tables: Sequence[GaussianTable],
+    numbers: NDArray[np.float64],
+    group: NDArray[np.uint32],
+) -> NDArray[np.float64]:
+    """Log-densities of numbers (n,) by the table of each one's group, shape (n, K)."""
+    out = np.empty((len(numbers), tables[0].mean.shape[1]))
+    for f in np.unique(group).tolist():
+        own = np.flatnonzero(group == f)
+        for part, terms in tables[f].log_densities(numbers[own, None]):
+            out[own[part]] = terms[:, 0]
+    return out
+
+
+def _without(
+    moments: Moments, x: NDArray[np.float64], removed: NDArray[np.float64]
+) -> Moments:
+    """Take numbers (n,), each of some weight, out of moments (n,) or of one."""
+    left = moments.weight - removed
+    left = np.where(left > _ROUNDING * moments.weight, left, 0.0)
+    some = left > 0.0
+    delta = x - moments.mean
+    mean = moments.mean - removed * delta / np.where(some, left, 1.0)
+    squares = moments.squares - removed * delta * (x - mean)
+    squares = np.where(squares > _ROUNDING * moments.squares, squares, 0.0)
+    downdated = left, np.where(some, mean, 0.0), np.where(some, squares, 0.0)
+    missing = np.isnan(x)
+    return Moments(
+        *(
+            np.where(missing, before, after)
+            for before, after in zip(_parts(moments), downdated, strict=True)
+        )
+    )
+
+
+def _row(moments: Moments, g: int) -> Moments:
+    return Moments(*(part[g] for part in _parts(moments)))
+
+
+def _tiled(moments: Moments, n: int) -> Moments:
+    return Moments(*(np.tile(part, (n, 1)) for part in _parts(moments)))
+
+
+def _parts(moments: Moments) -> tuple[NDArray[np.float64], ...]:
+    return moments.weight, moments.mean, moments.squares

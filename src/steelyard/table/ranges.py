@@ -1,0 +1,145 @@
+"""Where the numbers of a column lie: ends, quartiles and a small histogram."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard._common.threads import run, thread_count
+from steelyard.table.cells import numbers_of
+from steelyard.table.columns import Column
+
+_Floats = NDArray[np.float64]
+
+N_BARS = 20
+"""Bars of a histogram, all of one width."""
+
+_QUARTERS = np.array([0.25, 0.5, 0.75])
+
+# Quartiles and bars of more rows are those of so many, evenly spaced; ends are of all.
+_SAMPLE = 4096
+
+
+@dataclass(frozen=True)
+class NumberRange:
+    """Where the known numbers of one column lie.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from steelyard.table.ranges import range_of
+    >>> found = range_of(np.array([1.0, 2.0, np.nan, 3.0, 9.0]))
+    >>> found.low, found.quartiles, found.high
+    (1.0, (1.0, 2.0, 3.0), 9.0)
+    """
+
+    low: float
+    high: float
+    quartiles: tuple[float, ...] = ()
+    """The three quartiles; empty where they are not known."""
+
+    histogram: tuple[float, ...] = ()
+    """Shares of the weight in bars of equal width from low to high; or empty."""
+
+    weight: float = 0.0
+    """Weight of the known cells."""
+
+    @property
+    def points(self) -> list[float]:
+        """Ends and quartiles, increasing, none twice."""
+        return sorted({self.low, *self.quartiles, self.high})
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the column seems to hold whole numbers: ends and quartiles do."""
+        return bool(self.quartiles) and all(x == round(x) for x in self.points)
+
+    def clipped(self, numbers: _Floats) -> _Floats:
+        """Return the numbers that lie between the ends."""
+        return numbers[(numbers >= self.low) & (numbers <= self.high)]
+
+    def __add__(self, other: NumberRange) -> NumberRange:
+        """Return the range of the numbers of both; quartiles are read off the bars."""
+        low, high = min(self.low, other.low), max(self.high, other.high)
+        weight = self.weight + other.weight
+        if not (self.histogram and other.histogram) or not weight > 0.0:
+            return NumberRange(low, high, weight=weight)
+        ends = np.linspace(low, high, N_BARS + 1)
+        both = [(part.weight / weight) * part._below(ends) for part in (self, other)]
+        below = np.sum(both, axis=0)
+        quartiles = np.interp(_QUARTERS, below, ends).tolist()
+        bars = np.diff(below)
+        # Numbers that are all the same have no bar of their own.
+        bars[0] += below[0]
+        return NumberRange(low, high, tuple(quartiles), tuple(bars.tolist()), weight)
+
+    def _below(self, numbers: _Floats) -> _Floats:
+        """Return the share of the weight below some numbers, by the bars."""
+        if self.low == self.high:
+            return np.where(numbers >= self.low, 1.0, 0.0)
+        ends = np.linspace(self.low, self.high, N_BARS + 1)
+        upto = np.concatenate([[0.0], np.cumsum(self.histogram)])
+        return np.asarray(np.interp(numbers, ends, upto))
+
+
+def range_of(numbers: _Floats, weights: _Floats | None = None) -> NumberRange | None:
+    """Return the range of numbers, NaN left out; None where there are none."""
+    low, high = np.fmin.reduce(numbers), np.fmax.reduce(numbers)
+    if np.isnan(low):
+        return None
+    known = np.flatnonzero(~np.isnan(numbers))
+    weight = float(len(known) if weights is None else weights[known].sum())
+    if len(known) > _SAMPLE:
+        known = known[np.linspace(0, len(known) - 1, _SAMPLE).astype(np.int64)]
+    rows = None if weights is None else weights[known]
+    return weighed_range(float(low), float(high), numbers[known], rows, weight)
+
+
+def weighed_range(
+    low: float, high: float, numbers: _Floats, weights: _Floats | None, weight: float
+) -> NumberRange:
+    """Return a range with the quartiles and bars of some numbers."""
+    if weights is not None and not weights.sum() > 0.0:
+        return NumberRange(low, high, weight=weight)
+    order = np.argsort(numbers, kind="stable")
+    numbers = numbers[order]
+    mass = np.ones(len(numbers)) if weights is None else weights[order]
+    upto = np.cumsum(mass)
+    places = np.searchsorted(upto, _QUARTERS * upto[-1]).clip(max=len(numbers) - 1)
+    # Halves first: the difference of the largest numbers is no number.
+    width = high / 2.0 - low / 2.0
+    share = (numbers / 2.0 - low / 2.0) / width if width > 0.0 else np.zeros(1)
+    bar = np.minimum(share * N_BARS, N_BARS - 1).astype(np.int64)
+    bars = np.bincount(np.broadcast_to(bar, mass.shape), mass, N_BARS) / upto[-1]
+    quartiles = tuple(numbers[places].tolist())
+    return NumberRange(low, high, quartiles, tuple(bars.tolist()), weight)
+
+
+def column_ranges(
+    columns: Sequence[Column],
+    is_number: Sequence[bool],
+    weights: _Floats | None,
+    n_jobs: int | None,
+) -> list[NumberRange | None]:
+    """Return the range of every column of numbers, None for those of categories."""
+
+    def found(j: int) -> NumberRange | None:
+        if not is_number[j] or columns[j].cells == "text":
+            return None
+        numbers = numbers_of(columns[j])
+        columns[j].release()
+        return range_of(numbers, weights)
+
+    return list(run(found, range(len(columns)), thread_count(n_jobs)))
+
+
+def added_ranges(
+    before: Iterable[NumberRange | None], more: Iterable[NumberRange | None]
+) -> list[Any]:
+    """Return the ranges of columns after more rows."""
+    both = zip(before, more, strict=True)
+    return [a + b if a is not None and b is not None else a or b for a, b in both]

@@ -1,0 +1,116 @@
+"""PMML: the form of the file, texts, refusals; what it computes is JPMML's to say."""
+
+from xml.etree import ElementTree
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import steelyard as sy
+from steelyard import export
+from steelyard.exceptions import ParameterError
+from steelyard.export.check import check
+
+SPACE = "{http://www.dmg.org/PMML-4_4}"
+
+
+def read(clf, **options):
+    return ElementTree.fromstring(export.to_pmml(clf, **options))
+
+
+def every(root, tag):
+    return list(root.iter(SPACE + tag))
+
+
+def test_coefficients_are_the_numbers_of_the_model():
+    X = pd.DataFrame({"sky": ["sun", "rain"] * 10, "x": [1.0, 2.0, 3.0, np.nan] * 5})
+    clf = sy.NaiveBayes(missing="value").fit(X, ["a", "b", "a", "b"] * 5)
+    root = read(clf, target="weather")
+    fields = [(f.get("name"), f.get("dataType")) for f in every(root, "DataField")]
+    assert fields == [("sky", "string"), ("x", "double"), ("weather", "string")]
+    plan = export.plan_of(clf)
+    for c, table in enumerate(every(root, "RegressionTable")):
+        assert float(table.get("intercept")) == plan.root.base[c]
+        told = {
+            (p.get("name"), p.get("value")): float(p.get("coefficient"))
+            for p in every(table, "CategoricalPredictor")
+        }
+        sky, x = plan.root.terms
+        for value, row in zip(sky.values, sky.rows, strict=True):
+            assert told["sky", value] == row[c]
+        assert told["missing(x)", "yes"] == x.missing[c]
+
+
+def test_texts_cannot_break_out(hostile_table):
+    X, y = hostile_table(100, 2)
+    X = X.rename(columns={"colour": '"/><Extension a="'})
+    clf = sy.NaiveBayes(categorical_features=['"/><Extension a="', "yes", "code"])
+    root = read(clf.fit(X, np.array(["<b>&amp;", "two\nlines\t\r"])[y]))
+    assert not every(root, "Extension")
+    labels = [v.get("value") for v in every(root, "DataField")[-1]]
+    assert labels == clf.classes_.tolist()
+    found = {
+        p.get("value")
+        for p in every(root, "CategoricalPredictor")
+        if p.get("name") == '"/><Extension a="'
+    }
+    assert found == {v for v in X['"/><Extension a="'] if v is not None}
+
+
+@pytest.mark.parametrize("bad", ["\x01", "a\x00", "\ufffe"])
+def test_characters_that_xml_cannot_hold_are_refused(bad):
+    X = pd.DataFrame({"a": np.array(["u", "v"] * 10, dtype=object)})
+    clf = sy.NaiveBayes().fit(X.set_axis([bad], axis=1), ["p", "q"] * 10)
+    with pytest.raises(ParameterError, match=r"XML 1\.0 cannot hold"):
+        export.to_pmml(clf)
+
+
+@pytest.mark.parametrize(
+    "target, message", [("a", "is a column"), ("", "name of a field"), (3, "got 3")]
+)
+def test_names_of_the_target(target, message, tmp_path):
+    clf = sy.NaiveBayes().fit(pd.DataFrame({"a": ["u", "v"] * 10}), ["p", "q"] * 10)
+    with pytest.raises(ParameterError, match=message):
+        clf.export(tmp_path / "model.pmml", target=target)
+    assert not list(tmp_path.iterdir())
+
+
+def test_large_categories_and_large_models_are_refused():
+    X = pd.DataFrame({"station": [1, 2**53] * 10})
+    clf = sy.NaiveBayes(categorical_features=["station"]).fit(X, ["a", "b"] * 10)
+    with pytest.raises(ParameterError, match="'station' has the category 9007199"):
+        export.to_pmml(clf)
+    names = np.repeat([f"name {i}" for i in range(5001)], 2)
+    clf = sy.NaiveBayes().fit(
+        pd.DataFrame({"name": names}), np.resize(range(200), 10002)
+    )
+    with pytest.raises(ParameterError, match="written as PMML"):
+        export.to_pmml(clf)
+
+
+METHODS = ["NB", "GNB", "RNB", "ENB", "BNB", "LNB"]
+
+
+@pytest.mark.engines
+@pytest.mark.parametrize("labels", [[0, 1, 2], [False, True], ["0", "1", "2"]])
+@pytest.mark.parametrize("method", METHODS)
+def test_classes_keep_their_types_and_names_differ(method, labels):
+    pytest.importorskip("jpmml_evaluator")
+    rng = np.random.default_rng(0)
+    y = rng.choice(labels, 60)
+    X = pd.DataFrame({"prediction": [f"v{v}" for v in y], "p(0)": rng.normal(size=60)})
+    X.loc[::3, "prediction"] = "v0"
+    clf = sy.method(method).fit(X, y)
+    found = check(clf, X, "pmml")
+    assert found.agrees, str(found)
+
+
+@pytest.mark.engines
+def test_elkans_votes_and_a_class_of_prior_0(hostile_table, hostile_rows):
+    pytest.importorskip("jpmml_evaluator")
+    X, y = hostile_table(200, 2)
+    clf = sy.BoostedNB(form="elkan", categorical_features=["colour", "yes", "code"])
+    clf.fit(X, y)
+    assert check(clf, hostile_rows(clf, 300, 2), "pmml").agrees
+    clf = sy.NaiveBayes(prior=[1.0, 0.0], categorical_features=["colour"]).fit(X, y)
+    assert check(clf, hostile_rows(clf, 300, 2), "pmml").agrees
