@@ -24,6 +24,10 @@ WIDTHS = (10, 10, 8, 9, 8, 8, 8)
 
 def main(argv: list[str] | None = None) -> int:
     options = _parser().parse_args(argv)
+    if options.gpu:
+        from benchmarks import gpu
+
+        return gpu.run(options.scale or (QUICK if options.quick else 1.0))
     rows = select(all_rows(), options.rows)
     if options.list:
         print("\n".join(row.name for row in rows))
@@ -67,6 +71,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--json", metavar="FILE", help="write every figure here")
     parser.add_argument("--list", action="store_true", help="name the rows and stop")
     parser.add_argument("--scale", type=float, help="share of the data to take")
+    parser.add_argument("--gpu", action="store_true", help="what a GPU does")
     parser.add_argument("--rounds", type=int, help="turns of every candidate")
     return parser
 

@@ -34,6 +34,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from steelyard._common.devices import has_device as has_device
     from steelyard.classifiers.boosted import *  # noqa: F403
     from steelyard.classifiers.collaborative import *  # noqa: F403
     from steelyard.classifiers.cost_sensitive import *  # noqa: F403

@@ -89,6 +89,16 @@ def test_columns_kinds_and_settings_are_options(tmp_path, csv, run):
     assert sy.load(path).feature_names_in_.tolist() == ["age", "smoker"]
 
 
+def test_the_device_is_an_option(tmp_path, csv, run):
+    options = ["fit", csv, "--target", "ill", "--method", "NB", "--force"]
+    options += ["-o", str(tmp_path / "model.json")]
+    assert run(*options, "--device", "cpu").status == 0
+    done = run(*options, "--device", "gpu")
+    assert done.status != 0 and "'cuda'" in done.err
+    done = run(*options[:4], "--method", "LWNB", *options[6:], "--device", "cuda")
+    assert done.status != 0 and "learns on the CPU alone" in done.err
+
+
 def test_row_weights_come_from_a_column(tmp_path, frame, run):
     doubled = pd.concat([frame, frame[:30]])
     weighted = frame.assign(w=np.where(np.arange(60) < 30, 2, 1))

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 
+from steelyard._common.devices import is_on_device
 from steelyard._common.settings import (
     NONE,
     Check,
@@ -160,6 +161,10 @@ class BaseNB(Predictions, Conveniences, ClassifierMixin, DeclaredEstimator):
             from steelyard.scale.dask import open_dask
 
             return open_dask(X, y, sample_weight, self)
+        if is_on_device(X):
+            from steelyard.scale.arrays import ArrayRows
+
+            return ArrayRows(X, y, sample_weight, self)
         source = as_source(X, y, sample_weight, needs_target=True)
         return nullcontext() if source is None else source
 

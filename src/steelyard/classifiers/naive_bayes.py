@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from steelyard.classifiers.chunks import LearnsInChunks
+from steelyard.classifiers.on_device import LearnsOnDevice
 from steelyard.fitting.recipe import Recipe
 from steelyard.fitting.weights import Fit
 from steelyard.model.needs import RowsNeeded
@@ -13,7 +14,7 @@ from steelyard.model.training import TrainingSet
 __all__ = ["NaiveBayes"]
 
 
-class NaiveBayes(LearnsInChunks):
+class NaiveBayes(LearnsOnDevice, LearnsInChunks):
     r"""Naive Bayes for any table: categories, numbers and missing cells.
 
     .. math:: P(c \mid x) \propto \pi_c \prod_j \theta_{j,x_j|c}

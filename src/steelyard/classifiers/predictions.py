@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from steelyard._common.devices import is_on_device
 from steelyard.exceptions import ParameterError, TableError
 from steelyard.model.base import Model
 from steelyard.table.codes import Codes
@@ -24,14 +25,18 @@ if TYPE_CHECKING:
 _Predict = TypeVar("_Predict", bound=Callable[..., Any])
 
 
-def lazy_on_dask(predict: _Predict) -> _Predict:
-    """Make predictions of a Dask collection a Dask array, not yet computed."""
+def where_rows_are(predict: _Predict) -> _Predict:
+    """Predict a Dask collection lazily, and an array of a GPU where it is."""
 
     @wraps(predict)
     def predict_any(self: Predictions, X: Any) -> Any:
-        if not is_dask(X):
+        if not is_dask(X) and not is_on_device(X):
             return predict(self, X)
         check_is_fitted(self)
+        if is_on_device(X):
+            from steelyard.scale.arrays import predict_there
+
+            return predict_there(self, predict.__name__, X)
         from steelyard.scale.dask import predict_lazily
 
         return predict_lazily(self, predict.__name__, X)
@@ -47,7 +52,7 @@ class Predictions:
         encoder_: TableEncoder
         n_jobs: int | None
 
-    @lazy_on_dask
+    @where_rows_are
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the most probable class of every row.
 
@@ -66,7 +71,7 @@ class Predictions:
         codes = self._encode(X)
         return self._model.predict(codes, self.n_jobs)
 
-    @lazy_on_dask
+    @where_rows_are
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Posterior probability of every class for every row.
 
@@ -83,7 +88,7 @@ class Predictions:
         codes = self._encode(X)
         return self._model.proba(codes, self.n_jobs)
 
-    @lazy_on_dask
+    @where_rows_are
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """Logarithm of the posterior probability of every class for every row.
 
@@ -148,7 +153,7 @@ class Predictions:
             for chunk in source.chunks(columns, keep=False):
                 yield predict(chunk.cells)
 
-    @lazy_on_dask
+    @where_rows_are
     def predict_joint_log_proba(self, X: Any) -> NDArray[np.float64]:
         r"""Joint log-probability of every row with every class.
 

@@ -23,8 +23,8 @@ from steelyard._common.settings import (
     whole,
     word,
 )
-from steelyard.classifiers.base import StandardNB
 from steelyard.classifiers.hard_rows import HardRows
+from steelyard.classifiers.on_device import LearnsOnDevice
 from steelyard.fitting.penalty import PenaltySetting
 from steelyard.fitting.recipe import Recipe
 from steelyard.fitting.weights import Fit, fit_weights
@@ -51,10 +51,13 @@ BOUNDS = (NONE | _PAIR | listed(_PAIR) | mapped(COLUMN, _PAIR)).called(
 )
 
 
-class SolvedNB(HardRows, StandardNB):
+class SolvedNB(HardRows, LearnsOnDevice):
     """What classifiers whose weights have an objective learn."""
 
-    _added_settings: ClassVar[Mapping[str, Any]] = {"instances": None}
+    _added_settings: ClassVar[Mapping[str, Any]] = {
+        **LearnsOnDevice._added_settings,
+        "instances": None,
+    }
     _rows_needed: ClassVar[RowsNeeded] = "sums"
     _has_one_objective: ClassVar[bool] = True
     """Whether all weights are learned from one objective."""

@@ -29,6 +29,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     about = "do not measure the method by five folds"
     parser.add_argument("--no-check", action="store_true", help=about)
     options.add_training(parser)
+    about = "where to learn: cpu, cuda (a GPU), cuda:1, or auto (default: cpu)"
+    parser.add_argument("--device", metavar="NAME", help=about)
     streams.add_options(parser)
 
 
@@ -36,6 +38,8 @@ def run(arguments: argparse.Namespace) -> None:
     """Fit a model, save it, and print a summary."""
     output.check_output(arguments.output, arguments.force)
     method, clf = make_classifier(arguments)
+    if arguments.device is not None:
+        _set_device(clf, method, arguments.device)
     if not hasattr(clf, "save"):
         advice = "try it with evaluate or compare"
         raise ValueError(f"{method} is a baseline and cannot be saved; {advice}.")
@@ -63,6 +67,12 @@ def _selection(clf: Any) -> dict[str, Any]:
     if hasattr(clf, "selection_path_"):
         found["path"] = list(clf.selection_path_)
     return found
+
+
+def _set_device(clf: Any, method: str, device: str) -> None:
+    if "device" not in clf.get_params():
+        raise ValueError(f"{method} learns on the CPU alone; leave --device out.")
+    clf.set_params(device=device)
 
 
 def _fit_table(clf: Any, method: str, arguments: argparse.Namespace) -> dict[str, Any]:

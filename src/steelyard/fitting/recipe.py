@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from steelyard.exceptions import ParameterError
 from steelyard.fitting.pairs import joined, listed_pairs
 from steelyard.fitting.penalty import PenaltySetting
+from steelyard.fitting.place_on_device import on_device
 from steelyard.instances import InstanceWeighting
 from steelyard.losses import LogLoss, Loss
 from steelyard.model.needs import RowsNeeded, most_needed
@@ -42,6 +43,9 @@ class Recipe(Preparation):
     link_scale: float = 1.0
     """Factor on the scores before they become probabilities."""
 
+    device: str = "cpu"
+    """Where rows are counted and passed over."""
+
     def encode(
         self, X: Any, y: Any, sample_weight: Any = None, owner: object = None
     ) -> TrainingSet:
@@ -59,6 +63,7 @@ class Recipe(Preparation):
     def finished(self, training: TrainingSet, owner: object) -> TrainingSet:
         """Return encoded rows with the pairs that the weighting lists."""
         self.check_views(training, owner)
+        training = on_device(training, self.device)
         pairs = listed_pairs(self.weighting.joined_columns, training.schema)
         return joined(training, pairs)
 

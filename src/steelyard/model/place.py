@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.proba.counts import Counts, count
+
 if TYPE_CHECKING:
     from steelyard.model.training import TrainingSet
 
@@ -57,6 +59,13 @@ class RowPlace:
     ) -> TrainingSet:
         """Return the training set of parts that a function makes of these."""
         return function(training)
+
+    def count(
+        self, training: TrainingSet, weights: NDArray[np.float64] | None
+    ) -> Counts:
+        """Count rows in arrays of this process by weights, None for ones."""
+        rows = training.codes, training.labels
+        return count(*rows, weights, training.n_classes, training.n_jobs)
 
     def take(self, training: TrainingSet, rows: NDArray[np.int64]) -> TrainingSet:
         """Return some rows in arrays of this process, encoded as they are."""

@@ -16,7 +16,7 @@ from steelyard._common.threads import pieces
 from steelyard.exceptions import ParameterError, TableError
 from steelyard.model.place import HERE, RowPlace
 from steelyard.model.table_model import NBModel
-from steelyard.proba.counts import Counts, count
+from steelyard.proba.counts import Counts
 from steelyard.proba.estimation import Estimation
 from steelyard.table.codes import Codes
 from steelyard.table.encoder import TableEncoder
@@ -175,7 +175,7 @@ class TrainingSet:
         return self.given_counts.scaled(self.class_factors)
 
     def _count(self, weights: NDArray[np.float64] | None) -> Counts:
-        return count(self.codes, self.labels, weights, self.n_classes, self.n_jobs)
+        return self.place.count(self, weights)
 
     def combined(
         self, learned: NDArray[np.float64] | None

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from steelyard._common.threads import row_blocks, run, thread_count
 from steelyard.kernels import fitting, scoring
 from steelyard.table.codes import CodeBlock, Codes
+from steelyard.table.schema import TableSchema
 
 # Joint codes have to fit one byte. With few rows large tables cost more than they save.
 _MAX_JOINT_CODES = 256
@@ -76,6 +77,13 @@ class Packing:
         """Say what one more code of an attribute adds to its joint code."""
         return self._product(group[: group.index(feature)])
 
+    def share(
+        self, codes: NDArray[Any], group: tuple[int, ...], feature: int
+    ) -> NDArray[np.uint8]:
+        """Say what codes of one attribute add to the joint code of its group."""
+        digits = np.clip(codes - self.lows[feature], 0, self.sizes[feature] - 1)
+        return (digits * self.multiplier(group, feature)).astype(np.uint8)
+
     def expand(self, table: NDArray[np.float64]) -> NDArray[np.float64]:
         """Turn a plain table (V, C) into a packed one (V', C)."""
         padded = np.concatenate([table, np.zeros((1, table.shape[1]))])
@@ -93,6 +101,20 @@ class Packing:
     def _from_zero(self) -> NDArray[np.uint64]:
         return np.zeros(self.members.shape[1], dtype=np.uint64)
 
+    def likely_codes(self, by_code: NDArray[np.float64]) -> NDArray[np.int32]:
+        """Guess the most frequent joint code of each group, given counts (V,).
+
+        Columns are taken to know nothing of each other.
+        """
+        likely = []
+        for group in self.groups:
+            joint = 0
+            for j in group:
+                best = by_code[self.offsets[j] : self.offsets[j + 1]].argmax()
+                joint += int(self.share(np.array([best]), group, j)[0])
+            likely.append(joint)
+        return np.array(likely, dtype=np.int32)
+
     def _product(self, group: tuple[int, ...]) -> int:
         return prod(self.sizes[j] for j in group)
 
@@ -107,17 +129,26 @@ def pack_codes(
     """
     narrow = [block for block in codes.blocks if block.values.dtype == np.uint8]
     features = [int(j) for block in narrow for j in block.features]
-    lows = {j: 0 if missing[j] else 1 for j in features}
-    sizes = {j: max(1, codes.schema.features[j].n_codes - lows[j]) for j in features}
-    most = max(_MAX_JOINT_CODES_OF_FEW_ROWS, codes.n_rows // _MIN_ROWS_PER_CODE)
-    groups = _groups(features, sizes, min(_MAX_JOINT_CODES, most))
-    packed = codes.workspace.zeros((codes.n_rows, len(groups)), np.uint8)
-    if not groups:
-        return None, packed
-    packing = Packing(groups, lows, sizes, codes.offsets)
-    for block in narrow:
-        _pack_block(block, packing, packed, n_jobs)
+    packing = plan_packing(codes.schema, features, missing, codes.n_rows)
+    n_groups = 0 if packing is None else len(packing.groups)
+    packed = codes.workspace.zeros((codes.n_rows, n_groups), np.uint8)
+    if packing is not None:
+        for block in narrow:
+            _pack_block(block, packing, packed, n_jobs)
     return packing, packed
+
+
+def plan_packing(
+    schema: TableSchema, features: list[int], missing: NDArray[np.bool_], n_rows: int
+) -> Packing | None:
+    """Say which columns whose codes fit one byte are joined; None without any."""
+    if not features:
+        return None
+    lows = {j: 0 if missing[j] else 1 for j in features}
+    sizes = {j: max(1, schema.features[j].n_codes - lows[j]) for j in features}
+    most = max(_MAX_JOINT_CODES_OF_FEW_ROWS, n_rows // _MIN_ROWS_PER_CODE)
+    groups = _groups(features, sizes, min(_MAX_JOINT_CODES, most))
+    return Packing(groups, lows, sizes, schema.offsets)
 
 
 def _groups(
@@ -150,8 +181,7 @@ def _pack_block(
         code = np.arange(_MAX_JOINT_CODES)
         if block.look_up is not None:
             code = block.look_up[k]
-        digit = np.clip(code - packing.lows[j], 0, packing.sizes[j] - 1)
-        parts[k] = digit * packing.multiplier(packing.groups[place[j]], j)
+        parts[k] = packing.share(code, packing.groups[place[j]], j)
 
     def pack(rows: slice) -> None:
         fitting.pack(block.values[rows], parts, target, packed[rows])

@@ -1,0 +1,135 @@
+"""Counting rows in the memory of a GPU."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.kernels.cuda import counting
+from steelyard.kernels.cuda.launching import (
+    blocks_for,
+    launch,
+    most_shared,
+    to_device,
+    zeros,
+)
+from steelyard.proba.counts import Counts, Moments
+from steelyard.table.on_device import ColumnPairs, DeviceCodes
+from steelyard.table.schema import TableSchema
+
+# Sums of weights are whole numbers of units so small that their total has 62 bits.
+_BITS = 62
+
+# Cells of a joint table of two columns.
+_MOST_JOINT = 2048
+
+
+class DeviceWeights:
+    """Weights of rows on a device, and the units in which they are added up."""
+
+    def __init__(self, weights: NDArray[np.float64] | None) -> None:
+        self.host = weights
+        self.values = to_device(np.zeros(0) if weights is None else weights)
+        self.largest = 1.0 if weights is None else float(weights.max(initial=0.0))
+
+    def scale(self) -> float:
+        """Units of sums over all rows: whole weights stay whole numbers."""
+        if self.host is None:
+            return 1.0
+        total = max(float(self.host.sum()), 1e-300)
+        return float(2.0 ** (_BITS - int(np.ceil(np.log2(total))) - 1))
+
+
+def count_on_device(
+    codes: DeviceCodes, labels: Any, weights: DeviceWeights, n_classes: int
+) -> Counts:
+    """Count an encoded table on the device; whole weights as exactly as on the CPU.
+
+    ``labels`` are classes, four rows to a word.
+    """
+    schema, scale = codes.schema, weights.scale()
+    by_code = np.zeros((schema.n_codes, n_classes))
+    by_class = np.zeros(n_classes)
+    if codes.narrow is not None:
+        cell = 4 if weights.host is None else 8
+        fits = codes.sizes * n_classes * cell <= most_shared()
+        found = (_joint if fits.all() else _single)(codes, labels, weights, n_classes)
+        for j, stored, cells in zip(
+            codes.features.tolist(), codes.meanings, found, strict=True
+        ):
+            by_class = cells.sum(axis=1) / scale
+            rows = schema.offsets[j] + stored
+            for c in range(n_classes):
+                by_code[:, c] += np.bincount(rows, cells[c] / scale, len(by_code))
+    if codes.wide is not None:
+        place = codes.wide, codes.wide_starts, schema.n_codes
+        wide = _far(*place, codes, labels, weights, n_classes) / scale
+        first = int(codes.wide_starts[0])
+        last = int(schema.offsets[codes.wide_features[0] + 1])
+        by_class = wide[:, first:last].sum(axis=1)
+        by_code += wide.T
+    return Counts(schema, by_class, by_code, Moments.zeros(0, n_classes))
+
+
+def histograms(narrow: Any, n_rows: int) -> list[NDArray[np.int64]]:
+    """Count each byte of columns on the device, shape (256,) for each."""
+    none = np.empty(0, dtype=np.int64)
+    every = np.arange(256)
+    meanings = (every,) * narrow.shape[0]
+    features = np.arange(narrow.shape[0])
+    codes = DeviceCodes(TableSchema(()), n_rows, narrow, features, meanings, None, none)
+    labels = zeros(codes.words.size // narrow.shape[0], np.uint32)
+    found = _joint(codes, labels, DeviceWeights(None), 1)
+    return [cells[0] for cells in found]
+
+
+def _joint(
+    codes: DeviceCodes, labels: Any, weights: DeviceWeights, n_classes: int
+) -> list[NDArray[np.int64]]:
+    """Count each narrow column, (K, size), in shared memory, two by two."""
+    cell = 4 if weights.host is None else 8
+    most = most_shared() // cell
+    pairs = ColumnPairs.of(codes.sizes, n_classes, min(_MOST_JOINT, most))
+    parts = pairs.parts(most)
+    shared = cell * int(np.diff(pairs.places[parts]).max())
+    counts = zeros(int(pairs.places[-1]), np.int64)
+    n_parts = len(parts) - 1
+    blocks = max(1, blocks_for(shared) // n_parts), n_parts
+    given = (codes.words, labels, codes.n_rows, *pairs.plan(labels.size))
+    given = (*given, to_device(parts))
+    if weights.host is None:
+        launch(counting.count, blocks, shared, *given, counts)
+    else:
+        how = weights.values, weights.scale()
+        launch(counting.count_weights, blocks, shared, *given, *how, counts)
+    return pairs.by_column(counts.copy_to_host(), n_classes)
+
+
+def _single(
+    codes: DeviceCodes, labels: Any, weights: DeviceWeights, n_classes: int
+) -> list[NDArray[np.int64]]:
+    """Count each narrow column, where many classes do not fit shared memory."""
+    ends = np.cumsum([0, *codes.sizes])
+    cells = _far(
+        codes.narrow, ends[:-1], int(ends[-1]), codes, labels, weights, n_classes
+    )
+    return [cells[:, lo:hi] for lo, hi in pairwise(ends)]
+
+
+def _far(
+    columns: Any,
+    starts: NDArray[np.int64],
+    n_codes: int,
+    codes: DeviceCodes,
+    labels: Any,
+    weights: DeviceWeights,
+    n_classes: int,
+) -> NDArray[np.int64]:
+    """Count columns in the device's memory, (K, V)."""
+    counts = zeros((n_classes, n_codes), np.int64)
+    rows = (columns, labels, weights.values, codes.n_rows, weights.scale())
+    launch(counting.count_wide, blocks_for(0), 0, *rows, to_device(starts), counts)
+    return np.asarray(counts.copy_to_host())

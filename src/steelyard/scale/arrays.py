@@ -1,0 +1,310 @@
+"""Arrays in the memory of a GPU, of CuPy or PyTorch: they stay where they are."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numba import cuda
+from numpy.typing import NDArray
+
+from steelyard._common.checks import check_weights
+from steelyard._common.devices import is_on_device, use_device
+from steelyard.exceptions import ParameterError, TableError
+from steelyard.fitting.place_on_device import DevicePlace
+from steelyard.kernels.cuda import counting
+from steelyard.kernels.cuda.launching import blocks_for, launch, to_device, zeros
+from steelyard.model.needs import RowsNeeded
+from steelyard.model.on_device import proba_on_device
+from steelyard.model.place import HERE
+from steelyard.model.table_model import NBModel
+from steelyard.model.training import (
+    Preparation,
+    TrainingSet,
+    check_two_classes,
+    class_factors,
+)
+from steelyard.proba.counts_on_device import histograms
+from steelyard.table.bytes import look_up_of
+from steelyard.table.codes import CodeBlock, Codes
+from steelyard.table.encoder import TableEncoder
+from steelyard.table.labels import encode_labels
+from steelyard.table.on_device import DeviceCodes, bytes_to_device, padded, taken
+from steelyard.table.schema import FeatureSchema, TableSchema
+
+_KEPT_THERE = ("counts", "sums", "pairs")
+
+
+class ArrayRows(AbstractContextManager["ArrayRows"]):
+    """A table of whole numbers on a device, with its labels; see ``SpreadRows``."""
+
+    def __init__(self, X: Any, y: Any, sample_weight: Any, owner: Any) -> None:
+        device = getattr(owner, "device", "cpu")
+        if device == "cpu":
+            raise ParameterError(
+                "X is in the memory of a GPU, and device='cpu'. Set device='cuda', "
+                f"where {type(owner).__name__} has that setting, or copy X to an array "
+                "of NumPy (X.get() of CuPy, X.cpu().numpy() of PyTorch)."
+            )
+        if owner.categorical_features != "all":
+            raise ParameterError(
+                "Arrays in the memory of a GPU are tables of categories, one whole "
+                "number for each. Set categorical_features='all', or copy X to an "
+                "array of NumPy to have its numbers cut into bins."
+            )
+        use_device(device)
+        self._X, self._y, self._weights = X, y, sample_weight
+
+    def __exit__(self, *error: object) -> None:
+        """Leave the arrays alone."""
+
+    def training(self, preparation: Preparation, needed: RowsNeeded) -> TrainingSet:
+        """Return a training set of rows that stay on the device, if they can."""
+        bytes_ = device_bytes(self._X)
+        classes, labels = _labels(self._y, bytes_.n_rows)
+        check_two_classes(classes)
+        weights = check_weights(_host(self._weights), bytes_.n_rows)
+        encoder = preparation.encoding.encoder(preparation.n_jobs)
+        encoder.schema_ = bytes_.schema()
+        encoder.n_features_in_ = len(encoder.schema_)
+        codes = bytes_.codes(encoder.schema_)
+        place = ArrayPlace(codes, labels)
+        training = TrainingSet(
+            None,
+            encoder,
+            Codes(encoder.schema_, codes.n_rows, ()),
+            classes,
+            np.empty(0, dtype=np.uint32),
+            weights,
+            preparation,
+            place=place,
+        )
+        if preparation.class_weight is not None:
+            training = place.here(training)
+            totals = training.given_counts.by_class
+            factors = class_factors(preparation.class_weight, classes, totals)
+            training = replace(training, class_factors=factors)
+        return training if needed in _KEPT_THERE else place.here(training)
+
+
+class ArrayPlace(DevicePlace):
+    """Rows that only the device has."""
+
+    is_here = False
+
+    def __init__(self, codes: DeviceCodes, labels: Any) -> None:
+        super().__init__()
+        self._codes, self._labels = codes, labels
+
+    def copied(self, training: TrainingSet) -> tuple[DeviceCodes, Any]:
+        """Return codes and classes on the device."""
+        return self._codes, self._labels
+
+    def each(self, training: TrainingSet, function: Any, given: Any = None) -> Any:
+        """Return a function of the rows, in arrays of this process."""
+        return super().each(self.here(training), function, given)
+
+    def sum(self, training: TrainingSet, function: Any, is_exact: bool = False) -> Any:
+        """Return a function of the rows; only counting is done on the device."""
+        is_count = function is TrainingSet.counted
+        return function(training if is_count else self.here(training))
+
+    def map(self, training: TrainingSet, function: Any) -> TrainingSet:
+        """Return what a function makes of the rows, in arrays of this process."""
+        return super().map(self.here(training), function)
+
+    def take(self, training: TrainingSet, rows: NDArray[np.int64]) -> TrainingSet:
+        """Return some rows in arrays of this process."""
+        codes, weights = self._codes, training.sample_weight
+        look_up = np.zeros((len(codes.features), 256), dtype=np.int64)
+        for k, stored in enumerate(codes.meanings):
+            look_up[k, : len(stored)] = stored
+        block = CodeBlock(taken(codes.narrow, rows), codes.features, look_up)
+        labels = self._labels.view(np.uint8)
+        labels = taken(labels.reshape(1, labels.size), rows)[:, 0]
+        return replace(
+            training,
+            codes=Codes(codes.schema, len(rows), (block,)),
+            labels=labels.astype(np.uint32),
+            sample_weight=None if weights is None else weights[rows],
+            place=HERE,
+        )
+
+    def here(self, training: TrainingSet) -> TrainingSet:
+        """Return all rows in arrays of this process, passed over on the device."""
+        rows = self.take(training, np.arange(self._codes.n_rows))
+        return replace(rows, place=DevicePlace())
+
+
+@dataclass(frozen=True)
+class DeviceBytes:
+    """A table of whole numbers as bytes by column on a device."""
+
+    narrow: Any
+    n_rows: int
+    lows: NDArray[np.int64]
+    """What to add to each column."""
+
+    is_bool: bool
+
+    def schema(self) -> TableSchema:
+        """Return the schema of categories that occur."""
+        cells: Any = "booleans" if self.is_bool else "numbers"
+        kind: Any = bool if self.is_bool else int
+        features = []
+        found = histograms(self.narrow, self.n_rows)
+        for low, counts in zip(self.lows.tolist(), found, strict=True):
+            values = tuple(kind(low + v) for v in np.flatnonzero(counts).tolist())
+            features.append(FeatureSchema(None, "categorical", cells, values=values))
+        return TableSchema(tuple(features))
+
+    def codes(self, schema: TableSchema) -> DeviceCodes:
+        """Return the codes by a schema."""
+        dtype = np.dtype(bool if self.is_bool else np.uint8)
+        codes = look_up_of(schema, dtype, self.lows)
+        used = max(1, int(np.flatnonzero(codes.any(axis=0)).max(initial=0)) + 1)
+        none = np.empty(0, dtype=np.int64)
+        features = np.arange(len(schema), dtype=np.int64)
+        # New values may have any byte: they mean a missing cell.
+        n_known = 256 if used > 128 else used
+        meanings = tuple(row[:n_known] for row in codes)
+        return DeviceCodes(
+            schema, self.n_rows, self.narrow, features, meanings, None, none
+        )
+
+
+def device_bytes(X: Any) -> DeviceBytes:
+    """Take an array on a device as bytes by column, without a copy where it is that."""
+    values = cuda.as_cuda_array(X)
+    if values.ndim != 2 or not values.size:
+        raise TableError(
+            f"Expected a table of two dimensions with rows and columns, got shape "
+            f"{tuple(values.shape)}."
+        )
+    if values.dtype.kind not in "biu":
+        raise TableError(
+            "Arrays in the memory of a GPU must hold whole numbers, not "
+            f"{values.dtype}."
+        )
+    n_rows, n_columns = values.shape
+    lows = np.zeros(n_columns, dtype=np.int64)
+    is_bytes = values.dtype in (np.dtype(np.uint8), np.dtype(bool))
+    if is_bytes and _is_by_column(values):
+        by_column = cuda.as_cuda_array(_BytesByColumn(values))
+        return DeviceBytes(by_column, n_rows, lows, values.dtype.kind == "b")
+    if not is_bytes:
+        lows, highs = _extremes(values)
+        if (highs - lows > 255).any():
+            worst = int((highs - lows).argmax())
+            raise TableError(
+                f"Column {worst} has numbers from {lows[worst]} to {highs[worst]}. In "
+                "the memory of a GPU a column may span 256 at most: copy X to an array "
+                "of NumPy."
+            )
+    out = zeros((n_columns, padded(n_rows)), np.uint8)
+    launch(counting.narrow, blocks_for(0), 0, values, to_device(lows), out)
+    return DeviceBytes(out, n_rows, lows, values.dtype.kind == "b")
+
+
+class _BytesByColumn:
+    """The memory of an array whose columns lie one after the other, as its rows."""
+
+    def __init__(self, values: Any) -> None:
+        self._values = values  # so that the memory stays
+        n_rows, n_columns = values.shape
+        described = {"shape": (n_columns, n_rows), "typestr": "|u1", "strides": None}
+        self.__cuda_array_interface__ = {**values.__cuda_array_interface__, **described}
+
+
+def _is_by_column(values: Any) -> bool:
+    """Whether columns lie one after the other, each of whole words."""
+    return bool(values.strides == (1, len(values)) and len(values) % 16 == 0)
+
+
+def _extremes(values: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    most = np.iinfo(np.int64)
+    lows = to_device(np.full(values.shape[1], most.max))
+    highs = to_device(np.full(values.shape[1], most.min))
+    blocks = max(1, blocks_for(0) // values.shape[1]), values.shape[1]
+    launch(counting.extremes, blocks, 0, values, lows, highs)
+    return lows.copy_to_host(), highs.copy_to_host()
+
+
+def _labels(y: Any, n_rows: int) -> tuple[NDArray[Any], Any]:
+    """Return the classes, and their positions on the device, four rows to a word."""
+    if y is None or len(y) != n_rows:
+        n_labels = 0 if y is None else len(y)
+        raise TableError(
+            f"The table has {n_rows} rows, but there are {n_labels} labels."
+        )
+    if is_on_device(y) and cuda.as_cuda_array(y).dtype.kind in "biu":
+        column = cuda.as_cuda_array(y).reshape(n_rows, 1)
+        known = device_bytes(column)
+        (values,) = (feature.values for feature in known.schema().features)
+        classes = np.array(values, dtype=column.dtype)
+        share = np.zeros((1, 256), dtype=np.uint8)
+        share[0, classes.astype(np.int64) - known.lows[0]] = np.arange(len(classes))
+        out = zeros((1, known.narrow.shape[1]), np.uint8)
+        one = np.array([0], dtype=np.int32), np.array([0, 1], dtype=np.int32)
+        plan = (to_device(share), *map(to_device, one), out)
+        launch(counting.pack, blocks_for(0), 0, known.narrow, *plan)
+        return classes, out.view(np.uint32).reshape(out.size // 4)
+    classes, labels = encode_labels(_host(y))
+    if len(classes) > 256:
+        raise TableError(f"There are {len(classes)} classes; a GPU takes 256 at most.")
+    return classes, bytes_to_device(labels)
+
+
+def _host(array: Any) -> Any:
+    """Return an array of NumPy of one on a device; all else as it is."""
+    return cuda.as_cuda_array(array).copy_to_host() if is_on_device(array) else array
+
+
+def predict_there(clf: Any, method: str, X: Any) -> Any:
+    """Predict an array on the device; probabilities stay there, as its library's."""
+    model = clf.model_
+    if not isinstance(model, NBModel) or len(model.schema.gaussian):
+        raise ParameterError(
+            f"A GPU does not predict with this {type(clf).__name__}. Copy X to an "
+            "array of NumPy."
+        )
+    if method == "predict_log_proba":
+        raise ParameterError(
+            "predict_log_proba of an array in the memory of a GPU is not there yet. "
+            "Copy X to an array of NumPy."
+        )
+    codes = _known_codes(clf.encoder_, device_bytes(X))
+    out = _empty((codes.n_rows, model.n_classes), X)
+    proba_on_device(model, codes, cuda.as_cuda_array(out))
+    if method == "predict_proba":
+        return out
+    host = cuda.as_cuda_array(out).copy_to_host()[:, model.tie_order]
+    return clf.classes_[model.tie_order[host.argmax(axis=1)]]
+
+
+def _known_codes(encoder: TableEncoder, found: DeviceBytes) -> DeviceCodes:
+    schema = encoder.schema_
+    if len(schema) != found.narrow.shape[0] or {f.kind for f in schema.features} != {
+        "categorical"
+    }:
+        raise TableError(
+            f"X has {found.narrow.shape[0]} columns of whole numbers; the model was "
+            f"fitted to {encoder.n_features_in_} columns, which must all be categories."
+        )
+    # Values that the model has not seen may have any byte.
+    codes = found.codes(schema)
+    look_up = look_up_of(schema, np.dtype(np.uint8), found.lows)
+    return replace(codes, meanings=tuple(look_up))
+
+
+def _empty(shape: tuple[int, int], like: Any) -> Any:
+    """Return an array of the library of another, which has memory at hand for it."""
+    library = sys.modules.get(type(like).__module__.partition(".")[0])
+    if library is not None and library.__name__ == "torch":
+        return library.empty(shape, dtype=library.float64, device=like.device)
+    if library is not None and library.__name__ == "cupy":
+        return library.empty(shape)
+    return cuda.device_array(shape)
