@@ -5,6 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+OLDEST := .venv-oldest
 
 # Tests and benchmarks read data sets from the folder STEELYARD_DATA, if there is one.
 ifndef STEELYARD_DATA
@@ -14,7 +15,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-engines fuzz lint ruff types layers spelling format bench docs dist clean
+.PHONY: help demo test test-engines test-oldest fuzz lint ruff types layers spelling format bench docs dist clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,6 +29,11 @@ test: lint ## Run everything that must pass: lint, types, layers, all tests
 
 test-engines: $(VENV)/.installed-dev $(VENV)/.installed-engines ## Run exported models in all engines, those of the machine too: PostgreSQL, Java
 	STEELYARD_MATRIX_ROWS=2000 $(BIN)/python -m pytest -m "engines or not engines" tests/export
+
+test-oldest: $(OLDEST)/.installed ## Run the tests with the lowest versions that pyproject.toml allows
+	# Newer dependencies deprecate what old libraries call. Compiled kernels of one
+	# numba would take the place of those of the other.
+	NUMBA_CACHE_DIR=$(abspath $(OLDEST))/kernels $(OLDEST)/bin/python -m pytest -n 2 -W default::DeprecationWarning
 
 FUZZ ?= --seed 0
 fuzz: $(VENV)/.installed-dev ## Attack it with made-up files and tables; FUZZ="--seed 1 --files 200000"
@@ -64,7 +70,7 @@ dist: $(VENV)/.installed-dist ## Build wheel and sdist, install each in a fresh 
 	$(BIN)/python tools/check_dist.py dist
 
 clean: ## Remove the environment, builds and caches
-	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(OLDEST) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find src tests tools benchmarks docs -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 # One stamp per set of extras, so that `make demo` waits for no test tools.
@@ -88,4 +94,12 @@ $(VENV)/.created:
 	@$(BIN)/python -c 'import pip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
 	  echo "Making a virtual environment in $(VENV)."; \
 	  rm -rf $(VENV) && $(PYTHON) -m venv $(VENV); }
+	@touch $@
+
+# The bounds of pyproject.toml, and the newest of whatever these ask for in turn.
+$(OLDEST)/.installed: pyproject.toml | $(VENV)/.created
+	@echo "Installing the lowest versions into $(OLDEST)."
+	@$(PIP_INSTALL) "uv>=0.5"
+	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(OLDEST)
+	@$(BIN)/uv pip install --quiet --python $(OLDEST)/bin/python --resolution lowest-direct --editable ".[test]"
 	@touch $@

@@ -1,6 +1,7 @@
 """steelyard export: files for other programs, checked by their engines."""
 
 import sqlite3
+import sys
 
 import pandas as pd
 import pytest
@@ -33,11 +34,27 @@ def test_a_query_that_scores_a_table(run, model, csv, frame, tmp_path):
     assert found["prediction"].tolist() == expected.tolist()
 
 
-@pytest.mark.parametrize("ending", ["js", "py", "sql"])
+@pytest.mark.parametrize(
+    "ending",
+    ["js", "py", "sql", "onnx", pytest.param("pmml", marks=pytest.mark.engines)],
+)
 def test_a_sample_is_scored_by_the_engine(ending, run, model, csv, tmp_path):
     done = run("export", model, "-o", tmp_path / f"model.{ending}", "--check", csv)
     assert done.status == 0, done.err
     assert "60 rows, largest difference of a probability" in done.out
+
+
+@pytest.mark.parametrize(
+    ("ending", "engine"), [("onnx", "onnxruntime"), ("pmml", "jpmml-evaluator")]
+)
+def test_an_engine_that_is_not_there_is_named_and_nothing_is_written(
+    ending, engine, run, model, csv, tmp_path, monkeypatch
+):
+    monkeypatch.setitem(sys.modules, engine.replace("-", "_"), None)
+    target = tmp_path / f"model.{ending}"
+    done = run("export", model, "-o", target, "--check", csv)
+    assert done.status == 2 and f"pip install {engine}" in done.err
+    assert not target.exists()
 
 
 def test_a_difference_is_status_1(run, model, csv, tmp_path, monkeypatch):

@@ -210,11 +210,11 @@ def test_predict_writes_labels_and_probabilities(tmp_path, csv, frame, model, ru
     done = run("predict", model, csv, "-o", path)
     assert done.status == 0
     assert "ignored: ill" in done.err
-    found = pd.read_csv(path)
+    found = pd.read_csv(path, dtype=str)
     clf, table = sy.load(model), frame.drop(columns="ill")
     assert found.columns.tolist() == ["prediction", "p(sick)", "p(well)"]
     assert found["prediction"].tolist() == clf.predict(table).tolist()
-    proba = found[["p(sick)", "p(well)"]].to_numpy()
+    proba = found[["p(sick)", "p(well)"]].to_numpy().astype(float)
     assert np.array_equal(proba, clf.predict_proba(table))
 
 

@@ -371,7 +371,7 @@ def test_lists_keep_the_types_of_their_cells():
 
 
 def test_string_views_are_text():
-    views = pa.array(["b", "a", None, "b"]).cast(pa.string_view())
+    views = pa.array(["b", "a", None, "b"], type=pa.string_view())
     codes = TableEncoder().fit_transform(pa.table({"x": views}))
     assert codes.ravel().tolist() == [2, 1, 0, 2]
 
@@ -393,6 +393,7 @@ def test_a_record_batch_is_a_table():
     assert TableEncoder().fit_transform(batch).ravel().tolist() == [1, 2, 1]
 
 
+@pytest.mark.skipif(not hasattr(np.dtypes, "StringDType"), reason="needs NumPy 2")
 def test_numpy_strings_of_variable_width_are_text():
     X = np.array([["a"], ["bcd"]], dtype=np.dtypes.StringDType())
     assert TableEncoder().fit_transform(X).ravel().tolist() == [1, 2]

@@ -203,6 +203,10 @@ def progress(title: str) -> Iterator[Callable[..., None]]:
     What is given is to be called with a text, rows, bytes and how many bytes there are,
     or None where nobody knows.
     """
+    console = screen(error=True)
+    if not console.is_terminal:
+        yield lambda *_: None
+        return
     from rich.progress import (
         BarColumn,
         Progress,
@@ -211,16 +215,10 @@ def progress(title: str) -> Iterator[Callable[..., None]]:
         TransferSpeedColumn,
     )
 
-    shown = TextColumn("{task.fields[rows]}"), TransferSpeedColumn()
-    columns = TextColumn("{task.description}"), BarColumn(), *shown
-    console = screen(error=True)
-    with Progress(
-        *columns,
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    ) as bar:
+    texts = TextColumn("{task.description}"), TextColumn("{task.fields[rows]}")
+    rate = TransferSpeedColumn(), TimeRemainingColumn()
+    columns = texts[0], BarColumn(), texts[1], *rate
+    with Progress(*columns, console=console, transient=True) as bar:
         task, step = bar.add_task(title, total=None, rows=""), title
 
         def update(text: str, rows: int, n_bytes: int, total: int | None) -> None:

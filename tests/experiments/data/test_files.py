@@ -98,7 +98,9 @@ def test_every_format_gives_the_same_table(tmp_path, frame):
     frame.to_csv(tmp_path / "semi.csv", index=False, sep=";")
     frame.to_parquet(tmp_path / "a.parquet")
     plain.with_name("bom.csv").write_bytes(b"\xef\xbb\xbf" + plain.read_bytes())
-    rows = frame.astype(object).fillna("?").astype(str).agg(",".join, axis=1)
+    rows = (
+        frame.astype(object).where(frame.notna(), "?").astype(str).agg(",".join, axis=1)
+    )
     header = (
         "@relation r\n@attribute age numeric\n@attribute smoker {no,yes}\n"
         "@attribute zip numeric\n@attribute ill {sick,well}\n@data\n"
@@ -253,3 +255,13 @@ def test_booleans_with_missing_values_are_read_from_parquet(tmp_path):
     ((found, _),) = read_chunks(Source.of(path), {"a": "booleans"})
     assert found["a"].dropna().tolist() == [True, False]
     assert found["a"].isna().tolist() == [False, True, False]
+
+
+def test_numbers_are_read_to_the_last_digit_by_every_pandas(tmp_path):
+    numbers = np.random.default_rng(0).normal(size=200)
+    path = tmp_path / "a.csv"
+    path.write_text("x\n" + "\n".join(map(repr, numbers.tolist())) + "\n")
+    whole = read_table(Source.of(path))
+    chunks = read_chunks(Source.of(path), {"x": "numbers"}, rows=70)
+    parts = pd.concat([frame for frame, _ in chunks])
+    assert whole["x"].tolist() == parts["x"].tolist() == numbers.tolist()

@@ -212,6 +212,9 @@ def _open_text(source: Source, stream: IO[bytes]) -> tuple[io.TextIOWrapper, lis
 def _parse(text: IO[str], header: list[str], source: Source, **options: Any) -> Any:
     import pandas as pd
 
+    if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):
+        # Else every third number would be wrong in its last digit.
+        options["float_precision"] = "round_trip"
     return pd.read_csv(
         text,
         sep=source.spelling.separator,
@@ -281,4 +284,4 @@ def _raw_chunks(
         types = {name: str for name in header if name and name not in is_number}
         options = {"dtype": types, "na_values": source.empty, "chunksize": rows}
         for chunk in _parse(text, header, source, **options):
-            yield chunk[wanted], list(filter(None, header))
+            yield chunk[wanted].copy(), list(filter(None, header))

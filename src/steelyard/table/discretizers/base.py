@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
-    _check_sample_weight,
     check_is_fitted,
     validate_data,
 )
 
+from steelyard._common.checks import check_weights
 from steelyard._common.settings import (
     N_JOBS,
     DeclaredPart,
@@ -162,11 +162,7 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, DeclaredPart):
             codes = codes.astype(np.uint8 if n_classes <= 256 else np.int64)
         else:
             table = validate_data(self, X, **_NUMBERS)
-        weights = None
-        if sample_weight is not None:
-            weights = _check_sample_weight(
-                sample_weight, table, dtype=np.float64, ensure_non_negative=True
-            )
+        weights = check_weights(sample_weight, len(table))
         names = getattr(self, "feature_names_in_", repeat(None, self.n_features_in_))
         ids = list(enumerate(names))
         self.check_columns(ids)
