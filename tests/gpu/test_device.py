@@ -358,9 +358,10 @@ def test_arrays_on_the_device_give_the_model_of_the_host(library, dtype, order):
 
 
 @real
-def test_values_never_seen_say_nothing_on_the_device():
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_values_never_seen_say_nothing_on_the_device(n_classes):
     cupy = pytest.importorskip("cupy")
-    X, y = whole_numbers(2, np.uint8)
+    X, y = whole_numbers(n_classes, np.uint8)
     settings = {"categorical_features": "all", "device": "cuda"}
     clf = sy.NaiveBayes(**settings).fit(cupy.asarray(X), cupy.asarray(y))
     new = X.copy()

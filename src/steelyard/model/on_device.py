@@ -84,33 +84,43 @@ def _logistic(
 
 def _softmax(model: NBModel, codes: DeviceCodes, out: Any) -> None:
     width = model.n_classes
-    # Without narrow columns there is one of zeros, which says nothing.
-    spread = _spread(model.table, codes) or [np.zeros((1, width))]
-    starts = np.cumsum([0, *map(len, spread)])[:-1].astype(np.uint32)
-    table, words = np.concatenate(spread), codes.words_or_zeros()
-    kernel, copies, shared = fitting.gather_far, 1, 0
-    if 8 * len(table) <= most_shared():
-        kernel, copies = fitting.gather, copies_for(8 * len(table), _COPIES)
-        shared = 8 * len(table) * copies
+    kernel, copies, shared, given = _gatherer(model, codes)
     threads = threads_for(shared)
+    blocks = blocks_for(shared, threads, width)
     numbers = DeviceNumbers(codes.numbers, model.gaussian)
     factors = to_device(model.gaussian.factors)
-    given = words, to_device(starts), to_device(table.T), np.uint32(copies)
     base, n_rows = to_device(model.log_prior), padded(codes.n_rows)
     most = padded(min(_MOST_SCORES // width, n_rows))
     for row in range(0, n_rows, most):
         size = min(most, n_rows - row)
+        inside = min(size, codes.n_rows - row)
         scores = empty((width, size), np.float64)
-        place = (base, row // 4, size // 4, scores)
-        blocks = blocks_for(shared, threads, width)
+        place = (np.uint32(copies), base, row // 4, size // 4, scores)
         launch(kernel, blocks, shared, *given, *place, threads=threads)
         if codes.wide is not None:
             wide = codes.wide, to_device(codes.wide_starts), to_device(model.table)
-            inside = min(size, codes.n_rows - row)
             launch(fitting.gather_wide, blocks_for(0), 0, *wide, row, inside, scores)
         if codes.numbers is not None:
-            inside = min(size, codes.n_rows - row)
             numbers.add(factors, row, inside, scores)
         rows = (row, codes.n_rows, out)
         scale = float(model.link_scale)
         launch(scoring.softmax, blocks_for(0), 0, scores, scale, *rows)
+
+
+def _gatherer(
+    model: NBModel, codes: DeviceCodes
+) -> tuple[Any, int, int, tuple[Any, ...]]:
+    """Return a kernel, copies of its table, their bytes, and what it is given first."""
+    # Without narrow columns there is one of zeros, which says nothing.
+    spread, words = _spread(model.table, codes), codes.words_or_zeros()
+    known = _known(spread, codes) or [np.zeros((1, model.n_classes))]
+    pairs = ColumnPairs.of(np.array(list(map(len, known))), 1, _MOST_JOINT)
+    n_bytes = 8 * int(pairs.places[-1])
+    if n_bytes <= most_shared():
+        plan, table = pairs.plan(words.size // len(known)), pairs.join(known)
+        copies = copies_for(n_bytes, _COPIES)
+        given = (words, *plan, to_device(table.T))
+        return scoring.gather_pairs, copies, copies * n_bytes, given
+    starts = np.cumsum([0, *map(len, spread)])[:-1].astype(np.uint32)
+    given = (words, to_device(starts), to_device(np.concatenate(spread).T))
+    return fitting.gather_far, 1, 0, given

@@ -96,11 +96,12 @@ class ColumnPairs:
         return found
 
     def join(self, columns: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-        """Add up tables of single columns, (size,), to those of pairs."""
+        """Add up tables of single columns, (size, ...), to those of pairs."""
         joint = []
         for a, b in zip(self.first, self.second, strict=True):
             table = columns[a][:, None]
-            joint.append((table if a == b else table + columns[b]).ravel())
+            table = table if a == b else table + columns[b]
+            joint.append(table.reshape(-1, *table.shape[2:]))
         return np.concatenate(joint)
 
 
