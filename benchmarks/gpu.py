@@ -49,6 +49,7 @@ def run(scale: float) -> int:
     print(f"a copy moves {bandwidth / 1e9:.2f} TB/s\n")
     for n_classes in (2, 10):
         two(n_rows, n_classes, bandwidth)
+    numbers(n_rows, bandwidth)
     return 0
 
 
@@ -117,6 +118,46 @@ def kernels(X: Any, y: Any, n_classes: int, bandwidth: float) -> None:
     share = (rows.words.size * 4 + len(X)) / took / bandwidth
     print(line(f"pass, {n_classes} classes", took) + f"  {share:4.0%} of a copy")
     print(line("  its call, with the way to the device", call))
+
+
+def numbers(n_rows: int, bandwidth: float, n_columns: int = 10) -> None:
+    """Time moments, and what slopes of numbers add to a pass, of two classes."""
+    import cupy
+    from numba import cuda
+
+    from steelyard.proba import numbers_on_device
+    from steelyard.proba.gaussian import GaussianTable
+
+    cupy.get_default_memory_pool().free_all_blocks()
+    n_rows = n_rows // 16 * 16
+    own = cupy.empty((n_columns, n_rows))
+    for column in own:
+        column[:] = cupy.random.standard_normal(n_rows, dtype=cupy.float32)
+    y = cupy.random.randint(0, 2, n_rows, dtype=cupy.uint8).view(cupy.uint32)
+    values, labels = cuda.as_cuda_array(own), cuda.as_cuda_array(y)
+    none = cuda.to_device(np.zeros(0))
+
+    def moments() -> None:
+        numbers_on_device.moments_on_device(values, labels, none, n_rows, 2)
+
+    took = kernel_of_call_ms(moments, numbers_on_device, "moments")
+    share = own.nbytes / took / bandwidth
+    print(line("moments of ten numbers", took) + f"  {share:4.0%} of a copy")
+    shape = (n_columns, 2)
+    table = GaussianTable(
+        np.zeros(shape),
+        np.ones(shape),
+        np.zeros(n_columns),
+        limit=np.full(n_columns, 4.0),
+    )
+    there = numbers_on_device.DeviceNumbers(values, table)
+    scores = cuda.as_cuda_array(cupy.zeros((2, n_rows)))
+    factors, sums = cuda.to_device(np.ones(shape)), there.sums(2)
+    took = kernel_ms(lambda: there.add(factors, 0, n_rows, scores))
+    print(line("slopes of ten numbers into scores", took))
+    units = scores.view(np.int64)
+    took = kernel_ms(lambda: there.collect(0, n_rows, units, sums))
+    print(line("gradients of ten slopes", took))
 
 
 def beside(X: Any, y: Any) -> None:

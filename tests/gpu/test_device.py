@@ -7,6 +7,7 @@ import json
 import os
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
@@ -168,13 +169,157 @@ def _as_table(X):
     return as_table(X)
 
 
-def test_gaussian_columns_are_refused_in_words():
-    X = np.random.default_rng(0).normal(size=(50, 2))
-    y = np.arange(50) % 2
-    with pytest.raises(ValueError, match="taken as a number"):
-        sy.NaiveBayes(numeric="gaussian", device="cuda").fit(X, y)
+# ---------------------------------------------------------------------------- numbers
+
+
+def numbers(n_classes, n_rows=None, with_text=True):
+    """Return numbers that tell of the class, some missing, with columns of text."""
+    X, y = table(n_classes, n_rows or (90 if IS_SIMULATED else None))
+    rng = np.random.default_rng(2)
+    own = rng.normal(size=(len(y), 3)) * (1.0, 30.0, 1e-3) + (0.0, 1e6, 5.0)
+    own[:, 0] += 0.7 * y
+    own[:, 1] *= 1.0 + 2e-5 * (y % 2)
+    own[rng.random(own.shape) < 0.05] = np.nan
+    if not with_text:
+        return own, y
+    frame = pd.DataFrame(own, columns=list("abc"))
+    return frame.assign(**{f"t{j}": X[:, j] for j in range(2)}), y
+
+
+@pytest.mark.parametrize(("n_classes", "with_text"), [(2, False), (3, True)])
+def test_moments_by_class_agree(n_classes, with_text):
+    X, y = numbers(n_classes, with_text=with_text)
+    for weights in (None, row_weights(len(y), whole=False))[with_text:]:
+        settings = {"numeric": "gaussian"}
+        cpu = sy.NaiveBayes(**settings).fit(X, y, weights).counts_
+        gpu = sy.NaiveBayes(**settings, device="cuda").fit(X, y, weights).counts_
+        again = sy.NaiveBayes(**settings, device="cuda").fit(X, y, weights).counts_
+        for name in ("weight", "mean", "squares"):
+            found = getattr(gpu.moments, name)
+            assert_allclose(found, getattr(cpu.moments, name), rtol=1e-11)
+            assert np.array_equal(found, getattr(again.moments, name))
+        assert_allclose(gpu.by_class, cpu.by_class, rtol=1e-13)
+        assert_allclose(gpu.by_code, cpu.by_code, rtol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("numeric", "n_classes"),
+    [
+        ("gaussian", 2),
+        ("gaussian-weka", 3),
+        ("gaussian-relative", 3),
+        ("linear", 2),
+        ("linear", 3),
+    ],
+)
+def test_a_pass_over_numbers_agrees(numeric, n_classes):
+    X, y = numbers(n_classes)
+    weights = row_weights(len(y), whole=False) if n_classes == 3 else None
+    clf = sy.WeightedNB(weighting="class-attribute", numeric=numeric)
+    cpu, gpu = objectives(clf, X, y, weights)
+    w = np.random.default_rng(1).random(cpu.size)
+    value, slope = cpu(w)
+    found, gradient = gpu(w)
+    assert_allclose(found, value, rtol=1e-11)
+    assert_allclose(gradient, slope, rtol=0, atol=1e-9 * np.abs(slope).max())
+    assert np.array_equal(gradient, gpu(w)[1])
+
+
+def test_a_mixture_over_numbers_agrees():
+    X, y = numbers(3)
+    cpu, gpu = objectives(sy.RegularizedNB(numeric="gaussian"), X, y)
+    w = np.random.default_rng(1).random(cpu.size)
+    value, slope = cpu(w)
+    found, gradient = gpu(w)
+    assert_allclose(found, value, rtol=1e-11)
+    assert_allclose(gradient, slope, rtol=0, atol=1e-9 * np.abs(slope).max())
+
+
+def test_rows_with_numbers_taken_for_second_derivatives_are_those_of_the_cpu():
+    X, y = numbers(3)
+    cpu, gpu = objectives(sy.WeightedNB(numeric="gaussian"), X, y)
+    for picked in (None, np.arange(7, 90, 3)):
+        a, b = cpu.rows.take(picked), gpu.rows.take(picked)
+        for (_, one), (_, other) in zip(
+            a.densities(slice(None)), b.densities(slice(None)), strict=True
+        ):
+            assert_allclose(other, one, rtol=1e-9, atol=1e-9)
+
+
+def test_probabilities_of_numbers_on_the_device_agree():
+    from steelyard.model.on_device import proba_on_device
+    from steelyard.table.on_device import codes_to_device
+
+    # Intervals are differences of two tails, which lose digits on both.
+    for clf, n_classes, with_text, atol in (
+        (sy.WeightedNB(numeric="gaussian"), 2, True, 1e-12),
+        (sy.NaiveBayes(numeric="gaussian-weka"), 3, False, 1e-9),
+        (sy.ShrinkageNB(strength=(10.0, 40.0, 10.0), pairs=None), 3, True, 1e-12),
+    ):
+        X, y = numbers(n_classes, with_text=with_text)
+        clf.fit(X, y)
+        codes = clf.encoder_.encode(_as_table(X))
+        found = proba_on_device(clf.model_, codes_to_device(codes)).copy_to_host()
+        assert_allclose(found, clf.predict_proba(X), rtol=0, atol=atol)
+
+
+def test_the_default_fits_numbers_as_the_cpu_does():
+    X, y = numbers(2, n_rows=60 if IS_SIMULATED else 5_000)
+    settings = {"strength": (10.0, 40.0, 10.0), "pairs": None}
+    settings["tol"] = 1e-2 if IS_SIMULATED else 1e-10
+    cpu = sy.ShrinkageNB(**settings).fit(X, y)
+    gpu = sy.ShrinkageNB(**settings, device="cuda").fit(X, y)
+    assert_allclose(gpu.predict_proba(X), cpu.predict_proba(X), rtol=0, atol=1e-7)
+
+
+@real
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_default_without_settings_fits_numbers(n_classes):
+    X, y = numbers(n_classes, n_rows=5_000)
+    cpu, gpu = sy.ShrinkageNB().fit(X, y), sy.ShrinkageNB(device="cuda").fit(X, y)
+    assert_allclose(gpu.predict_proba(X), cpu.predict_proba(X), rtol=0, atol=1e-4)
+
+
+# ----------------------------------------------------------------------------- refusals
+
+
+def test_a_table_that_does_not_fit_is_refused_with_the_size_it_would_need(monkeypatch):
+    from numba import cuda
+
+    X, y = table(2)
+    context = type(cuda.current_context())
+    monkeypatch.setattr(context, "get_memory_info", lambda self: (4000, 8000))
+    # Four columns, joint codes of as many at most, and 20 bytes beside.
+    size = f"{len(y) * 28 / 1e9:.3g} GB there, of which 4e-06 GB are free"
+    with pytest.raises(ValueError, match=f"needs about {size}"):
+        sy.NaiveBayes(device="cuda").fit(X, y)
+    with pytest.warns(UserWarning, match=f"uses the CPU.*needs about {size}"):
+        sy.NaiveBayes(device="auto").fit(X, y)
+
+
+@real
+def test_an_array_on_the_device_is_refused_with_the_size_of_its_joint_codes(
+    monkeypatch,
+):
+    from numba import cuda
+
+    X, y = whole_numbers(2, np.uint8)
+    X, y = X[:160], y[:160]
+    there = cuda.to_device(np.asfortranarray(X))
+    context = type(cuda.current_context())
+    monkeypatch.setattr(context, "get_memory_info", lambda self: (10, 8000))
+    settings = {"categorical_features": "all", "device": "cuda"}
+    with pytest.raises(ValueError, match=r"needs about 4\.16e-06 GB there"):
+        sy.WeightedNB(**settings).fit(there, y)
+
+
+def test_more_classes_than_a_byte_names_are_refused_in_words():
+    y = np.repeat(np.arange(260), 2)
+    X = (y % 7).astype(str).reshape(-1, 1)
+    with pytest.raises(ValueError, match="260 classes, more than 256"):
+        sy.NaiveBayes(device="cuda").fit(X, y)
     with pytest.warns(UserWarning, match="uses the CPU"):
-        sy.NaiveBayes(numeric="gaussian", device="auto").fit(X, y)
+        sy.NaiveBayes(device="auto").fit(X, y)
 
 
 # ------------------------------------------------------------ arrays of other libraries
@@ -213,9 +358,10 @@ def test_arrays_on_the_device_give_the_model_of_the_host(library, dtype, order):
 
 
 @real
-def test_values_never_seen_say_nothing_on_the_device():
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_values_never_seen_say_nothing_on_the_device(n_classes):
     cupy = pytest.importorskip("cupy")
-    X, y = whole_numbers(2, np.uint8)
+    X, y = whole_numbers(n_classes, np.uint8)
     settings = {"categorical_features": "all", "device": "cuda"}
     clf = sy.NaiveBayes(**settings).fit(cupy.asarray(X), cupy.asarray(y))
     new = X.copy()

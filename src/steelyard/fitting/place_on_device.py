@@ -53,9 +53,9 @@ class DevicePlace(RowPlace):
         codes, labels = self.copied(training)
         weights = DeviceWeights(training.weights)
         counts = training.given_counts
-        return rows_on_device(
-            codes, labels, weights, counts, missing, gaussian, training.n_jobs
-        )
+        host = training.codes if training.codes.n_numbers else None
+        given = counts, missing, gaussian, training.n_jobs, host
+        return rows_on_device(codes, labels, weights, *given)
 
     def take(self, training: TrainingSet, rows: NDArray[np.int64]) -> TrainingSet:
         """Return some rows; they are few, and stay here."""
@@ -68,7 +68,7 @@ class DevicePlace(RowPlace):
         codes = training.codes
         if self._copied is None or self._copied[0] is not codes:
             self._copied = None  # so that its memory is free
-            _check_room(codes)
+            check_room(codes.n_rows, _bytes_of_row(codes))
             labels = bytes_to_device(np.asarray(training.labels))
             self._copied = codes, codes_to_device(codes), labels
         return self._copied[1], self._copied[2]
@@ -90,32 +90,39 @@ def on_device(training: TrainingSet, device: str) -> TrainingSet:
 
 def _refusal(training: TrainingSet) -> str:
     """Say what a GPU does not do for these rows; '' if it does all."""
-    schema = training.schema
-    if len(schema.gaussian):
-        name = schema.labels()[int(schema.gaussian[0])]
-        return (
-            f"column {name!r} is taken as a number, by its density or slope, which "
-            "GPUs do not do yet. Bins do, such as numeric='mdl'."
-        )
-    if not len(schema.coded):
-        return "the table has no columns with codes."
     if training.n_classes > _MOST_CLASSES:
         return f"there are {training.n_classes} classes, more than {_MOST_CLASSES}."
     if training.n_rows >= _MOST_ROWS:
         return f"the table has {training.n_rows} rows, more than {_MOST_ROWS}."
-    return ""
+    return _lacks_room(training.n_rows, _bytes_of_row(training.codes))
 
 
-def _check_room(codes: Codes) -> None:
-    """Refuse a table that does not fit the memory of the device."""
+def _bytes_of_row(codes: Codes) -> int:
+    """Bytes that a row of codes and numbers takes on the device."""
+    from steelyard.table.on_device import number_type
+
+    blocks = [b.values for b in codes.blocks]
+    own = sum(values.dtype.itemsize * values.shape[1] for values in blocks)
+    joint = sum(v.shape[1] for v in blocks if v.dtype.itemsize == 1)
+    return own + joint + codes.n_numbers * number_type(codes).itemsize
+
+
+def check_room(n_rows: int, bytes_of_row: int) -> None:
+    """Refuse rows that do not fit the memory of the device."""
+    lacks = _lacks_room(n_rows, bytes_of_row)
+    if lacks:
+        raise ParameterError(f"The GPU has too little memory: {lacks}")
+
+
+def _lacks_room(n_rows: int, bytes_of_row: int) -> str:
+    """Say what rows need that do not fit the memory of the device; '' if they do."""
     from numba import cuda
 
-    a_row = sum(b.values.dtype.itemsize * b.values.shape[1] for b in codes.blocks)
-    joint = sum(b.values.shape[1] for b in codes.blocks if b.values.dtype.itemsize == 1)
-    needed = codes.n_rows * (a_row + joint + _BYTES_BESIDE)
+    needed = n_rows * (bytes_of_row + _BYTES_BESIDE)
     free = float(cuda.current_context().get_memory_info()[0])
-    if needed > free:
-        raise ParameterError(
-            f"The table needs about {needed / 1e9:.1f} GB on the GPU, where "
-            f"{free / 1e9:.1f} GB are free. Use device='cpu', or fewer rows or columns."
-        )
+    if needed <= free:
+        return ""
+    return (
+        f"the table needs about {needed / 1e9:.3g} GB there, of which "
+        f"{free / 1e9:.3g} GB are free. Take fewer rows or columns, or the CPU."
+    )

@@ -2,105 +2,85 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.exceptions import ParameterError
 from steelyard.fitting.block import effect_of_odds
-from steelyard.fitting.rows import Rows
+from steelyard.fitting.joint_on_device import JointRows
 from steelyard.kernels.cuda import fitting
 from steelyard.kernels.cuda.launching import (
-    FEW_THREADS,
+    MANY_THREADS,
     THREADS,
     blocks_for,
+    copies_for,
+    fill,
     launch,
     most_shared,
+    threads_for,
     to_device,
     zeros,
 )
-from steelyard.kernels.losses import EXPONENTIAL
+from steelyard.kernels.losses import EXPONENTIAL, SQUARED
 from steelyard.losses import Loss
 from steelyard.proba.counts import Counts
 from steelyard.proba.counts_on_device import DeviceWeights
 from steelyard.proba.gaussian import GaussianTable
-from steelyard.table.codes import CodeBlock
-from steelyard.table.on_device import DeviceCodes, padded, taken
-from steelyard.table.packing import Packing, plan_packing
+from steelyard.table.codes import Codes
+from steelyard.table.on_device import DeviceCodes, padded
+from steelyard.table.packing import plan_packing
 from steelyard.weighting.base import Effect
 
 # Scores that are kept at a time, 128 MB of them.
 _MOST_SCORES = 1 << 24
 
-# Bits of the soft counts of a row: one addition of 32 bits does for most, and 2**30
-# rows do not overflow 64. Few rows have finer units, as fine as doubles at most.
-_BITS, _FEW_ROWS = 32, 1 << 20
-_BITS_OF_SUMS, _BITS_OF_DOUBLES = 61, 52
+# Copies of tables in shared memory for many classes, of gathering and scattering, and
+# for two.
+_COPIES, _TWO_COPIES = (8, 8), 4
 
 
-@dataclass(frozen=True)
-class DeviceRows:
-    """Training rows on a device: joint codes by column, classes and weights."""
+class _Scores(NamedTuple):
+    """Memory of the scores of some rows, then of their gradients in units: (C, r)."""
 
-    codes: DeviceCodes
-    labels: Any
-    """Classes, four rows to a word."""
+    values: Any
+    units: Any
+    flat: Any
+    flat_units: Any
+    last: Any
+    """Scores of the last class."""
 
-    weights: DeviceWeights
-    packing: Packing | None
-    words: Any
-    """Joint codes by column, four rows to a word, (g, m) uint32 on the device."""
-
-    modes: NDArray[np.int32]
-    """Most frequent joint code of each group."""
-
-    n_classes: int
-    gaussian: GaussianTable
-    n_jobs: int | None = None
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self.codes.n_rows
-
-    @cached_property
-    def total_weight(self) -> float:
-        """Sum of the row weights."""
-        given = self.weights.host
-        return float(self.n_rows if given is None else given.sum())
-
-    def with_densities(self, gaussian: GaussianTable) -> DeviceRows:
-        """Return the same rows: there are no Gaussian attributes."""
-        return self
-
-    def take(self, picked: NDArray[np.int64] | None) -> Rows:
-        """Return some rows in memory, or all, for second derivatives."""
-        rows = np.arange(self.n_rows) if picked is None else picked
-        schema, weights = self.codes.schema, self.weights.host
-        wide: tuple[CodeBlock, ...] = ()
-        if self.codes.wide is not None:
-            values = taken(self.codes.wide, rows)
-            wide = (CodeBlock(values, self.codes.wide_features),)
-        packed = np.empty((len(rows), 0), dtype=np.uint8)
-        if self.packing is not None:
-            packed = taken(self.words.view(np.uint8), rows)
-        labels = self.labels.view(np.uint8)
-        return Rows(
-            schema,
-            taken(labels.reshape(1, labels.size), rows)[:, 0].astype(np.uint32),
-            np.empty(0) if weights is None else weights[rows],
-            self.packing,
-            packed,
-            wide,
-            None,
-            self.gaussian,
-            self.n_classes,
-            self.n_jobs,
+    @classmethod
+    def of(cls, width: int, n_rows: int) -> _Scores:
+        values = zeros((width, n_rows), np.float64)
+        units, size = values.view(np.int64), values.size
+        return cls(
+            values, units, values.reshape(size), units.reshape(size), values[width - 1]
         )
+
+
+class _Tables(NamedTuple):
+    """What a pass adds up: tables of joint and wide codes, factors of numbers."""
+
+    base: Any
+    packed: Any
+    wide: Any
+    multipliers: Any
+
+
+class _SoftCounts(NamedTuple):
+    """What a pass returns on the device, in units."""
+
+    packed: Any
+    wide: Any
+    numbers: Any
+
+
+class DeviceRows(JointRows):
+    """Training rows on a device, as passes read them."""
 
     # ------------------------------------------------------------------------- passes
 
@@ -118,10 +98,14 @@ class DeviceRows:
                 largest = self._two(effect, form, 0.0)[1]
             return self._two_effect(effect, form, largest)
         kernel = fitting.score_losses
+        # Slopes of a row add up to 0, but for those of the printed squared error.
+        is_printed = loss.compiled == SQUARED and form[1] > 0.5
+        n_free = self.n_classes - (not is_printed)
         if loss.compiled == EXPONENTIAL:
             # Slopes have no bound: the largest is found first.
-            largest = self._pass(effect, kernel, form, 0.0)[0][1]
-        (value, _), slope = self._pass(effect, kernel, form, self._scale(largest))
+            largest = self._pass(effect, kernel, form, 0.0, n_free)[0][1]
+        scale = self.scale(largest)
+        (value, _), slope = self._pass(effect, kernel, form, scale, n_free)
         return value, slope
 
     def evaluate_mixture(
@@ -134,35 +118,27 @@ class DeviceRows:
             np.concatenate([half.table for half in halves], axis=1),
             np.concatenate([half.multipliers for half in halves], axis=1),
         )
-        scale = self._scale(self.weights.largest * 2.0 * (1.0 + abs(alpha)))
+        scale = self.scale(self.weights.largest * 2.0 * (1.0 + abs(alpha)))
         kernel, form = fitting.mixture_losses, (float(alpha), bool(printed))
-        sums, slope = self._pass(both, kernel, form, scale, adds=True)
+        sums, slope = self._pass(both, kernel, form, scale, 2 * k, adds=True)
         gradients = [
             Effect(slope.base[h], slope.table[:, h], slope.multipliers[:, h])
             for h in (slice(0, k), slice(k, 2 * k))
         ]
         return sums[0], sums[1], gradients[0], gradients[1]
 
-    def _scale(self, largest: float) -> float:
-        """Units of soft counts, a power of two, given the largest slope of a row."""
-        bits = _BITS
-        if self.n_rows <= _FEW_ROWS:
-            bits = min(_BITS_OF_DOUBLES, _BITS_OF_SUMS - self.n_rows.bit_length())
-        if not np.isfinite(largest) or largest <= 0.0:
-            return 1.0
-        return float(2.0 ** (bits - int(np.ceil(np.log2(largest)))))
-
     # ------------------------------------------------------------------- two classes
 
-    @cached_property
-    def _two_bytes(self) -> int:
+    def _two_bytes(self, copies: int = 1) -> int:
         """Shared memory of the kernel for two classes."""
-        size, g = self._n_cells, self.words.shape[0]
-        return max(8 * size + 8 * (size + 1 + fitting.SPARE) + 8 * g, 16 * THREADS)
+        size, g = copies * self.n_cells, self.words.shape[0]
+        n_bytes = 8 * size + 8 * (size + 1 + fitting.SPARE) + 8 * g
+        return max(n_bytes, 16 * MANY_THREADS)
 
     def _fits_two(self) -> bool:
-        is_narrow = self.packing is not None and self.codes.wide is None
-        return self.n_classes == 2 and is_narrow and self._two_bytes <= most_shared()
+        is_narrow = self.codes.wide is None and self.codes.numbers is None
+        is_narrow = is_narrow and self.packing is not None
+        return self.n_classes == 2 and is_narrow and self._two_bytes() <= most_shared()
 
     def _two(
         self, effect: Effect, form: tuple[int, float], scale: float
@@ -171,16 +147,20 @@ class DeviceRows:
         assert self.packing is not None
         odds = effect.table[:, 1:] - effect.table[:, :1]
         table = to_device(self.packing.expand(odds)[:, 0])
-        blocks = blocks_for(self._two_bytes)
+        copies = copies_for(self._two_bytes(), _TWO_COPIES)
+        shared = self._two_bytes(copies)
+        threads = threads_for(shared)
+        blocks = blocks_for(shared, threads)
         sums, counts = zeros((blocks, 2), np.float64), zeros(table.size + 1, np.int64)
         launch(
             fitting.evaluate_two,
             blocks,
-            self._two_bytes,
-            self._flat_words,
-            self._starts,
-            self._modes,
+            shared,
+            self.flat_words,
+            self.starts,
+            self.device_modes,
             table,
+            np.uint32(copies),
             self.labels,
             self.weights.values,
             self.n_rows,
@@ -189,6 +169,7 @@ class DeviceRows:
             scale,
             sums,
             counts,
+            threads=threads,
         )
         found = sums.copy_to_host()
         return found[:, 0].sum(), found[:, 1].max(), counts.copy_to_host()
@@ -197,46 +178,12 @@ class DeviceRows:
         self, effect: Effect, form: tuple[int, float], largest: float
     ) -> tuple[float, Effect]:
         assert self.packing is not None
-        scale = self._scale(largest)
+        scale = self.scale(largest)
         value, _, units = self._two(effect, form, scale)
         total, units = units[-1:], units[:-1, None]
-        self._fill_modes(units, total, first=0)
+        self.fill_modes(units, total, first=0)
         table = self.packing.collapse(units / scale)[:, 0]
         return float(value), effect_of_odds(total[0] / scale, table, effect.multipliers)
-
-    def _fill_modes(
-        self, units: NDArray[np.int64], total: NDArray[np.int64], first: int
-    ) -> None:
-        """Give the most frequent codes, (P, C), what is left of the total of rows."""
-        ends = self._starts_of_end
-        for g in range(first, len(self.modes)):
-            part = units[ends[g] : ends[g + 1]]
-            part[self.modes[g]] = 0
-            part[self.modes[g]] = total - part.sum(axis=0)
-
-    @cached_property
-    def _starts_of_end(self) -> NDArray[np.int64]:
-        """First packed row of each group, and their number."""
-        if self.packing is None:
-            return np.array([0, 1])
-        return np.append(self.packing.starts, len(self.packing.members)).astype(int)
-
-    @cached_property
-    def _flat_words(self) -> Any:
-        """The joint codes, column after column."""
-        return self.words.reshape(self.words.size)
-
-    @property
-    def _n_cells(self) -> int:
-        return int(self._starts_of_end[-1])
-
-    @cached_property
-    def _starts(self) -> Any:
-        return to_device(self._starts_of_end[:-1].astype(np.uint32))
-
-    @cached_property
-    def _modes(self) -> Any:
-        return to_device(self.modes.astype(np.uint32))
 
     # ---------------------------------------------------------------- many classes
 
@@ -246,34 +193,34 @@ class DeviceRows:
         losses: Any,
         form: tuple[Any, ...],
         scale: float,
+        n_free: int,
         adds: bool = False,
     ) -> tuple[tuple[float, float], Effect]:
         """Return two numbers of a pass, and the gradient of an effect (V, C).
 
-        The second number is a sum if it ``adds``, the largest otherwise.
+        With ``n_free`` less than C scores are relative to those of the last class, and
+        gradients of a row add up to 0. The second number is a sum if it ``adds``, the
+        largest otherwise.
         """
         width = effect.table.shape[1]
-        tables = self._tables(effect)
-        counts = zeros(self._n_cells * width, np.int64)
-        wide = zeros(effect.table.size if self.codes.wide is not None else 1, np.int64)
+        tables = self._tables(effect, n_free)
+        counts = self._zero_counts(effect, n_free)
         pieces = list(self._pieces(width))
-        buffer = zeros((width, pieces[0][1]), np.int64)
         blocks, shared = blocks_for(16 * THREADS), 16 * THREADS
         all_sums = zeros((len(pieces), blocks, 2), np.float64)
+        made = {n_rows: _Scores.of(width, n_rows) for _, n_rows in pieces}
         for sums, (row, n_rows) in zip(all_sums, pieces, strict=True):
-            scores = self._gathered(tables, row, n_rows, buffer)
+            scores = made[n_rows]
+            self._gather(tables, row, n_rows, scores)
             rows = (self.labels, self.weights.values, row, self.n_rows)
-            units = scores.view(np.int64)
-            flat = scores.reshape(scores.size), n_rows
-            result = units.reshape(units.size), sums
-            launch(losses, blocks, shared, *flat, *rows, *form, scale, *result)
+            given = (scores.flat, n_rows, *rows, *form, scale, scores.flat_units, sums)
+            launch(losses, blocks, shared, *given)
             if scale:
-                self._scatter(units, row, n_rows, counts, wide)
+                self._scatter(scores, row, n_rows, counts)
         found = all_sums.copy_to_host()
         value, other = float(found[..., 0].sum()), found[..., 1]
         number = float(other.sum() if adds else other.max())
-        slope = self._slope(counts, wide, effect, scale or 1.0)
-        return (value, number), slope
+        return (value, number), self._slope(counts, effect, scale or 1.0)
 
     def _pieces(self, width: int) -> Iterator[tuple[int, int]]:
         """Yield first rows and lengths of pieces; lengths are of whole words."""
@@ -281,69 +228,70 @@ class DeviceRows:
         for row in range(0, total, most):
             yield row, min(most, total - row)
 
-    def _tables(self, effect: Effect) -> tuple[Any, Any, Any, Callable[..., None], int]:
-        """Return base, packed and wide table on the device, and who gathers them."""
+    def _tables(self, effect: Effect, n_free: int) -> _Tables:
+        """Return what a pass adds up, on the device."""
         width = effect.table.shape[1]
-        packed = np.zeros((1, width))
+        packed, base = np.zeros((1, width)), effect.base
         if self.packing is not None:
             packed = self.packing.expand(effect.table)
+        if n_free < width:
+            packed, base = packed[:, :-1] - packed[:, -1:], base[:-1] - base[-1]
         wide = effect.table if self.codes.wide is not None else np.zeros((1, width))
-        n_bytes = 8 * len(packed)
-        fits = n_bytes <= most_shared()
-        return (
-            to_device(effect.base),
-            to_device(packed.T.ravel()),
-            to_device(wide),
-            fitting.gather if fits else fitting.gather_far,
-            n_bytes if fits else 0,
+        tables = base, packed.T, wide, effect.multipliers
+        return _Tables(*map(to_device, tables))
+
+    def _zero_counts(self, effect: Effect, n_free: int) -> _SoftCounts:
+        width = effect.table.shape[1]
+        return _SoftCounts(
+            zeros((n_free, self.n_cells), np.int64),
+            zeros(effect.table.size if self.codes.wide is not None else 1, np.int64),
+            None if self.numbers is None else self.numbers.sums(width),
         )
 
-    def _gathered(self, tables: Any, row: int, n_rows: int, buffer: Any) -> Any:
-        """Return the scores of some rows, (C, rows), made in a buffer."""
-        base, packed, wide, gather, shared = tables
-        if n_rows < buffer.shape[1]:
-            buffer = zeros((buffer.shape[0], n_rows), np.int64)
-        scores = buffer.view(np.float64)
-        place = (row // 4, n_rows // 4)
-        launch(
-            gather,
-            blocks_for(shared, FEW_THREADS, len(scores)),
-            shared,
-            *(self._flat_words, self._starts, packed, base, *place, scores),
-            threads=FEW_THREADS,
-        )
+    def _gather(self, tables: _Tables, row: int, n_rows: int, scores: _Scores) -> None:
+        """Put the scores of some rows."""
+        width, n_cells = tables.packed.shape
+        kernel, copies, shared = fitting.gather_far, 1, 0
+        if 8 * n_cells <= most_shared():
+            kernel, copies = fitting.gather, copies_for(8 * n_cells, _COPIES[0])
+            shared = 8 * n_cells * copies
+        threads = threads_for(shared)
+        codes = self.flat_words, self.starts, tables.packed, np.uint32(copies)
+        place = tables.base, row // 4, n_rows // 4, scores.values
+        blocks = blocks_for(shared, threads, width)
+        launch(kernel, blocks, shared, *codes, *place, threads=threads)
+        if width < scores.values.shape[0]:
+            fill(scores.last, 0.0)
+        inside = min(n_rows, self.n_rows - row)
         if self.codes.wide is not None:
-            inside = min(n_rows, self.n_rows - row)
-            codes = self.codes.wide, self._wide_starts
-            launch(
-                fitting.gather_wide, blocks_for(0), 0, *codes, wide, row, inside, scores
-            )
-        return scores
+            given = self.codes.wide, self._wide_starts, tables.wide, row, inside
+            launch(fitting.gather_wide, blocks_for(0), 0, *given, scores.values)
+        if self.numbers is not None:
+            self.numbers.add(tables.multipliers, row, inside, scores.values)
 
     @cached_property
     def _wide_starts(self) -> Any:
         return to_device(self.codes.wide_starts)
 
     def _scatter(
-        self, units: Any, row: int, n_rows: int, counts: Any, wide: Any
+        self, scores: _Scores, row: int, n_rows: int, counts: _SoftCounts
     ) -> None:
-        place = (row // 4, n_rows // 4)
+        """Add the gradients of some rows, in units, to the soft counts."""
+        place = (row // 4, n_rows // 4, scores.units, counts.packed)
         for begin, end, cells in self._column_parts():
-            shared = 8 * (cells + fitting.SPARE)
-            launch(
-                fitting.scatter,
-                blocks_for(shared, FEW_THREADS, len(units)),
-                shared,
-                *(self._flat_words, self._starts, self._first_modes),
-                *(begin, end, cells, *place, units, counts),
-                threads=FEW_THREADS,
-            )
+            copies = copies_for(8 * (cells + fitting.SPARE), _COPIES[1])
+            shared = 8 * (cells * copies + fitting.SPARE)
+            threads = threads_for(shared)
+            codes = self.flat_words, self.starts, self._first_modes, np.uint32(copies)
+            blocks = blocks_for(shared, threads, counts.packed.shape[0])
+            given = (*codes, begin, end, cells, *place)
+            launch(fitting.scatter, blocks, shared, *given, threads=threads)
+        inside = min(n_rows, self.n_rows - row)
         if self.codes.wide is not None:
-            inside = min(n_rows, self.n_rows - row)
-            codes = self.codes.wide, self._wide_starts
-            launch(
-                fitting.scatter_wide, blocks_for(0), 0, *codes, row, inside, units, wide
-            )
+            wide = self.codes.wide, self._wide_starts, row, inside, scores.units
+            launch(fitting.scatter_wide, blocks_for(0), 0, *wide, counts.wide)
+        if self.numbers is not None:
+            self.numbers.collect(row, inside, scores.units, counts.numbers)
 
     @cached_property
     def _first_modes(self) -> Any:
@@ -354,7 +302,7 @@ class DeviceRows:
 
     def _column_parts(self) -> list[tuple[int, int, int]]:
         """Cut columns into parts whose soft counts fit shared memory."""
-        ends, begin, parts = self._starts_of_end, 0, []
+        ends, begin, parts = self.starts_of_end, 0, []
         most = most_shared() // 8 - fitting.SPARE
         while begin < len(ends) - 1:
             end = int(np.searchsorted(ends, ends[begin] + most, "right")) - 1
@@ -362,18 +310,23 @@ class DeviceRows:
             begin = end
         return parts
 
-    def _slope(self, counts: Any, wide: Any, effect: Effect, scale: float) -> Effect:
+    def _slope(self, counts: _SoftCounts, effect: Effect, scale: float) -> Effect:
         """Turn soft counts in units into the gradient of an effect."""
         width = effect.table.shape[1]
-        units = counts.copy_to_host().reshape(width, -1).T.copy()
-        total = units[: self._starts_of_end[1]].sum(axis=0)
-        self._fill_modes(units, total, first=1)
+        units = counts.packed.copy_to_host().T.copy()
+        if units.shape[1] < width:
+            units = np.column_stack([units, -units.sum(axis=1)])
+        total = units[: self.starts_of_end[1]].sum(axis=0)
+        self.fill_modes(units, total, first=1)
         table = np.zeros_like(effect.table)
         if self.packing is not None:
             table += self.packing.collapse(units / scale)
         if self.codes.wide is not None:
-            table += wide.copy_to_host().reshape(width, -1).T / scale
-        return Effect(total / scale, table, np.zeros_like(effect.multipliers))
+            table += counts.wide.copy_to_host().reshape(width, -1).T / scale
+        multipliers = np.zeros_like(effect.multipliers)
+        if counts.numbers is not None:
+            multipliers = counts.numbers.copy_to_host().sum(axis=0) / scale
+        return Effect(total / scale, table, multipliers)
 
 
 def rows_on_device(
@@ -384,8 +337,12 @@ def rows_on_device(
     missing: NDArray[np.bool_],
     gaussian: GaussianTable,
     n_jobs: int | None = None,
+    host: Codes | None = None,
 ) -> DeviceRows:
-    """Join the small codes of rows on a device, for many passes."""
+    """Join the small codes of rows on a device, for many passes.
+
+    ``host`` has the same rows in memory, where there are numbers.
+    """
     features = [int(j) for j in codes.features]
     packing = plan_packing(codes.schema, features, missing, codes.n_rows)
     if packing is None:
@@ -396,5 +353,5 @@ def rows_on_device(
         modes = packing.likely_codes(counts.by_code.sum(axis=1))
     classes = counts.n_classes
     return DeviceRows(
-        codes, labels, weights, packing, words, modes, classes, gaussian, n_jobs
+        codes, labels, weights, packing, words, modes, classes, gaussian, n_jobs, host
     )

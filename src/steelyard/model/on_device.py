@@ -9,14 +9,16 @@ from numpy.typing import NDArray
 
 from steelyard.kernels.cuda import fitting, scoring
 from steelyard.kernels.cuda.launching import (
-    FEW_THREADS,
     blocks_for,
+    copies_for,
     empty,
     launch,
     most_shared,
+    threads_for,
     to_device,
 )
 from steelyard.model.table_model import NBModel
+from steelyard.proba.numbers_on_device import DeviceNumbers
 from steelyard.table.on_device import ColumnPairs, DeviceCodes, padded
 
 # Cells of a joint table of two or more columns.
@@ -25,12 +27,15 @@ _MOST_JOINT = 1024
 # Scores that are kept at a time, 128 MB of them.
 _MOST_SCORES = 1 << 24
 
+# Copies of tables in shared memory.
+_COPIES = 8
+
 
 def proba_on_device(model: NBModel, codes: DeviceCodes, out: Any = None) -> Any:
     """Posterior probabilities, (n, K) float64 on the device; in ``out`` if given."""
     if out is None:
         out = empty((codes.n_rows, model.n_classes), np.float64)
-    is_narrow = codes.wide is None
+    is_narrow = codes.wide is None and codes.numbers is None
     if is_narrow and model.n_classes == 2 and np.isfinite(model.log_prior).all():
         tables = _known(_spread(model.table[:, 1] - model.table[:, 0], codes), codes)
         pairs = ColumnPairs.of(np.array(list(map(len, tables))), 1, _MOST_JOINT)
@@ -79,26 +84,43 @@ def _logistic(
 
 def _softmax(model: NBModel, codes: DeviceCodes, out: Any) -> None:
     width = model.n_classes
-    # Without narrow columns there is one of zeros, which says nothing.
-    spread = _spread(model.table, codes) or [np.zeros((1, width))]
-    starts = np.cumsum([0, *map(len, spread)])[:-1].astype(np.uint32)
-    table, words = np.concatenate(spread), codes.words_or_zeros()
-    kernel, shared = fitting.gather_far, 0
-    if 8 * len(table) <= most_shared():
-        kernel, shared = fitting.gather, 8 * len(table)
-    given = words, to_device(starts), to_device(table.T.ravel())
+    kernel, copies, shared, given = _gatherer(model, codes)
+    threads = threads_for(shared)
+    blocks = blocks_for(shared, threads, width)
+    numbers = DeviceNumbers(codes.numbers, model.gaussian)
+    factors = to_device(model.gaussian.factors)
     base, n_rows = to_device(model.log_prior), padded(codes.n_rows)
     most = padded(min(_MOST_SCORES // width, n_rows))
     for row in range(0, n_rows, most):
         size = min(most, n_rows - row)
+        inside = min(size, codes.n_rows - row)
         scores = empty((width, size), np.float64)
-        place = (base, row // 4, size // 4, scores)
-        blocks = blocks_for(shared, FEW_THREADS, width)
-        launch(kernel, blocks, shared, *given, *place, threads=FEW_THREADS)
+        place = (np.uint32(copies), base, row // 4, size // 4, scores)
+        launch(kernel, blocks, shared, *given, *place, threads=threads)
         if codes.wide is not None:
             wide = codes.wide, to_device(codes.wide_starts), to_device(model.table)
-            inside = min(size, codes.n_rows - row)
             launch(fitting.gather_wide, blocks_for(0), 0, *wide, row, inside, scores)
+        if codes.numbers is not None:
+            numbers.add(factors, row, inside, scores)
         rows = (row, codes.n_rows, out)
         scale = float(model.link_scale)
         launch(scoring.softmax, blocks_for(0), 0, scores, scale, *rows)
+
+
+def _gatherer(
+    model: NBModel, codes: DeviceCodes
+) -> tuple[Any, int, int, tuple[Any, ...]]:
+    """Return a kernel, copies of its table, their bytes, and what it is given first."""
+    # Without narrow columns there is one of zeros, which says nothing.
+    spread, words = _spread(model.table, codes), codes.words_or_zeros()
+    known = _known(spread, codes) or [np.zeros((1, model.n_classes))]
+    pairs = ColumnPairs.of(np.array(list(map(len, known))), 1, _MOST_JOINT)
+    n_bytes = 8 * int(pairs.places[-1])
+    if n_bytes <= most_shared():
+        plan, table = pairs.plan(words.size // len(known)), pairs.join(known)
+        copies = copies_for(n_bytes, _COPIES)
+        given = (words, *plan, to_device(table.T))
+        return scoring.gather_pairs, copies, copies * n_bytes, given
+    starts = np.cumsum([0, *map(len, spread)])[:-1].astype(np.uint32)
+    given = (words, to_device(starts), to_device(np.concatenate(spread).T))
+    return fitting.gather_far, 1, 0, given

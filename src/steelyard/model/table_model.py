@@ -155,9 +155,8 @@ class NBModel(Model):
         kept = is_kept[self.schema.gaussian]
         if kept.all():
             return model
-        weight = self.gaussian.weight
-        weight = np.ones_like(self.gaussian.mean) if weight is None else weight
-        weighted = self.gaussian.weighted(np.where(kept[:, None], weight, 0.0))
+        factors = np.where(kept[:, None], self.gaussian.factors, 0.0)
+        weighted = self.gaussian.weighted(factors)
         return replace(model, gaussian=weighted)
 
     # Two classes need one number per code instead of two, and one exponential.

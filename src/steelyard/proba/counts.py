@@ -188,11 +188,11 @@ def count(
                 by_code[:, c] += hist[c]
             else:
                 by_code[:, c] += np.bincount(spread_rows, hist[c], len(by_code))
-    _refuse_large(codes.schema, total.moments)
+    refuse_large(codes.schema, total.moments)
     return Counts(codes.schema, total.by_class, by_code, total.moments)
 
 
-def _refuse_large(schema: TableSchema, moments: Moments) -> None:
+def refuse_large(schema: TableSchema, moments: Moments) -> None:
     """Refuse numbers whose squares are not all finite, by the name of the column."""
     if not len(moments.weight):
         return

@@ -16,8 +16,9 @@ from steelyard.kernels.cuda.launching import (
     to_device,
     zeros,
 )
-from steelyard.proba.counts import Counts, Moments
-from steelyard.table.on_device import ColumnPairs, DeviceCodes
+from steelyard.proba.counts import Counts, Moments, refuse_large
+from steelyard.proba.numbers_on_device import moments_on_device
+from steelyard.table.on_device import ColumnPairs, DeviceCodes, padded
 from steelyard.table.schema import TableSchema
 
 # Sums of weights are whole numbers of units so small that their total has 62 bits.
@@ -71,7 +72,27 @@ def count_on_device(
         last = int(schema.offsets[codes.wide_features[0] + 1])
         by_class = wide[:, first:last].sum(axis=1)
         by_code += wide.T
-    return Counts(schema, by_class, by_code, Moments.zeros(0, n_classes))
+    if codes.narrow is None and codes.wide is None:
+        by_class = _one_column(codes, labels, weights, n_classes) / scale
+    moments = Moments.zeros(0, n_classes)
+    if codes.numbers is not None:
+        rows = labels, weights.values, codes.n_rows
+        moments = moments_on_device(codes.numbers, *rows, n_classes)
+        refuse_large(schema, moments)
+    return Counts(schema, by_class, by_code, moments)
+
+
+def _one_column(
+    codes: DeviceCodes, labels: Any, weights: DeviceWeights, n_classes: int
+) -> NDArray[np.int64]:
+    """Count the classes, as a column whose codes are all the same."""
+    none = np.empty(0, dtype=np.int64)
+    place = np.zeros(1, dtype=np.int64)
+    zero = zeros((1, padded(codes.n_rows)), np.uint8)
+    column = DeviceCodes(
+        TableSchema(()), codes.n_rows, zero, place, (place,), None, none
+    )
+    return _joint(column, labels, weights, n_classes)[0][:, 0]
 
 
 def histograms(narrow: Any, n_rows: int) -> list[NDArray[np.int64]]:

@@ -113,6 +113,11 @@ class GaussianTable:
         )
 
     @property
+    def factors(self) -> NDArray[np.float64]:
+        """Factors on the log-densities, shape (g, K)."""
+        return np.ones_like(self.mean) if self.weight is None else self.weight
+
+    @property
     def is_plain(self) -> bool:
         """Whether all attributes are densities or intervals, without weights."""
         return self.weight is None and self.depth is None and self.limit is None
@@ -122,9 +127,8 @@ class GaussianTable:
     ) -> None:
         """Add the weighted log-densities of numbers (n, g) to scores (n, K)."""
         if not self.is_plain:
-            weight = np.ones_like(self.mean) if self.weight is None else self.weight
             rows = np.ascontiguousarray(numbers)
-            scoring.add_weighted(rows, self._forms, weight, scores)
+            scoring.add_weighted(rows, self.forms, self.factors, scores)
             return
         plain = np.flatnonzero(self.step == 0)
         intervals = np.flatnonzero(self.step)
@@ -161,7 +165,7 @@ class GaussianTable:
                 yield rows, np.broadcast_to(out, (*out.shape[:2], self.mean.shape[1]))
             return
         g, k = self.mean.shape
-        forms = self._forms
+        forms = self.forms
         size = max(1, _DENSITY_CELLS // max(1, g * k))
         for lo in range(0, len(numbers), size):
             rows = slice(lo, min(lo + size, len(numbers)))
@@ -171,7 +175,7 @@ class GaussianTable:
             yield rows, out
 
     @property
-    def _forms(self) -> tuple[NDArray[np.float64] | float, ...]:
+    def forms(self) -> tuple[NDArray[np.float64] | float, ...]:
         """What the kernels know of the attributes."""
         none = np.zeros(len(self.mean))
         return (

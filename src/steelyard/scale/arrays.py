@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from steelyard._common.checks import check_weights
 from steelyard._common.devices import is_on_device, use_device
 from steelyard.exceptions import ParameterError, TableError
-from steelyard.fitting.place_on_device import DevicePlace
+from steelyard.fitting.place_on_device import DevicePlace, check_room
 from steelyard.kernels.cuda import counting
 from steelyard.kernels.cuda.launching import blocks_for, launch, to_device, zeros
 from steelyard.model.needs import RowsNeeded
@@ -102,6 +102,11 @@ class ArrayPlace(DevicePlace):
     def copied(self, training: TrainingSet) -> tuple[DeviceCodes, Any]:
         """Return codes and classes on the device."""
         return self._codes, self._labels
+
+    def passes(self, training: TrainingSet, missing: Any, gaussian: Any) -> Any:
+        """Return the rows prepared for many passes, with joint codes of their own."""
+        check_room(self._codes.n_rows, len(self._codes.features))
+        return super().passes(training, missing, gaussian)
 
     def each(self, training: TrainingSet, function: Any, given: Any = None) -> Any:
         """Return a function of the rows, in arrays of this process."""
@@ -204,6 +209,7 @@ def device_bytes(X: Any) -> DeviceBytes:
                 "the memory of a GPU a column may span 256 at most: copy X to an array "
                 "of NumPy."
             )
+    check_room(n_rows, n_columns)
     out = zeros((n_columns, padded(n_rows)), np.uint8)
     launch(counting.narrow, blocks_for(0), 0, values, to_device(lows), out)
     return DeviceBytes(out, n_rows, lows, values.dtype.kind == "b")

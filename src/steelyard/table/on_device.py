@@ -96,11 +96,12 @@ class ColumnPairs:
         return found
 
     def join(self, columns: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-        """Add up tables of single columns, (size,), to those of pairs."""
+        """Add up tables of single columns, (size, ...), to those of pairs."""
         joint = []
         for a, b in zip(self.first, self.second, strict=True):
             table = columns[a][:, None]
-            joint.append((table if a == b else table + columns[b]).ravel())
+            table = table if a == b else table + columns[b]
+            joint.append(table.reshape(-1, *table.shape[2:]))
         return np.concatenate(joint)
 
 
@@ -123,6 +124,8 @@ class DeviceCodes:
     """Columns of more than a byte, (w, n and more) on the device; None without any."""
 
     wide_features: NDArray[np.int64]
+    numbers: Any = None
+    """Numbers by column, (g, n and more) on the device; None without any."""
 
     @cached_property
     def words(self) -> Any:
@@ -202,7 +205,24 @@ def codes_to_device(codes: Codes) -> DeviceCodes:
         tuple(meanings),
         _by_column([block.values for block in wide], wide_type),
         np.concatenate([none, *(block.features for block in wide)]),
+        _numbers_by_column(codes) if codes.n_numbers else None,
     )
+
+
+def number_type(codes: Codes) -> np.dtype[Any]:
+    """Return the narrowest type that has the numbers of a table exactly."""
+    if isinstance(codes.numbers, np.ndarray):
+        return np.dtype(np.float64)
+    return np.result_type(np.float32, *(column.dtype for column in codes.numbers))
+
+
+def _numbers_by_column(codes: Codes) -> Any:
+    """Copy the numbers of a table to the device, by column, a piece at a time."""
+    out = zeros((codes.n_numbers, padded(codes.n_rows)), number_type(codes))
+    for lo in range(0, codes.n_rows, _ROWS_PER_PIECE):
+        piece = codes.number_rows(slice(lo, lo + _ROWS_PER_PIECE))
+        transpose(to_device(piece), out, lo)
+    return out
 
 
 def _by_column(blocks: list[NDArray[Any]], dtype: Any) -> Any:

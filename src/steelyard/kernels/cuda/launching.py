@@ -59,14 +59,35 @@ def _multiprocessors() -> int:
 def blocks_for(shared: int, threads: int = THREADS, width: int = 1) -> int:
     """Blocks that fill the device, given the shared memory of each.
 
-    Their number is a multiple of ``width``. At least two for each multiprocessor: with
-    fewer numba warns.
+    Their number is a multiple of ``width``, and at most what runs in whole rounds: a
+    few blocks more would have a round of their own. At least two for each
+    multiprocessor: with fewer numba warns.
     """
     if SIMULATED:
         return -(-2 // width) * width
     fit = _shared_of_multiprocessor() // (shared + _RESERVED)
     n_blocks = _multiprocessors() * max(2, min(2048 // threads, fit))
-    return -(-n_blocks // width) * width
+    return max(1, n_blocks // width) * width
+
+
+def copies_for(n_bytes: int, most: int) -> int:
+    """How many copies of a table fit a block, a power of two.
+
+    Threads side by side use different ones: fewer wait for each other at a bank of
+    shared memory.
+    """
+    copies = 1
+    while copies < most and 2 * copies * n_bytes <= most_shared():
+        copies *= 2
+    return copies
+
+
+def threads_for(shared: int) -> int:
+    """Threads of a block, a power of two, given its shared memory: 1024 in all."""
+    if SIMULATED:
+        return THREADS
+    fit = _shared_of_multiprocessor() // (shared + _RESERVED)
+    return MANY_THREADS if fit < 2 else THREADS if fit < 4 else FEW_THREADS
 
 
 def launch(kernel, blocks, shared, *args, threads: int = THREADS) -> None:
@@ -127,11 +148,14 @@ def empty(shape, dtype):
 def zeros(shape, dtype):
     """Return an array of zeros on the device."""
     array = empty(shape, dtype)
-    flat = array.reshape(array.size)
     if array.size:
-        blocks = blocks_for(0)
-        launch(_fill, blocks, 0, flat, np.dtype(dtype).type(0))
+        fill(array.reshape(array.size), np.dtype(dtype).type(0))
     return array
+
+
+def fill(array, value):
+    """Put one value everywhere in an array of one dimension on the device."""
+    launch(_fill, blocks_for(0), 0, array, value)
 
 
 @cuda.jit
