@@ -51,6 +51,9 @@ def conform(
     """
     if cells == "numbers":
         return as_numbers(column, name, source, seen, wrong)
+    if cells == "text" and wrong is not None:
+        # The library knows which category a number is.
+        return column
     if cells != "booleans" or column.dtype == bool:
         return as_text(column)
     texts = as_text(column).map(lambda cell: str(cell).lower(), na_action="ignore")
