@@ -71,7 +71,7 @@ def _read_excel(source: Source) -> pandas.DataFrame:
     if others:
         sheets = f"the sheet {first!r} is read, and not {listed(map(repr, others))}"
         source.notes.append(f"{source.name}: {sheets}")
-    for name in frame.columns[frame.dtypes.map(lambda kind: kind == object)]:
+    for name in frame.columns[frame.dtypes.map(str) == "object"]:
         if pd.api.types.infer_dtype(frame[name]) in _MIXED:
             texts = frame[name].map(_cell_text, na_action="ignore")
             frame[name] = numbers_if_nearly_all_are(texts, str(name), source)
