@@ -60,7 +60,10 @@ def test_many_classes_are_asked_about(tmp_path, run, refused):
 
 def test_fit_reports_its_columns_and_the_next_command(tmp_path, frame, run, run_json):
     frame = frame.assign(
-        nr=range(60), same="x", name=[f"n{k}" for k in range(60)], zip=frame["zip"]
+        nr=[k + (k > 40) for k in range(60)],
+        same="x",
+        name=[f"n{k}" for k in range(60)],
+        zip=frame["zip"],
     )
     path = tmp_path / "wide.csv"
     frame.to_csv(path, index=False)
