@@ -131,3 +131,18 @@ def test_labels_that_are_no_classes_of_the_model_are_refused(
     assert "is a class of the model: sick, well" in message
     pd.DataFrame(frame.assign(ill="")).to_csv(path, index=False)
     assert "is empty" in refused("evaluate", model, path, "--target", "ill")
+
+
+def test_a_roc_curve_is_drawn(csv, model, run, refused, tmp_path):
+    for name, data in (("a.svg", [csv]), ("b.png", [model, csv])):
+        options = ["--target", "ill", "--picture", tmp_path / name]
+        method = ["--method", "NB"] if len(data) == 1 else []
+        done = run("evaluate", *data, *options, *method)
+        assert done.status == 0, done.err
+        assert f"written: {tmp_path / name}" in done.err
+        assert "kappa" in done.out and "of the most frequent class" in done.out
+    assert b"<svg" in (tmp_path / "a.svg").read_bytes()
+    assert (tmp_path / "b.png").read_bytes().startswith(b"\x89PNG")
+    assert "exists" in refused("evaluate", *data, *options)
+    options[-1] = tmp_path / "c.doc"
+    assert "Pictures are written to .png" in refused("evaluate", *data, *options)

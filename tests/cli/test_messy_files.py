@@ -60,7 +60,10 @@ def test_many_classes_are_asked_about(tmp_path, run, refused):
 
 def test_fit_reports_its_columns_and_the_next_command(tmp_path, frame, run, run_json):
     frame = frame.assign(
-        nr=range(60), same="x", name=[f"n{k}" for k in range(60)], zip=frame["zip"]
+        nr=[k + (k > 40) for k in range(60)],
+        same="x",
+        name=[f"n{k}" for k in range(60)],
+        zip=frame["zip"],
     )
     path = tmp_path / "wide.csv"
     frame.to_csv(path, index=False)
@@ -119,3 +122,26 @@ def test_predict_says_what_it_wrote(tmp_path, csv, model, run):
     told = f"60 rows written to {path}: columns prediction, p(sick), p(well)"
     assert told in done.err
     assert len(pd.read_parquet(path)) == 60
+
+
+def test_a_model_with_categorical_numbers_takes_frames_and_files(tmp_path, frame, run):
+    plain, padded = tmp_path / "plain.csv", tmp_path / "padded.csv"
+    frame.to_csv(plain, index=False)
+    frame.assign(zip="0" + frame["zip"].astype(str)).to_csv(padded, index=False)
+    parquet, out = tmp_path / "plain.parquet", tmp_path / "m.json"
+    frame.to_parquet(parquet)
+    table = frame.drop(columns="ill")
+    own = sy.NaiveBayes(categorical_features=["smoker", "zip"])
+    expected = own.fit(table, frame["ill"]).predict_proba(table)
+    for path in (plain, padded):
+        fit = ["fit", path, "--target", "ill", "--method", "NB", "--categorical", "zip"]
+        assert run(*fit, "-o", out, "--force").status == 0
+        # The frame as pandas reads the file: numbers in place of text.
+        X = pd.read_csv(path).drop(columns="ill")
+        assert X["zip"].dtype == np.int64
+        assert np.array_equal(sy.load(out).predict_proba(X), expected)
+        done = run("predict", out, parquet)
+        assert done.status == 0, done.err
+        assert done.out == run("predict", out, path).out
+    own.save(out)
+    assert done.out == run("predict", out, plain).out == run("predict", out, padded).out

@@ -188,3 +188,20 @@ def test_ctrl_c_leaves_no_file_and_no_traceback(tmp_path):
     assert (process.returncode, error) == (130, "Interrupted.\n")
     assert not any(work.iterdir())
     assert not (tmp_path / "m.json").exists()
+
+
+def test_dates_are_names_as_in_files_that_are_read_whole(tmp_path, frame, run):
+    days = pd.Timestamp("2024-01-05") + pd.to_timedelta(np.arange(len(frame)) % 3, "D")
+    times = days + pd.to_timedelta(10.5, "h")
+    dated = frame.assign(day=days, time=times, date=days.date)
+    path, csv = tmp_path / "d.parquet", tmp_path / "d.csv"
+    dated.to_parquet(path)
+    dated.to_csv(csv, index=False)
+    found = []
+    for k, data in enumerate([[csv], [path], [tmp_path / "*.parquet"]]):
+        out = tmp_path / f"{k}.json"
+        done = run("fit", *data, "--target", "ill", "--method", "NB", "-o", out)
+        assert done.status == 0, done.err
+        found.append(run("predict", out, csv).out)
+    assert found[0] == found[1] == found[2]
+    assert run("predict", out, path).out == found[0]

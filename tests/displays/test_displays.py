@@ -7,12 +7,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.metrics import roc_auc_score
 
 import steelyard as sy
 from steelyard.displays import (
     NomogramDisplay,
     RegularizationPathDisplay,
     ReliabilityDisplay,
+    ROCDisplay,
     SolverTraceDisplay,
     StrengthPathDisplay,
     ValueCurveDisplay,
@@ -231,6 +233,25 @@ def test_a_path_ends_at_naive_bayes_and_names_its_lines(small):
     assert overlaps(display.ax_) == []
     with pytest.raises(ParameterError, match="no setting"):
         regularization_path(sy.NaiveBayes(), X, y)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_areas_under_roc_curves_are_those_of_scikit_learn(n_classes):
+    X, y = wide(6, n_classes)
+    clf = sy.NaiveBayes().fit(X, y)
+    display = ROCDisplay.from_estimator(clf, X, y)
+    proba = clf.predict_proba(X)
+    shown = [1] if n_classes == 2 else range(n_classes)
+    classes = clf.classes_.tolist()
+    expected = {
+        str(classes[c]): roc_auc_score(y == clf.classes_[c], proba[:, c]) for c in shown
+    }
+    assert display.auc_ == pytest.approx(expected)
+    assert len(display.ax_.lines) == len(expected) + 1
+    one = ROCDisplay.from_estimator(clf, X, y, target=classes[0])
+    assert list(one.auc_) == [str(classes[0])]
+    with pytest.raises(ParameterError, match="two classes"):
+        ROCDisplay(proba[:3], np.zeros(3, dtype=int), classes, 0).plot()
 
 
 def test_pictures_go_into_axes_that_are_given(small):

@@ -87,6 +87,34 @@ def test_a_javascript_file_scores_and_says_what_is_wrong(clf, run_node, tmp_path
     ]
 
 
+@pytest.mark.parametrize("kind", [str, int], ids=["texts", "numbers"])
+def test_numbers_and_their_text_are_the_same_category(kind, run_node, tmp_path):
+    codes = [kind(k % 4) for k in range(40)]
+    X = pd.DataFrame({"code": codes, "other": [kind(k // 20) for k in range(40)]})
+    labels = ["no" if k % 4 < 2 or k % 7 == 0 else "yes" for k in range(40)]
+    clf = sy.ShrinkageNB(categorical_features="all", pairs=1).fit(X, labels)
+    cells = [1, 2.0, "3", "1", True, "true", 77, "77", "02"]
+    expected = [
+        clf.predict_proba(pd.DataFrame({"code": [cell], "other": [1]}))[0, 1]
+        for cell in cells
+    ]
+    if kind is str:
+        assert expected[-1] == expected[-2] != expected[1]  # text is matched as text
+    else:
+        assert expected[-1] == expected[1]
+    score, module = clf.scorer(), {}
+    exec(export.to_python(clf), module)
+    for other in (1, "1"):
+        rows = [{"code": cell, "other": other} for cell in cells]
+        found = [score(row)["yes"] for row in rows]
+        assert found == pytest.approx(expected, abs=1e-12)
+        assert [module["score"](row)["yes"] for row in rows] == found
+        (tmp_path / "model.js").write_text(export.to_javascript(clf), encoding="ascii")
+        code = "const { score } = require('./model.js'); answer(data.map(score));"
+        in_script = [answer["yes"] for answer in run_node(code, rows)]
+        assert in_script == pytest.approx(expected, abs=1e-9)
+
+
 def test_text_cannot_end_the_script_it_stands_in(clf):
     text = export.to_javascript(clf)
     assert "</script>" not in text and "\\u003c/script\\u003e" in text

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from typing import Any
 
-__all__ = ["element", "escape", "fill_template", "read_asset", "script_json"]
+__all__ = [
+    "element",
+    "escape",
+    "fill_template",
+    "html_table",
+    "read_asset",
+    "script_json",
+]
 
 
 def element(tag: str, content: str = "", /, **attributes: Any) -> str:
@@ -30,6 +37,28 @@ def element(tag: str, content: str = "", /, **attributes: Any) -> str:
         elif value is not None and value is not False and value != "":
             written.append(f' {name}="{escape(str(value))}"')
     return f"<{tag}{''.join(written)}>{content}</{tag}>"
+
+
+def html_table(header: Sequence[str], rows: Sequence[Sequence[str]], texts: int) -> str:
+    """Write a table of texts: the first columns to the left, numbers to the right.
+
+    A column without a name holds bars, and is to the left as well.
+
+    Examples
+    --------
+    >>> html_table(["a"], [["<"]], 1).partition("<tbody>")[2]
+    '<tr><td style="text-align:left">&lt;</td></tr></tbody></table>'
+    """
+    sides = ["left" if k < texts or not h else "right" for k, h in enumerate(header)]
+
+    def line(tag: str, cells: Sequence[str]) -> str:
+        styled = zip(cells, sides, strict=True)
+        cells = [element(tag, escape(c), style=f"text-align:{s}") for c, s in styled]
+        return element("tr", "".join(cells))
+
+    head = element("thead", line("th", header))
+    body = element("tbody", "".join(line("td", row) for row in rows))
+    return element("table", head + body)
 
 
 def script_json(data: Any) -> str:

@@ -24,6 +24,7 @@ EXAMPLES = """
 steelyard evaluate data.csv --target class --method RNB --folds 10
 steelyard evaluate model.json test.csv --target class
 steelyard evaluate data.csv --target ill --positive yes --costs 1,20
+steelyard evaluate data.csv --target ill --picture roc.svg
 steelyard evaluate data.csv --target class --json
 """
 
@@ -39,6 +40,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--positive", metavar="CLASS", help=about)
     about = "cost of a false alarm and of a miss, for the best threshold"
     parser.add_argument("--costs", metavar="A,B", help=about)
+    about = "draw the ROC curve, of each class against the rest (png, svg, pdf)"
+    parser.add_argument("--picture", metavar="FILE", help=about)
+    options.add_force(parser)
     options.add_json(parser)
     options.add_training(parser)
 
@@ -49,6 +53,8 @@ def run(arguments: argparse.Namespace) -> None:
         problem = "evaluate takes one data file, or a model file and a test file."
         raise ParameterError(problem)
     deciding = {"positive": arguments.positive, "costs": _costs(arguments.costs)}
+    output.check_picture(arguments.picture)
+    output.check_output(arguments.picture, arguments.force)
     measure = _test_model if len(arguments.data) == 2 else _cross_validate
     about, result = measure(arguments, deciding)
     if result.thresholds is None and any(deciding.values()):
@@ -57,6 +63,10 @@ def run(arguments: argparse.Namespace) -> None:
     output.present(
         arguments, lambda: about | result.to_dict(), lambda: _show(about, result)
     )
+    if arguments.picture is not None:
+        with output.writing(arguments.picture, arguments.force) as path:
+            output.draw(result, path, arguments.picture)
+        output.note(f"written: {arguments.picture}")
 
 
 def _cross_validate(arguments: argparse.Namespace, deciding: Any) -> Measured:

@@ -24,7 +24,6 @@ steelyard explain model.json new.csv --rows 3 --counterfactual
 steelyard explain model.json new.csv --picture first-row.png
 """
 
-_PICTURES = (".png", ".svg", ".pdf")
 _MAX_SHOWN_CLASSES = 8
 
 
@@ -101,11 +100,7 @@ def _check_options(arguments: argparse.Namespace) -> None:
     if arguments.attribute and arguments.data is not None:
         problem = "--attribute is about the whole model: name no file of rows."
         raise ParameterError(problem)
-    if arguments.picture and Path(arguments.picture).suffix.lower() not in _PICTURES:
-        raise ParameterError(
-            f"Pictures are written to {', '.join(_PICTURES)}, not to "
-            f"{arguments.picture}."
-        )
+    output.check_picture(arguments.picture)
 
 
 def _write_files(clf: Any, explanation: Any, arguments: argparse.Namespace) -> None:
@@ -117,20 +112,16 @@ def _write_files(clf: Any, explanation: Any, arguments: argparse.Namespace) -> N
             clf.to_html(path, Path(arguments.model).stem)
         if picture is not None:
             path = files.enter_context(output.writing(picture, force))
-            _draw(explanation, path, Path(picture).suffix[1:].lower())
+            _draw(explanation, path, picture)
     output.note(*(f"written: {path}" for path in (page, picture) if path is not None))
 
 
-def _draw(explanation: Any, path: Path, form: str) -> None:
-    import matplotlib
-
-    # Files are drawn without a window.
-    matplotlib.use("Agg")
+def _draw(explanation: Any, path: Path, picture: str) -> None:
     if explanation.kind != "sum" and explanation.parts:
         part = max(explanation.parts, key=lambda part: part.share)
         output.note(f"{explanation.note} The picture shows the {part.name}.")
         explanation = part.explanation
-    explanation.plot().figure_.savefig(path, format=form, dpi=150)
+    output.draw(explanation, path, picture)
 
 
 def _tables(whole: GlobalExplanation, names: list[str]) -> list[Any]:

@@ -9,8 +9,10 @@ from typing import Any, NoReturn
 
 from steelyard._common.missing import MISSING_VALUES
 
-FORMATS = ("csv", "tsv", "parquet", "arff")
-DATA = "CSV, TSV, Parquet or ARFF file, or - for standard input"
+FORMATS = ("csv", "tsv", "parquet", "arff", "arrow", "xlsx", "sav", "dta")
+DATA = (
+    "CSV, TSV, Parquet, Arrow, ARFF, .xlsx, .sav or .dta file, or - for standard input"
+)
 SEVERAL = f"{DATA}; several, a folder or a quoted pattern are read in chunks"
 MODEL = "a model file, written by fit"
 READING = "format separator decimal thousands encoding missing_values".split()

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from steelyard._common.files import replacing
+from steelyard.exceptions import ParameterError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,6 +24,7 @@ _PIPE_WIDTH = 400
 _FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 # With names and values, bars of evidence fill 80 columns.
 _BAR_WIDTH = 24
+_PICTURES = (".png", ".svg", ".pdf")
 
 
 def screen(*, error: bool = False) -> Console:
@@ -198,3 +200,21 @@ def writing(path: str, force: bool) -> Iterator[Path]:
     check_output(path, force)
     with replacing(path) as partial:
         yield partial
+
+
+def check_picture(picture: str | None) -> None:
+    """Refuse a file that is of no kind of picture."""
+    if picture and Path(picture).suffix.lower() not in _PICTURES:
+        raise ParameterError(
+            f"Pictures are written to {', '.join(_PICTURES)}, not to {picture}."
+        )
+
+
+def draw(shown: Any, path: Path, picture: str) -> None:
+    """Write what can be drawn to a file, in the format that a name says."""
+    import matplotlib
+
+    # Files are drawn without a window.
+    matplotlib.use("Agg")
+    form = Path(picture).suffix[1:].lower()
+    shown.plot().figure_.savefig(path, format=form, dpi=150)

@@ -31,6 +31,7 @@ examples:
 """
 
 _EXTRAS = {"matplotlib": "plot", "onnx": "onnx"}
+_EXTRAS |= {"openpyxl": "formats", "pyreadstat": "formats"}
 _FOR_PROGRAMMERS = (
     DeprecationWarning,
     PendingDeprecationWarning,

@@ -9,6 +9,7 @@ from steelyard.displays.path import (
     regularization_path,
 )
 from steelyard.displays.reliability import ReliabilityDisplay
+from steelyard.displays.roc import ROCDisplay
 from steelyard.displays.trace import SolverTraceDisplay
 from steelyard.displays.values import ValueCurveDisplay
 from steelyard.displays.waterfall import WaterfallDisplay
@@ -17,6 +18,7 @@ from steelyard.displays.weights import WeightBarsDisplay, WeightHeatmapDisplay
 __all__ = [
     "NomogramDisplay",
     "PairHeatmapDisplay",
+    "ROCDisplay",
     "RegularizationPathDisplay",
     "ReliabilityDisplay",
     "SolverTraceDisplay",

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from html import escape
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import confusion_matrix
 
+from steelyard._common.html import html_table
 from steelyard._common.text import as_plain, text_table
 from steelyard.exceptions import ParameterError
 from steelyard.experiments.statistics.metrics import reliability_bins, score_predictions
+
+if TYPE_CHECKING:
+    from steelyard.displays import ROCDisplay
 
 MEASURES = {
     "accuracy": "accuracy",
@@ -181,6 +186,36 @@ class Evaluation:
             for table in self.tables()
             for numeric in [[k >= table.n_texts for k in range(len(table.header))]]
         )
+
+    def _repr_html_(self) -> str:
+        return "".join(
+            f"<p><b>{escape(table.title)}</b></p>"
+            f"{html_table(table.header, table.rows, table.n_texts)}"
+            for table in self.tables()
+        )
+
+    def plot(self, *, ax: Any = None) -> ROCDisplay:
+        """Draw ROC curves of the rows, from probabilities of all folds together.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure if not given.
+
+        Returns
+        -------
+        ROCDisplay
+            Of two classes one curve, of several one for each against the rest.
+        """
+        from steelyard.displays import ROCDisplay
+
+        if self.proba is None:
+            raise ParameterError("A ROC curve needs probabilities; there are none.")
+        target = None
+        if self.thresholds is not None:
+            target = self.classes.index(self.thresholds["positive"])
+        names = list(map(str, self.classes))
+        return ROCDisplay(self.proba, self.true, names, target).plot(ax=ax)
 
     def _measure_table(self) -> MeasureTable:
         rows = []

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.html import element, escape, html_table
 from steelyard._common.text import counted, number, text_table
 from steelyard.exceptions import ParameterError
 
@@ -231,6 +232,19 @@ class Results:
             One line per data set. A dash stands where a fit failed, or the metric has
             no value. Averages are over the data sets on which no method failed.
         """
+        header, rows = self._layout(metric, protocol)
+        numeric = [False, *[True] * len(self.methods)]
+        return text_table(header, rows, numeric, rule=False, max_width=None)
+
+    def _repr_html_(self) -> str:
+        if len(self.protocols) != 1:
+            return element("p", escape(repr(self)))
+        return element("p", escape(repr(self))) + html_table(*self._layout(), 1)
+
+    def _layout(
+        self, metric: str = "accuracy", protocol: str | None = None
+    ) -> tuple[list[str], list[list[str]]]:
+        """Return names and lines of a table."""
         means = self.matrix(metric, protocol)
         useful = ~np.isnan(means).all(axis=0)
         complete = ~np.isnan(means[:, useful]).any(axis=1)
@@ -240,9 +254,7 @@ class Results:
             [name, *(number(value, 4) for value in values)]
             for name, values in zip(names, np.vstack([means, average]), strict=True)
         ]
-        numeric = [False, *[True] * len(self.methods)]
-        header = [metric, *self.methods]
-        return text_table(header, rows, numeric, rule=False, max_width=None)
+        return [metric, *self.methods], rows
 
     def resolve_protocol(self, protocol: str | None) -> str:
         """Return a protocol of the rows, which may be None where there is only one."""

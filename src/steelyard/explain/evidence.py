@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from steelyard._common.text import as_plain, bar, signed, text_table
-from steelyard.explain.parts import PlainData, percent
+from steelyard.explain.parts import PlainData, Tabular, percent
 from steelyard.explain.views import Floats
 
 
@@ -26,7 +26,7 @@ class EvidenceItem(PlainData):
 
 
 @dataclass(frozen=True, repr=False)
-class Evidence(PlainData):
+class Evidence(Tabular):
     """Two classes of one row compared: the prior and all items add up to log-odds."""
 
     target: str
@@ -57,8 +57,8 @@ class Evidence(PlainData):
         """Return plain data, for JSON."""
         return {**super().to_dict(), "total": as_plain(self.total)}
 
-    def __repr__(self) -> str:
-        """Lay the evidence out as text with bars."""
+    def layout(self) -> tuple[str, list[str], list[list[str]]]:
+        """Return a title, names of columns and lines of texts with bars."""
         amounts = [self.prior, *(item.amount for item in self.items)]
         largest = max((abs(a) for a in amounts if math.isfinite(a)), default=0.0)
         names = [self.start, *((item.attribute, item.value) for item in self.items)]
@@ -71,7 +71,11 @@ class Evidence(PlainData):
             f"{self.target} (probability {self.probability:.4g}) against "
             f"{self.against}: evidence in log-odds"
         )
-        headers = ["attribute", "value", "evidence", ""]
+        return title, ["attribute", "value", "evidence", ""], lines
+
+    def __repr__(self) -> str:
+        """Lay the evidence out as text with bars."""
+        title, headers, lines = self.layout()
         return f"{title}\n{text_table(headers, lines, [False, False, True, False])}"
 
 

@@ -17,7 +17,7 @@ from steelyard.explain.neighbours import Neighbours, neighbours_of
 from steelyard.explain.parts import (
     ExplainedPart,
     ModelKind,
-    PlainData,
+    Tabular,
     base_rates_of,
     kind_of,
     model_of,
@@ -40,7 +40,7 @@ _MAX_ROWS, _MAX_PARTS = 3, 10
 
 
 @dataclass(frozen=True, repr=False)
-class LocalExplanation(PlainData):
+class LocalExplanation(Tabular):
     r"""Predictions for some rows, decomposed.
 
     For a model that is one sum,

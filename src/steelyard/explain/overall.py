@@ -16,7 +16,7 @@ from steelyard.explain.local import LocalExplanation, explain_local
 from steelyard.explain.parts import (
     ExplainedPart,
     ModelKind,
-    PlainData,
+    Tabular,
     base_rates_of,
     kind_of,
     model_of,
@@ -38,7 +38,7 @@ _WEIGHTS = (
 
 
 @dataclass(frozen=True, repr=False)
-class GlobalExplanation(PlainData):
+class GlobalExplanation(Tabular):
     r"""What a model has learned, attribute by attribute.
 
     Importance is the mean over rows of the absolute evidence of an attribute for a
@@ -183,33 +183,34 @@ class GlobalExplanation(PlainData):
 
         return NomogramDisplay.from_explanation(self, **options)
 
-    def __repr__(self) -> str:
-        """List the attributes by importance, and the parts."""
+    def layout(self) -> tuple[list[str], list[str], list[list[str]], list[str]]:
+        """Return lines above, names of columns, lines of the table, lines below."""
         k, d = len(self.classes), len(self.attributes)
         n_pairs = sum(map(self._is_pair, range(d)))
         count = f"{d - n_pairs} attributes"
         if n_pairs:
             count += f" and {counted(n_pairs, 'pair')} of them"
-        lines = [f"{self.method}: {count}, {k} classes", self.note]
+        head = [f"{self.method}: {count}, {k} classes", self.note]
         if self.base_rates is not None and k <= _MAX_RATES:
             pairs = zip(self.classes, self.base_rates, strict=True)
             rates = ", ".join(f"{c} {percent(rate)}" for c, rate in pairs)
-            lines.append(f"With nothing known: {rates}.")
+            head.append(f"With nothing known: {rates}.")
         columns = self._columns()
-        if columns:
-            headers = ["attribute", *columns]
-            names = [self.attributes[j] for j in self.order]
-            rows = list(zip(names, *columns.values(), strict=True))
-            numeric = [False, *(bool(header) for header in columns)]
-            lines += ["", text_table(headers, rows, numeric)]
-        lines += self._notes(columns)
-        if self.parts:
-            lines.append("")
+        names = [self.attributes[j] for j in self.order]
+        rows = list(map(list, zip(names, *columns.values(), strict=True)))
+        tail = self._notes(columns) + [""] * bool(self.parts)
         for part in self.parts[:_MAX_PARTS]:
-            lines.append(f"part: {part.name} (share {part.share:.3f})")
+            tail.append(f"part: {part.name} (share {part.share:.3f})")
         if len(self.parts) > _MAX_PARTS:
-            lines.append(f"… and {len(self.parts) - _MAX_PARTS} more parts")
-        return "\n".join(lines)
+            tail.append(f"… and {len(self.parts) - _MAX_PARTS} more parts")
+        return head, ["attribute", *columns], rows if columns else [], tail
+
+    def __repr__(self) -> str:
+        """List the attributes by importance, and the parts."""
+        head, headers, rows, tail = self.layout()
+        numeric = [False, *(bool(header) for header in headers[1:])]
+        table = ["", text_table(headers, rows, numeric)] if rows else []
+        return "\n".join([*head, *table, *tail])
 
     def _notes(self, columns: dict[str, list[str]]) -> list[str]:
         """Say what the numbers of a table mean."""

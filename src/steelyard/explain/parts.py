@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,9 @@ from steelyard._common.text import as_plain
 from steelyard.exceptions import ParameterError
 from steelyard.model.base import Model
 from steelyard.model.posteriors import softmax
+
+if TYPE_CHECKING:
+    import pandas
 
 ModelKind = Literal["sum", "mixture", "pairs", "vote", "neighbours", "average"]
 
@@ -27,6 +30,22 @@ class PlainData:
         """Return plain data, for JSON."""
         fields = vars(self).items()
         return {name: _plain(v) for name, v in fields if name not in self._not_data}
+
+
+class Tabular(PlainData):
+    """What is a frame of pandas as well, and a table in a notebook."""
+
+    def to_frame(self) -> pandas.DataFrame:
+        """Return a frame of pandas: a line for each attribute, value or cell."""
+        # Imported here: frames know the explanations, not the other way round.
+        from steelyard.explain.frames import frame_of
+
+        return frame_of(self)
+
+    def _repr_html_(self) -> str:
+        from steelyard.explain.frames import html_of
+
+        return html_of(self)
 
 
 def _plain(value: Any) -> Any:

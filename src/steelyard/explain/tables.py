@@ -13,6 +13,7 @@ from scipy.special import ndtr, ndtri
 from steelyard._common.text import as_plain
 from steelyard.exceptions import ParameterError
 from steelyard.explain.evidence import evidence_of
+from steelyard.explain.parts import Tabular
 from steelyard.explain.sides import PairSide, pair_sides
 from steelyard.explain.value_text import N_QUANTILES, table_text
 from steelyard.explain.views import Floats, column_scores, typical_numbers, views_of
@@ -34,7 +35,7 @@ _PER_BIN = 8
 
 
 @dataclass(frozen=True, repr=False)
-class AttributeTable:
+class AttributeTable(Tabular):
     """One attribute of one sum: its values, how often they occur, what they add.
 
     A Gaussian attribute is tabulated at evenly spaced numbers from the smallest to the

@@ -1,7 +1,8 @@
 """Score single rows, with the standard library alone.
 
-This module reads a plan as plain data and imports nothing else, so that its text is a
-program of its own: an exported ``model.py`` is this text and the data of a model.
+This module reads a plan as plain data and imports nothing else but ``cells`` and
+``same_cells``, so that their text is a program of its own: an exported ``model.py`` is
+this text and the data of a model.
 """
 
 from __future__ import annotations
@@ -9,27 +10,16 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from decimal import Decimal
 from difflib import get_close_matches
-from numbers import Real
 from operator import mul
 from typing import Any
 
 from steelyard.exceptions import ColumnError
-
-INF = math.inf
+from steelyard.export.cells import INF, UNKNOWN, CellsOf
 
 # Far beyond what log-densities tell apart; the least that Weka's intervals may be.
 _FARTHEST = 1e100
 _FLOOR = 1e-75
-_MISSING = ("NoneType", "NAType", "NaTType")
-
-
-class _Unknown:
-    """A cell of which nothing is known, not even that it is missing."""
-
-
-_UNKNOWN: Any = _Unknown()
 
 
 class Scorer:
@@ -52,7 +42,7 @@ class Scorer:
     def __init__(self, data: dict[str, Any]) -> None:
         self.data = data
         self.classes = list(data["classes"])
-        columns = [_Column(**column) for column in data["columns"]]
+        columns = [CellsOf(**column) for column in data["columns"]]
         self.columns = [column.name for column in columns]
         self._names = frozenset(self.columns)
         self._attributes = data["attributes"]
@@ -100,68 +90,13 @@ class Scorer:
         return f"<scorer of {self.data['estimator']}, {len(self.columns)} columns>"
 
 
-class _Column:
-    """What cells of a column may be."""
-
-    def __init__(self, name: str, kind: str, cells: str) -> None:
-        self.name, self.kind, self.cells = name, kind, cells
-
-    def number(self, cell: Any) -> Any:
-        """Return a cell as a float, None if it is missing."""
-        if type(cell) is float and -INF < cell < INF:
-            return cell
-        if cell is _UNKNOWN or self._is_missing(cell):
-            return cell if cell is _UNKNOWN else None
-        if isinstance(cell, str) and self.cells == "nothing":
-            return _UNKNOWN  # all cells were missing at fit: a value never seen
-        return self._float(cell)
-
-    def value(self, cell: Any) -> Any:
-        """Return a cell as a value that can be looked up, None if it is missing."""
-        if cell is _UNKNOWN or self._is_missing(cell):
-            return cell if cell is _UNKNOWN else None
-        if isinstance(cell, str) and self.cells in ("text", "nothing"):
-            return str(cell)
-        if self.cells == "text":
-            raise self._refused(cell, "text")
-        # Whole numbers as they are: float64 does not tell all of them apart.
-        return int(cell) if isinstance(cell, int) else self._float(cell)
-
-    def _is_missing(self, cell: Any) -> bool:
-        return type(cell).__name__ in _MISSING or (
-            isinstance(cell, (float, Decimal)) and cell != cell
-        )
-
-    def _float(self, cell: Any) -> float | None:
-        if isinstance(cell, str) or not isinstance(cell, (Real, Decimal)):
-            raise self._refused(cell, "numbers")
-        try:
-            number = float(cell)
-        except OverflowError:
-            number = INF
-        if number != number:
-            return None
-        if not -INF < number < INF:
-            raise ColumnError(
-                f"Column {self.name!r} takes finite numbers, got {number}. Pass None "
-                "if it is unknown."
-            )
-        return number
-
-    def _refused(self, cell: Any, wanted: str) -> ColumnError:
-        return ColumnError(
-            f"Column {self.name!r} takes {wanted}, got {cell!r} "
-            f"({type(cell).__name__}). Pass None if it is unknown."
-        )
-
-
 # ------------------------------------------------------------------------------- models
 
 
 class _Sum:
     """One sum for each class; of two classes one, of log-odds."""
 
-    def __init__(self, data: dict[str, Any], columns: list[_Column]) -> None:
+    def __init__(self, data: dict[str, Any], columns: list[CellsOf]) -> None:
         base = [-INF if b is None else b for b in data["base"]]
         self.order, self.scale = data["order"], data["scale"]
         self.is_odds = data["odds"]
@@ -176,6 +111,7 @@ class _Sum:
             if term["kind"] == "lookup":
                 rows = [pick(term["missing"]), *map(pick, term["rows"])]
                 table = dict(zip([None, *term["values"]], rows, strict=True))
+                columns[term["column"]].learn(term["values"])
                 self.lookups.append((columns[term["column"]], table))
             else:
                 self.terms.append(_TERMS[term["kind"]](term, columns, pick, self.zero))
@@ -194,7 +130,7 @@ class _Sum:
         return found
 
     def _look_up(
-        self, row: Mapping[str, Any], column: _Column, table: dict[Any, Any]
+        self, row: Mapping[str, Any], column: CellsOf, table: dict[Any, Any]
     ) -> Any:
         return table.get(column.value(row.get(column.name)), self.zero)
 
@@ -234,7 +170,7 @@ class _Sum:
 class _Parts:
     """A model that is made of others."""
 
-    def __init__(self, data: dict[str, Any], columns: list[_Column]) -> None:
+    def __init__(self, data: dict[str, Any], columns: list[CellsOf]) -> None:
         self.data, self.order = data, data["order"]
         self.parts = [_MODELS[part["kind"]](part, columns) for part in data["parts"]]
 
@@ -248,7 +184,7 @@ class _Parts:
         posterior = self.posterior(row)
         first, second = _best_two(posterior)
         whole = _log_odds(posterior, first, second)
-        without = (self.posterior({**row, name: _UNKNOWN}) for name in names)
+        without = (self.posterior({**row, name: UNKNOWN}) for name in names)
         losses = (whole - _log_odds(other, first, second) for other in without)
         return dict(enumerate(losses))
 
@@ -304,7 +240,7 @@ def _bins(term: Any, columns: Any, pick: Any, zero: Any) -> Callable[[Any], Any]
             x = column.number(x)
             if x is None:
                 return missing
-            if x is _UNKNOWN:
+            if x is UNKNOWN:
                 return zero
         return rows[bisect_left(edges, x)]
 
@@ -321,7 +257,7 @@ def _density(term: Any, columns: Any, pick: Any, zero: Any) -> Callable[[Any], A
     def amount(row: Mapping[str, Any]) -> Any:
         x = column.number(row.get(column.name))
         x = fill if x is None else x
-        if x is None or x is _UNKNOWN:
+        if x is None or x is UNKNOWN:
             return zero
         if form == "linear":
             told = [min(max((x - m) * s, -limit), limit) for m, s, _ in classes]
@@ -356,6 +292,7 @@ def _group(side: Any, columns: Any) -> Callable[[Any], int]:
     """Return how a row's cell becomes a group."""
     column, groups, edges = columns[side["column"]], side["groups"], side["edges"]
     known = dict(zip(side["values"], groups, strict=False))
+    column.learn(side["values"])
 
     def group(row: Mapping[str, Any]) -> Any:
         cell = row.get(column.name)
@@ -363,7 +300,7 @@ def _group(side: Any, columns: Any) -> Callable[[Any], int]:
         x = column.value(cell) if is_category else column.number(cell)
         if x is None:
             return side["missing"]
-        if x is _UNKNOWN:
+        if x is UNKNOWN:
             return 0
         return known.get(x, 0) if is_category else groups[bisect_left(edges, x)]
 

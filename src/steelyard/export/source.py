@@ -18,6 +18,13 @@ _EXACT = 2**53
 
 _WIDTH = 88
 
+# Each needs those before it, and the name of an error.
+_MODULES = (
+    "steelyard._common.same_cells",
+    "steelyard.export.cells",
+    "steelyard.export.scorer",
+)
+
 
 def to_python(clf: BaseNB) -> str:
     """Return a classifier as a Python file that needs the standard library alone.
@@ -43,16 +50,22 @@ def to_python(clf: BaseNB) -> str:
     'yes'
     """
     plan = plan_of(clf)
-    path = files("steelyard.export") / "scorer.py"
-    text = path.read_text(encoding="utf-8")
-    # All that the scorer takes from the package is the name of an error.
-    text = text.replace("from steelyard.exceptions import ColumnError\n", "")
-    own_name = "INF = math.inf\nColumnError = ValueError\n"
-    text = text.replace("INF = math.inf\n", own_name)
-    _, _, code = text.partition('"""\n\n')
+    code = "\n\n".join(map(_own_code, _MODULES))
     doc = f'"""{about(plan)} score(row) scores a row."""'
     data = layout(plan_data(plan), ascii)
-    return f"{doc}\n\n{code}\n\nMODEL = {data}\n\nscore = Scorer(MODEL)\n"
+    head = (
+        f"{doc}\n\nfrom __future__ import annotations\n\nColumnError = ValueError\n\n"
+    )
+    return f"{head}{code}\n\nMODEL = {data}\n\nscore = Scorer(MODEL)\n"
+
+
+def _own_code(name: str) -> str:
+    """Return a module that needs the standard library alone, without its docstring."""
+    package, module = name.rsplit(".", 1)
+    text = (files(package) / f"{module}.py").read_text(encoding="utf-8")
+    _, _, code = text.partition("from __future__ import annotations\n\n")
+    lines = code.splitlines(keepends=True)
+    return "".join(line for line in lines if not line.startswith("from steelyard"))
 
 
 def to_javascript(clf: BaseNB) -> str:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from steelyard._common.threads import row_blocks
 from steelyard.table.bytes import as_byte_matrix, look_up_of
-from steelyard.table.cells import check_cells, numbers_of
+from steelyard.table.cells import are_of_one_kind, numbers_of
 from steelyard.table.codes import CodeBlock, Codes
 from steelyard.table.columns import Column
 from steelyard.table.frames import Table
@@ -86,12 +86,10 @@ def encode_matrix(
         return None
     kinds = {feature.kind for feature in schema.features}
     if kinds == {"categorical"}:
-        small = as_byte_matrix(table.matrix, n_jobs)
-        if small is None:
+        if not all(map(are_of_one_kind, schema.features, columns)):
             return None
-        for feature, column in zip(schema.features, columns, strict=True):
-            check_cells(feature, column)
-        return byte_codes(schema, *small)
+        small = as_byte_matrix(table.matrix, n_jobs)
+        return None if small is None else byte_codes(schema, *small)
     imputed = any(feature.fill is not None for feature in schema.features)
     if kinds != {"gaussian"} or imputed:
         return None

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.same_cells import number_in
 from steelyard.exceptions import ColumnError
 from steelyard.kernels.cuts import bin_codes
 from steelyard.table.codes import code_dtype
@@ -60,9 +61,9 @@ def bins_of(feature: FeatureSchema, numbers: NDArray[np.float64]) -> NDArray[Any
 
 def encode_column(feature: FeatureSchema, column: Column) -> NDArray[Any]:
     """Codes of a column, or its numbers where the attribute is Gaussian."""
-    check_cells(feature, column)
     if feature.kind == "categorical":
-        return codes_of(feature, factor_of(column))
+        return codes_of(feature, _as_fitted(feature, column))
+    check_cells(feature, column)
     if column.cells == "text":
         # All cells were missing at fit, so these are values never seen.
         unseen = factor_of(column).indices >= 0
@@ -89,11 +90,35 @@ def encode_numbers(
     return on_grid(numbers, feature.step)
 
 
+def _as_fitted(feature: FeatureSchema, column: Column) -> Factor:
+    """Return the values of a column, numbers as text or text as numbers as at fit.
+
+    Text that is no number is refused where categories were numbers, and so are numbers
+    where no category looks like one.
+    """
+    factor = factor_of(column)
+    if are_of_one_kind(feature, column):
+        return factor
+    if column.cells != "text":
+        if not feature.text_of:
+            check_cells(feature, column)
+        values = [feature.text_of.get(value) for value in factor.values]
+        return Factor(factor.indices, values)
+    if any(number_in(value) is None for value in factor.held()[0]):
+        check_cells(feature, column)
+    return Factor(factor.indices, list(map(number_in, factor.values)))
+
+
+def are_of_one_kind(feature: FeatureSchema, column: Column) -> bool:
+    """Whether cells are text or not as at fit; empty ones are of any kind."""
+    if column.cells == "nothing" or feature.cells == "nothing":
+        return True
+    return (feature.cells == "text") == (column.cells == "text")
+
+
 def check_cells(feature: FeatureSchema, column: Column) -> None:
     """Refuse a column whose cells are of another kind than at fit."""
-    if column.cells == "nothing" or feature.cells == "nothing":
-        return
-    if (feature.cells == "text") == (column.cells == "text"):
+    if are_of_one_kind(feature, column):
         return
     was, hint = "held text", "Turn it into text, or refit."
     if column.cells == "text":
@@ -103,7 +128,9 @@ def check_cells(feature: FeatureSchema, column: Column) -> None:
         )
     if feature.kind != "categorical":
         was = "was continuous"
-    example = next(value for value in column.objects() if not is_missing(value))
+    known = [value for value in column.objects() if not is_missing(value)]
+    odd = (v for v in known if isinstance(v, str) and number_in(v) is None)
+    example = next(odd, known[0])
     raise ColumnError(
         f"{column.label} {was} when the model was fitted and now holds {column.cells} "
         f"({example!r}). {hint}"

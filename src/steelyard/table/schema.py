@@ -11,6 +11,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.same_cells import texts_by_number
+
 Kind = Literal[
     "categorical",
     "binned",
@@ -114,6 +116,11 @@ class FeatureSchema:
     def code_of(self) -> dict[Any, int]:
         """Code of every value of a categorical attribute."""
         return {value: code for code, value in enumerate(self.values, start=1)}
+
+    @cached_property
+    def text_of(self) -> dict[float, str]:
+        """Which of the values that are text stands for each number."""
+        return texts_by_number(self.values) if self.cells == "text" else {}
 
     @property
     def both_known(self) -> NDArray[np.bool_]:

@@ -182,7 +182,7 @@ def test_a_file_in_another_encoding_than_was_said_is_refused(tmp_path):
 @pytest.mark.parametrize(
     "name, message",
     [
-        ("data.xlsx", r"no known extension.*`format`"),
+        ("data.ods", r"no known extension.*`format`"),
         ("data.parquet.gz", "no known extension"),
         ("absent.csv", "There is no file"),
     ],
@@ -221,7 +221,8 @@ def test_chunks_add_up_to_the_whole(tmp_path, frame, name):
     assert all(extra == [] for _, extra in parts)
     whole = pd.concat([part for part, _ in parts], ignore_index=True)
     assert np.array_equal(whole["age"], frame["age"], equal_nan=True)
-    assert whole["zip"].tolist() == frame["zip"].astype(str).tolist()
+    # The library takes numbers as the categories that they are the text of.
+    assert whole["zip"].astype(str).tolist() == frame["zip"].astype(str).tolist()
     assert whole["ill"].tolist() == frame["ill"].tolist()
 
 

@@ -136,13 +136,15 @@ def read_dataset(
     Columns of numbers are numbers, and all others hold text as it is written. Encoding,
     separator, decimal mark and marks of thousands are found out from the file. An empty
     cell is missing, and so is ``NA``, ``N/A``, ``NaN``, ``NULL`` or ``?``. A few other
-    cells in a column of numbers are taken as missing, and named in ``notes``.
+    cells in a column of numbers are taken as missing, and named in ``notes``. Values
+    with labels in SPSS and Stata are categories, and dates are text in every format.
 
     Parameters
     ----------
     path : str or path
-        A CSV, TSV, Parquet or ARFF file, the text formats also gzipped; ``-`` is
-        standard input.
+        A CSV, TSV, Parquet, Arrow or ARFF file, the text formats also gzipped, or one
+        of Excel (``.xlsx``, its first sheet), SPSS (``.sav``) or Stata (``.dta``);
+        ``-`` is standard input. ``steelyard[formats]`` reads Excel and SPSS.
     name : str, default=None
         How the data set is called; as the file if None.
     target : str, default=None

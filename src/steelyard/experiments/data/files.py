@@ -1,4 +1,4 @@
-"""Files to tables: CSV, TSV, Parquet and ARFF, from a disk or standard input."""
+"""Files to tables: CSV, Parquet, ARFF and others, from a disk or standard input."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from steelyard._common.text import listed
 from steelyard.exceptions import ColumnError, ParameterError, TableError
-from steelyard.experiments.data import kinds, numbers
+from steelyard.experiments.data import formats, kinds, numbers
 from steelyard.experiments.data.source import Source, find_column
 
 if TYPE_CHECKING:
@@ -37,16 +37,17 @@ def read_table(
         match source.format:
             case "parquet":
                 frame = _open_parquet(source).read().to_pandas()
-            case "arff":
-                frame = _read_arff(source)
-            case _:
+            case "csv" | "tsv":
                 frame = _read_csv(source, categorical)
+            case _:
+                frame = _read_whole(source)
     _check_names(list(frame.columns), source)
     if not len(frame):
         raise TableError(f"{source.name} has column names and no rows.")
     for name in (*categorical, *numeric):
         find_column(name, frame.columns, source.name)
     for name in frame.columns:
+        frame[name] = kinds.dates_as_text(frame[name], name, source)
         if name in categorical:
             frame[name] = kinds.as_text(frame[name])
         elif name in numeric:
@@ -65,7 +66,8 @@ def read_chunks(
     """Yield chunks of a table, as a model expects it, and names of unused columns.
 
     `expected` says of each column of the model whether it holds numbers, text or
-    booleans; columns of `also` are read as text. ARFF files are read whole.
+    booleans; columns of `also` are read as text. Files but CSV and Parquet are read
+    whole.
     """
     cells = {**dict.fromkeys(also, "text"), **expected}
     wrong: dict[str, Counter[str]] = {name: Counter() for name in expected}
@@ -167,6 +169,10 @@ def _open_parquet(source: Source) -> Any:
         raise TableError(f"{source.name} is not a Parquet file: {error}") from None
     _check_names(file.schema_arrow.names, source)
     return file
+
+
+def _read_whole(source: Source) -> pandas.DataFrame:
+    return _read_arff(source) if source.format == "arff" else formats.read_whole(source)
 
 
 def _read_arff(source: Source) -> pandas.DataFrame:
@@ -272,8 +278,8 @@ def _raw_chunks(
         for batch in file.iter_batches(batch_size=rows, columns=wanted):
             yield batch.to_pandas(), names
         return
-    if source.format == "arff":
-        frame = _read_arff(source)
+    if not source.is_text:
+        frame = _read_whole(source)
         _check_lacking(expected, also, list(frame.columns), source)
         yield frame[wanted].copy(), list(frame.columns)
         return

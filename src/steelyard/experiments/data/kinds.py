@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
     from steelyard.experiments.data.source import Source
 
+_DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[ T].*)?|\d\d?[./-]\d\d?[./-]\d{4}(?: .*)?")
 _TRUTH = {"true": True, "1": True, "false": False, "0": False}
 
 
@@ -36,6 +38,41 @@ def numbers_if_nearly_all_are(
     return parsed.values
 
 
+def dates_as_text(column: pandas.Series, name: str, source: Source) -> pandas.Series:
+    """Write dates as text files have them, and say that dates are taken as names.
+
+    A date is written as such where a time of day is that of midnight.
+    """
+    texts = _without_dates(column)
+    known = texts.dropna().head(50)
+    if len(known) and not _is_number_or_category(texts):
+        if all(isinstance(text, str) and _DATE.fullmatch(text) for text in known):
+            source.notes.append(
+                f"{name}: dates, taken as names, such as {known.iloc[0]!r}. Numbers "
+                "say more, such as days since a date; or leave the column out"
+            )
+    return texts
+
+
+def _without_dates(column: pandas.Series) -> pandas.Series:
+    from pandas.api.types import infer_dtype
+
+    is_date = column.dtype.kind == "M" or (
+        column.dtype == object and infer_dtype(column) in ("date", "datetime")
+    )
+    if not is_date:
+        return column
+    texts = column.map(lambda cell: str(cell).removesuffix(" 00:00:00"), "ignore")
+    return texts.astype(object).where(column.notna(), None)
+
+
+def _is_number_or_category(column: pandas.Series) -> bool:
+    from pandas import CategoricalDtype
+    from pandas.api.types import is_numeric_dtype
+
+    return is_numeric_dtype(column) or isinstance(column.dtype, CategoricalDtype)
+
+
 def conform(
     column: pandas.Series,
     name: str,
@@ -49,8 +86,12 @@ def conform(
     Messages count rows after the ``seen`` ones. A few cells that are no numbers are
     missing, and counted in ``wrong``.
     """
+    column = _without_dates(column)
     if cells == "numbers":
         return as_numbers(column, name, source, seen, wrong)
+    if cells == "text" and wrong is not None:
+        # The library knows which category a number is.
+        return column
     if cells != "booleans" or column.dtype == bool:
         return as_text(column)
     texts = as_text(column).map(lambda cell: str(cell).lower(), na_action="ignore")
@@ -77,8 +118,8 @@ def as_numbers(
 
     if column.dtype != bool and pd.api.types.is_numeric_dtype(column):
         return column
-    if column.dtype.kind in "mM" or isinstance(column.dtype, pd.ArrowDtype):
-        # The library has a message for dates.
+    if column.dtype.kind == "m" or isinstance(column.dtype, pd.ArrowDtype):
+        # The library has a message for durations.
         return column
     if isinstance(column.dtype, pd.CategoricalDtype):
         column = column.astype(object)

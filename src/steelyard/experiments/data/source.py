@@ -19,7 +19,7 @@ from steelyard._common.spelling import HEAD, Spelling, find_encoding, find_spell
 from steelyard._common.text import did_you_mean, listed
 from steelyard.exceptions import ColumnError, ParameterError
 
-FORMATS = ("csv", "tsv", "parquet", "arff")
+FORMATS = ("csv", "tsv", "parquet", "arff", "arrow", "xlsx", "sav", "dta")
 
 _EXTENSIONS = {
     ".arff": "arff",
@@ -28,6 +28,12 @@ _EXTENSIONS = {
     ".tab": "tsv",
     ".parquet": "parquet",
     ".pq": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+    ".xlsx": "xlsx",
+    ".sav": "sav",
+    ".dta": "dta",
 }
 
 
@@ -222,15 +228,16 @@ def stem_and_format(path: str | PathLike[str]) -> tuple[str, str | None]:
 
     Examples
     --------
-    >>> stem_and_format("data/my.table.csv.gz"), stem_and_format("table.xlsx")
+    >>> stem_and_format("data/my.table.csv.gz"), stem_and_format("table.ods")
     (('my.table', 'csv'), ('table', None))
     """
     name = Path(path).name
     plain = name[:-3] if name.lower().endswith(".gz") else name
     stem, _, suffix = plain.rpartition(".")
     format = _EXTENSIONS.get(f".{suffix.lower()}")
-    # Parquet is compressed inside.
-    return stem, None if format == "parquet" and plain != name else format
+    # The others are compressed inside.
+    is_text = format in ("csv", "tsv", "arff")
+    return stem, format if is_text or plain == name else None
 
 
 def _no_file(path: Path) -> str:

@@ -60,6 +60,8 @@ class Recast(Reader):
 
     def _type(self, name: str, kind: pa.DataType) -> pa.DataType:
         held = kind.value_type if pt.is_dictionary(kind) else kind
+        if _is_date(held):
+            return pa.string()
         if name == self._target and not is_text(held) and not pt.is_null(held):
             is_class = is_number(kind)
             return pa.int64() if is_class else pa.string()
@@ -85,6 +87,8 @@ class Recast(Reader):
         if pt.is_null(kind):
             return column
         held = kind.value_type if pt.is_dictionary(kind) else kind
+        if _is_date(held):
+            column, held = _dates_as_text(column), pa.string()
         if name == self._target and not is_text(held):
             return _as_classes(column, name)
         if name in self._text and is_number(held):
@@ -95,6 +99,20 @@ class Recast(Reader):
                 raise _not_numbers(column, name, part)
             return numbers.cast(pa.float64())
         return column
+
+
+def _is_date(kind: pa.DataType) -> bool:
+    return bool(pt.is_date(kind) or pt.is_timestamp(kind))
+
+
+def _dates_as_text(column: Any) -> Any:
+    """Write dates as text files have them, without the time where it is midnight."""
+    if pt.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    texts = column.cast(pa.string())
+    texts = pc.replace_substring_regex(texts, r"(\.\d*?)0+(Z?)$", r"\1\2")
+    texts = pc.replace_substring_regex(texts, r"\.(Z?)$", r"\1")
+    return pc.replace_substring_regex(texts, " 00:00:00$", "")
 
 
 def _as_classes(column: Any, name: str) -> Any:

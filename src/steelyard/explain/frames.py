@@ -1,0 +1,142 @@
+"""Explanations as frames of pandas, and as tables of a notebook."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from steelyard._common.html import element, escape, html_table
+from steelyard.exceptions import ParameterError
+from steelyard.explain.evidence import Evidence, evidence_of
+from steelyard.explain.local import LocalExplanation
+from steelyard.explain.overall import GlobalExplanation
+from steelyard.explain.tables import AttributeTable
+from steelyard.explain.views import Floats
+
+if TYPE_CHECKING:
+    import pandas
+
+_SHOWN_ROWS = 3
+
+
+def frame_of(explanation: Any) -> pandas.DataFrame:
+    """Return an explanation as a frame, one line for each attribute, value or cell."""
+    try:
+        import pandas as pd
+    except ImportError:
+        raise ImportError(
+            "Frames need pandas, which is not installed. Install it with: "
+            "pip install pandas"
+        ) from None
+    return pd.DataFrame(columns_of(explanation))
+
+
+@singledispatch
+def columns_of(explanation: Any) -> dict[str, Any]:
+    """Return the columns of the frame by name."""
+    raise ParameterError(f"There is no frame of a {type(explanation).__name__}.")
+
+
+@columns_of.register
+def _(explanation: Evidence) -> dict[str, Any]:
+    start, items = explanation.start, explanation.items
+    return {
+        "attribute": [start[0], *(item.attribute for item in items)],
+        "value": [start[1], *(item.value for item in items)],
+        "evidence": [explanation.prior, *(item.amount for item in items)],
+        "missing": [False, *(item.missing for item in items)],
+    }
+
+
+@columns_of.register
+def _(explanation: AttributeTable) -> dict[str, Any]:
+    columns: dict[str, Any] = {"value": list(explanation.labels)}
+    if explanation.counts is not None:
+        columns["rows"] = explanation.counts.sum(axis=1)
+    return columns | _by_class(explanation.classes, explanation.evidence)
+
+
+@columns_of.register
+def _(explanation: GlobalExplanation) -> dict[str, Any]:
+    order = explanation.order
+    columns: dict[str, Any] = {
+        "attribute": [explanation.attributes[j] for j in order],
+    }
+    if explanation.importance is not None:
+        columns["importance"] = explanation.importance[order]
+    if explanation.tables:
+        ends = [explanation.tables[j].ends for j in order]
+        columns["least"], columns["most"] = np.array(ends).reshape(-1, 2).T
+    if explanation.rows is not None:
+        columns["rows"] = explanation.rows[order]
+    return columns
+
+
+@columns_of.register
+def _(explanation: LocalExplanation) -> dict[str, Any]:
+    base, contributions = explanation.base, explanation.contributions
+    if base is None or contributions is None:
+        raise ParameterError(
+            f"{explanation.note} Ask its parts: explanation.parts[0].explanation."
+            "to_frame()."
+        )
+    n, names = len(explanation), explanation.attributes
+    parts = np.concatenate([base[:, None, :], contributions], axis=1)
+    evidence = evidence_of(parts * explanation.link_scale).reshape(
+        n * (len(names) + 1), -1
+    )
+    missing = np.column_stack([np.zeros(n, dtype=bool), explanation.missing])
+    return {
+        "row": np.repeat(np.arange(n), len(names) + 1),
+        "attribute": ["(base)", *names] * n,
+        "value": [value for row in explanation.values for value in ("", *row)],
+        "missing": missing.ravel(),
+        **_by_class(explanation.classes, evidence),
+    }
+
+
+def _by_class(classes: Any, evidence: Floats) -> dict[str, Any]:
+    """Evidence for each class; of two, for the second alone."""
+    chosen = [1] if len(classes) == 2 else range(len(classes))
+    return {f"evidence for {classes[c]}": evidence[:, c] for c in chosen}
+
+
+# ---------------------------------------------------------------------------- notebooks
+
+
+@singledispatch
+def html_of(explanation: Any) -> str:
+    """Return an explanation as HTML: its text, where it is no table."""
+    return element("pre", escape(repr(explanation)))
+
+
+@html_of.register
+def _(explanation: Evidence) -> str:
+    title, header, rows = explanation.layout()
+    return element("p", escape(title)) + html_table(header, rows, 2)
+
+
+@html_of.register
+def _(explanation: GlobalExplanation) -> str:
+    head, header, rows, notes = explanation.layout()
+    table = html_table(header, rows, 1) if rows else ""
+    return f"{_lines(head)}{table}{_lines(notes)}"
+
+
+@html_of.register
+def _(explanation: LocalExplanation) -> str:
+    if explanation.contributions is None:
+        return element("pre", escape(repr(explanation)))
+    n = len(explanation)
+    shown = [
+        element("p", escape(f"row {row}")) + html_of(explanation.evidence(row))
+        for row in range(min(n, _SHOWN_ROWS))
+    ]
+    more = [] if n <= _SHOWN_ROWS else [f"… and {n - _SHOWN_ROWS} more rows"]
+    return "".join(shown) + _lines(more)
+
+
+def _lines(lines: list[str]) -> str:
+    return element("p", "<br>".join(map(escape, lines))) if lines else ""

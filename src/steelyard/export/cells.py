@@ -1,0 +1,90 @@
+"""What cells of a single row may be, with the standard library alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from decimal import Decimal
+from numbers import Real
+from typing import Any
+
+from steelyard._common.same_cells import number_in, texts_by_number
+from steelyard.exceptions import ColumnError
+
+INF = math.inf
+
+_MISSING = ("NoneType", "NAType", "NaTType")
+
+
+class _Unknown:
+    """A cell of which nothing is known, not even that it is missing."""
+
+
+UNKNOWN: Any = _Unknown()
+
+
+class CellsOf:
+    """What cells of a column may be."""
+
+    def __init__(self, name: str, kind: str, cells: str) -> None:
+        self.name, self.kind, self.cells = name, kind, cells
+        self.text_of: dict[float, str] = {}
+
+    def learn(self, values: Sequence[Any]) -> None:
+        """Note which category stands for a number."""
+        if self.cells == "text" and values:
+            self.text_of = texts_by_number(values)
+
+    def number(self, cell: Any) -> Any:
+        """Return a cell as a float, None if it is missing."""
+        if type(cell) is float and -INF < cell < INF:
+            return cell
+        if cell is UNKNOWN or self._is_missing(cell):
+            return cell if cell is UNKNOWN else None
+        if isinstance(cell, str) and self.cells == "nothing":
+            return UNKNOWN  # all cells were missing at fit: a value never seen
+        return self._float(cell)
+
+    def value(self, cell: Any) -> Any:
+        """Return a cell as a value that can be looked up, None if it is missing."""
+        if cell is UNKNOWN or self._is_missing(cell):
+            return cell if cell is UNKNOWN else None
+        if isinstance(cell, str) and self.cells in ("text", "nothing"):
+            return str(cell)
+        if isinstance(cell, str):
+            # A truth value is looked up as a number.
+            cell = cell if (number := number_in(cell)) is None else number
+        if self.cells == "text" and not (isinstance(cell, Real) and self.text_of):
+            raise self._refused(cell, "text")
+        # Whole numbers as they are: float64 does not tell all of them apart.
+        number = int(cell) if isinstance(cell, int) else self._float(cell)
+        if self.cells != "text" or number is None:
+            return number
+        return self.text_of.get(number, UNKNOWN)
+
+    def _is_missing(self, cell: Any) -> bool:
+        return type(cell).__name__ in _MISSING or (
+            isinstance(cell, (float, Decimal)) and cell != cell
+        )
+
+    def _float(self, cell: Any) -> float | None:
+        if isinstance(cell, str) or not isinstance(cell, (Real, Decimal)):
+            raise self._refused(cell, "numbers")
+        try:
+            number = float(cell)
+        except OverflowError:
+            number = INF
+        if number != number:
+            return None
+        if not -INF < number < INF:
+            raise ColumnError(
+                f"Column {self.name!r} takes finite numbers, got {number}. Pass None "
+                "if it is unknown."
+            )
+        return number
+
+    def _refused(self, cell: Any, wanted: str) -> ColumnError:
+        return ColumnError(
+            f"Column {self.name!r} takes {wanted}, got {cell!r} "
+            f"({type(cell).__name__}). Pass None if it is unknown."
+        )
