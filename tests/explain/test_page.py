@@ -406,6 +406,22 @@ def test_nothing_jumps_when_values_are_set(browser, mixed, tmp_path, size, colou
     browser.look(1280, 900)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("width", [1280, 390])
+def test_long_names_do_not_widen_the_page(browser, mixed, tmp_path, width):
+    X, y = mixed
+    names = {name: f"{name}, a column with a very long name " * 3 for name in X}
+    labels = pd.Series(y, name="a target whose name is long, too") + "_of_a_kind" * 5
+    clf = sy.RegularizedNB(lam=1.0, multiclass="one-vs-one")
+    clf.fit(X.rename(columns=names), labels)
+    clf.to_html(tmp_path / "model.html")
+    browser.look(width, 900)
+    browser.open(tmp_path / "model.html")
+    set_value(browser, "value-0", 1, "change")
+    assert browser.run("document.documentElement.scrollWidth") <= width
+    browser.look(1280, 900)
+
+
 def test_unknown_and_far_values_look_so(browser, mixed, tmp_path):
     clf = sy.NaiveBayes().fit(*mixed)
     clf.to_html(tmp_path / "model.html")

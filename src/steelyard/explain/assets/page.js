@@ -15,7 +15,9 @@
     return (own.kind === "category" ? controls.category : controls.number)(own, j, values, update);
   }
 
-  const rows = order.map((j) => {
+  // Pairs have nothing to set: they come after the columns.
+  const isPair = (j) => attributes[j].kind === "pair";
+  const rows = [...order.filter((j) => !isPair(j)), ...order.filter(isPair)].map((j) => {
     const own = attributes[j], made = controlOf(own, j);
     const number = element("output", { className: "number", id: `evidence-${j}`, "aria-label": `evidence of ${own.name}` });
     // Only the answer is announced; every evidence at once would be noise.
@@ -47,6 +49,7 @@
   parts.forEach((part, k) => byId("part").append(option(k, part.name)));
   byId("part-choice").hidden = byId("target-choice").hidden = parts.length === 1;
   byId("against-choice").hidden = two;
+  byId("adding").hidden = parts.length > 1;
 
   function fillClasses() {
     const own = parts[Number(byId("part").value)].leaf.classes;
@@ -168,9 +171,9 @@
       row.show();
       row.number.textContent = amount === 0 ? "—" : signed(amount);
       row.number.dataset.evidence = String(amount);
-      const isUnknown = attributes[row.j].kind === "pair" ? amount === 0 : !known;
+      const isUnknown = isPair(row.j) ? amount === 0 : !known;
       row.field.className = isUnknown ? "unknown" : amount < 0 ? "negative" : "";
-      row.reason.value.textContent = isUnknown ? " unknown" : ` = ${row.text(values[row.j])}`;
+      row.reason.value.textContent = isUnknown ? " unknown" : `${isPair(row.j) ? ": " : " = "}${row.text(values[row.j])}`;
       drawReason(row.reason, amount, far);
     }
     const rate = data.rates === null ? null : data.rates[leaf.classes[first]];
