@@ -88,7 +88,7 @@ const controls = (() => {
     const set = (x) => { values[j] = Number.isFinite(x) ? x : null; update(); };
     box.addEventListener("input", () => set(box.value === "" ? NaN : Number(box.value)));
     unknown.addEventListener("change", () => set(unknown.checked ? NaN : rounded(middle, 4)));
-    const is_flat = own.edges && own.edges.length === 0;
+    const isFlat = own.edges && own.edges.length === 0;
     const { slider, mark, paint, whole } = track(own, j, note);
     slider.addEventListener("input", () => set(rounded(Number(slider.value), 6)));
     // An "any" step leaves the size of a step to the browser; a hundredth of the range is useful.
@@ -107,14 +107,14 @@ const controls = (() => {
       slider.setAttribute("aria-valuetext", x === null ? "unknown" : short(x));
       if (document.activeElement !== box || (x === null) !== (box.value === "")) box.value = x === null ? "" : String(x);
       mark(x);
-      const is_far = x !== null && own.histogram && (x < own.low || x > own.high);
-      note.classList.toggle("odd", Boolean(is_far));
-      note.textContent = note.title = is_far ? "beyond all training rows"
+      const isFar = x !== null && own.histogram && (x < own.low || x > own.high);
+      note.classList.toggle("odd", Boolean(isFar));
+      note.textContent = note.title = isFar ? "beyond all training rows"
         : x !== null && own.labels ? own.labels[scoring.intervalOf(own.edges, x)] : "";
     };
     const label = element("label", {}, unknown, " unknown");
-    const shown = is_flat ? [box, label, note] : [whole, box, label];
-    return { controls: shown, show, paint: is_flat ? undefined : paint, text: short };
+    const shown = isFlat ? [box, label, note] : [whole, box, label];
+    return { controls: shown, show, paint: isFlat ? undefined : paint, text: short };
   }
 
   // A pair has no control: a map shows what its two columns say together.

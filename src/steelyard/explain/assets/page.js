@@ -92,24 +92,24 @@
     return points.filter((x) => x >= own.low && x <= own.high).sort((x, y) => x - y);
   }
 
-  // What one column adds to each class, for a cell of it.
-  function contribution(leaf, j, cell) {
-    const cells = [];
+  // What the terms of one column add to each class, for a cell of it.
+  function contribution(terms, j, cell, nClasses) {
+    const cells = [], told = new Array(nClasses).fill(0);
     cells[j] = cell;
-    const own = { ...leaf, terms: leaf.terms.filter((term) => term.kind !== "pair" && term.column === j) };
-    return scoring.contributions(own, cells, j + 1)[j];
+    for (const term of terms) (scoring.amounts(term, cells) || []).forEach((amount, c) => { told[c] += amount; });
+    return told;
   }
 
   // All that an attribute can say: a table of its values or groups, a curve along its numbers.
-  function possible(j, leaf, first, second) {
-    const own = attributes[j], terms = leaf.terms.filter((term) => scoring.attributeOf(term) === j);
-    const evidence = (row) => evidenceFor(row, leaf, first, second);
+  function possible(j, terms, leaf, first, second) {
+    const own = attributes[j], evidence = (row) => evidenceFor(row, leaf, first, second);
     if (own.kind === "pair") {
       const table = terms.length ? terms[0].rows.flat().map(evidence) : own.labels.map(() => 0);
       return { table, all: table };
     }
-    if (own.kind === "category") return { all: [...own.values, null].map((value) => evidence(contribution(leaf, j, value))) };
-    const points = along(own), amounts = points.map((x) => evidence(contribution(leaf, j, x)));
+    const ofCell = (cell) => evidence(contribution(terms, j, cell, leaf.base.length));
+    if (own.kind === "category") return { all: [...own.values, null].map(ofCell) };
+    const points = along(own), amounts = points.map(ofCell);
     return { points, amounts, all: amounts };
   }
 
@@ -120,7 +120,9 @@
     const key = [byId("part").value, first, second].join();
     if (key === compared) return;
     compared = key;
-    const sayings = attributes.map((_, j) => possible(j, leaf, first, second));
+    const terms = attributes.map(() => []);
+    for (const term of leaf.terms) terms[scoring.attributeOf(term)].push(term);
+    const sayings = attributes.map((_, j) => possible(j, terms[j], leaf, first, second));
     const limit = largest(sayings.flatMap((saying) => saying.table || []), 1e-9);
     for (const row of rows) if (row.paint) row.paint({ ...sayings[row.j], limit });
     // The axis holds all that most attributes can say; a density far out says more.

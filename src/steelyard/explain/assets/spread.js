@@ -3,7 +3,7 @@
 // Bayes sees them: a class by its present probability, and its unknown values one by one,
 // each as often as training rows have it, times what it says about the class.
 const spread = (() => {
-  const MOST_ROWS = 200, FEWEST_ROWS = 40, MOST_WORK = 2e6;
+  const MOST_ROWS = 200, FEWEST_ROWS = 40, MOST_WORK = 2e6, MOST_BEFORE = 2e7;
 
   // Repeatable numbers between 0 and 1: the same values have the same range.
   function randoms(n) {
@@ -37,13 +37,13 @@ const spread = (() => {
   // How values are drawn within each class, for all attributes; null if that takes too long.
   function prepared({ model, attributes }) {
     const work = workOf(model), n = Math.min(MOST_ROWS, Math.floor(MOST_WORK / work));
-    if (n < FEWEST_ROWS) return null;
+    const all = attributes.map(valuesOf), nValues = all.reduce((sum, found) => sum + (found ? found.values.length : 0), 0);
+    if (n < FEWEST_ROWS || nValues * work > MOST_BEFORE) return null;
     const before = scoring.posterior(model, []);
-    const columns = attributes.map((own, j) => {
-      const found = valuesOf(own);
+    const columns = all.map((found, j) => {
       if (found === null) return null;
-      const cells = [], by_value = found.values.map((value) => { cells[j] = value; return scoring.posterior(model, cells); });
-      const byClass = before.map((p, c) => upTo(found.shares.map((share, v) => (p > 0 ? (share * by_value[v][c]) / p : share))));
+      const cells = [], byValue = found.values.map((value) => { cells[j] = value; return scoring.posterior(model, cells); });
+      const byClass = before.map((p, c) => upTo(found.shares.map((share, v) => (p > 0 ? (share * byValue[v][c]) / p : share))));
       return { values: found.values, byClass, random: null };
     });
     const numbers = randoms(n * columns.length);
