@@ -49,7 +49,8 @@
   parts.forEach((part, k) => byId("part").append(option(k, part.name)));
   byId("part-choice").hidden = byId("target-choice").hidden = parts.length === 1;
   byId("against-choice").hidden = two;
-  byId("adding").hidden = parts.length > 1;
+  // Only the sum for one of two classes is the logit of its probability.
+  byId("adding").textContent = `Bars are evidence in log-odds. They add up${two && parts.length === 1 ? ", and their sum gives the probability." : "."}`;
 
   function fillClasses() {
     const own = parts[Number(byId("part").value)].leaf.classes;
