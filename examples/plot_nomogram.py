@@ -1,7 +1,8 @@
 """Draw a model as a nomogram, and write it as a page in which values can be set.
 
 Naive Bayes tells benign from malignant tumours. Every value of nine measurements
-is a dot at the evidence that it adds; one tumour's values are ringed.
+is a dot at the points that it adds; one tumour's values are ringed, and their total
+has a probability.
 
     python examples/plot_nomogram.py nomogram.svg nomogram.html
 """

@@ -88,7 +88,10 @@ def test_labels_of_a_nomogram_with_forty_attributes_do_not_overlap(n_classes, nu
     X, y = wide(40, n_classes)
     clf = sy.NaiveBayes(numeric=numeric).fit(X, y)
     display = NomogramDisplay.from_estimator(clf, row=X[:1])
-    assert len(display.ax_.get_yticks()) == 41 + 2 * (n_classes == 2)
+    assert len(display.ax_.get_yticks()) == 42
+    assert overlaps(display.ax_) == []
+    display = NomogramDisplay.from_estimator(clf, row=X[:1], scale="evidence")
+    assert len(display.ax_.get_yticks()) == 43
     assert overlaps(display.ax_) == []
 
 
@@ -108,10 +111,95 @@ def test_labels_do_not_overlap_on_real_tables(name):
 def test_a_nomogram_places_dots_at_the_evidence(small):
     clf, _, _ = small
     found = clf.explain_global()
-    display = found.plot(max_attributes=1)
+    display = found.plot(max_attributes=1, scale="evidence")
     table = found.tables[found.order[0]]
     dots = display.ax_.collections[0].get_offsets()[:, 0]
     np.testing.assert_allclose(sorted(dots), sorted(table.evidence[1:, 1]))
+
+
+def marked(display):
+    """Points of the marked row, its total points and its probability, as drawn."""
+    ax = display.ax_
+    rings = [line for line in ax.lines if line.get_markersize() == 11]
+    points = [float(line.get_xdata()[0]) for line in rings]
+    y = -len(rings) - 0.4
+    (total,) = [line for line in ax.lines if list(line.get_ydata()) == [y - 1.0, y]]
+    found = []
+    for level in (y + 0.12, y - 1.25):
+        texts = [t for t in ax.texts if t.get_position()[1] == pytest.approx(level)]
+        pairs = [(t.get_position()[0], float(t.get_text())) for t in texts]
+        at, numbers = np.transpose(sorted(pairs))
+        if level < y:
+            numbers = np.log(numbers / (1.0 - numbers))
+        slope, start = np.polyfit(at, numbers, 1)
+        np.testing.assert_allclose(start + slope * at, numbers, atol=1e-9)
+        found.append(start + slope * total.get_xdata()[0])
+    return points, found[0], 1.0 / (1.0 + np.exp(-found[1]))
+
+
+@pytest.mark.parametrize("numeric", ["mdl", "gaussian"])
+def test_points_of_a_nomogram_add_up_to_the_probability(numeric):
+    X, y = wide(5, 2)
+    clf = sy.NaiveBayes(numeric=numeric).fit(X, y)
+    whole = clf.explain_global()
+    # A row whose probability is not beyond the scale.
+    sums = np.abs(clf.predict_log_proba(X) @ [-1.0, 1.0])
+    row = int(np.argmin(sums))
+    display = NomogramDisplay.from_estimator(clf, row=X[row : row + 1])
+    points, total, proba = marked(display)
+    assert total == pytest.approx(sum(points), abs=1e-6)
+    assert proba == pytest.approx(clf.predict_proba(X)[row, 1], abs=1e-9)
+    lines = [np.array(line.get_xdata()) for line in display.ax_.lines]
+    lines = [x for x in lines if len(x) == 2 and x[0] == pytest.approx(0.0, abs=1e-9)]
+    assert max(x[1] for x in lines) == pytest.approx(100.0)
+    if numeric == "mdl":
+        longest = max(np.ptp(table.evidence[1:, 1]) for table in whole.tables)
+        order = np.argsort(-whole.class_importance[:, 1], kind="stable")
+        local = clf.explain_local(X[row : row + 1])
+        items = local.evidence(target=clf.classes_[1]).items
+        amounts = {item.attribute: item.amount for item in items}
+        for j, own in zip(order, points, strict=True):
+            least = whole.tables[j].evidence[1:, 1].min()
+            expected = 100.0 * (amounts[whole.attributes[j]] - least) / longest
+            assert own == pytest.approx(expected, abs=1e-9)
+
+
+def test_with_several_classes_one_known_column_has_its_exact_probability():
+    X, y = wide(5, 4)
+    clf = sy.NaiveBayes().fit(X, y)
+    for j, name in enumerate(X.columns):
+        row = X[:1].where((X.columns == name)[None, :])
+        for c in clf.classes_:
+            display = NomogramDisplay.from_estimator(clf, row=row, target=c)
+            expected = clf.predict_proba(row)[0, list(clf.classes_).index(c)]
+            assert marked(display)[2] == pytest.approx(expected, abs=1e-9), (j, c)
+    labels = [t.get_text() for t in display.ax_.get_yticklabels()]
+    assert labels[-1].startswith("≈ P(")
+
+
+def test_a_nomogram_says_what_is_left_out(small):
+    clf, X, _ = small
+    display = NomogramDisplay.from_estimator(clf, max_attributes=4, row=X[:1])
+    texts = [t.get_text() for t in display.ax_.texts]
+    assert "2 attributes that say less are left out: taken as unknown" in texts
+    assert overlaps(display.ax_) == []
+    whole = NomogramDisplay.from_estimator(clf)
+    assert not any("left out" in t.get_text() for t in whole.ax_.texts)
+    with pytest.raises(ParameterError, match="'points' or 'evidence'"):
+        NomogramDisplay.from_estimator(clf, scale="stars")
+
+
+@pytest.mark.parametrize("numeric", ["equal-width", "gaussian"])
+def test_curves_of_numbers_stand_above_the_histogram_of_the_rows(numeric):
+    X, y = wide(1, 2)
+    clf = sy.NaiveBayes(numeric=numeric).fit(X, y)
+    display = ValueCurveDisplay.from_estimator(clf, 0)
+    (beside,) = [ax for ax in display.figure_.axes if ax is not display.ax_]
+    numbers = X.iloc[:, 0].to_numpy()
+    expected, _ = np.histogram(numbers, 20)
+    heights = [bar.get_height() for bar in beside.patches]
+    np.testing.assert_allclose(heights, expected, atol=1e-5)
+    assert display.ax_.get_xlim()[0] <= numbers.min()
 
 
 def test_a_nomogram_refuses_what_is_not_one_sum(small):
@@ -297,7 +385,7 @@ def test_columns_with_views_are_drawn_once(n_classes):
     X, y = wide(9, n_classes)
     clf = sy.ShrinkageNB(strength=(1.0, 4.0, 1.0)).fit(X, y)
     nomogram = NomogramDisplay.from_estimator(clf, row=X[:1])
-    assert len(nomogram.ax_.get_yticks()) == 9 + 1 + 2 * (n_classes == 2)
+    assert len(nomogram.ax_.get_yticks()) == 9 + 2
     assert overlaps(nomogram.ax_) == []
     waterfall = WaterfallDisplay.from_estimator(clf, X)
     assert len(waterfall.ax_.get_yticks()) == 9 + 2

@@ -194,7 +194,11 @@ class Browser:
 
     def __exit__(self, *_):
         self._process.terminate()
-        self._process.wait(20)
+        try:
+            self._process.wait(20)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait(20)
         os.close(self._read)
         os.close(self._write)
 
@@ -203,11 +207,22 @@ class Browser:
         """What the page threw since it was opened."""
         return [e["params"] for e in self._events if "exceptionThrown" in e["method"]]
 
-    def open(self, path):
+    def open(self, path, fragment=""):
         """Load a file and wait until it is there."""
         self._events.clear()
-        self._call("Page.navigate", url=path.as_uri())
+        # The page before must not be taken for this one, nor be this one still.
+        self._call("Page.navigate", url="about:blank")
+        self.wait("location.href === 'about:blank'")
+        self._call("Page.navigate", url=path.as_uri() + fragment)
         self.wait("document.readyState === 'complete' && location.protocol === 'file:'")
+
+    def look(self, width, height, colours="light"):
+        """Set the size of the window, and light or dark."""
+        size = {"width": width, "height": height, "deviceScaleFactor": 1}
+        mobile = width < 600
+        self._call("Emulation.setDeviceMetricsOverride", mobile=mobile, **size)
+        wish = {"name": "prefers-color-scheme", "value": colours}
+        self._call("Emulation.setEmulatedMedia", features=[wish])
 
     def run(self, code):
         """Return the value of an expression in the page."""

@@ -205,7 +205,7 @@ def test_the_page_can_be_used_by_keyboard_and_read_aloud(browser, two, tmp_path)
     live = browser.run("document.getElementById('summary').getAttribute('aria-live')")
     assert live == "polite"
     # By Tab to a list, then by letter to a value; by arrow along a slider.
-    browser.run("document.getElementById('find').focus()")
+    browser.run("document.getElementById('reset').focus()")
     seen = []
     for _ in range(12):
         browser.press("Tab")
@@ -264,3 +264,205 @@ def test_hostile_names_are_shown_as_text_in_a_browser(browser, mixed, tmp_path):
     )
     assert sorted(legends) == sorted(HOSTILE)
     assert browser.run("document.querySelectorAll('img').length") == 0
+
+
+def test_a_page_asks_for_the_target_by_its_name(two, mixed, tmp_path):
+    X, y = two
+    clf = sy.NaiveBayes().fit(X, pd.Series(y, name="insect"))
+    clf.save(tmp_path / "model.json")
+    assert sy.load(tmp_path / "model.json").target_name_ == "insect"
+    clf.to_html(tmp_path / "model.html")
+    text = (tmp_path / "model.html").read_text(encoding="utf-8")
+    assert "<h1>insect: ant or bee?</h1>" in text
+    assert "4 columns of 240 rows" in text
+    assert embedded(tmp_path / "model.html")["target"] == "insect"
+    assert page_data(clf, "animal")["target"] == "animal"
+    nameless = sy.NaiveBayes().fit(X, y)
+    assert not hasattr(nameless, "target_name_")
+    assert page_data(nameless)["target"] is None
+    sy.NaiveBayes().fit(*mixed).to_html(tmp_path / "model.html")
+    assert "<h1>Which class?</h1>" in (tmp_path / "model.html").read_text("utf-8")
+
+
+def test_shares_of_categories_are_those_of_the_known_cells(mixed):
+    X, y = mixed
+    own = page_data(sy.NaiveBayes().fit(X, y))["attributes"][0]
+    shares = X["colour"].value_counts(normalize=True)
+    assert own["shares"] == pytest.approx(shares[own["labels"]].tolist())
+
+
+LETTERS = list("abcdefghijkl")
+
+
+@pytest.fixture(scope="module")
+def twelve():
+    """Twelve classes and two columns."""
+    random = np.random.default_rng(3)
+    y = random.integers(0, 12, 600)
+    X = pd.DataFrame(
+        {"x": y + random.normal(size=600), "even": np.where(y % 2, "no", "yes")}
+    )
+    return sy.NaiveBayes(numeric="gaussian").fit(X, np.array(LETTERS)[y])
+
+
+def names_of_classes(browser):
+    return browser.run(
+        "[...document.querySelectorAll('#posterior tbody tr')]"
+        ".filter(e => !e.hidden).map(e => e.querySelector('th').textContent)"
+    )
+
+
+def test_many_classes_are_sorted_and_can_be_searched(browser, twelve, tmp_path):
+    twelve.to_html(tmp_path / "model.html")
+    browser.open(tmp_path / "model.html")
+    set_value(browser, "value-0", "7.2")
+    proba = twelve.predict_proba(pd.DataFrame({"x": [7.2], "even": [None]}))[0]
+    expected = [LETTERS[c] for c in np.argsort(-proba, kind="stable")]
+    assert names_of_classes(browser)[:6] == expected[:6]
+    assert browser.run("document.getElementById('name').textContent") == expected[0]
+    set_value(browser, "find-class", "K")
+    assert names_of_classes(browser) == ["k"]
+    # A class may be asked for.
+    set_value(browser, "shown", "2", "change")
+    assert browser.run("document.getElementById('name').textContent") == "c"
+
+
+def test_a_link_keeps_the_values(browser, mixed, tmp_path):
+    clf = sy.NaiveBayes(numeric={"length": "mdl", "width": "gaussian"}).fit(*mixed)
+    clf.to_html(tmp_path / "model.html")
+    browser.open(tmp_path / "model.html")
+    set_value(browser, "value-0", 1, "change")
+    set_value(browser, "value-1", "0.125")
+    browser.wait("location.hash.includes('length=0.125')")
+    link, before = browser.run("location.hash"), shown(browser)
+    browser.open(tmp_path / "model.html", link)
+    assert shown(browser) == before
+    assert browser.run("document.getElementById('value-1').value") == "0.125"
+    browser.run("document.getElementById('reset').click()")
+    browser.wait("location.hash === ''")
+    # Links of others are read as far as they make sense.
+    browser.open(tmp_path / "model.html", "#colour=mauve&length=long&none=1&width=2")
+    assert browser.errors == []
+    row = pd.DataFrame(
+        {"colour": [None], "length": [np.nan], "width": [2.0], "striped": [None]}
+    )
+    expected = clf.predict_proba(row.astype({"striped": object}))[0]
+    np.testing.assert_allclose(shown(browser), expected, rtol=0, atol=1e-9)
+
+
+def test_the_range_is_that_of_the_answers_with_all_values_known(browser, tmp_path):
+    random = np.random.default_rng(0)
+    sick = random.random(400) < 0.4
+    X = pd.DataFrame(
+        {
+            "test": np.where(sick ^ (random.random(400) < 0.3), "up", "down"),
+            "age": random.normal(50.0, 10.0, 400) + 5.0 * sick,
+        }
+    )
+    clf = sy.NaiveBayes(numeric="gaussian").fit(X, np.where(sick, "ill", "well"))
+    clf.to_html(tmp_path / "model.html")
+    browser.open(tmp_path / "model.html")
+    set_value(browser, "value-1", "52")
+    browser.wait("document.getElementById('summary').textContent.includes('1 known')")
+    ends = json.loads(
+        browser.run("document.getElementById('range').dataset.ends || 'null'")
+    )
+    rows = pd.DataFrame({"test": ["up", "down"], "age": [52.0, 52.0]})
+    assert ends == pytest.approx(sorted(clf.predict_proba(rows)[:, 1]), abs=1e-9)
+    set_value(browser, "value-0", 1, "change")
+    browser.wait("document.getElementById('summary').textContent.includes('2 known')")
+    assert browser.run("document.getElementById('range').hidden")
+
+
+PLACES = """[...document.querySelectorAll('fieldset, #answer, #percent, #all, #why h2')]
+  .map(e => { const b = e.getBoundingClientRect(); return [b.top, b.height]; })"""
+
+
+@pytest.mark.parametrize("size", [(1280, 900), (390, 844)])
+@pytest.mark.parametrize("colours", ["light", "dark"])
+def test_nothing_jumps_when_values_are_set(browser, mixed, tmp_path, size, colours):
+    clf = sy.NaiveBayes(numeric={"length": "mdl", "width": "gaussian"}).fit(*mixed)
+    clf.to_html(tmp_path / "model.html")
+    browser.look(*size, colours)
+    browser.open(tmp_path / "model.html")
+    announced = "document.getElementById('summary').textContent"
+    browser.wait(f"{announced}.includes('0 known')")
+    before = browser.run(PLACES)
+    set_value(browser, "value-0", 1, "change")
+    set_value(browser, "value-1", "2.5")
+    set_value(browser, "value-2", "-300")
+    browser.wait(f"{announced}.includes('3 known')")
+    np.testing.assert_allclose(browser.run(PLACES), before, rtol=0, atol=0.5)
+    wide = browser.run("document.documentElement.scrollWidth")
+    assert wide <= size[0]
+    paper = browser.run("getComputedStyle(document.body).backgroundColor")
+    assert (max(map(int, re.findall(r"\d+", paper))) < 60) == (colours == "dark")
+    if size[0] < 600:
+        tall = browser.run("document.getElementById('answer').offsetHeight")
+        assert tall <= size[1] / 5
+        browser.run("window.scrollTo(0, 600)")
+        top = "document.getElementById('answer').getBoundingClientRect().top"
+        assert browser.run(top) == pytest.approx(0.0, abs=1.0)
+    browser.look(1280, 900)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("width", [1280, 390])
+def test_long_names_do_not_widen_the_page(browser, mixed, tmp_path, width):
+    X, y = mixed
+    names = {name: f"{name}, a column with a very long name " * 3 for name in X}
+    labels = pd.Series(y, name="a target whose name is long, too") + "_of_a_kind" * 5
+    clf = sy.RegularizedNB(lam=1.0, multiclass="one-vs-one")
+    clf.fit(X.rename(columns=names), labels)
+    clf.to_html(tmp_path / "model.html")
+    browser.look(width, 900)
+    browser.open(tmp_path / "model.html")
+    set_value(browser, "value-0", 1, "change")
+    assert browser.run("document.documentElement.scrollWidth") <= width
+    browser.look(1280, 900)
+
+
+def test_unknown_and_far_values_look_so(browser, mixed, tmp_path):
+    clf = sy.NaiveBayes().fit(*mixed)
+    clf.to_html(tmp_path / "model.html")
+    browser.open(tmp_path / "model.html")
+    field = "document.getElementById('attribute-1')"
+    assert browser.run(f"{field}.className") == "unknown"
+    assert browser.run("document.getElementById('value-1').placeholder") == "unknown"
+    set_value(browser, "value-1", "1000")
+    assert browser.run(f"{field}.className") != "unknown"
+    note = f"{field}.querySelector('.interval').textContent"
+    assert browser.run(note) == "beyond all training rows"
+    n_bars = f"{field}.querySelectorAll('.curve rect').length"
+    assert browser.run(n_bars) == 20
+
+
+def test_reasons_are_sorted_by_size_and_hold_every_known_value(browser, two, tmp_path):
+    clf = sy.NaiveBayes().fit(*two)
+    clf.to_html(tmp_path / "model.html")
+    browser.open(tmp_path / "model.html")
+    set_value(browser, "value-0", 2, "change")
+    set_value(browser, "value-1", "3")
+    set_value(browser, "value-2", "1.25")
+    lines = browser.run(
+        "[...document.querySelectorAll('#reasons li')].map(e => e.innerText)"
+    )
+    assert "Base rate" in lines[0] and len(lines) == 4
+    row = pd.DataFrame(
+        {"colour": ["red"], "length": [3.0], "width": [1.25], "striped": [None]}
+    )
+    items = clf.explain_local(row).evidence(target="bee", against="ant").items
+    items = sorted(items, key=lambda item: -abs(item.amount))[:3]
+    assert [line.split()[0] for line in lines[1:]] == [i.attribute for i in items]
+
+
+def test_scripts_that_are_not_the_pages_own_do_not_run(browser, mixed, tmp_path):
+    sy.NaiveBayes().fit(*mixed).to_html(tmp_path / "model.html")
+    browser.open(tmp_path / "model.html")
+    browser.run(
+        "(() => { const e = document.createElement('script');"
+        "e.textContent = 'window.hacked = 1'; document.body.append(e);"
+        "document.body.setAttribute('onclick', 'window.hacked = 2');"
+        "document.body.click(); })()"
+    )
+    assert browser.run("typeof window.hacked") == "undefined"

@@ -96,6 +96,11 @@ class BaseNB(Predictions, Conveniences, ClassifierMixin, DeclaredEstimator):
         "of categories; not in files of earlier releases.",
         optional=True,
     )
+    target_name_: str = learned(
+        "str",
+        "Name of the target, where labels were a named series or a column of a source.",
+        optional=True,
+    )
     n_features_in_: int = learned("int", "Number of columns.")
     feature_names_in_: NDArray[Any] = learned(
         "ndarray of str", "Names of the columns, where the training table had any."
@@ -143,6 +148,11 @@ class BaseNB(Predictions, Conveniences, ClassifierMixin, DeclaredEstimator):
             else:
                 training = recipe.encode_source(source, self, self.rows_needed)
             self._learn_from(recipe, training, **rows)
+            name = getattr(y, "name", None)
+            if source is not None:
+                name = getattr(source, "target", None)
+        if isinstance(name, str) and name:
+            self.target_name_ = name
         return self
 
     @final

@@ -85,7 +85,12 @@ class Conveniences:
 
         return explain_local(self, X, pairs=pairs)
 
-    def to_html(self: Any, path: str | PathLike[str], title: str | None = None) -> None:
+    def to_html(
+        self: Any,
+        path: str | PathLike[str],
+        title: str | None = None,
+        target: str | None = None,
+    ) -> None:
         """Write the model as a web page in which values can be set and seen to count.
 
         Parameters
@@ -94,10 +99,13 @@ class Conveniences:
             Where to write. The page is one file and needs no network.
         title : str, default=None
             Heading of the page.
+        target : str, default=None
+            What is predicted, as the page asks for it; by default the name of the
+            target at fit, if it had one.
         """
         from steelyard.explain import to_html
 
-        to_html(self, path, title)
+        to_html(self, path, title, target)
 
     def export(
         self: Any, path: str | PathLike[str], format: str | None = None, **options: Any

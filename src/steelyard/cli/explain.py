@@ -109,7 +109,8 @@ def _write_files(clf: Any, explanation: Any, arguments: argparse.Namespace) -> N
     with ExitStack() as files:
         if page is not None:
             path = files.enter_context(output.writing(page, force))
-            clf.to_html(path, Path(arguments.model).stem)
+            is_named = hasattr(clf, "target_name_")
+            clf.to_html(path, None if is_named else Path(arguments.model).stem)
         if picture is not None:
             path = files.enter_context(output.writing(picture, force))
             _draw(explanation, path, picture)

@@ -82,6 +82,7 @@ def _fit_table(clf: Any, method: str, arguments: argparse.Namespace) -> dict[str
     start, start_work = perf_counter(), process_time()
     with output.working(f"Fitting {method} …"):
         clf.fit(data.table, data.target, sample_weight=weights)
+    clf.target_name_ = data.target_name
     seconds, work = perf_counter() - start, process_time() - start_work
     found = None
     if not arguments.no_check:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard._common.text import counted
 from steelyard.displays import _style as draw
 from steelyard.displays._base import Display
 from steelyard.displays._maps import draw_maps, maps_height
+from steelyard.displays._points import Line, Scale, against_rest, line_of
+from steelyard.displays._totals import Total, inches_of
 from steelyard.exceptions import ParameterError
-from steelyard.explain.evidence import evidence_of
 from steelyard.explain.local import LocalExplanation
 from steelyard.explain.overall import GlobalExplanation, explain_global
 from steelyard.explain.parts import percent, position_of
@@ -22,27 +23,22 @@ from steelyard.explain.tables import AttributeTable
 _SMALL = 6.5
 _LEVELS = (0.30, -0.36)
 
-# Bins beyond this are a curve.
-_MANY_EDGES = 20
+# Colour of what is not known.
+_UNKNOWN = "#9aa39e"
 
 # Width of the picture in inches.
 _WIDTH = 10.0
-
-# Ticks of the scale of probabilities; those in the second line have no number.
-_NUMBERED = (0.001, 0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999)
-_UNNUMBERED = (0.4, 0.6)
-
-# The scale of the sum ends here, where probabilities hardly change.
-_MAX_SUM = 12.0
 
 
 @dataclass(eq=False, repr=False)
 class NomogramDisplay(Display):
     """A nomogram: values as dots on a common scale, a sum, and its probability.
 
-    With two classes the scale is log-odds of the second class, and the two lowest
-    lines turn the sum of the dots into a probability. With more it is the evidence for
-    one class against the mean of the others.
+    Points are read off the scale on top, as in R's rms: the least that an attribute
+    can say has 0, and the longest line ends at 100. The two lowest lines turn the sum
+    of the points into the probability of a class. A pale stroke on each line is where a
+    value that is not known counts. With more than two classes the others are taken as
+    one, and the probability is about that of ``predict_proba``.
 
     Parameters
     ----------
@@ -58,6 +54,9 @@ class NomogramDisplay(Display):
     max_pairs : int, default=8
         Draw maps of so many pairs of columns below, the most important ones of those
         with a line; on axes that are given there are none.
+    scale : {"points", "evidence"}, default="points"
+        What the scale on top shows: points, or evidence in log-odds, with 0 for what
+        says nothing on all lines and a line for the base rate.
 
     Examples
     --------
@@ -73,6 +72,7 @@ class NomogramDisplay(Display):
     max_attributes: int = 40
     row: LocalExplanation | None = None
     max_pairs: int = 8
+    scale: Literal["points", "evidence"] = "points"
 
     @classmethod
     def from_estimator(
@@ -83,6 +83,7 @@ class NomogramDisplay(Display):
         max_attributes: int = 40,
         row: Any = None,
         max_pairs: int = 8,
+        scale: Literal["points", "evidence"] = "points",
         ax: Any = None,
     ) -> NomogramDisplay:
         """Draw a fitted classifier.
@@ -91,14 +92,15 @@ class NomogramDisplay(Display):
         ----------
         clf : BaseNB
             A fitted classifier.
-        target, max_attributes, max_pairs
+        target, max_attributes, max_pairs, scale
             As in ``NomogramDisplay``.
         row : table of one row, default=None
             Mark the values of this row.
         """
         local = None if row is None else clf.explain_local(row)
         whole = explain_global(clf)
-        return cls(whole, target, max_attributes, local, max_pairs).plot(ax=ax)
+        made = cls(whole, target, max_attributes, local, max_pairs, scale)
+        return made.plot(ax=ax)
 
     @classmethod
     def from_explanation(
@@ -109,19 +111,58 @@ class NomogramDisplay(Display):
         max_attributes: int = 40,
         row: LocalExplanation | None = None,
         max_pairs: int = 8,
+        scale: Literal["points", "evidence"] = "points",
         ax: Any = None,
     ) -> NomogramDisplay:
         """Draw what ``explain_global`` returned.
 
         Parameters
         ----------
-        explanation, target, max_attributes, row, max_pairs
+        explanation, target, max_attributes, row, max_pairs, scale
             As in ``NomogramDisplay``.
         """
-        return cls(explanation, target, max_attributes, row, max_pairs).plot(ax=ax)
+        made = cls(explanation, target, max_attributes, row, max_pairs, scale)
+        return made.plot(ax=ax)
 
     def _draw(self, ax: Any) -> None:
+        self._check()
+        whole, c, is_points = self.explanation, self._target(), self.scale == "points"
+        assert whole.base is not None
+        evidence, base = against_rest(whole.base * whole.link_scale, c)
+        chosen = self._chosen(c)
+        lines = [line_of(whole.tables[j], evidence) for j in chosen]
+        places = Scale.of_points(lines) if is_points else Scale.plain(len(lines))
+        marks = None
+        if self.row is not None and self.row.contributions is not None:
+            marks = evidence(self.row.contributions[0][chosen] * whole.link_scale)
+        n_left_out = len(whole.attributes) - len(chosen)
+        n_rows = len(lines) + (not is_points)
+        below = 2.6 * bool(np.isfinite(base)) + 0.5 * bool(n_left_out)
+        ax = self._with_maps(ax, chosen, c, 1.3 + 0.44 * n_rows + 0.35 * below)
+        low, high = _limits(lines, places, 0.0 if is_points else base)
+        ax.set_xlim(low, high)
+        ax.set_ylim(-n_rows - below + 0.4, 0.7)
+        labels = [draw.label(whole.attributes[j], 34) for j in chosen]
+        inches = inches_of(ax) - max(draw.text_width(name, 9.0) for name in labels)
+        _draw_lines(ax, lines, places, marks, max(inches, 2.0) / (high - low))
+        levels = [-float(k) for k in range(n_rows)]
+        if not is_points:
+            labels.append(self._draw_base(ax, c, base, -len(lines)))
+        if np.isfinite(base):
+            row = None if marks is None or n_left_out else base + float(marks.sum())
+            labels += self._draw_total(ax, c, lines, places, base, -n_rows - 0.4, row)
+            levels += [-n_rows - 0.4, -n_rows - 1.4]
+        ax.set_yticks(levels, labels)
+        self._name_scale(ax, c)
+        if n_left_out:
+            self._say_left_out(ax, n_left_out)
+
+    def _check(self) -> None:
         whole = self.explanation
+        if self.scale not in ("points", "evidence"):
+            raise ParameterError(
+                f"scale must be 'points' or 'evidence'. Got {self.scale!r}."
+            )
         if whole.base is None:
             raise ParameterError(
                 f"{whole.note} A nomogram shows one sum: draw a part, for example "
@@ -132,42 +173,56 @@ class NomogramDisplay(Display):
                 "The row that is marked has other attributes than the model: leave its "
                 "pairs as they are."
             )
-        c, two = self._target(), len(whole.classes) == 2
-        order = whole.order.tolist()
-        if whole.class_importance is not None:
-            order = draw.largest(whole.class_importance[:, c])
-        chosen = order[: self.max_attributes]
-        lines = [_dots(whole.tables[j], c) for j in chosen]
-        base = float(evidence_of(whole.base)[c] * whole.link_scale)
-        n_rows = len(lines) + 1
-        height = 1.3 + 0.44 * n_rows + (0.9 if two else 0.0)
-        ax = self._with_maps(ax, chosen, c, height)
-        low, high = _limits(lines, base)
-        ax.set_xlim(low, high)
-        ax.set_ylim(-n_rows - (2.6 if two else 0.0) + 0.4, 0.7)
-        start = "prior"
-        if whole.base_rates is not None:
-            start = f"base rate ({percent(float(whole.base_rates[c]))})"
-        labels = [*(draw.label(whole.attributes[j], 34) for j in chosen), start]
-        inches = _inches(ax) - max(draw.text_width(name, 9.0) for name in labels)
-        scale = max(inches, 2.0) / (high - low)
+
+    def _chosen(self, c: int) -> list[int]:
+        """Return the positions of the attributes that are drawn."""
+        order = self.explanation.order.tolist()
+        if self.explanation.class_importance is not None:
+            order = draw.largest(self.explanation.class_importance[:, c])
+        return order[: self.max_attributes]
+
+    def _start(self, c: int) -> str:
+        rates = self.explanation.base_rates
+        return "prior" if rates is None else f"base rate ({percent(float(rates[c]))})"
+
+    def _draw_base(self, ax: Any, c: int, base: float, y: float) -> str:
+        """Draw where the sum starts, and return what that is."""
         ax.axvline(0.0, color=draw.PALE, linewidth=1.0, zorder=0)
-        marks = self._marks(chosen, c)
-        for k, line in enumerate(lines):
-            _draw_line(ax, -k, line, scale, marks[k])
-        at = (base if np.isfinite(base) else 0.0, -len(lines))
+        at = (base if np.isfinite(base) else 0.0, y)
         ax.plot(*([x] for x in at), "D", color=draw.INK, markersize=5)
         draw.mark(ax, f"{base:+.2f}", at, (0, 6), ha="center", fontsize=_SMALL)
-        places = [-float(k) for k in range(n_rows)]
-        if two:
-            total = None
-            if self.row is not None and len(chosen) == len(whole.attributes):
-                total = base + sum(amount for amount in marks if amount is not None)
-            _draw_total(ax, lines, base, -n_rows - 0.4, total)
-            labels += ["sum of evidence", f"P({draw.label(whole.classes[c], 24)})"]
-            places += [-n_rows - 0.4, -n_rows - 1.4]
-        ax.set_yticks(places, labels)
-        self._name_sides(ax, c)
+        return self._start(c)
+
+    def _draw_total(
+        self,
+        ax: Any,
+        c: int,
+        lines: list[Line],
+        places: Scale,
+        base: float,
+        y: float,
+        row: float | None,
+    ) -> list[str]:
+        """Draw the sum of all lines and the probability below, and name them."""
+        least, most = (base + np.sum([line.ends for line in lines], axis=0)).tolist()
+        total, is_points = Total(ax, least, most), self.scale == "points"
+        start = sum(places.origins) + base * is_points
+        total.draw_sum(y, start, places.unit)
+        total.draw_probability(y - 1.0)
+        if is_points:
+            total.draw_start(y - 1.0, base, self._start(c), row)
+        if row is not None:
+            total.mark(y, row, _colour(row))
+        about = "" if len(self.explanation.classes) == 2 else "≈ "
+        name = draw.label(self.explanation.classes[c], 24)
+        what = "total points" if is_points else "sum of evidence"
+        return [what, f"{about}P({name})"]
+
+    def _say_left_out(self, ax: Any, n: int) -> None:
+        text = f"{counted(n, 'attribute')} that say less are left out: taken as unknown"
+        low, high = ax.get_xlim()
+        place = {"x": low + 0.04 * (high - low), "y": ax.get_ylim()[0] + 0.1}
+        ax.text(**place, s=text, fontsize=7.5, va="bottom", color=draw.INK)
 
     def _with_maps(self, ax: Any, chosen: list[int], c: int, height: float) -> Any:
         """Return axes for the lines, in a new figure above maps of the pairs."""
@@ -191,16 +246,20 @@ class NomogramDisplay(Display):
         a, b = divmod(int(self.row.cells.codes[0, j]), len(table.sides[1].labels) + 1)
         return (a - 1, b - 1) if a and b else None
 
-    def _name_sides(self, ax: Any, c: int) -> None:
-        """Put the scale of evidence on top, with the classes that it speaks for."""
+    def _name_scale(self, ax: Any, c: int) -> None:
+        """Put the scale on top, with the classes that it speaks for."""
         classes = self.explanation.classes
         ax.tick_params(axis="y", length=0)
         ax.xaxis.tick_top()
         ax.xaxis.set_label_position("top")
         two = len(classes) == 2
-        other = str(classes[1 - c]) if two else "the mean of the other classes"
+        other = str(classes[1 - c]) if two else "the other classes"
         left, right = draw.label(other, 40), draw.label(classes[c], 40)
-        ax.set_xlabel(draw.sides(left, "evidence in log-odds", right))
+        if self.scale == "points":
+            ax.set_xticks(np.arange(0, 101, 10))
+            ax.set_xlabel(f"points for {right} against {left}   (pale stroke: unknown)")
+        else:
+            ax.set_xlabel(draw.sides(left, "evidence in log-odds", right))
         draw.bare(ax, "right", "left", "bottom")
 
     def _target(self) -> int:
@@ -210,130 +269,44 @@ class NomogramDisplay(Display):
         assert base is not None
         return 1 if len(classes) == 2 else int(np.argmax(base))
 
-    def _marks(self, chosen: list[int], c: int) -> list[float | None]:
-        """Evidence of the marked row's cells."""
-        if self.row is None or self.row.contributions is None:
-            return [None] * len(chosen)
-        evidence = evidence_of(self.row.contributions[0])[chosen, c]
-        return (evidence * self.explanation.link_scale).tolist()
 
-
-@dataclass(frozen=True)
-class _Dots:
-    """Values of one attribute, their evidence and how many rows have them."""
-
-    labels: list[str]
-    amounts: NDArray[np.float64]
-    rows: NDArray[np.float64]
-
-
-def _dots(table: AttributeTable, c: int) -> _Dots:
-    evidence = table.evidence[:, c]
-    if table.points is not None:
-        ticks = _ticks(*table.span)
-        amounts = np.interp(ticks, table.points, evidence)
-        return _Dots([f"{x:g}" for x in ticks], amounts, np.ones(len(ticks)))
-    if table.sides:
-        return _cell_dots(table, c)
-    if len(table.edges) >= _MANY_EDGES:
-        ends = (table.edges[0], table.edges[-1])
-        ticks = _ticks(*(ends if table.range is None else table.span))
-        amounts = evidence[1 + np.searchsorted(table.edges, ticks)]
-        return _Dots([f"{x:g}" for x in ticks], amounts, np.ones(len(ticks)))
-    # The first is code 0: missing cells say nothing, at zero.
-    rows = np.ones(len(evidence)) if table.counts is None else table.counts.sum(axis=1)
-    return _Dots(table.labels[1:], evidence[1:], rows[1:])
-
-
-def _cell_dots(table: AttributeTable, c: int) -> _Dots:
-    """Return the cells of a pair that training rows are in, without names."""
-    amounts, counts = table.cells[:, :, c].ravel(), table.cell_counts
-    rows = np.ones(len(amounts)) if counts is None else counts.ravel()
-    seen = rows > 0.0 if (rows > 0.0).any() else np.ones(len(rows), dtype=bool)
-    return _Dots([""] * int(seen.sum()), amounts[seen], rows[seen])
-
-
-def _ticks(low: float, high: float) -> NDArray[np.float64]:
-    """Round numbers in a range, about nine."""
-    ticks: NDArray[np.float64] = draw.pyplot().MaxNLocator(9).tick_values(low, high)
-    return ticks[(ticks >= low) & (ticks <= high)]
-
-
-def _inches(ax: Any) -> float:
-    """Width of axes."""
-    figure = ax.figure
-    return float(ax.get_position().width * figure.bbox.width / figure.dpi)
-
-
-def _limits(lines: list[_Dots], base: float) -> tuple[float, float]:
-    """Return the ends of the scale: all evidence, the prior and zero, with room."""
-    amounts = np.concatenate([*(line.amounts for line in lines), [base, 0.0]])
+def _limits(lines: list[Line], places: Scale, base: float) -> tuple[float, float]:
+    """Return the ends of the scale: all places, the prior and zero, with room."""
+    ends = [places.place(k, np.array(line.ends)) for k, line in enumerate(lines)]
+    amounts = np.concatenate([*ends, [base, 0.0]])
     finite = amounts[np.isfinite(amounts)]
     low, high = min(float(finite.min()), -1e-6), max(float(finite.max()), 1e-6)
     room = 0.06 * (high - low)
     return low - room, high + room
 
 
-def _draw_total(
-    ax: Any, lines: list[_Dots], base: float, y: float, total: float | None
+def _draw_lines(
+    ax: Any, lines: list[Line], places: Scale, marks: Any, scale: float
 ) -> None:
-    """Draw the sum of all dots, and the probability below it."""
-    least = base + sum(float(line.amounts.min()) for line in lines)
-    most = base + sum(float(line.amounts.max()) for line in lines)
-    least, most = max(min(least, -1.0), -_MAX_SUM), min(max(most, 1.0), _MAX_SUM)
-    low, high = ax.get_xlim()
-    room = 0.04 * (high - low)
-    factor = (high - low - 2 * room) / (most - least)
-    style = {"color": draw.INK, "linewidth": 0.8}
-
-    def place(z: float) -> float:
-        return low + room + (z - least) * factor
-
-    def write(x: float, y: float, text: str, va: str) -> None:
-        ax.text(x, y, text, ha="center", va=va, fontsize=7.5)
-
-    for level in (y, y - 1.0):
-        ax.plot([place(least), place(most)], [level, level], **style)
-    for z in _ticks(least, most):
-        ax.plot([place(z)] * 2, [y, y - 0.18], **style)
-        write(place(z), y + 0.12, f"{z:g}", "bottom")
-    y -= 1.0
-    taken = -np.inf
-    gap = 0.32 * (high - low) / (_inches(ax) * 0.75)
-    for q in (*_NUMBERED, *_UNNUMBERED):
-        z = float(np.log(q / (1.0 - q)))
-        if not least <= z <= most:
-            continue
-        ax.plot([place(z)] * 2, [y, y - 0.18], **style)
-        if q in _NUMBERED and place(z) - taken > gap:
-            taken = place(z)
-            write(taken, y - 0.25, f"{q:g}", "top")
-    if total is not None:
-        x = place(float(np.clip(total, least, most)))
-        ax.plot([x, x], [y, y + 1.0], "o-", color=_colour(total))
-
-
-def _draw_line(
-    ax: Any, y: float, line: _Dots, scale: float, marked: float | None
-) -> None:
-    low, high = float(line.amounts.min()), float(line.amounts.max())
-    ax.plot([low, high], [y, y], color=draw.INK, linewidth=0.7, zorder=1)
-    share = line.rows / max(float(line.rows.max()), 1e-300)
-    style = {"zorder": 2, "linewidths": 0.4, "edgecolors": "white"}
-    colours = [_colour(a) for a in line.amounts]
-    places = np.full(len(line.amounts), y)
-    ax.scatter(line.amounts, places, s=8.0 + 40.0 * share, color=colours, **style)
-    if marked is not None:
-        ring = {"markersize": 11, "markerfacecolor": "none", "color": draw.INK}
-        ax.plot([marked], [y], "o", zorder=3, **ring)
-    _draw_labels(ax, y, line, scale)
+    """Draw values on their lines, what is unknown, and those of a row."""
+    ring = {"markersize": 11, "markerfacecolor": "none", "color": draw.INK, "zorder": 3}
+    for k, line in enumerate(lines):
+        placed = replace(line, amounts=places.place(k, line.amounts))
+        ends = [places.place(k, end) for end in line.ends]
+        ax.plot(ends, [-k, -k], color=draw.INK, linewidth=0.7, zorder=1)
+        if places.unit != 1.0:
+            x = places.place(k, 0.0)
+            ax.plot([x, x], [-k - 0.2, -k + 0.2], color=_UNKNOWN, lw=1.2, zorder=0)
+        share = line.rows / max(float(line.rows.max()), 1e-300)
+        style: dict[str, Any] = {"zorder": 2, "linewidths": 0.4, "edgecolors": "white"}
+        style["color"] = [_colour(amount) for amount in line.amounts]
+        level = np.full(len(line.amounts), -k)
+        ax.scatter(placed.amounts, level, s=8.0 + 40.0 * share, **style)
+        if marks is not None:
+            ax.plot([places.place(k, marks[k])], [-k], "o", **ring)
+        _draw_labels(ax, -k, placed, scale)
 
 
 def _colour(amount: float) -> str:
     return draw.INK if abs(amount) < 1e-12 else draw.side_colour(amount)
 
 
-def _draw_labels(ax: Any, y: float, line: _Dots, scale: float) -> None:
+def _draw_labels(ax: Any, y: float, line: Line, scale: float) -> None:
     """Write values above and below the line, frequent ones first, none on another."""
     taken: dict[float, list[tuple[float, float]]] = {level: [] for level in _LEVELS}
     left, right = ax.get_xlim()

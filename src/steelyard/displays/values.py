@@ -26,6 +26,8 @@ _Curves = list[tuple[NDArray[np.float64], dict[str, Any]]]
 class ValueCurveDisplay(Display):
     """Evidence over the values of one attribute, above bars of their counts.
 
+    Of numbers the bars are a histogram, if the model keeps one (``ranges_``).
+
     Parameters
     ----------
     table : AttributeTable
@@ -90,6 +92,7 @@ class ValueCurveDisplay(Display):
             shown = (table.points >= low) & (table.points <= high)
             for amounts, style in curves:
                 ax.plot(table.points[shown], amounts[shown], **style)
+            self._histogram(ax)
             ax.set_xlabel(draw.label(table.name, 60))
         elif table.edges:
             self._draw_bins(ax, curves)
@@ -115,16 +118,25 @@ class ValueCurveDisplay(Display):
         return sorted(draw.largest(strength, _MAX_LINES))
 
     def _draw_bins(self, ax: Any, curves: _Curves) -> None:
-        """Draw a step for every interval; outer ones end where a typical one would."""
+        """Draw a step for every interval; outer ones end where the rows do.
+
+        Where that is not known, they end where a typical one would.
+        """
         table, edges = self.table, np.array(self.table.edges)
         gaps = np.diff(edges)
         outer = float(np.median(gaps)) if len(gaps) else max(abs(float(edges[0])), 1.0)
-        bounds = np.concatenate([[edges[0] - outer], edges, [edges[-1] + outer]])
+        low, high = edges[0] - outer, edges[-1] + outer
+        if table.range is not None and table.range.low < edges[0]:
+            low = table.range.low
+        if table.range is not None and table.range.high > edges[-1]:
+            high = table.range.high
+        bounds = np.concatenate([[low], edges, [high]])
         inner = slice(1, len(bounds))
         for amounts, style in curves:
             ax.stairs(amounts[inner], bounds, baseline=None, linewidth=2.0, **style)
         middle, widths = (bounds[1:] + bounds[:-1]) / 2.0, np.diff(bounds) * 0.96
-        self._counts(ax, middle, widths, inner)
+        if not self._histogram(ax):
+            self._counts(ax, middle, widths, inner)
         ax.set_xlim(bounds[0], bounds[-1])
         ax.set_xlabel(f"{draw.label(table.name, 60)}  (outer intervals are open)")
         if len(table.labels) > len(bounds):
@@ -148,11 +160,25 @@ class ValueCurveDisplay(Display):
         ax.set_xlim(-0.6, len(labels) - 0.4)
         ax.set_xlabel(draw.label(self.table.name, 60))
 
+    def _histogram(self, ax: Any) -> bool:
+        """Draw the histogram of a column of numbers; say whether it has one."""
+        where = self.table.range
+        if where is None or not where.histogram or where.low == where.high:
+            return False
+        ends = np.linspace(where.low, where.high, len(where.histogram) + 1)
+        # Shares of many rows are those of a sample.
+        rows = np.round(np.array(where.histogram) * where.weight, 6)
+        rows = rows.round() if where.weight > 1000.0 else rows
+        self._bars(ax, (ends[1:] + ends[:-1]) / 2.0, rows, np.diff(ends) * 0.96)
+        return True
+
     def _counts(self, ax: Any, places: Any, widths: Any, coded: slice) -> None:
+        if self.table.counts is not None:
+            rows = self.table.counts[coded].sum(axis=1)
+            self._bars(ax, places, rows, widths)
+
+    def _bars(self, ax: Any, places: Any, rows: Any, widths: Any) -> None:
         """Draw counts as pale bars in the lowest quarter, on an axis of their own."""
-        if self.table.counts is None:
-            return
         low, high = ax.get_ylim()
         ax.set_ylim(low - 0.33 * (high - low), high)
-        rows = self.table.counts[coded].sum(axis=1)
         draw.bare(draw.count_bars(ax, places, rows, widths, 4.2), "top")

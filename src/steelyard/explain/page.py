@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import html
 import math
+from base64 import b64encode
+from hashlib import sha256
 from importlib.resources import files
 from os import PathLike
 from typing import Any
@@ -11,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from steelyard._common.files import atomic_write
+from steelyard._common.text import counted
 from steelyard.classifiers.base import BaseNB
 from steelyard.exceptions import ParameterError
 from steelyard.explain.overall import explain_global
@@ -23,17 +26,29 @@ from steelyard.export.reading import plan_of, side_of
 from steelyard.export.source import json_plan, json_side, scoring_script, script_json
 from steelyard.model.base import Model
 from steelyard.model.table_model import NBModel
+from steelyard.proba.counts import Counts
 from steelyard.table.ranges import NumberRange
+from steelyard.table.schema import TableSchema
 
 # Kinds of models whose posterior the page's script computes.
 _KINDS = ("sum", "mixture", "pairs")
 
 
-def to_html(clf: BaseNB, path: str | PathLike[str], title: str | None = None) -> None:
+# Scripts of the page, which follow each other in one element.
+_SCRIPTS = ("controls.js", "spread.js", "page.js")
+
+
+def to_html(
+    clf: BaseNB,
+    path: str | PathLike[str],
+    title: str | None = None,
+    target: str | None = None,
+) -> None:
     """Write a classifier as a web page in which values can be set and seen to count.
 
     The page holds the numbers of the model, as exact as they are, and computes the
-    posterior as ``predict_proba`` does. It is one file and loads nothing.
+    posterior as ``predict_proba`` does. It is one file and loads nothing. Its address
+    keeps the values that are set, after the ``#``.
 
     Parameters
     ----------
@@ -42,7 +57,10 @@ def to_html(clf: BaseNB, path: str | PathLike[str], title: str | None = None) ->
     path : str or path-like
         Where to write. An existing file is replaced in one step.
     title : str, default=None
-        Heading of the page; the name of the class if not given.
+        Heading of the page; by default the question that it answers.
+    target : str, default=None
+        What is predicted, as the page asks for it; by default the name of the target
+        at fit, if it had one.
 
     Examples
     --------
@@ -56,17 +74,21 @@ def to_html(clf: BaseNB, path: str | PathLike[str], title: str | None = None) ->
     ...     page.read_text(encoding="utf-8")[:15]
     '<!DOCTYPE html>'
     """
-    data = page_data(clf)
-    heading = f"{type(clf).__name__} model" if title is None else title
+    data = page_data(clf, target)
+    heading = _question(data) if title is None else title
     assets = files("steelyard.explain") / "assets"
     text = (assets / "page.html").read_text(encoding="utf-8")
+    own = [(assets / name).read_text(encoding="utf-8") for name in _SCRIPTS]
+    style = (assets / "page.css").read_text(encoding="utf-8")
+    scripts = [scoring_script(), "".join(own)]
     parts = {
         "TITLE": html.escape(heading),
-        "NOTE": html.escape(data["note"]),
-        "STYLE": (assets / "page.css").read_text(encoding="utf-8"),
+        "ABOUT": html.escape(_about(clf, data)),
+        "POLICY": _policy(style, scripts),
+        "STYLE": style,
         "DATA": script_json(data),
-        "SCORING": scoring_script(),
-        "SCRIPT": (assets / "page.js").read_text(encoding="utf-8"),
+        "SCORING": scripts[0],
+        "SCRIPT": scripts[1],
     }
     # In one pass: a column may be named like a placeholder.
     pieces = text.split("@@")
@@ -74,7 +96,34 @@ def to_html(clf: BaseNB, path: str | PathLike[str], title: str | None = None) ->
     atomic_write(path, text.encode("utf-8"))
 
 
-def page_data(clf: BaseNB) -> dict[str, Any]:
+def _question(data: dict[str, Any]) -> str:
+    """Return the question that the page answers."""
+    what, classes = data["target"], data["classes"]
+    if len(classes) == 2:
+        return f"{what}: " * (what is not None) + f"{classes[0]} or {classes[1]}?"
+    return f"Which {what or 'class'}?"
+
+
+def _policy(style: str, scripts: list[str]) -> str:
+    """Allow the page's own style and scripts, by their hashes, and nothing else."""
+
+    def named(text: str) -> str:
+        return f"'sha256-{b64encode(sha256(text.encode('utf-8')).digest()).decode()}'"
+
+    allowed = f"style-src {named(style)}; script-src {' '.join(map(named, scripts))}"
+    return f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
+
+
+def _about(clf: BaseNB, data: dict[str, Any]) -> str:
+    """Say what the model has learned from, and how it adds up."""
+    n_columns = sum(own["kind"] != "pair" for own in data["attributes"])
+    counts = getattr(clf, "counts_", None)
+    rows = "" if counts is None else f" of {float(counts.by_class.sum()):,.10g} rows"
+    learned = f"{type(clf).__name__}, learned from {counted(n_columns, 'column')}{rows}"
+    return f"{learned}. {data['note']}"
+
+
+def page_data(clf: BaseNB, target: str | None = None) -> dict[str, Any]:
     """Return what the page computes with: attributes, and a tree of models."""
     model = model_of(clf)
     if model.kind not in _KINDS:
@@ -97,8 +146,10 @@ def page_data(clf: BaseNB) -> dict[str, Any]:
         if table.sides and table.counts is not None:
             # Codes of cells that no training row is in; weights of rows may be zero.
             attributes[j]["empty"] = np.flatnonzero(~table.counts.any(axis=1)).tolist()
+    _add_shares(attributes, plain.schema, getattr(clf, "counts_", None))
     return {
         "note": model.note(),
+        "target": target or getattr(clf, "target_name_", None),
         "classes": [str(c) for c in model.classes.tolist()],
         "order": whole.order.tolist(),
         "rates": None if whole.base_rates is None else whole.base_rates.tolist(),
@@ -106,6 +157,20 @@ def page_data(clf: BaseNB) -> dict[str, Any]:
         "parts": _part_names(model, ""),
         "model": node_data(plan.root),
     }
+
+
+def _add_shares(
+    attributes: list[dict[str, Any]], schema: TableSchema, counts: Counts | None
+) -> None:
+    """Add the share of the known cells that hold each category."""
+    if counts is None or counts.schema != schema:
+        return
+    for own, views in zip(attributes, views_of(schema), strict=True):
+        if own["kind"] == "category":
+            first = schema.offsets[views[0]] + 1
+            rows = counts.by_code[first : first + len(own["values"])].sum(axis=1)
+            if rows.sum() > 0.0:
+                own["shares"] = (rows / rows.sum()).tolist()
 
 
 def _part_names(model: Model, name: str) -> list[str]:

@@ -249,6 +249,7 @@ ATTRIBUTES: dict[str, Field] = {
     ),
     "search_end_": codec.word(SEARCH_ENDS),
     "ranges_": Field(_ranges, _read_ranges),
+    "target_name_": Field(str, lambda reader, key, sizes: reader.text(key)),
     "parents_": Field(np.ndarray.tolist, _read_parents),
     "parent_weights_": codec.numbers("d", 0.0, LARGEST_WEIGHT),
     "error_": codec.numbers("", 0.0, 1.0),

@@ -1,162 +1,56 @@
 "use strict";
 (() => {
-  const data = JSON.parse(document.getElementById("model").textContent);
+  const { byId, element, option, percent, signed } = controls;
+  const data = JSON.parse(byId("model").textContent);
   const { attributes, classes, model, order } = data;
   const values = attributes.map(() => null);
   const parts = scoring.leaves(model).map((leaf, k) => ({ leaf, name: data.parts[k] }));
-  const byId = (id) => document.getElementById(id);
-  const rows = [];
-
-  // Text goes in as text, never as markup: names may hold anything.
-  function element(tag, properties, ...children) {
-    const made = document.createElement(tag);
-    for (const [key, value] of Object.entries(properties || {})) {
-      if (key in made) made[key] = value; else made.setAttribute(key, value);
-    }
-    made.append(...children);
-    return made;
-  }
-  // Drawings are made of elements like one that the page has, with attributes alone.
-  const { namespaceURI } = byId("drawing");
-  function drawn(tag, attributes, ...children) {
-    const made = document.createElementNS(namespaceURI, tag);
-    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, String(value));
-    made.append(...children);
-    return made;
-  }
-  const option = (value, text) => element("option", { value: String(value), textContent: text });
-  const signed = (x) => (Number.isFinite(x) ? (x <= -0.005 ? "−" : "+") + Math.abs(x).toFixed(2) : x > 0 ? "+∞" : "−∞");
-  const percent = (p) => (p > 0 && p < 0.0005 ? "< 0.1 %" : p < 1 && p > 0.9995 ? "> 99.9 %" : (100 * p).toFixed(1) + " %");
-  const short = (x) => String(Number(x.toPrecision(5)));
+  const two = classes.length === 2, many = classes.length > 6;
+  const columns = attributes.filter((own) => own.kind !== "pair").length;
 
   // ------------------------------------------------------------------ the attributes
 
-  function listControl(j, title) {
-    const select = element("select", { id: `value-${j}`, "aria-labelledby": title });
-    select.append(option("", "unknown"));
-    attributes[j].labels.forEach((label, k) => select.append(option(k, label)));
-    select.addEventListener("change", () => {
-      values[j] = select.value === "" ? null : attributes[j].values[Number(select.value)];
-      update();
-    });
-    return { controls: [select], show: () => {
-      select.value = values[j] === null ? "" : String(attributes[j].values.indexOf(values[j]));
-    } };
+  function controlOf(own, j) {
+    if (own.kind === "pair") return controls.pair(own, j, values, attributes);
+    return (own.kind === "category" ? controls.category : controls.number)(own, j, values, update);
   }
 
-  function numberControl(j, title) {
-    const own = attributes[j], span = own.high - own.low;
-    const unknown = element("input", { type: "checkbox", id: `unknown-${j}` });
-    const slider = element("input", { type: "range", id: `slider-${j}`, min: String(own.low), max: String(own.high),
-      step: "any", "aria-label": `${own.name}, slider` });
-    const number = element("input", { type: "number", id: `value-${j}`, step: "any", "aria-label": `${own.name}, number` });
-    const interval = element("span", { className: "interval" });
-    const set = (x) => { values[j] = Number.isFinite(x) ? x : null; update(); };
-    slider.addEventListener("input", () => set(Number(Number(slider.value).toPrecision(6))));
-    // An "any" step leaves the size of a step to the browser; a hundredth of the range is useful.
-    slider.addEventListener("keydown", (event) => {
-      const steps = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 10, PageDown: -10 };
-      if (!(event.key in steps)) return;
-      event.preventDefault();
-      const from = values[j] === null ? own.low + span / 2 : values[j];
-      set(Number((from + (steps[event.key] * span) / 100).toPrecision(6)));
-    });
-    number.addEventListener("input", () => set(number.value === "" ? NaN : Number(number.value)));
-    unknown.addEventListener("change", () => set(unknown.checked ? NaN : Number((own.low + span / 2).toPrecision(4))));
-    const show = () => {
-      const x = values[j];
-      unknown.checked = x === null;
-      slider.value = String(x === null ? own.low + span / 2 : x);
-      slider.setAttribute("aria-valuetext", x === null ? "unknown" : short(x));
-      if (document.activeElement !== number || (x === null) !== (number.value === "")) {
-        number.value = x === null ? "" : String(x);
-      }
-      interval.textContent = x === null || !own.labels ? "" : `in ${own.labels[scoring.intervalOf(own.edges, x)]}`;
-    };
-    const label = element("label", {}, unknown, " unknown");
-    if (own.edges && own.edges.length === 0) return { controls: [label, number, interval], show };
-    const curve = drawn("svg", { class: "curve", viewBox: "0 0 100 24", preserveAspectRatio: "none", "aria-hidden": "true" });
-    const here = drawn("line", { class: "here", y1: 0, y2: 24 });
-    const across = (x) => Math.max(0, Math.min(100, (100 * (x - own.low)) / span));
-    const paint = ({ points, amounts }) => {
-      const low = Math.min(0, ...amounts), high = Math.max(1e-9 + low, ...amounts);
-      const up = (y) => 23 - (22 * (y - low)) / (high - low);
-      const path = points.map((x, k) => `${across(x).toFixed(2)},${up(amounts[k]).toFixed(2)}`).join(" ");
-      curve.replaceChildren(drawn("line", { class: "level", x1: 0, x2: 100, y1: up(0), y2: up(0) }),
-        drawn("polyline", { points: path }), here);
-    };
-    const showAll = () => {
-      show();
-      here.setAttribute("visibility", values[j] === null ? "hidden" : "visible");
-      for (const end of ["x1", "x2"]) here.setAttribute(end, across(values[j] === null ? own.low : values[j]));
-    };
-    const slide = element("div", { className: "slide" }, slider, curve);
-    return { controls: [slide, number, label, interval], show: showAll, paint };
-  }
-
-  // Evidence as a colour: none is nearly white.
-  function colour(amount, limit) {
-    const share = Math.max(-1, Math.min(1, amount / limit)), full = share < 0 ? [181, 71, 47] : [42, 127, 98];
-    const mixed = full.map((part) => Math.round(246 + (part - 246) * Math.abs(share)));
-    return `rgb(${mixed.join(",")})`;
-  }
-
-  // A pair has no control: a map shows what its two columns say together.
-  function pairControl(j) {
-    const own = attributes[j], [a, b] = own.sides.map((side) => side.n_groups - 1);
-    const code = (row, column) => row * (b + 1) + column;
-    const empty = new Set(own.empty || []), cells = [];
-    const map = drawn("svg", { class: "map", viewBox: `0 0 ${b} ${a}`, preserveAspectRatio: "none", role: "img",
-      "aria-label": `map of ${own.name}`, style: `height:${Math.min(8, Math.max(2.5, 0.8 * a))}rem` });
-    for (let row = 1; row <= a; row++) {
-      for (let column = 1; column <= b; column++) {
-        const title = drawn("title", {}), at = code(row, column);
-        const cell = drawn("rect", { x: column - 1, y: a - row, width: 1, height: 1, "data-code": at }, title);
-        cells.push({ at, cell, title });
-        map.append(cell);
-        if (empty.has(at)) map.append(drawn("path", { class: "empty", d: `M${column - 1} ${a - row + 1}l1 -1` }));
-      }
-    }
-    const here = drawn("rect", { class: "here", width: 1, height: 1 });
-    map.append(here);
-    const text = element("span", { className: "interval", id: `value-${j}` });
-    const names = own.sides.map((side) => attributes[side.column].name);
-    const axes = element("span", { className: "axes", textContent: `↑ ${names[0]}   → ${names[1]}` });
-    const show = () => {
-      const [row, column] = own.sides.map((side) => scoring.groupOf(side, values[side.column]));
-      const now = code(row, column);
-      here.setAttribute("visibility", row && column ? "visible" : "hidden");
-      here.setAttribute("x", Math.max(0, column - 1));
-      here.setAttribute("y", Math.max(0, a - row));
-      map.dataset.code = String(now);
-      text.textContent = own.labels[now];
-    };
-    const paint = ({ table, limit }) => cells.forEach(({ at, cell, title }) => {
-      cell.setAttribute("fill", colour(table[at], limit));
-      title.textContent = `${own.labels[at]}: ${signed(table[at])}${empty.has(at) ? ", no training rows" : ""}`;
-    });
-    return { controls: [map, axes, text], show, paint };
-  }
-
-  for (const j of order) {
-    const own = attributes[j], title = `name-${j}`;
-    const { controls, show, paint } = own.kind === "pair" ? pairControl(j)
-      : own.kind === "category" ? listControl(j, title) : numberControl(j, title);
-    const scale = element("div", { className: "scale", "aria-hidden": "true" });
+  // Pairs have nothing to set: they come after the columns.
+  const isPair = (j) => attributes[j].kind === "pair";
+  const rows = [...order.filter((j) => !isPair(j)), ...order.filter(isPair)].map((j) => {
+    const own = attributes[j], made = controlOf(own, j);
     const number = element("output", { className: "number", id: `evidence-${j}`, "aria-label": `evidence of ${own.name}` });
-    // Only the posterior is announced; every evidence at once would be noise.
+    // Only the answer is announced; every evidence at once would be noise.
     number.setAttribute("aria-live", "off");
-    const field = element("fieldset", { id: `attribute-${j}` },
-      element("legend", { id: title, textContent: own.name }),
-      element("div", { className: "control" }, ...controls), scale, number);
-    byId("attributes").append(field);
-    rows.push({ j, show, paint, scale, number, field });
-  }
+    const field = element("fieldset", { id: `attribute-${j}` }, element("legend", { id: `name-${j}`, textContent: own.name }),
+      number, element("div", { className: "control" }, ...made.controls));
+    return { j, ...made, number, field, reason: reasonOf(own.name) };
+  });
+  byId("attributes").append(...rows.map((row) => row.field));
+  byId("find").hidden = attributes.length < 9;
 
-  // ----------------------------------------------------------------- the whole picture
+  // A line of the reasons: what it is, a bar on the common axis, a number.
+  function reasonOf(name) {
+    const value = element("span", {}), bar = element("span", {}), number = element("span", { className: "number" });
+    const line = element("li", {}, element("span", { className: "what" }, element("b", { textContent: name }), value),
+      element("span", { className: "scale", "aria-hidden": "true" }, bar), number);
+    return { line, value, bar, number };
+  }
+  const base = reasonOf("");
+  base.line.className = "base";
+
+  // ----------------------------------------------------------------- classes and parts
+
+  const asked = data.target === null ? "the class" : data.target;
+  if (!two) byId("shown").append(option("best", "the most probable class"));
+  classes.forEach((name, c) => byId("shown").append(option(c, name)));
+  byId("shown").value = two ? "1" : "best";
 
   parts.forEach((part, k) => byId("part").append(option(k, part.name)));
-  byId("part-choice").hidden = parts.length === 1;
+  byId("part-choice").hidden = byId("target-choice").hidden = parts.length === 1;
+  byId("against-choice").hidden = two;
+  // Only the sum for one of two classes is the logit of its probability.
+  byId("adding").textContent = `Bars are evidence in log-odds. They add up${two && parts.length === 1 ? ", and their sum gives the probability." : "."}`;
 
   function fillClasses() {
     const own = parts[Number(byId("part").value)].leaf.classes;
@@ -173,11 +67,16 @@
 
   const posteriorRows = classes.map((name, c) => {
     const bar = element("span", {}), text = element("td", { id: `probability-${c}` });
-    const row = element("tr", {}, element("th", { scope: "row", textContent: name }),
-      element("td", {}, element("div", { className: "bar", "aria-hidden": "true" }, bar)), text);
+    const row = element("tr", {}, element("th", { scope: "row", textContent: name, title: name }),
+      element("td", {}, element("div", { className: "track", "aria-hidden": "true" }, bar)), text);
     byId("posterior").tBodies[0].append(row);
     return { row, bar, text };
   });
+  byId("find-class").hidden = classes.length < 9;
+  // Of two classes the answer says all; the table is there for those who hear the page.
+  if (two) { byId("all").className = "quiet"; byId("classes").tabIndex = -1; }
+
+  // -------------------------------------------------------------------- evidence
 
   // Evidence from contributions to all classes: for one against another, or the mean.
   function evidenceFor(contribution, leaf, first, second) {
@@ -194,108 +93,213 @@
     return points.filter((x) => x >= own.low && x <= own.high).sort((x, y) => x - y);
   }
 
-  // What one column adds to each class, for a cell of it.
-  function contribution(leaf, j, cell) {
-    const cells = [];
+  // What the terms of one column add to each class, for a cell of it.
+  function contribution(terms, j, cell, nClasses) {
+    const cells = [], told = new Array(nClasses).fill(0);
     cells[j] = cell;
-    const own = { ...leaf, terms: leaf.terms.filter((term) => term.kind !== "pair" && term.column === j) };
-    return scoring.contributions(own, cells, j + 1)[j];
+    for (const term of terms) (scoring.amounts(term, cells) || []).forEach((amount, c) => { told[c] += amount; });
+    return told;
   }
 
   // All that an attribute can say: a table of its values or groups, a curve along its numbers.
-  function possible(j, leaf, first, second) {
-    const own = attributes[j], terms = leaf.terms.filter((term) => scoring.attributeOf(term) === j);
-    const evidence = (row) => evidenceFor(row, leaf, first, second);
+  function possible(j, terms, leaf, first, second) {
+    const own = attributes[j], evidence = (row) => evidenceFor(row, leaf, first, second);
     if (own.kind === "pair") {
       const table = terms.length ? terms[0].rows.flat().map(evidence) : own.labels.map(() => 0);
-      return { table, all: table, dots: table, bounded: true };
+      return { table, all: table };
     }
-    if (own.kind === "category") {
-      const all = [...own.values, null].map((value) => evidence(contribution(leaf, j, value)));
-      return { all, dots: all, bounded: true };
-    }
-    const points = along(own), amounts = points.map((x) => evidence(contribution(leaf, j, x)));
-    const inBins = terms.every((term) => term.kind === "bins");
-    const dots = inBins ? terms.flatMap((term) => term.rows.map(evidence)) : [];
-    return { points, amounts, all: amounts, dots, bounded: inBins || terms.length > 1 };
+    const ofCell = (cell) => evidence(contribution(terms, j, cell, leaf.base.length));
+    if (own.kind === "category") return { all: [...own.values, null].map(ofCell) };
+    const points = along(own), amounts = points.map(ofCell);
+    return { points, amounts, all: amounts };
   }
 
   // That changes with the classes that are compared, not with the values.
-  let compared = null, sayings = [];
+  let compared = null, reach = 1;
+  const largest = (amounts, least) => amounts.reduce((a, b) => Math.max(a, Number.isFinite(b) ? Math.abs(b) : 0), least);
   function compare(leaf, first, second) {
     const key = [byId("part").value, first, second].join();
     if (key === compared) return;
     compared = key;
-    sayings = attributes.map((_, j) => possible(j, leaf, first, second));
-    const inMaps = sayings.filter((_, j) => attributes[j].kind === "pair").flatMap((saying) => saying.table.map(Math.abs));
-    const limit = inMaps.reduce((a, b) => Math.max(a, Number.isFinite(b) ? b : 0), 1e-9);
+    const terms = attributes.map(() => []);
+    for (const term of leaf.terms) terms[scoring.attributeOf(term)].push(term);
+    const sayings = attributes.map((_, j) => possible(j, terms[j], leaf, first, second));
+    const limit = largest(sayings.flatMap((saying) => saying.table || []), 1e-9);
     for (const row of rows) if (row.paint) row.paint({ ...sayings[row.j], limit });
+    // The axis holds all that most attributes can say; a density far out says more.
+    const reaches = sayings.map((saying) => largest(saying.all, 0)).sort((a, b) => a - b);
+    reach = Math.max(1e-9, Math.min(reaches[reaches.length - 1] || 0, 3 * (reaches[reaches.length >> 1] || 0) || Infinity));
   }
 
-  function drawScale(row, amount, all, far, dots) {
-    const place = (x) => 50 + 48 * Math.max(-1, Math.min(1, x / far));
-    const low = place(Math.min(0, ...all)), high = place(Math.max(0, ...all)), at = place(amount);
-    const pieces = [element("span", { className: "band", style: `left:${low}%;width:${high - low}%` })];
-    dots.forEach((x) => pieces.push(element("span", { className: "dot", style: `left:${place(x)}%` })));
-    pieces.push(element("span", { className: amount < 0 ? "amount negative" : "amount",
-      style: `left:${Math.min(50, at)}%;width:${Math.abs(at - 50)}%` }));
-    pieces.push(element("span", { className: "zero", style: "left:50%" }));
-    row.scale.replaceChildren(...pieces);
+  function drawAxis(far) {
+    const raw = far / 2.5, unit = 10 ** Math.floor(Math.log10(raw));
+    const step = unit * [1, 2, 5, 10].find((m) => m * unit >= raw), pieces = [];
+    for (let x = -Math.floor(far / step) * step; x <= far * (1 + 1e-9); x += step) {
+      const left = `left:${50 + (50 * x) / far}%`, at = Math.abs(x) < step / 2 ? 0 : Number(x.toPrecision(6));
+      pieces.push(element("i", { style: left }));
+      pieces.push(element("span", { style: left, textContent: at === 0 ? "0" : (at < 0 ? "−" : "+") + Math.abs(at) }));
+    }
+    byId("axis").replaceChildren(...pieces);
   }
 
-  let announcing = 0;
-  function update() {
-    const probabilities = scoring.posterior(model, values);
-    const best = probabilities.indexOf(Math.max(...probabilities));
+  function drawReason({ bar, number }, amount, far) {
+    const share = 50 * Math.max(-1, Math.min(1, amount / far));
+    bar.className = amount < 0 ? "negative" : "";
+    bar.style.left = `${Math.min(50, 50 + share)}%`;
+    bar.style.width = `${Math.abs(share)}%`;
+    number.textContent = signed(amount);
+  }
+
+  // What is compared: a class of a part against another, or against the mean of the others.
+  function chosen(probabilities, shown) {
+    const { leaf } = parts[Number(byId("part").value)];
+    const own = leaf.classes.map((c) => probabilities[c]);
+    const value = byId("target").value;
+    let first = value === "best" ? own.indexOf(Math.max(...own)) : Number(value);
+    if (parts.length === 1) first = leaf.classes.indexOf(shown);
+    let second = byId("against").value === "mean" ? null : Number(byId("against").value);
+    if (leaf.classes.length === 2) second = 1 - first; else if (second === first) second = null;
+    return { leaf, first, second };
+  }
+
+  function explain(probabilities, shown) {
+    const { leaf, first, second } = chosen(probabilities, shown);
+    const amounts = scoring.contributions(leaf, values, attributes.length).map((row) => evidenceFor(row, leaf, first, second));
+    compare(leaf, first, second);
+    const prior = evidenceFor(scoring.baseOf(leaf), leaf, first, second);
+    const far = Math.min(1e6, largest([prior, ...amounts], reach)) * 1.05;
+    drawAxis(far);
+    for (const row of rows) {
+      const amount = amounts[row.j], known = values[row.j] !== null;
+      row.show();
+      row.number.textContent = amount === 0 ? "—" : signed(amount);
+      row.number.dataset.evidence = String(amount);
+      const isUnknown = isPair(row.j) ? amount === 0 : !known;
+      row.field.className = isUnknown ? "unknown" : amount < 0 ? "negative" : "";
+      row.reason.value.textContent = isUnknown ? " unknown" : `${isPair(row.j) ? ": " : " = "}${row.text(values[row.j])}`;
+      drawReason(row.reason, amount, far);
+    }
+    const rate = data.rates === null ? null : data.rates[leaf.classes[first]];
+    base.value.textContent = rate === null ? "Prior" : `Base rate ${percent(rate)}`;
+    drawReason(base, prior, far);
+    const shownRows = rows.filter((row) => Math.abs(amounts[row.j]) > 1e-12).sort((a, b) => Math.abs(amounts[b.j]) - Math.abs(amounts[a.j]));
+    byId("reasons").replaceChildren(base.line, ...shownRows.map((row) => row.reason.line));
+    const total = amounts.reduce((a, b) => a + b, prior);
+    const other = second === null ? "the mean of the others" : classes[leaf.classes[second]];
+    byId("sum").textContent = `Together ${signed(total)}: the log-odds of ${classes[leaf.classes[first]]} against ${other}.`;
+  }
+
+  // ----------------------------------------------------------------------- the answer
+
+  function showClasses(probabilities, best) {
     posteriorRows.forEach(({ row, bar, text }, c) => {
       bar.style.width = `${100 * probabilities[c]}%`;
       text.textContent = percent(probabilities[c]);
       text.dataset.probability = String(probabilities[c]);
       row.className = c === best ? "best" : "";
     });
-    const known = values.filter((value) => value !== null).length;
-    // A moving slider would otherwise be read out at every pixel.
-    clearTimeout(announcing);
-    announcing = setTimeout(() => {
-      byId("summary").textContent = `${classes[best]}: ${percent(probabilities[best])}, from ${known} known ${known === 1 ? "value" : "values"}.`;
-    }, 250);
-
-    const { leaf } = parts[Number(byId("part").value)];
-    const own = leaf.classes.map((c) => probabilities[c]);
-    const chosen = byId("target").value;
-    const first = chosen === "best" ? own.indexOf(Math.max(...own)) : Number(chosen);
-    let second = byId("against").value === "mean" ? null : Number(byId("against").value);
-    if (second === first) second = leaf.classes.length === 2 ? 1 - first : null;
-    const amounts = scoring.contributions(leaf, values, attributes.length).map((row) => evidenceFor(row, leaf, first, second));
-    compare(leaf, first, second);
-    const reach = sayings.flatMap((saying) => (saying.bounded ? saying.all : []))
-      .reduce((a, b) => Math.max(a, Math.abs(b)), Math.max(1e-9, ...amounts.map(Math.abs)));
-    const far = Math.min(reach, 1e6);
-    for (const row of rows) {
-      row.show();
-      row.number.textContent = signed(amounts[row.j]);
-      row.number.dataset.evidence = String(amounts[row.j]);
-      const { all, dots } = sayings[row.j];
-      drawScale(row, amounts[row.j], all, far, dots.length <= 30 ? dots : []);
-    }
-    const prior = evidenceFor(scoring.baseOf(leaf), leaf, first, second);
-    const total = amounts.reduce((a, b) => a + b, prior);
-    const other = second === null ? "the mean of the others" : classes[leaf.classes[second]];
-    const rate = data.rates === null ? null : data.rates[leaf.classes[first]];
-    const start = rate === null ? "Prior" : `Base rate ${percent(rate)}:`;
-    byId("sum").textContent = `${start} ${signed(prior)}, all attributes ${signed(total - prior)}; log-odds of ` +
-      `${classes[leaf.classes[first]]} against ${other}: ${signed(total)}.`;
+    if (!many) return;
+    const sorted = classes.map((_, c) => c).sort((a, b) => probabilities[b] - probabilities[a] || a - b);
+    byId("posterior").tBodies[0].replaceChildren(...sorted.map((c) => posteriorRows[c].row));
   }
 
+  function showAnswer(probabilities, shown) {
+    const p = probabilities[shown], known = values.filter((value) => value !== null).length;
+    byId("ask").textContent = byId("shown").value === "best" ? `Which ${asked} is it?` : `How probable is ${asked} =`;
+    byId("name").textContent = byId("name").title = classes[shown];
+    byId("percent").textContent = percent(p);
+    byId("fill").style.width = `${100 * p}%`;
+    byId("rate").hidden = data.rates === null;
+    if (data.rates !== null) byId("rate").style.left = `${100 * data.rates[shown]}%`;
+    const start = data.rates === null ? "" : ` Base rate ${percent(data.rates[shown])} (dotted).`;
+    byId("from").textContent = `${known} of ${columns} values known.${start}`;
+    return `${classes[shown]}: ${percent(p)}, from ${known} known ${known === 1 ? "value" : "values"}.`;
+  }
+
+  let drawing;
+  function showRange(shown) {
+    if (drawing === undefined) drawing = spread.prepared(data);
+    const found = drawing === null ? null : spread.range(drawing, values, shown);
+    byId("range").hidden = found === null;
+    byId("could").textContent = "";
+    if (found === null) return;
+    byId("range").style.left = `${100 * found[0]}%`;
+    byId("range").style.width = `${100 * (found[1] - found[0])}%`;
+    byId("range").dataset.ends = JSON.stringify(found);
+    byId("could").textContent = `With all values known: ${percent(found[0])} to ${percent(found[1])} in 8 of 10 cases.`;
+  }
+
+  let waiting = 0;
+  function update() {
+    const probabilities = scoring.posterior(model, values);
+    const best = probabilities.indexOf(Math.max(...probabilities));
+    const shown = byId("shown").value === "best" ? best : Number(byId("shown").value);
+    showClasses(probabilities, best);
+    const text = showAnswer(probabilities, shown);
+    explain(probabilities, shown);
+    // A moving slider would otherwise be read out, and drawn for, at every pixel.
+    clearTimeout(waiting);
+    waiting = setTimeout(() => {
+      showRange(shown);
+      byId("summary").textContent = text;
+      writeLink();
+    }, 200);
+  }
+
+  // ------------------------------------------------------------------------- the link
+
+  // Values are in the address after the #, by name: a link to them can be kept.
+  let written = null;
+  function writeLink() {
+    const link = new URLSearchParams();
+    attributes.forEach((own, j) => {
+      if (values[j] === null) return;
+      link.append(own.name, own.kind === "category" ? own.labels[own.values.indexOf(values[j])] : String(values[j]));
+    });
+    written = link.size ? `#${link}` : "";
+    if (location.hash !== written) history.replaceState(null, "", written || location.pathname + location.search);
+  }
+
+  function readLink() {
+    if (location.hash === written) return;
+    const link = new URLSearchParams(location.hash.slice(1));
+    attributes.forEach((own, j) => {
+      if (own.kind === "pair") return;
+      const text = link.get(own.name), at = own.kind === "category" ? own.labels.indexOf(text) : -1;
+      const x = text === null || text.trim() === "" ? NaN : Number(text);
+      values[j] = own.kind === "category" ? (at < 0 ? null : own.values[at]) : Number.isFinite(x) ? x : null;
+    });
+    update();
+  }
+
+  async function copyLink() {
+    writeLink();
+    try {
+      await navigator.clipboard.writeText(location.href);
+      byId("copied").textContent = "Copied.";
+    } catch {
+      byId("copied").textContent = "The address of this page is the link.";
+    }
+  }
+
+  // ----------------------------------------------------------------------------------
+
+  function filter(words, names, elements) {
+    const wanted = words.toLowerCase();
+    elements.forEach((found, k) => { found.hidden = !names[k].toLowerCase().includes(wanted); });
+  }
   byId("part").addEventListener("change", () => { fillClasses(); update(); });
-  byId("target").addEventListener("change", update);
-  byId("against").addEventListener("change", update);
+  for (const id of ["shown", "target", "against"]) byId(id).addEventListener("change", update);
   byId("reset").addEventListener("click", () => { values.fill(null); update(); });
+  byId("copy").addEventListener("click", copyLink);
+  byId("print").addEventListener("click", () => window.print());
   byId("attributes").addEventListener("submit", (event) => event.preventDefault());
-  byId("find").addEventListener("input", () => {
-    const words = byId("find").value.toLowerCase();
-    for (const row of rows) row.field.hidden = !attributes[row.j].name.toLowerCase().includes(words);
-  });
+  byId("find").addEventListener("input", () =>
+    filter(byId("find").value, rows.map((row) => attributes[row.j].name), rows.map((row) => row.field)));
+  byId("find-class").addEventListener("input", () =>
+    filter(byId("find-class").value, classes, posteriorRows.map(({ row }) => row)));
+  window.addEventListener("hashchange", readLink);
   fillClasses();
+  readLink();
   update();
 })();

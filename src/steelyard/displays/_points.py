@@ -1,0 +1,135 @@
+"""Lines of a nomogram: values by their evidence, and points from 0 to 100."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+from steelyard.displays import _style as draw
+from steelyard.explain.tables import AttributeTable
+
+Floats = NDArray[np.float64]
+
+# Bins beyond this are a curve.
+_MANY_EDGES = 20
+
+
+@dataclass(frozen=True)
+class Line:
+    """Values of one attribute, their evidence and how many rows have them."""
+
+    labels: list[str]
+    amounts: Floats
+    rows: Floats
+    between: Floats = field(default_factory=lambda: np.zeros(0))
+    """Evidence all along a curve, of which the values are some."""
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Least and most of the finite evidence."""
+        every = np.concatenate([self.amounts, self.between])
+        finite = every[np.isfinite(every)]
+        return float(finite.min(initial=np.inf)), float(finite.max(initial=-np.inf))
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How evidence becomes places: each line from its own origin, times a unit.
+
+    Points are those of rms: every line begins at 0, the longest ends at 100.
+    """
+
+    unit: float
+    origins: tuple[float, ...]
+
+    @classmethod
+    def of_points(cls, lines: list[Line]) -> Scale:
+        """Return the scale of points of some lines."""
+        lows, highs = np.transpose([line.ends for line in lines])
+        longest = float((highs - lows).max())
+        return cls(100.0 / max(longest, 1e-300), tuple(lows.tolist()))
+
+    @classmethod
+    def plain(cls, n_lines: int) -> Scale:
+        """Return the scale of evidence itself."""
+        return cls(1.0, (0.0,) * n_lines)
+
+    def place(self, k: int, amounts: Any) -> Any:
+        """Return the places of evidence on a line."""
+        return (amounts - self.origins[k]) * self.unit
+
+
+def against_rest(base: Floats, c: int) -> tuple[Callable[[Floats], Floats], float]:
+    r"""Return evidence of contributions for a class, and that of the base.
+
+    The other classes are taken as one, in which each has its share of the base:
+
+    .. math:: e = t_c - \log \sum_{k \ne c} \frac{\pi_k}{1 - \pi_c} \exp t_k
+
+    With two classes that is the log-odds. With more, the sum over several columns is
+    about that of the posterior: columns are independent within each class, and not
+    quite within several.
+
+    Examples
+    --------
+    >>> evidence, base = against_rest(np.log([0.2, 0.4, 0.4]), 0)
+    >>> evidence(np.log([[4.0, 2.0, 1.0]])).round(3), round(base, 3)
+    (array([0.981]), -1.386)
+    """
+    others = np.delete(np.arange(len(base)), c)
+    rest = float(logsumexp(base[others]))
+
+    def evidence(contributions: Floats) -> Floats:
+        of_rest = logsumexp(contributions[..., others] + base[others] - rest, axis=-1)
+        return np.asarray(contributions[..., c] - of_rest)
+
+    return evidence, float(base[c]) - rest
+
+
+def line_of(table: AttributeTable, evidence: Callable[[Floats], Floats]) -> Line:
+    """Return the values of an attribute that are drawn."""
+    amounts = evidence(table.contributions * table.link_scale)
+    is_whole = table.range is not None and table.range.is_whole
+    if table.points is not None:
+        numbers = ticks(*table.span, is_whole)
+        low, high = table.span
+        inside = amounts[(table.points >= low) & (table.points <= high)]
+        ends = np.interp((low, high), table.points, amounts)
+        between = np.concatenate([ends, inside])
+        return _curve(numbers, np.interp(numbers, table.points, amounts), between)
+    if table.sides:
+        return _cells(table, amounts)
+    if len(table.edges) >= _MANY_EDGES:
+        outer = (table.edges[0], table.edges[-1])
+        numbers = ticks(*(outer if table.range is None else table.span), is_whole)
+        inside = amounts[1 + np.searchsorted(table.edges, numbers)]
+        return _curve(numbers, inside, amounts[1 : len(table.edges) + 2])
+    # The first is code 0: missing cells say nothing, at zero.
+    rows = np.ones(len(amounts)) if table.counts is None else table.counts.sum(axis=1)
+    return Line(table.labels[1:], amounts[1:], rows[1:])
+
+
+def _curve(numbers: Floats, amounts: Floats, between: Floats) -> Line:
+    labels = [f"{x:g}" for x in numbers]
+    return Line(labels, amounts, np.ones(len(labels)), between)
+
+
+def _cells(table: AttributeTable, amounts: Floats) -> Line:
+    """Return the cells of a pair that training rows are in, without names."""
+    shape = tuple(len(side.labels) + 1 for side in table.sides)
+    amounts, counts = amounts.reshape(shape)[1:, 1:].ravel(), table.cell_counts
+    rows = np.ones(len(amounts)) if counts is None else counts.ravel()
+    seen = rows > 0.0 if (rows > 0.0).any() else np.ones(len(rows), dtype=bool)
+    return Line([""] * int(seen.sum()), amounts[seen], rows[seen])
+
+
+def ticks(low: float, high: float, is_whole: bool = False) -> Floats:
+    """Round numbers in a range, about nine."""
+    locator = draw.pyplot().MaxNLocator(9, integer=is_whole)
+    found: Floats = locator.tick_values(low, high)
+    return found[(found >= low) & (found <= high)]

@@ -1,0 +1,69 @@
+"use strict";
+// Where the answer could go when what is unknown becomes known. Rows are drawn as naive
+// Bayes sees them: a class by its present probability, and its unknown values one by one,
+// each as often as training rows have it, times what it says about the class.
+const spread = (() => {
+  const MOST_ROWS = 200, FEWEST_ROWS = 40, MOST_WORK = 2e6, MOST_BEFORE = 2e7;
+
+  // Repeatable numbers between 0 and 1: the same values have the same range.
+  function randoms(n) {
+    let state = 1;
+    return Array.from({ length: n }, () => {
+      state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+      return state / 4294967296;
+    });
+  }
+
+  const upTo = (amounts) => {
+    let sum = 0;
+    return amounts.map((amount) => (sum += amount));
+  };
+  const placeOf = (sums, share) => {
+    const at = sums.findIndex((sum) => sum > share * sums[sums.length - 1]);
+    return at < 0 ? sums.length - 1 : at;
+  };
+
+  // Values of an attribute and the shares of the training rows that have them, or null.
+  function valuesOf(own) {
+    if (own.kind === "category") return own.shares ? { values: own.values, shares: own.shares } : null;
+    if (own.kind !== "number" || !own.histogram || !own.histogram.length) return null;
+    const wide = (own.high - own.low) / own.histogram.length;
+    const values = own.histogram.map((_, k) => own.low + (k + 0.5) * wide);
+    return { values: own.whole ? values.map(Math.round) : values, shares: own.histogram };
+  }
+
+  const workOf = (model) => scoring.leaves(model).reduce((sum, leaf) => sum + (1 + leaf.terms.length) * leaf.base.length, 0);
+
+  // How values are drawn within each class, for all attributes; null if that takes too long.
+  function prepared({ model, attributes }) {
+    const work = workOf(model), n = Math.min(MOST_ROWS, Math.floor(MOST_WORK / work));
+    const all = attributes.map(valuesOf), nValues = all.reduce((sum, found) => sum + (found ? found.values.length : 0), 0);
+    if (n < FEWEST_ROWS || nValues * work > MOST_BEFORE) return null;
+    const before = scoring.posterior(model, []);
+    const columns = all.map((found, j) => {
+      if (found === null) return null;
+      const cells = [], byValue = found.values.map((value) => { cells[j] = value; return scoring.posterior(model, cells); });
+      const byClass = before.map((p, c) => upTo(found.shares.map((share, v) => (p > 0 ? (share * byValue[v][c]) / p : share))));
+      return { values: found.values, byClass, random: null };
+    });
+    const numbers = randoms(n * columns.length);
+    columns.forEach((column, j) => { if (column) column.random = numbers.slice(n * j, n * (j + 1)); });
+    return { model, columns, n };
+  }
+
+  // Ends of the middle eight tenths of the probability of a class, or null.
+  function range(prepared, values, c) {
+    const { model, columns, n } = prepared;
+    const open = columns.flatMap((column, j) => (column && values[j] === null ? [j] : []));
+    if (!open.length) return null;
+    const sums = upTo(scoring.posterior(model, values));
+    const found = Array.from({ length: n }, (_, row) => {
+      const of = placeOf(sums, (row + 0.5) / n), cells = [...values];
+      for (const j of open) cells[j] = columns[j].values[placeOf(columns[j].byClass[of], columns[j].random[row])];
+      return scoring.posterior(model, cells)[c];
+    }).sort((x, y) => x - y);
+    return [found[Math.floor(0.1 * n)], found[Math.ceil(0.9 * n) - 1]];
+  }
+
+  return { prepared, range };
+})();
