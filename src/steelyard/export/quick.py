@@ -10,10 +10,13 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import sys
+from array import array
 from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any
 
+from steelyard._common.packed import unpack
 from steelyard.exceptions import ModelFileError
 
 # As in the file format, the kernels and the densities, which are not loaded here; tests
@@ -62,11 +65,12 @@ class QuickModel:
         order = sorted(range(len(self._prior)), key=lambda c: -self._prior[c])
         self._order = order
         self._attributes = [_Attribute(feature) for feature in features]
-        self._slopes = _slopes(model["gaussian"], self._attributes)
-        self._is_odds = len(self._prior) == 2 and not self._slopes
-        self._set_blocks(model["table"])
+        k, n_codes = len(self._prior), sum(a.n_codes for a in self._attributes)
+        self._slopes = _slopes(model["gaussian"], self._attributes, k)
+        self._is_odds = k == 2 and not self._slopes
+        self._set_blocks(_rows(model["table"], n_codes, k))
 
-    def _set_blocks(self, table: list[list[float]]) -> None:
+    def _set_blocks(self, table: list[Any]) -> None:
         """Find where attributes lie in the table, in blocks as kernels have them."""
         if self._is_odds:
             rows: list[Any] = [[row[1] - row[0]] for row in table]
@@ -180,11 +184,23 @@ def _all_text(classes: dict[str, Any]) -> bool:
     return all(isinstance(label, str) for label in classes["values"])
 
 
-def _slopes(table: dict[str, Any], attributes: list[_Attribute]) -> list[Any]:
+def _rows(table: Any, n: int, k: int) -> list[Any]:
+    """Return n rows of k numbers: a list of them, or the bytes of a large one."""
+    if isinstance(table, list):
+        return table
+    numbers = array("d", unpack(table["float64"], n * k))
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    _need(all(map(math.isfinite, numbers)))
+    return [numbers[k * i : k * i + k] for i in range(n)]
+
+
+def _slopes(table: dict[str, Any], attributes: list[_Attribute], k: int) -> list[Any]:
     """Return slopes: position, means, scales and weights of the classes."""
     positions = [j for j, a in enumerate(attributes) if a.kind == "linear"]
-    means, deviations = table["mean"], table["deviation"]
-    weights = table["weight"] or [[1.0] * len(mean) for mean in means]
+    n, ones = len(positions), [[1.0] * k] * len(positions)
+    means, deviations = (_rows(table[key], n, k) for key in ("mean", "deviation"))
+    weights = _rows(table["weight"] or ones, n, k)
     scales = [[1.0 / d for d in deviation] for deviation in deviations]
     return list(zip(positions, means, scales, weights, strict=True))
 

@@ -31,6 +31,9 @@ MAX_ROWS = 5_000
 _SCALE_ROWS = 2.0
 _MAX_LOG_POSTERIOR = 100.0
 
+# Posteriors are judged so many at a time, which a cache holds.
+_CELLS_AT_A_TIME = 1 << 15
+
 # Kinds of views that keep the number itself.
 _EXACT_KINDS = ("gaussian", "gaussian-relative", "linear")
 
@@ -114,10 +117,16 @@ class HeldOut:
         u, total = self.weights, self.weights.sum()
         capped = np.maximum(log_proba, -_MAX_LOG_POSTERIOR)
 
+        size = max(1, _CELLS_AT_A_TIME // capped.shape[1])
+        parts = [slice(lo, lo + size) for lo in range(0, len(capped), size)]
+
         def losses(log_scale: float) -> NDArray[np.float64]:
-            scores = np.exp(log_scale) * capped
-            of_truth = scores[np.arange(len(scores)), self.labels]
-            return np.asarray(logsumexp(scores, axis=1) - of_truth)
+            out = np.empty(len(capped))
+            for rows in parts:
+                scores = np.exp(log_scale) * capped[rows]
+                of_truth = scores[np.arange(len(scores)), self.labels[rows]]
+                out[rows] = logsumexp(scores, axis=1) - of_truth
+            return out
 
         best = minimize_scalar(
             lambda t: u @ losses(t) + _SCALE_ROWS * t * t,

@@ -10,11 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.packed import pack, unpack
+
 Special = tuple[str | None, float]
 """What the file has for a number that JSON does not know, and that number."""
 
 # Whole numbers up to here are float64 numbers too.
 _EXACT = 1 << 53
+
+# Arrays of fewer numbers are lists, which people can read.
+_SMALL = 1_000
 
 
 class InvalidContentError(Exception):
@@ -119,8 +124,11 @@ class Reader:
     ) -> NDArray[np.float64]:
         """Return an array of finite numbers of a known shape; () is one number.
 
-        The lists are compared with the shape before anything is set aside for it.
+        Lists are compared with the shape before anything is set aside for it.
         """
+        if special is None and type(self.get(key)) is dict:
+            array = self._unpacked(key, shape)
+            return self._within(array, key, low, high).reshape(shape)
         cells = self._cells(key, shape)
         is_special = np.zeros(len(cells), dtype=bool)
         mark, number = special or (None, 0.0)
@@ -128,11 +136,31 @@ class Reader:
             is_special[:] = [type(c) is type(mark) and c == mark for c in cells]
             cells = [0.0 if s else c for c, s in zip(cells, is_special, strict=True)]
         array = self._floats(cells, key)
-        plain = array[~is_special]
-        if plain.size and not (low <= plain.min() and plain.max() <= high):
-            raise self.complaint(key, f"must hold numbers from {low:g} to {high:g}")
+        self._within(array[~is_special], key, low, high)
         array[is_special] = number
         return array.reshape(shape)
+
+    def _within(
+        self, array: NDArray[np.float64], key: str, low: float, high: float
+    ) -> NDArray[np.float64]:
+        if array.size and not (low <= array.min() and array.max() <= high):
+            raise self.complaint(key, f"must hold numbers from {low:g} to {high:g}")
+        return array
+
+    def _unpacked(self, key: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
+        """Return the numbers of a large array, which are bytes in a text."""
+        inner = self.inner(key)
+        text = inner.text("float64")
+        inner.finish()
+        try:
+            raw = unpack(text, math.prod(shape))
+        except ValueError as error:
+            what = f"must have shape {shape}: {error}"
+            raise self.complaint(key, what) from None
+        array = np.frombuffer(raw, dtype="<f8").astype(np.float64)
+        if not np.isfinite(array).all():
+            raise self.complaint(key, "must hold finite numbers and nothing else")
+        return array
 
     def wholes(self, key: str, shape: tuple[int, ...], high: int) -> NDArray[np.int64]:
         """Return an array of whole numbers from 0 to below ``high``."""
@@ -162,12 +190,17 @@ class Reader:
 
 
 def float_list(array: Any, special: Special | None = None) -> Any:
-    """Return nested lists of the numbers of an array or of arrays, or one number."""
+    """Return nested lists of the numbers of an array or of arrays, or one number.
+
+    Large arrays without a special number are packed; save refuses what is not finite.
+    """
     if isinstance(array, list):
         return [float_list(entry) for entry in array]
     array = np.asarray(array, dtype=np.float64)
-    if special is None:
+    if special is None and (array.size < _SMALL or not np.isfinite(array).all()):
         return array.tolist()
+    if special is None:
+        return {"float64": pack(array.astype("<f8").tobytes())}
     mark, number = special
     plain = array.astype(object)
     plain[np.isnan(array) if math.isnan(number) else array == number] = mark

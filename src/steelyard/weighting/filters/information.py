@@ -20,8 +20,11 @@ from steelyard.table.codes import Codes
 _SMALL = 1 << 16
 _LARGEST = 1 << 24
 
-Facts = tuple[float, float, float]
-"""Mutual information, and the two entropies."""
+Facts = NDArray[np.float64]
+"""Mutual information and the two entropies of some pairs, shape (pairs, 3)."""
+
+Measure = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+"""What is made of such facts, shape (pairs,)."""
 
 
 def class_information(counts: Counts) -> NDArray[np.float64]:
@@ -51,7 +54,7 @@ def class_uncertainty(counts: Counts) -> NDArray[np.float64]:
 
     .. math:: SU(A, C) = \frac{2\, I(A; C)}{H(A) + H(C)}
     """
-    return np.array([_symmetrical(*facts) for facts in _with_class(counts)])
+    return _symmetrical(_with_class(counts))
 
 
 def pair_information(
@@ -65,7 +68,7 @@ def pair_information(
     over rows in which both cells are known. The diagonal and the rows of Gaussian
     attributes are 0.
     """
-    return _over_pairs(codes, weights, n_jobs, lambda mutual, *_: mutual)
+    return _over_pairs(codes, weights, n_jobs, _mutual)
 
 
 def conditional_information(
@@ -156,7 +159,7 @@ def filter_weights(counts: Counts, between: NDArray[np.float64]) -> NDArray[np.f
 def training_information(training: TrainingSet) -> NDArray[np.float64]:
     """Return ``pair_information`` of training rows, wherever they are."""
     if not training.place.is_here:
-        return _over_parts(training, lambda mutual, *_: mutual)
+        return _over_parts(training, _mutual)
     return pair_information(training.codes, training.weights, training.n_jobs)
 
 
@@ -173,13 +176,19 @@ def _normalised(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return values / mean if mean > 0 else np.zeros_like(values)
 
 
-def _symmetrical(mutual: float, first: float, second: float) -> float:
+def _mutual(facts: Facts) -> NDArray[np.float64]:
+    """Mutual information."""
+    return facts[:, 0]
+
+
+def _symmetrical(facts: Facts) -> NDArray[np.float64]:
     """Symmetrical uncertainty; 0 where both have a single value."""
+    mutual, first, second = facts.T
     both = first + second
-    return 2.0 * mutual / both if both > 0 else 0.0
+    return np.divide(2.0 * mutual, both, out=np.zeros(len(both)), where=both > 0)
 
 
-def _with_class(counts: Counts) -> NDArray[np.float64]:
+def _with_class(counts: Counts) -> Facts:
     """Facts of every attribute and the class, shape (d, 3)."""
     offsets = counts.schema.offsets
     out = np.zeros((len(counts.schema), 3))
@@ -192,7 +201,7 @@ def _over_pairs(
     codes: Codes,
     weights: NDArray[np.float64] | None,
     n_jobs: int | None,
-    measure: Callable[[float, float, float], float],
+    measure: Measure,
 ) -> NDArray[np.float64]:
     """Measure every pair of attributes, with a few pair tables in memory at a time."""
     coded = codes.schema.coded
@@ -200,9 +209,9 @@ def _over_pairs(
     # One row per attribute, so that the passes read memory in order.
     columns = codes.by_column()
 
-    def with_later(a: int) -> list[float]:
+    def with_later(a: int) -> NDArray[np.float64]:
         groups = _groups(a, columns, sizes, weights)
-        return [measure(*fact) for facts in groups for fact in facts]
+        return measure(np.concatenate([np.empty((0, 3)), *groups]))
 
     small = np.zeros((len(coded), len(coded)))
     by_column = run(with_later, range(len(coded)), thread_count(n_jobs))
@@ -213,9 +222,7 @@ def _over_pairs(
     return out
 
 
-def _over_parts(
-    training: TrainingSet, measure: Callable[[float, float, float], float]
-) -> NDArray[np.float64]:
+def _over_parts(training: TrainingSet, measure: Measure) -> NDArray[np.float64]:
     """Measure every pair of attributes of rows elsewhere, from sums of pair tables."""
     coded = training.schema.coded
     sizes = [training.schema.features[j].n_codes for j in coded]
@@ -235,7 +242,7 @@ def _over_parts(
         for (a, b), table in zip(batch, tables, strict=True):
             facts = pairs.information(table.reshape(sizes[a], sizes[b])[1:, 1:])
             j, k = coded[a], coded[b]
-            out[j, k] = out[k, j] = measure(*facts)
+            out[j, k] = out[k, j] = measure(np.array([facts]))[0]
     return out
 
 
@@ -258,30 +265,31 @@ def _groups(
     columns: NDArray[Any],
     sizes: NDArray[np.int64],
     weights: NDArray[np.float64] | None,
-) -> Iterator[list[Facts]]:
-    """Yield the facts of column ``a`` with all later ones, a few columns at a time."""
+) -> Iterator[Facts]:
+    """Yield the facts of column ``a`` with all later ones, as many as are alike."""
     d, n = columns.shape
     most = min(max(_SMALL, 4 * n), _LARGEST)
+    is_small = sizes[a] * sizes <= _SMALL
+    # Where small tables and others meet.
+    turns = 1 + np.flatnonzero(is_small[1:] != is_small[:-1])
     lo = a + 1
     while lo < d:
-        hi = min(lo + pairs.TABLES, d)
-        width = int(sizes[lo:hi].max())
-        if sizes[a] * width > _SMALL:
-            hi, width = lo + 1, int(sizes[lo])
-        if sizes[a] * width > most:
+        hi = int(turns[turns > lo].min(initial=d)) if is_small[lo] else lo + 1
+        if sizes[a] * sizes[lo] > most:
             # Two columns of very many values: most cells of their table are empty.
-            yield [_sparse(columns[a], columns[lo], weights)]
+            yield np.array([_sparse(columns[a], columns[lo], weights)])
         else:
             kind = np.uint32 if weights is None else np.float64
-            tables = np.zeros((hi - lo, int(sizes[a]), width), dtype=kind)
-            pairs.count_pairs(columns[a], columns[lo:hi], weights, tables)
-            yield [pairs.information(table[1:, 1:]) for table in tables]
+            shape = min(hi - lo, pairs.TABLES), sizes[a], sizes[lo:hi].max()
+            facts, tables = np.empty((hi - lo, 3)), np.empty(shape, dtype=kind)
+            pairs.measure_pairs(columns[a], columns[lo:hi], weights, tables, facts)
+            yield facts
         lo = hi
 
 
 def _sparse(
     first: NDArray[Any], second: NDArray[Any], weights: NDArray[np.float64] | None
-) -> Facts:
+) -> tuple[float, float, float]:
     """Facts of two columns from the pairs of codes that occur."""
     known = (first > 0) & (second > 0)
     codes = np.stack([first[known], second[known]], axis=1).astype(np.int64)

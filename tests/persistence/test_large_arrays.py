@@ -1,0 +1,130 @@
+"""Large arrays are bytes in a text: exact, small, and as little trusted as lists."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import json
+import tracemalloc
+import zlib
+
+import numpy as np
+import pytest
+
+import steelyard as sy
+from steelyard._common.packed import pack, unpack
+from steelyard.exceptions import ModelFileError
+from steelyard.export.quick import QuickModel
+from steelyard.persistence import files
+
+pytestmark = pytest.mark.plain
+
+
+@pytest.fixture(scope="module")
+def table():
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 30, 900)
+    codes = (y[:, None] + rng.integers(0, 40, (900, 3))) % 50
+    return pd.DataFrame(codes, columns=["a", "b", "c"]).astype(str), y
+
+
+@pytest.fixture(scope="module")
+def model(table):
+    return sy.NaiveBayes().fit(*table)
+
+
+@pytest.fixture(scope="module")
+def document(model, tmp_path_factory):
+    path = tmp_path_factory.mktemp("large") / "model.json"
+    model.save(path)
+    return json.loads(path.read_text(encoding="ascii"))
+
+
+def written(content, path):
+    text = files._canonical(content)
+    checksum = files._checksum(files.VERSION, text)
+    document = {"format": files.FORMAT, "version": files.VERSION}
+    document |= {"checksum": checksum, "content": content}
+    path.write_text(json.dumps(document), encoding="ascii")
+    return path
+
+
+def with_table(document, text, **more):
+    content = copy.deepcopy(document["content"])
+    content["model"]["table"] = {"float64": text, **more}
+    return content
+
+
+def test_numbers_come_back_to_the_last_bit():
+    rng = np.random.default_rng(0)
+    numbers = np.concatenate(
+        [rng.normal(size=999) * 10.0 ** rng.integers(-300, 300, 999), [-0.0, 5e-324]]
+    )
+    raw = numbers.tobytes()
+    assert unpack(pack(raw), len(numbers)) == raw
+
+
+def test_a_large_table_is_text_of_its_bytes_and_predicts_the_same(
+    model, table, document, tmp_path
+):
+    stored = document["content"]["model"]["table"]
+    planes = np.frombuffer(
+        zlib.decompress(base64.b64decode(stored["float64"])), dtype=np.uint8
+    )
+    by_hand = np.ascontiguousarray(planes.reshape(8, -1).T).view("<f8").ravel()
+    np.testing.assert_array_equal(by_hand, model.model_.table.ravel())
+    again = sy.load(written(document["content"], tmp_path / "again.json"))
+    same = again.predict_proba(table[0]) == model.predict_proba(table[0])
+    assert same.all()
+
+
+def test_lists_in_their_place_are_the_same_model(model, table, document, tmp_path):
+    content = copy.deepcopy(document["content"])
+    content["model"]["table"] = model.model_.table.tolist()
+    listed = written(content, tmp_path / "lists.json")
+    packed = written(document["content"], tmp_path / "packed.json")
+    np.testing.assert_array_equal(
+        sy.load(listed).model_.table, sy.load(packed).model_.table
+    )
+    row = table[0].iloc[0].to_dict()
+    assert QuickModel(str(listed)).predict(row) == QuickModel(str(packed)).predict(row)
+
+
+def packed_numbers(*numbers):
+    return pack(np.array(numbers, dtype="<f8").tobytes())
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e101])
+def test_numbers_that_no_list_may_hold_are_refused(value, model, document, tmp_path):
+    numbers = model.model_.table.ravel().copy()
+    numbers[7] = value
+    content = with_table(document, packed_numbers(*numbers))
+    with pytest.raises(ModelFileError, match=r"model\.table must hold"):
+        sy.load(written(content, tmp_path / "model.json"))
+
+
+def test_texts_that_are_not_the_numbers_are_refused(model, document, tmp_path):
+    good = document["content"]["model"]["table"]["float64"]
+    size = model.model_.table.size
+    bomb = base64.b64encode(zlib.compress(bytes(8 * size), 9)).decode()
+    texts = ["", "é", "=", good[:-8], good + "AAAA", good[4:], bomb]
+    texts += [packed_numbers(*np.ones(size - 1)), packed_numbers(*np.ones(size + 1))]
+    contents = [with_table(document, text) for text in texts]
+    contents += [with_table(document, text) for text in (None, 1, [good], {"a": good})]
+    contents.append(with_table(document, good, shape=[1]))
+    for content in contents:
+        with pytest.raises(ModelFileError, match=r"model\.table"):
+            sy.load(written(content, tmp_path / "model.json"))
+
+
+def test_a_short_text_sets_no_memory_aside():
+    text = base64.b64encode(zlib.compress(bytes(1 << 27), 9)).decode()
+    tracemalloc.start()
+    try:
+        for n_numbers in (1 << 24, 1 << 62):
+            with pytest.raises(ValueError, match="too short"):
+                unpack(text, n_numbers)
+        assert tracemalloc.get_traced_memory()[1] < 4 * len(text)
+    finally:
+        tracemalloc.stop()
