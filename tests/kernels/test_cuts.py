@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from steelyard.kernels.cuts import (
     _best_cut,
     bin_codes,
+    fill_xlog2,
     midpoint,
     split_columns,
-    xlog2_table,
 )
 
 pytestmark = pytest.mark.plain
@@ -90,6 +90,12 @@ def test_split_columns_transposes(n, d, dtype):
     np.testing.assert_array_equal(out, X.T)
 
 
+def xlog2_table(size, scale):
+    table = np.zeros(size, dtype=np.int64)
+    fill_xlog2(table, scale)
+    return table
+
+
 def test_table_of_logarithms():
     table = xlog2_table(100, 2.0**20)
     i = np.arange(1, 100)
@@ -123,6 +129,7 @@ def test_first_of_two_mirrored_cuts_wins(classes, lengths, expected, weight):
         counts.sum(),
         table,
         scale,
+        np.empty_like(counts),
     )
     assert (cut, n_candidates) == (expected, len(labels) - 1)
 
@@ -140,5 +147,6 @@ def test_no_cut_if_no_cut_lowers_the_entropy():
         4,
         table,
         2.0**40,
+        np.empty(2, dtype=np.int64),
     )
     assert (cut, n_candidates) == (-1, 1)

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import Any
 
+from steelyard._common import waiting
 from steelyard.cli.options import Parser
 from steelyard.cli.output import refuse_own_input, show_notes
 
@@ -47,6 +48,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     arguments = build_parser().parse_args(argv)
     show_notes(wanted=False)
+    if sys.stderr.isatty():
+        waiting.before_compiling = _say_that_kernels_are_compiled
     try:
         with warnings.catch_warnings(), _no_lost_interrupt():
             _show_warnings()
@@ -107,6 +110,11 @@ def _add_command(commands: Any, command: Any) -> None:
     )
     command.add_options(parser)
     parser.set_defaults(run=command.run, parser=parser)
+
+
+def _say_that_kernels_are_compiled() -> None:
+    told = "compiling kernels for this machine: once, a few seconds"
+    print(f"steelyard: {told}.", file=sys.stderr, flush=True)
 
 
 def _fail(message: str) -> int:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from steelyard.kernels.compiling import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def average_scores(codes, offsets, shares, base, plain, conditional, out):
     """Write log mean over parents of joint probabilities: out (n, K).
 
@@ -47,7 +48,7 @@ def average_scores(codes, offsets, shares, base, plain, conditional, out):
                 out[i, c] += plain[rows[j], c]
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _add(best, total, c, score, share):
     """Add share * exp(score) to total * exp(best), with best the largest score."""
     if score == -np.inf:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from steelyard.kernels.compiling import FEW, kernel
 
 _BUFFER_ROWS = 256
 
 
-@njit(cache=True, nogil=True)
+@kernel(plain=FEW)
 def look_up(indices, by_index, out):
     """Write out[i] = by_index[indices[i] + 1]: indices (n,) from -1 on.
 
@@ -22,7 +23,7 @@ def look_up(indices, by_index, out):
         out[i] = by_index[index]
 
 
-@njit(cache=True, nogil=True)
+@kernel(plain=FEW)
 def tally(indices, counts):
     """Add ones: counts[indices[i] + 1] += 1, for indices (n,) from -1 on."""
     size = np.uint64(counts.size)
@@ -33,7 +34,7 @@ def tally(indices, counts):
         counts[index] += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel(plain=FEW)
 def tally_by_class(indices, labels, weights, mass):
     """Add weights: mass[indices[i] + 1, labels[i]] += weights[i].
 
@@ -47,7 +48,7 @@ def tally_by_class(indices, labels, weights, mass):
         mass[index, c] += weights[i] if weights.size > 0 else 1.0
 
 
-@njit(cache=True, nogil=True)
+@kernel(plain=FEW)
 def join(a, b, parts_a, parts_b, out):
     """Write what two codes of every row add up to: out[i] = parts_a[a] + parts_b[b].
 
@@ -57,7 +58,7 @@ def join(a, b, parts_a, parts_b, out):
         out[i] = parts_a[a[i]] + parts_b[b[i]]
 
 
-@njit(cache=True, nogil=True)
+@kernel(plain=FEW)
 def transpose(values, look_up, target, out):
     """Store row-major codes by column: values (n, b) -> rows target (b,) of out (d, n).
 

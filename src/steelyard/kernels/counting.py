@@ -8,7 +8,8 @@ classes come first so that one row of the input stays inside one histogram.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from steelyard.kernels.compiling import FEW, kernel
 
 # 256 rows of 50 doubles are 100 KB: the buffer of `moments` stays in the L2 cache.
 _MOMENT_ROWS = 256
@@ -18,7 +19,7 @@ MOST_JOINT = 4096
 _JOINT_ROWS = 1024
 
 
-@njit(cache=True, nogil=True)
+@kernel(plain=FEW)
 def count_rows(values, starts, y, weights, hist):
     """Add row weights by row-major codes, one per row and column: hist (K, V) +=."""
     n, b = values.shape
@@ -29,7 +30,7 @@ def count_rows(values, starts, y, weights, hist):
             h[starts[j] + values[i, j]] += u
 
 
-@njit(cache=True, nogil=True)
+@kernel(plain=FEW)
 def count_columns(values, starts, y, weights, hist):
     """Add row weights by column-major codes: hist (K, V) +=."""
     n, b = values.shape
@@ -39,7 +40,7 @@ def count_columns(values, starts, y, weights, hist):
             hist[y[i], start + values[i, j]] += 1 if weights is None else weights[i]
 
 
-@njit(cache=True, nogil=True)
+@kernel(plain=FEW)
 def count_joint(columns, rows, starts, sizes, y, most, hist):
     """Add ones by column-major codes, several columns at a time: hist (K, V) +=.
 
@@ -66,7 +67,7 @@ def count_joint(columns, rows, starts, sizes, y, most, hist):
         first = end
 
 
-@njit(cache=True, nogil=True)
+@kernel(inline="always")
 def _count_group(columns, rows, sizes, y, joint):
     """Count rows by class and the codes of all columns.
 
@@ -89,7 +90,7 @@ def _count_group(columns, rows, sizes, y, joint):
             joint[where[r]] += np.uint32(1)
 
 
-@njit(cache=True, nogil=True)
+@kernel(inline="always")
 def _fold(joint, starts, sizes, hist):
     """Add up a joint table over all columns but one, for each; it is used up."""
     n_rows = joint.size // hist.shape[0]
@@ -108,7 +109,7 @@ def _fold(joint, starts, sizes, hist):
                 row += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel(plain=FEW)
 def moments(numbers, y, weights, n_classes):
     """Weight, mean and sum of squared deviations by class, missing cells left out.
 

@@ -15,8 +15,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from steelyard.kernels.compiling import FEW, kernel
 from steelyard.kernels.losses import DEVIANCE, odds_loss, posterior, scores_loss
 from steelyard.kernels.scoring import _exp
 
@@ -24,7 +24,7 @@ _ROWS = 64
 _TINY = 1e-6
 
 
-@njit(cache=True, nogil=True)
+@kernel(plain=FEW)
 def pack(values, parts, groups, out):
     """Join small codes: out[i, groups[j]] += parts[j, values[i, j]].
 
@@ -38,7 +38,7 @@ def pack(values, parts, groups, out):
             row[groups[j]] += parts[j, values[i, j]]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def evaluate_two(values, starts, table, odds, y, weights, kind, a, slope, counts):
     """Loss of two classes: table (V,), odds (n,) -> slope (n,), counts (V,) +=.
 
@@ -102,7 +102,7 @@ def evaluate_two(values, starts, table, odds, y, weights, kind, a, slope, counts
     return total
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _gather_row(row, starts, table, s):
     """Add up the table rows of one row of codes: s (C,) +=."""
     b = row.shape[0]
@@ -121,7 +121,7 @@ def _gather_row(row, starts, table, s):
             s[c] += t0[c]
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _scatter_row(row, starts, s, counts):
     """Add a row's gradient to the rows of its codes: counts (V, C) +=."""
     width = s.shape[0]
@@ -131,7 +131,7 @@ def _scatter_row(row, starts, s, counts):
             h[c] += s[c]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def evaluate_many(values, starts, table, scores, y, weights, kind, a, counts):
     """Loss of many classes: table (V, K), counts (V, K) +=; returns the loss.
 
@@ -150,7 +150,7 @@ def evaluate_many(values, starts, table, scores, y, weights, kind, a, counts):
     return total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def evaluate_mixture(values, starts, table, scores, y, weights, alpha, printed, counts):
     """Squared error of a mixture of two posteriors, for many classes.
 
@@ -189,7 +189,7 @@ def evaluate_mixture(values, starts, table, scores, y, weights, alpha, printed, 
     return total, d_alpha
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def evaluate_mixture_two(
     values, starts, table, odds, y, weights, alpha, printed, counts
 ):
@@ -242,14 +242,14 @@ def evaluate_mixture_two(
     return total, d_alpha
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def scatter(values, starts, gradient, counts):
     """Add rows to the tables of their codes: gradient (n, C), counts (V, C) +=."""
     for i in range(values.shape[0]):
         _scatter_row(values[i], starts, gradient[i], counts)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def scatter_one(values, starts, gradient, counts):
     """Add one number per row to the codes of the row: gradient (n,), counts (V,) +=."""
     n, b = values.shape

@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from steelyard.kernels.compiling import kernel
 
 # Rows whose posteriors stay in the nearest cache while all candidates read them.
 _ROWS = 512
@@ -21,7 +22,7 @@ _MAX_FACTORS = 64
 _MIN_LOG_PRODUCT = -690.0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def log_total(scores, weights):
     """Turn scores (n, K) into posteriors in place; return the sum of their norms.
 
@@ -46,7 +47,7 @@ def log_total(scores, weights):
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _factors_per_log(table, first, last):
     """How many mixtures of the probabilities of a column can be multiplied safely.
 
@@ -61,7 +62,7 @@ def _factors_per_log(table, first, last):
     return min(_MAX_FACTORS, max(1, int(_MIN_LOG_PRODUCT / math.log(low))))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def try_columns(values, starts, sizes, chosen, table, posterior, out):
     """Add to out (b,) the log-likelihood of the rows' cells in each chosen column.
 
@@ -97,7 +98,7 @@ def try_columns(values, starts, sizes, chosen, table, posterior, out):
             out[j] += _sum_of_logs(mixture, rows, lengths[k])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _sum_of_logs(factors, n, length):
     """Sum of the logarithms of the first n factors, one for ``length`` of each lane."""
     total = 0.0
@@ -116,7 +117,7 @@ def _sum_of_logs(factors, n, length):
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def weigh_columns(values, starts, chosen, table, posterior, weights, out):
     """Do as ``try_columns`` does, with row weights (n,): a logarithm for each cell."""
     n, n_classes = posterior.shape

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from steelyard.kernels.compiling import kernel
 
 # Rows between two columns: the hashes of so many stay in the first-level cache.
 _ROWS = 1024
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add_hashes(values, starts, table, keys):
     """Add the hash of every code to that of its row: keys (n,) uint64 +=.
 
@@ -25,7 +26,7 @@ def add_hashes(values, starts, table, keys):
                 keys[i] += table[start + values[i, j]]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add_to_sketch(keys, sketch):
     """Count keys (n,) uint64 in two places each: sketch (2, 2^b) uint32 +=."""
     mask = np.uint64(sketch.shape[1] - 1)
@@ -34,7 +35,7 @@ def add_to_sketch(keys, sketch):
         sketch[1, (keys[i] >> np.uint64(32)) & mask] += np.uint32(1)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def most_in_sketch(keys, sketch):
     """Return how often each key was counted at most: (n,) float64."""
     mask = np.uint64(sketch.shape[1] - 1)

@@ -15,7 +15,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from steelyard.kernels.compiling import kernel
 
 # No probability is zero.
 _TINY = np.finfo(np.float64).tiny
@@ -23,7 +24,7 @@ _TINY = np.finfo(np.float64).tiny
 _LINEAR, _EPANECHNIKOV, _TRICUBE, _INVERSE, _GAUSS, _CONSTANT = range(6)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _count_matches(query, columns, matches):
     """Count equal known cells of a query and every row: matches (n,) uint16."""
     d, n = columns.shape
@@ -38,7 +39,7 @@ def _count_matches(query, columns, matches):
             matches[i] += np.uint16(column[i] == value)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def match_scores(queries, rows, smoothing, scores):
     """Scores of queries when every row counts one plus its number of equal cells.
 
@@ -87,7 +88,7 @@ def match_scores(queries, rows, smoothing, scores):
             _add_log_share(hit, known, added[j], sizes[j], exponents[j], scores[q])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def pair_scores(queries, counts, smoothing, scores):
     """Scores of queries as in ``match_scores``, from counts of pairs of codes.
 
@@ -125,7 +126,7 @@ def pair_scores(queries, counts, smoothing, scores):
             _add_log_share(hit, known, added[j], sizes[j], exponents[j], scores[q])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _add_log_share(hit, known, added, size, exponent, scores):
     """Add the smoothed log-probability of a value to the scores (K,)."""
     for c in range(scores.shape[0]):
@@ -133,7 +134,7 @@ def _add_log_share(hit, known, added, size, exponent, scores):
         scores[c] += exponent * math.log(max(p, _TINY))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _log_prior(total, base, prior_added, out):
     """Log priors from class weights, or the given ones; a class may be impossible."""
     if base.size > 0:
@@ -147,7 +148,7 @@ def _log_prior(total, base, prior_added, out):
         out[c] = math.log(share) if share > 0.0 else -np.inf
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _kernel(kind, s):
     """Weight of a row at s times the distance of the k-th neighbour, as in Weka."""
     if kind == _LINEAR:
@@ -163,7 +164,7 @@ def _kernel(kind, s):
     return 1.0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _difference(x, t):
     """Difference of two numbers on [0, 1]; a missing one is as far as it can be."""
     if x != x and t != t:
@@ -175,7 +176,7 @@ def _difference(x, t):
     return abs(x - t)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _distances(matches, d, query, scaled, k, counts, distance):
     """Fill squared distances (n,) of all rows from a query; return that of the k-th.
 
@@ -203,7 +204,7 @@ def _distances(matches, d, query, scaled, k, counts, distance):
     return float(nearest)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _keep_nearest(distance, radius, weights, kind, kept, mass):
     """Fill the rows within a squared radius and their weights; return their number.
 
@@ -228,7 +229,7 @@ def _keep_nearest(distance, radius, weights, kind, kept, mass):
     return n_kept
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def local_scores(query_cells, rows, row_numbers, k, kind, smoothing, floors, scores):
     """Scores of queries by naive Bayes on their k nearest rows, weighted by distance.
 
@@ -281,7 +282,7 @@ def local_scores(query_cells, rows, row_numbers, k, kind, smoothing, floors, sco
                 _local_density(x, numbers[j], y, rows, masses, floors[j], scores[q])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _local_density(x, column, y, kept, mass, floor, scores):
     """Add the log-density of x under each class of the kept rows.
 

@@ -9,14 +9,14 @@ class, ``y (n,)`` classes, ``u (n,)`` row weights, ``base (n, K)`` log priors,
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from steelyard.kernels.compiling import kernel
 from steelyard.kernels.scoring import _exp
 
 _BUFFER_ROWS = 256
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def held_out_terms(codes, start, group, table, own_class, y, terms):
     """Look up what an attribute adds; only the own class has lost the row's count."""
     n, n_classes = terms.shape
@@ -28,7 +28,7 @@ def held_out_terms(codes, start, group, table, own_class, y, terms):
         terms[i, y[i]] = own_class[g, row, y[i]]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add_and_judge(terms, scores, base, y, u, losses):
     """Add an attribute; add squared and 0-1 errors of all rows to losses (2,).
 
@@ -59,7 +59,7 @@ def add_and_judge(terms, scores, base, y, u, losses):
     losses[1] += wrong
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add_and_judge_two(terms, scores, base, y, u, losses):
     """Do as ``add_and_judge`` for two classes, in loops that are vectorised."""
     n = scores.shape[0]
@@ -87,7 +87,7 @@ def add_and_judge_two(terms, scores, base, y, u, losses):
     losses[1] += wrong
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def weight_right(terms, scores, base, y, u):
     """Weight of the rows that are classified rightly once an attribute is added."""
     n, n_classes = scores.shape

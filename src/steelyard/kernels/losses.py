@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
+from steelyard.kernels.compiling import kernel
 from steelyard.kernels.scoring import _exp
 
 DEVIANCE = 0
@@ -28,7 +27,7 @@ EXPONENTIAL = 2
 _MAX_EXPONENT = 60.0
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def odds_loss(f, positive, kind, a):
     """Loss and slope of the log-odds f of the second class: two numbers.
 
@@ -50,7 +49,7 @@ def odds_loss(f, positive, kind, a):
     return math.nan, math.nan
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def posterior(s, a):
     """Turn scores into probabilities of softmax(a s), in place; return the log-sum."""
     width = s.shape[0]
@@ -68,7 +67,7 @@ def posterior(s, a):
     return a * top + math.log(total)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def scores_loss(s, c_true, u, kind, a, total):
     """Turn the scores s (K,) of a row into its gradient; return total plus its loss."""
     width = s.shape[0]

@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from steelyard.kernels.compiling import kernel
 from steelyard.kernels.cuts import _entropy
 
 TABLES = 4
 """How many pair tables are best counted at a time."""
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def count_pairs(first, others, weights, tables):
     """Add row weights by the codes of one column and some others: tables (g, A, B) +=.
 
@@ -34,7 +34,7 @@ def count_pairs(first, others, weights, tables):
             tables[g, first[i], others[g, i]] += u
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _add_up(table, rows, columns, out):
     """Write mutual information of rows and columns of counts, and their entropies.
 
@@ -62,7 +62,7 @@ def _add_up(table, rows, columns, out):
     out[2] = max(_entropy(columns, total), 0.0)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def information(table):
     """Mutual information of rows and columns of counts, and their entropies, in bits.
 
@@ -73,7 +73,7 @@ def information(table):
     return out
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def measure_pairs(first, others, weights, tables, out):
     """Count one column with each of some others, and write what each table tells.
 
@@ -91,7 +91,7 @@ def measure_pairs(first, others, weights, tables, out):
             _add_up(tables[g - lo, 1:, 1:], rows, columns, out[g])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def count_all_pairs(columns, offsets, y, weights, table):
     """Add rows to the joint table of all pairs of codes by class: table (V, V, K) +=.
 
@@ -109,7 +109,7 @@ def count_all_pairs(columns, offsets, y, weights, table):
                 row[offsets[k] + columns[k, i], c] += u
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def count_later_pairs(columns, offsets, first, y, weights, table):
     """Add rows to the joint table of one column with all later ones: table (V, V, K).
 

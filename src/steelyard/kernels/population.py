@@ -8,10 +8,10 @@ the first class, ``odds (K - 1, r, P)`` their weighted sums for P weight vectors
 
 from __future__ import annotations
 
-from numba import njit
+from steelyard.kernels.compiling import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def look_up(columns, starts, group, differences, out):
     """Fill the difference of every class, attribute and row: out (K - 1, d, r)."""
     n_others, n_groups, _ = differences.shape
@@ -28,7 +28,7 @@ def look_up(columns, starts, group, differences, out):
                     filled[i] = differences[c, group[i], start + codes[i]]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def weight_right(odds, base, y, u, right):
     """Add the weight of the rows that each weight vector gets right to right (P,)."""
     n_others, r, n_vectors = odds.shape
@@ -43,7 +43,7 @@ def weight_right(odds, base, y, u, right):
                 right[p] += u[i]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def weight_right_two(odds, base, y, u, right):
     """Do as ``weight_right`` for two classes; vectors innermost, to be vectorised."""
     _, r, n_vectors = odds.shape

@@ -10,7 +10,8 @@ use.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from steelyard.kernels.compiling import kernel
 
 _SIGN = np.uint64(1 << 63)
 _ZERO = np.uint64(0)
@@ -19,7 +20,7 @@ _ZERO = np.uint64(0)
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _unused_bits(slots):
     """Return by how many bits a hash is shifted to a place of slots (2^b,)."""
     n_bits = 0
@@ -28,14 +29,14 @@ def _unused_bits(slots):
     return np.uint64(64 - n_bits)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _first_slot(prefix, unused):
     """Return where the search for a prefix begins."""
     # The highest bits: the lowest of whole numbers are all zero.
     return np.int64((prefix * _GOLDEN) >> unused)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add_numbers(bits, labels, weights, start, shift, slots, bounds, mass, n_cells):
     """Add the weight of numbers to their cells, from row ``start`` on.
 
@@ -76,7 +77,7 @@ def add_numbers(bits, labels, weights, start, shift, slots, bounds, mass, n_cell
     return bits.size, n_cells
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def place_cells(bounds, n_cells, shift, slots):
     """Enter all cells into an empty hash table: slots overwritten."""
     slots[:] = -1
@@ -88,7 +89,7 @@ def place_cells(bounds, n_cells, shift, slots):
         slots[slot] = cell
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def numbers_of_keys(keys):
     """Return the numbers behind keys: (n,) uint64 -> (n,) float64."""
     bits = np.empty(keys.size, dtype=np.uint64)
@@ -97,7 +98,7 @@ def numbers_of_keys(keys):
     return bits.view(np.float64)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def measure(numbers, labels, weights, low, high, missing, sums):
     """Measure the numbers of each class.
 

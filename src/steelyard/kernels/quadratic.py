@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from numba import njit
+from steelyard.kernels.compiling import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def descend(matrix, low, high, d, slope, sweeps):
     """Minimise in each coordinate in turn; d (p,) and slope (p,) = g + H d in place.
 

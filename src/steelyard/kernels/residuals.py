@@ -7,13 +7,14 @@ imaginary part: they are always added to the same cell, which takes one step so.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from steelyard.kernels.compiling import kernel
 
 _TABLES = 4
 """How many tables are filled at a time, so that rows of equal codes wait less."""
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _add_one_class(first, others, left, start, stop, tables):
     """Add up one number per row: tables (4, A, B, 1) += for up to four columns."""
     if others.shape[0] == _TABLES:
@@ -28,7 +29,7 @@ def _add_one_class(first, others, left, start, stop, tables):
             tables[g, first[i], others[g, i], 0] += left[i, 0]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _add_classes(first, others, left, start, stop, tables):
     """Add up a number per row and class: tables (4, A, B, C) +=."""
     for g in range(others.shape[0]):
@@ -38,7 +39,7 @@ def _add_classes(first, others, left, start, stop, tables):
                 cell[c] += left[i, c]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def score_pairs(first, others, n_first, n_others, left, ends, scores):
     """Score one column with each of some others, by sums over the cells of both.
 
@@ -68,7 +69,7 @@ def score_pairs(first, others, n_first, n_others, left, ends, scores):
             _score(tables[:, g], n_others[low + g], scores[low + g])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _score(tables, n_second, scores):
     """Score one pair by the tables of its folds (f, A, B, C): scores (f + 1,)."""
     n_folds, n_first, _, width = tables.shape
@@ -84,6 +85,6 @@ def _score(tables, n_second, scores):
                     scores[f] += _gain(total - tables[f, a, b, c])
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _gain(left):
     return (left.real * left.real - left.imag) / (left.imag + 1.0)

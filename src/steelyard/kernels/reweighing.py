@@ -12,8 +12,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from steelyard.kernels.compiling import kernel
 from steelyard.kernels.scoring import _exp
 
 _ROWS = 64
@@ -22,7 +22,7 @@ _MAX_FACTORS = 16
 _MIN_FACTOR = 1e-18
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def reweigh_two(values, starts, table, prior, y, user_weights, weights, hist):
     """Two classes: table (V,) and prior () are log-odds of the second."""
     n, b = values.shape
@@ -50,7 +50,7 @@ def reweigh_two(values, starts, table, prior, y, user_weights, weights, hist):
     return loss
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def reweigh_many(values, starts, table, prior, y, user_weights, weights, hist):
     """Any number of classes: table (V, K), prior (K,)."""
     n, b = values.shape
@@ -78,7 +78,7 @@ def reweigh_many(values, starts, table, prior, y, user_weights, weights, hist):
     return loss
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _finish(p, rows, lo, values, starts, y, user_weights, weights, hist):
     """Add the losses of a few rows to their weights, and count them: () log-loss."""
     b = values.shape[1]

@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from steelyard.kernels.compiling import FEW, kernel
 
 # Adding and subtracting 1.5 * 2**52 rounds a double to an integer and leaves that
 # integer in the low bits of the sum.
@@ -26,7 +27,7 @@ _ROOT_HALF = math.sqrt(0.5)
 _FARTHEST = 1e100
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _exp(x):
     """Exponential of x <= 0, exact to 2 ulp, zero below -700.
 
@@ -56,7 +57,7 @@ def _exp(x):
     return p * scale if x >= _LOWEST else 0.0
 
 
-@njit(cache=True, nogil=True)
+@kernel(plain=FEW)
 def gather(values, starts, table, scores):
     """Score every row: add up one table row per cell, four columns at a time."""
     n, b = values.shape
@@ -77,7 +78,7 @@ def gather(values, starts, table, scores):
                 s[c] += t0[c]
 
 
-@njit(cache=True, nogil=True)
+@kernel(plain=FEW)
 def gather_difference(values, starts, differences, odds):
     """Add up one number per cell: differences (V,) -> odds (n,), for two classes."""
     n, b = values.shape
@@ -95,7 +96,7 @@ def gather_difference(values, starts, differences, odds):
         odds[i] += total
 
 
-@njit(cache=True, nogil=True)
+@kernel(plain=FEW)
 def best(scores, order, out):
     """Position of the largest score of each row; of equal ones the first in order.
 
@@ -111,7 +112,7 @@ def best(scores, order, out):
         out[i] = top
 
 
-@njit(cache=True, nogil=True)
+@kernel(plain=FEW)
 def logistic(odds, proba):
     """Turn log-odds of the second class into probabilities: (n,) -> (n, 2)."""
     n = odds.shape[0]
@@ -130,7 +131,7 @@ def logistic(odds, proba):
             proba[lo + r, 1] = large if positive else small
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def logistic_of(odds, y, out):
     """Probability of the true class from log-odds of the second: (n,) -> out (n,)."""
     n = odds.shape[0]
@@ -144,7 +145,7 @@ def logistic_of(odds, y, out):
             out[lo + r] = (1.0 if agrees else buffer[r]) / (1.0 + buffer[r])
 
 
-@njit(cache=True, nogil=True)
+@kernel(plain=FEW)
 def softmax(scores):
     """Turn scores (n, K) into posterior probabilities, in place."""
     n, n_classes = scores.shape
@@ -162,7 +163,7 @@ def softmax(scores):
             s[c] /= total
 
 
-@njit(cache=True, nogil=True)
+@kernel(plain=FEW)
 def log_softmax(scores):
     """Turn scores (n, K) into log posterior probabilities, in place."""
     n, n_classes = scores.shape
@@ -180,7 +181,7 @@ def log_softmax(scores):
             s[c] = (s[c] - top) - log_total
 
 
-@njit(cache=True, nogil=True)
+@kernel(plain=FEW)
 def add_densities(numbers, mean, scale, constant, scores):
     """Add Gaussian log-densities of the known cells to the scores.
 
@@ -205,7 +206,7 @@ def add_densities(numbers, mean, scale, constant, scores):
             scores[i, c] += total
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _log_interval(x, mean, scale, half_width, floor):
     """Log-probability of an interval around a number, at least that of the floor.
 
@@ -218,7 +219,7 @@ def _log_interval(x, mean, scale, half_width, floor):
     return math.log(max(0.5 * (math.erfc(near) - math.erfc(far)), floor))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add_intervals(numbers, mean, scale, half_width, floor, scores):
     """Add log-probabilities of an interval around each known cell to the scores.
 
@@ -238,7 +239,7 @@ def add_intervals(numbers, mean, scale, half_width, floor, scores):
                 )
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _tell(x, j, forms, out):
     """Log-densities of a known number of attribute j in every class, out (K,).
 
@@ -266,7 +267,7 @@ def _tell(x, j, forms, out):
             out[c] = max(out[c] - top, -depth)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def density_block(numbers, forms, out):
     """Log-densities of numbers (n, g) in every class, out (n, g, K); 0 where missing.
 
@@ -282,7 +283,7 @@ def density_block(numbers, forms, out):
                 out[i, j] = 0.0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add_weighted(numbers, forms, weight, scores):
     """Add the log-densities of known cells times weights (g, K) to the scores."""
     n, g = numbers.shape

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.settings import FLAG, setting, word
-from steelyard.kernels.cuts import mdl_cuts, xlog2_table
+from steelyard.kernels.cuts import fill_xlog2, mdl_cuts
 from steelyard.table.discretizers.base import THREADS, Array, Discretizer, Labels, Reads
 
 _NO_WEIGHTS = np.empty(0, dtype=np.int64)
@@ -108,15 +108,20 @@ class MDLDiscretizer(Discretizer):
         # each level of cuts.
         order = np.argsort(values)
         total = float(len(values) if weights is None else weights.sum())
-        return mdl_cuts(
+        sorted_weights = _NO_WEIGHTS if weights is None else _counts(weights)[order]
+        cuts = np.empty(len(values))  # pages that are never written take no memory
+        n_found = mdl_cuts(
             values[order],
             y[order],
-            _counts(weights)[order] if weights is not None else _NO_WEIGHTS,
-            n_classes,
-            self.criterion == "kononenko",
+            sorted_weights,
+            True if self.criterion == "kononenko" else None,
             bool(self.better_encoding),
             *_xlog2(total, n_classes),
+            np.empty((3, n_classes), dtype=sorted_weights.dtype),
+            np.empty((66, 2), dtype=np.int64),
+            cuts,
         )
+        return np.sort(cuts[:n_found])
 
 
 def _counts(weights: Array) -> NDArray[Any]:
@@ -143,4 +148,6 @@ def _xlog2(total: float, n_classes: int) -> tuple[NDArray[np.int64], float]:
 @lru_cache(maxsize=2)
 def _shared_table(n_bits: int, exponent: int) -> NDArray[np.int64]:
     """Return i log2(i) for i below 2^n_bits in units of 2^-exponent."""
-    return xlog2_table(1 << n_bits, math.ldexp(1.0, exponent))
+    table = np.zeros(1 << n_bits, dtype=np.int64)
+    fill_xlog2(table, math.ldexp(1.0, exponent))
+    return table

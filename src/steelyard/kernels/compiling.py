@@ -1,0 +1,154 @@
+"""When a kernel is compiled: not before there is work that pays for it.
+
+Loading numba and its tables takes as long as a small fit, and compiling takes seconds.
+Kernels that a first fit or prediction needs run as plain Python on few cells, with the
+same bits: the interpreter and numba use the same additions and the same libm.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from functools import update_wrapper
+from time import thread_time
+from typing import Any, overload
+
+import numpy as np
+
+from steelyard._common import waiting
+
+# Up to so many cells in all arrays a kernel may run as plain Python; so many seconds a
+# process spends on it, about what it takes to load numba, before kernels are compiled.
+FEW = 8192
+_SECONDS = 0.3
+
+# Types in which the interpreter computes as numba does. Not the narrow floats, which
+# NumPy keeps where numba widens them.
+_EXACT = frozenset("?BHILQilqd")
+
+
+class _Here(threading.local):
+    plain = False
+
+
+_here = _Here()
+_making = threading.RLock()
+_spent = 0.0
+
+
+class Kernel:
+    """A loop over arrays that numba compiles on first use and keeps on disk.
+
+    The attributes are those by which numba recognises a function that it can call from
+    other kernels, or write out in their place.
+    """
+
+    def __init__(self, function: Callable[..., Any], plain: int, **options: Any):
+        update_wrapper(self, function)
+        self.py_func = function
+        self.targetoptions = {"inline": "never", **options}
+        self._options = options
+        self._plain = plain
+        self._compiled: Any = None
+
+    @property
+    def compiled(self) -> Any:
+        """The function as numba compiles it."""
+        if self._compiled is None:
+            with _making:
+                if self._compiled is None:
+                    compiling = _njit()(cache=True, nogil=True, **self._options)
+                    self._compiled = compiling(self.py_func)
+        return self._compiled
+
+    @property
+    def _numba_type_(self) -> Any:
+        return self.compiled._numba_type_
+
+    def __call__(self, *args: Any) -> Any:
+        """Run compiled, or as plain Python where that is less work."""
+        if _here.plain:
+            return self.py_func(*args)
+        if self._plain and self._compiled is None and _fit(args, self._plain):
+            done, result = self._try_plain(args)
+            if done:
+                return result
+        return self.compiled(*args)
+
+    def _try_plain(self, args: tuple[Any, ...]) -> tuple[bool, Any]:
+        """Run as plain Python; where that raises, undo what was written.
+
+        Overflow and division by zero raise here, so that the compiled form decides
+        what they mean, and so does an error.
+        """
+        global _spent
+        before = [arg.copy("K") if isinstance(arg, np.ndarray) else arg for arg in args]
+        start = thread_time()
+        _here.plain = True
+        try:
+            with np.errstate(over="raise", divide="raise", invalid="ignore"):
+                return True, self.py_func(*args)
+        except (ArithmeticError, ValueError, TypeError, IndexError):
+            for arg, old in zip(args, before, strict=True):
+                if isinstance(arg, np.ndarray) and arg.tobytes() != old.tobytes():
+                    arg[...] = old
+            return False, None
+        finally:
+            _here.plain = False
+            _spent += thread_time() - start
+
+
+def _fit(args: tuple[Any, ...], most: int) -> bool:
+    """Whether arguments have at most so many cells, of types that are the same."""
+    if _spent > _SECONDS:
+        return False
+    cells = 0
+    for arg in args:
+        if isinstance(arg, np.ndarray):
+            if arg.dtype.char not in _EXACT:
+                return False
+            cells += arg.size
+    return cells <= most
+
+
+def _njit() -> Any:
+    """Load numba; where somebody waits, have it said that kernels are compiled."""
+    from numba import njit
+
+    if waiting.before_compiling is not None:
+        from numba.core import event
+
+        tell, waiting.before_compiling = waiting.before_compiling, None
+
+        class Once(event.Listener):
+            def on_start(self, _: Any) -> None:
+                event.unregister("numba:compile", self)
+                tell()
+
+            def on_end(self, _: Any) -> None:
+                pass
+
+        event.register("numba:compile", Once())
+    return njit
+
+
+@overload
+def kernel(function: Callable[..., Any], /) -> Kernel: ...
+
+
+@overload
+def kernel(
+    *, plain: int = 0, **options: Any
+) -> Callable[[Callable[..., Any]], Kernel]: ...
+
+
+def kernel(
+    function: Callable[..., Any] | None = None, /, *, plain: int = 0, **options: Any
+) -> Any:
+    """Make a kernel of a function, which up to ``plain`` cells may run uncompiled.
+
+    Only kernels whose work grows with the cells of their arrays may at all.
+    """
+    if function is not None:
+        return Kernel(function, plain)
+    return lambda function: Kernel(function, plain, **options)

@@ -1,0 +1,171 @@
+"""Kernels run as plain Python on few cells, with the bits of the compiled ones."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from steelyard._common import waiting
+from steelyard.cli.program import main
+from steelyard.kernels import coding, compiling, counting, cuts, fitting, scoring
+
+
+def cases():
+    """Every kernel that may run uncompiled, with arguments that are hard for it."""
+    rng = np.random.default_rng(0)
+    n, b, k = 60, 7, 3
+    codes = rng.integers(0, 5, (n, b)).astype(np.uint8)
+    by_column = np.asfortranarray(codes)
+    starts, sizes = np.arange(0, 5 * b, 5, dtype=np.uint64), np.full(b, 5)
+    y = rng.integers(0, k, n).astype(np.uint32)
+    weights, none = rng.random(n), np.empty(0)
+    table = rng.normal(size=(5 * b, k))
+    scores = rng.normal(size=(n, k)) * 400
+    odds = rng.normal(size=n) * 300
+    odds[:3] = np.inf, -np.inf, np.nan
+    numbers = rng.normal(size=(n, b)) * 10.0 ** rng.integers(-99, 99, b)
+    numbers[rng.random((n, b)) < 0.1] = np.nan
+    shape = rng.normal(size=(b, k)), rng.random((b, k)), rng.normal(size=(b, k))
+    values = np.sort(rng.normal(size=n).round(1))
+    edges = np.unique(values[::9])
+    logs = np.zeros(128, dtype=np.int64)
+    scale = 2.0**40
+    yield cuts.fill_xlog2, (logs.copy(), scale)
+    cuts.fill_xlog2.py_func(logs, scale)
+    for criterion in (None, True):
+        for u in (np.empty(0, dtype=np.int64), weights * 9):
+            work = np.empty((3, k), u.dtype), np.zeros((66, 2), np.int64), np.zeros(n)
+            labels = (values > 0).astype(np.uint32) + (y == 2)
+            settings = criterion, True, logs, scale
+            yield cuts.mdl_cuts, (values, labels.astype(np.uint32), u, *settings, *work)
+    yield cuts.bin_codes, (numbers[:, 0].copy(), edges, np.empty(n, np.uint8), 1)
+    yield cuts.midpoint, (1e301, 1.7e308)
+    yield cuts.split_columns, (numbers, np.empty((b, n)))
+    for u in (None, weights):
+        hist = np.zeros((k, 5 * b), np.int32 if u is None else np.float64)
+        yield counting.count_rows, (codes, starts, y, u, hist.copy())
+        yield counting.count_columns, (by_column, starts, y, u, hist)
+    hist = np.zeros((k, 5 * b), np.int32)
+    yield counting.count_joint, (by_column.T, (0, n), starts, sizes, y, 400, hist)
+    yield counting.moments, (numbers, y, none, k)
+    yield counting.moments, (numbers, y, weights, k)
+    yield scoring.gather, (codes, starts, table, scores.copy())
+    yield scoring.gather_difference, (codes, starts, table[:, 0].copy(), odds.copy())
+    yield scoring.best, (scores, np.array([2, 0, 1], np.uint64), np.empty(n, np.int64))
+    yield scoring.logistic, (odds, np.empty((n, 2)))
+    yield scoring.softmax, (scores.copy(),)
+    yield scoring.log_softmax, (scores.copy(),)
+    yield scoring.add_densities, (numbers, *shape, scores.copy())
+    index = rng.integers(-1, 4, n)
+    yield coding.look_up, (index, np.arange(5, dtype=np.uint8), np.empty(n, np.uint8))
+    yield coding.tally, (index, np.zeros(5, np.int64))
+    yield coding.tally_by_class, (index, y, weights, np.zeros((5, k)))
+    parts = np.arange(5, dtype=np.uint8)
+    yield (
+        coding.join,
+        (codes[:, 0], codes[:, 1], parts, parts * 5, np.empty(n, np.uint8)),
+    )
+    no_look_up, target = np.empty((0, 256), np.uint8), np.arange(b, dtype=np.uint64)
+    yield coding.transpose, (codes, no_look_up, target, np.empty((b, n), np.uint8))
+    spread = np.tile(np.arange(256, dtype=np.uint8) % 5, (b, 1))
+    yield fitting.pack, (codes, spread, target // 2, np.zeros((n, 4), np.uint8))
+
+
+def copies(arguments):
+    return [a.copy("K") if isinstance(a, np.ndarray) else a for a in arguments]
+
+
+def bits(things):
+    return [np.asarray(thing).tobytes() for thing in things]
+
+
+@pytest.mark.parametrize(("kernel", "arguments"), list(cases()))
+def test_plain_python_has_the_bits_of_the_compiled_kernel(kernel, arguments):
+    plain, compiled = copies(arguments), copies(arguments)
+    done, result = kernel._try_plain(plain)
+    expected = kernel.compiled(*compiled)
+    if not done:  # overflow and its like: nothing was written
+        assert bits(plain) == bits(arguments)
+        return
+    assert bits(plain) == bits(compiled)
+    as_tuple = result if isinstance(result, tuple) else (result,)
+    assert bits(as_tuple) == bits(
+        expected if isinstance(expected, tuple) else (expected,)
+    )
+
+
+def test_every_kernel_that_may_run_uncompiled_is_compared():
+    compared = {id(kernel) for kernel, _ in cases()}
+    for module in (coding, counting, cuts, fitting, scoring):
+        for name, thing in vars(module).items():
+            if isinstance(thing, compiling.Kernel) and thing._plain:
+                assert id(thing) in compared, name
+
+
+def test_an_error_leaves_no_trace_and_comes_from_the_compiled_kernel():
+    counts = np.zeros(3, dtype=np.int64)
+    with pytest.raises(IndexError, match="outside of its table"):
+        coding.tally(np.array([0, 1, 7]), counts)
+    assert counts[1] <= 1  # the cells before the error were counted once, not twice
+
+
+def test_many_cells_and_narrow_floats_are_compiled():
+    assert not compiling._fit((np.empty(compiling.FEW + 1),), compiling.FEW)
+    assert not compiling._fit((np.empty(1, dtype=np.float32),), compiling.FEW)
+
+
+FIRST = """
+import sys
+import numpy as np
+from steelyard import NaiveBayes
+X = np.random.default_rng(0).normal(size=(50, 3))
+for numeric in ("mdl", "gaussian"):
+    NaiveBayes(numeric=numeric).fit(X, X[:, 0] > 0).predict_proba(X)
+print("numba" in sys.modules)
+"""
+
+
+def test_a_first_small_fit_loads_no_compiler():
+    done = subprocess.run(
+        [sys.executable, "-c", FIRST], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["False"]
+
+
+TELLING = """
+from steelyard._common import waiting
+from steelyard.kernels.cuts import midpoint, fill_xlog2
+waiting.before_compiling = lambda: print("told")
+midpoint(1.0, 2.0)
+midpoint.compiled(1.0, 2.0)
+midpoint.compiled(1, 2)
+"""
+
+
+def test_who_waits_is_told_once_that_kernels_are_compiled_and_not_again(tmp_path):
+    told = []
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-c", TELLING],
+            env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        told.append(done.stdout.split())
+    assert told == [["told"], []]
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_only_a_terminal_is_told(monkeypatch, capsys, terminal):
+    monkeypatch.setattr(waiting, "before_compiling", None)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
+    assert main(["completion", "bash"]) == 0
+    assert (waiting.before_compiling is not None) == terminal
+    if terminal:
+        waiting.before_compiling()
+        assert "once" in capsys.readouterr().err
