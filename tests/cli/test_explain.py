@@ -84,7 +84,10 @@ def test_a_page_and_a_picture_are_written(tmp_path, model, run):
     page, picture = tmp_path / "m.html", tmp_path / "m.png"
     done = run("explain", model, "--html", page, "--picture", picture)
     assert done.status == 0, done.err
-    assert page.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith("<!DOCTYPE html>")
+    # The model knows what it was fitted to.
+    assert "<h1>ill: " in text
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 

@@ -279,6 +279,6 @@ def browser(tmp_path_factory):
     """Return a headless Chromium, started once and ended by the tests."""
     program = find_browser()
     if program is None:
-        pytest.skip("no Chromium was found")
+        pytest.skip("no Chromium was found: install the system package chromium")
     with Browser(program, tmp_path_factory.mktemp("browser")) as opened:
         yield opened

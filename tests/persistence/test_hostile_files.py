@@ -513,6 +513,7 @@ def test_an_attribute_that_makes_no_sense_is_refused(feature, changes, small_mod
         (("fitted", "counts_", "weight"), [[1e-300, 1e-300]]),
         (("fitted", "counts_", "squares"), [[-1.0, 1.0]]),
         (("fitted", "counts_", "weight"), [["1", 1.0]]),
+        (("fitted", "target_name_"), 3),
         (("fitted", "ranges_"), []),
         (("fitted", "ranges_", 0), 1.0),
         (("fitted", "ranges_", 0), {"low": 2.0}),
