@@ -14,10 +14,11 @@ from steelyard.fitting.block import effect_of_odds
 from steelyard.fitting.joint_on_device import JointRows
 from steelyard.kernels.cuda import fitting
 from steelyard.kernels.cuda.launching import (
-    MANY_THREADS,
+    FEW_THREADS,
     THREADS,
     blocks_for,
     copies_for,
+    empty,
     fill,
     launch,
     most_shared,
@@ -35,12 +36,11 @@ from steelyard.table.on_device import DeviceCodes, padded
 from steelyard.table.packing import plan_packing
 from steelyard.weighting.base import Effect
 
-# Scores that are kept at a time, 128 MB of them.
-_MOST_SCORES = 1 << 24
+# Scores that are kept at a time, 256 MB of them.
+_MOST_SCORES = 1 << 25
 
-# Copies of tables in shared memory for many classes, of gathering and scattering, and
-# for two.
-_COPIES, _TWO_COPIES = (8, 8), 4
+# Copies of a table that is gathered, in shared memory.
+_COPIES = 8
 
 
 class _Scores(NamedTuple):
@@ -55,7 +55,7 @@ class _Scores(NamedTuple):
 
     @classmethod
     def of(cls, width: int, n_rows: int) -> _Scores:
-        values = zeros((width, n_rows), np.float64)
+        values = empty((width, n_rows), np.float64)
         units, size = values.view(np.int64), values.size
         return cls(
             values, units, values.reshape(size), units.reshape(size), values[width - 1]
@@ -129,16 +129,16 @@ class DeviceRows(JointRows):
 
     # ------------------------------------------------------------------- two classes
 
-    def _two_bytes(self, copies: int = 1) -> int:
+    @cached_property
+    def _two_bytes(self) -> int:
         """Shared memory of the kernel for two classes."""
-        size, g = copies * self.n_cells, self.words.shape[0]
-        n_bytes = 8 * size + 8 * (size + 1 + fitting.SPARE) + 8 * g
-        return max(n_bytes, 16 * MANY_THREADS)
+        size, g = self.n_cells, self.words.shape[0]
+        return max(8 * size + 8 * (size + 1 + fitting.SPARE) + 8 * g, 16 * THREADS)
 
     def _fits_two(self) -> bool:
         is_narrow = self.codes.wide is None and self.codes.numbers is None
         is_narrow = is_narrow and self.packing is not None
-        return self.n_classes == 2 and is_narrow and self._two_bytes() <= most_shared()
+        return self.n_classes == 2 and is_narrow and self._two_bytes <= most_shared()
 
     def _two(
         self, effect: Effect, form: tuple[int, float], scale: float
@@ -147,20 +147,16 @@ class DeviceRows(JointRows):
         assert self.packing is not None
         odds = effect.table[:, 1:] - effect.table[:, :1]
         table = to_device(self.packing.expand(odds)[:, 0])
-        copies = copies_for(self._two_bytes(), _TWO_COPIES)
-        shared = self._two_bytes(copies)
-        threads = threads_for(shared)
-        blocks = blocks_for(shared, threads)
+        blocks = blocks_for(self._two_bytes)
         sums, counts = zeros((blocks, 2), np.float64), zeros(table.size + 1, np.int64)
         launch(
             fitting.evaluate_two,
             blocks,
-            shared,
+            self._two_bytes,
             self.flat_words,
             self.starts,
             self.device_modes,
             table,
-            np.uint32(copies),
             self.labels,
             self.weights.values,
             self.n_rows,
@@ -169,7 +165,6 @@ class DeviceRows(JointRows):
             scale,
             sums,
             counts,
-            threads=threads,
         )
         found = sums.copy_to_host()
         return found[:, 0].sum(), found[:, 1].max(), counts.copy_to_host()
@@ -208,7 +203,8 @@ class DeviceRows(JointRows):
         pieces = list(self._pieces(width))
         blocks, shared = blocks_for(16 * THREADS), 16 * THREADS
         all_sums = zeros((len(pieces), blocks, 2), np.float64)
-        made = {n_rows: _Scores.of(width, n_rows) for _, n_rows in pieces}
+        sizes = {n_rows for _, n_rows in pieces}
+        made = {n_rows: _Scores.of(width, n_rows) for n_rows in sizes}
         for sums, (row, n_rows) in zip(all_sums, pieces, strict=True):
             scores = made[n_rows]
             self._gather(tables, row, n_rows, scores)
@@ -253,7 +249,7 @@ class DeviceRows(JointRows):
         width, n_cells = tables.packed.shape
         kernel, copies, shared = fitting.gather_far, 1, 0
         if 8 * n_cells <= most_shared():
-            kernel, copies = fitting.gather, copies_for(8 * n_cells, _COPIES[0])
+            kernel, copies = fitting.gather, copies_for(8 * n_cells, _COPIES)
             shared = 8 * n_cells * copies
         threads = threads_for(shared)
         codes = self.flat_words, self.starts, tables.packed, np.uint32(copies)
@@ -279,13 +275,11 @@ class DeviceRows(JointRows):
         """Add the gradients of some rows, in units, to the soft counts."""
         place = (row // 4, n_rows // 4, scores.units, counts.packed)
         for begin, end, cells in self._column_parts():
-            copies = copies_for(8 * (cells + fitting.SPARE), _COPIES[1])
-            shared = 8 * (cells * copies + fitting.SPARE)
-            threads = threads_for(shared)
-            codes = self.flat_words, self.starts, self._first_modes, np.uint32(copies)
-            blocks = blocks_for(shared, threads, counts.packed.shape[0])
+            shared = 8 * (cells + fitting.SPARE)
+            codes = self.flat_words, self.starts, self._first_modes
+            blocks = blocks_for(shared, FEW_THREADS, counts.packed.shape[0])
             given = (*codes, begin, end, cells, *place)
-            launch(fitting.scatter, blocks, shared, *given, threads=threads)
+            launch(fitting.scatter, blocks, shared, *given, threads=FEW_THREADS)
         inside = min(n_rows, self.n_rows - row)
         if self.codes.wide is not None:
             wide = self.codes.wide, self._wide_starts, row, inside, scores.units

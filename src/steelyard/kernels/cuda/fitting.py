@@ -9,11 +9,11 @@ column, ``labels (m,)`` uint32 likewise, ``weights (n,)`` or empty for ones, ``s
 (g,)`` uint32 first table row of a column. ``modes (g,)`` uint32 is the code that most
 rows of a column have, or one that none has: it is left out of the soft counts, since it
 is the rest of their total, and additions of many threads to one number would wait for
-each other. For the same reason blocks have several ``copies`` of tables in shared
-memory, side by side: neighbouring threads use different ones, in different banks. Soft
-counts are whole numbers, in units of 1 / scale. ``scores (C, r)`` are those of the rows
-of some words. Positions are unsigned: others may count from the end, which costs a
-comparison each.
+each other. Soft counts are whole numbers, in units of 1 / scale. ``scores (C, r)`` are
+those of the rows of some words. Blocks that gather have several ``copies`` of a table
+in shared memory, side by side: neighbouring threads use different ones, in different
+banks. Positions are unsigned: others may count from the end, which costs a comparison
+each.
 """
 
 from __future__ import annotations
@@ -64,41 +64,18 @@ def _block_sums(shared, total, other, is_largest, sums):
         sums[cuda.blockIdx.x, 1] = shared[n]
 
 
-@cuda.jit(device=True, inline="always")
-def _of_copies(low, high, p, copies):
-    """Add up the copies of a soft count."""
-    total = np.int64(0)
-    for k in range(p * copies, (p + 1) * copies):
-        total += whole(low, high, k)
-    return total
-
-
 @kernel_of(registers=48)
 def evaluate_two(
-    words,
-    starts,
-    modes,
-    table,
-    copies,
-    labels,
-    weights,
-    n,
-    base,
-    kind,
-    a,
-    scale,
-    sums,
-    counts,
+    words, starts, modes, table, labels, weights, n, base, kind, a, scale, sums, counts
 ):
     """Loss of two classes: table (P,), counts (P + 1,) int64 +=, the total last.
 
     sums (blocks, 2): the loss, and the largest slope. A scale of 0 leaves out the soft
     counts.
     """
-    size, g = np.uint32(table.size * copies), np.uint64(starts.size)
+    size, g = np.uint32(table.size), np.uint64(starts.size)
     m, cells = np.uint64(labels.size), np.uint32(size + 1 + SPARE)
     spare = np.uint32(size + 1 + cuda.threadIdx.x % SPARE)
-    mine = np.uint32(cuda.threadIdx.x % copies)
     tab = cuda.shared.array(0, float64)
     halves = cuda.shared.array(0, uint32)
     low = halves[2 * size : 2 * size + cells]
@@ -107,25 +84,25 @@ def evaluate_two(
     mode = halves[2 * size + 2 * cells + g : 2 * size + 2 * cells + 2 * g]
     t, step = cuda.threadIdx.x, cuda.blockDim.x
     for p in range(t, size, step):
-        tab[p] = table[p // copies]
+        tab[p] = table[p]
     for p in range(t, cells, step):
         low[p] = 0
         high[p] = 0
     for j in range(t, g, step):
-        first[j] = starts[j] * copies
-        mode[j] = (starts[j] + modes[j]) * copies
+        first[j] = starts[j]
+        mode[j] = starts[j] + modes[j]
     cuda.syncthreads()
     total, top, slopes = 0.0, 0.0, np.int64(0)
     for i in range(cuda.grid(1), m, cuda.gridsize(1)):
         f0, f1, f2, f3 = base, base, base, base
         at = np.uint64(i)
         for j in range(g):
-            w, s = words[at], np.uint32(first[j] + mine)
+            w, s = words[at], first[j]
             at += m
-            f0 += tab[np.uint32(s + byte(w, 0) * copies)]
-            f1 += tab[np.uint32(s + byte(w, 1) * copies)]
-            f2 += tab[np.uint32(s + byte(w, 2) * copies)]
-            f3 += tab[np.uint32(s + byte(w, 3) * copies)]
+            f0 += tab[np.uint32(s + byte(w, 0))]
+            f1 += tab[np.uint32(s + byte(w, 1))]
+            f2 += tab[np.uint32(s + byte(w, 2))]
+            f3 += tab[np.uint32(s + byte(w, 3))]
         y, r = labels[np.uint64(i)], 4 * i
         v0, d0, q0 = _row_loss(f0, byte(y, 0), weights, r, n, kind, a, scale)
         v1, d1, q1 = _row_loss(f1, byte(y, 1), weights, r + 1, n, kind, a, scale)
@@ -138,13 +115,12 @@ def evaluate_two(
             slopes += (q0 + q1) + (q2 + q3)
             at = np.uint64(i)
             for j in range(g):
-                w, s = words[at], np.uint32(first[j] + mine)
-                skip = np.uint32(mode[j] + mine)
+                w, s, skip = words[at], first[j], mode[j]
                 at += m
-                p0 = np.uint32(s + byte(w, 0) * copies)
-                p1 = np.uint32(s + byte(w, 1) * copies)
-                p2 = np.uint32(s + byte(w, 2) * copies)
-                p3 = np.uint32(s + byte(w, 3) * copies)
+                p0 = np.uint32(s + byte(w, 0))
+                p1 = np.uint32(s + byte(w, 1))
+                p2 = np.uint32(s + byte(w, 2))
+                p3 = np.uint32(s + byte(w, 3))
                 p0 = spare if p0 == skip else p0
                 p1 = spare if p1 == skip else p1
                 p2 = spare if p2 == skip else p2
@@ -153,10 +129,8 @@ def evaluate_two(
     if scale != 0.0:
         add_fixed(low, high, size, slopes)
         cuda.syncthreads()
-        for p in range(t, table.size, step):
-            cuda.atomic.add(counts, p, _of_copies(low, high, p, copies))
-        if t == 0:
-            cuda.atomic.add(counts, table.size, whole(low, high, size))
+        for p in range(t, size + 1, step):
+            cuda.atomic.add(counts, p, whole(low, high, p))
     _block_sums(tab, total, top, True, sums)
 
 
@@ -275,9 +249,7 @@ def mixture_losses(
 
 
 @kernel_of(registers=64)
-def scatter(
-    words, starts, modes, copies, begin, end, cells, word, n_words, units, counts
-):
+def scatter(words, starts, modes, begin, end, cells, word, n_words, units, counts):
     """Add gradients to the soft counts of some columns: counts (C, P) int64 +=.
 
     Columns begin to end (less one) have so many table rows, whose soft counts fit
@@ -285,12 +257,11 @@ def scatter(
     """
     width = counts.shape[0]
     c, m = cuda.blockIdx.x % width, np.uint64(words.size // starts.size)
-    t, step = cuda.threadIdx.x, cuda.blockDim.x
-    origin, room = starts[begin], np.uint32(cells * copies + SPARE)
+    origin, room = starts[begin], np.uint32(cells + SPARE)
     halves = cuda.shared.array(0, uint32)
     low, high = halves[:room], halves[room : 2 * room]
-    mine = np.uint32(t % copies)
-    spare = np.uint32(cells * copies + t % SPARE)
+    t, step = cuda.threadIdx.x, cuda.blockDim.x
+    spare = np.uint32(cells + t % SPARE)
     for p in range(t, 2 * room, step):
         halves[p] = 0
     cuda.syncthreads()
@@ -302,19 +273,18 @@ def scatter(
         q2, q3 = slopes[r + np.uint64(2)], slopes[r + np.uint64(3)]
         at = np.uint64(begin) * m + np.uint64(word + k)
         for j in range(np.uint64(begin), np.uint64(end)):
-            w, skip = words[at], modes[j]
-            s = np.uint32((starts[j] - origin) * copies + mine)
+            w, s, skip = words[at], np.uint32(starts[j] - origin), modes[j]
             at += m
             b0, b1, b2, b3 = byte(w, 0), byte(w, 1), byte(w, 2), byte(w, 3)
-            p0 = spare if b0 == skip else np.uint32(s + b0 * copies)
-            p1 = spare if b1 == skip else np.uint32(s + b1 * copies)
-            p2 = spare if b2 == skip else np.uint32(s + b2 * copies)
-            p3 = spare if b3 == skip else np.uint32(s + b3 * copies)
+            p0 = spare if b0 == skip else np.uint32(s + b0)
+            p1 = spare if b1 == skip else np.uint32(s + b1)
+            p2 = spare if b2 == skip else np.uint32(s + b2)
+            p3 = spare if b3 == skip else np.uint32(s + b3)
             add_four(low, high, p0, p1, p2, p3, q0, q1, q2, q3)
     cuda.syncthreads()
     for p in range(t, cells, step):
-        total = _of_copies(low, high, p, copies)
-        cuda.atomic.add(counts, (c, np.int64(origin + p)), total)
+        at_cell = c, np.int64(origin + p)
+        cuda.atomic.add(counts, at_cell, whole(low, high, p))
 
 
 @cuda.jit
