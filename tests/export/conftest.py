@@ -1,13 +1,9 @@
 """Hostile tables, and models that were fitted to them."""
 
-import csv
 import functools
-import io
+import importlib.util
 import json
-import os
-import shutil
 import subprocess
-import tempfile
 import warnings
 from pathlib import Path
 
@@ -142,84 +138,16 @@ def run_node(node, tmp_path):
     return run
 
 
-# ------------------------------------------------------------- a PostgreSQL server
-
-
-def program(name):
-    """Return the path of a program of PostgreSQL, of the newest release there is."""
-    found = shutil.which(name)
-    places = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
-    if found is None and not places:
-        pytest.skip(f"PostgreSQL is not installed: there is no {name}")
-    return found or str(places[-1])
-
-
-class Server:
-    """A cluster in a folder, reached by a socket in it."""
-
-    def __init__(self):
-        # The server refuses to run as root.
-        self.user = ["runuser", "-u", "nobody", "--"] if os.geteuid() == 0 else []
-        # Paths of sockets are short.
-        self.folder = Path(tempfile.mkdtemp(prefix="sy-pg-", dir="/tmp"))
-        if self.user:
-            shutil.chown(self.folder, "nobody")
-        self.data = str(self.folder / "data")
-        self.run(program("initdb"), "-D", self.data, "-U", "sy", "-A", "trust", "-N")
-        options = (
-            f"-k {self.folder} -c listen_addresses= -c statement_timeout=60000 "
-            "-c fsync=off -c client_min_messages=warning"
-        )
-        log = str(self.folder / "log")
-        # A bad plan cannot be cancelled; it can run out of memory.
-        start = ["-D", self.data, "-w", "-o", options, "-l", log, "start"]
-        limited = 'ulimit -v 8000000; exec "$@"'
-        self.run("sh", "-c", limited, "sh", program("pg_ctl"), *start)
-
-    def run(self, *command):
-        command = [*self.user, *command]
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        subprocess.run(command, check=True, cwd=self.folder, **quiet)
-
-    def execute(self, text):
-        """Run statements, and return the rows of the last query, as text."""
-        command = [
-            program("psql"),
-            "-h",
-            str(self.folder),
-            "-U",
-            "sy",
-            "-d",
-            "postgres",
-        ]
-        command += ["-X", "-q", "--csv", "-v", "ON_ERROR_STOP=1", "-f", "-"]
-        done = subprocess.run(command, input=text.encode(), capture_output=True)
-        assert done.returncode == 0, done.stderr.decode()[-2000:]
-        return list(csv.reader(io.StringIO(done.stdout.decode(), newline="")))[1:]
-
-    def stop(self):
-        self.run(program("pg_ctl"), "-D", self.data, "-m", "immediate", "stop")
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def copy(table, rows):
-    """Write statements that fill a table; None is NULL."""
-    out = io.StringIO()
-    for row in rows:
-        cells = ("\\N" if v is None else _quoted(v) for v in row)
-        out.write(",".join(cells) + "\n")
-    options = "WITH (FORMAT csv, NULL '\\N')"
-    return f'COPY "{table}" FROM STDIN {options};\n{out.getvalue()}\\.\n'
-
-
-def _quoted(value):
-    text = str(value) if isinstance(value, str) else repr(value)
-    return '"' + text.replace('"', '""') + '"'
-
-
 @pytest.fixture(scope="session")
 def postgres():
     """A PostgreSQL server, and how tables are filled."""
-    server = Server()
-    yield server, copy
-    server.stop()
+    path = Path(__file__).parents[2] / "tools" / "postgres.py"
+    spec = importlib.util.spec_from_file_location("postgres", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    try:
+        server = module.Server()
+    except FileNotFoundError as error:
+        pytest.skip(str(error))
+    with server:
+        yield server, module.copy
