@@ -15,7 +15,7 @@ SPEC.loader.exec_module(fuzz)
 
 @pytest.mark.parametrize("kind", ["files", "tables", "journals"])
 def test_a_few_cases_hold(kind, tmp_path):
-    number = {"files": 40, "tables": 6, "journals": 100}[kind]
+    number = {"files": 120, "tables": 6, "journals": 100}[kind]
     found = [fuzz.run_case(kind, k, 1, tmp_path) for k in range(number)]
     assert any("probabilities" in f or "rows" in f for f in found)
 

@@ -130,12 +130,12 @@ def test_a_column_without_a_name_is_left_out_and_mentioned(tmp_path, run):
     assert "left out, for want of a name: column 1" in done.err
 
 
-def test_dates_are_refused_in_the_words_of_the_library(tmp_path, frame, refused):
+def test_dates_are_names_and_mentioned(tmp_path, frame, run):
     frame["day"] = pd.Timestamp("2020-01-01")
     path = tmp_path / "days.parquet"
     frame.to_parquet(path)
-    message = refused("fit", path, "--target", "ill", "-o", tmp_path / "z.json")
-    assert "Column 'day' holds dates or times" in message
+    done = run("fit", path, "--target", "ill", "-o", tmp_path / "z.json")
+    assert "day: dates, taken as names, such as '2020-01-01'" in done.err
 
 
 @pytest.mark.parametrize(

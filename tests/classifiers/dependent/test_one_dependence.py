@@ -316,7 +316,7 @@ def test_every_part_of_aode_is_a_sum_for_one_row(method):
         (lambda model: model["shares"].__setitem__(0, 1.0), "0 for unknown values"),
         (lambda model: model["shares"].__setitem__(1, -1.0), "from 0 to"),
         (lambda model: model["shares"].pop(), "must have shape"),
-        (lambda model: model["conditional"]["counts"].pop(), "must have shape"),
+        (lambda model: model["conditional"].update(counts=[0.5]), "must have shape"),
         (lambda model: model["conditional"].update(strength=0.0), "numbers from"),
         (lambda model: model["conditional"]["log_prob"][1].__setitem__(0, 1.0), "to 0"),
     ],
