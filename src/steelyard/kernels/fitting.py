@@ -17,7 +17,13 @@ import math
 import numpy as np
 
 from steelyard.kernels.compiling import FEW, kernel
-from steelyard.kernels.losses import DEVIANCE, odds_loss, posterior, scores_loss
+from steelyard.kernels.losses import (
+    DEVIANCE,
+    deviance,
+    odds_loss,
+    posterior,
+    scores_loss,
+)
 from steelyard.kernels.scoring import _exp
 
 _ROWS = 64
@@ -103,10 +109,9 @@ def evaluate_two(values, starts, table, odds, y, weights, kind, a, slope, counts
 
 
 @kernel(inline="always")
-def _gather_row(row, starts, table, s):
+def _gather_row(row, starts, table, s, width):
     """Add up the table rows of one row of codes: s (C,) +=."""
     b = row.shape[0]
-    width = s.shape[0]
     fours = b - b % 4
     for j in range(0, fours, 4):
         t0 = table[starts[j] + row[j]]
@@ -122,31 +127,106 @@ def _gather_row(row, starts, table, s):
 
 
 @kernel(inline="always")
-def _scatter_row(row, starts, s, counts):
+def _scatter_row(row, starts, s, counts, width):
     """Add a row's gradient to the rows of its codes: counts (V, C) +=."""
-    width = s.shape[0]
     for j in range(row.shape[0]):
         h = counts[starts[j] + row[j]]
         for c in range(width):
             h[c] += s[c]
 
 
+@kernel(inline="always")
+def _gather_three(row, starts, table, s):
+    """Add up the table rows of one row of codes for three classes: s (3,) +=."""
+    b = row.shape[0]
+    fours = b - b % 4
+    # Sums in variables: what is written to s might change the table, for all that the
+    # compiler knows.
+    x, y, z = s[0], s[1], s[2]
+    for j in range(0, fours, 4):
+        t0 = table[starts[j] + row[j]]
+        t1 = table[starts[j + 1] + row[j + 1]]
+        t2 = table[starts[j + 2] + row[j + 2]]
+        t3 = table[starts[j + 3] + row[j + 3]]
+        x += (t0[0] + t1[0]) + (t2[0] + t3[0])
+        y += (t0[1] + t1[1]) + (t2[1] + t3[1])
+        z += (t0[2] + t1[2]) + (t2[2] + t3[2])
+    for j in range(fours, b):
+        t0 = table[starts[j] + row[j]]
+        x += t0[0]
+        y += t0[1]
+        z += t0[2]
+    s[0], s[1], s[2] = x, y, z
+
+
+@kernel(inline="always")
+def _scatter_three(row, starts, s, counts):
+    """Add a row's gradient to the rows of its codes: counts (V, 3) +=."""
+    x, y, z = s[0], s[1], s[2]
+    for j in range(row.shape[0]):
+        h = counts[starts[j] + row[j]]
+        h[0] += x
+        h[1] += y
+        h[2] += z
+
+
+@kernel(inline="always")
+def _deviances(scores, y, weights, a, n_classes, work, total):
+    """Turn scores (r, K) of some rows into their gradient; return total plus the loss.
+
+    work (r K + r,) is written to. Exponentials of all rows are taken in a loop of their
+    own, which is vectorised.
+    """
+    rows = scores.shape[0]
+    tops = work[rows * n_classes :]
+    for r in range(rows):
+        s = scores[r]
+        top = s[0]
+        for c in range(1, n_classes):
+            top = max(top, s[c])
+        tops[r] = top
+        for c in range(n_classes):
+            work[r * n_classes + c] = a * (s[c] - top)
+    for i in range(rows * n_classes):
+        work[i] = _exp(work[i])
+    for r in range(rows):
+        u = 1.0 if weights.size == 0 else weights[r]
+        e = work[r * n_classes : (r + 1) * n_classes]
+        total = deviance(scores[r], e, tops[r], y[r], u, a, n_classes, total)
+    return total
+
+
 @kernel(error_model="numpy")
-def evaluate_many(values, starts, table, scores, y, weights, kind, a, counts):
+def evaluate_many(values, starts, table, scores, y, weights, kind, a, counts, lanes):
     """Loss of many classes: table (V, K), counts (V, K) +=; returns the loss.
 
     ``scores (n, K)`` holds what does not come from codes, and at the end the gradient
-    with respect to the scores.
+    with respect to the scores. ``lanes`` is a tuple of K numbers where the kernel is to
+    be compiled for K classes, empty otherwise: loops of a known length are unrolled.
     """
     n = values.shape[0]
+    n_classes = len(lanes) if len(lanes) > 0 else scores.shape[1]
+    work = np.empty(_ROWS * n_classes + _ROWS)
     total = 0.0
-    for i in range(n):
-        s = scores[i]
-        c_true = y[i]
-        u = 1.0 if weights.size == 0 else weights[i]
-        _gather_row(values[i], starts, table, s)
-        total = scores_loss(s, c_true, u, kind, a, total)
-        _scatter_row(values[i], starts, s, counts)
+    for lo in range(0, n, _ROWS):
+        hi = min(lo + _ROWS, n)
+        for i in range(lo, hi):
+            if len(lanes) == 3:
+                _gather_three(values[i], starts, table, scores[i])
+            else:
+                _gather_row(values[i], starts, table, scores[i], n_classes)
+        if kind == DEVIANCE:
+            some = weights[lo:hi]
+            total = _deviances(scores[lo:hi], y[lo:hi], some, a, n_classes, work, total)
+        else:
+            for i in range(lo, hi):
+                u = 1.0 if weights.size == 0 else weights[i]
+                total = scores_loss(scores[i], y[i], u, kind, a, total)
+        for i in range(lo, hi):
+            if len(lanes) == 3:
+                _scatter_three(values[i], starts, scores[i], counts)
+            else:
+                _scatter_row(values[i], starts, scores[i], counts, n_classes)
     return total
 
 
@@ -165,7 +245,7 @@ def evaluate_mixture(values, starts, table, scores, y, weights, alpha, printed, 
         s = scores[i]
         c_true = y[i]
         u = 1.0 if weights.size == 0 else weights[i]
-        _gather_row(values[i], starts, table, s)
+        _gather_row(values[i], starts, table, s, 2 * k)
         specific = s[:k]
         shared = s[k:]
         posterior(specific, 1.0)
@@ -185,7 +265,7 @@ def evaluate_mixture(values, starts, table, scores, y, weights, alpha, printed, 
             p = specific[c]
             specific[c] = u * alpha * p * (r * (1.0 - p) if printed else r - inner_d)
             shared[c] = u * (1.0 - alpha) * shared[c] * (r - inner_i)
-        _scatter_row(values[i], starts, s, counts)
+        _scatter_row(values[i], starts, s, counts, 2 * k)
     return total, d_alpha
 
 
@@ -246,7 +326,7 @@ def evaluate_mixture_two(
 def scatter(values, starts, gradient, counts):
     """Add rows to the tables of their codes: gradient (n, C), counts (V, C) +=."""
     for i in range(values.shape[0]):
-        _scatter_row(values[i], starts, gradient[i], counts)
+        _scatter_row(values[i], starts, gradient[i], counts, gradient.shape[1])
 
 
 @kernel

@@ -1,10 +1,11 @@
 """Compiled losses: the one place where a loss has its compiled form.
 
 A compiled loss is a number below, a branch of ``odds_loss`` for two classes, and a
-branch of ``scores_loss`` for more. ``losses.Loss.kernel`` names the number; a loss
-without one is evaluated by NumPy. ``a`` is the one parameter that a loss may have.
-Scores that overflow give a loss that is not a number, which solvers take as a failed
-step.
+branch of ``scores_loss`` for more; the deviance, whose exponentials and logarithms are
+taken for many rows at once, has loops of its own. ``losses.Loss.kernel`` names the
+number; a loss without one is evaluated by NumPy. ``a`` is the one parameter that a loss
+may have. Scores that overflow give a loss that is not a number, which solvers take as a
+failed step.
 """
 
 from __future__ import annotations
@@ -68,25 +69,40 @@ def posterior(s, a):
 
 
 @kernel(inline="always")
+def deviance(s, e, top, c_true, u, a, n_classes, total):
+    """Turn the scores s (K,) of a row into its gradient; return total plus its loss.
+
+    e (K,) holds the exponentials of a (s - top), with top the largest score. They are
+    taken for many rows at once.
+    """
+    exponentials = 0.0
+    for c in range(n_classes):
+        exponentials += e[c]
+    scale = 1.0 / exponentials
+    # What the other classes have, added up: keeps its digits where the true class has
+    # nearly everything.
+    others = 0.0
+    for c in range(n_classes):
+        e[c] *= scale
+        others += e[c] if c != c_true else 0.0
+    if others < 0.5:
+        total -= u * math.log1p(-others)
+    else:
+        total += u * ((a * top + math.log(exponentials)) - a * s[c_true])
+    for c in range(n_classes):
+        s[c] = e[c] * (u * a)
+    s[c_true] = -u * a * others
+    return total
+
+
+@kernel(inline="always")
 def scores_loss(s, c_true, u, kind, a, total):
-    """Turn the scores s (K,) of a row into its gradient; return total plus its loss."""
+    """Turn the scores s (K,) of a row into its gradient; return total plus its loss.
+
+    Not used for the deviance.
+    """
     width = s.shape[0]
-    if kind == DEVIANCE:
-        z = a * s[c_true]
-        log_sum = posterior(s, a)
-        # What the other classes have, added up: keeps its digits where the true class
-        # has nearly everything.
-        others = 0.0
-        for c in range(width):
-            others += s[c] if c != c_true else 0.0
-        if others < 0.5:
-            total -= u * math.log1p(-others)
-        else:
-            total += u * (log_sum - z)
-        for c in range(width):
-            s[c] *= u * a
-        s[c_true] = -u * a * others
-    elif kind == SQUARED:
+    if kind == SQUARED:
         posterior(s, 1.0)
         inner = -s[c_true]
         loss = 1.0 - 2.0 * s[c_true]

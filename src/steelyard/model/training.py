@@ -306,7 +306,7 @@ def encode_training(
         table, y, weights = labelled_rows(table, y, weights)
     is_kept = None if weights is None or weights.all() else weights != 0
     table, y, weights = weighted_rows(table, y, weights)
-    classes, labels = encode_labels(y)
+    classes, labels = encode_labels(y, preparation.n_jobs)
     check_two_classes(classes)
     training = encode_table(table, classes, labels, weights, preparation)
     return replace(training, is_kept=is_kept)

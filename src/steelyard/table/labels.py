@@ -11,7 +11,9 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import column_or_1d
 
 from steelyard._common.checks import check_weights, warn_user
+from steelyard._common.threads import row_blocks, run, thread_count
 from steelyard.exceptions import TableError
+from steelyard.table.bytes import extremes
 from steelyard.table.columns import Column
 from steelyard.table.frames import Table, as_series, as_table
 
@@ -58,12 +60,15 @@ def _array_from_list(y: Any) -> NDArray[Any]:
         ) from None
 
 
-def encode_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.uint32]]:
+def encode_labels(
+    y: Any, n_jobs: int | None = None
+) -> tuple[NDArray[Any], NDArray[np.uint32]]:
     """Return the sorted classes and the position of every label among them."""
     values = as_label_column(y)
     if isinstance(values, np.ndarray) and values.dtype.kind in "iu" and values.size:
-        if values.min() >= 0 and values.max() <= 255:
-            return _small_integers(values)
+        low, high = extremes(values[:, None], n_jobs)
+        if low[0] >= 0 and high[0] <= 255:
+            return _small_integers(values, int(low[0]), int(high[0]), n_jobs)
     column = as_series(values)
     factor = column.factor()
     held, n_missing = factor.held()
@@ -82,16 +87,28 @@ def encode_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.uint32]]:
     return _as_classes(classes, values, column), codes[factor.indices]
 
 
-def _small_integers(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.uint32]]:
-    """Encode whole numbers from 0 to 255 by a table: the labels of most large sets."""
-    small = values.astype(np.uint8, copy=False)
+def _small_integers(
+    values: NDArray[Any], low: int, high: int, n_jobs: int | None
+) -> tuple[NDArray[Any], NDArray[np.uint32]]:
+    """Encode whole numbers from 0 to 255: the labels of most large sets."""
     present = np.zeros(256, dtype=bool)
-    present[small[:4096]] = True
-    if present.sum() != int(small.max()) - int(small.min()) + 1:
-        present = np.bincount(small, minlength=256) > 0
-    classes = np.flatnonzero(present)
+    present[values[:4096]] = True
+    skips = present.sum() != high - low + 1
+    if skips:
+        present = np.bincount(values.astype(np.uint8), minlength=256) > 0
+        skips = present.sum() != high - low + 1
     codes = (np.cumsum(present) - 1).astype(np.uint32)
-    return classes.astype(values.dtype), codes[small]
+    labels = np.empty(len(values), dtype=np.uint32)
+
+    def encode(rows: slice) -> None:
+        if skips:
+            labels[rows] = codes[values[rows]]
+        else:  # a difference takes a tenth of the time of a look-up
+            np.subtract(values[rows], low, out=labels[rows], casting="unsafe")
+
+    for _ in run(encode, row_blocks(len(values)), thread_count(n_jobs)):
+        pass
+    return np.flatnonzero(present).astype(values.dtype), labels
 
 
 def known_labels(y: Any, classes: NDArray[Any]) -> NDArray[np.uint32]:
