@@ -198,5 +198,7 @@ def test_voting_with_other_methods():
 
 @pytest.mark.parametrize("name", ["neg_log_loss", "neg_brier_score", "roc_auc_ovr"])
 def test_scorers_of_probabilities_accept_it(name):
-    score = get_scorer(name)(NaiveBayes().fit(X, Y), X, Y)
+    # Before scikit-learn 1.7, Brier's score is one of two classes.
+    rows = Y < 2 if name == "neg_brier_score" else Y < 3
+    score = get_scorer(name)(NaiveBayes().fit(X[rows], Y[rows]), X[rows], Y[rows])
     assert np.isfinite(score)
