@@ -21,6 +21,7 @@ from steelyard.proba import (
     resolve_smoothing,
 )
 from steelyard.proba.counts import Counts, Moments
+from steelyard.proba.gaussian import GaussianTable
 from steelyard.table.schema import FeatureSchema, TableSchema
 
 pytestmark = pytest.mark.plain
@@ -263,3 +264,15 @@ def test_intervals_have_a_deviation_of_at_least_a_sixth_of_the_step():
     table = estimate_gaussian(counts, 0.5)
     assert_array_equal(table.deviation, [[1.0, 1.0, 3.0]])
     assert_array_equal(table.step, [6.0])
+
+
+def test_a_table_cut_from_a_larger_one_gives_the_same_densities():
+    mean = np.arange(6.0).reshape(2, 3)
+    whole = GaussianTable(mean, np.ones((2, 3)), np.zeros(2))
+    part = GaussianTable(mean[:, :1], np.ones((2, 1)), np.zeros(2))
+    numbers = np.array([[0.5, 4.0]])
+    ((_, of_whole),) = whole.log_densities(numbers)
+    ((_, of_part),) = part.log_densities(numbers)
+    assert_array_equal(of_part, of_whole[:, :, :1])
+    # Kernels are compiled once, for arrays that lie in one piece.
+    assert all(np.asarray(form).flags.c_contiguous for form in part.forms)

@@ -178,8 +178,10 @@ class GaussianTable:
     def forms(self) -> tuple[NDArray[np.float64] | float, ...]:
         """What the kernels know of the attributes."""
         none = np.zeros(len(self.mean))
+        # Numba 0.60 takes a tuple with an array that is not contiguous for one of those
+        # that it compiled before, and reads wrong numbers.
         return (
-            self.mean,
+            np.ascontiguousarray(self.mean),
             1.0 / self.deviation,
             -0.5 * _LOG_2_PI - np.log(self.deviation),
             0.5 * self.step,
