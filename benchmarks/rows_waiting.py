@@ -118,7 +118,7 @@ def _(scale: float) -> Case:
 
 def over_two_classes(n_classes: int, target: float) -> None:
     @row(
-        f"one pass, 100,000 x 50, {n_classes} classes over 2",
+        f"pass over {n_classes} classes against 2, 100,000 x 50",
         at_most(target),
         rounds=5,
         memory=False,
