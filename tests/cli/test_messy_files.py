@@ -116,6 +116,12 @@ def test_evaluate_finds_the_truth_by_the_classes_of_the_model(csv, model, run):
     assert found.out == run("evaluate", model, csv, "--target", "ill").out
 
 
+def test_evaluate_takes_the_target_of_the_model_among_twins(csv, frame, model, run):
+    frame.assign(again=frame["ill"]).to_csv(csv, index=False)
+    found = run("evaluate", model, csv)
+    assert "the truth is in column 'ill'" in found.err
+
+
 def test_predict_says_what_it_wrote(tmp_path, csv, model, run):
     path = tmp_path / "out.parquet"
     done = run("predict", model, csv, "-o", path)

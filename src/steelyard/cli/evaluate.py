@@ -137,7 +137,7 @@ def _warning_once() -> Iterator[None]:
 
 
 def _find_target(clf: Any, path: str, arguments: argparse.Namespace) -> str:
-    """Return the one column of a file whose cells are the classes of a model."""
+    """Return the target of a model, or the one column that holds its classes."""
     from steelyard.experiments.data import kinds, read_table
     from steelyard.experiments.data.source import Source
 
@@ -149,6 +149,8 @@ def _find_target(clf: Any, path: str, arguments: argparse.Namespace) -> str:
             labels = _as_classes(kinds.as_text(table[name].dropna()), clf.classes_)
             if len(labels) and {*map(str, labels)} <= classes:
                 fits.append(str(name))
+    if (target := getattr(clf, "target_name_", None)) in fits:
+        fits = [str(target)]
     if len(fits) != 1:
         raise ParameterError("Name the column that holds the truth with --target.")
     output.note(f"the truth is in column {fits[0]!r}, which holds the model's classes")
