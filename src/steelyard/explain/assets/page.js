@@ -41,7 +41,7 @@
 
   // ----------------------------------------------------------------- classes and parts
 
-  const asked = data.target === null ? "the class" : data.target;
+  const asked = data.target === null ? "class" : data.target;
   if (!two) byId("shown").append(option("best", "the most probable class"));
   classes.forEach((name, c) => byId("shown").append(option(c, name)));
   byId("shown").value = two ? "1" : "best";
@@ -134,7 +134,8 @@
   function drawAxis(far) {
     const raw = far / 2.5, unit = 10 ** Math.floor(Math.log10(raw));
     const step = unit * [1, 2, 5, 10].find((m) => m * unit >= raw), pieces = [];
-    for (let x = -Math.floor(far / step) * step; x <= far * (1 + 1e-9); x += step) {
+    // Labels at the very ends would be cut off.
+    for (let x = -Math.floor((0.95 * far) / step) * step; x <= 0.95 * far; x += step) {
       const left = `left:${50 + (50 * x) / far}%`, at = Math.abs(x) < step / 2 ? 0 : Number(x.toPrecision(6));
       pieces.push(element("i", { style: left }));
       pieces.push(element("span", { style: left, textContent: at === 0 ? "0" : (at < 0 ? "−" : "+") + Math.abs(at) }));
