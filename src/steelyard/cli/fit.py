@@ -6,6 +6,7 @@ import argparse
 from time import perf_counter, process_time
 from typing import Any
 
+from steelyard._common.text import listed
 from steelyard.cli import check, options, output, streams
 from steelyard.cli.inputs import check_kinds, make_classifier, read_training
 
@@ -120,7 +121,6 @@ def _show(summary: dict[str, Any]) -> None:
     from rich.markup import escape
     from rich.text import Text
 
-    from steelyard._common.text import listed
     from steelyard.classifiers.selection import SelectionPath
 
     console, classes = output.screen(), summary["classes"]

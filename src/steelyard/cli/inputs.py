@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from steelyard._common.text import listed
 from steelyard.cli.options import names_of, reading_of
 from steelyard.cli.output import note
 from steelyard.exceptions import ColumnError, ModelFileError, ParameterError, TableError
@@ -168,7 +169,6 @@ def rows_of_source(
     given: Mapping[str, str | None] | None = None,
 ) -> Iterator[tuple[pandas.DataFrame, pandas.DataFrame]]:
     """Yield what a model predicts from, where some columns have one cell for all."""
-    from steelyard._common.text import listed
     from steelyard.experiments.data import files, kinds
 
     schema, given = clf.encoder_.schema_, given or {}

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from steelyard._common.text import listed
 from steelyard.cli import options, output, streams
 from steelyard.cli.inputs import load_model, rows_of_source
 from steelyard.cli.quick import quick_predictions
@@ -64,8 +65,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Write predictions, chunk by chunk."""
-    from steelyard._common.text import listed
-
     if arguments.output == "-":
         arguments.output = None
     output.check_output(arguments.output, arguments.force)
