@@ -34,12 +34,6 @@ plt = pytest.importorskip("matplotlib.pyplot")
 DATA = os.environ.get("STEELYARD_DATA")
 
 
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    plt.close("all")
-
-
 def wide(n_columns, n_classes, seed=0):
     """Many columns with long names, odd signs, numbers and missing values."""
     random = np.random.default_rng(seed)

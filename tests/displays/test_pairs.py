@@ -23,12 +23,6 @@ plt = pytest.importorskip("matplotlib.pyplot")
 LONG = "a rather long name of a column that has $signs$"
 
 
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    plt.close("all")
-
-
 def crossed(n_classes, n=300):
     """Numbers that go together, so that some cells have no rows, and categories."""
     random = np.random.default_rng(1)

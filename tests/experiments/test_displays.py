@@ -19,14 +19,6 @@ matplotlib.use("Agg")
 LONG = ["a method of an uncommonly long name", "cost: $5 & $6", *"ABCDEFGHIJKLMNOPQR"]
 
 
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    import matplotlib.pyplot as plt
-
-    plt.close("all")
-
-
 def texts(ax):
     return [text.get_text() for text in ax.texts if text.get_text()]
 
