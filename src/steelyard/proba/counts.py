@@ -158,6 +158,10 @@ def count(
     sizes = [block.sizes(codes.offsets) for block in codes.blocks]
     widths = [codes.schema.n_codes if found is None else len(found) for found in spread]
     nothing = Moments.zeros(codes.n_numbers, n_classes)
+    # Then a row adds one for each column. NumPy's count of classes has no threads: it
+    # keeps the interpreter's lock.
+    n_columns = len(codes.blocks[0].features) if codes.blocks else 0
+    adds_ones = weights is None and n_columns > 0
 
     def count_block(part: slice) -> _Part:
         is_narrow = weights is None and part.stop - part.start < 1 << 31
@@ -168,13 +172,16 @@ def count(
         for rows in pieces(part):
             u = None if weights is None else weights[rows]
             labels = np.asarray(y[rows], dtype=np.uint32)
-            by_class += np.bincount(labels, u, minlength=n_classes)
+            if not adds_ones:
+                by_class += np.bincount(labels, u, minlength=n_classes)
             for block, first, size, hist in zip(
                 codes.blocks, starts, sizes, hists, strict=True
             ):
                 _add_histogram(block, rows, first, size, labels, u, hist)
             if codes.n_numbers:
                 moments = moments + _moments(codes, rows, labels, u, n_classes)
+        if adds_ones:
+            by_class = hists[0].sum(axis=1) / n_columns
         return _Part(by_class, hists, moments)
 
     total: _Part | None = None
