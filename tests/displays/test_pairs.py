@@ -51,7 +51,7 @@ def fitted(request):
 
 def tick_overlaps(ax):
     """Neighbouring tick labels that lie on each other, along either axis."""
-    renderer = ax.get_figure(root=True).canvas.get_renderer()
+    renderer = ax.figure.canvas.get_renderer()
     found = []
     for axis in (ax.xaxis, ax.yaxis):
         texts = [t for t in axis.get_ticklabels() if t.get_text() and t.get_visible()]

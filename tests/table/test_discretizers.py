@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 import pickle
@@ -201,6 +202,38 @@ def test_mdl_ignores_row_order_and_class_names(settings_, rows, seed):
     )
     assert len(edges) == len(shuffled)
     assert edges.tolist() == shuffled.tolist()
+
+
+@pytest.mark.parametrize("settings_", MDL_SETTINGS)
+@pytest.mark.parametrize("odd", [1e15, 1e-15, 0.1])
+def test_no_rounding_of_weights_lets_the_order_of_rows_or_classes_decide(
+    settings_, odd
+):
+    discretizer = MDLDiscretizer(**settings_)
+    for seed in range(300 if JIT else 20):
+        rng = np.random.default_rng(seed)
+        values = rng.integers(0, 30, 60).astype(float)
+        y = (values // 10 + rng.integers(0, 3, 60) * (rng.random(60) < 0.3)) % 3
+        weights = rng.choice([1.0, 2.0, 3.0, odd], 60)
+        order, names = rng.permutation(60), rng.permutation(3)
+        edges = discretizer.column_edges(values, y.astype(np.uint8), 3, weights)
+        turned = discretizer.column_edges(
+            values[order], names[y[order].astype(int)], 3, weights[order]
+        )
+        assert edges.tolist() == turned.tolist()
+
+
+def test_no_order_of_classes_accepts_a_cut_that_another_one_refuses():
+    # Gain and price are of the size of what rounding does to an entropy.
+    left = [923114356024795.0, 862627647496961.0, 631132243457238.0]
+    right = [923114671683874.0, 862627964050557.0, 631132085253529.0]
+    weights = np.array(left + right)
+    values = np.repeat([0.0, 1.0], 3)
+    found = [
+        len(MDLDiscretizer().column_edges(values, np.tile(names, 2), 3, weights))
+        for names in itertools.permutations(range(3))
+    ]
+    assert found == [found[0]] * 6
 
 
 IRIS_CUTS = [[5.55, 6.15], [2.95, 3.35], [2.45, 4.75], [0.80, 1.75]]

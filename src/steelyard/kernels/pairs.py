@@ -7,7 +7,6 @@ import math
 import numpy as np
 
 from steelyard.kernels.compiling import kernel
-from steelyard.kernels.cuts import _entropy
 
 TABLES = 4
 """How many pair tables are best counted at a time."""
@@ -32,6 +31,16 @@ def count_pairs(first, others, weights, tables):
         for i in range(first.shape[0]):
             u = 1 if weights is None else weights[i]
             tables[g, first[i], others[g, i]] += u
+
+
+@kernel(inline="always")
+def _entropy(counts, total):
+    """Entropy in bits of counts (K,) with their total ()."""
+    entropy = 0.0
+    for c in range(counts.size):
+        if counts[c] > 0:
+            entropy -= counts[c] / total * math.log2(counts[c] / total)
+    return entropy
 
 
 @kernel

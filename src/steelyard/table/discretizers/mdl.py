@@ -107,8 +107,8 @@ class MDLDiscretizer(Discretizer):
         # any merging, and leaves no place for weights. The search adds about 6 ms for
         # each level of cuts.
         order = np.argsort(values)
-        total = float(len(values) if weights is None else weights.sum())
         sorted_weights = _NO_WEIGHTS if weights is None else _counts(weights)[order]
+        total = float(len(values) if weights is None else sorted_weights.sum())
         cuts = np.empty(len(values))  # pages that are never written take no memory
         n_found = mdl_cuts(
             values[order],
@@ -125,10 +125,16 @@ class MDLDiscretizer(Discretizer):
 
 
 def _counts(weights: Array) -> NDArray[Any]:
-    """Return whole weights as integers, which the search handles twice as fast."""
-    if weights.sum() < 2**53 and (weights == np.rint(weights)).all():
+    """Return weights that add up exactly, so that no order of rows or classes matters.
+
+    Whole weights as integers, which the search handles twice as fast. Others rounded to
+    multiples of a power of two, of which their total has less than 2^53.
+    """
+    if weights.sum() < 2.0**62 and (weights == np.rint(weights)).all():
         return weights.astype(np.int64)
-    return weights
+    shift = 52 - math.frexp(len(weights) * weights.max())[1]
+    rounded: Array = np.ldexp(np.rint(np.ldexp(weights, shift)), -shift)
+    return rounded
 
 
 def _xlog2(total: float, n_classes: int) -> tuple[NDArray[np.int64], float]:
