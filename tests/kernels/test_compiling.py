@@ -11,7 +11,15 @@ import pytest
 
 from steelyard._common import waiting
 from steelyard.cli.program import main
-from steelyard.kernels import coding, compiling, counting, cuts, fitting, scoring
+from steelyard.kernels import (
+    coding,
+    compiling,
+    counting,
+    cuts,
+    fitting,
+    quadratic,
+    scoring,
+)
 
 
 def cases():
@@ -32,12 +40,13 @@ def cases():
     shape = rng.normal(size=(b, k)), rng.random((b, k)), rng.normal(size=(b, k))
     values = np.sort(rng.normal(size=n).round(1))
     edges = np.unique(values[::9])
-    logs = np.zeros(128, dtype=np.int64)
+    logs = np.zeros(256, dtype=np.int64)
     scale = 2.0**40
     yield cuts.fill_xlog2, (logs.copy(), scale)
     cuts.fill_xlog2.py_func(logs, scale)
     for criterion in (None, True):
-        for u in (np.empty(0, dtype=np.int64), weights * 9):
+        whole = rng.integers(0, 4, n)
+        for u in (np.empty(0, dtype=np.int64), whole, weights * 9):
             work = np.empty((3, k), u.dtype), np.zeros((66, 2), np.int64), np.zeros(n)
             labels = (values > 0).astype(np.uint32) + (y == 2)
             settings = criterion, True, logs, scale
@@ -60,10 +69,12 @@ def cases():
     yield scoring.softmax, (scores.copy(),)
     yield scoring.log_softmax, (scores.copy(),)
     yield scoring.add_densities, (numbers, *shape, scores.copy())
-    index = rng.integers(-1, 4, n)
-    yield coding.look_up, (index, np.arange(5, dtype=np.uint8), np.empty(n, np.uint8))
-    yield coding.tally, (index, np.zeros(5, np.int64))
-    yield coding.tally_by_class, (index, y, weights, np.zeros((5, k)))
+    # NumPy would take an index below -1 from the end.
+    for index in (rng.integers(-1, 4, n).astype(np.int8), np.array([-1, 3, -2])):
+        out = np.empty(len(index), np.uint8)
+        yield coding.look_up, (index, np.arange(5, dtype=np.uint8), out)
+        yield coding.tally, (index, np.zeros(5, np.int64))
+        yield coding.tally_by_class, (index, y, weights, np.zeros((5, k)))
     parts = np.arange(5, dtype=np.uint8)
     yield (
         coding.join,
@@ -73,6 +84,11 @@ def cases():
     yield coding.transpose, (codes, no_look_up, target, np.empty((b, n), np.uint8))
     spread = np.tile(np.arange(256, dtype=np.uint8) % 5, (b, 1))
     yield fitting.pack, (codes, spread, target // 2, np.zeros((n, 4), np.uint8))
+    # The same row of the table in several columns.
+    yield fitting.scatter, (codes, starts // 2, table[:n], rng.normal(size=(5 * b, k)))
+    square = rng.normal(size=(b, b))
+    box = -rng.random(b), rng.random(b), np.zeros(b), rng.normal(size=b)
+    yield quadratic.descend, (square @ square.T + np.eye(b), *box, 30)
 
 
 def copies(arguments):
@@ -87,10 +103,10 @@ def bits(things):
 def test_plain_python_has_the_bits_of_the_compiled_kernel(kernel, arguments):
     plain, compiled = copies(arguments), copies(arguments)
     done, result = kernel._try_plain(plain)
-    expected = kernel.compiled(*compiled)
-    if not done:  # overflow and its like: nothing was written
+    if not done:  # overflow, errors and their like: nothing was written
         assert bits(plain) == bits(arguments)
         return
+    expected = kernel.compiled(*compiled)
     assert bits(plain) == bits(compiled)
     as_tuple = result if isinstance(result, tuple) else (result,)
     assert bits(as_tuple) == bits(
@@ -100,7 +116,7 @@ def test_plain_python_has_the_bits_of_the_compiled_kernel(kernel, arguments):
 
 def test_every_kernel_that_may_run_uncompiled_is_compared():
     compared = {id(kernel) for kernel, _ in cases()}
-    for module in (coding, counting, cuts, fitting, scoring):
+    for module in (coding, counting, cuts, fitting, quadratic, scoring):
         for name, thing in vars(module).items():
             if isinstance(thing, compiling.Kernel) and thing._plain:
                 assert id(thing) in compared, name
@@ -125,8 +141,27 @@ from steelyard import NaiveBayes
 X = np.random.default_rng(0).normal(size=(50, 3))
 for numeric in ("mdl", "gaussian"):
     NaiveBayes(numeric=numeric).fit(X, X[:, 0] > 0).predict_proba(X)
+NaiveBayes(numeric="mdl").fit(np.tile(X, (400, 1)), np.tile(X[:, 0] > 0, 400))
 print("numba" in sys.modules)
 """
+
+
+def test_searching_cuts_in_numpy_has_the_bits_of_the_compiled_search():
+    rng = np.random.default_rng(1)
+    for n, k, whole in ((5000, 2, False), (3000, 30, False), (4000, 3, True)):
+        values = np.sort(rng.normal(size=n).round(2))
+        labels = (np.abs(values) * k / 3 + rng.random(n)).astype(np.uint32) % k
+        u = rng.integers(0, 3, n) if whole else np.empty(0, dtype=np.int64)
+        logs, scale = np.zeros(1 << 13, dtype=np.int64), 2.0**30
+        cuts.fill_xlog2(logs, scale)
+        work = np.empty((3, k), np.int64), np.zeros((66, 2), np.int64), np.zeros(n)
+        arguments = values, labels.astype(np.uint32), u, None, False, logs, scale, *work
+        plain, compiled = copies(arguments), copies(arguments)
+        done, n_found = cuts.mdl_cuts._try_plain(plain)
+        assert done
+        assert n_found == cuts.mdl_cuts.compiled(*compiled)
+        assert n_found > 2
+        assert bits(plain) == bits(compiled)
 
 
 def test_a_first_small_fit_loads_no_compiler():

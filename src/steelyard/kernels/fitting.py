@@ -16,7 +16,7 @@ import math
 
 import numpy as np
 
-from steelyard.kernels.compiling import FEW, kernel
+from steelyard.kernels.compiling import MANY, kernel
 from steelyard.kernels.losses import (
     DEVIANCE,
     deviance,
@@ -30,7 +30,7 @@ _ROWS = 64
 _TINY = 1e-6
 
 
-@kernel(plain=FEW)
+@kernel(plain=MANY)
 def pack(values, parts, groups, out):
     """Join small codes: out[i, groups[j]] += parts[j, values[i, j]].
 
@@ -42,6 +42,12 @@ def pack(values, parts, groups, out):
         row = out[i]
         for j in range(b):
             row[groups[j]] += parts[j, values[i, j]]
+
+
+@pack.in_numpy
+def _(values, parts, groups, out):
+    for j, group in enumerate(groups.tolist()):
+        out[:, group] += parts[j][values[:, j]]
 
 
 @kernel(error_model="numpy")
@@ -322,11 +328,17 @@ def evaluate_mixture_two(
     return total, d_alpha
 
 
-@kernel
+@kernel(plain=MANY)
 def scatter(values, starts, gradient, counts):
     """Add rows to the tables of their codes: gradient (n, C), counts (V, C) +=."""
     for i in range(values.shape[0]):
         _scatter_row(values[i], starts, gradient[i], counts, gradient.shape[1])
+
+
+@scatter.in_numpy
+def _(values, starts, gradient, counts):
+    where = (values + starts.astype(np.int64)).ravel()
+    np.add.at(counts, where, np.repeat(gradient, values.shape[1], axis=0))
 
 
 @kernel
