@@ -21,6 +21,9 @@ from steelyard.kernels import (
     scoring,
 )
 
+# NumPy would take it from the end.
+OUTSIDE = np.array([-1, 3, -2])
+
 
 def cases():
     """Every kernel that may run uncompiled, with arguments that are hard for it."""
@@ -65,12 +68,13 @@ def cases():
     yield scoring.gather, (codes, starts, table, scores.copy())
     yield scoring.gather_difference, (codes, starts, table[:, 0].copy(), odds.copy())
     yield scoring.best, (scores, np.array([2, 0, 1], np.uint64), np.empty(n, np.int64))
+    ties = scores.round(-3)
+    yield scoring.best, (ties, np.array([2, 0, 1], np.uint64), np.empty(n, np.int64))
     yield scoring.logistic, (odds, np.empty((n, 2)))
     yield scoring.softmax, (scores.copy(),)
     yield scoring.log_softmax, (scores.copy(),)
     yield scoring.add_densities, (numbers, *shape, scores.copy())
-    # NumPy would take an index below -1 from the end.
-    for index in (rng.integers(-1, 4, n).astype(np.int8), np.array([-1, 3, -2])):
+    for index in (rng.integers(-1, 4, n).astype(np.int8), OUTSIDE):
         out = np.empty(len(index), np.uint8)
         yield coding.look_up, (index, np.arange(5, dtype=np.uint8), out)
         yield coding.tally, (index, np.zeros(5, np.int64))
@@ -85,10 +89,25 @@ def cases():
     spread = np.tile(np.arange(256, dtype=np.uint8) % 5, (b, 1))
     yield fitting.pack, (codes, spread, target // 2, np.zeros((n, 4), np.uint8))
     # The same row of the table in several columns.
-    yield fitting.scatter, (codes, starts // 2, table[:n], rng.normal(size=(5 * b, k)))
+    yield fitting.scatter, (codes, starts // 2, scores, rng.normal(size=(5 * b, k)))
+    yield from passes(codes, starts, table, scores / 400, y, weights)
     square = rng.normal(size=(b, b))
     box = -rng.random(b), rng.random(b), np.zeros(b), rng.normal(size=b)
     yield quadratic.descend, (square @ square.T + np.eye(b), *box, 30)
+
+
+def passes(codes, starts, table, scores, y, weights):
+    """Losses of rows, by weights or ones, of three classes, or two."""
+    every, binary = np.empty(0), (y == 1).astype(np.uint32)
+    for kind in (None, 1, 2):
+        for u, lanes in ((every, (0.0,) * 3), (weights, ())):
+            written = np.zeros(table.shape), np.zeros(fitting.ROWS * 3)
+            rows = codes, starts, table, scores, y, u
+            yield fitting.evaluate_many, (*rows, kind, 1.0, *written, lanes)
+            column, odds = table[:, 0].copy(), scores[:, 0].copy()
+            written = np.zeros(len(y)), np.zeros(len(column))
+            rows = codes, starts, column, odds, binary, u
+            yield fitting.evaluate_two, (*rows, kind, 1.0, *written)
 
 
 def copies(arguments):
@@ -103,7 +122,8 @@ def bits(things):
 def test_plain_python_has_the_bits_of_the_compiled_kernel(kernel, arguments):
     plain, compiled = copies(arguments), copies(arguments)
     done, result = kernel._try_plain(plain)
-    if not done:  # overflow, errors and their like: nothing was written
+    if not done:  # nothing was written
+        assert arguments[0] is OUTSIDE
         assert bits(plain) == bits(arguments)
         return
     expected = kernel.compiled(*compiled)

@@ -16,7 +16,7 @@ import math
 
 import numpy as np
 
-from steelyard.kernels.compiling import MANY, kernel
+from steelyard.kernels.compiling import FEW, MANY, kernel
 from steelyard.kernels.losses import deviance, odds_loss, posterior, scores_loss
 from steelyard.kernels.scoring import _exp
 
@@ -44,7 +44,7 @@ def _(values, parts, groups, out):
         out[:, group] += parts[j][values[:, j]]
 
 
-@kernel(error_model="numpy")
+@kernel(plain=FEW, error_model="numpy")
 def evaluate_two(values, starts, table, odds, y, weights, kind, a, slope, counts):
     """Loss of two classes: table (V,), odds (n,) -> slope (n,), counts (V,) +=.
 
@@ -170,7 +170,7 @@ def _scatter_three(row, starts, s, counts):
         h[2] += z
 
 
-@kernel(error_model="numpy")
+@kernel(plain=FEW, error_model="numpy")
 def evaluate_many(
     values, starts, table, scores, y, weights, kind, a, counts, work, lanes
 ):
