@@ -11,7 +11,18 @@ import pytest
 
 from steelyard._common import waiting
 from steelyard.cli.program import main
-from steelyard.kernels import coding, compiling, counting, cuts, fitting, scoring
+from steelyard.kernels import (
+    coding,
+    compiling,
+    counting,
+    cuts,
+    fitting,
+    quadratic,
+    scoring,
+)
+
+# NumPy would take it from the end.
+OUTSIDE = np.array([-1, 3, -2])
 
 
 def cases():
@@ -32,12 +43,13 @@ def cases():
     shape = rng.normal(size=(b, k)), rng.random((b, k)), rng.normal(size=(b, k))
     values = np.sort(rng.normal(size=n).round(1))
     edges = np.unique(values[::9])
-    logs = np.zeros(128, dtype=np.int64)
+    logs = np.zeros(256, dtype=np.int64)
     scale = 2.0**40
     yield cuts.fill_xlog2, (logs.copy(), scale)
     cuts.fill_xlog2.py_func(logs, scale)
     for criterion in (None, True):
-        for u in (np.empty(0, dtype=np.int64), weights * 9):
+        whole = rng.integers(0, 4, n)
+        for u in (np.empty(0, dtype=np.int64), whole, weights * 9):
             work = np.empty((3, k), u.dtype), np.zeros((66, 2), np.int64), np.zeros(n)
             labels = (values > 0).astype(np.uint32) + (y == 2)
             settings = criterion, True, logs, scale
@@ -56,14 +68,17 @@ def cases():
     yield scoring.gather, (codes, starts, table, scores.copy())
     yield scoring.gather_difference, (codes, starts, table[:, 0].copy(), odds.copy())
     yield scoring.best, (scores, np.array([2, 0, 1], np.uint64), np.empty(n, np.int64))
+    ties = scores.round(-3)
+    yield scoring.best, (ties, np.array([2, 0, 1], np.uint64), np.empty(n, np.int64))
     yield scoring.logistic, (odds, np.empty((n, 2)))
     yield scoring.softmax, (scores.copy(),)
     yield scoring.log_softmax, (scores.copy(),)
     yield scoring.add_densities, (numbers, *shape, scores.copy())
-    index = rng.integers(-1, 4, n)
-    yield coding.look_up, (index, np.arange(5, dtype=np.uint8), np.empty(n, np.uint8))
-    yield coding.tally, (index, np.zeros(5, np.int64))
-    yield coding.tally_by_class, (index, y, weights, np.zeros((5, k)))
+    for index in (rng.integers(-1, 4, n).astype(np.int8), OUTSIDE):
+        out = np.empty(len(index), np.uint8)
+        yield coding.look_up, (index, np.arange(5, dtype=np.uint8), out)
+        yield coding.tally, (index, np.zeros(5, np.int64))
+        yield coding.tally_by_class, (index, y, weights, np.zeros((5, k)))
     parts = np.arange(5, dtype=np.uint8)
     yield (
         coding.join,
@@ -73,6 +88,26 @@ def cases():
     yield coding.transpose, (codes, no_look_up, target, np.empty((b, n), np.uint8))
     spread = np.tile(np.arange(256, dtype=np.uint8) % 5, (b, 1))
     yield fitting.pack, (codes, spread, target // 2, np.zeros((n, 4), np.uint8))
+    # The same row of the table in several columns.
+    yield fitting.scatter, (codes, starts // 2, scores, rng.normal(size=(5 * b, k)))
+    yield from passes(codes, starts, table, scores / 400, y, weights)
+    square = rng.normal(size=(b, b))
+    box = -rng.random(b), rng.random(b), np.zeros(b), rng.normal(size=b)
+    yield quadratic.descend, (square @ square.T + np.eye(b), *box, 30)
+
+
+def passes(codes, starts, table, scores, y, weights):
+    """Losses of rows, by weights or ones, of three classes, or two."""
+    every, binary = np.empty(0), (y == 1).astype(np.uint32)
+    for kind in (None, 1, 2):
+        for u, lanes in ((every, (0.0,) * 3), (weights, ())):
+            written = np.zeros(table.shape), np.zeros(fitting.ROWS * 3)
+            rows = codes, starts, table, scores, y, u
+            yield fitting.evaluate_many, (*rows, kind, 1.0, *written, lanes)
+            column, odds = table[:, 0].copy(), scores[:, 0].copy()
+            written = np.zeros(len(y)), np.zeros(len(column))
+            rows = codes, starts, column, odds, binary, u
+            yield fitting.evaluate_two, (*rows, kind, 1.0, *written)
 
 
 def copies(arguments):
@@ -87,10 +122,11 @@ def bits(things):
 def test_plain_python_has_the_bits_of_the_compiled_kernel(kernel, arguments):
     plain, compiled = copies(arguments), copies(arguments)
     done, result = kernel._try_plain(plain)
-    expected = kernel.compiled(*compiled)
-    if not done:  # overflow and its like: nothing was written
+    if not done:  # nothing was written
+        assert arguments[0] is OUTSIDE
         assert bits(plain) == bits(arguments)
         return
+    expected = kernel.compiled(*compiled)
     assert bits(plain) == bits(compiled)
     as_tuple = result if isinstance(result, tuple) else (result,)
     assert bits(as_tuple) == bits(
@@ -100,7 +136,7 @@ def test_plain_python_has_the_bits_of_the_compiled_kernel(kernel, arguments):
 
 def test_every_kernel_that_may_run_uncompiled_is_compared():
     compared = {id(kernel) for kernel, _ in cases()}
-    for module in (coding, counting, cuts, fitting, scoring):
+    for module in (coding, counting, cuts, fitting, quadratic, scoring):
         for name, thing in vars(module).items():
             if isinstance(thing, compiling.Kernel) and thing._plain:
                 assert id(thing) in compared, name
@@ -125,8 +161,27 @@ from steelyard import NaiveBayes
 X = np.random.default_rng(0).normal(size=(50, 3))
 for numeric in ("mdl", "gaussian"):
     NaiveBayes(numeric=numeric).fit(X, X[:, 0] > 0).predict_proba(X)
+NaiveBayes(numeric="mdl").fit(np.tile(X, (400, 1)), np.tile(X[:, 0] > 0, 400))
 print("numba" in sys.modules)
 """
+
+
+def test_searching_cuts_in_numpy_has_the_bits_of_the_compiled_search():
+    rng = np.random.default_rng(1)
+    for n, k, whole in ((5000, 2, False), (3000, 30, False), (4000, 3, True)):
+        values = np.sort(rng.normal(size=n).round(2))
+        labels = (np.abs(values) * k / 3 + rng.random(n)).astype(np.uint32) % k
+        u = rng.integers(0, 3, n) if whole else np.empty(0, dtype=np.int64)
+        logs, scale = np.zeros(1 << 13, dtype=np.int64), 2.0**30
+        cuts.fill_xlog2(logs, scale)
+        work = np.empty((3, k), np.int64), np.zeros((66, 2), np.int64), np.zeros(n)
+        arguments = values, labels.astype(np.uint32), u, None, False, logs, scale, *work
+        plain, compiled = copies(arguments), copies(arguments)
+        done, n_found = cuts.mdl_cuts._try_plain(plain)
+        assert done
+        assert n_found == cuts.mdl_cuts.compiled(*compiled)
+        assert n_found > 2
+        assert bits(plain) == bits(compiled)
 
 
 def test_a_first_small_fit_loads_no_compiler():

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.kernels import fitting, scoring
+from steelyard.kernels.losses import DEVIANCE
 from steelyard.losses import Loss
 from steelyard.weighting.base import Effect
 
@@ -103,7 +104,7 @@ class RowBlock:
             for c, sign in ((0, -1.0), (1, 1.0)):
                 odds[piece] += sign * (dens[:, :, c] @ tables.multipliers[:, c])
         slope, counts = np.empty(len(self.y)), np.zeros(len(tables.packed))
-        form = loss.compiled, loss.parameter
+        form = _kind(loss), loss.parameter
         value = fitting.evaluate_two(
             *self._codes, tables.packed, odds, *self._truth, *form, slope, counts
         )
@@ -118,10 +119,18 @@ class RowBlock:
         """Evaluate a compiled loss of any number of classes."""
         scores = self._scores_beside_packed(tables)
         counts = np.zeros(tables.packed.shape)
-        form = loss.compiled, loss.parameter
+        form = _kind(loss), loss.parameter
         lanes = (0.0,) * self.n_classes if self.n_classes <= _MOST_LANES else ()
+        work = np.empty(fitting.ROWS * self.n_classes)
         value = fitting.evaluate_many(
-            *self._codes, tables.packed, scores, *self._truth, *form, counts, lanes
+            *self._codes,
+            tables.packed,
+            scores,
+            *self._truth,
+            *form,
+            counts,
+            work,
+            lanes,
         )
         return self._sums(value, scores, counts, tables)
 
@@ -217,6 +226,11 @@ class RowBlock:
         for values, starts in self.wide:
             fitting.scatter(values, starts, gradient, out)
         return out
+
+
+def _kind(loss: Loss) -> int | None:
+    """Return the number of a compiled loss, or None for the deviance."""
+    return None if loss.compiled == DEVIANCE else loss.compiled
 
 
 def weigh_densities(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from steelyard.kernels.compiling import FEW, kernel
+from steelyard.kernels.compiling import FEW, MANY, kernel
 
 _BUFFER_ROWS = 256
 
 
-@kernel(plain=FEW)
+@kernel(plain=MANY)
 def look_up(indices, by_index, out):
     """Write out[i] = by_index[indices[i] + 1]: indices (n,) from -1 on.
 
@@ -23,7 +23,19 @@ def look_up(indices, by_index, out):
         out[i] = by_index[index]
 
 
-@kernel(plain=FEW)
+@look_up.in_numpy
+def _(indices, by_index, out):
+    out[:] = by_index[_positions(indices)]
+
+
+def _positions(indices):
+    """Return indices from -1 on as positions, which NumPy would count from the end."""
+    if indices.min(initial=0) < -1:
+        raise IndexError
+    return indices.astype(np.int64) + 1
+
+
+@kernel(plain=MANY)
 def tally(indices, counts):
     """Add ones: counts[indices[i] + 1] += 1, for indices (n,) from -1 on."""
     size = np.uint64(counts.size)
@@ -34,7 +46,12 @@ def tally(indices, counts):
         counts[index] += 1
 
 
-@kernel(plain=FEW)
+@tally.in_numpy
+def _(indices, counts):
+    np.add.at(counts, _positions(indices), 1)
+
+
+@kernel(plain=MANY)
 def tally_by_class(indices, labels, weights, mass):
     """Add weights: mass[indices[i] + 1, labels[i]] += weights[i].
 
@@ -46,6 +63,11 @@ def tally_by_class(indices, labels, weights, mass):
         if index >= size or c >= n_classes:
             raise IndexError("An index is outside of its table.")
         mass[index, c] += weights[i] if weights.size > 0 else 1.0
+
+
+@tally_by_class.in_numpy
+def _(indices, labels, weights, mass):
+    np.add.at(mass, (_positions(indices), labels), weights if weights.size else 1.0)
 
 
 @kernel(plain=FEW)

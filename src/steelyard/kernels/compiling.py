@@ -1,8 +1,9 @@
 """When a kernel is compiled: not before there is work that pays for it.
 
 Loading numba and its tables takes as long as a small fit, and compiling takes seconds.
-Kernels that a first fit or prediction needs run as plain Python on few cells, with the
-same bits: the interpreter and numba use the same additions and the same libm.
+Kernels that a first fit or prediction needs run as plain Python on few cells, or on
+more in NumPy, with the same bits: the interpreter, NumPy and numba use the same
+additions and the same libm.
 """
 
 from __future__ import annotations
@@ -17,14 +18,19 @@ import numpy as np
 
 from steelyard._common import waiting
 
-# Up to so many cells in all arrays a kernel may run as plain Python; so many seconds a
-# process spends on it, about what it takes to load numba, before kernels are compiled.
+# Up to so many cells in all arrays a kernel may run as plain Python, or in NumPy; so
+# many seconds a process spends on it, about what it takes to load numba, before kernels
+# are compiled.
 FEW = 8192
-_SECONDS = 0.3
+MANY = 1 << 18
+SECONDS = 0.3
 
 # Types in which the interpreter computes as numba does. Not the narrow floats, which
 # NumPy keeps where numba widens them.
 _EXACT = frozenset("?BHILQilqd")
+
+# Nobody calls a kernel from C, and a wrapper for that takes a tenth of the compiling.
+_OPTIONS = {"cache": True, "nogil": True, "no_cfunc_wrapper": True}
 
 
 class _Here(threading.local):
@@ -49,7 +55,16 @@ class Kernel:
         self.targetoptions = {"inline": "never", **options}
         self._options = options
         self._plain = plain
+        self._form = function
         self._compiled: Any = None
+
+    def in_numpy(self, form: Callable[..., Any]) -> Callable[..., Any]:
+        """Have another form of the loop run while nothing is compiled.
+
+        It takes cells of any type, and raises where it would not have the same bits.
+        """
+        self._form = form
+        return form
 
     @property
     def compiled(self) -> Any:
@@ -57,7 +72,7 @@ class Kernel:
         if self._compiled is None:
             with _making:
                 if self._compiled is None:
-                    compiling = _njit()(cache=True, nogil=True, **self._options)
+                    compiling = _njit()(**_OPTIONS, **self._options)
                     self._compiled = compiling(self.py_func)
         return self._compiled
 
@@ -66,17 +81,18 @@ class Kernel:
         return self.compiled._numba_type_
 
     def __call__(self, *args: Any) -> Any:
-        """Run compiled, or as plain Python where that is less work."""
+        """Run compiled, or in Python where that is less work."""
         if _here.plain:
-            return self.py_func(*args)
-        if self._plain and self._compiled is None and _fit(args, self._plain):
+            return self._form(*args)
+        any_type = self._form is not self.py_func
+        if self._compiled is None and _fit(args, self._plain, any_type):
             done, result = self._try_plain(args)
             if done:
                 return result
         return self.compiled(*args)
 
     def _try_plain(self, args: tuple[Any, ...]) -> tuple[bool, Any]:
-        """Run as plain Python; where that raises, undo what was written.
+        """Run in Python or NumPy; where that raises, undo what was written.
 
         Overflow and division by zero raise here, so that the compiled form decides
         what they mean, and so does an error.
@@ -87,7 +103,7 @@ class Kernel:
         _here.plain = True
         try:
             with np.errstate(over="raise", divide="raise", invalid="ignore"):
-                return True, self.py_func(*args)
+                return True, self._form(*args)
         except (ArithmeticError, ValueError, TypeError, IndexError):
             for arg, old in zip(args, before, strict=True):
                 if isinstance(arg, np.ndarray) and arg.tobytes() != old.tobytes():
@@ -98,14 +114,14 @@ class Kernel:
             _spent += thread_time() - start
 
 
-def _fit(args: tuple[Any, ...], most: int) -> bool:
+def _fit(args: tuple[Any, ...], most: int, any_type: bool = False) -> bool:
     """Whether arguments have at most so many cells, of types that are the same."""
-    if _spent > _SECONDS:
+    if not most or _spent > SECONDS:
         return False
     cells = 0
     for arg in args:
         if isinstance(arg, np.ndarray):
-            if arg.dtype.char not in _EXACT:
+            if not (any_type or arg.dtype.char in _EXACT):
                 return False
             cells += arg.size
     return cells <= most
@@ -147,7 +163,8 @@ def kernel(
 ) -> Any:
     """Make a kernel of a function, which up to ``plain`` cells may run uncompiled.
 
-    Only kernels whose work grows with the cells of their arrays may at all.
+    Only kernels whose work grows with the cells of their arrays may at all: FEW as they
+    are, MANY where the loops over rows have a form ``in_numpy``.
     """
     if function is not None:
         return Kernel(function, plain)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from steelyard.kernels.compiling import FEW, kernel
+from steelyard.kernels.compiling import FEW, MANY, kernel
 
 # 256 rows of 50 doubles are 100 KB: the buffer of `moments` stays in the L2 cache.
 _MOMENT_ROWS = 256
@@ -19,7 +19,7 @@ MOST_JOINT = 4096
 _JOINT_ROWS = 1024
 
 
-@kernel(plain=FEW)
+@kernel(plain=MANY)
 def count_rows(values, starts, y, weights, hist):
     """Add row weights by row-major codes, one per row and column: hist (K, V) +=."""
     n, b = values.shape
@@ -30,7 +30,7 @@ def count_rows(values, starts, y, weights, hist):
             h[starts[j] + values[i, j]] += u
 
 
-@kernel(plain=FEW)
+@kernel(plain=MANY)
 def count_columns(values, starts, y, weights, hist):
     """Add row weights by column-major codes: hist (K, V) +=."""
     n, b = values.shape
@@ -38,6 +38,19 @@ def count_columns(values, starts, y, weights, hist):
         start = starts[j]
         for i in range(n):
             hist[y[i], start + values[i, j]] += 1 if weights is None else weights[i]
+
+
+@count_rows.in_numpy
+@count_columns.in_numpy
+def _(values, starts, y, weights, hist):
+    # Columns have cells of their own: rows are added in order either way.
+    cells = hist.reshape(-1)
+    if not np.may_share_memory(cells, hist):
+        raise ValueError
+    first = y.astype(np.int64) * hist.shape[1]
+    for j, start in enumerate(starts.tolist()):
+        where = first + start + values[:, j]
+        np.add.at(cells, where, 1 if weights is None else weights)
 
 
 @kernel(plain=FEW)

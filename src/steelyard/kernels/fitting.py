@@ -7,7 +7,7 @@ gradient of any kind of weight.
 
 Shapes: ``values (n, b)`` unsigned codes in C order, ``starts (b,)`` uint64, ``y (n,)``
 uint32, ``weights (n,)`` or empty for ones. ``kind`` and ``a`` choose the loss, one
-of ``kernels.losses``.
+of ``kernels.losses``; None is the deviance, for which nothing else is compiled.
 """
 
 from __future__ import annotations
@@ -16,21 +16,15 @@ import math
 
 import numpy as np
 
-from steelyard.kernels.compiling import FEW, kernel
-from steelyard.kernels.losses import (
-    DEVIANCE,
-    deviance,
-    odds_loss,
-    posterior,
-    scores_loss,
-)
+from steelyard.kernels.compiling import FEW, MANY, kernel
+from steelyard.kernels.losses import deviance, odds_loss, posterior, scores_loss
 from steelyard.kernels.scoring import _exp
 
-_ROWS = 64
+ROWS = 64
 _TINY = 1e-6
 
 
-@kernel(plain=FEW)
+@kernel(plain=MANY)
 def pack(values, parts, groups, out):
     """Join small codes: out[i, groups[j]] += parts[j, values[i, j]].
 
@@ -44,23 +38,28 @@ def pack(values, parts, groups, out):
             row[groups[j]] += parts[j, values[i, j]]
 
 
-@kernel(error_model="numpy")
+@pack.in_numpy
+def _(values, parts, groups, out):
+    for j, group in enumerate(groups.tolist()):
+        out[:, group] += parts[j][values[:, j]]
+
+
+@kernel(plain=FEW, error_model="numpy")
 def evaluate_two(values, starts, table, odds, y, weights, kind, a, slope, counts):
     """Loss of two classes: table (V,), odds (n,) -> slope (n,), counts (V,) +=.
 
-    ``odds`` holds what does not come from codes. Returns the loss.
+    ``odds`` holds what does not come from codes, and at the end all of it. Returns the
+    loss.
     """
     n, b = values.shape
     fours = b - b % 4
     every = weights.size == 0
-    f = np.empty(_ROWS)
-    rest = np.empty(_ROWS)
     total = 0.0
-    for lo in range(0, n, _ROWS):
-        rows = min(_ROWS, n - lo)
-        for r in range(rows):
-            row = values[lo + r]
-            x = odds[lo + r]
+    for lo in range(0, n, ROWS):
+        hi = lo + ROWS if lo + ROWS < n else n
+        for i in range(lo, hi):
+            row = values[i]
+            x = odds[i]
             for j in range(0, fours, 4):
                 x += (table[starts[j] + row[j]] + table[starts[j + 1] + row[j + 1]]) + (
                     table[starts[j + 2] + row[j + 2]]
@@ -68,41 +67,42 @@ def evaluate_two(values, starts, table, odds, y, weights, kind, a, slope, counts
                 )
             for j in range(fours, b):
                 x += table[starts[j] + row[j]]
-            f[r] = x
-        if kind == DEVIANCE:
+            odds[i] = x
+        if kind is None:
             # log(1 + e^t) = max(t, 0) + log(1 + e^-|t|); the second logarithms of a
             # block are one logarithm of a product below 2**64.
-            for r in range(rows):
-                rest[r] = _exp(-abs(a * f[r]))
+            for i in range(lo, hi):
+                slope[i] = _exp(-abs(a * odds[i]))
             product = 1.0
-            for r in range(rows):
-                positive = y[lo + r] == 1
-                t = -a * f[r] if positive else a * f[r]
-                e = rest[r]
+            for i in range(lo, hi):
+                positive = y[i] == 1
+                t = -a * odds[i] if positive else a * odds[i]
+                e = slope[i]
                 q = (1.0 if t > 0.0 else e) / (1.0 + e)
                 d = -a * q if positive else a * q
+                above = 0.0 if t < 0.0 else t
                 if every:
-                    total += max(t, 0.0)
+                    total += above
                     if e < _TINY:
                         # 1 + e would drop digits that matter when all losses are tiny.
                         total += e - 0.5 * e * e
                     else:
                         product *= 1.0 + e
                 else:
-                    u = weights[lo + r]
-                    total += u * (max(t, 0.0) + math.log1p(e))
+                    u = weights[i]
+                    total += u * (above + math.log1p(e))
                     d *= u
-                slope[lo + r] = d
+                slope[i] = d
             total += math.log(product)
         else:
-            for r in range(rows):
-                u = 1.0 if every else weights[lo + r]
-                value, d = odds_loss(f[r], y[lo + r] == 1, kind, a)
+            for i in range(lo, hi):
+                u = 1.0 if every else weights[i]
+                value, d = odds_loss(odds[i], y[i] == 1, kind, a)
                 total += u * value
-                slope[lo + r] = u * d
-        for r in range(rows):
-            row = values[lo + r]
-            d = slope[lo + r]
+                slope[i] = u * d
+        for i in range(lo, hi):
+            row = values[i]
+            d = slope[i]
             for j in range(b):
                 counts[starts[j] + row[j]] += d
     return total
@@ -170,54 +170,45 @@ def _scatter_three(row, starts, s, counts):
         h[2] += z
 
 
-@kernel(inline="always")
-def _deviances(scores, y, weights, a, n_classes, work, total):
-    """Turn scores (r, K) of some rows into their gradient; return total plus the loss.
-
-    work (r K + r,) is written to. Exponentials of all rows are taken in a loop of their
-    own, which is vectorised.
-    """
-    rows = scores.shape[0]
-    tops = work[rows * n_classes :]
-    for r in range(rows):
-        s = scores[r]
-        top = s[0]
-        for c in range(1, n_classes):
-            top = max(top, s[c])
-        tops[r] = top
-        for c in range(n_classes):
-            work[r * n_classes + c] = a * (s[c] - top)
-    for i in range(rows * n_classes):
-        work[i] = _exp(work[i])
-    for r in range(rows):
-        u = 1.0 if weights.size == 0 else weights[r]
-        e = work[r * n_classes : (r + 1) * n_classes]
-        total = deviance(scores[r], e, tops[r], y[r], u, a, n_classes, total)
-    return total
-
-
-@kernel(error_model="numpy")
-def evaluate_many(values, starts, table, scores, y, weights, kind, a, counts, lanes):
+@kernel(plain=FEW, error_model="numpy")
+def evaluate_many(
+    values, starts, table, scores, y, weights, kind, a, counts, work, lanes
+):
     """Loss of many classes: table (V, K), counts (V, K) +=; returns the loss.
 
     ``scores (n, K)`` holds what does not come from codes, and at the end the gradient
-    with respect to the scores. ``lanes`` is a tuple of K numbers where the kernel is to
-    be compiled for K classes, empty otherwise: loops of a known length are unrolled.
+    with respect to the scores; ``work (ROWS K,)`` is written to. ``lanes`` is a
+    tuple of K numbers where the kernel is to be compiled for K classes, empty
+    otherwise: loops of a known length are unrolled.
     """
     n = values.shape[0]
     n_classes = len(lanes) if len(lanes) > 0 else scores.shape[1]
-    work = np.empty(_ROWS * n_classes + _ROWS)
     total = 0.0
-    for lo in range(0, n, _ROWS):
-        hi = min(lo + _ROWS, n)
+    for lo in range(0, n, ROWS):
+        hi = lo + ROWS if lo + ROWS < n else n
         for i in range(lo, hi):
             if len(lanes) == 3:
                 _gather_three(values[i], starts, table, scores[i])
             else:
                 _gather_row(values[i], starts, table, scores[i], n_classes)
-        if kind == DEVIANCE:
-            some = weights[lo:hi]
-            total = _deviances(scores[lo:hi], y[lo:hi], some, a, n_classes, work, total)
+        if kind is None:
+            # Exponentials of all rows in a loop of their own, which is vectorised.
+            at = 0
+            for i in range(lo, hi):
+                s = scores[i]
+                top = s[0]
+                for c in range(1, n_classes):
+                    top = s[c] if s[c] > top else top
+                for c in range(n_classes):
+                    work[at] = a * (s[c] - top)
+                    at += 1
+            for k in range(at):
+                work[k] = _exp(work[k])
+            at = 0
+            for i in range(lo, hi):
+                u = 1.0 if weights.size == 0 else weights[i]
+                total = deviance(scores[i], work, at, y[i], u, a, n_classes, total)
+                at += n_classes
         else:
             for i in range(lo, hi):
                 u = 1.0 if weights.size == 0 else weights[i]
@@ -281,10 +272,10 @@ def evaluate_mixture_two(
     n, b = values.shape
     total = 0.0
     d_alpha = 0.0
-    first = np.empty(_ROWS)
-    second = np.empty(_ROWS)
-    for lo in range(0, n, _ROWS):
-        rows = min(_ROWS, n - lo)
+    first = np.empty(ROWS)
+    second = np.empty(ROWS)
+    for lo in range(0, n, ROWS):
+        rows = min(ROWS, n - lo)
         for r in range(rows):
             row = values[lo + r]
             x = odds[lo + r, 0]
@@ -322,11 +313,17 @@ def evaluate_mixture_two(
     return total, d_alpha
 
 
-@kernel
+@kernel(plain=MANY)
 def scatter(values, starts, gradient, counts):
     """Add rows to the tables of their codes: gradient (n, C), counts (V, C) +=."""
     for i in range(values.shape[0]):
         _scatter_row(values[i], starts, gradient[i], counts, gradient.shape[1])
+
+
+@scatter.in_numpy
+def _(values, starts, gradient, counts):
+    where = (values + starts.astype(np.int64)).ravel()
+    np.add.at(counts, where, np.repeat(gradient, values.shape[1], axis=0))
 
 
 @kernel

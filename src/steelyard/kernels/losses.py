@@ -69,28 +69,31 @@ def posterior(s, a):
 
 
 @kernel(inline="always")
-def deviance(s, e, top, c_true, u, a, n_classes, total):
+def deviance(s, e, at, c_true, u, a, n_classes, total):
     """Turn the scores s (K,) of a row into its gradient; return total plus its loss.
 
-    e (K,) holds the exponentials of a (s - top), with top the largest score. They are
-    taken for many rows at once.
+    e holds, from ``at`` on, the exponentials of a (s - top), with top the largest
+    score. They are taken for many rows at once.
     """
     exponentials = 0.0
     for c in range(n_classes):
-        exponentials += e[c]
+        exponentials += e[at + c]
     scale = 1.0 / exponentials
     # What the other classes have, added up: keeps its digits where the true class has
     # nearly everything.
     others = 0.0
     for c in range(n_classes):
-        e[c] *= scale
-        others += e[c] if c != c_true else 0.0
+        e[at + c] *= scale
+        others += e[at + c] if c != c_true else 0.0
     if others < 0.5:
         total -= u * math.log1p(-others)
     else:
+        top = s[0]
+        for c in range(1, n_classes):
+            top = s[c] if s[c] > top else top
         total += u * ((a * top + math.log(exponentials)) - a * s[c_true])
     for c in range(n_classes):
-        s[c] = e[c] * (u * a)
+        s[c] = e[at + c] * (u * a)
     s[c_true] = -u * a * others
     return total
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from steelyard.kernels.compiling import kernel
+from steelyard.kernels.compiling import FEW, kernel
 
 
-@kernel
+@kernel(plain=FEW)
 def descend(matrix, low, high, d, slope, sweeps):
     """Minimise in each coordinate in turn; d (p,) and slope (p,) = g + H d in place.
 
@@ -22,3 +22,13 @@ def descend(matrix, low, high, d, slope, sweeps):
                 row = matrix[k]
                 for m in range(p):
                     slope[m] += change * row[m]
+
+
+@descend.in_numpy
+def _(matrix, low, high, d, slope, sweeps):
+    for _ in range(sweeps):
+        for k in range(d.size):
+            new = min(max(d[k] - slope[k] / matrix[k, k], low[k]), high[k])
+            if new != d[k]:
+                slope += (new - d[k]) * matrix[k]
+                d[k] = new

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from steelyard.kernels.compiling import FEW, kernel
+from steelyard.kernels.compiling import FEW, MANY, kernel
 
 # Adding and subtracting 1.5 * 2**52 rounds a double to an integer and leaves that
 # integer in the low bits of the sum.
@@ -57,7 +57,7 @@ def _exp(x):
     return p * scale if x >= _LOWEST else 0.0
 
 
-@kernel(plain=FEW)
+@kernel(plain=MANY)
 def gather(values, starts, table, scores):
     """Score every row: add up one table row per cell, four columns at a time."""
     n, b = values.shape
@@ -78,7 +78,19 @@ def gather(values, starts, table, scores):
                 s[c] += t0[c]
 
 
-@kernel(plain=FEW)
+@gather.in_numpy
+def _gather(values, starts, table, scores):
+    b = values.shape[1]
+    fours = b - b % 4
+    rows = values + starts.astype(np.int64)
+    for j in range(0, fours, 4):
+        t0, t1, t2, t3 = (table[rows[:, k]] for k in range(j, j + 4))
+        scores += (t0 + t1) + (t2 + t3)
+    for j in range(fours, b):
+        scores += table[rows[:, j]]
+
+
+@kernel(plain=MANY)
 def gather_difference(values, starts, differences, odds):
     """Add up one number per cell: differences (V,) -> odds (n,), for two classes."""
     n, b = values.shape
@@ -96,7 +108,14 @@ def gather_difference(values, starts, differences, odds):
         odds[i] += total
 
 
-@kernel(plain=FEW)
+@gather_difference.in_numpy
+def _(values, starts, differences, odds):
+    total = np.zeros(odds.shape)
+    _gather(values, starts, differences, total)
+    odds += total
+
+
+@kernel(plain=MANY)
 def best(scores, order, out):
     """Position of the largest score of each row; of equal ones the first in order.
 
@@ -110,6 +129,13 @@ def best(scores, order, out):
             if scores[i, c] > scores[i, top]:
                 top = c
         out[i] = top
+
+
+@best.in_numpy
+def _(scores, order, out):
+    if np.isnan(scores).any():  # the largest of all to NumPy
+        raise ValueError
+    out[:] = order[scores[:, order].argmax(axis=1)]
 
 
 @kernel(plain=FEW)
