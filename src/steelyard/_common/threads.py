@@ -17,6 +17,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 _MIN_ROWS = 1 << 14
+_MIN_LOOK_UPS = 1 << 19
 _MAX_BLOCKS = 16
 
 # Whatever is made for each row is made for so many rows at a time: memory is bounded
@@ -62,14 +63,16 @@ _n_limited = 0
 _limit: Any = None
 
 
-def row_blocks(n_rows: int) -> list[slice]:
+def row_blocks(n_rows: int, n_columns: int = 0) -> list[slice]:
     """Cut ``n_rows`` into at most 16 contiguous blocks of nearly equal size.
 
-    Their number is even, so that two threads end together. The cuts depend on
-    ``n_rows`` alone, never on the number of threads: sums over blocks are added up in
+    A block has at least 2^14 rows, or 2^19 look-ups where ``n_columns`` of each row are
+    looked up. Their number is even, so that two threads end together. The cuts depend
+    on the table alone, never on the number of threads: sums over blocks are added up in
     block order, so results do not depend on ``n_jobs``.
     """
-    n_blocks = min(_MAX_BLOCKS, -(-n_rows // _MIN_ROWS))
+    wide = n_rows * n_columns // _MIN_LOOK_UPS
+    n_blocks = min(_MAX_BLOCKS, max(-(-n_rows // _MIN_ROWS), wide))
     n_blocks += n_blocks % 2 if n_blocks > 1 else 0
     size = max(64, -(-n_rows // (64 * max(n_blocks, 1))) * 64)
     return [slice(lo, min(lo + size, n_rows)) for lo in range(0, n_rows, size)]

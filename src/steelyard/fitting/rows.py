@@ -254,7 +254,7 @@ class Rows:
             parts = (work(self._block(rows), tables) for rows in pieces(block))
             return reduce(add, parts)
 
-        blocks = row_blocks(self.n_rows)
+        blocks = row_blocks(self.n_rows, self.packed.shape[1])
         total = reduce(add, run(block_sums, blocks, thread_count(self.n_jobs)))
         if self.packing is None:
             return total

@@ -221,42 +221,51 @@ def evaluate_many(
     return total
 
 
+@kernel(inline="always")
+def _mix(s, c_true, u, alpha, printed, k, total, d_alpha):
+    """Turn the scores s (2 K,) of a row into their gradient.
+
+    Returns the totals plus the loss of the row and its derivative by alpha.
+    """
+    posterior(s[:k], 1.0)
+    posterior(s[k:], 1.0)
+    inner_d = 0.0
+    inner_i = 0.0
+    for c in range(k):
+        r = alpha * s[c] + (1.0 - alpha) * s[k + c]
+        r -= 1.0 if c == c_true else 0.0
+        total += 0.5 * u * r * r
+        d_alpha += u * r * (s[c] - s[k + c])
+        inner_d += r * s[c]
+        inner_i += r * s[k + c]
+    for c in range(k):
+        p, q = s[c], s[k + c]
+        r = alpha * p + (1.0 - alpha) * q
+        r -= 1.0 if c == c_true else 0.0
+        s[c] = u * alpha * p * (r * (1.0 - p) if printed else r - inner_d)
+        s[k + c] = u * (1.0 - alpha) * q * (r - inner_i)
+    return total, d_alpha
+
+
 @kernel(error_model="numpy")
-def evaluate_mixture(values, starts, table, scores, y, weights, alpha, printed, counts):
+def evaluate_mixture(
+    values, starts, table, scores, y, weights, alpha, printed, counts, lanes
+):
     """Squared error of a mixture of two posteriors, for many classes.
 
-    table, scores and counts have 2 K columns, those of the class-specific half first.
+    table, scores and counts have 2 K columns, those of the class-specific half first;
+    ``lanes`` has as many numbers where the kernel is to be compiled for K classes.
     Returns the loss and its derivative with respect to alpha.
     """
-    n = values.shape[0]
-    k = scores.shape[1] // 2
+    width = len(lanes) if len(lanes) > 0 else scores.shape[1]
     total = 0.0
     d_alpha = 0.0
-    for i in range(n):
+    for i in range(values.shape[0]):
         s = scores[i]
-        c_true = y[i]
         u = 1.0 if weights.size == 0 else weights[i]
-        _gather_row(values[i], starts, table, s, 2 * k)
-        specific = s[:k]
-        shared = s[k:]
-        posterior(specific, 1.0)
-        posterior(shared, 1.0)
-        inner_d = 0.0
-        inner_i = 0.0
-        for c in range(k):
-            r = alpha * specific[c] + (1.0 - alpha) * shared[c]
-            r -= 1.0 if c == c_true else 0.0
-            total += 0.5 * u * r * r
-            d_alpha += u * r * (specific[c] - shared[c])
-            inner_d += r * specific[c]
-            inner_i += r * shared[c]
-        for c in range(k):
-            r = alpha * specific[c] + (1.0 - alpha) * shared[c]
-            r -= 1.0 if c == c_true else 0.0
-            p = specific[c]
-            specific[c] = u * alpha * p * (r * (1.0 - p) if printed else r - inner_d)
-            shared[c] = u * (1.0 - alpha) * shared[c] * (r - inner_i)
-        _scatter_row(values[i], starts, s, counts, 2 * k)
+        _gather_row(values[i], starts, table, s, width)
+        total, d_alpha = _mix(s, y[i], u, alpha, printed, width // 2, total, d_alpha)
+        _scatter_row(values[i], starts, s, counts, width)
     return total, d_alpha
 
 

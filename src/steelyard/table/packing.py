@@ -15,10 +15,13 @@ from steelyard.kernels import fitting, scoring
 from steelyard.table.codes import CodeBlock, Codes
 from steelyard.table.schema import TableSchema
 
-# Joint codes have to fit one byte. With few rows large tables cost more than they save.
+# Joint codes have to fit one byte. With few rows large tables cost more than they save:
+# a joint code is spread and folded back for each of its members, in a pass each about
+# the cost of so many look-ups.
 _MAX_JOINT_CODES = 256
 _MIN_ROWS_PER_CODE = 8
 _MAX_JOINT_CODES_OF_FEW_ROWS = 16
+_LOOK_UPS_PER_MEMBER = 4
 
 
 @dataclass(frozen=True)
@@ -147,21 +150,29 @@ def plan_packing(
     lows = {j: 0 if missing[j] else 1 for j in features}
     sizes = {j: max(1, schema.features[j].n_codes - lows[j]) for j in features}
     most = max(_MAX_JOINT_CODES_OF_FEW_ROWS, n_rows // _MIN_ROWS_PER_CODE)
-    groups = _groups(features, sizes, min(_MAX_JOINT_CODES, most))
+    groups = _groups(features, sizes, min(_MAX_JOINT_CODES, most), n_rows)
     return Packing(groups, lows, sizes, schema.offsets)
 
 
 def _groups(
-    features: list[int], sizes: dict[int, int], most: int
+    features: list[int], sizes: dict[int, int], most: int, n_rows: int
 ) -> tuple[tuple[int, ...], ...]:
-    """First fit, largest first: groups with at most so many joint codes."""
+    """First fit, largest first: groups with at most so many joint codes.
+
+    A group of m attributes and P joint codes costs ``n / m + a P`` for each attribute;
+    one more has to lower that, unless there are next to no joint codes.
+    """
     groups: list[list[int]] = []
     products: list[int] = []
     for j in sorted(features, key=lambda j: -sizes[j]):
         for g, product in enumerate(products):
-            if product * sizes[j] <= most:
+            joint, m = product * sizes[j], len(groups[g])
+            added = _LOOK_UPS_PER_MEMBER * (joint - product) * m * (m + 1)
+            if joint <= _MAX_JOINT_CODES_OF_FEW_ROWS or (
+                joint <= most and added < n_rows
+            ):
                 groups[g].append(j)
-                products[g] *= sizes[j]
+                products[g] = joint
                 break
         else:
             groups.append([j])
