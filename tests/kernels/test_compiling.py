@@ -157,11 +157,12 @@ def test_many_cells_and_narrow_floats_are_compiled():
 FIRST = """
 import sys
 import numpy as np
-from steelyard import NaiveBayes
+from steelyard import NaiveBayes, WeightedNB
 X = np.random.default_rng(0).normal(size=(50, 3))
 for numeric in ("mdl", "gaussian"):
     NaiveBayes(numeric=numeric).fit(X, X[:, 0] > 0).predict_proba(X)
 NaiveBayes(numeric="mdl").fit(np.tile(X, (400, 1)), np.tile(X[:, 0] > 0, 400))
+WeightedNB().fit(X, X[:, 0] > 0)
 print("numba" in sys.modules)
 """
 
