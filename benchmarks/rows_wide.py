@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
@@ -19,12 +20,12 @@ LARGEST_FILE_MB = 5.0
 Table = tuple[Any, Any]
 
 
-def two_values(n: int, d: int) -> Table:
-    """Columns of two values, fifty of which say a little about two classes."""
+def two_values(n: int, d: int, n_classes: int = 2) -> Table:
+    """Columns of two values, fifty of which say a little about the classes."""
     random = np.random.default_rng(0)
-    y = random.integers(0, 2, n)
-    share = np.full((2, d), 0.5)
-    share[:, :50] += random.normal(0.0, 0.1, (2, 50))
+    y = random.integers(0, n_classes, n)
+    share = np.full((n_classes, d), 0.5)
+    share[:, :50] += random.normal(0.0, 0.1, (n_classes, 50))
     return (random.random((n, d)) < share[y]).astype(np.uint8), y
 
 
@@ -88,12 +89,15 @@ def fit_row(
 
 CODES: dict[str, Any] = {"categorical_features": "all"}
 
-fit_row(
-    "5,000 x 2,000, 2 classes", 19.0, lambda: two_values(5_000, 2_000), "RNB", **CODES
-)
-fit_row(
-    "5,000 x 2,000, 2 classes", 15.0, lambda: two_values(5_000, 2_000), "CAWNB", **CODES
-)
+for n_classes in (2, 3):
+    for name, limit in (("RNB", 19.0), ("CAWNB", 15.0)):
+        fit_row(
+            f"5,000 x 2,000, {n_classes} classes",
+            limit,
+            partial(two_values, 5_000, 2_000, n_classes),
+            name,
+            **CODES,
+        )
 fit_row(
     "200 x 5,000, 2 classes",
     35.0,

@@ -316,10 +316,10 @@ def test_two_classes_of_bytes_do_not_depend_on_threads_or_memory_order():
 
 
 @pytest.mark.plain
-@given(st.integers(0, 10**8))
+@given(st.integers(0, 10**8), st.sampled_from([0, 1, 30, 5_000]))
 @EXAMPLES
-def test_row_blocks_cover_all_rows_once_in_order(n):
-    blocks = row_blocks(n)
+def test_row_blocks_cover_all_rows_once_in_order(n, n_columns):
+    blocks = row_blocks(n, n_columns)
     assert len(blocks) <= 16
     assert sum(block.stop - block.start for block in blocks) == n
     ends = [0, *(block.stop for block in blocks)]

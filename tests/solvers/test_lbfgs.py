@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import steelyard as sy
-from steelyard.solvers import LBFGS, Fixed, Newton
+from steelyard.solvers import LBFGS, Fixed, Newton, SpectralGradient
 
-SOLVERS = [LBFGS(), Newton(), Fixed()]
+SOLVERS = [LBFGS(), Newton(), SpectralGradient(), Fixed()]
 
 
 def table(n, d, seed):

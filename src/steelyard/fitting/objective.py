@@ -18,6 +18,7 @@ from steelyard.weighting import Evidence, Weighting
 if TYPE_CHECKING:
     from steelyard.fitting.preconditioner import CoupledUnits, Units
     from steelyard.fitting.rows import Rows
+    from steelyard.solvers import Metric
 
 # Rows from which a sampled Hessian is made: about fifty per attribute. Below so many
 # rows a pass costs little more than the sample: 30 rows do, and one pass more now and
@@ -151,6 +152,14 @@ class Objective:
         from steelyard.fitting.preconditioner import choose_units
 
         return choose_units(self, weights)
+
+    def metric(self) -> Metric | None:
+        """Return a rough Hessian for steps within bounds, where there is one."""
+        if self.weighting.has_levels or not self.loss.has_true_gradient:
+            return None
+        from steelyard.fitting.metric import rough_hessian
+
+        return rough_hessian(self)
 
     # ---------------------------------------------------------- second derivatives
 

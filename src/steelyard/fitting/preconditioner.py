@@ -101,7 +101,7 @@ class CoupledUnits:
         assert isinstance(objective.weighting, HierarchicalWeighting)
         assert objective.penalty is not None
         self._evidence, self._weighting = objective.evidence, objective.weighting
-        self._apart = _contrasts(objective.evidence.n_classes)
+        self._apart = contrasts(objective.evidence.n_classes)
         ridge = self._reduced(objective.penalty.curvature(len(weights)), self._apart**2)
         n_rows = _ROWS_PER_WEIGHT * len(ridge) // self._apart.shape[1]
         sample = objective.sample(max(n_rows, _LEAST_ROWS))
@@ -138,7 +138,7 @@ class CoupledUnits:
         )
 
 
-def _contrasts(n_classes: int) -> NDArray[np.float64]:
+def contrasts(n_classes: int) -> NDArray[np.float64]:
     """Orthonormal differences of classes, shape (K, K - 1)."""
     ones_first = np.column_stack([np.ones(n_classes), np.eye(n_classes)[:, 1:]])
     return np.linalg.qr(ones_first)[0][:, 1:]

@@ -20,7 +20,7 @@ from steelyard.persistence.reader import (
     tagged_number,
 )
 from steelyard.proba.smoothing import SMOOTHINGS
-from steelyard.solvers import LBFGS, Fixed, Newton
+from steelyard.solvers import LBFGS, Fixed, Newton, SpectralGradient
 from steelyard.table.discretizers import CLASSES as DISCRETIZERS
 from steelyard.weighting import WEIGHTINGS
 
@@ -36,6 +36,7 @@ PARTS: dict[str, type[Declared]] = {
         Fixed,
         LBFGS,
         Newton,
+        SpectralGradient,
     )
 }
 

@@ -8,16 +8,20 @@ from steelyard.exceptions import ParameterError
 from steelyard.solvers.base import Box, Objective, Solution, Solver, keeps_growing
 from steelyard.solvers.fixed import Fixed
 from steelyard.solvers.lbfgs import LBFGS, published_lbfgs
+from steelyard.solvers.metric import Metric
 from steelyard.solvers.newton import MAX_ASSEMBLED, Newton
+from steelyard.solvers.spectral import SpectralGradient
 
 __all__ = [
     "LBFGS",
     "SOLVERS",
     "Box",
     "Fixed",
+    "Metric",
     "Newton",
     "Solution",
     "Solver",
+    "SpectralGradient",
     "keeps_growing",
     "resolve_solver",
 ]
@@ -45,6 +49,8 @@ def resolve_solver(
         solver = LBFGS(tol=tol, max_iter=max_iter)
     elif setting == "newton" or _newton_pays(objective):
         solver = Newton(tol=tol, max_iter=max_iter)
+    elif setting == "auto" and objective.size > MAX_ASSEMBLED:
+        solver = SpectralGradient(tol=tol, max_iter=max_iter)
     else:
         solver = LBFGS(tol=tol, max_iter=max_iter)
     reason = solver.refuses(objective)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.settings import DeclaredPart
+from steelyard.solvers.metric import Metric
 
 Status = Literal["converged", "iterations", "separable", "stalled"]
 
@@ -74,6 +75,9 @@ class Objective(Protocol):
 
     def preconditioner(self, weights: NDArray[np.float64]) -> Preconditioner | None:
         """Return units in which curvatures are about one, where there are any."""
+
+    def metric(self) -> Metric | None:
+        """Return a rough Hessian for steps within bounds, where there is one."""
 
     def default_sample(self) -> int:
         """Rows that a sampled Hessian is made from."""
