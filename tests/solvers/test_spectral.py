@@ -93,16 +93,18 @@ def test_auto_takes_spectral_steps_for_many_weights_alone():
     )
 
     class Sized:
-        has_hessian, size = False, 1500
+        has_hessian, size = True, 1500
 
         def refuses_second_order(self):
             return ""
 
     few, many = Sized(), Sized()
     many.size = 1501
-    assert type(resolve_solver("auto", few, 1e-10, 9)) is LBFGS
+    assert type(resolve_solver("auto", few, 1e-10, 9)) is Newton
     assert type(resolve_solver("auto", many, 1e-10, 9)) is SpectralGradient
     assert type(resolve_solver("lbfgs", many, 1e-10, 9)) is LBFGS
+    many.has_hessian = False
+    assert type(resolve_solver("auto", many, 1e-10, 9)) is LBFGS
 
 
 @pytest.mark.filterwarnings("ignore:The solver could not lower the objective")

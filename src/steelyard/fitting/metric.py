@@ -31,7 +31,7 @@ def rough_hessian(objective: Objective) -> Metric | None:
        + M \tfrac1K \bigl(I - \tfrac1K 1 1^\top\bigr) M^\top,
        \quad M = (\mathrm{E}\, s_1, \dots, \mathrm{E}\, s_K)
 
-    times the rows. None where that would be large.
+    times the rows. None where that would be large, or is not finite.
     """
     weighting, k = objective.weighting, objective.evidence.n_classes
     halves: tuple[Weighting, ...] = (weighting,)
@@ -52,7 +52,8 @@ def rough_hessian(objective: Objective) -> Metric | None:
     common = np.concatenate([np.zeros((n_free, common.shape[1])), common])
     if objective.penalty is not None:
         own = own + objective.penalty.curvature(len(own))
-    return Metric(own, common)
+    # Likelihoods may be so far apart that their squares overflow.
+    return Metric(own, common) if np.isfinite(own).all() else None
 
 
 def _half(

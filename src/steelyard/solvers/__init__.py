@@ -49,7 +49,7 @@ def resolve_solver(
         solver = LBFGS(tol=tol, max_iter=max_iter)
     elif setting == "newton" or _newton_pays(objective):
         solver = Newton(tol=tol, max_iter=max_iter)
-    elif setting == "auto" and objective.size > MAX_ASSEMBLED:
+    elif setting == "auto" and _is_wide(objective):
         solver = SpectralGradient(tol=tol, max_iter=max_iter)
     else:
         solver = LBFGS(tol=tol, max_iter=max_iter)
@@ -60,6 +60,12 @@ def resolve_solver(
             "solver='auto'."
         )
     return solver
+
+
+def _is_wide(objective: Objective) -> bool:
+    # Not weights per value, which rows often determine but barely: on digits L-BFGS-B
+    # ended at a quarter of the squared error after as many passes.
+    return objective.has_hessian and objective.size > MAX_ASSEMBLED
 
 
 def _newton_pays(objective: Objective) -> bool:

@@ -96,7 +96,10 @@ class SpectralGradient(Solver):
             values = [*values[1 - _REMEMBERED :], value]
             note_iteration(records, objective, value, box.projected(x, gradient), t)
             status = runaway(objective, value, box)
-        return Solution(x, value, status or "iterations", len(records), records)
+        if status is None:
+            flat = box.is_flat(x, value, gradient, self.tol)
+            status = "converged" if flat else "iterations"
+        return Solution(x, value, status, len(records), records)
 
 
 def _search(
