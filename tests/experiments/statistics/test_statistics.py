@@ -142,7 +142,7 @@ def _with_statistic(n, total):
     return d
 
 
-# "approx" is the name that every SciPy knows; those before 1.15 warn below 10 numbers.
+# SciPy 1.13 knows "approx" alone, later ones too; it warns below 10 numbers.
 @pytest.mark.filterwarnings("ignore:Sample size too small:UserWarning")
 @given(differences)
 @settings(deadline=None, max_examples=40)
