@@ -12,11 +12,13 @@ EXAMPLES = sorted((Path(__file__).resolve().parents[1] / "examples").glob("*.py"
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_example_runs(path, tmp_path):
+def test_example_runs(path, tmp_path, pytestconfig):
     if "matplotlib" in path.read_text(encoding="utf-8") and not find_spec("matplotlib"):
         pytest.skip("matplotlib is not installed")
+    # What is let through here is let through there, as old libraries need it.
+    warnings = ["error", *(pytestconfig.getoption("pythonwarnings") or [])]
     done = subprocess.run(
-        [sys.executable, "-W", "error", path],
+        [sys.executable, *(f"-W{each}" for each in warnings), path],
         cwd=tmp_path,
         env={**os.environ, "MPLBACKEND": "Agg", "PYTHONIOENCODING": "utf-8"},
         capture_output=True,

@@ -208,7 +208,7 @@ def test_a_lost_worker_is_made_good(client, table, monkeypatch):
     assert len(passes) > 2
     found, wanted = (c.class_attribute_weights_ for c in (clf, whole))
     np.testing.assert_array_equal(found, wanted)
-    client.wait_for_workers(2)
+    client.wait_for_workers(2, timeout=60)
 
 
 def die(frame):
@@ -225,7 +225,7 @@ def test_workers_that_die_over_a_partition_get_a_message(client, table):
     with pytest.raises(TableError, match=r"died over partition \d of 5.*repartition"):
         sy.NaiveBayes().fit(rows, "y")
     client.run_on_scheduler(allow_failures, n=3)
-    client.wait_for_workers(2)
+    client.wait_for_workers(2, timeout=60)
 
 
 def allow_failures(dask_scheduler, n):

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import cache
 from numbers import Integral, Real
 from typing import Any, Literal
 
@@ -231,11 +232,17 @@ def group_objects(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]] | N
     return groups.astype(np.min_scalar_type(len(seen))), values[one_of_each]
 
 
+@cache
+def _reads_whole_text(factorize: Any) -> bool:
+    """Whether text is told apart beyond a NUL, which ends it for pandas 2.2."""
+    return len(factorize(np.array(["a", "a\0b"], dtype=object))[1]) == 2
+
+
 def factor_objects(values: Iterable[Any]) -> Factor:
     """Cells that are Python objects; equal ones, such as 1 and 1.0, are one value."""
     values = np.asarray(values, dtype=object)
     pandas = sys.modules.get("pandas")
-    if pandas is not None:
+    if pandas is not None and _reads_whole_text(pandas.factorize):
         return _without_missing(*pandas.factorize(values))
     positions = {value: k for k, value in enumerate(dict.fromkeys(values))}
     # A NaN that is not the same object as another is a key of its own, and missing.
@@ -299,6 +306,8 @@ def _factor_pandas(series: Any) -> Factor:
         return _without_missing(series.cat.codes.to_numpy(), list(dtype.categories))
     if isinstance(dtype, pandas.ArrowDtype):
         return _factor_arrow(series.array.__arrow_array__())
+    if not _reads_whole_text(pandas.factorize):
+        return factor_objects(series.to_numpy(dtype=object))
     indices, unique = pandas.factorize(series)
     return _without_missing(indices, list(unique))
 

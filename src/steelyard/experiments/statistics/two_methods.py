@@ -310,8 +310,8 @@ def wilcoxon_matrix(
     Examples
     --------
     >>> tests = wilcoxon_matrix([[3, 2, 1], [6, 5, 3], [9, 7, 5]])
-    >>> tests.r_plus[0, 2], tests.p_values[0, 2]
-    (np.float64(6.0), np.float64(0.25))
+    >>> float(tests.r_plus[0, 2]), float(tests.p_values[0, 2])
+    (6.0, 0.25)
     """
     values = check_scores(scores, larger_is_better)
     k = values.shape[1]
