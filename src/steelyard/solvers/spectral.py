@@ -14,6 +14,7 @@ from steelyard.solvers.base import (
     Objective,
     Solution,
     Solver,
+    Status,
     note_iteration,
     runaway,
 )
@@ -58,13 +59,13 @@ class SpectralGradient(Solver):
     ) -> Solution:
         """Minimise from a start, within bounds."""
         metric = None if box.is_open.any() else objective.metric()
-        if metric is None:
-            return LBFGS(self.tol, self.max_iter).minimize(objective, start, box)
-        with one_blas_thread():
-            found = self._minimize(objective, box.clip(start), box, metric)
-        if found.status != "stalled":
-            return found
-        return LBFGS(self.tol, self.max_iter).minimize(objective, found.weights, box)
+        if metric is not None:
+            with one_blas_thread():
+                found = self._minimize(objective, box.clip(start), box, metric)
+            if found.status != "stalled":
+                return found
+            start = found.weights
+        return LBFGS(self.tol, self.max_iter).minimize(objective, start, box)
 
     def _minimize(
         self,
@@ -76,6 +77,7 @@ class SpectralGradient(Solver):
         records: list[dict[str, Any]] = []
         value, gradient = objective(x)
         values, length, status = [value], 1.0, runaway(objective, value, box)
+        end: Status = "iterations"
         while status is None and len(records) < self.max_iter:
             step = metric.step(length * gradient, box.lower - x, box.upper - x)
             slope = float(gradient @ step)
@@ -84,8 +86,7 @@ class SpectralGradient(Solver):
                 break
             found = _search(objective, x, step, slope, value, max(values))
             if found is None:
-                flat = box.is_flat(x, value, gradient, self.tol)
-                status = "converged" if flat else "stalled"
+                end = "stalled"
                 break
             t, new_value, new_gradient = found
             bend = t * float(step @ (new_gradient - gradient))
@@ -98,7 +99,7 @@ class SpectralGradient(Solver):
             status = runaway(objective, value, box)
         if status is None:
             flat = box.is_flat(x, value, gradient, self.tol)
-            status = "converged" if flat else "iterations"
+            status = "converged" if flat else end
         return Solution(x, value, status, len(records), records)
 
 
