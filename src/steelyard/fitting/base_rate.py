@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from steelyard.model.table_model import NBModel
 from steelyard.proba.counts import Counts
+from steelyard.table.codes import FeatureTable
 
 _Floats = NDArray[np.float64]
 
@@ -26,25 +27,23 @@ def with_base_rate(model: NBModel, counts: Counts, log_prior: _Floats) -> NBMode
     """
     if not np.isfinite(log_prior).all():
         return model
-    schema, by_code = model.schema, counts.by_code.sum(axis=1)
-    variance = np.zeros((len(schema), model.n_classes))
-    known = np.zeros(schema.n_codes, dtype=bool)
-    for j in schema.coded.tolist():
-        feature, rows = schema.features[j], slice(*schema.offsets[j : j + 2])
+    schema = model.schema
+    known = np.ones(schema.n_codes, dtype=bool)
+    known[schema.first_codes] = False
+    for j in np.flatnonzero(schema.is_pair).tolist():
         # A pair is known where both its sides are.
-        own = feature.both_known if feature.sides else np.arange(feature.n_codes) > 0
-        known[rows] = own
-        weight, added = by_code[rows][own], model.table[rows][own]
-        if weight.sum() > 0.0:
-            mean = np.average(added, axis=0, weights=weight)
-            variance[j] = np.average((added - mean) ** 2, axis=0, weights=weight)
+        known[schema.offsets[j] : schema.offsets[j + 1]] = schema.features[j].both_known
+    table = FeatureTable(model.table, schema.offsets)
+    weight = np.where(known, counts.by_code.sum(axis=1), 0.0)[:, None]
+    weight = weight / np.maximum(table.spread(table.collect(weight)), 1e-300)
+    mean = table.spread(table.collect(weight * model.table))
+    variance = table.collect(weight * (model.table - mean) ** 2)
     total = variance.sum(axis=0)
     base = log_prior / model.link_scale
     left = model.log_prior - base
     left -= left.mean()
     if not (total > 0.0).all():
         return model
-    owners = np.repeat(np.arange(len(schema)), np.diff(schema.offsets))
-    shift = (variance / total * left)[owners]
-    table = model.table + np.where(known[:, None], shift, 0.0)
-    return replace(model, log_prior=base, table=table)
+    shift = table.spread(variance / total * left)
+    moved = model.table + np.where(known[:, None], shift, 0.0)
+    return replace(model, log_prior=base, table=moved)

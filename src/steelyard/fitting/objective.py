@@ -210,6 +210,11 @@ class Sample:
         """Number of rows in the sample."""
         return self.rows.n_rows
 
+    @property
+    def n_jobs(self) -> int | None:
+        """Threads that work on the sample."""
+        return self._objective.n_jobs
+
     def curvature(self, weights: NDArray[np.float64], exact: bool) -> Curvature:
         """Second derivatives of the loss in the scores of the sample."""
         scores = self.scores(weights)

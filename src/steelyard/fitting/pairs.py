@@ -202,9 +202,14 @@ def _coarse_codes(
     both = sides(training, [(column, column) for column in columns])
     joined = {column: side for column, (side, _) in zip(columns, both, strict=True)}
     codes = np.empty((len(columns), training.n_rows), dtype=np.uint8)
-    for k, column in enumerate(columns):
-        groups = np.array(joined[column].groups, dtype=np.uint8)
-        codes[k] = groups[training.codes.column(joined[column].feature)]
+
+    def merge(k: int) -> None:
+        side = joined[columns[k]]
+        groups = np.array(side.groups, dtype=np.uint8)
+        np.take(groups, training.codes.column(side.feature), out=codes[k], mode="clip")
+
+    for _ in run(merge, range(len(columns)), thread_count(training.n_jobs)):
+        pass
     sizes = np.array([joined[column].n_groups for column in columns], dtype=np.int64)
     if len(columns) <= _MAX_COLUMNS:
         return codes, sizes, columns

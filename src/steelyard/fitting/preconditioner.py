@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import add
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cholesky
 from scipy.linalg.lapack import dtrtri
 from scipy.sparse import csr_array
 
+from steelyard._common.threads import run, thread_count
 from steelyard.fitting.objective import Objective, Sample
 from steelyard.model.posteriors import softmax
 from steelyard.weighting import Evidence, HierarchicalWeighting
@@ -37,6 +41,9 @@ _COUPLED_SHARE = 0.01
 
 # Share of the diagonal that is added to it: products are made in single precision.
 _ROUNDING = 1e-5
+
+# Parts of the rows, which threads share.
+_BLOCKS = 4
 
 _Singles = NDArray[np.float32]
 
@@ -158,11 +165,24 @@ def _hessian(
     """
     share = softmax(sample.scores(weights))
     share = (1.0 - _EVEN) * share + _EVEN / share.shape[1]
-    u, gradients = sample.row_weights(), _Gradients(sample, evidence, apart)
-    n_weights = gradients.n_weights
-    out = np.zeros((n_weights, n_weights))
-    after, rest = gradients.of_class(len(apart) - 1), share[:, -1].copy()
-    for c in range(len(apart) - 2, -1, -1):
+    u, entries, cells = sample.row_weights(), sample.entries(), sample.table_rows()
+
+    def of_rows(rows: slice) -> NDArray[np.float64]:
+        gradients = _Gradients(entries[..., rows], cells[rows], evidence, apart)
+        return _products(gradients, share[rows], u[rows])
+
+    size = -(-sample.n_rows // _BLOCKS)
+    blocks = [slice(lo, lo + size) for lo in range(0, sample.n_rows, size)]
+    return reduce(add, run(of_rows, blocks, thread_count(sample.n_jobs)))
+
+
+def _products(
+    gradients: _Gradients, share: NDArray[np.float64], u: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Sum over rows of products of gradients, given shares (s, K) and weights."""
+    k, out = share.shape[1], np.zeros((gradients.n_weights, gradients.n_weights))
+    after, rest = gradients.of_class(k - 1), share[:, -1].copy()
+    for c in range(k - 2, -1, -1):
         difference, total = gradients.of_class(c), share[:, c] + rest
         difference -= after
         root = np.sqrt(u * share[:, c] * rest / total)
@@ -178,11 +198,14 @@ class _Gradients:
     """Gradients of the scores of some rows by the weights, intercepts first."""
 
     def __init__(
-        self, sample: Sample, evidence: Evidence, apart: NDArray[np.float64]
+        self,
+        entries: NDArray[np.float64],
+        cells: NDArray[np.int64],
+        evidence: Evidence,
+        apart: NDArray[np.float64],
     ) -> None:
-        self._entries, self._apart = sample.entries(), apart
+        self._entries, self._apart = entries, apart
         self._centers = HierarchicalWeighting.centers(evidence)
-        cells = sample.table_rows()
         starts = cells.shape[1] * np.arange(len(cells) + 1)
         is_there = csr_array(
             (np.ones(cells.size, dtype=np.float32), cells.ravel(), starts),
