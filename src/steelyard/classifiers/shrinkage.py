@@ -146,7 +146,7 @@ class ShrinkageNB(SolvedNB):
     solver: Any = setting_of(WeightedNB, "solver")
     tol: float = setting_of(WeightedNB, "tol", default=1e-6)
     max_iter: int = setting_of(WeightedNB, "max_iter")
-    numeric: Any = setting(default=("linear", "equal-frequency"))
+    numeric: Any = setting(default=("linear", "mdl", "equal-frequency"))
     smoothing: Any = setting(default="empirical-bayes")
     random_state: Any = setting(
         default=0,

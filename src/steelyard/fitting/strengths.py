@@ -54,7 +54,7 @@ GRID = (
 _SHARES = (4.0, 1.0, 0.3)
 
 # Relative accuracy of the fits that are compared.
-_ROUGH_TOL = 1e-3
+_ROUGH_TOL = 3e-3
 
 # Pairs of a model, by column and in all.
 _MAX_PAIRS_PER_COLUMN = 2
