@@ -71,13 +71,14 @@ class ShrinkageNB(SolvedNB):
     The evidence :math:`e_k` of a category or bin is drawn to the class prior by what
     the counts of its column say, so that a useless column does next to no harm
     (:math:`c_k = 1` for categories, 0 for numbers). A number is seen as it is,
-    standardised, with a slope for each class among the value effects :math:`U`, and in
-    bins at several resolutions, which make one nearly smooth curve. Pairs of columns
-    have effects :math:`S` only, chosen by what the rest leaves over in held-out rows.
-    The problem is convex. Each level opens only as far as the rows support it. A
-    prediction stays a sum of contributions. It begins at the base rate: what :math:`b`
-    differs from it by goes to the columns, by their shares of the variance, so that
-    with nothing known the model answers the base rate.
+    standardised, with a slope for each class among the value effects :math:`U`, in bins
+    that MDL cuts where classes change, and in bins of equal frequency at several
+    resolutions, which make one nearly smooth curve. Pairs of columns have effects
+    :math:`S` only, chosen by what the rest leaves over in held-out rows. The problem is
+    convex. Each level opens only as far as the rows support it. A prediction stays a
+    sum of contributions. It begins at the base rate: what :math:`b` differs from it by
+    goes to the columns, by their shares of the variance, so that with nothing known the
+    model answers the base rate.
 
     Examples
     --------
