@@ -14,6 +14,7 @@ from steelyard.kernels.cuts import (
     bin_codes,
     fill_xlog2,
     midpoint,
+    midpoints,
     split_columns,
 )
 
@@ -65,6 +66,7 @@ def test_bin_codes_reach_beyond_two_bytes():
 def test_midpoint_parts_the_two_numbers(a, b):
     low, high = min(a, b), max(a, b)
     cut = midpoint(low, high)
+    assert midpoints(np.array([low]), np.array([high])) == [cut]
     assert math.isfinite(cut)
     assert low <= cut
     assert cut < high or low == high

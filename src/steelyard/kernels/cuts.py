@@ -84,6 +84,15 @@ def midpoint(low, high):
     return middle
 
 
+def midpoints(lows, highs):
+    """Return the same of many: lows (c,), highs (c,) -> (c,)."""
+    with np.errstate(over="ignore"):
+        middle = 0.5 * (lows + highs)
+    is_large = (np.abs(lows) >= 1e300) | (np.abs(highs) >= 1e300)
+    middle = np.where(is_large, 0.5 * lows + 0.5 * highs, middle)
+    return np.where(middle >= highs, lows, middle)
+
+
 @kernel(plain=1 << 16)
 def fill_xlog2(table, scale):
     """Write i log2(i) in units of 1 / scale to table (t,), zero at the start."""

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.kernels import prefixes
-from steelyard.kernels.cuts import midpoint
+from steelyard.kernels.cuts import midpoints
 from steelyard.table.discretizers.base import ColumnId, Discretizer
 
 _Floats = NDArray[np.float64]
@@ -123,8 +123,7 @@ class Cells:
         if discretizer.reads != "order":
             return found(np.concatenate([self.low[cell], self.high[cell]]), times=2)
         left = np.floor(found(cell.astype(np.float64))).astype(np.int64)
-        pairs = zip(self.high[left], self.low[left + 1], strict=True)
-        return np.array([midpoint(low, high) for low, high in pairs])
+        return midpoints(self.high[left], self.low[left + 1])
 
 
 class CellsByValue:

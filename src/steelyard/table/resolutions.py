@@ -217,8 +217,8 @@ class Resolutions:
             if feature.kind == "binned":
                 # A bin ends where the group changes.
                 plain = groups[1 : len(feature.edges) + 2]
-                ends = np.flatnonzero(np.diff(plain))
-                edges = tuple(np.asarray(feature.edges)[ends].tolist())
+                ends = np.flatnonzero(plain[1:] > plain[:-1]).tolist()
+                edges = tuple([feature.edges[k] for k in ends])
                 feature = replace(feature, edges=edges, fill=None)
             features.append(feature)
             rows.append(first + groups)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from steelyard._common.settings import setting, whole
-from steelyard.kernels.cuts import midpoint
+from steelyard.kernels.cuts import midpoints
 from steelyard.table.discretizers.base import THREADS, Array, Discretizer, Labels, Reads
 
 
@@ -78,4 +78,4 @@ class EqualFrequencyDiscretizer(Discretizer):
         before = (after - 1).clip(0)
         nearer = targets - below[before] <= np.abs(below[after] - targets)
         chosen = ends[np.unique(np.where(nearer, before, after))]
-        return np.array([midpoint(ordered[i], ordered[i + 1]) for i in chosen])
+        return midpoints(ordered[chosen], ordered[chosen + 1])

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from steelyard._common.settings import setting, whole, word
-from steelyard.kernels.cuts import bin_codes, midpoint
+from steelyard.kernels.cuts import bin_codes, midpoints
 from steelyard.table.discretizers.base import THREADS, Array, Discretizer, Labels, Reads
 
 
@@ -95,4 +94,4 @@ def _merge_empty(values: Array, edges: Array) -> Array:
     codes = np.empty(len(values), dtype=np.uint32)
     bin_codes(values, edges, codes, 0)
     occupied = np.flatnonzero(np.bincount(codes))
-    return np.array([midpoint(edges[a], edges[b - 1]) for a, b in pairwise(occupied)])
+    return midpoints(edges[occupied[:-1]], edges[occupied[1:] - 1])
