@@ -11,7 +11,7 @@ from scipy.linalg import cholesky
 from scipy.linalg.lapack import dtrtri
 from scipy.sparse import csr_array
 
-from steelyard._common.threads import run, thread_count
+from steelyard._common.threads import row_blocks, run, thread_count
 from steelyard.fitting.objective import Objective, Sample
 from steelyard.model.posteriors import softmax
 from steelyard.weighting import Evidence, HierarchicalWeighting
@@ -41,9 +41,6 @@ _COUPLED_SHARE = 0.01
 
 # Share of the diagonal that is added to it: products are made in single precision.
 _ROUNDING = 1e-5
-
-# Parts of the rows, which threads share.
-_BLOCKS = 4
 
 _Singles = NDArray[np.float32]
 
@@ -171,8 +168,7 @@ def _hessian(
         gradients = _Gradients(entries[..., rows], cells[rows], evidence, apart)
         return _products(gradients, share[rows], u[rows])
 
-    size = -(-sample.n_rows // _BLOCKS)
-    blocks = [slice(lo, lo + size) for lo in range(0, sample.n_rows, size)]
+    blocks = row_blocks(sample.n_rows, len(weights))
     return reduce(add, run(of_rows, blocks, thread_count(sample.n_jobs)))
 
 
