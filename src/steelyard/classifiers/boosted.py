@@ -22,6 +22,11 @@ from steelyard.model.training import TrainingSet
 __all__ = ["BoostedNB"]
 
 
+# A model that misses the same rows as the one before has an error of one half, up to
+# rounding; Weka's AdaBoostM1 allows as much.
+_USELESS = 0.5 - 1e-6
+
+
 class BoostedNB(HardRows, StandardNB):
     r"""BNB: naive Bayes boosted by AdaBoost.M1, or by Elkan's two-class form.
 
@@ -99,7 +104,7 @@ def _boost_m1(training: TrainingSet, rounds: int) -> tuple[Any, Any, Any, Any]:
         wrong = model.winners(training.codes, training.n_jobs) != training.labels
         error = float(_weighted(own, learned, wrong) / total)
         records.append({"round": number, "error": error})
-        if error <= 0.0 or error >= 0.5:
+        if error <= 0.0 or error >= _USELESS:
             # A perfect or useless model ends the boosting; kept only if it is first.
             if not models:
                 models, votes = [model], [1.0]
@@ -128,7 +133,7 @@ def _boost_elkan(training: TrainingSet, rounds: int) -> tuple[Any, Any, Any, Any
             miss[rows] = np.abs(training.labels[rows].astype(np.float64) - share)
         error = float(_weighted(own, learned, miss) / total)
         records.append({"round": number, "error": error})
-        if error <= 1e-12 or error >= 0.5:
+        if error <= 1e-12 or error >= _USELESS:
             if not models:
                 models, votes = [model], [1.0]
             break

@@ -122,6 +122,20 @@ def test_a_useless_first_model_stands_alone(form):
     assert clf.diagnostics_ == [{"round": 1, "error": 0.5}]
 
 
+@pytest.mark.parametrize("seed", [3, 13, 218])
+def test_an_error_of_one_half_up_to_rounding_ends_the_boosting(seed, random_table):
+    X, y = random_table(40, 3, seed=seed, sizes=(2, 3))
+    weights = np.random.default_rng(seed).integers(1, 4, len(y))
+    copies = np.repeat(np.arange(len(y)), weights)
+    by_weight = BoostedNB().fit(X, y, weights)
+    by_copies = BoostedNB().fit(X[copies], y[copies])
+    assert by_weight.votes_.min() > 1e-6
+    np.testing.assert_allclose(by_weight.votes_, by_copies.votes_, rtol=1e-9)
+    np.testing.assert_allclose(
+        by_weight.predict_proba(X), by_copies.predict_proba(X), rtol=1e-9
+    )
+
+
 @pytest.mark.parametrize("dtype", [object, str])
 def test_labels_of_any_kind_are_boosted_alike(dtype, random_table):
     X, y = random_table(60, 3)
