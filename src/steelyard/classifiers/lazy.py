@@ -70,7 +70,8 @@ class LocallyWeightedNB(_LazyNB):
     The k rows nearest to a query, and those tied with the k-th, are weighted by a
     kernel of their distance, and naive Bayes is fitted to them. Distances are
     Euclidean: 0 or 1 for categories and bins, the difference on [0, 1] for Gaussian
-    attributes; a missing cell is as far away as it can be.
+    attributes; a missing cell is as far away as it can be. A row of weight 2 counts
+    twice, and is one of the k.
 
     References
     ----------

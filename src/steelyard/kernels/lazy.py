@@ -21,6 +21,12 @@ from steelyard.kernels.compiling import kernel
 # No probability is zero.
 _TINY = np.finfo(np.float64).tiny
 
+# Log-density of a number in a class without a neighbour: Weka's least probability.
+ABSENT = math.log(1e-75)
+
+# No number is farther away, in ranges of its column: squares stay finite.
+FARTHEST = 1e100
+
 _LINEAR, _EPANECHNIKOV, _TRICUBE, _INVERSE, _GAUSS, _CONSTANT = range(6)
 
 
@@ -279,15 +285,18 @@ def local_scores(query_cells, rows, row_numbers, k, kind, smoothing, floors, sco
             x = query_numbers[q, j]
             if x == x:
                 rows, masses = kept[:n_kept], mass[:n_kept]
-                _local_density(x, numbers[j], y, rows, masses, floors[j], scores[q])
+                found = (y, rows, masses, total)
+                _local_density(x, numbers[j], found, floors[j], scores[q])
 
 
 @kernel
-def _local_density(x, column, y, kept, mass, floor, scores):
+def _local_density(x, column, found, floor, scores):
     """Add the log-density of x under each class of the kept rows.
 
-    A class without a known cell takes the mean and variance of all kept rows.
+    A class without a known cell takes the mean and variance of all kept rows. A class
+    without a kept row is at most as likely as any other.
     """
+    y, kept, mass, total = found
     n_classes = scores.shape[0]
     known, mean = np.zeros(n_classes), np.zeros(n_classes)
     square = np.zeros(n_classes)
@@ -313,8 +322,16 @@ def _local_density(x, column, y, kept, mass, floor, scores):
             c = y[kept[r]]
             square[c] += mass[r] * (t - mean[c]) ** 2
             all_square += mass[r] * (t - all_mean) ** 2
+    lowest = ABSENT
     for c in range(n_classes):
-        variance = square[c] / known[c] if known[c] > 0.0 else all_square / all_known
-        variance = max(variance, floor)
-        step = min(abs(x - mean[c]) / math.sqrt(variance), 1e100)
-        scores[c] -= 0.5 * (math.log(2.0 * math.pi * variance) + step * step)
+        if total[c] > 0.0:
+            own = known[c] > 0.0
+            variance = square[c] / known[c] if own else all_square / all_known
+            variance = max(variance, floor)
+            step = min(abs(x - mean[c]) / math.sqrt(variance), FARTHEST)
+            added = 0.5 * (math.log(2.0 * math.pi * variance) + step * step)
+            scores[c] -= added
+            lowest = min(lowest, -added)
+    for c in range(n_classes):
+        if total[c] <= 0.0:
+            scores[c] += lowest

@@ -95,7 +95,7 @@ class LazyModel(ScoredModel):
             share = total + self.prior_added
             with np.errstate(divide="ignore"):
                 log_prior = np.asarray(np.log(share / share.sum()))
-        table, gaussian = self._value_table(mass), self._densities(mass)
+        table, gaussian = self._value_table(mass), self._densities(mass, query)
         return NBModel(self.schema, self.classes, log_prior, table, gaussian)
 
     def row_weights(self, query: Codes) -> TwoArrays:
@@ -126,7 +126,7 @@ class LazyModel(ScoredModel):
             table[first + 1 : first + n_codes] = np.log(np.maximum(p, _TINY))
         return table
 
-    def _densities(self, mass: NDArray[np.float64]) -> GaussianTable:
+    def _densities(self, mass: NDArray[np.float64], query: Codes) -> GaussianTable:
         """Densities of the numbers in weighted rows."""
         return GaussianTable.empty(self.n_classes)
 
@@ -218,8 +218,7 @@ class LocalModel(LazyModel):
         """Distances of the training rows from a query, and what each counts, (n,)."""
         squares = (len(self.columns) - self._matches(query)).astype(np.float64)
         low, span = self._scale
-        for g, number in enumerate(query.number_rows(slice(None))[0]):
-            x = (number - low[g]) / span[g]
+        for g, x in enumerate(self._scaled(query.number_rows(slice(None)))[0]):
             t = (self.numbers[g] - low[g]) / span[g]
             # A missing number is as far away as it can be.
             far = np.maximum(x, 1.0 - x) if not np.isnan(x) else 1.0
@@ -242,24 +241,38 @@ class LocalModel(LazyModel):
         mass = by_kernel * user
         return np.asarray(mass * (user[kept].sum() / mass.sum()))
 
-    def _densities(self, mass: NDArray[np.float64]) -> GaussianTable:
-        """Means and deviations of the weighted rows; all rows where a class has none.
+    def _densities(self, mass: NDArray[np.float64], query: Codes) -> GaussianTable:
+        """Means and deviations of the weighted rows.
 
-        An attribute without a known number is standard normal in every class.
+        A class without a known number has those of all rows, a class without a row a
+        density that is as low as the kernels' at the query. An attribute without a
+        known number is standard normal in every class.
         """
         mean = np.zeros((len(self.numbers), self.n_classes))
         deviation = np.ones_like(mean)
+        present = np.bincount(self.y, mass, minlength=self.n_classes) > 0.0
+        cells = np.nan_to_num(query.number_rows(slice(None))[0])
         for g, column in enumerate(self.numbers):
             known = ~np.isnan(column) & (mass > 0.0)
-            for c in range(self.n_classes):
+            if not known.any():
+                continue
+            for c in np.flatnonzero(present):
                 in_class = known & (self.y == c)
                 rows = in_class if in_class.any() else known
-                if not rows.any():
-                    continue
                 mean[g, c] = np.average(column[rows], weights=mass[rows])
                 square = (column[rows] - mean[g, c]) ** 2
                 variance = float(np.average(square, weights=mass[rows]))
                 deviation[g, c] = np.sqrt(max(variance, self.floors[g]))
+            with np.errstate(over="ignore"):
+                steps = np.abs(cells[g] - mean[g, present]) / deviation[g, present]
+            squares = np.minimum(steps, kernels.FARTHEST) ** 2
+            logs = -0.5 * squares - np.log(deviation[g, present])
+            least = float((logs - 0.5 * np.log(2.0 * np.pi)).min(initial=np.inf))
+            # So wide that it is level, and so far away that it is no higher.
+            wide = np.exp(-kernels.ABSENT) / np.sqrt(2.0 * np.pi)
+            away = np.sqrt(2.0 * max(kernels.ABSENT - least, 0.0))
+            deviation[g, ~present] = wide
+            mean[g, ~present] = cells[g] + away * wide
         return GaussianTable(mean, deviation, np.zeros(len(self.numbers)))
 
     @cached_property
@@ -275,13 +288,19 @@ class LocalModel(LazyModel):
         span = np.where(varies, high, np.inf) - np.where(varies, low, 0.0)
         return np.where(np.isfinite(low), low, 0.0), span
 
+    def _scaled(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return numbers (m, g) as shares of the ranges of the training rows."""
+        low, span = self._scale
+        with np.errstate(over="ignore"):
+            shares = (numbers - low) / span
+        return np.clip(shares, -kernels.FARTHEST, kernels.FARTHEST)
+
     def _worker(self, codes: Codes, out: Any) -> Callable[[slice], None]:
         queries, smoothing = (
             codes.to_array(),
             self._smoothing(np.ones(len(self.columns))),
         )
-        low, span = self._scale
-        scaled = np.ascontiguousarray((self.numbers - low[:, None]) / span[:, None])
+        scaled = np.ascontiguousarray(self._scaled(self.numbers.T).T)
 
         def work(rows: slice) -> None:
             # A copy: kernels are compiled for arrays of one kind.
@@ -289,7 +308,7 @@ class LocalModel(LazyModel):
             if codes.n_numbers:
                 numbers = np.array(codes.number_rows(rows), order="C")
             kernels.local_scores(
-                (queries[rows], numbers, (numbers - low) / span),
+                (queries[rows], numbers, self._scaled(numbers)),
                 (self.columns, self.y, self.weights),
                 (self.numbers, scaled),
                 min(self.neighbours, len(self.y)),

@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.datasets import load_iris
 
 import steelyard
 from steelyard import LazyAttributeInstanceNB, LocallyWeightedNB, NaiveBayes
 from steelyard.exceptions import ParameterError
 from steelyard.model.lazy import KERNELS
+from steelyard.table.frames import as_table
 
 WEIGHT = {
     "linear": lambda s: 1.0001 - s,
@@ -106,19 +108,31 @@ class Reference:
                 known = sum(w for i, w in mine if self.C[i, j] is not None)
                 hit = sum(w for i, w in mine if self.C[i, j] == value)
                 z += math.log((hit + 1.0) / (known + self.sizes[j]))
-            for j, value in enumerate(x):
-                if not is_gap(value):
-                    z += self.density(value, j, mine, kept, u)
             out.append(z)
+        for j, value in enumerate(x):
+            if not is_gap(value):
+                out = self.with_densities(out, value, j, kept, u)
         return out
+
+    def with_densities(self, scores, value, j, kept, u):
+        """Add densities; a class without a row has 1e-75, or less if others have."""
+        present = {self.y[i] for i in kept}
+        if all(is_gap(self.N[i, j]) for i in kept):
+            return scores
+        added = {}
+        for k in present:
+            mine = [(i, w) for i, w in zip(kept, u, strict=True) if self.y[i] == k]
+            added[k] = self.density(value, j, mine, kept, u)
+        least = min(math.log(1e-75), *added.values())
+        return [
+            z + added.get(k, least) for k, z in zip(self.classes, scores, strict=True)
+        ]
 
     def density(self, value, j, mine, kept, u):
         rows = [(self.N[i, j], w) for i, w in mine if not is_gap(self.N[i, j])]
         if not rows:
             both = zip(kept, u, strict=True)
             rows = [(self.N[i, j], w) for i, w in both if not is_gap(self.N[i, j])]
-        if not rows:
-            return 0.0
         total = sum(w for _, w in rows)
         mean = sum(t * w for t, w in rows) / total
         variance = sum(w * (t - mean) ** 2 for t, w in rows) / total
@@ -267,6 +281,44 @@ def test_a_constant_number_does_not_separate_rows():
     # Same neighbours and kernel weights: the density of the constant differs alone.
     shift = far - same
     np.testing.assert_allclose(shift, shift[:, :1] * np.ones((1, 2)), rtol=1e-9)
+
+
+@pytest.mark.parametrize("far", [1e154, 1e155, -1e200, 1.7e308])
+def test_a_number_far_away_has_probabilities(far):
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    y = (X[:, 0] > 0).astype(int)
+    clf = LocallyWeightedNB(numeric="gaussian").fit(X, y)
+    queries = [[far, 0.0], [0.0, far], [far, far], [far, np.nan]]
+    proba = clf.predict_proba(queries)
+    assert np.isfinite(proba).all()
+    assert clf.predict(queries).tolist() == proba.argmax(axis=1).tolist()
+    local = clf.explain_local(queries)
+    np.testing.assert_allclose(local.probabilities, proba, atol=1e-12)
+
+
+@pytest.mark.parametrize("shift", [0.0, 30.0, 1e6])
+def test_a_class_without_a_neighbour_never_wins(shift):
+    X, y = load_iris(return_X_y=True)
+    clf = LocallyWeightedNB(numeric="gaussian").fit(X, y)
+    queries = X + np.array([shift, 0.0, 0.0, 0.0])
+    joint = clf.predict_joint_log_proba(queries)
+    codes = clf.encoder_.encode(as_table(queries))
+    neighbours = np.stack(
+        [
+            np.bincount(y, clf.model_.row_weights(codes.take(np.array([i])))[1] > 0)
+            for i in range(len(X))
+        ]
+    )
+    absent = neighbours == 0
+    assert absent.any()
+    lowest = np.where(absent, np.inf, joint).min(axis=1, keepdims=True)
+    assert (joint < lowest)[absent].all()
+    # Weka's LWL gives the odd Setosa flower probability 1.000.
+    if not shift:
+        assert absent[41, 2]
+        assert clf.predict_proba(X[41:42])[0, 0] > 0.999
+    local = clf.explain_local(queries[30:60])
+    np.testing.assert_allclose(local.probabilities, clf.predict_proba(queries[30:60]))
 
 
 @pytest.mark.plain
