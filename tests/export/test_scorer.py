@@ -47,6 +47,17 @@ def test_cells_of_any_type_that_a_column_may_hold(weather):
     assert [score(row) for row in typed] == [score(row) for row in rows]
 
 
+@pytest.mark.parametrize("x", [1e308, -1.7e308, 1e17, 2.5, -0.0, 5e-324])
+def test_wekas_intervals_far_away(x):
+    X = pd.DataFrame({"x": [0.1, 0.2, 0.3, 0.4] * 5})
+    clf = sy.method("GNB-Weka").fit(X, [0, 1] * 10)
+    expected = clf.predict_proba(pd.DataFrame({"x": [x]}))[0]
+    module = {}
+    exec(export.to_python(clf), module)
+    for score in (clf.scorer(), module["score"]):
+        assert list(score({"x": x}).values()) == pytest.approx(expected, abs=1e-12)
+
+
 def test_whole_numbers_that_floats_do_not_tell_apart(weather):
     clf, _ = weather
     score = clf.scorer()

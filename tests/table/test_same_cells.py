@@ -88,7 +88,22 @@ def test_what_is_no_number_is_refused_where_categories_are_numbers():
 @pytest.mark.parametrize(
     ("text", "number"),
     [("1", 1), (" +1.50 ", 1.5), ("1e3", 1000.0), ("-.5", -0.5), ("false", False)]
-    + [(text, None) for text in ("", "1,5", "nan", "inf", "1e999", "0x1", "1_0", "٣")],
+    + [(text, None) for text in ("", "1,5", "nan", "inf", "1e999", "0x1", "1_0", "٣")]
+    + [("9" * 308, int("9" * 308)), ("9" * 309, None), ("1" * 5000, None)],
 )
 def test_which_texts_are_numbers(text, number):
     assert number_in(text) == number
+
+
+def test_text_of_thousands_of_digits_is_text():
+    long = "1" * 5000
+    clf = fitted([long, "a", "b"] * 4)
+    assert clf.scorer()({"zip": long}) == clf.scorer()({"zip": "1" * 5000})
+    module = {}
+    exec(sy.export.to_python(clf), module)
+    assert module["score"]({"zip": long}) == clf.scorer()({"zip": long})
+    numbers = fitted(NUMBERS)
+    with pytest.raises(ColumnError, match=r"'zip' held numbers .* text \('1111"):
+        asked(numbers, ["1", long])
+    with pytest.raises(ColumnError, match=r"'zip' takes numbers, got '1111"):
+        numbers.scorer()({"zip": long})

@@ -25,10 +25,10 @@ def number_in(text: str) -> float | None:
     text = text.strip()
     if not _NUMBER.fullmatch(text):
         return _TRUTH.get(text.lower())
-    if text.lstrip("+-").isdigit():
-        return int(text)
     number = float(text)
-    return number if math.isfinite(number) else None
+    if not math.isfinite(number):
+        return None
+    return int(text) if text.lstrip("+-").isdigit() else number
 
 
 def texts_by_number(values: Iterable[str]) -> dict[float, str]:

@@ -262,7 +262,9 @@ def _density(term: Any, columns: Any, pick: Any, zero: Any) -> Callable[[Any], A
         if form == "linear":
             told = [min(max((x - m) * s, -limit), limit) for m, s, _ in classes]
         elif form == "interval":
-            x = round(x / step) * step
+            x /= step
+            # Beyond, all are whole; what overflowed cannot be rounded.
+            x = (round(x) if abs(x) < 2.0**53 else x) * step
             told = [_log_interval(abs(x - m), s, step) for m, s, _ in classes]
         else:
             told = [
