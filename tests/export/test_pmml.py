@@ -88,6 +88,47 @@ def test_large_categories_and_large_models_are_refused():
         export.to_pmml(clf)
 
 
+@pytest.mark.parametrize(
+    ("label", "kind"),
+    [(2**31 - 1, "integer"), (2**31, "double"), (-(2**53) + 1, "double")],
+)
+def test_large_whole_numbers_as_classes_are_doubles(label, kind):
+    X = pd.DataFrame({"sky": ["sun", "rain"] * 10})
+    clf = sy.NaiveBayes().fit(X, [label, 1] * 10)
+    root = read(clf)
+    assert every(root, "DataField")[-1].get("dataType") == kind
+    assert every(root, "OutputField")[0].get("dataType") == kind
+    too_large = sy.NaiveBayes().fit(X, [2**53, 1] * 10)
+    with pytest.raises(ParameterError, match="9007199254740992 is too large.* text"):
+        export.to_pmml(too_large)
+
+
+def with_returns():
+    """A table with carriage returns, and a model in which they stand in all places."""
+    rng = np.random.default_rng(0)
+    texts = np.array(["a\r", "a\n", "a\r\n", "a\r\r", "a\t"])
+    code = rng.integers(0, 5, (400, 2))
+    X = pd.DataFrame(texts[code], columns=["first", "second\r"])
+    y = texts[(code[:, 0] + code[:, 1]) % 3]
+    return sy.TreeAugmentedNB().fit(X, y), X
+
+
+def test_carriage_returns_stay():
+    clf, X = with_returns()
+    assert b"\r" not in export.to_pmml(clf)
+    values = {e.text for e in read(clf).iter() if e.tag.endswith("value")}
+    assert values >= set(X["first"])
+
+
+@pytest.mark.engines
+def test_carriage_returns_and_large_classes_in_jpmml():
+    pytest.importorskip("jpmml_evaluator")
+    assert check(*with_returns(), "pmml").agrees
+    X = pd.DataFrame({"sky": ["sun", "rain"] * 10})
+    for label in (3_000_000_000, -(10**12)):
+        assert check(sy.NaiveBayes().fit(X, [label, 1] * 10), X, "pmml").agrees
+
+
 METHODS = ["NB", "GNB", "RNB", "ENB", "BNB", "LNB"]
 
 

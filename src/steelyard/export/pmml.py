@@ -74,7 +74,8 @@ def to_pmml(clf: BaseNB, target: str = "class") -> bytes:
     root = _Writer(plan, target).document()
     ElementTree.indent(root)
     made: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
-    return made + b"\n"
+    # As it is, a carriage return is read as a line feed; attributes have it escaped.
+    return made.replace(b"\r", b"&#13;") + b"\n"
 
 
 def _refuse(plan: Plan, target: str) -> None:
@@ -88,6 +89,13 @@ def _refuse(plan: Plan, target: str) -> None:
         )
     if "" in names:
         raise ParameterError("A field in PMML has a name: name the column ''.")
+    for label in plan.classes:
+        if isinstance(label, int) and abs(label) >= 2**53:
+            raise ParameterError(
+                f"The class {label} is too large: PMML has whole numbers of 32 bits, "
+                "and doubles, which do not tell those from 2**53 on apart. Turn the "
+                "labels into text."
+            )
     values = [value for column in plan.columns for value in column.values]
     for text in [target, *names, *values, *plan.classes]:
         if isinstance(text, str) and _UNWRITTEN.search(text):
@@ -329,7 +337,9 @@ def _type(column: Column) -> dict[str, str]:
 
 def _label_type(classes: Sequence[Any]) -> str:
     kinds = {type(label) for label in classes}
-    names = {str: "string", bool: "boolean", int: "integer"}
+    # An integer has 32 bits in JPMML.
+    is_small = int not in kinds or max(map(abs, classes)) < 2**31
+    names = {str: "string", bool: "boolean", int: "integer" if is_small else "double"}
     return names.get(kinds.pop(), "double") if len(kinds) == 1 else "double"
 
 
