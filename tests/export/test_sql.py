@@ -1,5 +1,6 @@
 """SQL: joins, options, names and texts that try to break out, sizes, refusals."""
 
+import os
 import sqlite3
 import time
 
@@ -10,6 +11,7 @@ import pytest
 import steelyard as sy
 from steelyard import export
 from steelyard.exceptions import ParameterError
+from steelyard.experiments.data import load_dataset
 from steelyard.export.check import check
 from steelyard.export.sql import sql_statements
 
@@ -206,6 +208,8 @@ def small():
         ({"dialect": "postgres", "keep": ["i", "i"]}, r"'i' .* returned twice"),
         ({"dialect": "postgres", "keep": ["prediction"]}, r"returned twice"),
         ({"dialect": "postgres", "keep": ["ä" * 40]}, r"more than 63 bytes"),
+        ({"dialect": "postgres", "keep": ["p(yes)"]}, r"'p\(yes\)' .* returned twice"),
+        ({"dialect": "postgres", "keep": [""]}, r"has no name, and postgres takes"),
     ],
 )
 def test_wrong_options_are_refused(options, message, small):
@@ -218,6 +222,99 @@ def test_models_that_are_not_one_sum_have_no_contributions(fitted):
     for option in ({"contributions": True}, {"probabilities": False}):
         with pytest.raises(ParameterError, match=r"not one sum"):
             export.to_sql(clf, **option)
+
+
+# ------------------------------------------------------------- tables that do not fit
+
+
+@pytest.fixture(scope="module")
+def weather_model():
+    X = pd.DataFrame(
+        {
+            "sky": ["sun", "rain"] * 10,
+            "degrees": [21.0, 12.0] * 10,
+            "dry": [True, False] * 10,
+            "code": [7, 30] * 10,
+        }
+    )
+    clf = sy.NaiveBayes(categorical_features=["sky", "dry", "code"])
+    return clf.fit(X, ["play", "stay"] * 10), X[:2]
+
+
+@pytest.mark.parametrize("run", ENGINES)
+def test_a_column_that_the_table_lacks_is_an_error(run, weather_model):
+    clf, X = weather_model
+    with pytest.raises((sqlite3.OperationalError, duckdb.BinderException), match="deg"):
+        run(clf, X.rename(columns={"degrees": "temp"}))
+    with pytest.raises((sqlite3.OperationalError, duckdb.BinderException), match="ky"):
+        run(clf, X, keep=["ky"])
+
+
+@pytest.mark.parametrize("column", ["degrees", "dry", "code"])
+@pytest.mark.parametrize("text", ["warm", "NA", "?", "12 g", "1e", b"12"])
+def test_text_in_a_column_of_numbers_is_an_error_in_sqlite(column, text, weather_model):
+    clf, X = weather_model
+    X = X.astype(object)
+    X.loc[1, column] = text
+    said = r"not a number in column {}: {}".format(
+        column, text.decode() if isinstance(text, bytes) else text.replace("?", r"\?")
+    )
+    with pytest.raises(sqlite3.OperationalError, match=said):
+        run_sqlite(clf, X)
+    if isinstance(text, str):
+        with pytest.raises(sy.exceptions.ColumnError):
+            clf.scorer()(X.loc[1].to_dict())
+
+
+def test_text_that_states_a_number_is_one_in_sqlite(weather_model):
+    clf, X = weather_model
+    expected = run_sqlite(clf, X)
+    # As a file is imported: all cells are text.
+    found = run_sqlite(clf, X.astype(str))
+    assert found.equals(expected)
+    named = zip(clf.classes_, clf.predict_proba(X).T, strict=True)
+    for label, p in named:
+        np.testing.assert_allclose(found[f"p({label})"], p)
+    gaps = X.astype(object)
+    gaps["degrees"], gaps["dry"], gaps["code"] = "", "", ""
+    alone = run_sqlite(clf, gaps)
+    score = clf.scorer()
+    for sky, p in zip(X["sky"], alone["p(play)"], strict=True):
+        assert p == pytest.approx(score({"sky": sky})["play"])
+
+
+def test_a_column_without_a_name():
+    X = pd.DataFrame({"": ["u", "v"] * 10})
+    clf = sy.NaiveBayes().fit(X, ["no", "yes"] * 10)
+    assert run_sqlite(clf, X)["prediction"].tolist() == ["no", "yes"] * 10
+    for dialect in ("duckdb", "postgres"):
+        with pytest.raises(ParameterError, match=f"no name, and {dialect} takes none"):
+            export.to_sql(clf, dialect)
+
+
+@pytest.mark.parametrize("run", ENGINES)
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_an_exact_tie_goes_to_the_larger_prior(n_classes, first, run):
+    # Prior and evidence of v are the same two numbers, the other way round.
+    prior = np.full(n_classes, 0.25)
+    prior[first] = 1.0 - 0.25 * (n_classes - 1)
+    others = 5 if n_classes == 2 else 3
+    cells = [
+        "vwwwww" if c == first else "v" * others + "w" * (6 - others)
+        for c in range(n_classes)
+    ]
+    X = pd.DataFrame({"x": list("".join(cells))})
+    y = np.repeat(np.array(["a", "b", "c"])[:n_classes], 6)
+    clf = sy.NaiveBayes(prior=prior, smoothing="laplace").fit(X, y)
+    joint = clf.predict_joint_log_proba(X)
+    tied = joint[:, first] == np.delete(joint, first, axis=1).max(axis=1)
+    assert tied.any()
+    expected = clf.predict(X)
+    assert (expected[tied] == "abc"[first]).all()
+    assert run(clf, X)["prediction"].tolist() == expected.tolist()
+    score = clf.scorer()
+    assert [score.predict(row) for row in X.to_dict("records")] == expected.tolist()
 
 
 # -------------------------------------------------------------------------- sizes
@@ -267,6 +364,37 @@ def test_two_hundred_classes():
 
 
 @pytest.mark.filterwarnings("ignore::steelyard.exceptions.IdentifierWarning")
+@pytest.mark.engines
+@pytest.mark.skipif(
+    not os.environ.get("STEELYARD_DATA"),
+    reason="STEELYARD_DATA names no folder of data sets",
+)
+def test_postgres_scores_26_classes_with_pairs_as_it_is_set_up(postgres):
+    # With its default jit = on this takes minutes and gigabytes, and does not end.
+    server, copy = postgres
+    letters = load_dataset("letter")
+    clf = sy.ShrinkageNB().fit(letters.table, letters.target)
+    X = pd.concat([letters.table] * 10, ignore_index=True)
+    columns = ", ".join(f'"{name}" float8' for name in X.columns)
+    rows = ((i, *row) for i, row in enumerate(X.to_numpy().tolist()))
+    text = [
+        "SET statement_timeout = '600s';",
+        "SELECT 1 / (current_setting('jit') = 'on')::int;",
+        f"CREATE TABLE letters (id bigint, {columns});",
+        copy("letters", rows),
+        export.to_sql(clf, "postgres", "letters", keep=["id"]),
+    ]
+    found = server.execute("\n".join(text))[-len(X) :]
+    found = sorted((int(i), label, list(map(float, p))) for i, label, *p in found)
+    some = slice(0, len(letters))
+    expected = clf.predict_proba(letters.table)
+    p = np.array([row[2] for row in found])
+    np.testing.assert_allclose(p[some], expected, rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(p, np.tile(p[some], (10, 1)))
+    labels = np.array([row[1] for row in found])[some]
+    assert (labels == clf.predict(letters.table)).all()
+
+
 def test_models_of_a_million_numbers_are_refused():
     n = 20_000
     X = pd.DataFrame({"key": [f"k{i}" for i in range(n)]})

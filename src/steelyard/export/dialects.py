@@ -34,9 +34,20 @@ class Dialect:
     folds_case: bool = True
     """Whether names that differ only in case are the same."""
 
+    takes_no_name: bool = False
+    """Whether a column may be called ``""``."""
+
+    settings: tuple[str, ...] = ()
+    """Statements in front of a query."""
+
     def identifier(self, name: str) -> str:
         """Quote a name."""
         self._check_text(name)
+        if not name and not self.takes_no_name:
+            raise ParameterError(
+                f"A column has no name, and {self.name} takes none without. Name it, "
+                "and fit again."
+            )
         if self.max_name is not None and len(name.encode("utf-8")) > self.max_name:
             raise ParameterError(
                 f"The name {name!r} has more than {self.max_name} bytes, which "
@@ -75,9 +86,9 @@ class Dialect:
             return self.real
         return "BIGINT" if max(map(abs, values)) < 2**63 else "NUMERIC(38, 0)"
 
-    def cell(self, column: Column) -> str:
-        """Read a cell of the table; numbers as double precision, NaN as missing."""
-        name = self.identifier(column.name)
+    def cell(self, column: Column, table: str) -> str:
+        """Read a cell of a table; numbers as double precision, NaN as missing."""
+        name = f"{table}.{self.identifier(column.name)}"
         if column.kind == "number":
             return self._read_number(name, column.cells == "booleans")
         return self._read_value(name) if column.cells == "numbers" else name
@@ -120,13 +131,32 @@ class DuckDB(Dialect):
 
 
 class SQLite(Dialect):
-    """NaN is stored as NULL, and imported files have empty text for NULL."""
+    """NaN is stored as NULL, and imported files have text in all cells.
 
-    def _read_number(self, name: str, is_boolean: bool) -> str:
-        return f"CAST(nullif({name}, '') AS REAL)"
+    Other databases refuse text that is no number where they cast it; SQLite takes it
+    for 0. Here only a failing function ends a query, and its message holds the text.
+    """
 
-    def _read_value(self, name: str) -> str:
-        return f"nullif({name}, '')"
+    def cell(self, column: Column, table: str) -> str:
+        """Read a cell: empty text is missing, and text that states a number is one."""
+        name = f"{table}.{self.identifier(column.name)}"
+        if column.cells not in ("numbers", "booleans"):
+            return name
+        tests = [f"WHEN {name} = '' THEN NULL"]
+        if column.kind == "category" and column.cells == "booleans":
+            tests += [
+                f"WHEN lower(trim({name})) = '{word}' THEN {word.upper()}"
+                for word in ("true", "false")
+            ]
+        # Compared with a number of some type, text that states one becomes a number;
+        # any other is larger than all numbers.
+        kind = "NUMERIC" if column.kind == "category" else self.real
+        tests.append(f"WHEN {name} <= CAST(9e999 AS REAL) THEN CAST({name} AS {kind})")
+        where = self.text(f"not a number in column {column.name}: ")
+        tests.append(
+            f"WHEN {name} IS NOT NULL THEN json_extract('{{}}', {where} || {name})"
+        )
+        return f"CASE {' '.join(tests)} END"
 
 
 class PostgreSQL(Dialect):
@@ -157,7 +187,16 @@ DIALECTS: dict[str, Dialect] = {
     dialect.name: dialect
     for dialect in (
         DuckDB("duckdb", "", "greatest", "least", "temp", "DOUBLE"),
-        SQLite("sqlite", " LIMIT -1", "max", "min", "temp", "REAL", 2000),
+        SQLite(
+            "sqlite",
+            " LIMIT -1",
+            "max",
+            "min",
+            "temp",
+            "REAL",
+            2000,
+            takes_no_name=True,
+        ),
         PostgreSQL(
             "postgres",
             " OFFSET 0",
@@ -168,6 +207,8 @@ DIALECTS: dict[str, Dialect] = {
             1600,
             63,
             folds_case=False,
+            # Compiling long expressions takes it minutes, and running them seconds.
+            settings=("SET jit = off;",),
         ),
     )
 }

@@ -87,6 +87,7 @@ def sql_statements(
     source = ".".join(map(ways.identifier, names))
     query = _Query(plan, Statement(ways, source, keep, texts), contributions)
     outputs = query.outputs(probabilities)
+    _check_result([*keep, *(name for _, name in outputs)])
     *before, last = query.to.select(outputs)
     return [*before, f"-- {about(plan)}\n{last}"]
 
@@ -292,18 +293,22 @@ def _check(
         )
     used = [plan.columns[j].name for j in plan.used()]
     _check_names([*used, *(name for name in keep if name not in used)], dialect)
-    for name in keep:
-        if keep.count(name) > 1 or name == "prediction":
-            raise ParameterError(
-                f"The column {name!r} in `keep` would be returned twice: every column "
-                "of the result needs a name of its own."
-            )
     most = dialect.max_columns
     if most is not None and len(used) + len(keep) > most - 100:
         raise ParameterError(
             f"The model reads {len(used)} columns, and tables of {dialect.name} have "
             f"at most {most}. Use 'duckdb', or another format, such as model.py."
         )
+
+
+def _check_result(names: list[str]) -> None:
+    """Refuse columns of one name, which only `keep` can bring about."""
+    for position, name in enumerate(names):
+        if name in names[:position]:
+            raise ParameterError(
+                f"The column {name!r} in `keep` would be returned twice: every column "
+                "of the result needs a name of its own."
+            )
 
 
 def _check_names(names: list[str], dialect: Dialect) -> None:

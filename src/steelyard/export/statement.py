@@ -36,8 +36,11 @@ class Statement:
         self._stages: list[dict[str, str]] = []
         self._names: dict[str, str] = {}
         self._joins: dict[str, str] = {}
-        self._before: list[str] = []
+        self._before: list[str] = list(dialect.settings)
         self._count = 0
+        self.table = f"{self._prefix}t"
+        """The table that is read. A name without it that the table does not have is
+        text to SQLite."""
 
     def let(self, expression: str) -> str:
         """Name an expression; the same one has the same name."""
@@ -128,10 +131,10 @@ class Statement:
         Outputs are expressions and names.
         """
         quoted = self.dialect.identifier
-        kept = [quoted(name) for name in self.keep]
-        last = [*kept, *(f"{what} AS {quoted(name)}" for what, name in outputs)]
+        later = [quoted(name) for name in self.keep]
+        kept = [f"{self.table}.{name} AS {name}" for name in later]
         wanted = {name for what, _ in outputs for name in self._pattern.findall(what)}
-        source, stages = self.source, []
+        source, stages = f"{self.source} AS {self.table}", []
         for level, carried in enumerate(self._carried(wanted)):
             own = self._stages[level]
             texts = [*carried, *own.values()]
@@ -143,8 +146,9 @@ class Statement:
             body = _body(lines, [source, *(self._joins[alias] for alias in joins)])
             name = f"{self._prefix}stage{level + 1}"
             stages.append(f"{name} AS (\n{body}{self.dialect.fence}\n)")
-            source = name
+            source, kept = name, later
         head = f"WITH {', '.join(stages)}\n" if stages else ""
+        last = [*kept, *(f"{what} AS {quoted(name)}" for what, name in outputs)]
         return [*self._before, f"{head}{_body(last, [source], '')};\n"]
 
     def _carried(self, wanted: set[str]) -> list[list[str]]:

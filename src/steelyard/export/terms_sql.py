@@ -49,7 +49,9 @@ class Terms:
 
     def cell(self, column: int) -> str:
         """Name a cell as it was read."""
-        return self.to.let(self.to.dialect.cell(self.plan.columns[column]))
+        return self.to.let(
+            self.to.dialect.cell(self.plan.columns[column], self.to.table)
+        )
 
     # ------------------------------------------------------------------- look-ups
 
