@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -44,12 +45,26 @@ for rows in (slice(None), slice(0, 100)):
         problem = build_problem(recipe, recipe.encode(X[rows], y[rows]))
         assert (problem.objective.loss.compiled is None) == (type(loss) is Plain)
         values.append(problem.objective(np.full(problem.size, 0.7)))
-    (value, gradient), (expected, slope) = values
-    assert np.isclose(value, expected) and np.allclose(gradient, slope)
+    clf = sy.WeightedNB(
+        loss="squared-hinge", weighting="class-attribute", device="cuda"
+    )
+    recipe = clf._recipe()
+    problem = build_problem(recipe, recipe.encode(X[rows], y[rows]))
+    values.append(problem.objective(np.full(problem.size, 0.7)))
+    expected, slope = values[1]
+    for value, gradient in values:
+        assert np.isclose(value, expected) and np.allclose(gradient, slope)
 clf = sy.WeightedNB(loss="squared-hinge", max_iter=20).fit(X[::3], y[::3])
 clf.save("hinge.json")
 assert sy.load("hinge.json").loss == "squared-hinge"
 """
+
+
+# What a method or a loss has to pass, besides its own test.
+TESTS = {
+    "A filter, into the library": ["tests/weighting", "-k", "cvnb or CVNB"],
+    "A compiled loss, into the library": ["tests/fitting", "tests/losses", "-k", "hinge"],
+}
 
 
 def section(title):
@@ -97,16 +112,18 @@ def test_the_page_adds_what_it_says_in_as_many_files_as_it_says(
         touched.add(name)
     # Beside them: the page of methods or parts, a test, and the changelog.
     assert len(touched) == files
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", script],
-        cwd=tmp_path,
-        # Uncompiled: compiling a copy of the kernels would take most of a minute.
-        env={
-            **os.environ,
-            "PYTHONPATH": str(tmp_path / "src"),
-            "NUMBA_DISABLE_JIT": "1",
-        },
-        capture_output=True,
-        text=True,
-    )
+    # Uncompiled: compiling a copy of the kernels would take most of a minute.
+    copied = {
+        **os.environ,
+        "PYTHONPATH": str(tmp_path / "src"),
+        "NUMBA_DISABLE_JIT": "1",
+        "NUMBA_ENABLE_CUDASIM": "1",
+    }
+    command = [sys.executable, "-W", "ignore", "-c", script]
+    run = partial(subprocess.run, env=copied, capture_output=True, text=True)
+    done = run(command, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    done = run([*command, *TESTS[title]], cwd=ROOT)
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert " passed" in done.stdout

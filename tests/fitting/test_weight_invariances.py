@@ -149,9 +149,10 @@ def test_unit_weights_are_plain_naive_bayes(weighting, loss, make_table, problem
 
 
 @pytest.mark.parametrize(
-    # The filter "subset" multiplies counts, which no penalty undoes.
+    # The filter "subset" multiplies counts, which no penalty undoes. Beside so large a
+    # penalty L-BFGS-B does not see the loss any more.
     "weighting, loss",
-    [pair for pair in PAIRS if pair[0] != "subset"],
+    [p for p in PAIRS if p[0] != "subset" and LOSSES[p[1]]().has_hessian],
 )
 def test_a_strong_penalty_leads_to_naive_bayes(weighting, loss, make_table):
     settings, X, y = make_table("mixed with gaps", 3)

@@ -26,7 +26,6 @@ from steelyard.kernels.cuda.launching import (
     to_device,
     zeros,
 )
-from steelyard.kernels.losses import EXPONENTIAL, SQUARED
 from steelyard.losses import Loss
 from steelyard.proba.counts import Counts
 from steelyard.proba.counts_on_device import DeviceWeights
@@ -94,15 +93,14 @@ class DeviceRows(JointRows):
         form = loss.compiled, float(loss.parameter)
         largest = self.weights.largest * max(1.0, abs(form[1]))
         if self._fits_two():
-            if loss.compiled == EXPONENTIAL:
+            if not loss.has_bounded_slope:
                 largest = self._two(effect, form, 0.0)[1]
             return self._two_effect(effect, form, largest)
         kernel = fitting.score_losses
-        # Slopes of a row add up to 0, but for those of the printed squared error.
-        is_printed = loss.compiled == SQUARED and form[1] > 0.5
-        n_free = self.n_classes - (not is_printed)
-        if loss.compiled == EXPONENTIAL:
-            # Slopes have no bound: the largest is found first.
+        # Slopes of a row add up to 0, if they are the derivatives of a loss.
+        n_free = self.n_classes - loss.has_true_gradient
+        if not loss.has_bounded_slope:
+            # The largest is found first.
             largest = self._pass(effect, kernel, form, 0.0, n_free)[0][1]
         scale = self.scale(largest)
         (value, _), slope = self._pass(effect, kernel, form, scale, n_free)

@@ -30,6 +30,9 @@ class Loss(DeclaredPart):
     is_squared_error: ClassVar[bool] = False
     """Whether the loss is the squared error of the posterior."""
 
+    has_bounded_slope: ClassVar[bool] = False
+    """Whether no derivative exceeds the larger of ``parameter`` and 1, by size."""
+
     kernel: ClassVar[int | None] = None
     """Its number in ``kernels.losses``, None where there is only the NumPy form."""
 

@@ -33,6 +33,7 @@ class BrierLoss(Loss):
 
     convex: ClassVar[bool] = False
     is_squared_error: ClassVar[bool] = True
+    has_bounded_slope: ClassVar[bool] = True
     kernel: ClassVar[int | None] = SQUARED
 
     published_gradient: bool = setting(

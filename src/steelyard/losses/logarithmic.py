@@ -19,6 +19,7 @@ class _LikelihoodLoss(Loss):
 
     is_likelihood: ClassVar[bool] = True
     kernel: ClassVar[int | None] = DEVIANCE
+    has_bounded_slope: ClassVar[bool] = True
 
     def value_and_gradient(
         self,

@@ -1,42 +1,50 @@
-"""Compiled losses on the device: the branches of ``kernels.losses``.
+"""Compiled losses on the device.
 
-Apart from those for their exponential, which the device has as an instruction sequence
-of its own.
+The text of a loss is that of ``kernels.losses``, compiled for the device with its own
+exponential. The deviance has loops of its own, as it has there, and so has the squared
+error of a mixture.
 """
 
 from __future__ import annotations
 
 import math
+from types import FunctionType
 
 import numpy as np
 from numba import cuda
 
+from steelyard.kernels import losses
 from steelyard.kernels.cuda.fixed import to_units
-from steelyard.kernels.losses import _MAX_EXPONENT, DEVIANCE, EXPONENTIAL, SQUARED
+from steelyard.kernels.losses import DEVIANCE
+
+
+def _for_device(kernel, **replaced):
+    """Compile the text of a kernel for the device, with other functions inside."""
+    function = kernel.py_func
+    own = FunctionType(function.__code__, {**function.__globals__, **replaced})
+    return cuda.jit(device=True)(own)
+
+
+@cuda.jit(device=True)
+def _exp(x):
+    return math.exp(x)
+
+
+_any_odds_loss = _for_device(losses.odds_loss, _exp=_exp)
+_posterior = _for_device(losses.posterior, _exp=_exp)
+_any_scores_loss = _for_device(losses.scores_loss, _exp=_exp, posterior=_posterior)
 
 
 @cuda.jit(device=True)
 def odds_loss(f, positive, kind, a):
     """Loss and slope of the log-odds f of the second class: two numbers."""
-    s = 1.0 if positive else -1.0
     if kind == DEVIANCE:
+        s = 1.0 if positive else -1.0
         t = -a * s * f
         e = math.exp(-abs(t))
         q = (1.0 if t > 0.0 else e) / (1.0 + e)
         return max(t, 0.0) + math.log1p(e), -a * s * q
-    if kind == SQUARED:
-        small = math.exp(-abs(f))
-        p = 1.0 / (1.0 + small)
-        p = p if f > 0.0 else small * p
-        r = p - (1.0 if positive else 0.0)
-        slope = r * p * (1.0 - p)
-        return r * r, slope if a > 0.5 else 2.0 * slope
-    if kind == EXPONENTIAL:
-        t = -s * f
-        over = max(t - _MAX_EXPONENT, 0.0)
-        e = math.exp(min(t, _MAX_EXPONENT))
-        return e * (1.0 + over + 0.5 * over * over), -s * e * (1.0 + over)
-    return math.nan, math.nan
+    return _any_odds_loss(f, positive, kind, a)
 
 
 @cuda.jit(device=True)
@@ -60,10 +68,11 @@ def _exponentials(s, at, width, m, a):
 def scores_loss(s, units, i, m, y, u, kind, a, scale):
     """Write the gradient of row i in units; return its loss and largest slope.
 
-    Scores s (K * m,) are by class. Exponentials are computed twice rather than kept:
-    threads have no room for them.
+    Scores s (K * m,) are by class, and become gradients unless the loss is the
+    deviance. Its exponentials are computed twice rather than kept: threads have no room
+    for them.
     """
-    width, total, largest = s.size // m, 0.0, 0.0
+    width, step, total, largest = s.size // m, m, 0.0, 0.0
     at, true = np.uint64(i), np.uint64(i + y * m)
     m = np.uint64(m)
     z = s[true]
@@ -86,37 +95,15 @@ def scores_loss(s, units, i, m, y, u, kind, a, scale):
             total = u * (a * (top - z) + math.log(norm))
         units[true] = to_units(-u * a * others * scale)
         return total, u * abs(a) * max(largest, others)
-    if kind == SQUARED:
-        top, norm = _exponentials(s, at, width, m, 1.0)
-        part = 1.0 / norm
-        p_true, squares = math.exp(z - top) * part, 0.0
-        for _ in range(width):
-            p = math.exp(s[at] - top) * part
-            squares += p * p
-            at += m
-        at = np.uint64(i)
-        for _ in range(width):
-            p = math.exp(s[at] - top) * part
-            r = p - (1.0 if at == true else 0.0)
-            d = u * p * (r * (1.0 - p) if a > 0.5 else r - (squares - p_true))
-            largest = max(largest, abs(d))
-            units[at] = to_units(d * scale)
-            at += m
-        return 0.5 * u * (1.0 - 2.0 * p_true + squares), largest
-    if kind == EXPONENTIAL:
-        slopes = 0.0
-        for _ in range(width):
-            if at != true:
-                t = s[at] - z
-                over = max(t - _MAX_EXPONENT, 0.0)
-                e = u * math.exp(min(t, _MAX_EXPONENT))
-                total += e * (1.0 + over + 0.5 * over * over)
-                slopes += e * (1.0 + over)
-                units[at] = to_units(e * (1.0 + over) * scale)
-            at += m
-        units[true] = to_units(-slopes * scale)
-        return total, slopes
-    return math.nan, math.nan
+    own = s[i::step]
+    total = _any_scores_loss(own, y, u, kind, a, 0.0)
+    for c in range(width):
+        # A loss that is not a number ends the step, whatever its gradient is.
+        d = own[c] if own[c] == own[c] else 0.0
+        largest = max(largest, abs(d))
+        units[at] = to_units(d * scale)
+        at += m
+    return total, largest
 
 
 @cuda.jit(device=True)
