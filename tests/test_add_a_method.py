@@ -63,7 +63,12 @@ assert sy.load("hinge.json").loss == "squared-hinge"
 # What a method or a loss has to pass, besides its own test.
 TESTS = {
     "A filter, into the library": ["tests/weighting", "-k", "cvnb or CVNB"],
-    "A compiled loss, into the library": ["tests/fitting", "tests/losses", "-k", "hinge"],
+    "A compiled loss, into the library": [
+        "tests/fitting",
+        "tests/losses",
+        "-k",
+        "hinge",
+    ],
 }
 
 

@@ -75,13 +75,22 @@ def test_denormal_numbers_on_a_grid_give_probabilities(scale):
     assert np.isfinite(clf.predict_log_proba(BASE * 1e300)).all()
 
 
-@pytest.mark.parametrize("weight", [1e10, 1e15])
-def test_trees_draw_no_more_rows_than_memory_holds(weight, monkeypatch):
-    most = "steelyard.weighting.filters.trees._MOST_DRAWS"
-    monkeypatch.setattr(most, 1 << 20, raising=False)
-    clf = sy.method("DTAWNB", n_trees=1, random_state=0)
+@pytest.mark.parametrize("weight", [1e-15, 1e-3, 1e10, 1e15])
+def test_trees_of_any_weights_are_trees_of_many_rows(weight):
+    # Bins that do not depend on weights: of rows of so little MDL makes none.
+    clf = sy.method("DTAWNB", n_trees=3, random_state=0, numeric="equal-width")
     clf.fit(BASE, Y, sample_weight=np.full(N, weight))
+    assert clf.attribute_weights_.max() > 0.5
     assert clf.predict_proba(BASE).sum(axis=1) == pytest.approx(1.0)
+
+
+def test_trees_of_large_weights_do_not_tell_copies_from_weights():
+    weights = np.where(np.arange(N) % 3, 1e9, 2e9)
+    copies = np.repeat(np.arange(N), np.where(np.arange(N) % 3, 1, 2))[::-1]
+    by_weight = sy.method("DTAWNB", random_state=0).fit(BASE, Y, weights)
+    by_copies = sy.method("DTAWNB", random_state=0)
+    by_copies.fit(BASE[copies], Y[copies], np.full(len(copies), 1e9))
+    assert (by_weight.attribute_weights_ == by_copies.attribute_weights_).all()
 
 
 @pytest.mark.parametrize("name", ["DTAWNB", "TreeNB"])

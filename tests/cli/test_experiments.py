@@ -2,6 +2,8 @@
 
 import csv as csv_module
 import re
+import tempfile
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -56,6 +58,17 @@ def test_methods_marks_the_default(run):
     lines = [line for line in run("methods").out.splitlines() if "(default)" in line]
     assert len(lines) == 1
     assert "SHNB" in lines[0]
+
+
+def test_the_page_of_the_demo_is_in_a_new_folder(tmp_path, monkeypatch, run_json):
+    monkeypatch.setattr(demo, "DEMO_METHODS", {"NB": demo.DEMO_METHODS["NB"]})
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    mine = tmp_path / "mine.txt"
+    mine.write_text("mine")
+    (tmp_path / "steelyard-demo.html").symlink_to(mine)
+    page = Path(run_json("demo")["page"])
+    assert page.parent.parent == tmp_path and page.is_file()
+    assert mine.read_text() == "mine"
 
 
 def test_demo_as_json(tmp_path, monkeypatch, run_json):

@@ -106,6 +106,13 @@ def test_whole_numbers_that_doubles_do_not_tell_apart_are_refused():
         export.to_onnx(clf)
 
 
+def test_half_of_a_surrogate_pair_is_refused():
+    X = pd.DataFrame({"sky": ["sun", "\ud800"] * 5}, dtype=object)
+    clf = sy.NaiveBayes().fit(X, ["no", "yes"] * 5)
+    with pytest.raises(ParameterError, match="a character that text in ONNX cannot"):
+        export.to_onnx(clf)
+
+
 def test_names_of_columns_and_outputs_differ():
     X = pd.DataFrame({"label": ["u", "v"] * 10, "steelyard_Gather_3": [1.0, 2.0] * 10})
     clf = sy.NaiveBayes().fit(X, [0, 1] * 10)

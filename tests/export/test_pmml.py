@@ -99,7 +99,7 @@ def test_large_whole_numbers_as_classes_are_doubles(label, kind):
     assert every(root, "DataField")[-1].get("dataType") == kind
     assert every(root, "OutputField")[0].get("dataType") == kind
     too_large = sy.NaiveBayes().fit(X, [2**53, 1] * 10)
-    with pytest.raises(ParameterError, match="9007199254740992 is too large.* text"):
+    with pytest.raises(ParameterError, match=r"9007199254740992 is too large.* text"):
         export.to_pmml(too_large)
 
 

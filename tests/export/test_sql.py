@@ -363,7 +363,6 @@ def test_two_hundred_classes():
         np.testing.assert_allclose(proba, clf.predict_proba(X[:50]), atol=1e-12)
 
 
-@pytest.mark.filterwarnings("ignore::steelyard.exceptions.IdentifierWarning")
 @pytest.mark.engines
 @pytest.mark.skipif(
     not os.environ.get("STEELYARD_DATA"),
@@ -395,6 +394,7 @@ def test_postgres_scores_26_classes_with_pairs_as_it_is_set_up(postgres):
     assert (labels == clf.predict(letters.table)).all()
 
 
+@pytest.mark.filterwarnings("ignore::steelyard.exceptions.IdentifierWarning")
 def test_models_of_a_million_numbers_are_refused():
     n = 20_000
     X = pd.DataFrame({"key": [f"k{i}" for i in range(n)]})

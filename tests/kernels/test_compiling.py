@@ -202,6 +202,35 @@ midpoint.compiled(1, 2)
 """
 
 
+def test_damaged_kernels_on_disk_are_compiled_again_and_said(tmp_path):
+    code = "from steelyard.kernels.scoring import _exp\nprint(_exp.compiled(-1.0))\n"
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    environment.pop("NUMBA_DISABLE_JIT", None)
+
+    def run():
+        command = [sys.executable, "-c", code]
+        return subprocess.run(
+            command, env=environment, capture_output=True, text=True, check=True
+        )
+
+    first = run()
+    assert first.stderr == "" and run().stdout == first.stdout
+    (index,) = tmp_path.rglob("*.nbi")
+    (data,) = tmp_path.rglob("*.nbc")
+    sound = index.read_bytes()
+    for file, damaged in (
+        (index, b""),
+        (index, sound[:-9] + b"123456789"),
+        (data, b""),
+    ):
+        index.write_bytes(sound)
+        file.write_bytes(damaged)
+        found = run()
+        assert found.stdout == first.stdout
+        assert f"in {index.parent} are damaged" in found.stderr
+        assert "Delete the folder" in found.stderr
+
+
 def test_who_waits_is_told_once_that_kernels_are_compiled_and_not_again(tmp_path):
     told = []
     for _ in range(2):

@@ -70,6 +70,16 @@ def test_classes_keep_the_type_of_an_array():
         assert encode_labels(y)[0].dtype == np.dtype(dtype)
 
 
+@pytest.mark.parametrize(
+    "make",
+    [list, np.array, pd.Series, pl.Series, lambda y: pa.chunked_array([y])],
+    ids=["list", "NumPy", "pandas", "polars", "pyarrow"],
+)
+def test_classes_of_whole_floats_are_floats_in_every_library(make):
+    assert encode_labels(make([1.0, 0.0, 1.0]))[0].dtype == np.float64
+    assert encode_labels(make([1, 0, 1]))[0].dtype == np.int64
+
+
 def test_categories_that_no_row_holds_are_no_classes():
     y = pd.Series(["a", "b", "a"], dtype=pd.CategoricalDtype(["a", "z", "b"]))
     assert encode_labels(y)[0].tolist() == ["a", "b"]

@@ -86,6 +86,17 @@ def test_windy_is_locally_predictive_but_for_wekas_rule(weather):
     assert alone.selected_features_ == [0, 2]
 
 
+@pytest.mark.parametrize("n", range(3, 40))
+def test_a_column_with_one_value_is_never_selected(n):
+    # Its uncertainty was 4e-17 for some numbers of rows.
+    rng = np.random.default_rng(n)
+    X = np.array([["same", value] for value in rng.choice(["a", "b"], 3 * n)])
+    y = rng.integers(0, 3, 3 * n)
+    for zero_is_one in (True, False):
+        clf = sy.method("DFWNB", zero_is_one=zero_is_one).fit(X, y)
+        assert 0 not in clf.selected_features_
+
+
 def test_one_tree_asks_for_outlook_first(weather):
     clf = sy.method("TreeNB", random_state=0).fit(*weather)
     outlook, temperature, humidity, windy = clf.attribute_weights_

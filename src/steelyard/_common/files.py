@@ -24,9 +24,10 @@ def replacing(path: str | PathLike[str]) -> Iterator[Path]:
 
     It is flushed to the disk before, and removed after an error. The mode of the file
     that is replaced is kept; a link stays, and what it points to is replaced, as when a
-    file is opened for writing.
+    file is opened for writing. Links that others put into a folder that everybody may
+    write to are not followed.
     """
-    target = Path(os.path.realpath(path))
+    target = _followed(path)
     mode = None
     with contextlib.suppress(FileNotFoundError):
         mode = target.stat().st_mode
@@ -54,6 +55,25 @@ def replacing(path: str | PathLike[str]) -> Iterator[Path]:
     # The rename itself has to reach the disk; not every system opens folders.
     with contextlib.suppress(OSError):
         _flush(target.parent, os.O_RDONLY)
+
+
+def _followed(path: str | PathLike[str]) -> Path:
+    """Return where links lead, unless somebody else may have placed one as a trap.
+
+    The rule is that of Linux with ``fs.protected_symlinks``, which does not hold for
+    programs that read links themselves.
+    """
+    at = Path(path)
+    for _ in range(40):
+        if not at.is_symlink():
+            break
+        owner, folder = os.lstat(at).st_uid, os.stat(at.parent)
+        own = os.geteuid() if hasattr(os, "geteuid") else owner
+        if folder.st_mode & stat.S_IWOTH and owner not in (own, folder.st_uid):
+            why = "This is a link of another user, in a folder that all may write to"
+            raise PermissionError(errno.EACCES, why, str(at))
+        at = at.parent / os.readlink(at)
+    return Path(os.path.realpath(at.parent)) / at.name
 
 
 def _flush(path: Path, access: int) -> None:

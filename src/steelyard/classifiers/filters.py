@@ -241,7 +241,7 @@ class AUCWeightedNB(CountedFilterNB):
               \log\theta_{j,x_{ij}|+} - \log\theta_{j,x_{ij}|-}
 
     With more than two classes the mean over all pairs of them. ``rescaled=True`` takes
-    2 AUC - 1 instead, ``threshold`` drops attributes of a smaller AUC.
+    max(0, 2 AUC - 1) instead, ``threshold`` drops attributes of a smaller AUC.
 
     References
     ----------

@@ -23,9 +23,7 @@ _TEXT = ("data", "method")
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
-    about = (
-        "where to write the page (default: steelyard-demo.html among temporary files)"
-    )
+    about = "where to write the page (default: in a new temporary folder)"
     parser.add_argument("--page", metavar="FILE", help=about)
     options.add_json(parser)
 
@@ -37,7 +35,10 @@ def run(arguments: argparse.Namespace) -> None:
     from steelyard.experiments.demo import explain_one, run_demo
 
     output.check_output(arguments.page, force=True)
-    page = arguments.page or str(Path(tempfile.gettempdir()) / "steelyard-demo.html")
+    # A folder of one's own: in the one for all, others could place a link.
+    page = arguments.page
+    if page is None:
+        page = str(Path(tempfile.mkdtemp(prefix="steelyard-")) / "steelyard-demo.html")
     with output.working("Cross-validating …") as status:
         scores = run_demo(progress=lambda what: status.update(f"{what} …"))
         status.update("Explaining one prediction …")

@@ -93,7 +93,8 @@ def to_html(
     # In one pass: a column may be named like a placeholder.
     pieces = text.split("@@")
     text = "".join(parts[p] if k % 2 else p for k, p in enumerate(pieces))
-    atomic_write(path, text.encode("utf-8"))
+    # Half a pair of surrogates is no text; data have it escaped.
+    atomic_write(path, text.encode("utf-8", "replace"))
 
 
 def _question(data: dict[str, Any]) -> str:

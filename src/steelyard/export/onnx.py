@@ -103,6 +103,14 @@ def _refuse(plan: Plan, missing_text: str) -> None:
             f"The model has {plan.n_numbers():,} numbers; a file of ONNX holds at most "
             "2 GB. Use `save`."
         )
+    for text in plan.texts():
+        try:
+            text.encode("utf-8")
+        except UnicodeEncodeError:
+            raise ParameterError(
+                f"{text!r} holds a character that text in ONNX cannot hold. Replace it "
+                "in the table, and fit again."
+            ) from None
     for column in plan.columns:
         if not column.name:
             raise ParameterError("An input in ONNX has a name: name the column ''.")

@@ -219,6 +219,13 @@ class Plan:
         """Return the positions of the columns that have a say, in order."""
         return sorted({column for term in self.terms() for column in columns_of(term)})
 
+    def texts(self) -> Iterator[str]:
+        """Yield names of columns, and values and classes that are text."""
+        for column in self.columns:
+            yield column.name
+            yield from (value for value in column.values if isinstance(value, str))
+        yield from (label for label in self.classes if isinstance(label, str))
+
     def n_numbers(self) -> int:
         """Count the numbers in all terms."""
         return sum(map(_size, self.terms()))
@@ -229,11 +236,6 @@ def columns_of(term: Term) -> tuple[int, ...]:
     if isinstance(term, Pair):
         return tuple(side.column for side in term.sides)
     return (term.column,)
-
-
-def attribute_of(term: Term) -> int:
-    """Return the attribute that a term is told by."""
-    return term.attribute if isinstance(term, Pair) else term.column
 
 
 def _sums(node: Node) -> Iterator[Sum]:

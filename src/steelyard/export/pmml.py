@@ -96,9 +96,8 @@ def _refuse(plan: Plan, target: str) -> None:
                 "and doubles, which do not tell those from 2**53 on apart. Turn the "
                 "labels into text."
             )
-    values = [value for column in plan.columns for value in column.values]
-    for text in [target, *names, *values, *plan.classes]:
-        if isinstance(text, str) and _UNWRITTEN.search(text):
+    for text in (target, *plan.texts()):
+        if _UNWRITTEN.search(text):
             raise ParameterError(
                 f"{text!r} has a character that XML 1.0 cannot hold. Replace it in the "
                 "table, or use another format."

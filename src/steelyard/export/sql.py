@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from steelyard.classifiers.base import BaseNB
 from steelyard.exceptions import ParameterError
@@ -83,13 +83,13 @@ def sql_statements(
     names = table.split(".") if isinstance(table, str) else list(table)
     keep = [keep] if isinstance(keep, str) else list(keep)
     _check(plan, ways, keep, contributions, probabilities)
-    texts = [*keep, *names, *_texts(plan)]
+    texts = [*keep, *names, *plan.texts(), *map(str, plan.classes)]
     source = ".".join(map(ways.identifier, names))
     query = _Query(plan, Statement(ways, source, keep, texts), contributions)
     outputs = query.outputs(probabilities)
     _check_result([*keep, *(name for _, name in outputs)])
-    *before, last = query.to.select(outputs)
-    return [*before, f"-- {about(plan)}\n{last}"]
+    first, *others = query.to.select(outputs)
+    return [f"-- {about(plan)}\n{first}", *others]
 
 
 class _Query:
@@ -322,11 +322,3 @@ def _check_names(names: list[str], dialect: Dialect) -> None:
                 f"The columns {other!r} and {name!r} differ only in case, and are one "
                 f"column to {dialect.name}. Rename one of them, and fit again."
             )
-
-
-def _texts(plan: Plan) -> Iterator[str]:
-    """Yield all names and texts of a plan."""
-    yield from (column.name for column in plan.columns)
-    for column in plan.columns:
-        yield from (value for value in column.values if isinstance(value, str))
-    yield from map(str, plan.classes)

@@ -8,6 +8,7 @@ additions and the same libm.
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable
 from functools import update_wrapper
@@ -17,6 +18,7 @@ from typing import Any, overload
 import numpy as np
 
 from steelyard._common import waiting
+from steelyard._common.checks import warn_user
 
 # Up to so many cells in all arrays a kernel may run as plain Python, or in NumPy; so
 # many seconds a process spends on it, about what it takes to load numba, before kernels
@@ -73,7 +75,7 @@ class Kernel:
             with _making:
                 if self._compiled is None:
                     compiling = _njit()(**_OPTIONS, **self._options)
-                    self._compiled = compiling(self.py_func)
+                    self._compiled = _with_sound_cache(compiling(self.py_func))
         return self._compiled
 
     @property
@@ -125,6 +127,37 @@ def _fit(args: tuple[Any, ...], most: int, any_type: bool = False) -> bool:
                 return False
             cells += arg.size
     return cells <= most
+
+
+def _with_sound_cache(compiled: Any) -> Any:
+    """Have a function compiled anew where what numba kept on disk is damaged."""
+    from numba.core.caching import NullCache
+
+    cache = compiled._cache
+    load = getattr(cache, "load_overload", None)
+    if load is None:  # numba is disabled
+        return compiled
+
+    def load_or_compile(*args: Any) -> Any:
+        try:
+            return load(*args)
+        except Exception as error:
+            # Of whatever kind: it comes from unpickling the file.
+            compiled._cache = NullCache()
+            _say_damaged(cache.cache_path, type(error).__name__)
+            return None
+
+    cache.load_overload = load_or_compile
+    return compiled
+
+
+@functools.cache
+def _say_damaged(folder: str, error: str) -> None:
+    warn_user(
+        f"Compiled kernels in {folder} are damaged ({error}) and are compiled again, "
+        "each time. Delete the folder.",
+        RuntimeWarning,
+    )
 
 
 def _njit() -> Any:

@@ -186,8 +186,10 @@ def _take(
 def _as_classes(classes: list[Any], values: Any, column: Column) -> NDArray[Any]:
     if isinstance(values, np.ndarray):
         return np.array(classes, dtype=values.dtype)
-    as_objects = column.holds_objects or column.cells == "text"
-    return np.array(classes, dtype=object if as_objects else None)
+    if column.holds_objects or column.cells == "text":
+        return np.array(classes, dtype=object)
+    is_float = nw.from_native(values, series_only=True).dtype.is_float()
+    return np.array(classes, dtype=np.float64 if is_float else None)
 
 
 def _check_whole(values: NDArray[np.float64]) -> None:

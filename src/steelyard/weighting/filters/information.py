@@ -182,10 +182,10 @@ def _mutual(facts: Facts) -> NDArray[np.float64]:
 
 
 def _symmetrical(facts: Facts) -> NDArray[np.float64]:
-    """Symmetrical uncertainty; 0 where both have a single value."""
+    """Symmetrical uncertainty; 0 where one has a single value, but for rounding."""
     mutual, first, second = facts.T
-    both = first + second
-    return np.divide(2.0 * mutual, both, out=np.zeros(len(both)), where=both > 0)
+    both, vary = first + second, np.minimum(first, second) > 0
+    return np.divide(2.0 * mutual, both, out=np.zeros(len(both)), where=vary)
 
 
 def _with_class(counts: Counts) -> Facts:

@@ -25,9 +25,9 @@ from steelyard.model.training import TrainingSet
 from steelyard.table.schema import FeatureSchema
 from steelyard.weighting.filters.counted import FilterWeighting
 
-# So often is a row drawn that the shares of rows are those of their weights to one in
-# some thousands.
-_MOST_DRAWS = 1 << 24
+# So many rows are drawn one by one; how often each of the rows is among more of them
+# is drawn at once.
+_MOST_DRAWS = 1 << 20
 
 
 class TreeWeighting(FilterWeighting):
@@ -176,16 +176,26 @@ def _samples(
     """Draw rows with replacement by their weights: how often each, shape (n,).
 
     Rows are put into the order of their cells first, so that neither their order nor
-    whether a row stands twice or has weight 2 matters. Large weights, of which so many
-    draws could not be made, are drawn from ``_MOST_DRAWS`` times.
+    whether a row stands twice or has weight 2 matters. Where weights are less than one,
+    as many rows are drawn as if they were one: a tree of a single row tells nothing.
     """
     n = training.codes.n_rows
     keys = [training.codes.column(j) for j in range(len(training.codes.schema))]
     order = np.lexsort([*keys[::-1], training.labels])
     weights = np.ones(n) if training.weights is None else training.weights
     ends = np.cumsum(weights[order])
-    draws = max(1, round(min(share * float(ends[-1]), _MOST_DRAWS)))
+    draws = max(1, round(share * max(float(ends[-1]), n)))
     samples: list[NDArray[np.float64] | None] = []
+    if draws > _MOST_DRAWS:
+        keys.append(training.labels)
+        differs = [key[order][1:] != key[order][:-1] for key in keys]
+        first = np.flatnonzero(np.append(True, np.any(differs, axis=0)))
+        masses = np.add.reduceat(weights[order], first)
+        for _ in range(n_samples):
+            times = np.zeros(n)
+            times[order[first]] = rng.multinomial(draws, masses / masses.sum())
+            samples.append(times)
+        return samples
     for _ in range(n_samples):
         times = np.zeros(n, dtype=np.int64)
         for part in pieces(slice(0, draws)):
