@@ -52,10 +52,10 @@ if TYPE_CHECKING:
     from steelyard.classifiers.spss import *  # noqa: F403
     from steelyard.classifiers.weighted import *  # noqa: F403
     from steelyard.experiments.runner import compare
+    from steelyard.io import scan
     from steelyard.persistence import load
     from steelyard.table.discretizers import *  # noqa: F403
     from steelyard.table.encoder import *  # noqa: F403
-    from steelyard.table.sources import scan
 
 
 def __getattr__(name: str) -> Any:

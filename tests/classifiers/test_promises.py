@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 import steelyard as sy
 from steelyard._common.work_folder import PREFIX
-from steelyard.table.sources.scanning import Scan
+from steelyard.io.scanning import Scan
 
 IS_LINUX = sys.platform.startswith("linux")
 
@@ -217,7 +217,7 @@ def test_a_fit_that_ends_early_leaves_the_classifier_and_no_file(
 
 
 PHASES = {
-    "copying": ("steelyard.table.sources.copies.CopyWriter.write", "csv"),
+    "copying": ("steelyard.io.copies.CopyWriter.write", "csv"),
     "reading": ("steelyard.table.summary.Summary.take_in", "csv"),
     "reading again": ("steelyard.table.rereading.Rereading.take_in", "csv"),
     "encoding": ("steelyard.table.store.Store.append", "parquet"),

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import steelyard as sy
@@ -97,6 +99,28 @@ def test_evaluate_shows_the_majority_and_kappa_and_warns_once(tmp_path, frame, r
     assert "kappa" in done.out
     assert done.err.count("looks like an identifier") == 1
     assert "2 other folds" in done.err
+
+
+def test_nested_columns_of_parquet_are_left_out_and_said(tmp_path, frame, run):
+    path, out = tmp_path / "a.parquet", tmp_path / "m.json"
+    nested = {
+        "tags": [["a"], []] * 30,
+        "point": [{"x": 1}] * 60,
+        "pairs": [[("k", 1)]] * 60,
+    }
+    cells = pa.Table.from_pandas(frame, preserve_index=False)
+    for name, column in nested.items():
+        kind = pa.map_(pa.string(), pa.int64()) if name == "pairs" else None
+        cells = cells.append_column(name, pa.array(column, kind))
+    pq.write_table(cells, path)
+    options = ["--target", "ill", "--method", "NB", "-o", out, "--force"]
+    for data in (path, tmp_path / "*.parquet"):
+        done = run("fit", data, *options)
+        assert done.status == 0, done.err
+        for name in nested:
+            assert f"{name}: nested values, left out" in done.err
+    assert sy.load(out).feature_names_in_.tolist() == ["age", "smoker", "zip"]
+    assert run("predict", out, path).status == 0
 
 
 def test_kappa_is_that_of_scikit_learn(frame):

@@ -12,10 +12,9 @@ import pytest
 
 import steelyard
 from steelyard.classifiers.registry import DEFAULT
-from steelyard.cli import main, options
+from steelyard.cli import main
 from steelyard.cli.completion import SHELLS, script
 from steelyard.cli.program import build_parser
-from steelyard.experiments.data import source
 
 COMMANDS = (
     "fit",
@@ -123,7 +122,7 @@ def test_warnings_are_one_line_on_standard_error(monkeypatch, run):
     "package, extra, arguments",
     [
         ("rich", "cli", ["demo"]),
-        ("pandas", "cli", ["fit", "CSV", "-o", "z.json"]),
+        ("pandas", "cli", ["fit", "CSV", "--target", "ill", "-o", "z.json"]),
         ("pyarrow", "cli", ["fit", "PARQUET", "-o", "z.json"]),
         ("shtab", "cli", ["completion", "bash"]),
         ("matplotlib", "plot", ["explain", "MODEL", "--picture", "z.png"]),
@@ -200,7 +199,7 @@ def test_interrupt_leaves_no_half_written_file(monkeypatch, tmp_path, csv, model
     before = sorted(tmp_path.iterdir())
     # Small files go a way of their own.
     monkeypatch.setattr("steelyard.cli.predict.quick_predictions", lambda of: None)
-    monkeypatch.setattr("steelyard.experiments.data.files.read_chunks", interrupted)
+    monkeypatch.setattr("steelyard.io.kinds.Recast.read", interrupted)
     assert run("predict", model, csv, "-o", tmp_path / "out.csv").status == 130
     assert sorted(tmp_path.iterdir()) == before
 
@@ -292,10 +291,6 @@ def test_colours_are_for_terminals_and_vanish_with_no_color(monkeypatch, capsys)
         shown[name] = terminal.text
     assert "\x1b[32m" in shown["colour"]
     assert not re.search("\x1b\\[[0-9;]*3[0-7]m", shown["plain"])
-
-
-def test_formats_are_those_of_the_library():
-    assert options.FORMATS == source.FORMATS
 
 
 def test_the_default_method_in_the_help_is_that_of_the_library(run):

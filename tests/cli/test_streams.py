@@ -110,7 +110,6 @@ def test_folders_and_several_files_are_one_table(people, tmp_path, run):
         (["--numeric", "smoker"], ["smoker", "row 2", "--missing-values"]),
         (["--numeric", "age", "--categorical", "age"], ["both"]),
         (["--target", "age"], ["fractions"]),
-        (["--format", "csv"], ["--format", "extension"]),
         (["--memory", "2 cats"], ["--memory", "500MB"]),
         (["--memory", "3MB"], ["--memory", "100MB"]),
         (["--work-folder", "nowhere"], ["nowhere", "--work-folder"]),

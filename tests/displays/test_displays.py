@@ -24,8 +24,8 @@ from steelyard.displays import (
     regularization_path,
 )
 from steelyard.exceptions import ParameterError
-from steelyard.experiments.data.arff import read_arff
 from steelyard.explain import explain_weights
+from steelyard.io.arff import read_arff
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")

@@ -31,6 +31,7 @@ from steelyard.classifiers.conveniences import Conveniences
 from steelyard.classifiers.predictions import Predictions
 from steelyard.fitting.recipe import Recipe
 from steelyard.fitting.weights import Fit
+from steelyard.io import as_source, is_dask
 from steelyard.model.needs import RowsNeeded, most_needed
 from steelyard.model.training import Encoding, TrainingSet
 from steelyard.proba import SMOOTHINGS, resolve_smoothing
@@ -38,7 +39,6 @@ from steelyard.proba.counts import Counts
 from steelyard.proba.estimation import Estimation
 from steelyard.table.encoder import TableEncoder
 from steelyard.table.ranges import NumberRange
-from steelyard.table.sources import as_source, is_dask
 
 __all__ = ["BaseNB", "StandardNB"]
 

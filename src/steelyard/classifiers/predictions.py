@@ -12,15 +12,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from steelyard._common.devices import is_on_device
 from steelyard.exceptions import ParameterError, TableError
+from steelyard.io import as_source, is_dask
 from steelyard.model.base import Model
 from steelyard.table.codes import Codes
 from steelyard.table.few_rows import encode_few
 from steelyard.table.frames import as_table
-from steelyard.table.sources import as_source, is_dask
 
 if TYPE_CHECKING:
+    from steelyard.io.scanning import Scan
     from steelyard.table.encoder import TableEncoder
-    from steelyard.table.sources.scanning import Scan
 
 _Predict = TypeVar("_Predict", bound=Callable[..., Any])
 

@@ -114,7 +114,7 @@ _FURTHER = {
     "load": "steelyard.persistence",
     "method": "steelyard.classifiers.registry",
     "methods": "steelyard.classifiers.registry",
-    "scan": "steelyard.table.sources",
+    "scan": "steelyard.io",
 }
 
 

@@ -138,17 +138,20 @@ def _warning_once() -> Iterator[None]:
 
 def _find_target(clf: Any, path: str, arguments: argparse.Namespace) -> str:
     """Return the target of a model, or the one column that holds its classes."""
-    from steelyard.experiments.data import kinds, read_table
-    from steelyard.experiments.data.source import Source
+    from steelyard.io.kinds import as_text
+    from steelyard.io.reader import whole_table
+    from steelyard.io.recognise import open_files
 
     fits = []
     if path != "-":
-        table = read_table(Source.of(path, **options.reading_of(arguments)))
+        reader = open_files(path, **options.reading_of(arguments))
+        others = [n for n in reader.names if n not in clf.feature_names_in_]
+        table = whole_table(reader, others)
         classes = {*map(str, clf.classes_)}
-        for name in table.columns.difference(clf.feature_names_in_, sort=False):
-            labels = _as_classes(kinds.as_text(table[name].dropna()), clf.classes_)
-            if len(labels) and {*map(str, labels)} <= classes:
-                fits.append(str(name))
+        for name in others:
+            labels = as_text(table.column(name).drop_null()).to_pylist()
+            if labels and {*map(str, _as_classes(labels, clf.classes_))} <= classes:
+                fits.append(name)
     if (target := getattr(clf, "target_name_", None)) in fits:
         fits = [str(target)]
     if len(fits) != 1:
@@ -164,27 +167,28 @@ def _labelled(
     target = arguments.target
     n_labelled = n_missing = 0
     for table, also in rows_for(clf, path, arguments, [target]):
-        has_label = also[target].notna()
-        n_labelled += int(has_label.sum())
-        n_missing += int((~has_label).sum())
-        labels = also.loc[has_label, target]
-        yield table[has_label], _as_classes(labels, clf.classes_)
+        labels = also.column(target)
+        has_label = labels.is_valid()
+        known = labels.drop_null().to_pylist()
+        n_labelled += len(known)
+        n_missing += len(labels) - len(known)
+        yield table.filter(has_label), _as_classes(known, clf.classes_)
     if not n_labelled:
         raise TableError(f"The target {target!r} of {_name(path)} is empty.")
     if n_missing:
         output.note(f"{n_missing} rows without {target!r} are left out")
 
 
-def _as_classes(labels: Any, classes: Any) -> Any:
+def _as_classes(labels: list[Any], classes: Any) -> Any:
     """Return numbers as the ranges that a model has for classes, if it has any."""
     from steelyard.experiments.data.bins import cut_as
 
     known = {*map(str, classes)}
-    if labels.isin(known).all():
+    if all(str(label) in known for label in labels):
         return labels
     try:
-        ranges = cut_as(labels.astype(float), classes)
-    except ValueError:
+        ranges = cut_as(list(map(float, labels)), classes)
+    except (TypeError, ValueError):
         return labels
     return labels if ranges is None else ranges
 

@@ -75,7 +75,7 @@ def _explain_rows(clf: Any, arguments: argparse.Namespace) -> None:
     chunks = rows_for(clf, arguments.data, arguments, rows=max(arguments.rows, 1000))
     table, _ = next(chunks)
     chunks.close()  # type: ignore[attr-defined]
-    rows = clf.explain_local(table.head(arguments.rows))
+    rows = clf.explain_local(table.slice(0, arguments.rows))
     if arguments.split_pairs:
         rows = rows.split_pairs()
     _write_files(clf, rows, arguments)
@@ -127,7 +127,7 @@ def _draw(explanation: Any, path: Path, picture: str) -> None:
 
 def _tables(whole: GlobalExplanation, names: list[str]) -> list[Any]:
     """Return the value tables of some attributes, in each part that is a sum."""
-    from steelyard.experiments.data.source import find_column
+    from steelyard.io.paths import find_column
 
     for name in names:
         find_column(name, whole.attributes, "The model")

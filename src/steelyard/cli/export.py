@@ -87,5 +87,5 @@ def _chosen(arguments: argparse.Namespace) -> dict[str, Any]:
 def _sample(clf: Any, path: str) -> Any:
     """Read the first rows of a file."""
     plain = argparse.Namespace(**dict.fromkeys(options.READING))
-    frame, _ = next(rows_for(clf, path, plain, rows=_SAMPLE_ROWS))
-    return frame
+    table, _ = next(rows_for(clf, path, plain, rows=_SAMPLE_ROWS))
+    return table.to_pandas()

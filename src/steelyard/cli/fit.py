@@ -106,6 +106,7 @@ def _fit_stream(clf: Any, method: str, arguments: argparse.Namespace) -> dict[st
     with streams.progress("Reading") as update:
         rows.progress = streams.readings(update, method)
         clf.fit(rows)
+    output.note(*read.notes)
     left_out = read.n_unlabelled
     if left_out:
         output.note(f"{left_out} rows without {rows.target!r} are left out")

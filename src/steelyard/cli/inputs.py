@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import ast
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,13 +13,13 @@ from steelyard._common.text import listed
 from steelyard.cli.options import names_of, reading_of
 from steelyard.cli.output import note
 from steelyard.exceptions import ColumnError, ModelFileError, ParameterError, TableError
+from steelyard.io.paths import find_column
 
 if TYPE_CHECKING:
-    import pandas
     from numpy.typing import NDArray
 
     from steelyard.experiments.data import DataSet
-    from steelyard.experiments.data.source import Source
+    from steelyard.io.reader import Reader
 
 _MANY_CLASSES = 200
 
@@ -45,7 +45,10 @@ def read_training(
     weights = None
     if arguments.weights is not None:
         weights = _weights(data, arguments.weights)
-    return replace(data, table=_columns(data, arguments)), weights
+    names = [*data.table.columns, data.target_name]
+    where = f"The data set {data.name}"
+    kept = chosen_columns(arguments, names, data.target_name, where)
+    return replace(data, table=data.table[kept]), weights
 
 
 def _check_classes(data: DataSet, is_wanted: bool) -> None:
@@ -106,30 +109,26 @@ def _weights(data: DataSet, name: str) -> NDArray[Any]:
     import numpy as np
     import pandas as pd
 
-    column = data.table[_find(name, data.table.columns, data)]
+    where = f"The data set {data.name}"
+    column = data.table[find_column(name, data.table.columns, where)]
     if not pd.api.types.is_numeric_dtype(column) or column.isna().any():
         raise ColumnError(f"The weights in column {name!r} must be numbers, all known.")
     return np.asarray(column, dtype=np.float64)
 
 
-def _columns(data: DataSet, arguments: argparse.Namespace) -> pandas.DataFrame:
-    known = [*data.table.columns, data.target_name]
-    chosen = [_find(name, known, data) for name in arguments.columns]
-    dropped = [_find(name, known, data) for name in arguments.drop]
-    if data.target_name in chosen:
-        problem = f"The target {data.target_name!r} cannot be learned from: --columns."
-        raise ColumnError(problem)
-    aside = {arguments.weights, *dropped}
-    kept = [name for name in chosen or data.table.columns if name not in aside]
+def chosen_columns(
+    arguments: argparse.Namespace, names: Sequence[str], target: str, where: str
+) -> list[str]:
+    """Return the columns to learn from, as options say."""
+    chosen = [find_column(name, names, where) for name in arguments.columns]
+    dropped = [find_column(name, names, where) for name in arguments.drop]
+    if target in chosen:
+        raise ColumnError(f"The target {target!r} cannot be learned from: --columns.")
+    aside = {arguments.weights, target, *dropped}
+    kept = [name for name in chosen or names if name not in aside]
     if not kept:
         raise TableError("No column is left to learn from.")
-    return data.table[kept]
-
-
-def _find(name: str, known: Iterable[str], data: DataSet) -> str:
-    from steelyard.experiments.data.source import find_column
-
-    return find_column(name, known, f"The data set {data.name}")
+    return kept
 
 
 def load_model(path: str) -> Any:
@@ -149,46 +148,49 @@ def load_model(path: str) -> Any:
 
 def rows_for(
     clf: Any,
-    path: str,
+    paths: str | Sequence[str],
     arguments: argparse.Namespace,
     also: Sequence[str] = (),
     rows: int = 50_000,
-) -> Iterator[tuple[pandas.DataFrame, pandas.DataFrame]]:
-    """Yield what a model predicts from, and further columns, some rows at a time."""
-    from steelyard.experiments.data.source import Source
+    progress: Callable[[int, int, int | None], None] | None = None,
+) -> Iterator[tuple[Any, Any]]:
+    """Yield what a model predicts from, and further columns, some rows at a time.
 
-    source = Source.of(path, **reading_of(arguments))
-    yield from rows_of_source(clf, source, also, rows)
+    ``progress`` is told rows and bytes that were read, and how many bytes there are.
+    """
+    from steelyard.io.chunks import regroup
+    from steelyard.io.kinds import Recast
+    from steelyard.io.recognise import open_files
 
-
-def rows_of_source(
-    clf: Any,
-    source: Source,
-    also: Sequence[str],
-    rows: int,
-    given: Mapping[str, str | None] | None = None,
-) -> Iterator[tuple[pandas.DataFrame, pandas.DataFrame]]:
-    """Yield what a model predicts from, where some columns have one cell for all."""
-    from steelyard.experiments.data import files, kinds
-
-    schema, given = clf.encoder_.schema_, given or {}
+    schema = clf.encoder_.schema_
     cells = {feature.name: feature.cells for feature in schema.features}
     expected = {name: cells[name] for name in schema.names}
-    chunks = files.read_chunks(
-        source,
-        {name: kind for name, kind in expected.items() if name not in given},
-        [name for name in also if name not in given],
-        rows,
-    )
-    n_read = 0
-    for frame, extra in chunks:
-        if not n_read and extra:
-            shown = listed(extra)
-            note(f"columns that the model does not use are ignored: {shown}")
-        for name in given:
-            column = frame.index.to_series().map(lambda _, n=name: given[n])
-            kind = expected.get(name, "text")
-            frame[name] = kinds.conform(column, name, kind, source, n_read)
-        n_read += len(frame)
-        yield frame[list(expected)], frame[list(also)]
-    note(*source.notes)
+    others = [name for name in also if name not in expected]
+    reader = open_files(paths, once=True, **reading_of(arguments))
+    _check_lacking(expected, others, reader)
+    extra = [name for name in reader.names if name not in {*expected, *also}]
+    if extra:
+        shown = listed(extra)
+        note(f"columns that the model does not use are ignored: {shown}")
+    recast = Recast(reader, text=others, expected=expected)
+    n_rows = n_bytes = 0
+    for part in regroup(recast.read([*expected, *others], rows), rows):
+        yield part.cells.select(list(expected)), part.cells.select(list(also))
+        n_rows, n_bytes = n_rows + part.cells.num_rows, n_bytes + part.n_bytes
+        if progress is not None:
+            progress(n_rows, n_bytes, reader.n_bytes)
+    if not n_rows:
+        raise TableError(f"There are no rows in {reader.name}.")
+    note(*recast.notes)
+
+
+def _check_lacking(expected: Iterable[str], also: list[str], reader: Reader) -> None:
+    lacking = [name for name in expected if name not in reader.names]
+    if len(lacking) > 1:
+        raise ColumnError(
+            f"{reader.name} lacks {len(lacking)} columns that the model needs: "
+            f"{listed(map(repr, lacking), 5)}."
+        )
+    for name in (*lacking, *also):
+        find_column(name, reader.names, reader.name)
+    reader.check_names([*expected, *also])

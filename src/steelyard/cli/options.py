@@ -7,9 +7,9 @@ import csv
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from steelyard._common.missing import MISSING_VALUES
+from steelyard.io.dialect import MISSING_VALUES
+from steelyard.io.paths import FORMATS
 
-FORMATS = ("csv", "tsv", "parquet", "arff", "arrow", "xlsx", "sav", "dta")
 DATA = (
     "CSV, TSV, Parquet, Arrow, ARFF, .xlsx, .sav or .dta file, or - for standard input"
 )

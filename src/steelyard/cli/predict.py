@@ -6,20 +6,16 @@ import argparse
 import csv
 import io
 import json
-import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from steelyard._common.text import listed
 from steelyard.cli import options, output, streams
-from steelyard.cli.inputs import load_model, rows_of_source
+from steelyard.cli.inputs import load_model, rows_for
 from steelyard.cli.quick import quick_predictions
-
-if TYPE_CHECKING:
-    from steelyard.experiments.data.source import Source
 
 ABOUT = "predict classes and probabilities of the rows of a file"
 EXAMPLES = """
@@ -100,8 +96,7 @@ def _answers(
         classes, columns = quick
         return classes, lambda update: [columns]
     clf = load_model(arguments.model)
-    files = _files(arguments)
-    return clf.classes_, lambda update: _predictions(clf, files, arguments, update)
+    return clf.classes_, lambda update: _predictions(clf, arguments, update)
 
 
 def _counted(chunks: Iterable[Columns], counts: list[int]) -> Iterator[Columns]:
@@ -129,48 +124,24 @@ def _writer(arguments: argparse.Namespace) -> Callable[..., None]:
     return _write_json if suffix in _JSON else write
 
 
-def _files(arguments: argparse.Namespace) -> list[tuple[Source, dict[str, Any]]]:
-    """Return the files to read, and cells that names of their folders give."""
-    from steelyard.experiments.data.source import Source
-
-    reading = options.reading_of(arguments)
-    if not streams.is_several(arguments.data):
-        return [(Source.of(arguments.data[0], **reading), {})]
-    from steelyard.table.sources.paths import find_files
-
-    found = find_files(arguments.data)
-    return [(Source.of(file.path, **reading), dict(file.keys)) for file in found]
-
-
 def _predictions(
-    clf: Any,
-    files: list[tuple[Source, dict[str, Any]]],
-    arguments: argparse.Namespace,
-    update: Callable[..., None],
+    clf: Any, arguments: argparse.Namespace, update: Callable[..., None]
 ) -> Iterator[Columns]:
     """Yield predictions by column, chunk by chunk."""
     rows = arguments.chunk_rows or (
         _MAX_EXPLAINED_ROWS if arguments.reasons else _MAX_CHUNK_ROWS
     )
-    sizes = [_size(source) for source, _ in files]
-    total = sum(sizes) or None
-    n_rows = done = 0
-    for (source, given), size in zip(files, sizes, strict=True):
-        in_file = 0
-        for table, kept in rows_of_source(clf, source, arguments.keep, rows, given):
-            yield _predicted(clf, table, kept, arguments)
-            in_file += len(table)
-            n_read = min(source.n_bytes_read or in_file * _row_size(source), size)
-            update("Predicting", n_rows + in_file, done + n_read, total)
-        n_rows, done = n_rows + in_file, done + size
+    told = partial(update, "Predicting")
+    paths, keep = arguments.data, arguments.keep
+    for table, kept in rows_for(clf, paths, arguments, keep, rows, told):
+        yield _predicted(clf, table, kept, arguments)
 
 
 def _predicted(
     clf: Any, table: Any, kept: Any, arguments: argparse.Namespace
 ) -> Columns:
     # Cells as Python objects, missing ones as None.
-    kept = kept.astype(object).where(kept.notna(), None)
-    columns: Columns = [kept[name].tolist() for name in arguments.keep]
+    columns: Columns = [kept.column(name).to_pylist() for name in arguments.keep]
     columns.append(clf.predict(table))
     columns += list(clf.predict_proba(table).T)
     if arguments.reasons:
@@ -183,19 +154,6 @@ def _predicted(
             for k in range(arguments.reasons)
         ]
     return columns
-
-
-def _size(source: Source) -> int:
-    return 0 if source.path == "-" else os.path.getsize(source.path)
-
-
-def _row_size(source: Source) -> float:
-    """Return how many bytes a row of a Parquet file takes, 0 for other files."""
-    if source.format != "parquet" or source.path == "-":
-        return 0.0
-    from pyarrow.parquet import read_metadata
-
-    return _size(source) / max(read_metadata(source.path).num_rows, 1)
 
 
 # ----------------------------------------------------------------------------- writing

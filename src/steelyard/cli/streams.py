@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import glob
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from steelyard.cli.output import note, screen
-from steelyard.exceptions import ColumnError, ParameterError, TableError
+from steelyard.cli.inputs import chosen_columns
+from steelyard.cli.options import reading_of
+from steelyard.cli.output import screen
+from steelyard.exceptions import ParameterError, TableError
 
 if TYPE_CHECKING:
-    from steelyard.table.sources.recast import Recast
-    from steelyard.table.sources.scanning import Scan
+    from steelyard.io.kinds import Recast
+    from steelyard.io.scanning import Scan
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([kmgt]?)(i?)b?", re.IGNORECASE)
@@ -73,32 +74,25 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def is_streamed(arguments: argparse.Namespace) -> bool:
     """Whether the data are read in chunks: several files, or a large one."""
+    from steelyard.io.paths import is_several
+
     paths = arguments.data
-    if "-" in paths and len(paths) > 1:
-        raise ParameterError("Standard input (-) cannot be read with other files.")
     if is_several(paths):
         return True
     path, memory = paths[0], arguments.memory or default_memory()
-    # Standard input cannot be read twice, and ARFF files are read whole.
-    return os.path.isfile(path) and _size_in_memory(path) > memory
+    # Standard input cannot be read twice, and other files are read whole.
+    return os.path.isfile(path) and _size_in_memory(path, arguments.format) > memory
 
 
-def is_several(paths: Sequence[str]) -> bool:
-    """Whether paths name a folder, a pattern or several files."""
-    path = os.path.expanduser(paths[0])
-    is_pattern = glob.has_magic(path) and not os.path.exists(path)
-    return len(paths) > 1 or os.path.isdir(path) or is_pattern
-
-
-def _size_in_memory(path: str) -> int:
+def _size_in_memory(path: str, format: str | None) -> int:
     """Guess how many bytes a file takes in memory, 0 if it cannot be streamed."""
-    from steelyard.table.sources.paths import format_of
+    from steelyard.io.paths import stem_and_format
 
-    format, size = format_of(path), os.path.getsize(path)
+    format, size = format or stem_and_format(path)[1], os.path.getsize(path)
     if format in ("csv", "tsv"):
         return size * _BYTES_A_BYTE * (_UNPACKED if path.endswith(".gz") else 1)
     if format != "parquet":
-        return 0 if format is None else size * _BYTES_A_BYTE
+        return size * _BYTES_A_BYTE if format == "arrow" else 0
     from pyarrow import ArrowException
     from pyarrow.parquet import read_metadata
 
@@ -113,27 +107,25 @@ def _size_in_memory(path: str) -> int:
 
 
 def open_rows(arguments: argparse.Namespace) -> tuple[Scan, Recast]:
-    """Open the files to learn from, by the rules of files that are read whole."""
-    from steelyard.table.sources.chunks import MOST_ROWS
-    from steelyard.table.sources.recast import Recast
-    from steelyard.table.sources.recognise import file_reader
-    from steelyard.table.sources.scanning import Scan
+    """Open the files to learn from, chunk by chunk."""
+    from steelyard.experiments.data.dataset import open_table
+    from steelyard.io.chunks import MOST_ROWS
+    from steelyard.io.scanning import Scan
 
-    if arguments.format is not None:
-        raise ParameterError(
-            "Files that are read in chunks are known by their extensions: leave "
-            "`format` out, and rename files where need be."
-        )
-    reader = file_reader(arguments.data, *_spelling(arguments))
-    target = _target(arguments.target, reader.names, reader.name)
-    for name in (*arguments.categorical, *arguments.numeric):
-        _find(name, reader.names, reader.name)
-    recast = Recast(reader, arguments.categorical, arguments.numeric, target)
-    columns = _columns(arguments, recast.names, target, reader.name)
+    if arguments.bins is not None:
+        raise ParameterError("`bins` are for files that fit into memory.")
+    reader, target = open_table(
+        arguments.data,
+        arguments.target,
+        arguments.categorical,
+        arguments.numeric,
+        **reading_of(arguments),
+    )
+    columns = chosen_columns(arguments, reader.names, target, reader.name)
     memory = arguments.memory or default_memory()
     most_rows = max(int(memory * _CHUNK_SHARE / (8 * len(columns))), 1000)
     rows = Scan(
-        recast,
+        reader.with_target(target),
         target=target,
         weight=arguments.weights,
         columns=columns,
@@ -141,56 +133,7 @@ def open_rows(arguments: argparse.Namespace) -> tuple[Scan, Recast]:
         drop_missing_target=True,
     )
     rows.work_folder = arguments.work_folder
-    note(*getattr(reader, "notes", ()))
-    return rows, recast
-
-
-def _spelling(arguments: argparse.Namespace) -> tuple[str, tuple[str, ...], str]:
-    """Return separator, missing values and encoding, as the first text file tells."""
-    from steelyard.cli.options import reading_of
-    from steelyard.experiments.data.source import Source
-    from steelyard.table.sources.paths import find_files
-
-    if arguments.bins is not None:
-        raise ParameterError("`bins` are for files that fit into memory.")
-    first, reading = find_files(arguments.data)[0], reading_of(arguments)
-    if first.format in ("parquet", "arrow"):
-        return ",", (), "utf-8"
-    source = Source.of(first.path, **reading)
-    spelling = source.spelling
-    if spelling.decimal != "." or spelling.quote != '"':
-        raise ParameterError(
-            f"{source.name} has {spelling.in_words()}, which is read where a file fits "
-            "into memory. Raise `memory`, or convert the file."
-        )
-    note(*source.notes)
-    return spelling.separator, source.missing_values, spelling.encoding
-
-
-def _target(given: str | None, names: list[str], where: str) -> str:
-    from steelyard.experiments.data.dataset import target_of
-
-    return target_of(names, where) if given is None else _find(given, names, where)
-
-
-def _columns(
-    arguments: argparse.Namespace, names: list[str], target: str, where: str
-) -> list[str]:
-    chosen = [_find(name, names, where) for name in arguments.columns]
-    dropped = [_find(name, names, where) for name in arguments.drop]
-    if target in chosen:
-        raise ColumnError(f"The target {target!r} cannot be learned from: --columns.")
-    aside = {arguments.weights, target, *dropped}
-    kept = [name for name in chosen or names if name not in aside]
-    if not kept:
-        raise TableError("No column is left to learn from.")
-    return kept
-
-
-def _find(name: str, known: list[str], where: str) -> str:
-    from steelyard.experiments.data.source import find_column
-
-    return find_column(name, known, where)
+    return rows, reader
 
 
 # ----------------------------------------------------------------------------- progress

@@ -17,7 +17,7 @@ from steelyard.model.training import Preparation, TrainingSet, encode_training
 from steelyard.weighting import AttributeWeighting, Weighting
 
 if TYPE_CHECKING:
-    from steelyard.table.sources.scanning import Scan
+    from steelyard.io.scanning import Scan
 
 
 @dataclass(frozen=True)

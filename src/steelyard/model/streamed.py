@@ -31,7 +31,7 @@ from steelyard.table.summary_counts import counts_by_code
 from steelyard.table.workspace import MEMORY, DiskWorkspace
 
 if TYPE_CHECKING:
-    from steelyard.table.sources.scanning import Scan
+    from steelyard.io.scanning import Scan
 
 
 class _Rows(NamedTuple):

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from steelyard._common.text import did_you_mean, listed
 from steelyard.exceptions import ColumnError, TableError
+from steelyard.io import as_source, is_dask, scan
 from steelyard.model.needs import RowsNeeded
 from steelyard.model.stored import stored_training
 from steelyard.model.streamed import (
@@ -28,7 +29,6 @@ from steelyard.model.training import (
 )
 from steelyard.scale import parts as work
 from steelyard.table.frames import Table, as_table
-from steelyard.table.sources import as_source, is_dask, scan
 from steelyard.table.summary import Summary
 
 __all__ = ["open_dask", "predict_lazily"]

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from sklearn import datasets
 
-from steelyard.exceptions import ParameterError, TableError
+from steelyard.exceptions import ColumnError, ParameterError, TableError
 from steelyard.experiments.data.sets import (
     BUNDLED,
     DataSet,
@@ -100,7 +100,7 @@ def test_file_without_an_obvious_target_asks_for_one(tmp_path):
     path.write_text("one,two\n1,2\n")
     with pytest.raises(ParameterError, match=r"say which to predict.*one, two"):
         load_dataset(path)
-    with pytest.raises(ParameterError, match=r"no column 'tow'\. Did you mean 'two'"):
+    with pytest.raises(ColumnError, match=r"no column 'tow'\. Did you mean 'two'"):
         load_dataset(path, target="tow")
 
 

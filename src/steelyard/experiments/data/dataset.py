@@ -15,11 +15,12 @@ from sklearn.utils.multiclass import type_of_target
 from steelyard._common.text import listed
 from steelyard.exceptions import ParameterError, TableError
 from steelyard.experiments.data.bins import cut
-from steelyard.experiments.data.files import read_table
-from steelyard.experiments.data.source import Source, no_column, stem_and_format
+from steelyard.io.paths import find_column, stem_and_format
 
 if TYPE_CHECKING:
     import pandas
+
+    from steelyard.io.kinds import Recast
 
 _TARGETS = ("class", "target", "label")
 # Whole numbers of more values than this are measurements, unless they are declared.
@@ -176,17 +177,38 @@ def read_dataset(
     >>> print(data.notes[0].partition(": ")[2], data.notes[1], sep="; ")
     cells between semicolons, decimal commas; 1 rows without 'ill' are left out
     """
-    source = Source.of(path, **reading)
-    frame = read_table(source, categorical, numeric)
-    if target is None:
-        known = frame.attrs.get("target")
-        target = known or target_of([*map(str, frame.columns)], source.name)
-    elif target not in frame.columns:
-        raise ParameterError(no_column(target, list(frame.columns), source.name))
-    name = name or (source.name if source.path == "-" else stem_and_format(path)[0])
-    description, frame.attrs = frame.attrs.get("relation", ""), {}
-    data = split_labels(name, frame, target, description, source.notes)
+    reader, target = open_table(path, target, categorical, numeric, **reading)
+    name = name or (reader.name if str(path) == "-" else stem_and_format(path)[0])
+    data = dataset_of(reader, target, name)
     return data if bins is None else replace(data, target=_cut(data, bins))
+
+
+def open_table(
+    source: Any,
+    target: str | None,
+    categorical: Sequence[str],
+    numeric: Sequence[str],
+    **reading: Any,
+) -> tuple[Recast, str]:
+    """Open files to learn from, whole or in chunks, and find the column to predict."""
+    from steelyard.io.kinds import Recast
+    from steelyard.io.recognise import open_files
+
+    reader = open_files(source, **reading)
+    if target is None:
+        target = reader.about.get("target") or target_of(reader.names, reader.name)
+    for name in (target, *categorical, *numeric):
+        find_column(name, reader.names, reader.name)
+    return Recast(reader, categorical, numeric), target
+
+
+def dataset_of(reader: Recast, target: str, name: str) -> DataSet:
+    """Read files into memory."""
+    from steelyard.io.reader import whole_frame
+
+    frame = whole_frame(reader, reader.names)
+    about = reader.about.get("relation", "")
+    return split_labels(name, frame, target, about, reader.notes)
 
 
 def _cut(data: DataSet, bins: int) -> NDArray[Any]:

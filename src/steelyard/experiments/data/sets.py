@@ -12,8 +12,8 @@ import numpy as np
 
 from steelyard.exceptions import ParameterError
 from steelyard.experiments.data.dataset import DataSet, read_dataset, split_labels
-from steelyard.experiments.data.source import close_names, stem_and_format
 from steelyard.experiments.data.tasks import MULTICLASS, TASKS, select_task
+from steelyard.io.paths import close_names, stem_and_format
 
 __all__ = [
     "BUNDLED",

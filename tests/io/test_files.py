@@ -10,7 +10,26 @@ import pandas as pd
 import pytest
 
 from steelyard.exceptions import ColumnError, TableError
-from steelyard.experiments.data import Source, read_chunks, read_dataset, read_table
+from steelyard.experiments.data import read_dataset
+from steelyard.io.chunks import regroup
+from steelyard.io.kinds import Recast
+from steelyard.io.reader import whole_frame
+from steelyard.io.recognise import open_files
+
+
+def whole(path, text=(), numbers=(), **reading):
+    """Return the table of a file, and what was said of it."""
+    reader = Recast(open_files(path, **reading), text, numbers)
+    return whole_frame(reader, reader.names), reader.notes
+
+
+def chunks(path, expected, also=(), rows=20_000, **reading):
+    """Yield frames as a model asks for them; the last has what was said."""
+    reader = open_files(path, once=True, **reading)
+    recast = Recast(reader, also, expected=expected)
+    parts = regroup(recast.read([*expected, *also], rows), rows)
+    for part in parts:
+        yield part.cells.to_pandas(), lambda: recast.notes
 
 
 @pytest.fixture
@@ -35,9 +54,7 @@ def written(tmp_path, text, name="data.csv", encoding="utf-8"):
 
 
 def read(tmp_path, text, text_columns=(), numbers=(), name="data.csv", **options):
-    return read_table(
-        Source.of(written(tmp_path, text, name), **options), text_columns, numbers
-    )
+    return whole(written(tmp_path, text, name), text_columns, numbers, **options)[0]
 
 
 def kinds(frame):
@@ -109,15 +126,13 @@ def test_every_format_gives_the_same_table(tmp_path, frame):
     with gzip.open(tmp_path / "a.arff.gz", "wb") as file:
         file.write((tmp_path / "a.arff").read_bytes())
     for name in ("a.csv", "a.tsv", "a.csv.gz", "bom.csv", "a.parquet", "a.arff"):
-        found = read_table(Source.of(tmp_path / name))
+        found = whole(tmp_path / name)[0]
         for column in frame:
             left, right = found[column].astype(object), frame[column].astype(object)
             assert left.isna().equals(right.isna())
             assert left.dropna().tolist() == right.dropna().tolist(), (name, column)
-    assert len(read_table(Source.of(tmp_path / "a.arff.gz"))) == len(frame)
-    assert (
-        read_table(Source.of(tmp_path / "semi.csv", separator=";")).shape == frame.shape
-    )
+    assert len(whole(tmp_path / "a.arff.gz")[0]) == len(frame)
+    assert whole(tmp_path / "semi.csv", separator=";")[0].shape == frame.shape
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "arff"])
@@ -131,13 +146,13 @@ def test_standard_input_is_a_file_too(tmp_path, frame, monkeypatch, kind):
     else:
         data = b"@relation r\n@attribute age numeric\n@data\n" + b"1\n" * len(frame)
     monkeypatch.setattr(sys, "stdin", Namespace(buffer=io.BytesIO(data)))
-    found = read_table(Source.of("-", format=kind))
+    found = whole("-", format=kind)[0]
     assert len(found) == len(frame)
 
 
 def test_other_encodings_can_be_named(tmp_path):
     path = written(tmp_path, "a,größe\nä,1\n", encoding="latin-1")
-    assert list(read_table(Source.of(path, encoding="latin-1"))) == ["a", "größe"]
+    assert list(whole(path, encoding="latin-1")[0]) == ["a", "größe"]
 
 
 def test_a_column_without_a_name_is_left_out_and_mentioned(tmp_path):
@@ -165,15 +180,14 @@ def test_a_file_that_is_no_table_is_refused(tmp_path, text, message):
         read(tmp_path, text)
     if "no rows" not in message and "zero" not in message:
         with pytest.raises((TableError, ColumnError), match=message):
-            list(read_chunks(Source.of(tmp_path / "data.csv"), {"a": "numbers"}))
+            list(chunks(tmp_path / "data.csv", {"a": "numbers"}))
 
 
 def test_a_file_in_another_encoding_than_was_said_is_refused(tmp_path):
     path = written(tmp_path, "a,b\n1,ä\n", encoding="latin-1")
-    source = Source.of(path, encoding="utf-8")
     for read_it in (
-        lambda: read_table(source),
-        lambda: list(read_chunks(source, {"a": "numbers"})),
+        lambda: whole(path, encoding="utf-8"),
+        lambda: list(chunks(path, {"a": "numbers"}, ["b"], encoding="utf-8")),
     ):
         with pytest.raises(TableError, match=r"not utf-8 text .*0xe4.*`encoding`"):
             read_it()
@@ -191,23 +205,23 @@ def test_an_unknown_file_is_refused(tmp_path, name, message):
     if name != "absent.csv":
         (tmp_path / name).write_text("a\n1\n")
     with pytest.raises((ValueError, OSError), match=message):
-        Source.of(tmp_path / name)
+        open_files(tmp_path / name)
 
 
 def test_a_broken_parquet_file_is_refused(tmp_path):
     (tmp_path / "a.parquet").write_bytes(b"nothing of the kind")
     with pytest.raises(TableError, match="not a Parquet file"):
-        read_table(Source.of(tmp_path / "a.parquet"))
+        whole(tmp_path / "a.parquet")[0]
 
 
 def test_a_broken_gzip_file_is_refused(tmp_path):
     (tmp_path / "a.csv.gz").write_bytes(b"a,b\n1,2\n")
     with pytest.raises(TableError, match="not compressed by gzip"):
-        read_table(Source.of(tmp_path / "a.csv.gz"))
-    whole = gzip.compress(b"a,b\n" + b"1,2\n" * 10_000)
-    (tmp_path / "a.csv.gz").write_bytes(whole[: len(whole) // 2])
+        whole(tmp_path / "a.csv.gz")[0]
+    packed = gzip.compress(b"a,b\n" + b"1,2\n" * 10_000)
+    (tmp_path / "a.csv.gz").write_bytes(packed[: len(packed) // 2])
     with pytest.raises(TableError, match="cut short"):
-        read_table(Source.of(tmp_path / "a.csv.gz"))
+        whole(tmp_path / "a.csv.gz")[0]
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.parquet"])
@@ -216,53 +230,50 @@ def test_chunks_add_up_to_the_whole(tmp_path, frame, name):
     write = {"a.csv": frame.to_csv, "a.parquet": frame.to_parquet}[name]
     write(path, index=False)
     expected = {"zip": "text", "age": "numbers", "smoker": "text"}
-    parts = list(read_chunks(Source.of(path), expected, ["ill"], rows=7))
+    parts = list(chunks(path, expected, ["ill"], rows=7))
     assert len(parts) == 9
-    assert all(extra == [] for _, extra in parts)
-    whole = pd.concat([part for part, _ in parts], ignore_index=True)
-    assert np.array_equal(whole["age"], frame["age"], equal_nan=True)
+    joined = pd.concat([part for part, _ in parts], ignore_index=True)
+    assert np.array_equal(joined["age"], frame["age"], equal_nan=True)
     # The library takes numbers as the categories that they are the text of.
-    assert whole["zip"].astype(str).tolist() == frame["zip"].astype(str).tolist()
-    assert whole["ill"].tolist() == frame["ill"].tolist()
+    assert joined["zip"].astype(str).tolist() == frame["zip"].astype(str).tolist()
+    assert joined["ill"].tolist() == frame["ill"].tolist()
 
 
 def test_few_texts_among_numbers_are_missing_and_counted_over_chunks(tmp_path):
     path = written(tmp_path, "a\n" + "1\n" * 25 + "many\n" + "1\n" * 5 + "many\n")
-    source = Source.of(path)
-    parts = [part for part, _ in read_chunks(source, {"a": "numbers"}, rows=10)]
+    parts, notes = zip(*chunks(path, {"a": "numbers"}, rows=10), strict=True)
     assert pd.concat(parts)["a"].isna().to_numpy().nonzero()[0].tolist() == [25, 31]
-    assert source.notes == ["a: numbers, except 2 cells: 'many' (2); taken as missing"]
+    told = ["a: numbers, except 2 cells: 'many' (2); taken as missing"]
+    assert notes[-1]() == told
 
 
 def test_a_column_of_text_in_place_of_numbers_is_refused_with_its_row(tmp_path):
     path = written(tmp_path, "a\n" + "1\n" * 20 + "3\n" + "many\n" * 9)
     with pytest.raises(ColumnError, match=r"'a' .* row 22 has 'many'"):
-        list(read_chunks(Source.of(path), {"a": "numbers"}, rows=10))
+        list(chunks(path, {"a": "numbers"}, rows=10))
 
 
 def test_booleans_of_a_model_are_read_from_their_words(tmp_path):
     path = written(tmp_path, "a,b\ntrue,x\nFalse,x\n,x\n1,x\n")
-    ((found, extra),) = read_chunks(Source.of(path), {"a": "booleans"})
+    ((found, _),) = chunks(path, {"a": "booleans"})
     assert found["a"].dropna().tolist() == [True, False, True]
     assert found["a"].isna().tolist() == [False, False, True, False]
-    assert extra == ["b"]
     with pytest.raises(ColumnError, match="must hold true or false, not 'x'"):
-        list(read_chunks(Source.of(path), {"b": "booleans"}))
+        list(chunks(path, {"b": "booleans"}))
 
 
 def test_booleans_with_missing_values_are_read_from_parquet(tmp_path):
     path = tmp_path / "a.parquet"
     pd.DataFrame({"a": [True, None, False]}).to_parquet(path)
-    ((found, _),) = read_chunks(Source.of(path), {"a": "booleans"})
+    ((found, _),) = chunks(path, {"a": "booleans"})
     assert found["a"].dropna().tolist() == [True, False]
     assert found["a"].isna().tolist() == [False, True, False]
 
 
-def test_numbers_are_read_to_the_last_digit_by_every_pandas(tmp_path):
+def test_numbers_are_read_to_the_last_digit(tmp_path):
     numbers = np.random.default_rng(0).normal(size=200)
     path = tmp_path / "a.csv"
     path.write_text("x\n" + "\n".join(map(repr, numbers.tolist())) + "\n")
-    whole = read_table(Source.of(path))
-    chunks = read_chunks(Source.of(path), {"x": "numbers"}, rows=70)
-    parts = pd.concat([frame for frame, _ in chunks])
-    assert whole["x"].tolist() == parts["x"].tolist() == numbers.tolist()
+    found, _ = whole(path)
+    parts = pd.concat([frame for frame, _ in chunks(path, {"x": "numbers"}, rows=70)])
+    assert found["x"].tolist() == parts["x"].tolist() == numbers.tolist()

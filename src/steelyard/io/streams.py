@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from steelyard._common.text import listed
 from steelyard.exceptions import ColumnError, TableError
-from steelyard.table.sources.chunks import Part, Place
-from steelyard.table.sources.reader import Reader
-from steelyard.table.sources.types import plain
+from steelyard.io.chunks import Part, Place
+from steelyard.io.reader import Reader
+from steelyard.io.types import plain
 
 
 class _Stream(Reader):

@@ -55,7 +55,7 @@ class ArffReader:
     """One pass over one file; keeps what error messages need.
 
     After `read`, `relation`, `names`, `declared`, `columns` and `weights` hold
-    what `steelyard.experiments.data.arff.ArffData` describes.
+    what `steelyard.io.arff.ArffData` describes.
     """
 
     def __init__(self, path: str) -> None:

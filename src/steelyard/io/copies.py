@@ -14,11 +14,11 @@ import pyarrow.parquet as pq
 
 from steelyard._common.work_folder import WorkFolder
 from steelyard.exceptions import TableError
-from steelyard.table.sources.chunks import MOST_ROWS, Part, Place, regroup
-from steelyard.table.sources.columnar import ColumnarFiles
-from steelyard.table.sources.paths import File
-from steelyard.table.sources.reader import TypesChangedError
-from steelyard.table.sources.types import conform, join_types, kind_of
+from steelyard.io.chunks import MOST_ROWS, Part, Place, regroup
+from steelyard.io.columnar import ColumnarFiles
+from steelyard.io.paths import File
+from steelyard.io.reader import TypesChangedError
+from steelyard.io.types import conform, join_types, kind_of
 
 
 class CopyWriter:
@@ -96,7 +96,7 @@ class CopyWriter:
         with self.folder.writing():
             self._close()
         if not self._paths:
-            raise TableError(f"{name} has no rows.")
+            raise TableError(f"There are no rows in {name}.")
         files = []
         for path, name in self._paths:
             status = os.stat(path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from itertools import accumulate
 from typing import Any, NoReturn
 
@@ -16,10 +16,10 @@ import pyarrow.types as pt
 
 from steelyard._common.text import listed
 from steelyard.exceptions import ColumnError, TableError
-from steelyard.table.sources.chunks import MOST_BYTES, Part, Place
-from steelyard.table.sources.paths import File, key_types
-from steelyard.table.sources.reader import Reader
-from steelyard.table.sources.types import conform, join_types
+from steelyard.io.chunks import MOST_BYTES, Part, Place
+from steelyard.io.paths import File, key_types
+from steelyard.io.reader import Reader
+from steelyard.io.types import conform, join_types
 
 _DAMAGED = (pa.ArrowException, OSError)
 # Text whose length is not known: a guess that only sizes of pieces depend on.
@@ -31,9 +31,22 @@ class Contents:
     """What the metadata of one file say."""
 
     file: File
-    schema: pa.Schema
+    stored: pa.Schema
     groups: list[tuple[int, int]]
     """Rows and bytes of each row group or batch."""
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The columns that are read: nested values and the index of pandas are not."""
+        about = self.stored.pandas_metadata or {}
+        index = [name for name in about.get("index_columns", ()) if type(name) is str]
+        fields = [f for f in self.stored if not pt.is_nested(f.type)]
+        return pa.schema([field for field in fields if field.name not in index])
+
+    @property
+    def nested(self) -> list[str]:
+        """Columns that hold lists or other nested values."""
+        return [field.name for field in self.stored if pt.is_nested(field.type)]
 
     @property
     def n_rows(self) -> int:
@@ -54,6 +67,8 @@ class ColumnarFiles(Reader):
         self.names = [*first.schema.names, *self._keys]
         self.n_rows = sum(contents.n_rows for contents in self._contents)
         self.n_bytes = sum(file.size for file in files)
+        nested = dict.fromkeys(n for each in self._contents for n in each.nested)
+        self.notes = [f"{name}: nested values, left out" for name in nested]
 
     def check_names(self, wanted: Sequence[str] | None) -> None:
         """Raise an error if a file lacks a column, or has one more."""
@@ -145,7 +160,7 @@ def _look_into(file: File) -> Contents:
         raise TableError(
             f"{file.path} is damaged, was cut short or is not {kind} file: {error}"
         ) from None
-    names = contents.schema.names
+    names = contents.stored.names
     for name in names:
         if names.count(name) > 1:
             raise ColumnError(
@@ -154,16 +169,24 @@ def _look_into(file: File) -> Contents:
     return contents
 
 
-def _open_parquet(path: str) -> pq.ParquetFile:
+def _open_parquet(file: File) -> pq.ParquetFile:
     # Most files have no checksums of pages, and are read as before. Where they have,
     # a flipped bit is an error; without, most are read as other data.
     return pq.ParquetFile(
-        path, page_checksum_verification=True, pre_buffer=False, buffer_size=2**20
+        file.path if file.path != "-" else file.open(),
+        page_checksum_verification=True,
+        pre_buffer=False,
+        buffer_size=2**20,
     )
 
 
+def _mapped(file: File) -> Any:
+    """Open an Arrow file, of which only what is asked for is read."""
+    return pa.memory_map(file.path) if file.path != "-" else pa.PythonFile(file.open())
+
+
 def _parquet(file: File) -> Contents:
-    with _open_parquet(file.path) as opened:
+    with _open_parquet(file) as opened:
         metadata = opened.metadata
         groups = []
         for k in range(metadata.num_row_groups):
@@ -176,7 +199,7 @@ def _parquet(file: File) -> Contents:
 
 
 def _arrow(file: File) -> Contents:
-    with pa.memory_map(file.path) as mapped:
+    with _mapped(file) as mapped:
         opened = _open_arrow(mapped, None)
         schema = opened.schema
         rows = (
@@ -222,8 +245,8 @@ def _rows_at_once(contents: Contents, names: Sequence[str], most_rows: int) -> i
 def _read_parquet(
     contents: Contents, names: list[str], most_rows: int
 ) -> Iterator[Part]:
-    path = contents.file.path
-    with _open_parquet(path) as file:
+    path = contents.file.name
+    with _open_parquet(contents.file) as file:
         row = 0
         for run in _runs(contents.groups, most_rows):
             stop = row + sum(contents.groups[k][0] for k in run)
@@ -300,10 +323,10 @@ def _refuse(
 
 
 def _read_arrow(contents: Contents, names: list[str]) -> Iterator[Part]:
-    path, row = contents.file.path, 0
+    path, row = contents.file.name, 0
     per_row = contents.file.size / max(contents.n_rows, 1)
-    fields = [contents.schema.get_field_index(name) for name in names]
-    with pa.memory_map(path) as mapped:
+    fields = [contents.stored.get_field_index(name) for name in names]
+    with _mapped(contents.file) as mapped:
         try:
             opened = _open_arrow(mapped, fields or None)
             for group, batch in enumerate(_batches(opened)):

@@ -13,18 +13,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from steelyard._common.checks import LARGEST_WEIGHT, LEAST_WEIGHT
-from steelyard._common.text import did_you_mean, listed
 from steelyard.exceptions import ColumnError, TableError
-from steelyard.table.sources.chunks import (
+from steelyard.io.chunks import (
     MOST_ROWS,
     Chunk,
     Part,
     read_ahead,
     regroup,
 )
-from steelyard.table.sources.copies import CopyReader, copy_of
-from steelyard.table.sources.reader import Reader
-from steelyard.table.sources.types import is_number
+from steelyard.io.copies import CopyReader, copy_of
+from steelyard.io.paths import find_column
+from steelyard.io.reader import Reader
+from steelyard.io.types import is_number
 
 _CHANGED = (
     "The source changed between two readings: it had {} rows, and now {}. Leave it "
@@ -98,11 +98,9 @@ class Scan:
         self._take_roles(target, weight)
 
     def _take_roles(self, target: str | None, weight: str | None) -> None:
-        for name, role in ((target, "target"), (weight, "weight")):
+        for name in (target, weight, *(self._columns or ())):
             if name is not None:
-                self._find(name, f" to use as {role}")
-        for name in self._columns or ():
-            self._find(name, "")
+                find_column(name, self._reader.names, self._title)
         if target is not None and target == weight:
             raise ColumnError(f"Column {target!r} is both target and weight.")
         self.target, self.weight = target, weight
@@ -112,14 +110,6 @@ class Scan:
         if not self.features:
             raise TableError(f"{self._title} has no column to learn from.")
         self._reader.check_names(None if self._columns is None else self.names)
-
-    def _find(self, name: str, purpose: str) -> None:
-        known = self._reader.names
-        if name not in known:
-            raise ColumnError(
-                f"{self._title} has no column {name!r}{purpose}."
-                f"{did_you_mean(name, known)} Columns: {listed(known)}."
-            )
 
     @property
     def _title(self) -> str:
@@ -204,7 +194,7 @@ class Scan:
         """
         names = list(self.names if columns is None else columns)
         for name in names:
-            self._find(name, "")
+            find_column(name, self._reader.names, self._title)
         if keep or self._reader.needs_copy:
             self._keep()
         return self._checked(names)
@@ -215,7 +205,7 @@ class Scan:
             self._copy = copy_of(
                 lambda: self._watched(self._parts(self.names), "copy"),
                 self.work_folder,
-                self._title,
+                self._reader.name,
             )
 
     def _parts(self, names: list[str]) -> Iterator[Part]:
@@ -266,7 +256,7 @@ class Scan:
             raise TableError(_CHANGED.format(f"{expected:,}", f"{found:,}"))
         if not row:
             problem = "no row with a target" if dropped else "no rows"
-            raise TableError(f"{self._title} has {problem}.")
+            raise TableError(f"There are {problem} in {self._reader.name}.")
         self._n_read, self.n_dropped = row, dropped
 
     def _with_target(self, chunk: Chunk, seen: int) -> Chunk:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.text import did_you_mean
-from steelyard.experiments.data.arff_reader import ArffError, ArffReader
+from steelyard.io.arff_reader import ArffError, ArffReader
 
 if TYPE_CHECKING:
     import pandas

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals.stable.v2 as nw
 
-from steelyard._common.missing import MISSING_VALUES
 from steelyard.exceptions import ParameterError, TableError
 
 if TYPE_CHECKING:
-    from steelyard.table.sources.reader import Reader
-    from steelyard.table.sources.scanning import Progress, Scan
+    from steelyard.io.reader import Reader
+    from steelyard.io.scanning import Progress, Scan
 
 __all__ = ["as_source", "is_dask", "scan"]
 
@@ -26,9 +25,12 @@ def scan(
     weight: str | None = None,
     columns: Sequence[str] | None = None,
     chunk_rows: int | None = None,
-    separator: str = ",",
-    missing_values: Sequence[str] = MISSING_VALUES,
-    encoding: str = "utf-8",
+    format: str | None = None,
+    separator: str | None = None,
+    decimal: str | None = None,
+    thousands: str | None = None,
+    encoding: str | None = None,
+    missing_values: Sequence[str] | None = None,
     drop_missing_target: bool = False,
     work_folder: str | PathLike[str] | None = None,
 ) -> Scan:
@@ -39,11 +41,12 @@ def scan(
     Parameters
     ----------
     source : path, list of paths, lazy frame, query or iterable of frames
-        Parquet, Arrow (Feather) or CSV files, which may be compressed by gzip; a
-        folder, whose files are taken in the order of their names, with columns named by
-        folders such as ``year=2024``; a pattern such as ``"trips/*.parquet"``; a list
-        of these. A polars LazyFrame, a pyarrow Dataset, a DuckDB relation or any object
-        with an Arrow stream. An iterable of frames of pandas, polars or pyarrow.
+        Parquet, Arrow (Feather) or CSV files, which may be compressed by gzip; files of
+        Excel, SPSS, Stata and Weka, which are read whole; a folder, whose files are
+        taken in the order of their names, with columns named by folders such as
+        ``year=2024``; a pattern such as ``"trips/*.parquet"``; a list of these. A
+        polars LazyFrame, a pyarrow Dataset, a DuckDB relation or any object with an
+        Arrow stream. An iterable of frames of pandas, polars or pyarrow.
     target : str, optional
         The column of classes. It can be given to ``fit`` instead.
     weight : str, optional
@@ -52,11 +55,13 @@ def scan(
         Columns to learn from, by default all but target and weight.
     chunk_rows : int, optional
         How many rows to hold at once, by default 131,072 or what fits into 32 MB.
-    separator, encoding : str
-        How CSV files are written. Cells of .tsv files are separated by tabs.
-    missing_values : list of str
-        Cells of CSV files that stand for a missing value, besides empty ones. By
-        default those of the command line: NA, N/A, NaN, NULL and ? among them.
+    format : {"csv", "tsv", "parquet", "arff", "arrow", "xlsx", "sav", "dta"}, optional
+        What the files are, by default what their extensions say.
+    separator, decimal, thousands, encoding : str, optional
+        How CSV files are written, by default as the files tell.
+    missing_values : list of str, optional
+        Cells of CSV files that stand for a missing value, besides empty ones; by
+        default NA, N/A, NaN, NULL and ? among others.
     drop_missing_target : bool
         Whether to leave rows without a target out; otherwise they are an error.
     work_folder : path, optional
@@ -70,7 +75,9 @@ def scan(
 
     Notes
     -----
-    CSV files, queries and iterables are written once to a temporary Parquet file, which
+    A CSV file has the same columns here, in ``load_dataset`` and on the command line:
+    kinds of columns and the decimal mark are decided by all cells of all files. CSV
+    files, queries and iterables are written once to a temporary Parquet file, which
     is read from then on. Parquet files with checksums of pages
     (``write_page_checksum=True`` of pyarrow) are checked; in others most flipped bits
     are read as other data.
@@ -83,14 +90,22 @@ def scan(
     <scan of the iterable, target='play'>
     """
     _need_pyarrow()
-    from steelyard.table.sources.scanning import Scan
+    from steelyard.io.scanning import Scan
 
     _check_columns(columns)
     if chunk_rows is not None and (not isinstance(chunk_rows, int) or chunk_rows < 1):
         raise ParameterError(f"`chunk_rows` must be 1 or more. Got {chunk_rows!r}.")
     reader = _stream_reader(source)
     if reader is None:
-        reader = file_reader(source, separator, tuple(missing_values), encoding)
+        reader = open_files(
+            source,
+            format=format,
+            separator=separator,
+            decimal=decimal,
+            thousands=thousands,
+            encoding=encoding,
+            missing_values=missing_values,
+        )
     rows = Scan(
         reader,
         target=target,
@@ -142,7 +157,7 @@ def is_dask(X: Any) -> bool:
 
 
 def _opened(X: Any) -> Scan | None:
-    scanning = sys.modules.get("steelyard.table.sources.scanning")
+    scanning = sys.modules.get("steelyard.io.scanning")
     if scanning is not None and isinstance(X, scanning.Scan):
         return X
     if not _is_stream(X):
@@ -221,7 +236,7 @@ def _stream_reader(source: Any) -> Reader | None:
     )
     if is_paths:
         return None
-    from steelyard.table.sources import streams
+    from steelyard.io import streams
 
     if isinstance(source, nw.LazyFrame):
         source = source.to_native()
@@ -239,19 +254,28 @@ def _stream_reader(source: Any) -> Reader | None:
     return streams.FrameReader(source)
 
 
-def file_reader(
-    source: Any, separator: str, missing_values: tuple[str, ...], encoding: str
+def open_files(
+    source: Any, *, format: str | None = None, once: bool = False, **asked: Any
 ) -> Reader:
-    """Return what reads files; see ``scan``."""
-    from steelyard.table.sources.columnar import ColumnarFiles
-    from steelyard.table.sources.paths import find_files
+    """Return what reads files; see ``scan``, and ``asked_dialect`` for the options."""
+    _need_pyarrow()
+    from steelyard.io.dialect import CsvDialect, asked_dialect
+    from steelyard.io.paths import find_files
 
-    files = find_files(source)
-    if files[0].format in ("parquet", "arrow"):
-        return ColumnarFiles(files)
-    from steelyard.table.sources.text import TextFiles
+    said, files = asked_dialect(**asked), find_files(source, format, once=once)
+    match files[0].format:
+        case "parquet" | "arrow":
+            from steelyard.io.columnar import ColumnarFiles
 
-    return TextFiles(files, separator, missing_values, encoding)
+            return ColumnarFiles(files)
+        case "csv" | "tsv":
+            from steelyard.io.text import TextFiles
+
+            return TextFiles(files, said)
+    from steelyard.io.formats import WholeFiles
+
+    told = {name: value for name, value in said.items() if value is not None}
+    return WholeFiles(files, CsvDialect(**told))
 
 
 def _need_pyarrow() -> None:

@@ -10,7 +10,26 @@ import pandas as pd
 import pytest
 
 from steelyard.exceptions import ParameterError
-from steelyard.experiments.data import Source, read_chunks, read_dataset, read_table
+from steelyard.experiments.data import read_dataset
+from steelyard.io.chunks import regroup
+from steelyard.io.kinds import Recast
+from steelyard.io.reader import whole_frame
+from steelyard.io.recognise import open_files
+
+
+def whole(path, text=(), numbers=(), **reading):
+    """Return the table of a file, and what was said of it."""
+    reader = Recast(open_files(path, **reading), text, numbers)
+    return whole_frame(reader, reader.names), reader.notes
+
+
+def chunks(path, expected, also=(), rows=20_000, **reading):
+    """Yield frames as a model asks for them; the last has what was said."""
+    reader = open_files(path, once=True, **reading)
+    recast = Recast(reader, also, expected=expected)
+    parts = regroup(recast.read([*expected, *also], rows), rows)
+    for part in parts:
+        yield part.cells.to_pandas(), lambda: recast.notes
 
 
 def written(tmp_path, text, encoding="utf-8", name="data.csv"):
@@ -20,8 +39,7 @@ def written(tmp_path, text, encoding="utf-8", name="data.csv"):
 
 
 def read(tmp_path, text, encoding="utf-8", **options):
-    source = Source.of(written(tmp_path, text, encoding), **options)
-    return read_table(source), source.notes
+    return whole(written(tmp_path, text, encoding), **options)
 
 
 VALUES = np.array([0.5, 12.25, 1234.75, 1234567.5, -3.125, 980.0, 45.0])
@@ -110,7 +128,7 @@ def test_options_override_what_was_found(tmp_path):
 )
 def test_marks_that_cannot_be_are_refused(tmp_path, options, message):
     with pytest.raises(ParameterError, match=message):
-        Source.of(written(tmp_path, "a,b\n1,2\n"), **options)
+        open_files(written(tmp_path, "a,b\n1,2\n"), **options)
 
 
 def test_single_quotes_are_found(tmp_path):
@@ -138,13 +156,13 @@ def test_standard_input_and_gzip_are_looked_at_too(tmp_path, monkeypatch):
     text = "a;größe\n" + "x;1,5\n" * 100_000
     data = text.encode("cp1252")
     monkeypatch.setattr(sys, "stdin", Namespace(buffer=io.BytesIO(data)))
-    assert read_table(Source.of("-"))["größe"].sum() == 150_000
+    assert whole("-")[0]["größe"].sum() == 150_000
     monkeypatch.setattr(sys, "stdin", Namespace(buffer=io.BytesIO(data)))
-    parts = read_chunks(Source.of("-"), {"größe": "numbers"}, rows=30_000)
+    parts = chunks("-", {"größe": "numbers"}, rows=30_000)
     assert sum(part["größe"].sum() for part, _ in parts) == 150_000
     path = tmp_path / "a.csv.gz"
     path.write_bytes(gzip.compress(data))
-    assert read_table(Source.of(path))["größe"].sum() == 150_000
+    assert whole(path)[0]["größe"].sum() == 150_000
 
 
 # --------------------------------------------------------------- signs and exceptions
@@ -177,7 +195,7 @@ def test_numbers_except_a_few_cells_are_numbers_and_the_cells_are_named(tmp_path
     assert notes == [
         "mass: numbers, except 4 cells: 'unknown' (3), 'n/a' (1); taken as missing"
     ]
-    kept = read_table(Source.of(tmp_path / "data.csv"), ["mass"])
+    kept = whole(tmp_path / "data.csv", ["mass"])[0]
     assert (kept["mass"] == "unknown").sum() == 3
 
 
@@ -199,11 +217,10 @@ def test_codes_that_are_mostly_digits_stay_text(tmp_path, cells):
 
 def test_predictions_read_cells_as_the_fit_did(tmp_path):
     path = written(tmp_path, "a;b\n€ 1.250,50;1,5\nunknown;2,5\n")
-    source = Source.of(path)
-    ((found, _),) = read_chunks(source, {"a": "numbers", "b": "numbers"})
+    ((found, notes),) = chunks(path, {"a": "numbers", "b": "numbers"})
     assert found["a"].fillna(-1).tolist() == [1250.5, -1]
     assert found["b"].tolist() == [1.5, 2.5]
-    assert "a: numbers, except 1 cell: 'unknown' (1); taken as missing" in source.notes
+    assert "a: numbers, except 1 cell: 'unknown' (1); taken as missing" in notes()
 
 
 def test_rows_whose_label_is_a_word_for_missing_are_left_out(tmp_path):

@@ -1,0 +1,290 @@
+"""Columns read as somebody asks for them: names, numbers, booleans, classes.
+
+Who reads a file asks by its options, and a model by what its columns held.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+
+from steelyard.exceptions import ColumnError, TableError
+from steelyard.io.chunks import Part, regroup
+from steelyard.io.dialect import CsvDialect
+from steelyard.io.numbers import exceptions, is_blank
+from steelyard.io.reader import Reader
+from steelyard.io.text import TextFiles, numbers_of, plain_numbers
+from steelyard.io.types import is_number, is_text
+
+# As many digits as a float64 can be trusted with.
+_DIGITS = "{:.15g}".format
+_DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[ T].*)?|\d\d?[./-]\d\d?[./-]\d{4}(?: .*)?")
+_FIRST_TEXTS = 50
+_TRUTH = {"true": True, "1": True, "false": False, "0": False}
+
+
+class Recast(Reader):
+    """Another reader, with columns as they are asked for.
+
+    Dates are text in every format, and decimals are numbers.
+
+    Parameters
+    ----------
+    reader : Reader
+        What reads the rows.
+    text, numbers : sequences of str
+        Columns whose cells are names, or numbers without an exception.
+    expected : mapping
+        Columns of a model and what their cells held: a few cells that are no numbers
+        are taken as missing, and said.
+    target : str, optional
+        The column of classes: whole numbers stay numbers, booleans become text.
+    """
+
+    def __init__(
+        self,
+        reader: Reader,
+        text: Sequence[str] = (),
+        numbers: Sequence[str] = (),
+        expected: Mapping[str, str] | None = None,
+        target: str | None = None,
+    ) -> None:
+        self._reader, self._target = reader, target
+        self._text, self._numbers = set(text), set(numbers)
+        self._expected = dict(expected or {})
+        self._dialect = getattr(reader, "dialect", CsvDialect())
+        if isinstance(reader, TextFiles):
+            # Before they are numbers, which would lose leading zeros.
+            reader.keep_text({*text, *numbers, *self._expected})
+        self.name, self.names, self.about = reader.name, reader.names, reader.about
+        self.n_rows, self.n_bytes = reader.n_rows, reader.n_bytes
+        self.is_repeatable, self.is_cheap = reader.is_repeatable, reader.is_cheap
+        self.needs_copy, self.reads_ahead = reader.needs_copy, reader.reads_ahead
+        self.n_read = self.n_unlabelled = 0
+        """Rows of the last reading, and those of them without a class."""
+        self._wrong: dict[str, Counter[str]] = {}
+        self._first: dict[str, list[str]] = {}
+
+    def with_target(self, target: str) -> Recast:
+        """Have a column of classes read as such, chunk by chunk."""
+        self._target = target
+        return self
+
+    @property
+    def notes(self) -> list[str]:  # type: ignore[override]
+        """What was decided and left out, a sentence each."""
+        notes = list(self._reader.notes)
+        notes += [exceptions(name, wrong) for name, wrong in self._wrong.items()]
+        for name, texts in self._first.items():
+            if texts and all(map(_DATE.fullmatch, texts)):
+                notes.append(
+                    f"{name}: dates, taken as names, such as {texts[0]!r}. Numbers say "
+                    "more, such as days since a date; or leave the column out"
+                )
+        return notes
+
+    def check_names(self, wanted: Sequence[str] | None) -> None:
+        """Raise an error if a part lacks one of some columns, or differs in any."""
+        self._reader.check_names(wanted)
+
+    def types(self, names: Sequence[str]) -> dict[str, pa.DataType]:
+        """Return the types of some columns."""
+        return {
+            name: self._type(name, kind)
+            for name, kind in self._reader.types(names).items()
+        }
+
+    def _type(self, name: str, kind: pa.DataType) -> pa.DataType:
+        held = kind.value_type if pt.is_dictionary(kind) else kind
+        if pt.is_null(held):
+            return kind
+        if _is_date(held):
+            return pa.string()
+        if pt.is_decimal(kind):
+            kind = held = pa.float64()
+        if name == self._target and not is_text(held):
+            return pa.int64() if is_number(kind) else pa.string()
+        if name in self._text and is_number(held):
+            return pa.string()
+        return pa.float64() if name in self._numbers and is_text(held) else kind
+
+    def read(self, names: Sequence[str], most_rows: int) -> Iterator[Part]:
+        """Yield some columns of all rows."""
+        self.n_read = self.n_unlabelled = 0
+        self._wrong, self._first = {}, {}
+        parts: Iterable[Part] = self._reader.read(names, most_rows)
+        if self._expected:
+            # What half of the cells are is judged by as many rows as can be.
+            parts = regroup(parts, most_rows)
+        for part in parts:
+            cells = part.cells
+            for k, name in enumerate(cells.column_names):
+                column = self._column(name, cells.column(k), part)
+                self._note_texts(name, column)
+                cells = cells.set_column(k, name, column)
+            self.n_read += cells.num_rows
+            if self._target in names:
+                self.n_unlabelled += cells.column(self._target).null_count
+            yield Part(cells, part.places, part.n_bytes)
+
+    def _note_texts(self, name: str, column: Any) -> None:
+        """Keep the first texts of a column, which tell whether it holds dates."""
+        first = self._first.setdefault(name, [])
+        if len(first) < _FIRST_TEXTS and pt.is_string(column.type):
+            known = column.drop_null().slice(0, _FIRST_TEXTS - len(first))
+            first += known.to_pylist()
+
+    def _column(self, name: str, column: Any, part: Part) -> Any:
+        kind = column.type
+        if pt.is_null(kind):
+            return column
+        held = kind.value_type if pt.is_dictionary(kind) else kind
+        if _is_date(held):
+            column, held = _dates_as_text(column), pa.string()
+        elif pt.is_decimal(kind):
+            column = column.cast(pa.float64(), safe=False)
+            held = column.type
+        if name == self._target and not is_text(held):
+            return _as_classes(column, name)
+        if name in self._expected:
+            return self._as_expected(name, column, part)
+        if name in self._text:
+            return as_text(column)
+        if name in self._numbers:
+            return self._as_numbers(name, column, part)
+        return column
+
+    def _as_expected(self, name: str, column: Any, part: Part) -> Any:
+        """Return a column of a model; it knows which category a number is."""
+        match self._expected[name]:
+            case "numbers":
+                wrong = self._wrong.setdefault(name, Counter())
+                column = self._as_numbers(name, column, part, wrong)
+                if not wrong:
+                    del self._wrong[name]
+                return column
+            case "text":
+                return column
+            case "booleans":
+                return self._as_booleans(name, column)
+        return as_text(column)
+
+    def _as_numbers(
+        self, name: str, column: Any, part: Part, wrong: Counter[str] | None = None
+    ) -> Any:
+        """Turn text into numbers; refuse a cell that is none, unless they are counted.
+
+        Where half of the cells are no numbers they are refused in any case.
+        """
+        kind = column.type.value_type if pt.is_dictionary(column.type) else column.type
+        if not is_text(kind):
+            # The library has messages for what is neither.
+            return column
+        texts = pc.utf8_trim_whitespace(column.cast(pa.string()))
+        numbers, others = as_numbers(texts, self._dialect)
+        bad = {text for text in others if not is_blank(text)}
+        n_bad = sum(others[text] for text in bad)
+        if bad and (wrong is None or 2 * n_bad > len(texts) - texts.null_count):
+            raise self._not_numbers(name, texts, part, bad)
+        if wrong is not None:
+            wrong.update(others)
+        elif others:
+            self._wrong.setdefault(name, Counter()).update(others)
+        return numbers
+
+    def _not_numbers(
+        self, name: str, texts: Any, part: Part, bad: set[str]
+    ) -> ColumnError:
+        row = next(k for k, text in enumerate(texts.to_pylist()) if text in bad)
+        place = part.cut(row, row + 1).places[0][1]
+        return ColumnError(
+            f"Column {name!r} of {place.name} must hold numbers, but row "
+            f"{place.row + 1} has {texts[row].as_py()!r}. Correct it, leave it empty, "
+            "or name it in `missing_values`."
+        )
+
+    def _as_booleans(self, name: str, column: Any) -> Any:
+        if pt.is_boolean(column.type):
+            return column
+        texts = as_text(column).cast(pa.string()).to_pylist()
+        found = [None if t is None else _TRUTH.get(t.lower(), t) for t in texts]
+        for cell in found:
+            if isinstance(cell, str):
+                problem = f"must hold true or false, not {cell!r}."
+                raise ColumnError(f"Column {name!r} of {self.name} {problem}")
+        return pa.chunked_array([pa.array(found, pa.bool_())])
+
+
+def as_numbers(texts: Any, dialect: CsvDialect) -> tuple[Any, Counter[str]]:
+    """Return a number for each text, and the texts that are none.
+
+    Where decimal marks are commas and most cells are written with points, they are
+    read so.
+    """
+    numbers = plain_numbers(texts, dialect.decimal)
+    if numbers is not None:
+        return numbers.cast(pa.float64()), Counter()
+    found, wrong = numbers_of(texts, dialect.decimal, dialect.thousands)
+    if dialect.decimal == "," and found.null_count - texts.null_count > len(found) // 2:
+        plain, others = numbers_of(texts, ".", dialect.thousands)
+        if plain.null_count < found.null_count:
+            return plain, others
+    return found, wrong
+
+
+def as_text(column: Any) -> Any:
+    """Write numbers as text, whole ones without a point; keep everything else."""
+    kind = column.type
+    held = kind.value_type if pt.is_dictionary(kind) else kind
+    if not is_number(held):
+        return column
+    if pt.is_dictionary(kind):
+        column = column.cast(held)
+    if pt.is_integer(column.type):
+        return column.cast(pa.string())
+    parts = column.cast(pa.float64()).dictionary_encode().chunks
+    texts = []
+    for part in parts:
+        written = pa.array([_DIGITS(v) for v in part.dictionary.to_pylist()], "string")
+        texts.append(pc.take(written, part.indices))
+    return pa.chunked_array(texts, pa.string())
+
+
+def _is_date(kind: pa.DataType) -> bool:
+    return bool(pt.is_date(kind) or pt.is_timestamp(kind))
+
+
+def _dates_as_text(column: Any) -> Any:
+    """Write dates as text files have them, without the time where it is midnight."""
+    if pt.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    texts = column.cast(pa.string())
+    texts = pc.replace_substring_regex(texts, r"(\.\d*?)0+(Z?)$", r"\1\2")
+    texts = pc.replace_substring_regex(texts, r"\.(Z?)$", r"\1")
+    return pc.replace_substring_regex(texts, " 00:00:00$", "")
+
+
+def _as_classes(column: Any, name: str) -> Any:
+    """Return whole numbers as such, and everything else as text."""
+    kind = column.type
+    if pt.is_dictionary(kind):
+        return as_text(column.cast(kind.value_type))
+    if pt.is_boolean(kind):
+        return pc.if_else(column, "True", "False")
+    if not is_number(kind):
+        return column
+    if pt.is_floating(kind):
+        column = pc.if_else(pc.is_nan(column), pa.scalar(None, kind), column)
+    try:
+        return column.cast(pa.int64())
+    except pa.ArrowInvalid:
+        raise TableError(
+            f"The classes in column {name!r} are numbers with fractions. Choose a "
+            "column of classes with `target`, or cut the numbers into classes first."
+        ) from None

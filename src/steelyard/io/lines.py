@@ -1,0 +1,217 @@
+"""The lines of one text file as rows of cells, with errors that name the line.
+
+With the standard library alone. ``text`` reads the same rows by pyarrow where lines are
+regular; whatever is odd is decided here.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import zlib
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import IO, Any, NoReturn
+
+from steelyard.exceptions import ColumnError, TableError
+from steelyard.io.dialect import HEAD, LATIN, CsvDialect, codec_of, find_encoding
+from steelyard.io.paths import File
+
+LARGEST_CELL = 2**22
+
+_DAMAGED = (gzip.BadGzipFile, EOFError, zlib.error)
+
+
+class Lines:
+    """The lines of a file whose first line was read for the names.
+
+    Parameters
+    ----------
+    file : File
+        A text file.
+    dialect : CsvDialect
+        How the cells of the source are written.
+    may_change : bool
+        Whether the encoding was guessed, so that later bytes may tell otherwise.
+    """
+
+    def __init__(self, file: File, dialect: CsvDialect, may_change: bool) -> None:
+        self.file, self.dialect, self.may_change = file, dialect, may_change
+        self.notes: list[str] = []
+        self.header = self._read_header()
+        self.names = [name for name in self.header if name]
+        for name in self.names:
+            if self.names.count(name) > 1:
+                raise ColumnError(
+                    f"{file.name} has two columns named {name!r}. Rename one of them."
+                )
+        self._short: list[int] = []
+
+    @classmethod
+    def of(cls, file: File, dialect: CsvDialect, asked: bool) -> Lines:
+        """Open a file of a source; its encoding is its own unless it was asked for."""
+        if not asked:
+            encoding = find_encoding(file.head(HEAD))
+            dialect = replace(dialect, encoding=encoding)
+        return cls(file, dialect, not asked)
+
+    def left_out(self) -> list[str]:
+        """Say what of the file is not in the table, and what is taken as missing."""
+        notes = []
+        if len(self.names) < len(self.header):
+            places = [str(k) for k, name in enumerate(self.header, 1) if not name]
+            where = f"{self.file.name}: left out, for want of a name"
+            notes.append(f"{where}: column {', '.join(places)}")
+        if self._short:
+            first, n = self._short[0], len(self._short)
+            lines = f"{n} lines have" if n > 1 else "a line has"
+            notes.append(
+                f"{self.file.name}: {lines} fewer cells than there are names, line "
+                f"{first} first; the others are taken as missing"
+            )
+        return notes
+
+    def text(self, data: IO[bytes]) -> io.TextIOWrapper:
+        """Decode a stream."""
+        codec = codec_of(self.dialect.encoding)
+        return io.TextIOWrapper(data, encoding=codec, newline="")
+
+    def cells(self, text: io.TextIOWrapper) -> Any:
+        """Return a reader of the cells of lines."""
+        csv.field_size_limit(max(csv.field_size_limit(), LARGEST_CELL))
+        return csv.reader(
+            text,
+            delimiter=self.dialect.separator,
+            quotechar=self.dialect.quote,
+            skipinitialspace=True,
+        )
+
+    def _read_header(self) -> list[str]:
+        try:
+            with self.file.open() as raw, self.text(self.file.unpacked(raw)) as text:
+                header = next(self.cells(text), None)
+        except UnicodeDecodeError as error:
+            if self.change_encoding():
+                return self._read_header()
+            self.refuse(error)
+        except Exception as error:
+            self.refuse(error)
+        if header is None or not any(header):
+            raise TableError(
+                f"{self.file.name} is empty. Its first line must hold the names of "
+                "columns."
+            )
+        if "\0" in "".join(header):
+            raise TableError(f"{self.file.name} is not text: it holds zero bytes.")
+        return [name.strip() for name in header]
+
+    def change_encoding(self) -> bool:
+        """Take another encoding where UTF-8 was a guess; return whether it was."""
+        if not self.may_change or self.dialect.encoding != "utf-8":
+            return False
+        self.dialect, self.may_change = replace(self.dialect, encoding=LATIN), False
+        return True
+
+    # ----------------------------------------------------------------------------- rows
+
+    def rows(self, raw: IO[bytes], skipped: int = 0) -> Iterator[list[str]]:
+        """Yield the rows after some, each with as many cells as there are names."""
+        # Not closed here: the file is, by who opened it.
+        text, row, n_rows = self.text(self.file.unpacked(raw)), [], 0
+        self._short = []
+        try:
+            lines = self.cells(text)
+            next(lines)
+            for row in filter(None, lines):
+                if len(row) != len(self.header):
+                    if not any(map(str.strip, row)):
+                        continue
+                    self._fit(row, lines.line_num, n_rows)
+                n_rows += 1
+                if n_rows > skipped:
+                    yield row
+            self.check_end(row)
+        finally:
+            text.detach()
+
+    def _fit(self, row: list[str], line: int, n_before: int) -> None:
+        """Fill a short row with missing cells, and cut empty ones off a long one."""
+        n = len(self.header)
+        if len(row) < n:
+            self._short.append(line)
+            row += [""] * (n - len(row))
+        elif any(map(str.strip, row[n:])):
+            self._refuse_count(len(row), line, n_before)
+        else:
+            del row[n:]
+
+    def check_end(self, last: list[str]) -> None:
+        """Refuse a quote that nothing closes, which takes all that follows."""
+        cell, tail = next((cell for cell in last if "\n" in cell), None), b""
+        if cell is None or self.file.is_read_once:
+            return
+        with self.file.open() as raw:
+            data = self.file.unpacked(raw)
+            while part := data.read(2**20):
+                tail = (tail + part)[-16:]
+        end = self.dialect.quote.encode(self.dialect.encoding)[-2:].strip(b"\0")
+        if not tail.strip(b"\0").rstrip().rstrip(b"\0").endswith(end):
+            raise TableError(
+                f"{self.file.name} ends within a quoted cell, which begins with "
+                f"{cell[:20]!r}. Close the quote; the file may have been cut short."
+            )
+
+    # --------------------------------------------------------------------------- errors
+
+    def refuse(self, error: Exception) -> NoReturn:
+        """Say what is wrong with a file in terms of the file."""
+        text = " ".join(str(error).split())
+        if isinstance(error, (TableError, ColumnError)):
+            raise error
+        if isinstance(error, UnicodeDecodeError):
+            self._refuse_encoding(error)
+        if isinstance(error, gzip.BadGzipFile):
+            problem = "is not compressed by gzip, or is damaged."
+        elif isinstance(error, _DAMAGED):
+            problem = "was cut short or is damaged."
+        elif "field larger" in text or "straddling" in text:
+            problem = (
+                f"has a cell of more than {LARGEST_CELL // 2**20} MB. Is there a quote "
+                "that nothing closes?"
+            )
+        elif isinstance(error, (csv.Error, OSError)):
+            problem = f"cannot be read: {text}"
+        else:
+            raise error
+        raise TableError(f"{self.file.name} {problem}") from None
+
+    def _refuse_count(self, saw: int, line: int, n_before: int) -> NoReturn:
+        if not n_before:
+            raise TableError(
+                f"{self.file.name} has more cells in its rows than names in its first "
+                f"line: {saw} in line {line}, and {len(self.header)} columns. Name all "
+                "columns."
+            )
+        raise TableError(
+            f"{self.file.name} has {saw} cells in line {line}, and {len(self.header)} "
+            "columns. Correct the line; if it is the last one, the file may have been "
+            "cut short."
+        )
+
+    def _refuse_encoding(self, error: UnicodeDecodeError) -> NoReturn:
+        line, encoding = 1, self.dialect.encoding
+        with self.file.open() as raw:
+            for cells in self.file.unpacked(raw):
+                try:
+                    cells.decode(encoding)
+                except UnicodeDecodeError as found:
+                    error = found
+                    break
+                line += 1
+        byte = error.object[error.start]
+        raise TableError(
+            f"{self.file.name} is not {encoding} text (line {line}, byte 0x{byte:02x})."
+            " Say how it is encoded with `encoding`, for example latin-1, or convert "
+            "it to UTF-8."
+        ) from None

@@ -1,0 +1,254 @@
+"""Numbers as people write them: decimal commas, thousands, currencies, percent.
+
+What is counted about the cells of a column adds up over blocks and files, so that a
+column is judged by all its cells, however they are read. With the standard library
+alone.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from steelyard._common.text import counted
+from steelyard.io.dialect import CURRENCY, GROUPS, Marks
+
+_BLANK_WORDS = frozenset(
+    "- -- --- . .. ? unknown unk missing none nil na n/a n.a. n.a nan null #n/a #na "
+    "#value! #div/0!".split()
+)
+"""Words that say in any column that a number is not known, in lower case."""
+
+# Text among numbers is taken as missing where it is rare, of few kinds, and the numbers
+# are a measurement: 0, 1, 2 and 3+ are categories.
+_FEW_CELLS, _FEW_KINDS, _VERY_FEW_CELLS = 0.1, 5, 0.01
+_MANY_NUMBERS = 10
+
+# The first cells tell text from numbers in nearly all columns.
+_FIRST_CELLS = 200
+
+# So many texts that are no numbers are told apart.
+_MOST_TEXTS = 10_000
+
+Number = tuple[float, str]
+"""A number, and the currency or percent sign that it was written with."""
+
+
+@dataclass
+class Tally:
+    """What cells of a column are when they are read with one decimal mark."""
+
+    n_numbers: int = 0
+    distinct: set[float] = field(default_factory=set)
+    """Some of the numbers: as many as make a measurement."""
+
+    wrong: Counter[str] = field(default_factory=Counter)
+    """Cells that are no numbers, and how often they occur."""
+
+    signs: Counter[str] = field(default_factory=Counter)
+    """Currency and percent signs."""
+
+    def add(self, counts: Mapping[str, int], found: Mapping[str, Number]) -> None:
+        """Count texts, of which some were found to be numbers."""
+        for text, n in counts.items():
+            number = found.get(text)
+            if number is None:
+                if text in self.wrong or len(self.wrong) < _MOST_TEXTS:
+                    self.wrong[text] += n
+                else:
+                    self.wrong["…"] += n
+                continue
+            self.n_numbers += n
+            if number[1]:
+                self.signs[number[1]] += n
+            self.add_distinct([number[0]])
+
+    def add_distinct(self, numbers: Iterable[float]) -> None:
+        """Note some of the numbers."""
+        if len(self.distinct) < _MANY_NUMBERS:
+            self.distinct.update(numbers)
+
+    def is_numeric(self) -> bool:
+        """Whether the column holds numbers, except for a few cells."""
+        if not self.n_numbers or not self._has_one_sign():
+            return False
+        others = {text: n for text, n in self.wrong.items() if not is_blank(text)}
+        if not others:
+            return True
+        share = sum(others.values()) / (self.n_numbers + self.wrong.total())
+        is_few = share <= _FEW_CELLS and len(others) <= _FEW_KINDS
+        is_measured = len(self.distinct) >= _MANY_NUMBERS
+        return is_measured and (is_few or share <= _VERY_FEW_CELLS)
+
+    def _has_one_sign(self) -> bool:
+        """Whether amounts compare: not dollars with euros, nor percent with shares."""
+        if len(self.signs) > 1:
+            return False
+        return self.signs.get("%", self.n_numbers) == self.n_numbers
+
+    def notes(self, name: str) -> list[str]:
+        """Say what was left out and what was taken as missing."""
+        notes = [f"{name}: numbers, {sign!r} left out" for sign in self.signs]
+        return [*notes, exceptions(name, self.wrong)] if self.wrong else notes
+
+
+@dataclass
+class ColumnTally:
+    """What is known about the cells of a column of a file with some decimal mark."""
+
+    decimal: str
+    thousands: str
+    marks: Marks = field(default_factory=Marks)
+    is_odd: bool = False
+    """Whether a cell is no plain number."""
+
+    are_whole: bool = True
+    """Whether all plain numbers are whole."""
+
+    is_large: bool = False
+    """Whether a whole number is so large that a float may not be the same."""
+
+    n_first: int = 0
+    """How many of the first cells were seen, and how many are numbers."""
+
+    first_numbers: Counter[str] = field(default_factory=Counter)
+    by_mark: dict[str, Tally] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.by_mark = {mark: Tally() for mark in {self.decimal, "."}}
+
+    def add_numbers(self, n: int, some: Iterable[float], are_whole: bool) -> None:
+        """Count plain numbers, whole ones or with decimal marks."""
+        self.are_whole &= are_whole
+        marks = self.by_mark if are_whole else [self.decimal]
+        some = list(some)
+        for mark in marks:
+            self.by_mark[mark].n_numbers += n
+            self.by_mark[mark].add_distinct(some)
+        self.marks.n_known += n
+        self.marks.n_like += n
+        self._add_first(n, dict.fromkeys(marks, n))
+
+    def add_texts(self, counts: Mapping[str, int], first: Sequence[str]) -> None:
+        """Count texts; ``first`` are those of the first rows, in order."""
+        self.is_odd = True
+        self.marks.add(counts)
+        wanted, numbers = first[: max(_FIRST_CELLS - self.n_first, 0)], {}
+        for mark, tally in self.by_mark.items():
+            found = read_numbers(counts, mark, self.thousands)
+            numbers[mark] = sum(text in found for text in wanted)
+            tally.add(counts, found)
+        self._add_first(len(wanted), numbers)
+
+    def _add_first(self, n: int, numbers: Mapping[str, int]) -> None:
+        room = max(_FIRST_CELLS - self.n_first, 0)
+        self.n_first += min(n, room)
+        for mark, count in numbers.items():
+            self.first_numbers[mark] += min(count, room)
+
+    @property
+    def is_surely_text(self) -> bool:
+        """Whether the first cells tell that the others need not be looked at."""
+        is_enough = self.n_first >= _FIRST_CELLS
+        return is_enough and 2 * max(self.first_numbers.values()) < self.n_first
+
+    @property
+    def mark(self) -> str:
+        """The decimal mark of the column.
+
+        Where it is a comma and most cells are written with points, they are read so:
+        parts of a file may come from another program.
+        """
+        own, plain = self.by_mark[self.decimal], self.by_mark["."]
+        known = own.n_numbers + own.wrong.total()
+        is_other = 2 * own.n_numbers < known and plain.n_numbers > own.n_numbers
+        return "." if is_other else self.decimal
+
+    @property
+    def tally(self) -> Tally:
+        """What the cells are with that mark."""
+        return self.by_mark[self.mark]
+
+    def is_numeric(self) -> bool:
+        """Whether the column holds numbers."""
+        is_text = 2 * self.first_numbers[self.mark] < self.n_first
+        return not is_text and self.tally.is_numeric()
+
+
+def exceptions(name: str, wrong: Counter[str]) -> str:
+    """Say which cells of a column of numbers are none.
+
+    Examples
+    --------
+    >>> exceptions("mass", Counter({"unknown": 3, "n/a": 1}))
+    "mass: numbers, except 4 cells: 'unknown' (3), 'n/a' (1); taken as missing"
+    """
+    cells = counted(wrong.total(), "cell")
+    return f"{name}: numbers, except {cells}: {quoted(wrong)}; taken as missing"
+
+
+def is_blank(text: str) -> bool:
+    """Whether a text says that a number is not known, whatever the column."""
+    return text.lower() in _BLANK_WORDS
+
+
+def quoted(counts: Counter[str], most: int = 4) -> str:
+    """List texts with how often they occur, the most frequent ones.
+
+    Examples
+    --------
+    >>> quoted(Counter({"unknown": 3, "n/a": 1}))
+    "'unknown' (3), 'n/a' (1)"
+    """
+    shown = [f"{text!r} ({count})" for text, count in counts.most_common(most)]
+    return ", ".join(shown) + (", …" if len(counts) > most else "")
+
+
+def read_numbers(
+    texts: Iterable[str], decimal: str = ".", thousands: str = ""
+) -> dict[str, Number]:
+    """Read texts as numbers, whatever thousands separators they have.
+
+    `thousands` is the separator to allow; empty for all, ``"none"`` for none.
+
+    Examples
+    --------
+    >>> read_numbers(["1.250,5 €", "3,75 €", "much"], ",")
+    {'1.250,5 €': (1250.5, '€'), '3,75 €': (3.75, '€')}
+    """
+    pattern, found = _pattern(decimal, thousands), {}
+    for text in texts:
+        if match := pattern.fullmatch(text):
+            digits = match["grouped"] or match["plain"]
+            if match["grouped"]:
+                digits = digits.replace(match["mark"], "")
+            digits = digits.replace(decimal, ".")
+            is_negative = "-" in text.split(match["grouped"] or match["plain"])[0]
+            is_negative |= text.startswith("\u2212")
+            sign = match["before"] or match["after"] or ""
+            found[text] = (-float(digits) if is_negative else float(digits), sign)
+        elif (number := _plain_word(text)) is not None and decimal == ".":
+            found[text] = (number, "")
+    return found
+
+
+@functools.lru_cache
+def _pattern(decimal: str, thousands: str) -> re.Pattern[str]:
+    d = re.escape(decimal)
+    marks = GROUPS + ("." if decimal == "," else ",") if not thousands else thousands
+    mark = "(?!)" if thousands == "none" else f"[{re.escape(marks)}]"
+    grouped = rf"[1-9]\d{{0,2}}(?P<mark>{mark})\d{{3}}(?:(?P=mark)\d{{3}})*(?:{d}\d*)?"
+    plain = rf"(?:\d+(?:{d}\d*)?|{d}\d+)(?:[eE][-+]?\d+)?"
+    return re.compile(
+        rf"[-+\u2212]?\s*(?P<before>{CURRENCY})?\s*[-+]?"
+        rf"(?:(?P<grouped>{grouped})|(?P<plain>{plain}))"
+        rf"\s*(?P<after>{CURRENCY}|%)?"
+    )
+
+
+def _plain_word(text: str) -> float | None:
+    """Return what infinity is called, which a table refuses in its own words."""
+    return float(text) if text.lower().lstrip("+-") in ("inf", "infinity") else None

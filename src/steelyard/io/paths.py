@@ -1,0 +1,306 @@
+"""Paths, folders, globs and standard input to files that can be opened."""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import gzip
+import io
+import os
+import sys
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from os import PathLike
+from pathlib import Path
+from typing import IO, Any
+from urllib.parse import unquote
+
+from steelyard._common.text import did_you_mean, listed
+from steelyard.exceptions import ColumnError, ParameterError, TableError
+
+_EXTENSIONS = {
+    ".arff": "arff",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".parq": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+    ".xlsx": "xlsx",
+    ".sav": "sav",
+    ".dta": "dta",
+}
+FORMATS = ("csv", "tsv", "parquet", "arff", "arrow", "xlsx", "sav", "dta")
+# The others are compressed inside.
+_ZIPPED = ("csv", "tsv", "arff")
+_IN_FOLDERS = ("csv", "tsv", "parquet", "arrow")
+# Formats that one reader reads together.
+_READERS = {"tsv": "csv", "arrow": "parquet"}
+_NOTHING = "__HIVE_DEFAULT_PARTITION__"
+
+
+@dataclass(frozen=True)
+class File:
+    """One file, and the cells that names of its folders give, as ``year=2024``."""
+
+    path: str
+    """``-`` for standard input."""
+
+    format: str
+    size: int = 0
+    time: int = 0
+    keys: dict[str, str | None] = field(default_factory=dict)
+    shown: str | None = None
+    is_read_once: bool = False
+    """Whether standard input is read as it comes, and not kept."""
+
+    _kept: list[bytes] = field(default_factory=list, repr=False, compare=False)
+    """What was read of standard input."""
+
+    @property
+    def name(self) -> str:
+        """How messages call it."""
+        return self.shown or ("standard input" if self.path == "-" else self.path)
+
+    @property
+    def is_compressed(self) -> bool:
+        """Whether the file as a whole is compressed."""
+        return self.path.lower().endswith(".gz")
+
+    def open(self) -> IO[bytes]:
+        """Open it as it is stored."""
+        if self.path != "-":
+            return open(self.path, "rb")
+        if self.is_read_once:
+            return io.BufferedReader(_Rejoined(b"".join(self._kept), sys.stdin.buffer))
+        if not self._kept:
+            self._kept.append(sys.stdin.buffer.read())
+        return io.BytesIO(self._kept[0])
+
+    def unpacked(self, raw: IO[bytes]) -> IO[bytes]:
+        """Undo the compression of what was opened."""
+        return gzip.GzipFile(fileobj=raw) if self.is_compressed else raw  # type: ignore[return-value]
+
+    def head(self, n_bytes: int) -> bytes:
+        """Return the first bytes; what is wrong with a file is said where it is read.
+
+        Standard input goes on after them and yet begins with them when it is opened.
+        """
+        if self.path == "-" and self.is_read_once:
+            if not self._kept:
+                self._kept.append(sys.stdin.buffer.read(n_bytes))
+            return self._kept[0]
+        with contextlib.suppress(OSError, EOFError, zlib.error):
+            with self.open() as raw:
+                return self.unpacked(raw).read(n_bytes)
+        return b""
+
+    def check(self) -> None:
+        """Raise an error if the file is not the one that was found first."""
+        if self.path == "-":
+            return
+        try:
+            status = os.stat(self.path)
+        except OSError:
+            raise TableError(
+                f"The source changed between two readings: {self.path} is gone. Leave "
+                "the files alone while a model is fitted, and fit it again."
+            ) from None
+        if (status.st_size, status.st_mtime_ns) != (self.size, self.time):
+            raise TableError(
+                f"The source changed between two readings: {self.path} was written "
+                "again. Leave the files alone while a model is fitted, and fit it "
+                "again."
+            )
+
+
+class _Rejoined(io.RawIOBase):
+    """A stream of which the head was read already."""
+
+    def __init__(self, head: bytes, rest: IO[bytes]) -> None:
+        self._head, self._rest = head, rest
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        part = self._head[: len(buffer)] or self._rest.read(len(buffer))
+        self._head = self._head[len(part) :]
+        buffer[: len(part)] = part
+        return len(part)
+
+
+def find_files(
+    source: Any, format: str | None = None, *, once: bool = False
+) -> list[File]:
+    """Return the files of a path, a folder, a pattern or a list of these, in order.
+
+    Formats are known by extensions, unless one is said; standard input, ``-``, is CSV.
+    With ``once`` it is read as it comes.
+    """
+    paths = [source] if isinstance(source, (str, PathLike)) else list(source)
+    names = [str(os.fspath(path)) for path in paths]
+    if "-" in names:
+        if len(names) > 1:
+            raise ParameterError("Standard input (-) cannot be read with other files.")
+        return [File("-", format or "csv", is_read_once=once)]
+    files = [file for name in names for file in _files_of(name, format)]
+    if not files:
+        raise TableError("The list of files is empty.")
+    kinds = {_READERS.get(file.format, file.format) for file in files}
+    if len(kinds) > 1:
+        shown = ", ".join(sorted({file.format for file in files}))
+        raise TableError(
+            f"The files are of several kinds ({shown}), whose types of columns differ. "
+            "Choose some with a pattern such as 'folder/*.parquet'."
+        )
+    for file in files:
+        if file.keys.keys() != files[0].keys.keys():
+            raise TableError(
+                f"The folders of {file.path} do not name the same columns as those of "
+                f"{files[0].path}: {_keys(file)} and {_keys(files[0])}."
+            )
+    return files
+
+
+def _keys(file: File) -> str:
+    return ", ".join(f"{key}=…" for key in file.keys) or "none"
+
+
+def stem_and_format(path: str | PathLike[str]) -> tuple[str, str | None]:
+    """Return the name of a file without its extension, and its format where known.
+
+    Examples
+    --------
+    >>> stem_and_format("data/my.table.csv.gz"), stem_and_format("table.ods")
+    (('my.table', 'csv'), ('table', None))
+    """
+    name = Path(path).name
+    plain = name[:-3] if name.lower().endswith(".gz") else name
+    stem, _, suffix = plain.rpartition(".")
+    format = _EXTENSIONS.get(f".{suffix.lower()}")
+    return stem, format if format in _ZIPPED or plain == name else None
+
+
+def is_several(paths: Sequence[str]) -> bool:
+    """Whether paths name a folder, a pattern or several files."""
+    path = os.path.expanduser(paths[0])
+    is_pattern = glob.has_magic(path) and not os.path.exists(path)
+    return len(paths) > 1 or os.path.isdir(path) or is_pattern
+
+
+def find_column(name: str, columns: Iterable[Any], where: str) -> str:
+    """Return a name if there is such a column, else say which is nearest."""
+    known = [str(column) for column in columns]
+    if name in known:
+        return name
+    hint = ""
+    if len(known) == 1 and any(mark in known[0] for mark in ";\t|,"):
+        hint = " If its cells are separated otherwise, say so with `separator`."
+    raise ColumnError(
+        f"{where} has no column {name!r}.{did_you_mean(name, known)} Columns: "
+        f"{listed(known)}.{hint}"
+    )
+
+
+def close_names(name: str, known: Iterable[str]) -> str:
+    """Return a sentence with the known names that are like another, if there are any.
+
+    Examples
+    --------
+    >>> close_names("iriss", ["wine", "iris"])
+    " Close: 'iris'."
+    """
+    close = get_close_matches(name, list(dict.fromkeys(known)), 3, 0.5)
+    return f" Close: {', '.join(map(repr, close))}." if close else ""
+
+
+def _files_of(path: str, format: str | None) -> list[File]:
+    if "://" in path:
+        raise TableError(
+            f"{path} is not on this machine. Open it with a library that can, and give "
+            "that: polars.scan_parquet(...), pyarrow.dataset.dataset(...)."
+        )
+    path = os.path.expanduser(path)
+    if os.path.isdir(path):
+        inside = _inside(path)
+        if not inside:
+            shown = ", ".join(e for e, f in _EXTENSIONS.items() if f in _IN_FOLDERS)
+            raise TableError(f"The folder {path} holds no {shown} file.")
+        return [_file(name, path, format) for name in inside]
+    if os.path.exists(path):
+        return [_file(path, None, format)]
+    if glob.has_magic(path):
+        found = sorted(filter(os.path.isfile, glob.glob(path, recursive=True)))
+        if not found:
+            raise TableError(f"No file matches {path!r}.")
+        return [_file(name, _fixed(path), format) for name in found]
+    raise FileNotFoundError(_no_file(Path(path)))
+
+
+def _inside(folder: str) -> list[str]:
+    """Return the files below a folder whose format is known, hidden ones left out."""
+    found = []
+    for root, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if name[0] not in "._"]
+        found += [
+            os.path.join(root, name)
+            for name in names
+            if name[0] not in "._" and stem_and_format(name)[1] in _IN_FOLDERS
+        ]
+    return sorted(found)
+
+
+def _fixed(pattern: str) -> str:
+    """Return the folder before the first wildcard."""
+    parts = Path(pattern).parts
+    magic = next(k for k, part in enumerate(parts) if glob.has_magic(part))
+    return str(Path(*parts[:magic])) if magic else "."
+
+
+def _file(path: str, root: str | None, format: str | None) -> File:
+    format = format or stem_and_format(path)[1]
+    if format is None:
+        raise ParameterError(
+            f"The file {path} has no known extension. Known: {_known()}, and .csv.gz, "
+            ".tsv.gz, .arff.gz. Say what it is with `format`."
+        )
+    status = os.stat(path)
+    keys: dict[str, str | None] = {}
+    if root is not None:
+        for part in Path(os.path.relpath(path, root)).parts[:-1]:
+            key, equals, value = part.partition("=")
+            if equals and key:
+                keys[unquote(key)] = None if value == _NOTHING else unquote(value)
+    return File(path, format, status.st_size, status.st_mtime_ns, keys)
+
+
+def _known() -> str:
+    return ", ".join(_EXTENSIONS)
+
+
+def _no_file(path: Path) -> str:
+    if not path.parent.is_dir():
+        return f"There is no file {str(path)!r}: its folder does not exist."
+    beside = [file.name for file in path.parent.iterdir() if stem_and_format(file)[1]]
+    return f"There is no file {str(path)!r}.{close_names(path.name, beside)}"
+
+
+def key_types(files: Sequence[File]) -> dict[str, bool]:
+    """Return the columns that folders name, and whether all their cells are numbers."""
+    return {
+        key: all(map(_is_whole, (file.keys[key] for file in files)))
+        for key in files[0].keys
+    }
+
+
+def _is_whole(value: str | None) -> bool:
+    # Not isdigit alone, and no leading zeros: "007" is a name.
+    return value is None or (
+        value.isascii() and value.isdigit() and str(int(value)) == value
+    )

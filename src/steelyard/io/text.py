@@ -1,0 +1,422 @@
+"""Text files: one set of rules, whatever their size and however many there are.
+
+A column holds numbers if its cells do, besides missing ones and a few others; otherwise
+text. That, and the decimal mark, is decided by all cells of all files: the first
+reading counts them, and where it finds that what it has yielded is to be read
+otherwise, the rows are read once more.
+"""
+
+from __future__ import annotations
+
+import codecs
+import io
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import IO, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+
+from steelyard._common.text import listed
+from steelyard.exceptions import ColumnError
+from steelyard.io.chunks import Part, Place
+from steelyard.io.columnar import types_of_keys, with_keys
+from steelyard.io.dialect import HEAD, decimal_of, find_dialect
+from steelyard.io.lines import LARGEST_CELL, Lines
+from steelyard.io.numbers import ColumnTally, read_numbers
+from steelyard.io.paths import File
+from steelyard.io.reader import Reader, TypesChangedError
+
+_ROWS = 2**15
+# Point and comma as decimal marks that numbers cannot do without: see ``dialect``.
+_SURELY_DECIMAL = {
+    mark: rf"^[-+]?(\d*{m}(\d\d?|\d{{4,}})|0{m}\d+|\d{{4,}}{m}\d+)$"
+    for mark, m in ((".", r"\."), (",", ","))
+}
+
+
+class TextFiles(Reader):
+    """CSV files, whose types of columns are known when all cells were seen.
+
+    Parameters
+    ----------
+    files : sequence of File
+        What to read.
+    asked : mapping
+        What was said about them, as ``asked_dialect`` has it.
+    block_bytes : int
+        How much is read at a time.
+    """
+
+    is_cheap = False
+    needs_copy = True
+    reads_ahead = True
+
+    def __init__(
+        self,
+        files: Sequence[File],
+        asked: Mapping[str, Any],
+        block_bytes: int = LARGEST_CELL,
+    ) -> None:
+        usual = "\t" if files[0].format == "tsv" else ","
+        self.dialect = find_dialect(files[0].head(HEAD), asked, usual)
+        self.asked, self._usual, self._block_bytes = asked, usual, block_bytes
+        is_asked = asked.get("encoding") is not None
+        self._files = [Lines.of(file, self.dialect, is_asked) for file in files]
+        first = self._files[0]
+        self._keys = types_of_keys(files, first.names)
+        self.name = files[0].name if len(files) == 1 else f"{len(files)} files"
+        self.names = [*first.names, *self._keys]
+        self.n_bytes = sum(file.size for file in files)
+        self.as_text: set[str] = set()
+        """Columns that are asked for as they are written."""
+        self.decided: dict[str, ColumnTally] = {}
+        """What all cells of the other columns tell, once all were seen."""
+
+    @property
+    def notes(self) -> list[str]:  # type: ignore[override]
+        """What was found out and left out, a sentence each."""
+        first = self._files[0].dialect
+        dialect = replace(self.dialect, encoding=first.encoding)
+        words = dialect.in_words(self.asked, self._usual)
+        notes = [f"{self.name}: {words}"] if words else []
+        for lines in self._files[1:]:
+            if lines.dialect.encoding != first.encoding:
+                notes.append(f"{lines.file.name}: encoding {lines.dialect.encoding}")
+        notes += [note for lines in self._files for note in lines.left_out()]
+        for name, tally in self.decided.items():
+            if tally.is_odd and tally.is_numeric():
+                notes += tally.tally.notes(name)
+        return notes
+
+    def check_names(self, wanted: Sequence[str] | None) -> None:
+        """Raise an error if a file lacks a column, or has one more."""
+        first = self._files[0]
+        expected = set(first.names if wanted is None else wanted) - {*self._keys}
+        for other in self._files[1:]:
+            if lacking := expected - set(other.names):
+                raise ColumnError(
+                    f"{other.file.name} has no column {min(lacking)!r} that "
+                    f"{first.file.name} has. Its columns: {listed(other.names)}."
+                )
+            extra = set(other.names) - expected - {*self._keys}
+            if wanted is None and extra:
+                raise ColumnError(
+                    f"{other.file.name} has a column {min(extra)!r} that "
+                    f"{first.file.name} has not. Say with `columns` which to read."
+                )
+
+    def keep_text(self, names: Iterable[str]) -> None:
+        """Read some columns as they are written, also where all cells are numbers."""
+        self.as_text.update(names)
+
+    def types(self, names: Sequence[str]) -> dict[str, pa.DataType]:
+        """Return nothing that would last: types are those of the copy."""
+        return dict.fromkeys(names, pa.null())
+
+    # ------------------------------------------------------------------------- reading
+
+    def read(self, names: Sequence[str], most_rows: int) -> Iterator[Part]:
+        """Yield numbers and text, as far as cells up to there tell.
+
+        When a later cell tells otherwise the rest is looked at too, so that there is
+        one restart whatever else is found.
+        """
+        stored = [name for name in names if name not in self._keys]
+        counting = _Counting(self, stored)
+        for lines in self._files:
+            lines.file.check()
+            row = 0
+            for block, n_bytes in self._blocks(lines, stored):
+                cells = counting.converted(block)
+                if counting.is_valid:
+                    cells = with_keys(cells, lines.file, self._keys, names)
+                    place = Place(lines.file.name, None, row)
+                    yield Part(cells.select(list(names)), [(0, place)], n_bytes)
+                row += block.num_rows
+            # Rewritten in place, a file would be read as a mixture.
+            lines.file.check()
+        counting.finish()
+
+    def _blocks(self, lines: Lines, names: list[str]) -> Iterator[tuple[pa.Table, int]]:
+        """Yield some columns as text, empty cells missing, and bytes of the file."""
+        n_rows, is_regular = 0, len(lines.header) > 1 and not lines.file.is_read_once
+        while True:
+            read = self._by_pyarrow if is_regular else self._by_line
+            done = 0
+            with lines.file.open() as raw:
+                try:
+                    for block in read(lines, raw, names, n_rows):
+                        position = raw.tell() if raw.seekable() else 0
+                        yield self._trimmed(block, lines), max(position - done, 0)
+                        n_rows, done = n_rows + block.num_rows, position
+                    return
+                except GeneratorExit:
+                    raise
+                except _IrregularError:
+                    # What was yielded is so, and what follows is read line by line.
+                    is_regular = False
+                except UnicodeDecodeError as error:
+                    if not lines.change_encoding():
+                        lines.refuse(error)
+                except Exception as error:
+                    lines.refuse(error)
+
+    def _by_pyarrow(
+        self, lines: Lines, raw: IO[bytes], names: list[str], skipped: int
+    ) -> Iterator[pa.Table]:
+        """Let pyarrow read it, which knows no blanks between separator and quote."""
+        dialect = lines.dialect
+        mark = f"{dialect.separator} {dialect.quote}".encode()
+        stream = _Watched(lines.file.unpacked(raw), dialect.encoding, mark)
+        labels = [name or f"\0{k}" for k, name in enumerate(lines.header)]
+        last: Any = None
+        try:
+            for batch in self._open_csv(stream, dialect, labels, names):
+                if stream.is_marked:
+                    raise _IrregularError
+                block = pa.Table.from_batches([batch]).slice(skipped)
+                skipped = max(skipped - batch.num_rows, 0)
+                last = block.slice(block.num_rows - 1) if block.num_rows else last
+                yield block
+        except pa.ArrowInvalid as error:
+            if "invalid UTF8" in str(error):
+                self._find_undecodable(lines)
+            if "straddling" in str(error) and self._block_bytes == LARGEST_CELL:
+                raise
+            raise _IrregularError from None
+        if last is not None:
+            lines.check_end([column[0].as_py() or "" for column in last.columns])
+
+    def _find_undecodable(self, lines: Lines) -> None:
+        """Raise the error of the bytes that are not text."""
+        with lines.file.open() as raw:
+            text = lines.text(lines.file.unpacked(raw))
+            while text.read(2**20):
+                pass
+
+    def _open_csv(
+        self, stream: _Watched, dialect: Any, labels: list[str], names: list[str]
+    ) -> Any:
+        return pyarrow.csv.open_csv(
+            pa.PythonFile(stream, "r"),
+            read_options=pyarrow.csv.ReadOptions(
+                use_threads=False,
+                column_names=labels,
+                skip_rows_after_names=1,
+                block_size=self._block_bytes,
+            ),
+            parse_options=pyarrow.csv.ParseOptions(
+                delimiter=dialect.separator,
+                quote_char=dialect.quote,
+                newlines_in_values=True,
+            ),
+            convert_options=pyarrow.csv.ConvertOptions(
+                column_types=dict.fromkeys(labels, pa.string()),
+                include_columns=names,
+                null_values=list(dialect.empty),
+                strings_can_be_null=True,
+            ),
+        )
+
+    def _by_line(
+        self, lines: Lines, raw: IO[bytes], names: list[str], skipped: int
+    ) -> Iterator[pa.Table]:
+        """Read whatever is odd, slowly."""
+        chosen = [lines.header.index(name) for name in names]
+        schema = pa.schema([(name, pa.string()) for name in names])
+        rows = lines.rows(raw, skipped)
+        step = min(_ROWS, max(self._block_bytes // (16 * len(lines.header)), 1))
+        while part := list(islice(rows, step)):
+            cells = [pa.array([row[k] for row in part], pa.string()) for k in chosen]
+            yield pa.table(cells, schema=schema)
+
+    def _trimmed(self, cells: pa.Table, lines: Lines) -> pa.Table:
+        """Drop blanks around cells; where nothing else is in one, it is empty."""
+        empty = pa.array(lines.dialect.empty)
+        for k, column in enumerate(cells.columns):
+            column = pc.utf8_trim_whitespace(column)
+            is_empty = pc.is_in(column, value_set=empty)
+            if pc.any(is_empty).as_py():
+                column = pc.if_else(is_empty, pa.scalar(None, column.type), column)
+            cells = cells.set_column(k, cells.column_names[k], column)
+        return cells
+
+
+class _IrregularError(Exception):
+    """Lines that pyarrow does not read as they are meant."""
+
+
+class _Counting:
+    """One reading of all files: conversions, and what they tell about columns."""
+
+    def __init__(self, source: TextFiles, names: Sequence[str]) -> None:
+        self.source = source
+        dialect = source.dialect
+        self.tallies = {
+            name: ColumnTally(dialect.decimal, dialect.thousands)
+            for name in names
+            if name not in source.as_text
+        }
+        self.is_valid = True
+        """Whether what was yielded agrees with all cells so far."""
+
+    def converted(self, block: pa.Table) -> pa.Table:
+        """Return a block with its numbers."""
+        columns = [
+            self._column(name, column)
+            for name, column in zip(block.column_names, block.columns, strict=True)
+        ]
+        return pa.table(columns, names=block.column_names)
+
+    def _column(self, name: str, column: Any) -> Any:
+        if name not in self.tallies:
+            return column
+        if column.null_count == len(column):
+            return pa.chunked_array([pa.nulls(len(column))])
+        if name in self.source.decided:
+            return _as_decided(column, self.source.decided[name])
+        tally = self.tallies[name]
+        if not tally.is_odd:
+            numbers = plain_numbers(column, tally.decimal)
+            if numbers is not None:
+                _count_numbers(tally, column, numbers)
+                # Large ones were yielded as whole numbers, and are no floats.
+                self.is_valid &= tally.are_whole or not tally.is_large
+                return numbers
+            # Numbers of earlier blocks were yielded as such.
+            self.is_valid &= not tally.marks.n_known
+        _count_texts(tally, column)
+        return column
+
+    def finish(self) -> None:
+        """Decide, and raise an error where what was yielded is to be read anew."""
+        decided, dialect = self.source.decided, self.source.dialect
+        new = {name: t for name, t in self.tallies.items() if name not in decided}
+        if not decided and self.source.asked.get("decimal") is None:
+            marks = [t.marks for t in new.values() if not t.is_surely_text]
+            found = decimal_of(marks, dialect.separator, dialect.decimal)
+            if found != dialect.decimal:
+                self.source.dialect = replace(dialect, decimal=found)
+                raise TypesChangedError
+        decided.update(new)
+        is_other = any(t.is_odd and t.is_numeric() for t in new.values())
+        if is_other or not self.is_valid:
+            raise TypesChangedError
+
+
+def plain_numbers(column: Any, decimal: str = ".") -> Any:
+    """Return cells as whole numbers or floats, None if one of them is neither."""
+    numbers = _cast(column, pa.int64())
+    if numbers is not None:
+        return None if _has_hex(column) else numbers
+    if decimal == ",":
+        if pc.any(pc.match_substring(column, ".")).as_py():
+            return None
+        column = pc.replace_substring(column, ",", ".")
+    numbers = _cast(column, pa.float64())
+    if numbers is None:
+        # A sign before a number.
+        plain = pc.replace_substring_regex(column, r"^\+", "")
+        numbers = _cast(plain, pa.int64())
+        numbers = _cast(plain, pa.float64()) if numbers is None else numbers
+    return numbers
+
+
+def _cast(column: Any, kind: pa.DataType) -> Any:
+    try:
+        return column.cast(kind)
+    except pa.ArrowInvalid:
+        return None
+
+
+def _has_hex(column: Any) -> bool:
+    """Whether a cell may be written as 0x10, which is a number to pyarrow alone."""
+    for chunk in column.chunks:
+        letters = chunk.buffers()[2]
+        if letters is not None and (np.frombuffer(letters, np.uint8) | 32 == 120).any():
+            return True
+    return False
+
+
+def _count_numbers(tally: ColumnTally, column: Any, numbers: Any) -> None:
+    """Count cells that are all plain numbers."""
+    some = numbers.drop_null().unique().slice(0, 16).to_pylist()
+    are_whole = pa.types.is_integer(numbers.type)
+    if are_whole and not tally.is_large:
+        ends = pc.min_max(numbers).as_py()
+        tally.is_large = max(-ends["min"], ends["max"]) >= 2**53
+    tally.add_numbers(len(numbers) - numbers.null_count, some, are_whole)
+    for mark, pattern in _SURELY_DECIMAL.items():
+        if not are_whole and mark == tally.decimal and mark not in tally.marks.certain:
+            if pc.any(pc.match_substring_regex(column, pattern)).as_py():
+                tally.marks.certain.add(mark)
+
+
+def _count_texts(tally: ColumnTally, column: Any) -> None:
+    """Count cells of which some are no plain numbers."""
+    if tally.is_surely_text:
+        return
+    known = column.drop_null()
+    first = known.slice(0, 200).to_pylist()
+    counts = {e["values"].as_py(): e["counts"].as_py() for e in known.value_counts()}
+    tally.add_texts(counts, first)
+
+
+def _as_decided(column: Any, tally: ColumnTally) -> Any:
+    """Return a column as it was decided when all cells were seen."""
+    if not tally.is_odd:
+        numbers = plain_numbers(column, tally.decimal)
+        return numbers if tally.are_whole else numbers.cast(pa.float64(), safe=False)
+    if not tally.is_numeric():
+        return column
+    return numbers_of(column, tally.mark, tally.thousands)[0]
+
+
+def numbers_of(column: Any, decimal: str, thousands: str) -> tuple[Any, Counter[str]]:
+    """Return a number for each text, missing where it is none, and those texts."""
+    coded = column.combine_chunks().dictionary_encode()
+    texts = coded.dictionary.to_pylist()
+    found = read_numbers(texts, decimal, thousands)
+    values = [found[text][0] if text in found else None for text in texts]
+    numbers = pc.take(pa.array(values, pa.float64()), coded.indices)
+    wrong: Counter[str] = Counter()
+    if len(found) < len(texts):
+        for e in column.filter(pc.is_null(numbers)).drop_null().value_counts():
+            wrong[e["values"].as_py()] = e["counts"].as_py()
+    return pa.chunked_array([numbers]), wrong
+
+
+class _Watched(io.RawIOBase):
+    """A stream as UTF-8 that knows whether some bytes were in it."""
+
+    def __init__(self, data: IO[bytes], encoding: str, mark: bytes) -> None:
+        self._data, self._mark = data, mark
+        self._decode: Any = None
+        if encoding != "utf-8":
+            self._decode = codecs.getincrementaldecoder(encoding)().decode
+        self.is_marked = False
+        self._tail = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._data.read(size) if self._decode is None else self._decoded(size)
+        if data:
+            seam = self._tail + data[:8]
+            self.is_marked |= self._mark in data or self._mark in seam
+            self._tail = (self._tail + data[-8:])[-8:]
+        return data
+
+    def _decoded(self, size: int) -> bytes:
+        while True:
+            # A byte becomes four at most, and no more than size are wanted.
+            read = self._data.read(max(size // 4, 1) if size > 0 else size)
+            data = self._decode(read, final=not read).encode()
+            if data or not read:
+                return data
