@@ -133,7 +133,7 @@ def _with_sound_cache(compiled: Any) -> Any:
     """Have a function compiled anew where what numba kept on disk is damaged."""
     from numba.core.caching import NullCache
 
-    cache = compiled._cache
+    cache: Any = getattr(compiled, "_cache", None)
     load = getattr(cache, "load_overload", None)
     if load is None:  # numba is disabled
         return compiled
