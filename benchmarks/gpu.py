@@ -56,7 +56,7 @@ def run(scale: float) -> int:
 def two(n_rows: int, n_classes: int, bandwidth: float) -> None:
     """Measure counts, passes, fits and predictions of one table."""
     import steelyard as sy
-    from steelyard.model import on_device
+    from steelyard.gpu import device_proba
 
     X, y = table(n_rows, n_classes)
     kernels(X, y, n_classes, bandwidth)
@@ -68,7 +68,7 @@ def two(n_rows: int, n_classes: int, bandwidth: float) -> None:
     if n_classes > 2:
         print(line(f"predict_proba, {n_classes} classes", took))
         return
-    alone = kernel_of_call_ms(lambda: clf.predict_proba(X), on_device, "logistic")
+    alone = kernel_of_call_ms(lambda: clf.predict_proba(X), device_proba, "logistic")
     print(line("predict_proba, 2 classes", alone))
     print(line("  its call, with the way to the device", took))
     beside(X, y)
@@ -86,22 +86,21 @@ def two(n_rows: int, n_classes: int, bandwidth: float) -> None:
 def kernels(X: Any, y: Any, n_classes: int, bandwidth: float) -> None:
     """Time the kernels alone: counting and one pass."""
     from steelyard import WeightedNB
-    from steelyard.fitting import rows_on_device
     from steelyard.fitting.problem import build_problem
+    from steelyard.fitting.recipe import rows_of
+    from steelyard.gpu import device_counts, device_rows
     from steelyard.losses import LogLoss
-    from steelyard.proba import counts_on_device
-    from steelyard.scale.arrays import ArrayRows
 
     clf = WeightedNB(categorical_features="all", device="cuda")
     recipe = clf._recipe()
-    training = ArrayRows(X, y, None, clf).training(recipe, "sums")
-    codes, labels = training.place.copied(training)  # type: ignore[attr-defined]
-    weights = counts_on_device.DeviceWeights(None)
+    with rows_of(X).training(y, None, recipe, clf) as training:
+        codes, labels = training.place.copied(training)  # type: ignore[attr-defined]
+    weights = device_counts.DeviceWeights(None)
 
     def count() -> None:
-        counts_on_device.count_on_device(codes, labels, weights, n_classes)
+        device_counts.count_on_device(codes, labels, weights, n_classes)
 
-    took = kernel_of_call_ms(count, counts_on_device, "count")
+    took = kernel_of_call_ms(count, device_counts, "count")
     share = (COLUMNS + 1) * len(X) / took / bandwidth
     print(line(f"counts, {n_classes} classes", took) + f"  {share:4.0%} of a copy")
     problem = build_problem(recipe, training)
@@ -114,7 +113,7 @@ def kernels(X: Any, y: Any, n_classes: int, bandwidth: float) -> None:
 
     took = call = wall_ms(evaluate)
     if n_classes == 2:
-        took = kernel_of_call_ms(evaluate, rows_on_device, "evaluate_two")
+        took = kernel_of_call_ms(evaluate, device_rows, "evaluate_two")
     share = (rows.words.size * 4 + len(X)) / took / bandwidth
     print(line(f"pass, {n_classes} classes", took) + f"  {share:4.0%} of a copy")
     print(line("  its call, with the way to the device", call))
@@ -125,7 +124,7 @@ def numbers(n_rows: int, bandwidth: float, n_columns: int = 10) -> None:
     import cupy
     from numba import cuda
 
-    from steelyard.proba import numbers_on_device
+    from steelyard.gpu import device_numbers
     from steelyard.proba.gaussian import GaussianTable
 
     cupy.get_default_memory_pool().free_all_blocks()
@@ -138,9 +137,9 @@ def numbers(n_rows: int, bandwidth: float, n_columns: int = 10) -> None:
     none = cuda.to_device(np.zeros(0))
 
     def moments() -> None:
-        numbers_on_device.moments_on_device(values, labels, none, n_rows, 2)
+        device_numbers.moments_on_device(values, labels, none, n_rows, 2)
 
-    took = kernel_of_call_ms(moments, numbers_on_device, "moments")
+    took = kernel_of_call_ms(moments, device_numbers, "moments")
     share = own.nbytes / took / bandwidth
     print(line("moments of ten numbers", took) + f"  {share:4.0%} of a copy")
     shape = (n_columns, 2)
@@ -150,7 +149,7 @@ def numbers(n_rows: int, bandwidth: float, n_columns: int = 10) -> None:
         np.zeros(n_columns),
         limit=np.full(n_columns, 4.0),
     )
-    there = numbers_on_device.DeviceNumbers(values, table)
+    there = device_numbers.DeviceNumbers(values, table)
     scores = cuda.as_cuda_array(cupy.zeros((2, n_rows)))
     factors, sums = cuda.to_device(np.ones(shape)), there.sums(2)
     took = kernel_ms(lambda: there.add(factors, 0, n_rows, scores))
@@ -166,14 +165,15 @@ def beside(X: Any, y: Any) -> None:
 
     from steelyard import WeightedNB
     from steelyard.fitting.problem import build_problem
+    from steelyard.fitting.recipe import rows_of
     from steelyard.losses import LogLoss
-    from steelyard.scale.arrays import ArrayRows
 
     cuda.current_context().deallocations.clear()
     before = cuda.current_context().get_memory_info()[0]
     clf = WeightedNB(categorical_features="all", device="cuda")
     recipe = clf._recipe()
-    problem = build_problem(recipe, ArrayRows(X, y, None, clf).training(recipe, "sums"))
+    with rows_of(X).training(y, None, recipe, clf) as training:
+        problem = build_problem(recipe, training)
     effect = problem.objective.weighting.apply(problem.start, problem.evidence)
     problem.objective.rows.evaluate(LogLoss(), effect)
     used = before - cuda.current_context().get_memory_info()[0]

@@ -49,14 +49,14 @@ def prepared(scale: float) -> tuple[Any, Any, Any]:
     """Return rows for passes on the workers, a loss, and the effect of weights one."""
     from steelyard import WeightedNB
     from steelyard.fitting.problem import build_problem
-    from steelyard.scale.dask import open_dask
+    from steelyard.fitting.recipe import rows_of
 
     client()
     clf = WeightedNB(categorical_features="all")
     recipe = clf._recipe()
-    with open_dask(*table(n_rows(10_000_000, scale)), None, clf) as source:
-        training = recipe.encode_source(source, clf, clf.rows_needed)
-    objective = build_problem(recipe, training).objective
+    X, y = table(n_rows(10_000_000, scale))
+    with rows_of(X).training(y, None, recipe, clf) as training:
+        objective = build_problem(recipe, training).objective
     ones = np.ones(objective.size)
     effect = objective.weighting.apply(ones, objective.evidence)
     return objective.rows, objective.loss, effect

@@ -34,7 +34,6 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from steelyard._common.devices import has_device as has_device
     from steelyard.classifiers.boosted import *  # noqa: F403
     from steelyard.classifiers.collaborative import *  # noqa: F403
     from steelyard.classifiers.cost_sensitive import *  # noqa: F403
@@ -52,7 +51,7 @@ if TYPE_CHECKING:
     from steelyard.classifiers.spss import *  # noqa: F403
     from steelyard.classifiers.weighted import *  # noqa: F403
     from steelyard.experiments.runner import compare
-    from steelyard.io import scan
+    from steelyard.gpu.devices import has_device as has_device
     from steelyard.persistence import load
     from steelyard.table.discretizers import *  # noqa: F403
     from steelyard.table.encoder import *  # noqa: F403

@@ -15,7 +15,7 @@ from steelyard._common.settings import (
     NONE,
     SEED,
     Check,
-    DeclaredEstimator,
+    Declared,
     DeclaredPart,
     accepted_by,
     check_settings,
@@ -66,8 +66,10 @@ class Push(Pull):
     size: int = setting(default=3, allowed=whole(1), about="How large.")
 
 
-class Model(DeclaredEstimator):
+class Model(Declared):
     """A model."""
+
+    _keyword_only = True
 
     kind: str = setting(default="a", allowed=word("a", "b"), about="Which.")
     strength: float = setting_of(Pull, "strength", default=0.5)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import steelyard as sy
-from steelyard.classifiers import predictions
+from steelyard.classifiers.base import after_fit
 from steelyard.table import few_rows
 
 
@@ -83,13 +83,13 @@ def was_quick(monkeypatch):
         answers.append(few_rows.encode_few(X, schema))
         return answers[-1]
 
-    monkeypatch.setattr(predictions, "encode_few", recorded)
+    monkeypatch.setattr(after_fit, "encode_few", recorded)
     return answers
 
 
 def ordinary(monkeypatch, call, X):
     with monkeypatch.context() as patch:
-        patch.setattr(predictions, "encode_few", lambda X, schema: None)
+        patch.setattr(after_fit, "encode_few", lambda X, schema: None)
         return call(X)
 
 
@@ -141,7 +141,7 @@ def test_messages_are_those_of_the_ordinary_path(X, monkeypatch):
     clf = fit("NB", "skip")
     messages = []
     for quick in (few_rows.encode_few, lambda X, schema: None):
-        monkeypatch.setattr(predictions, "encode_few", quick)
+        monkeypatch.setattr(after_fit, "encode_few", quick)
         with pytest.raises((ValueError, TypeError, UserWarning)) as caught:
             clf.predict_proba(X)
         messages.append((caught.type, str(caught.value)))

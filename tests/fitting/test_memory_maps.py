@@ -14,7 +14,7 @@ import steelyard as sy
 from steelyard._common import threads
 from steelyard._common.work_folder import WorkFolder
 from steelyard.model.needs import NEEDS
-from steelyard.model.stored import stored_training
+from steelyard.model.streamed import stored_training
 from steelyard.table.store import Store
 from steelyard.table.workspace import DiskWorkspace
 
@@ -163,7 +163,7 @@ import numpy as np
 import steelyard as sy
 from steelyard._common import threads
 from steelyard._common.work_folder import WorkFolder
-from steelyard.model.stored import stored_training
+from steelyard.model.streamed import stored_training
 from steelyard.table.store import Store
 from steelyard.table.workspace import DiskWorkspace
 

@@ -14,7 +14,8 @@ from steelyard.fitting.pairs import (
     rank_pairs,
     sides,
 )
-from steelyard.model.training import Encoding, Preparation, encode_training
+from steelyard.fitting.recipe import encode_training
+from steelyard.model.training import Encoding, Preparation
 from steelyard.proba.estimation import Estimation
 from steelyard.proba.smoothing import Lidstone
 from steelyard.table.discretizers import EqualFrequencyDiscretizer

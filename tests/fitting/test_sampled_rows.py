@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import steelyard as sy
 from steelyard.fitting import row_sample
+from steelyard.fitting.recipe import encode_training
 from steelyard.fitting.row_sample import (
     RowCounts,
     RowSketch,
@@ -16,7 +17,7 @@ from steelyard.fitting.row_sample import (
     row_keys,
     sample_rows,
 )
-from steelyard.model.training import Encoding, Preparation, encode_training
+from steelyard.model.training import Encoding, Preparation
 from steelyard.proba.estimation import Estimation
 from steelyard.proba.smoothing import Lidstone
 

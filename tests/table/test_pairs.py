@@ -11,8 +11,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import steelyard as sy
 from steelyard.exceptions import ParameterError
+from steelyard.fitting.recipe import encode_training
 from steelyard.model.table_model import NBModel
-from steelyard.model.training import Encoding, Preparation, encode_training
+from steelyard.model.training import Encoding, Preparation
 from steelyard.persistence.content import content_of, estimator_from
 from steelyard.persistence.reader import InvalidContentError
 from steelyard.proba.counts import count

@@ -9,7 +9,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import steelyard as sy
-from steelyard.model.training import Encoding, Preparation, encode_training
+from steelyard.fitting.recipe import encode_training
+from steelyard.model.training import Encoding, Preparation
 from steelyard.proba.estimation import Estimation
 from steelyard.proba.smoothing import EmpiricalBayes, Lidstone
 from steelyard.table.discretizers import EqualFrequencyDiscretizer

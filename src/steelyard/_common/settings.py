@@ -2,7 +2,7 @@
 
 A class lists its settings, and what it learns, in its body::
 
-    class Ridge(DeclaredEstimator):
+    class Ridge(DeclaredPart):
         lam: float = setting(default=1.0, allowed=number(0.0), about="Strength.")
         weights_: NDArray = learned(about="The weights.")
 
@@ -256,6 +256,7 @@ class Declared(BaseEstimator):
     _settings: ClassVar[dict[str, Setting]] = {}
     _learned: ClassVar[dict[str, Learned]] = {}
     _keyword_only: ClassVar[bool] = False
+    """Whether settings can be given by keyword only."""
 
     _dropped_settings: ClassVar[tuple[str, ...]] = ()
     """Settings that files of earlier releases have, and that mean nothing now."""
@@ -318,15 +319,6 @@ def _written_init(cls: type[Declared]) -> Callable[..., None]:
     __init__.__signature__ = signature  # type: ignore[attr-defined]
     __init__.__qualname__ = f"{cls.__qualname__}.__init__"
     return __init__
-
-
-@dataclass_transform(
-    kw_only_default=True, field_specifiers=(setting, required, learned)
-)
-class DeclaredEstimator(Declared):
-    """A classifier: settings by keyword only."""
-
-    _keyword_only: ClassVar[bool] = True
 
 
 @dataclass_transform(field_specifiers=(setting, required, learned))

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from steelyard._common.settings import learned, setting, whole, word
 from steelyard._common.threads import pieces
-from steelyard.classifiers.base import StandardNB
-from steelyard.classifiers.hard_rows import HardRows
+from steelyard.classifiers.base import StandardNB, hard_rows
 from steelyard.exceptions import ParameterError
 from steelyard.fitting.recipe import Recipe
 from steelyard.fitting.weights import Fit
@@ -27,7 +26,7 @@ __all__ = ["BoostedNB"]
 _USELESS = 0.5 - 1e-6
 
 
-class BoostedNB(HardRows, StandardNB):
+class BoostedNB(StandardNB):
     r"""BNB: naive Bayes boosted by AdaBoost.M1, or by Elkan's two-class form.
 
     Each round fits naive Bayes to weighted rows and raises the weight of those that it
@@ -71,6 +70,8 @@ class BoostedNB(HardRows, StandardNB):
     diagnostics_: list[dict[str, Any]] = learned(
         "list of dict", "One record per round, with its weighted error."
     )
+
+    hardest_rows = hard_rows.hardest_rows
 
     def _fit(self, recipe: Recipe, training: TrainingSet) -> Fit:
         if self.form == "elkan" and training.n_classes > 2:

@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.settings import learned, setting, setting_of
-from steelyard.classifiers.chunks import LearnsInChunks
+from steelyard.classifiers.base.chunked import LearnsInChunks
 from steelyard.classifiers.weighted import SolvedNB, WeightedNB
 from steelyard.exceptions import ParameterError
 from steelyard.fitting.recipe import Recipe
 from steelyard.fitting.weights import Fit, computed_fit
-from steelyard.instances import resolve_instances
 from steelyard.model.training import TrainingSet
 from steelyard.proba.estimation import Estimation
 from steelyard.weighting import (
@@ -77,7 +76,6 @@ class FilteredNB(SolvedNB):
             super()._recipe(),
             weighting=self._filter(**{name: getattr(self, name) for name in names}),
             solver="fixed",
-            instances=resolve_instances(self.instances),
         )
 
 

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.settings import NONE, learned, part, setting
-from steelyard.classifiers.base import StandardNB
-from steelyard.classifiers.hard_rows import HardRows
+from steelyard.classifiers.base import StandardNB, hard_rows
 from steelyard.fitting.recipe import Recipe
 from steelyard.fitting.weights import Fit
 from steelyard.instances import (
@@ -24,7 +23,7 @@ from steelyard.model.training import TrainingSet
 __all__ = ["InstanceWeightedNB"]
 
 
-class InstanceWeightedNB(HardRows, StandardNB):
+class InstanceWeightedNB(StandardNB):
     r"""Naive Bayes whose counts are made with learned instance weights.
 
     .. math:: N_{jvc} = \sum_i u_i\, [x_{ij} = v]\, [y_i = c]
@@ -62,6 +61,8 @@ class InstanceWeightedNB(HardRows, StandardNB):
     diagnostics_: list[dict[str, Any]] = learned(
         "list of dict", "One record per round."
     )
+
+    hardest_rows = hard_rows.hardest_rows
 
     def _fit(self, recipe: Recipe, training: TrainingSet) -> Fit:
         weighting = resolve_instances(self.instances)

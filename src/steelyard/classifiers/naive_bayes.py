@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar
 
-from steelyard.classifiers.chunks import LearnsInChunks
-from steelyard.classifiers.on_device import LearnsOnDevice
+from steelyard.classifiers.base import DEVICE_SETTING
+from steelyard.classifiers.base.chunked import LearnsInChunks
 from steelyard.fitting.recipe import Recipe
 from steelyard.fitting.weights import Fit
 from steelyard.model.needs import RowsNeeded
@@ -14,7 +16,7 @@ from steelyard.model.training import TrainingSet
 __all__ = ["NaiveBayes"]
 
 
-class NaiveBayes(LearnsOnDevice, LearnsInChunks):
+class NaiveBayes(LearnsInChunks):
     r"""Naive Bayes for any table: categories, numbers and missing cells.
 
     .. math:: P(c \mid x) \propto \pi_c \prod_j \theta_{j,x_j|c}
@@ -50,6 +52,12 @@ class NaiveBayes(LearnsOnDevice, LearnsInChunks):
     """
 
     _rows_needed: ClassVar[RowsNeeded] = "counts"
+    _added_settings: ClassVar[Mapping[str, Any]] = {"device": "cpu"}
+
+    device: str = DEVICE_SETTING
+
+    def _recipe(self) -> Recipe:
+        return replace(super()._recipe(), device=self.device)
 
     def _fit(self, recipe: Recipe, training: TrainingSet) -> Fit:
         model = training.estimate(training.count())

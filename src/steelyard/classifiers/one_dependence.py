@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from steelyard._common.settings import learned, number, setting, word
 from steelyard.classifiers.base import StandardNB
-from steelyard.classifiers.chunks import LearnsInChunks
+from steelyard.classifiers.base.chunked import LearnsInChunks
 from steelyard.exceptions import ParameterError
 from steelyard.fitting.recipe import Recipe
 from steelyard.fitting.weights import Fit

@@ -110,7 +110,7 @@ _FURTHER = {
     "MDLDiscretizer": "steelyard.table.discretizers",
     "TableEncoder": "steelyard.table.encoder",
     "compare": "steelyard.experiments.runner",
-    "has_device": "steelyard._common.devices",
+    "has_device": "steelyard.gpu.devices",
     "load": "steelyard.persistence",
     "method": "steelyard.classifiers.registry",
     "methods": "steelyard.classifiers.registry",

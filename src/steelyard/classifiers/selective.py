@@ -12,7 +12,7 @@ from steelyard._common.checks import warn_user
 from steelyard._common.progress import progress
 from steelyard._common.settings import FLAG, learned, setting, word
 from steelyard.classifiers.base import StandardNB
-from steelyard.classifiers.selection import FeatureSelector, SelectionPath
+from steelyard.classifiers.base.selection import FeatureSelector, SelectionPath
 from steelyard.fitting.leave_one_out import (
     HeldOut,
     left_out,

@@ -29,7 +29,6 @@ from steelyard.fitting.pairs import joined, listed_pairs, pair_records
 from steelyard.fitting.recipe import Recipe
 from steelyard.fitting.strengths import GRID, Choice, Strengths, choose
 from steelyard.fitting.weights import Fit, fit_weights
-from steelyard.instances import resolve_instances
 from steelyard.losses import resolve_loss
 from steelyard.model.table_model import NBModel
 from steelyard.model.training import Encoding, TrainingSet
@@ -204,7 +203,6 @@ class ShrinkageNB(SolvedNB):
             solver=self.solver,
             tol=float(self.tol),
             max_iter=int(self.max_iter),
-            instances=resolve_instances(self.instances),
         )
 
     def _fitted_recipe(self) -> Recipe:

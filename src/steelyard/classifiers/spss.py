@@ -20,7 +20,7 @@ from steelyard._common.settings import (
     word,
 )
 from steelyard.classifiers.base import BaseNB
-from steelyard.classifiers.selection import FeatureSelector, SelectionPath
+from steelyard.classifiers.base.selection import FeatureSelector, SelectionPath
 from steelyard.exceptions import ParameterError
 from steelyard.fitting.forward_search import Likelihood, Search, Step, simulate
 from steelyard.fitting.predictors import (

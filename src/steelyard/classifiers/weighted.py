@@ -23,8 +23,7 @@ from steelyard._common.settings import (
     whole,
     word,
 )
-from steelyard.classifiers.hard_rows import HardRows
-from steelyard.classifiers.on_device import LearnsOnDevice
+from steelyard.classifiers.base import DEVICE_SETTING, StandardNB, hard_rows
 from steelyard.fitting.penalty import PenaltySetting
 from steelyard.fitting.recipe import Recipe
 from steelyard.fitting.weights import Fit, fit_weights
@@ -51,17 +50,15 @@ BOUNDS = (NONE | _PAIR | listed(_PAIR) | mapped(COLUMN, _PAIR)).called(
 )
 
 
-class SolvedNB(HardRows, LearnsOnDevice):
+class SolvedNB(StandardNB):
     """What classifiers whose weights have an objective learn."""
 
-    _added_settings: ClassVar[Mapping[str, Any]] = {
-        **LearnsOnDevice._added_settings,
-        "instances": None,
-    }
+    _added_settings: ClassVar[Mapping[str, Any]] = {"device": "cpu", "instances": None}
     _rows_needed: ClassVar[RowsNeeded] = "sums"
     _has_one_objective: ClassVar[bool] = True
     """Whether all weights are learned from one objective."""
 
+    device: str = DEVICE_SETTING
     instances: Any = setting(
         default=None,
         allowed=(NONE | part(InstanceWeighting, INSTANCES)).called(
@@ -83,6 +80,12 @@ class SolvedNB(HardRows, LearnsOnDevice):
     diagnostics_: list[dict[str, Any]] = learned(
         "list of dict", "One record per iteration."
     )
+
+    hardest_rows = hard_rows.hardest_rows
+
+    def _recipe(self) -> Recipe:
+        instances = resolve_instances(self.instances)
+        return replace(super()._recipe(), instances=instances, device=self.device)
 
     def _fit(self, recipe: Recipe, training: TrainingSet) -> Fit:
         return fit_weights(recipe, training)
@@ -253,7 +256,6 @@ class WeightedNB(SolvedNB):
             solver=self.solver,
             tol=float(self.tol),
             max_iter=int(self.max_iter),
-            instances=resolve_instances(self.instances),
             one_vs_one=self.multiclass == "one-vs-one",
             link_scale=float(loss.link_scale) if self.calibrated else 1.0,
         )

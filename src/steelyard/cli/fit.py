@@ -122,7 +122,7 @@ def _show(summary: dict[str, Any]) -> None:
     from rich.markup import escape
     from rich.text import Text
 
-    from steelyard.classifiers.selection import SelectionPath
+    from steelyard.classifiers.base.selection import SelectionPath
 
     console, classes = output.screen(), summary["classes"]
     if lines := summary.get("column_report"):

@@ -1,23 +1,53 @@
-"""Recipe: everything that the settings of a classifier say about a fit, checked."""
+"""What a fit does, and what it is done to: Recipe, and one door for rows."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from typing import Any
 
+import numpy as np
+
+from steelyard._common.settings import Check
 from steelyard.exceptions import ParameterError
 from steelyard.fitting.pairs import joined, listed_pairs
 from steelyard.fitting.penalty import PenaltySetting
-from steelyard.fitting.place_on_device import on_device
 from steelyard.instances import InstanceWeighting
+from steelyard.io import as_source
 from steelyard.losses import LogLoss, Loss
 from steelyard.model.needs import RowsNeeded, most_needed
-from steelyard.model.streamed import SpreadRows, encode_source
-from steelyard.model.training import Preparation, TrainingSet, encode_training
+from steelyard.model.streamed import encode_source
+from steelyard.model.training import Preparation, TrainingSet, encode_table
+from steelyard.table.labels import (
+    check_two_classes,
+    encode_labels,
+    labelled_rows,
+    read_rows,
+    refuse_no_labels,
+    weighted_rows,
+)
 from steelyard.weighting import AttributeWeighting, Weighting
 
-if TYPE_CHECKING:
-    from steelyard.io.scanning import Scan
+# Who has rows, or works on them, outside the memory of this process. A module is loaded
+# when it is first asked for: a fit of a table in memory knows its name alone. Each has
+# ``rows_of``, that of devices ``placed`` as well.
+_ELSEWHERE = {"dask": "steelyard.scale.dask", "device": "steelyard.gpu.devices"}
+
+DEVICE = Check(
+    "'cpu', 'cuda', 'cuda:' and a number, or 'auto'",
+    lambda value: (
+        isinstance(value, str)
+        and re.fullmatch(r"cpu|auto|cuda(:\d+)?", value) is not None
+    ),
+    ("cpu", "cuda", "auto"),
+)
+
+NO_WEIGHTS = AttributeWeighting()
+"""The weighting of methods that learn no weights of attributes."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +58,10 @@ class Recipe(Preparation):
     classifier. What plain naive Bayes does not need has the values that change nothing.
     """
 
-    weighting: Weighting = field(default_factory=AttributeWeighting)
+    needs: RowsNeeded = "codes"
+    """What the method keeps of its rows, its weighting and instances apart."""
+
+    weighting: Weighting = NO_WEIGHTS
     loss: Loss = field(default_factory=LogLoss)
     penalty: PenaltySetting = field(default_factory=PenaltySetting)
     bounds: Any = None
@@ -46,6 +79,12 @@ class Recipe(Preparation):
     device: str = "cpu"
     """Where rows are counted and passed over."""
 
+    @property
+    def rows_needed(self) -> RowsNeeded:
+        """What a fit keeps of its rows."""
+        parts = [part for part in (self.weighting, self.instances) if part is not None]
+        return most_needed(self.needs, *(part.rows_needed for part in parts))
+
     def encode(
         self, X: Any, y: Any, sample_weight: Any = None, owner: object = None
     ) -> TrainingSet:
@@ -53,25 +92,15 @@ class Recipe(Preparation):
         training = encode_training(X, y, sample_weight, self, owner)
         return self.finished(training, owner)
 
-    def encode_source(
-        self, source: Scan | SpreadRows, owner: object, needed: RowsNeeded
-    ) -> TrainingSet:
-        """Encode the rows of a source, pairs included."""
-        training = encode_source(source, self, needed)
-        return self.finished(training, owner)
-
     def finished(self, training: TrainingSet, owner: object) -> TrainingSet:
-        """Return encoded rows with the pairs that the weighting lists."""
+        """Return encoded rows on their device, with pairs that the weighting lists."""
         self.check_views(training, owner)
-        training = on_device(training, self.device)
+        if self.device != "cpu":
+            training = _loaded("device").placed(training, self.device)
+        if self.weighting is NO_WEIGHTS or not self.weighting.joined_columns:
+            return training
         pairs = listed_pairs(self.weighting.joined_columns, training.schema)
         return joined(training, pairs)
-
-    @property
-    def rows_needed(self) -> RowsNeeded:
-        """What the learning of weights keeps of the rows."""
-        parts = [part for part in (self.weighting, self.instances) if part is not None]
-        return most_needed(*(part.rows_needed for part in parts))
 
     def check_views(self, training: TrainingSet, owner: object) -> None:
         """Refuse a linear view of a number where all classes share its weight."""
@@ -82,3 +111,88 @@ class Recipe(Preparation):
                 f"of its own, which {type(owner).__name__} with these settings does "
                 "not learn. Use 'mdl' or 'gaussian', or ShrinkageNB."
             )
+
+
+# ------------------------------------------------------------------------------- rows
+
+
+class RowsHere:
+    """Rows that this process reads: a table in memory, or a source of chunks.
+
+    Those elsewhere are subclasses of it, with a ``training`` of their own, and predict
+    where they are.
+    """
+
+    is_here: bool = True
+    """Whether rows become codes in this process, from which a model predicts them."""
+
+    def __init__(self, X: Any) -> None:
+        self.X = X
+
+    @contextmanager
+    def training(
+        self, y: Any, sample_weight: Any, recipe: Recipe, owner: object
+    ) -> Iterator[TrainingSet]:
+        """Check the rows, their labels and weights, and encode them.
+
+        A source is open as long as the context is. ``owner`` is the one whose class
+        messages name.
+        """
+        source = None
+        # An array is a table. Other things are asked, which takes longer.
+        if not isinstance(self.X, np.ndarray):
+            source = as_source(self.X, y, sample_weight, needs_target=True)
+        if source is None:
+            yield encode_training(self.X, y, sample_weight, recipe, owner)
+            return
+        with source:
+            yield encode_source(source, recipe, recipe.rows_needed)
+
+    def predicted(self, fitted: Any, method: str) -> Any:
+        """Return what a method of a fitted classifier says of rows elsewhere."""
+        raise NotImplementedError
+
+
+def encode_training(
+    X: Any, y: Any, sample_weight: Any, preparation: Preparation, owner: object = None
+) -> TrainingSet:
+    """Check a table, its labels and weights, and learn how it is encoded.
+
+    Rows of weight zero are left out. ``owner`` is the one whose class messages name.
+    """
+    refuse_no_labels(y, owner)
+    name = getattr(y, "name", None)
+    table, y, weights = read_rows(X, y, sample_weight, owner)
+    if preparation.encoding.skips_unlabelled:
+        table, y, weights = labelled_rows(table, y, weights)
+    is_kept = None if weights is None or weights.all() else weights != 0
+    table, y, weights = weighted_rows(table, y, weights)
+    classes, labels = encode_labels(y, preparation.n_jobs)
+    check_two_classes(classes)
+    training = encode_table(table, classes, labels, weights, preparation)
+    name = name if isinstance(name, str) else None
+    return replace(training, is_kept=is_kept, target_name=name)
+
+
+def rows_of(X: Any) -> RowsHere:
+    """Return the rows that a user gives, wherever they are: the one door for them."""
+    there = "dask" if is_dask(X) else "device" if is_on_device(X) else None
+    return RowsHere(X) if there is None else _loaded(there).rows_of(X)
+
+
+def is_dask(X: Any) -> bool:
+    """Whether an object is a collection of Dask, which nothing here has loaded."""
+    return "dask" in sys.modules and hasattr(type(X), "__dask_graph__")
+
+
+def is_on_device(array: Any) -> bool:
+    """Whether something is an array in the memory of a GPU: of CuPy, PyTorch, numba."""
+    # PyTorch has the attribute for all tensors, and raises for those on the CPU.
+    try:
+        return isinstance(getattr(array, "__cuda_array_interface__", None), dict)
+    except (AttributeError, RuntimeError, TypeError):
+        return False
+
+
+def _loaded(name: str) -> Any:
+    return import_module(_ELSEWHERE[name])

@@ -11,18 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from steelyard.io.chunks import Chunk, Place
-    from steelyard.io.recognise import as_source, is_dask, open_files, scan
+    from steelyard.io.recognise import as_source, open_files, scan
 
 _HOMES = {
     "Chunk": "chunks",
     "Place": "chunks",
     "as_source": "recognise",
-    "is_dask": "recognise",
     "open_files": "recognise",
     "scan": "recognise",
 }
 
-__all__ = ["Chunk", "Place", "as_source", "is_dask", "open_files", "scan"]
+__all__ = ["Chunk", "Place", "as_source", "open_files", "scan"]
 
 
 def __getattr__(name: str) -> Any:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from steelyard.io.reader import Reader
     from steelyard.io.scanning import Progress, Scan
 
-__all__ = ["as_source", "is_dask", "scan"]
+__all__ = ["as_source", "scan"]
 
 
 def scan(
@@ -149,11 +149,6 @@ def as_source(
             "or sy.scan(..., target='name')."
         )
     return source
-
-
-def is_dask(X: Any) -> bool:
-    """Whether an object is a collection of Dask, which nothing here has loaded."""
-    return "dask" in sys.modules and hasattr(type(X), "__dask_graph__")
 
 
 def _opened(X: Any) -> Scan | None:

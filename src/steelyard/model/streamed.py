@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,18 +12,12 @@ from numpy.typing import NDArray
 from steelyard._common.work_folder import WorkFolder
 from steelyard.exceptions import ColumnError, TableError
 from steelyard.model.needs import RowsNeeded
-from steelyard.model.stored import stored_training
-from steelyard.model.training import (
-    Preparation,
-    TrainingSet,
-    check_two_classes,
-    class_factors,
-)
+from steelyard.model.training import Preparation, TrainingSet
 from steelyard.proba.counts import Counts, Moments, count
 from steelyard.table.codes import Codes
 from steelyard.table.encoder import TableEncoder
 from steelyard.table.frames import Table, as_table
-from steelyard.table.labels import known_labels
+from steelyard.table.labels import check_two_classes, class_factors, known_labels
 from steelyard.table.schema import TableSchema
 from steelyard.table.store import Store, StoredRows
 from steelyard.table.summary import Summary
@@ -70,24 +64,14 @@ class SourceTable(NamedTuple):
         return as_table(found.take(pa.array(np.argsort(order))))
 
 
-@runtime_checkable
-class SpreadRows(Protocol):
-    """Rows on other machines, which encode them."""
-
-    def training(self, preparation: Preparation, needed: RowsNeeded) -> TrainingSet:
-        """Return a training set of rows that stay where they are, if they can."""
-
-
 def encode_source(
-    source: Scan | SpreadRows, preparation: Preparation, needed: RowsNeeded
+    source: Scan, preparation: Preparation, needed: RowsNeeded
 ) -> TrainingSet:
     """Learn how the rows of a source are encoded, and encode them.
 
     Where counts suffice for a method, they are all that is kept. Otherwise codes are
     written to files, which a fit reads as often as it needs to.
     """
-    if isinstance(source, SpreadRows):
-        return source.training(preparation, needed)
     if preparation.encoding.skips_unlabelled:
         source.drops_unlabelled = True
     summary = _summary(source, preparation, needed == "counts")
@@ -100,7 +84,11 @@ def encode_source(
         training = counted_training(counts, encoder, classes, preparation, factors)
     else:
         training = _stored(source, encoder, classes, preparation, factors)
-    return replace(training, cut_points_are_exact=summary.cut_points_are_exact)
+    return replace(
+        training,
+        cut_points_are_exact=summary.cut_points_are_exact,
+        target_name=source.target,
+    )
 
 
 def learned_encoding(
@@ -162,6 +150,31 @@ def counted_training(
     rows = empty_rows(encoder.schema_, len(classes))
     training = stored_training(rows, encoder, classes, preparation, factors)
     return replace(training, earlier=counts)
+
+
+def stored_training(
+    rows: StoredRows,
+    encoder: TableEncoder,
+    classes: NDArray[Any],
+    preparation: Preparation,
+    factors: NDArray[np.float64] | None,
+) -> TrainingSet:
+    """Return the training set of rows that were encoded chunk by chunk.
+
+    The encoder is that of the rows; ``factors`` are those of classes, known from a
+    summary of all rows.
+    """
+    return TrainingSet(
+        None,
+        encoder,
+        rows.codes,
+        classes,
+        rows.labels,
+        rows.weights,
+        preparation,
+        factors,
+        rows.is_kept,
+    )
 
 
 def empty_rows(

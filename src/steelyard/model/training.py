@@ -1,8 +1,8 @@
-"""TrainingSet: encoded rows, their classes and their weights."""
+"""TrainingSet: encoded rows, their classes, their weights, and where they are."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -11,22 +11,15 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard._common.checks import LARGEST_WEIGHT, LEAST_WEIGHT
 from steelyard._common.threads import pieces
-from steelyard.exceptions import ParameterError, TableError
-from steelyard.model.place import HERE, RowPlace
+from steelyard.exceptions import ParameterError
 from steelyard.model.table_model import NBModel
-from steelyard.proba.counts import Counts
+from steelyard.proba.counts import Counts, count
 from steelyard.proba.estimation import Estimation
 from steelyard.table.codes import Codes
 from steelyard.table.encoder import TableEncoder
 from steelyard.table.frames import Table
-from steelyard.table.labels import (
-    encode_labels,
-    labelled_rows,
-    read_rows,
-    weighted_rows,
-)
+from steelyard.table.labels import class_factors, class_totals
 from steelyard.table.schema import Side, TableSchema
 from steelyard.table.workspace import Workspace
 
@@ -70,6 +63,78 @@ class Columns(Protocol):
         """Return the rows at some positions, in that order."""
 
 
+class RowPlace:
+    """Rows in arrays of this process, in memory or in memory maps.
+
+    Rows elsewhere are parts, each a training set of its own. What a method asks of all
+    rows is a function of a training set, run where each part is; results are added in
+    the order of parts. A place may give passes of its own as well: that is all that a
+    device with memory of its own needs.
+    """
+
+    is_here: bool = True
+    """Whether codes, labels and weights of a training set are arrays of this process.
+
+    Elsewhere its codes know the schema and the number of rows, and have no columns.
+    """
+
+    def each(
+        self,
+        training: TrainingSet,
+        function: Callable[..., Any],
+        given: Sequence[Any] | None = None,
+    ) -> list[Any]:
+        """Return a function of each part, in their order, as it is or of what is given.
+
+        With ``given`` the function has that of its part as a second argument.
+        """
+        return [function(training, *(() if given is None else given[:1]))]
+
+    def sum(
+        self,
+        training: TrainingSet,
+        function: Callable[[TrainingSet], Any],
+        is_exact: bool = False,
+    ) -> Any:
+        """Return the sum of a function over parts, in their order.
+
+        ``is_exact`` says that sums do not depend on the order, so that parts that are
+        together may be added first.
+        """
+        return function(training)
+
+    def map(
+        self, training: TrainingSet, function: Callable[[TrainingSet], TrainingSet]
+    ) -> TrainingSet:
+        """Return the training set of parts that a function makes of these."""
+        return function(training)
+
+    def count(
+        self, training: TrainingSet, weights: NDArray[np.float64] | None
+    ) -> Counts:
+        """Count rows in arrays of this process by weights, None for ones."""
+        rows = training.codes, training.labels
+        return count(*rows, weights, training.n_classes, training.n_jobs)
+
+    def take(self, training: TrainingSet, rows: NDArray[np.int64]) -> TrainingSet:
+        """Return some rows in arrays of this process, encoded as they are."""
+        return training.taken(rows)
+
+    def here(self, training: TrainingSet) -> TrainingSet:
+        """Return all rows in arrays of this process."""
+        return training
+
+    def passes(self, training: TrainingSet, missing: Any, gaussian: Any) -> Any:
+        """Return the rows prepared for many passes, None for those over arrays here.
+
+        See ``fitting.rows.Passes``, and ``prepare_rows`` for the arguments.
+        """
+        return None
+
+
+HERE = RowPlace()
+
+
 @dataclass(frozen=True)
 class TrainingSet:
     """Encoded training rows, and how their counts become probabilities.
@@ -107,6 +172,9 @@ class TrainingSet:
 
     place: RowPlace = HERE
     """Where the rows are."""
+
+    target_name: str | None = None
+    """Name of the target, where labels were a named series or a column of a source."""
 
     @property
     def workspace(self) -> Workspace:
@@ -293,25 +361,6 @@ class TrainingSet:
         return taken
 
 
-def encode_training(
-    X: Any, y: Any, sample_weight: Any, preparation: Preparation, owner: object = None
-) -> TrainingSet:
-    """Check a table, its labels and weights, and learn how it is encoded.
-
-    Rows of weight zero are left out. ``owner`` is the one whose class messages name.
-    """
-    refuse_no_labels(y, owner)
-    table, y, weights = read_rows(X, y, sample_weight, owner)
-    if preparation.encoding.skips_unlabelled:
-        table, y, weights = labelled_rows(table, y, weights)
-    is_kept = None if weights is None or weights.all() else weights != 0
-    table, y, weights = weighted_rows(table, y, weights)
-    classes, labels = encode_labels(y, preparation.n_jobs)
-    check_two_classes(classes)
-    training = encode_table(table, classes, labels, weights, preparation)
-    return replace(training, is_kept=is_kept)
-
-
 def encode_table(
     table: Table,
     classes: NDArray[Any],
@@ -332,65 +381,9 @@ def encode_table(
     )
 
 
-def class_totals(
-    labels: NDArray[Any], weights: NDArray[np.float64] | None, n_classes: int
-) -> NDArray[np.float64]:
-    """Total weight of each class, shape (K,)."""
-    totals = np.zeros(n_classes)
-    for rows in pieces(slice(0, len(labels))):
-        u = None if weights is None else weights[rows]
-        totals += np.bincount(labels[rows], u, minlength=n_classes)
-    return totals
-
-
 def estimate_model(
     estimation: Estimation, counts: Counts, classes: NDArray[Any]
 ) -> NBModel:
     """Return the naive Bayes model of some counts."""
     log_prior, table, gaussian = estimation.tables(counts)
     return NBModel(counts.schema, classes, log_prior, table.values, gaussian)
-
-
-def refuse_no_labels(y: Any, owner: object) -> None:
-    """Refuse a fit without labels, in scikit-learn's words."""
-    if y is None:
-        raise TableError(
-            f"{type(owner).__name__} requires y to be passed, but the target y is "
-            "None. Pass the labels as fit(X, y)."
-        )
-
-
-def check_two_classes(classes: NDArray[Any]) -> None:
-    """Refuse labels that are all the same."""
-    if len(classes) < 2:
-        raise TableError(
-            "Classifier can't train when only one class is present: every label is "
-            f"{classes.tolist()[0]!r}. At least two classes are needed."
-        )
-
-
-def class_factors(
-    class_weight: Any, classes: NDArray[Any], totals: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    r"""Return the factor on each class that ``class_weight`` asks for, shape (K,).
-
-    "balanced" is :math:`U / (q N_c)` over the classes that have rows.
-    """
-    if isinstance(class_weight, Mapping):
-        known = classes.tolist()
-        unknown = [c for c in class_weight if c not in known]
-        if unknown:
-            raise ParameterError(
-                f"`class_weight` names {unknown}, which are not among the classes "
-                f"{known}."
-            )
-        factors = np.array([float(class_weight.get(c, 1.0)) for c in known])
-        if factors.max() > LARGEST_WEIGHT or factors.min() < LEAST_WEIGHT:
-            raise ParameterError(
-                f"`class_weight` must hold numbers from {LEAST_WEIGHT:g} to "
-                f"{LARGEST_WEIGHT:g}. Got {class_weight!r}."
-            )
-        return factors
-    present = totals > 0
-    balanced = totals.sum() / (present.sum() * np.where(present, totals, 1.0))
-    return np.where(present, balanced, 1.0)

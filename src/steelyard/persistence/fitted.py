@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.classifiers.base.selection import SelectionPath
 from steelyard.classifiers.one_dependence import parents_of
-from steelyard.classifiers.selection import SelectionPath
 from steelyard.fitting.forward_search import SEARCH_ENDS
 from steelyard.persistence import codec
 from steelyard.persistence.codec import (

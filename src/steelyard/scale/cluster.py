@@ -17,8 +17,7 @@ from steelyard._common.work_folder import WorkFolder
 from steelyard.exceptions import TableError
 from steelyard.fitting.rows import Passes, Rows, join_rows
 from steelyard.losses import Loss
-from steelyard.model.place import RowPlace
-from steelyard.model.training import TrainingSet
+from steelyard.model.training import RowPlace, TrainingSet
 from steelyard.proba.gaussian import GaussianTable
 from steelyard.scale import parts as work
 from steelyard.table.codes import Codes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -14,44 +14,83 @@ from numpy.typing import NDArray
 
 from steelyard._common.text import did_you_mean, listed
 from steelyard.exceptions import ColumnError, TableError
-from steelyard.io import as_source, is_dask, scan
+from steelyard.fitting.recipe import Recipe, RowsHere, is_dask
+from steelyard.io import scan
 from steelyard.model.needs import RowsNeeded
-from steelyard.model.stored import stored_training
 from steelyard.model.streamed import (
     counted_training,
     empty_rows,
     known_counts,
     learned_encoding,
+    stored_training,
 )
-from steelyard.model.training import (
-    Preparation,
-    TrainingSet,
-)
+from steelyard.model.training import Preparation, TrainingSet
 from steelyard.scale import parts as work
 from steelyard.table.frames import Table, as_table
 from steelyard.table.summary import Summary
 
-__all__ = ["open_dask", "predict_lazily"]
+__all__ = ["DaskGiven", "rows_of"]
 
 
-def open_dask(
-    X: Any, y: Any, sample_weight: Any, owner: Any
-) -> AbstractContextManager[Any]:
-    """Return a source of the rows of a Dask collection, on its workers if it has any.
+class DaskGiven(RowsHere):
+    """A Dask frame or array, on the workers of a cluster if there is one.
 
     Without a client partitions are computed here, one after the other.
     """
-    if owner.rows_needed == "all":
-        raise TableError(
-            f"{type(owner).__name__} needs all rows on one machine; it cannot learn "
-            "from a Dask frame. Use sy.scan on the files, or a method that is a sum, "
-            "such as WANBIA-CLL."
-        )
-    rows = _checked(X, y, sample_weight)
-    client = _client()
-    if client is None:
-        return rows.read_here()
-    return nullcontext(_OnCluster(rows, client))
+
+    is_here = False
+
+    @contextmanager
+    def training(
+        self, y: Any, sample_weight: Any, recipe: Recipe, owner: object
+    ) -> Iterator[TrainingSet]:
+        """Encode the rows where they are."""
+        if recipe.rows_needed == "all":
+            raise TableError(
+                f"{type(owner).__name__} needs all rows on one machine; it cannot "
+                "learn from a Dask frame. Use sy.scan on the files, or a method that "
+                "is a sum, such as WANBIA-CLL."
+            )
+        rows = _checked(self.X, y, sample_weight)
+        client = _client()
+        if client is not None:
+            yield _OnCluster(rows, client).training(recipe, recipe.rows_needed)
+            return
+        here, target, weight = rows.read_here()
+        with RowsHere(here).training(target, weight, recipe, owner) as training:
+            yield training
+
+    def predicted(self, fitted: Any, method: str) -> Any:
+        """Return predictions as a Dask array; nothing is computed."""
+        n_classes = len(fitted.classes_)
+        meta = np.empty((0, n_classes))
+        if method == "predict":
+            meta = np.empty(0, dtype=fitted.classes_.dtype)
+        predict = _Predict(fitted, method, meta)
+        if not isinstance(self.X, Array):
+            return self.X.map_partitions(predict, meta=meta)
+        rows = self.X.rechunk({1: -1})
+        if meta.ndim == 1:
+            return rows.map_blocks(predict, drop_axis=1, dtype=meta.dtype, meta=meta)
+        chunks = (rows.chunks[0], (n_classes,))
+        return rows.map_blocks(predict, chunks=chunks, dtype=meta.dtype, meta=meta)
+
+
+rows_of = DaskGiven
+
+
+class _Predict(NamedTuple):
+    """Predicts the rows of a partition."""
+
+    clf: Any
+    method: str
+    nothing: NDArray[Any]
+
+    def __call__(self, part: Any) -> NDArray[Any]:
+        if not len(part):
+            return self.nothing
+        found: NDArray[Any] = getattr(self.clf, self.method)(part)
+        return found
 
 
 def _client() -> Any:
@@ -95,8 +134,11 @@ class _Collections:
         named = [n for n in (self.roles.target, self.roles.weight) if n is not None]
         return self.cells[[*self.roles.features, *named]]
 
-    def read_here(self) -> AbstractContextManager[Any]:
-        """Return a source on this machine that computes one partition at a time."""
+    def read_here(self) -> tuple[Any, str | None, str | None]:
+        """Return a source on this machine that computes one partition at a time.
+
+        With it the names of its target and of its weights.
+        """
         if self.is_array or self.labels is not None or self.weights is not None:
             raise TableError(
                 "There is no Dask client. Make one, for example by client = "
@@ -105,9 +147,7 @@ class _Collections:
             )
         roles = self.roles
         rows = scan(_Computed(self._wanted_cells()), columns=roles.features)
-        source = as_source(rows, roles.target, roles.weight, needs_target=True)
-        assert source is not None
-        return source
+        return rows, roles.target, roles.weight
 
 
 class _Computed:
@@ -212,7 +252,7 @@ def _n_partitions(collection: Any) -> int:
 
 
 class _OnCluster(NamedTuple):
-    """Rows on the workers of a cluster; see ``model.streamed.SpreadRows``."""
+    """Rows on the workers of a cluster."""
 
     rows: _Collections
     client: Any
@@ -354,36 +394,3 @@ def _concatenated(found: list[Any]) -> Any:
     import pandas as pd
 
     return pd.concat(found, ignore_index=True)
-
-
-# ---------------------------------------------------------------------- predicting
-
-
-def predict_lazily(clf: Any, method: str, X: Any) -> Any:
-    """Return predictions of a Dask collection as a Dask array; nothing is computed."""
-    n_classes = len(clf.classes_)
-    meta = np.empty((0, n_classes))
-    if method == "predict":
-        meta = np.empty(0, dtype=clf.classes_.dtype)
-    predict = _Predict(clf, method, meta)
-    if not isinstance(X, Array):
-        return X.map_partitions(predict, meta=meta)
-    rows = X.rechunk({1: -1})
-    if meta.ndim == 1:
-        return rows.map_blocks(predict, drop_axis=1, dtype=meta.dtype, meta=meta)
-    chunks = (rows.chunks[0], (n_classes,))
-    return rows.map_blocks(predict, chunks=chunks, dtype=meta.dtype, meta=meta)
-
-
-class _Predict(NamedTuple):
-    """Predicts the rows of a partition."""
-
-    clf: Any
-    method: str
-    nothing: NDArray[Any]
-
-    def __call__(self, part: Any) -> NDArray[Any]:
-        if not len(part):
-            return self.nothing
-        found: NDArray[Any] = getattr(self.clf, self.method)(part)
-        return found

@@ -16,8 +16,7 @@ from steelyard._common.checks import check_weights
 from steelyard.exceptions import ColumnError, TableError
 from steelyard.fitting.rows import Rows, join_rows
 from steelyard.losses import LogLoss
-from steelyard.model.stored import stored_training
-from steelyard.model.streamed import empty_rows
+from steelyard.model.streamed import empty_rows, stored_training
 from steelyard.model.training import Preparation, TrainingSet
 from steelyard.proba.counts import Counts, count
 from steelyard.proba.gaussian import GaussianTable

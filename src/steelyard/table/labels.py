@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -10,9 +11,14 @@ from numpy.typing import NDArray
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import column_or_1d
 
-from steelyard._common.checks import check_weights, warn_user
-from steelyard._common.threads import row_blocks, run, thread_count
-from steelyard.exceptions import TableError
+from steelyard._common.checks import (
+    LARGEST_WEIGHT,
+    LEAST_WEIGHT,
+    check_weights,
+    warn_user,
+)
+from steelyard._common.threads import pieces, row_blocks, run, thread_count
+from steelyard.exceptions import ParameterError, TableError
 from steelyard.table.bytes import extremes
 from steelyard.table.columns import Column
 from steelyard.table.frames import Table, as_series, as_table
@@ -202,3 +208,62 @@ def _check_whole(values: NDArray[np.float64]) -> None:
             "Unknown label type: continuous. A classifier needs classes, but y holds "
             "numbers with fractions; bin them, or use a regressor."
         )
+
+
+# ---------------------------------------------------------------------------- classes
+
+
+def refuse_no_labels(y: Any, owner: object) -> None:
+    """Refuse a fit without labels, in scikit-learn's words."""
+    if y is None:
+        raise TableError(
+            f"{type(owner).__name__} requires y to be passed, but the target y is "
+            "None. Pass the labels as fit(X, y)."
+        )
+
+
+def check_two_classes(classes: NDArray[Any]) -> None:
+    """Refuse labels that are all the same."""
+    if len(classes) < 2:
+        raise TableError(
+            "Classifier can't train when only one class is present: every label is "
+            f"{classes.tolist()[0]!r}. At least two classes are needed."
+        )
+
+
+def class_factors(
+    class_weight: Any, classes: NDArray[Any], totals: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    r"""Return the factor on each class that ``class_weight`` asks for, shape (K,).
+
+    "balanced" is :math:`U / (q N_c)` over the classes that have rows.
+    """
+    if isinstance(class_weight, Mapping):
+        known = classes.tolist()
+        unknown = [c for c in class_weight if c not in known]
+        if unknown:
+            raise ParameterError(
+                f"`class_weight` names {unknown}, which are not among the classes "
+                f"{known}."
+            )
+        factors = np.array([float(class_weight.get(c, 1.0)) for c in known])
+        if factors.max() > LARGEST_WEIGHT or factors.min() < LEAST_WEIGHT:
+            raise ParameterError(
+                f"`class_weight` must hold numbers from {LEAST_WEIGHT:g} to "
+                f"{LARGEST_WEIGHT:g}. Got {class_weight!r}."
+            )
+        return factors
+    present = totals > 0
+    balanced = totals.sum() / (present.sum() * np.where(present, totals, 1.0))
+    return np.where(present, balanced, 1.0)
+
+
+def class_totals(
+    labels: NDArray[Any], weights: NDArray[np.float64] | None, n_classes: int
+) -> NDArray[np.float64]:
+    """Total weight of each class, shape (K,)."""
+    totals = np.zeros(n_classes)
+    for rows in pieces(slice(0, len(labels))):
+        u = None if weights is None else weights[rows]
+        totals += np.bincount(labels[rows], u, minlength=n_classes)
+    return totals

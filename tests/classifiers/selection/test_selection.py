@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 
 import steelyard as sy
 from steelyard._common import progress as _progress
-from steelyard.classifiers.selection import SelectionPath
+from steelyard.classifiers.base.selection import SelectionPath
 from steelyard.exceptions import ColumnError, TableError
 
 pytestmark = pytest.mark.plain

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.gpu.device_codes import ColumnPairs, DeviceCodes, padded
+from steelyard.gpu.device_numbers import moments_on_device
 from steelyard.kernels.cuda import counting
 from steelyard.kernels.cuda.launching import (
     blocks_for,
@@ -17,8 +19,6 @@ from steelyard.kernels.cuda.launching import (
     zeros,
 )
 from steelyard.proba.counts import Counts, Moments, refuse_large
-from steelyard.proba.numbers_on_device import moments_on_device
-from steelyard.table.on_device import ColumnPairs, DeviceCodes, padded
 from steelyard.table.schema import TableSchema
 
 # Sums of weights are whole numbers of units so small that their total has 62 bits.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from typing import Any, ClassVar, Self, final
 
 import numpy as np
@@ -10,11 +10,9 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 
-from steelyard._common.devices import is_on_device
 from steelyard._common.settings import (
     NONE,
     Check,
-    DeclaredEstimator,
     accepted_by,
     check_settings,
     learned,
@@ -27,12 +25,10 @@ from steelyard._common.settings import (
     word,
 )
 from steelyard._common.threads import one_blas_thread
-from steelyard.classifiers.conveniences import Conveniences
-from steelyard.classifiers.predictions import Predictions
-from steelyard.fitting.recipe import Recipe
+from steelyard.classifiers.base.after_fit import FittedNB
+from steelyard.fitting.recipe import DEVICE, Recipe, rows_of
 from steelyard.fitting.weights import Fit
-from steelyard.io import as_source, is_dask
-from steelyard.model.needs import RowsNeeded, most_needed
+from steelyard.model.needs import RowsNeeded
 from steelyard.model.training import Encoding, TrainingSet
 from steelyard.proba import SMOOTHINGS, resolve_smoothing
 from steelyard.proba.counts import Counts
@@ -40,10 +36,18 @@ from steelyard.proba.estimation import Estimation
 from steelyard.table.encoder import TableEncoder
 from steelyard.table.ranges import NumberRange
 
-__all__ = ["BaseNB", "StandardNB"]
+__all__ = ["DEVICE_SETTING", "BaseNB", "StandardNB"]
+
+DEVICE_SETTING: Any = setting(
+    default="cpu",
+    allowed=DEVICE,
+    about='Where rows are counted and weights learned: "cpu", "cuda" (a GPU), "cuda:1" '
+    '(the second one), or "auto", a GPU where there is one.',
+)
+"""The setting ``device`` of classifiers that learn from counts and passes."""
 
 
-class BaseNB(Predictions, Conveniences, ClassifierMixin, DeclaredEstimator):
+class BaseNB(ClassifierMixin, FittedNB):
     """One way to fit, and all that follows from a fitted model.
 
     A subclass says what is particular to it: settings in its body, ``_recipe`` where
@@ -142,17 +146,8 @@ class BaseNB(Predictions, Conveniences, ClassifierMixin, DeclaredEstimator):
     def _learn(self, X: Any, y: Any, sample_weight: Any, **rows: Any) -> Self:
         """Fit: settings to recipe, rows to training set, both to what is published."""
         recipe = self._recipe()
-        with self._opened(X, y, sample_weight) as source:
-            if source is None:
-                training = recipe.encode(X, y, sample_weight, self)
-            else:
-                training = recipe.encode_source(source, self, self.rows_needed)
-            self._learn_from(recipe, training, **rows)
-            name = getattr(y, "name", None)
-            if source is not None:
-                name = getattr(source, "target", None)
-        if isinstance(name, str) and name:
-            self.target_name_ = name
+        with rows_of(X).training(y, sample_weight, recipe, self) as training:
+            self._learn_from(recipe, recipe.finished(training, self), **rows)
         return self
 
     @final
@@ -162,21 +157,6 @@ class BaseNB(Predictions, Conveniences, ClassifierMixin, DeclaredEstimator):
         with one_blas_thread():
             fit = self._fit(recipe, training, **rows)
         self._publish(training, fit)
-
-    def _opened(
-        self, X: Any, y: Any, sample_weight: Any
-    ) -> AbstractContextManager[Any]:
-        """Open a source of rows; a table in memory is none."""
-        if is_dask(X):
-            from steelyard.scale.dask import open_dask
-
-            return open_dask(X, y, sample_weight, self)
-        if is_on_device(X):
-            from steelyard.scale.arrays import ArrayRows
-
-            return ArrayRows(X, y, sample_weight, self)
-        source = as_source(X, y, sample_weight, needs_target=True)
-        return nullcontext() if source is None else source
 
     @property
     def rows_needed(self) -> RowsNeeded:
@@ -188,12 +168,17 @@ class BaseNB(Predictions, Conveniences, ClassifierMixin, DeclaredEstimator):
         be learned from a table larger than memory, those up to "pairs" from one that is
         spread over machines.
         """
-        return most_needed(self._rows_needed, self._recipe().rows_needed)
+        return self._recipe().rows_needed
 
     def _recipe(self) -> Recipe:
         """Check every setting, and resolve them to what a fit needs."""
         check_settings(self)
-        return Recipe(self._encoding(), self._estimation(), n_jobs=self.n_jobs)
+        return Recipe(
+            self._encoding(),
+            self._estimation(),
+            n_jobs=self.n_jobs,
+            needs=self._rows_needed,
+        )
 
     def _encoding(self) -> Encoding:
         return Encoding(self.categorical_features, self.numeric)
@@ -212,7 +197,7 @@ class BaseNB(Predictions, Conveniences, ClassifierMixin, DeclaredEstimator):
         A fit that is refused or interrupted never comes here, and leaves an earlier
         model as it was.
         """
-        exact = training.cut_points_are_exact
+        exact, target_name = training.cut_points_are_exact, training.target_name
         training = fit.training or training
         counts = fit.counts or training.given_counts
         class_count, factors = counts.by_class, training.class_factors
@@ -232,6 +217,8 @@ class BaseNB(Predictions, Conveniences, ClassifierMixin, DeclaredEstimator):
         self.class_log_prior_ = fit.log_prior
         if exact is not None:
             self.cut_points_are_exact_ = exact
+        if target_name:
+            self.target_name_ = target_name
         for name, value in fit.named.items():
             setattr(self, name, value)
         if fit.instance_weights is not None:
@@ -279,10 +266,7 @@ class StandardNB(BaseNB):
     )
 
     def _recipe(self) -> Recipe:
-        check_settings(self)
-        return Recipe(
-            self._encoding(), self._estimation(), self.class_weight, self.n_jobs
-        )
+        return replace(super()._recipe(), class_weight=self.class_weight)
 
     def _encoding(self) -> Encoding:
         return Encoding(

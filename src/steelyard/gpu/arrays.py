@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,65 +13,46 @@ from numba import cuda
 from numpy.typing import NDArray
 
 from steelyard._common.checks import check_weights
-from steelyard._common.devices import is_on_device, use_device
 from steelyard.exceptions import ParameterError, TableError
-from steelyard.fitting.place_on_device import DevicePlace, check_room
+from steelyard.fitting.recipe import Recipe, RowsHere, is_on_device
+from steelyard.gpu.device_codes import DeviceCodes, bytes_to_device, padded
+from steelyard.gpu.device_counts import histograms
+from steelyard.gpu.device_place import ArrayPlace, check_room
+from steelyard.gpu.device_proba import proba_on_device
+from steelyard.gpu.devices import use_device
 from steelyard.kernels.cuda import counting
 from steelyard.kernels.cuda.launching import blocks_for, launch, to_device, zeros
-from steelyard.model.needs import RowsNeeded
-from steelyard.model.on_device import proba_on_device
-from steelyard.model.place import HERE
 from steelyard.model.table_model import NBModel
-from steelyard.model.training import (
-    Preparation,
-    TrainingSet,
-    check_two_classes,
-    class_factors,
-)
-from steelyard.proba.counts_on_device import histograms
+from steelyard.model.training import TrainingSet
 from steelyard.table.bytes import look_up_of
-from steelyard.table.codes import CodeBlock, Codes
+from steelyard.table.codes import Codes
 from steelyard.table.encoder import TableEncoder
-from steelyard.table.labels import encode_labels
-from steelyard.table.on_device import DeviceCodes, bytes_to_device, padded, taken
+from steelyard.table.labels import check_two_classes, class_factors, encode_labels
 from steelyard.table.schema import FeatureSchema, TableSchema
 
 _KEPT_THERE = ("counts", "sums", "pairs")
 
 
-class ArrayRows(AbstractContextManager["ArrayRows"]):
-    """A table of whole numbers on a device, with its labels; see ``SpreadRows``."""
+class ArrayRows(RowsHere):
+    """A table of whole numbers on a device; its rows stay there, if they can."""
 
-    def __init__(self, X: Any, y: Any, sample_weight: Any, owner: Any) -> None:
-        device = getattr(owner, "device", "cpu")
-        if device == "cpu":
-            raise ParameterError(
-                "X is in the memory of a GPU, and device='cpu'. Set device='cuda', "
-                f"where {type(owner).__name__} has that setting, or copy X to an array "
-                "of NumPy (X.get() of CuPy, X.cpu().numpy() of PyTorch)."
-            )
-        if owner.categorical_features != "all":
-            raise ParameterError(
-                "Arrays in the memory of a GPU are tables of categories, one whole "
-                "number for each. Set categorical_features='all', or copy X to an "
-                "array of NumPy to have its numbers cut into bins."
-            )
-        use_device(device)
-        self._X, self._y, self._weights = X, y, sample_weight
+    is_here = False
 
-    def __exit__(self, *error: object) -> None:
-        """Leave the arrays alone."""
-
-    def training(self, preparation: Preparation, needed: RowsNeeded) -> TrainingSet:
-        """Return a training set of rows that stay on the device, if they can."""
-        bytes_ = device_bytes(self._X)
-        classes, labels = _labels(self._y, bytes_.n_rows)
+    @contextmanager
+    def training(
+        self, y: Any, sample_weight: Any, recipe: Recipe, owner: object
+    ) -> Iterator[TrainingSet]:
+        """Encode the rows where they are."""
+        _check_recipe(recipe, owner)
+        use_device(recipe.device)
+        there = device_bytes(self.X)
+        classes, labels = _labels(y, there.n_rows)
         check_two_classes(classes)
-        weights = check_weights(_host(self._weights), bytes_.n_rows)
-        encoder = preparation.encoding.encoder(preparation.n_jobs)
-        encoder.schema_ = bytes_.schema()
+        weights = check_weights(_host(sample_weight), there.n_rows)
+        encoder = recipe.encoding.encoder(recipe.n_jobs)
+        encoder.schema_ = there.schema()
         encoder.n_features_in_ = len(encoder.schema_)
-        codes = bytes_.codes(encoder.schema_)
+        codes = there.codes(encoder.schema_)
         place = ArrayPlace(codes, labels)
         training = TrainingSet(
             None,
@@ -79,69 +61,53 @@ class ArrayRows(AbstractContextManager["ArrayRows"]):
             classes,
             np.empty(0, dtype=np.uint32),
             weights,
-            preparation,
+            recipe,
             place=place,
         )
-        if preparation.class_weight is not None:
+        if recipe.class_weight is not None:
             training = place.here(training)
             totals = training.given_counts.by_class
-            factors = class_factors(preparation.class_weight, classes, totals)
+            factors = class_factors(recipe.class_weight, classes, totals)
             training = replace(training, class_factors=factors)
-        return training if needed in _KEPT_THERE else place.here(training)
+        stays = recipe.rows_needed in _KEPT_THERE
+        yield training if stays else place.here(training)
+
+    def predicted(self, fitted: Any, method: str) -> Any:
+        """Predict on the device; probabilities stay there, as its library's."""
+        model = fitted.model_
+        if not isinstance(model, NBModel) or len(model.schema.gaussian):
+            raise ParameterError(
+                f"A GPU does not predict with this {type(fitted).__name__}. Copy X to "
+                "an array of NumPy."
+            )
+        if method not in ("predict", "predict_proba"):
+            raise ParameterError(
+                f"{method} of an array in the memory of a GPU is not there yet. Copy X "
+                "to an array of NumPy."
+            )
+        codes = _known_codes(fitted.encoder_, device_bytes(self.X))
+        out = _empty((codes.n_rows, model.n_classes), self.X)
+        proba_on_device(model, codes, cuda.as_cuda_array(out))
+        if method == "predict_proba":
+            return out
+        host = cuda.as_cuda_array(out).copy_to_host()[:, model.tie_order]
+        return fitted.classes_[model.tie_order[host.argmax(axis=1)]]
 
 
-class ArrayPlace(DevicePlace):
-    """Rows that only the device has."""
-
-    is_here = False
-
-    def __init__(self, codes: DeviceCodes, labels: Any) -> None:
-        super().__init__()
-        self._codes, self._labels = codes, labels
-
-    def copied(self, training: TrainingSet) -> tuple[DeviceCodes, Any]:
-        """Return codes and classes on the device."""
-        return self._codes, self._labels
-
-    def passes(self, training: TrainingSet, missing: Any, gaussian: Any) -> Any:
-        """Return the rows prepared for many passes, with joint codes of their own."""
-        check_room(self._codes.n_rows, len(self._codes.features))
-        return super().passes(training, missing, gaussian)
-
-    def each(self, training: TrainingSet, function: Any, given: Any = None) -> Any:
-        """Return a function of the rows, in arrays of this process."""
-        return super().each(self.here(training), function, given)
-
-    def sum(self, training: TrainingSet, function: Any, is_exact: bool = False) -> Any:
-        """Return a function of the rows; only counting is done on the device."""
-        is_count = function is TrainingSet.counted
-        return function(training if is_count else self.here(training))
-
-    def map(self, training: TrainingSet, function: Any) -> TrainingSet:
-        """Return what a function makes of the rows, in arrays of this process."""
-        return super().map(self.here(training), function)
-
-    def take(self, training: TrainingSet, rows: NDArray[np.int64]) -> TrainingSet:
-        """Return some rows in arrays of this process."""
-        codes, weights = self._codes, training.sample_weight
-        look_up = np.zeros((len(codes.features), 256), dtype=np.int64)
-        for k, stored in enumerate(codes.meanings):
-            look_up[k, : len(stored)] = stored
-        block = CodeBlock(taken(codes.narrow, rows), codes.features, look_up)
-        labels = self._labels.view(np.uint8)
-        labels = taken(labels.reshape(1, labels.size), rows)[:, 0]
-        return replace(
-            training,
-            codes=Codes(codes.schema, len(rows), (block,)),
-            labels=labels.astype(np.uint32),
-            sample_weight=None if weights is None else weights[rows],
-            place=HERE,
+def _check_recipe(recipe: Recipe, owner: object) -> None:
+    """Refuse settings that are not for arrays on a device."""
+    if recipe.device == "cpu":
+        raise ParameterError(
+            "X is in the memory of a GPU, and device='cpu'. Set device='cuda', where "
+            f"{type(owner).__name__} has that setting, or copy X to an array of NumPy "
+            "(X.get() of CuPy, X.cpu().numpy() of PyTorch)."
         )
-
-    def here(self, training: TrainingSet) -> TrainingSet:
-        """Return all rows in arrays of this process, passed over on the device."""
-        rows = self.take(training, np.arange(self._codes.n_rows))
-        return replace(rows, place=DevicePlace())
+    if recipe.encoding.categorical_features != "all":
+        raise ParameterError(
+            "Arrays in the memory of a GPU are tables of categories, one whole number "
+            "for each. Set categorical_features='all', or copy X to an array of NumPy "
+            "to have its numbers cut into bins."
+        )
 
 
 @dataclass(frozen=True)
@@ -267,28 +233,6 @@ def _labels(y: Any, n_rows: int) -> tuple[NDArray[Any], Any]:
 def _host(array: Any) -> Any:
     """Return an array of NumPy of one on a device; all else as it is."""
     return cuda.as_cuda_array(array).copy_to_host() if is_on_device(array) else array
-
-
-def predict_there(clf: Any, method: str, X: Any) -> Any:
-    """Predict an array on the device; probabilities stay there, as its library's."""
-    model = clf.model_
-    if not isinstance(model, NBModel) or len(model.schema.gaussian):
-        raise ParameterError(
-            f"A GPU does not predict with this {type(clf).__name__}. Copy X to an "
-            "array of NumPy."
-        )
-    if method == "predict_log_proba":
-        raise ParameterError(
-            "predict_log_proba of an array in the memory of a GPU is not there yet. "
-            "Copy X to an array of NumPy."
-        )
-    codes = _known_codes(clf.encoder_, device_bytes(X))
-    out = _empty((codes.n_rows, model.n_classes), X)
-    proba_on_device(model, codes, cuda.as_cuda_array(out))
-    if method == "predict_proba":
-        return out
-    host = cuda.as_cuda_array(out).copy_to_host()[:, model.tie_order]
-    return clf.classes_[model.tie_order[host.argmax(axis=1)]]
 
 
 def _known_codes(encoder: TableEncoder, found: DeviceBytes) -> DeviceCodes:

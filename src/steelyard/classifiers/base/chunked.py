@@ -9,19 +9,20 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.classifiers.base import StandardNB
+from steelyard.classifiers.base.classifier import StandardNB
 from steelyard.exceptions import TableError
 from steelyard.fitting.recipe import Recipe
-from steelyard.model.training import (
-    TrainingSet,
-    check_two_classes,
-    class_factors,
-    encode_table,
-    refuse_no_labels,
-)
+from steelyard.model.training import TrainingSet, encode_table
 from steelyard.proba.counts import Counts
 from steelyard.table.frames import Table
-from steelyard.table.labels import encode_labels, known_labels, training_rows
+from steelyard.table.labels import (
+    check_two_classes,
+    class_factors,
+    encode_labels,
+    known_labels,
+    refuse_no_labels,
+    training_rows,
+)
 
 __all__ = ["LearnsInChunks"]
 

@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from steelyard.exceptions import ParameterError
 from steelyard.fitting.block import effect_of_odds
-from steelyard.fitting.joint_on_device import JointRows
+from steelyard.gpu.device_codes import DeviceCodes, padded
+from steelyard.gpu.device_counts import DeviceWeights
+from steelyard.gpu.joint_rows import JointRows
 from steelyard.kernels.cuda import fitting
 from steelyard.kernels.cuda.launching import (
     FEW_THREADS,
@@ -28,10 +30,8 @@ from steelyard.kernels.cuda.launching import (
 )
 from steelyard.losses import Loss
 from steelyard.proba.counts import Counts
-from steelyard.proba.counts_on_device import DeviceWeights
 from steelyard.proba.gaussian import GaussianTable
 from steelyard.table.codes import Codes
-from steelyard.table.on_device import DeviceCodes, padded
 from steelyard.table.packing import plan_packing
 from steelyard.weighting.base import Effect
 

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numba import cuda
 from numpy.typing import NDArray
 
-from steelyard._common.checks import warn_user
-from steelyard._common.devices import use_device
 from steelyard.exceptions import ParameterError
-from steelyard.model.place import HERE, RowPlace
-from steelyard.model.training import TrainingSet
+from steelyard.gpu.device_codes import (
+    DeviceCodes,
+    bytes_to_device,
+    codes_to_device,
+    number_type,
+    taken,
+)
+from steelyard.gpu.device_counts import DeviceWeights, count_on_device
+from steelyard.gpu.device_rows import rows_on_device
+from steelyard.model.training import HERE, RowPlace, TrainingSet
 from steelyard.proba.counts import Counts
-from steelyard.table.codes import Codes
-
-if TYPE_CHECKING:
-    from steelyard.table.on_device import DeviceCodes
+from steelyard.table.codes import CodeBlock, Codes
 
 _MOST_CLASSES = 256
 _MOST_ROWS = 1 << 30
@@ -40,16 +44,11 @@ class DevicePlace(RowPlace):
         self, training: TrainingSet, weights: NDArray[np.float64] | None
     ) -> Counts:
         """Count the rows by weights."""
-        from steelyard.proba.counts_on_device import DeviceWeights, count_on_device
-
         given = DeviceWeights(weights)
         return count_on_device(*self.copied(training), given, training.n_classes)
 
     def passes(self, training: TrainingSet, missing: Any, gaussian: Any) -> Any:
         """Return the rows prepared for many passes."""
-        from steelyard.fitting.rows_on_device import rows_on_device
-        from steelyard.proba.counts_on_device import DeviceWeights
-
         codes, labels = self.copied(training)
         weights = DeviceWeights(training.weights)
         counts = training.given_counts
@@ -63,8 +62,6 @@ class DevicePlace(RowPlace):
 
     def copied(self, training: TrainingSet) -> tuple[DeviceCodes, Any]:
         """Return codes and classes on the device."""
-        from steelyard.table.on_device import bytes_to_device, codes_to_device
-
         codes = training.codes
         if self._copied is None or self._copied[0] is not codes:
             self._copied = None  # so that its memory is free
@@ -74,21 +71,61 @@ class DevicePlace(RowPlace):
         return self._copied[1], self._copied[2]
 
 
-def on_device(training: TrainingSet, device: str) -> TrainingSet:
-    """Return training rows that are worked on where a setting says."""
-    is_elsewhere = not training.place.is_here or not training.n_rows
-    if is_elsewhere or not use_device(device):
-        return training
-    lacks = _refusal(training)
-    if lacks and device != "auto":
-        raise ParameterError(f"device={device!r}: {lacks} Use device='cpu'.")
-    if lacks:
-        warn_user(f"device='auto' uses the CPU: {lacks}", UserWarning)
-        return training
-    return replace(training, place=DevicePlace())
+class ArrayPlace(DevicePlace):
+    """Rows that only the device has."""
+
+    is_here = False
+
+    def __init__(self, codes: DeviceCodes, labels: Any) -> None:
+        super().__init__()
+        self._codes, self._labels = codes, labels
+
+    def copied(self, training: TrainingSet) -> tuple[DeviceCodes, Any]:
+        """Return codes and classes on the device."""
+        return self._codes, self._labels
+
+    def passes(self, training: TrainingSet, missing: Any, gaussian: Any) -> Any:
+        """Return the rows prepared for many passes, with joint codes of their own."""
+        check_room(self._codes.n_rows, len(self._codes.features))
+        return super().passes(training, missing, gaussian)
+
+    def each(self, training: TrainingSet, function: Any, given: Any = None) -> Any:
+        """Return a function of the rows, in arrays of this process."""
+        return super().each(self.here(training), function, given)
+
+    def sum(self, training: TrainingSet, function: Any, is_exact: bool = False) -> Any:
+        """Return a function of the rows; only counting is done on the device."""
+        is_count = function is TrainingSet.counted
+        return function(training if is_count else self.here(training))
+
+    def map(self, training: TrainingSet, function: Any) -> TrainingSet:
+        """Return what a function makes of the rows, in arrays of this process."""
+        return super().map(self.here(training), function)
+
+    def take(self, training: TrainingSet, rows: NDArray[np.int64]) -> TrainingSet:
+        """Return some rows in arrays of this process."""
+        codes, weights = self._codes, training.sample_weight
+        look_up = np.zeros((len(codes.features), 256), dtype=np.int64)
+        for k, stored in enumerate(codes.meanings):
+            look_up[k, : len(stored)] = stored
+        block = CodeBlock(taken(codes.narrow, rows), codes.features, look_up)
+        labels = self._labels.view(np.uint8)
+        labels = taken(labels.reshape(1, labels.size), rows)[:, 0]
+        return replace(
+            training,
+            codes=Codes(codes.schema, len(rows), (block,)),
+            labels=labels.astype(np.uint32),
+            sample_weight=None if weights is None else weights[rows],
+            place=HERE,
+        )
+
+    def here(self, training: TrainingSet) -> TrainingSet:
+        """Return all rows in arrays of this process, passed over on the device."""
+        rows = self.take(training, np.arange(self._codes.n_rows))
+        return replace(rows, place=DevicePlace())
 
 
-def _refusal(training: TrainingSet) -> str:
+def refusal(training: TrainingSet) -> str:
     """Say what a GPU does not do for these rows; '' if it does all."""
     if training.n_classes > _MOST_CLASSES:
         return f"there are {training.n_classes} classes, more than {_MOST_CLASSES}."
@@ -99,8 +136,6 @@ def _refusal(training: TrainingSet) -> str:
 
 def _bytes_of_row(codes: Codes) -> int:
     """Bytes that a row of codes and numbers takes on the device."""
-    from steelyard.table.on_device import number_type
-
     blocks = [b.values for b in codes.blocks]
     own = sum(values.dtype.itemsize * values.shape[1] for values in blocks)
     joint = sum(v.shape[1] for v in blocks if v.dtype.itemsize == 1)
@@ -116,8 +151,6 @@ def check_room(n_rows: int, bytes_of_row: int) -> None:
 
 def _lacks_room(n_rows: int, bytes_of_row: int) -> str:
     """Say what rows need that do not fit the memory of the device; '' if they do."""
-    from numba import cuda
-
     needed = n_rows * (bytes_of_row + _BYTES_BESIDE)
     free = float(cuda.current_context().get_memory_info()[0])
     if needed <= free:

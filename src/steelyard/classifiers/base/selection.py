@@ -112,7 +112,7 @@ class SelectionPath(Sequence[dict[str, Any]]):
 
     Examples
     --------
-    >>> from steelyard.classifiers.selection import SelectionPath
+    >>> from steelyard.classifiers.base.selection import SelectionPath
     >>> path = SelectionPath([{"size": 1, "added": "outlook", "chosen": True}])
     >>> path[0]["added"]
     'outlook'

@@ -1,29 +1,19 @@
-"""Devices: where a fit counts and passes over rows, and whether there is one."""
+"""Devices: whether there is one, and rows that are on it or are to go there."""
 
 from __future__ import annotations
 
-import re
 import warnings
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from typing import Any
 
 from steelyard._common.checks import warn_user
-from steelyard._common.settings import Check
 from steelyard.exceptions import ParameterError
+from steelyard.fitting.recipe import DEVICE, RowsHere
+from steelyard.model.training import TrainingSet
 
-__all__ = ["DEVICE", "device_number", "has_device", "is_on_device", "use_device"]
-
-_CUDA = re.compile(r"cuda(?::(\d+))?")
-
-DEVICE = Check(
-    "'cpu', 'cuda', 'cuda:' and a number, or 'auto'",
-    lambda value: (
-        isinstance(value, str)
-        and (value in ("cpu", "auto") or _CUDA.fullmatch(value) is not None)
-    ),
-    ("cpu", "cuda", "auto"),
-)
+__all__ = ["has_device"]
 
 
 def has_device(name: str = "cuda") -> bool:
@@ -50,10 +40,9 @@ def has_device(name: str = "cuda") -> bool:
 
 def device_number(name: str) -> int:
     """Return which GPU a name means."""
-    found = _CUDA.fullmatch("cuda" if name == "auto" else name)
-    if found is None:
+    if not DEVICE.accepts(name):
         raise ParameterError(f"A device must be {DEVICE.text}. Got {name!r}.")
-    return int(found[1] or 0)
+    return int(name.partition(":")[2] or 0)
 
 
 def use_device(name: str) -> bool:
@@ -102,10 +91,24 @@ def _lacks(number: int) -> str:
     return ""
 
 
-def is_on_device(array: Any) -> bool:
-    """Whether something is an array in the memory of a GPU: of CuPy, PyTorch, numba."""
-    # PyTorch has the attribute for all tensors, and raises for those on the CPU.
-    try:
-        return isinstance(getattr(array, "__cuda_array_interface__", None), dict)
-    except (AttributeError, RuntimeError, TypeError):
-        return False
+def rows_of(X: Any) -> RowsHere:
+    """Return the rows of an array that is in the memory of a device."""
+    from steelyard.gpu.arrays import ArrayRows
+
+    return ArrayRows(X)
+
+
+def placed(training: TrainingSet, device: str) -> TrainingSet:
+    """Return training rows that are worked on where a setting says."""
+    is_elsewhere = not training.place.is_here or not training.n_rows
+    if is_elsewhere or not use_device(device):
+        return training
+    from steelyard.gpu.device_place import DevicePlace, refusal
+
+    lacks = refusal(training)
+    if lacks and device != "auto":
+        raise ParameterError(f"device={device!r}: {lacks} Use device='cpu'.")
+    if lacks:
+        warn_user(f"device='auto' uses the CPU: {lacks}", UserWarning)
+        return training
+    return replace(training, place=DevicePlace())

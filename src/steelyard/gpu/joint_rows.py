@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.fitting.rows import Rows
+from steelyard.gpu.device_codes import DeviceCodes, taken
+from steelyard.gpu.device_counts import DeviceWeights
+from steelyard.gpu.device_numbers import DeviceNumbers
 from steelyard.kernels.cuda.launching import to_device
-from steelyard.proba.counts_on_device import DeviceWeights
 from steelyard.proba.gaussian import GaussianTable
-from steelyard.proba.numbers_on_device import DeviceNumbers
 from steelyard.table.codes import CodeBlock, Codes
-from steelyard.table.on_device import DeviceCodes, taken
 from steelyard.table.packing import Packing
 
 # Bits of the soft counts of a row: one addition of 32 bits does for most, and 2**30

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.gpu.device_codes import ColumnPairs, DeviceCodes, padded
+from steelyard.gpu.device_numbers import DeviceNumbers
 from steelyard.kernels.cuda import fitting, scoring
 from steelyard.kernels.cuda.launching import (
     blocks_for,
@@ -18,8 +20,6 @@ from steelyard.kernels.cuda.launching import (
     to_device,
 )
 from steelyard.model.table_model import NBModel
-from steelyard.proba.numbers_on_device import DeviceNumbers
-from steelyard.table.on_device import ColumnPairs, DeviceCodes, padded
 
 # Cells of a joint table of two or more columns.
 _MOST_JOINT = 1024

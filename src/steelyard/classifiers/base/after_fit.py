@@ -1,0 +1,302 @@
+"""What a fitted classifier does: predict, explain, save and export."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from os import PathLike
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, dataclass_transform
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from steelyard._common.settings import Declared, learned, required, setting
+from steelyard.exceptions import ParameterError, TableError
+from steelyard.fitting.recipe import rows_of
+from steelyard.io import as_source
+from steelyard.table.codes import Codes
+from steelyard.table.few_rows import encode_few
+from steelyard.table.frames import as_table
+
+if TYPE_CHECKING:
+    from steelyard.explain import GlobalExplanation, LocalExplanation
+    from steelyard.export import Scorer
+    from steelyard.io.scanning import Scan
+    from steelyard.table.encoder import TableEncoder
+
+# What a model is asked by each way to predict.
+_QUESTIONS = {
+    "predict": "predict",
+    "predict_proba": "proba",
+    "predict_log_proba": "log_proba",
+    "predict_joint_log_proba": "scores",
+}
+
+
+@dataclass_transform(
+    kw_only_default=True, field_specifiers=(setting, required, learned)
+)
+class FittedNB(Declared):
+    """A classifier: settings by keyword only, and what follows from a fitted model.
+
+    Predictions are made by ``model_`` and ``encoder_``. Files, explanations and exports
+    know the classifiers, not the other way round: they are loaded by the methods that
+    need them.
+    """
+
+    _keyword_only: ClassVar[bool] = True
+
+    if TYPE_CHECKING:
+        model_: Any
+        encoder_: TableEncoder
+        n_jobs: int | None
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict the most probable class of every row.
+
+        Parameters
+        ----------
+        X : table of shape (n, d)
+            A table with the columns of the training table, in any order if named. Of a
+            Dask frame or array predictions, and probabilities as well, are a Dask array
+            that is not yet computed.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Classes. A tie goes to the class with the larger prior, then to the first.
+        """
+        return self._answer(X, "predict")
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Posterior probability of every class for every row.
+
+        Parameters
+        ----------
+        X : table of shape (n, d)
+            A table with the columns of the training table, in any order if named.
+
+        Returns
+        -------
+        ndarray of shape (n, K)
+            Probabilities in the order of ``classes_``.
+        """
+        return self._answer(X, "predict_proba")
+
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """Logarithm of the posterior probability of every class for every row.
+
+        Parameters
+        ----------
+        X : table of shape (n, d)
+            A table with the columns of the training table, in any order if named.
+
+        Returns
+        -------
+        ndarray of shape (n, K)
+            Log-probabilities, exact where probabilities would underflow.
+        """
+        return self._answer(X, "predict_log_proba")
+
+    def predict_chunks(
+        self, rows: Any, method: str = "predict_proba"
+    ) -> Iterator[NDArray[Any]]:
+        """Predict rows that need not fit in memory, chunk by chunk.
+
+        Parameters
+        ----------
+        rows : source of rows
+            What ``steelyard.scan`` gives or takes; columns that the model does not know
+            are not read.
+        method : {"predict_proba", "predict", "predict_log_proba"}
+            What is predicted.
+
+        Yields
+        ------
+        ndarray of shape (m,) or (m, K)
+            Predictions of some more rows, in their order.
+
+        Examples
+        --------
+        >>> import pandas as pd, steelyard as sy
+        >>> frame = pd.DataFrame({"sky": ["sun", "rain"] * 4, "play": [1, 0] * 4})
+        >>> clf = sy.NaiveBayes().fit(sy.scan([frame, frame]), "play")
+        >>> [part.tolist() for part in clf.predict_chunks([frame[:2]], "predict")]
+        [[1, 0]]
+        """
+        check_is_fitted(self)
+        allowed = ("predict_proba", "predict", "predict_log_proba")
+        if method not in allowed:
+            raise ParameterError(
+                f"`method` must be one of {', '.join(map(repr, allowed))}. Got "
+                f"{method!r}."
+            )
+        source = as_source(rows)
+        if source is None:
+            raise TableError(
+                f"predict_chunks reads sources of rows; this is a table in memory. "
+                f"Use {method}, or steelyard.scan for files."
+            )
+        return self._predicted(source, getattr(self, method))
+
+    def _predicted(self, source: Scan, predict: Any) -> Iterator[NDArray[Any]]:
+        names = getattr(self, "feature_names_in_", None)
+        columns = source.features if names is None else [str(name) for name in names]
+        with source:
+            for chunk in source.chunks(columns, keep=False):
+                yield predict(chunk.cells)
+
+    def predict_joint_log_proba(self, X: Any) -> NDArray[np.float64]:
+        r"""Joint log-probability of every row with every class.
+
+        .. math:: z_c(x) = \log \pi_c + \sum_j \log \theta_{j,x_j|c}
+
+        Parameters
+        ----------
+        X : table of shape (n, d)
+            A table with the columns of the training table, in any order if named.
+
+        Returns
+        -------
+        ndarray of shape (n, K)
+            Scores before they are normalised to probabilities.
+        """
+        return self._answer(X, "predict_joint_log_proba")
+
+    def _answer(self, X: Any, method: str) -> Any:
+        """Predict rows where they are."""
+        if "model_" not in vars(self):
+            check_is_fitted(self)
+        rows = rows_of(X)
+        if not rows.is_here:
+            return rows.predicted(self, method)
+        ask = getattr(self.model_, _QUESTIONS[method])
+        return ask(self._encode(X), self.n_jobs)
+
+    def _encode(self, X: Any) -> Codes:
+        if "model_" not in vars(self):
+            check_is_fitted(self)
+        codes = encode_few(X, self.encoder_.schema_)
+        return self.encoder_.encode(as_table(X, self)) if codes is None else codes
+
+    # ------------------------------------------------------- files, reasons, exports
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the fitted model to one JSON file, whole or not at all.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to write. An existing file is replaced in one step, so that an
+            interruption leaves either the old file or the new one.
+        """
+        from steelyard.persistence import save
+
+        save(self, path)
+
+    def explain_global(self, X: Any = None) -> GlobalExplanation:
+        """Show what the model has learned, attribute by attribute.
+
+        Parameters
+        ----------
+        X : table of shape (n, d), default=None
+            Rows over which importance is taken; the training counts without them.
+
+        Returns
+        -------
+        GlobalExplanation
+            Value tables, importance and weights; the parts of a model that is not one
+            sum.
+        """
+        from steelyard.explain import explain_global
+
+        return explain_global(self, X)
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """Mean absolute evidence of each column over the training rows, shape (d,).
+
+        That of a pair of columns is given to the two, half and half. For
+        ``SelectFromModel``, ``RFE`` and the like.
+        """
+        from steelyard.explain import column_importance
+
+        return column_importance(self)
+
+    def explain_local(
+        self, X: Any, *, pairs: Literal["shown", "split"] = "shown"
+    ) -> LocalExplanation:
+        """Decompose the predictions for some rows.
+
+        Parameters
+        ----------
+        X : table of shape (n, d)
+            The rows.
+        pairs : {"shown", "split"}, default="shown"
+            Whether pairs of columns have contributions of their own, or give half to
+            each of the two.
+
+        Returns
+        -------
+        LocalExplanation
+            What each cell adds to the score of each class; the parts of a model that is
+            not one sum.
+        """
+        from steelyard.explain import explain_local
+
+        return explain_local(self, X, pairs=pairs)
+
+    def to_html(
+        self: Any,
+        path: str | PathLike[str],
+        title: str | None = None,
+        target: str | None = None,
+    ) -> None:
+        """Write the model as a web page in which values can be set and seen to count.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to write. The page is one file and needs no network.
+        title : str, default=None
+            Heading of the page.
+        target : str, default=None
+            What is predicted, as the page asks for it; by default the name of the
+            target at fit, if it had one.
+        """
+        from steelyard.explain import to_html
+
+        to_html(self, path, title, target)
+
+    def export(
+        self, path: str | PathLike[str], format: str | None = None, **options: Any
+    ) -> None:
+        """Write the model for other programs: SQL, ONNX, PMML, JavaScript or Python.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to write. An existing file is replaced in one step.
+        format : {"sql", "onnx", "pmml", "js", "py"}, default=None
+            What to write; by default what the name of the file ends with.
+        **options
+            Options of the format, such as ``dialect``, ``table`` and ``keep`` of SQL:
+            see the functions of ``steelyard.export``.
+        """
+        from steelyard.export import write
+
+        write(self, path, format, **options)
+
+    def scorer(self) -> Scorer:
+        """Return a function of one row, for services: no frames, no arrays.
+
+        Returns
+        -------
+        Scorer
+            ``score(row)`` gives the probabilities of the classes, for a mapping from
+            column names to cells; ``score.predict(row)`` and ``score.reasons(row)`` go
+            with it. It can be pickled and shared by threads.
+        """
+        from steelyard.export import scorer_of
+
+        return scorer_of(self)
