@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from steelyard import NaiveBayes
 from steelyard.fitting import leave_one_out as module
-from steelyard.fitting.folds import deal
+from steelyard.fitting.held_out import deal
 from steelyard.fitting.leave_one_out import cross_validated, left_out, resubstituted
 from steelyard.kernels import leave_one_out as kernels
 from steelyard.proba.counts import count
-from steelyard.proba.gaussian import estimate_gaussian
+from steelyard.proba.estimation import estimate_gaussian
 
 pytestmark = pytest.mark.plain
 

@@ -17,7 +17,6 @@ from steelyard.kernels import (
     counting,
     cuts,
     fitting,
-    quadratic,
     scoring,
 )
 
@@ -93,7 +92,7 @@ def cases():
     yield from passes(codes, starts, table, scores / 400, y, weights)
     square = rng.normal(size=(b, b))
     box = -rng.random(b), rng.random(b), np.zeros(b), rng.normal(size=b)
-    yield quadratic.descend, (square @ square.T + np.eye(b), *box, 30)
+    yield fitting.descend, (square @ square.T + np.eye(b), *box, 30)
 
 
 def passes(codes, starts, table, scores, y, weights):
@@ -136,7 +135,7 @@ def test_plain_python_has_the_bits_of_the_compiled_kernel(kernel, arguments):
 
 def test_every_kernel_that_may_run_uncompiled_is_compared():
     compared = {id(kernel) for kernel, _ in cases()}
-    for module in (coding, counting, cuts, fitting, quadratic, scoring):
+    for module in (coding, counting, cuts, fitting, scoring):
         for name, thing in vars(module).items():
             if isinstance(thing, compiling.Kernel) and thing._plain:
                 assert id(thing) in compared, name

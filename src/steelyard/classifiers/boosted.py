@@ -11,8 +11,8 @@ from steelyard._common.settings import learned, setting, whole, word
 from steelyard._common.threads import pieces
 from steelyard.classifiers.base import StandardNB, hard_rows
 from steelyard.exceptions import ParameterError
+from steelyard.fitting.problem import Fit
 from steelyard.fitting.recipe import Recipe
-from steelyard.fitting.weights import Fit
 from steelyard.model.combined import FORMS, BoostedModel
 from steelyard.model.needs import RowsNeeded
 from steelyard.model.table_model import NBModel

@@ -11,9 +11,15 @@ from numpy.typing import NDArray
 from steelyard._common.settings import learned, setting, whole, word
 from steelyard.classifiers.weighted import WeightedNB
 from steelyard.exceptions import ParameterError
-from steelyard.fitting.problem import Problem, build_problem
+from steelyard.fitting.problem import (
+    Fit,
+    Problem,
+    build_problem,
+    fit_weights,
+    solved_fit,
+    warn_unsolved,
+)
 from steelyard.fitting.recipe import Recipe
-from steelyard.fitting.weights import Fit, fit_weights, solved_fit, warn_unsolved
 from steelyard.instances import DiscriminativeWeighting
 from steelyard.instances.discriminative import add_losses
 from steelyard.model.needs import RowsNeeded

@@ -29,7 +29,7 @@ from steelyard.classifiers.selective import (
     warn_interrupted,
 )
 from steelyard.exceptions import ParameterError
-from steelyard.fitting.bounds import by_position
+from steelyard.fitting.constraints import by_position
 from steelyard.fitting.leave_one_out import HeldOut, cross_validated
 from steelyard.model.training import TrainingSet
 from steelyard.table.encoder import COLUMN

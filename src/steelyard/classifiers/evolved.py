@@ -24,11 +24,11 @@ from steelyard._common.settings import (
 from steelyard.classifiers.base import StandardNB
 from steelyard.classifiers.weighted import BOUNDS, WeightedNB
 from steelyard.exceptions import ParameterError
-from steelyard.fitting.bounds import attribute_bounds
+from steelyard.fitting.constraints import attribute_bounds
 from steelyard.fitting.evolution import Evolution, PopulationScorer
 from steelyard.fitting.leave_one_out import cross_validated, resubstituted
+from steelyard.fitting.problem import Fit
 from steelyard.fitting.recipe import Recipe
-from steelyard.fitting.weights import Fit
 from steelyard.model.table_model import NBModel
 from steelyard.model.training import TrainingSet
 from steelyard.weighting import AttributeWeighting, Evidence

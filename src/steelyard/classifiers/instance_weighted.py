@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from steelyard._common.settings import NONE, learned, part, setting
 from steelyard.classifiers.base import StandardNB, hard_rows
+from steelyard.fitting.problem import Fit
 from steelyard.fitting.recipe import Recipe
-from steelyard.fitting.weights import Fit
 from steelyard.instances import (
     INSTANCES,
     InstanceWeighting,
@@ -65,10 +65,9 @@ class InstanceWeightedNB(StandardNB):
     hardest_rows = hard_rows.hardest_rows
 
     def _fit(self, recipe: Recipe, training: TrainingSet) -> Fit:
-        weighting = resolve_instances(self.instances)
         weighed = Learned(training.workspace.full(training.n_rows, 1.0))
-        if weighting is not None:
-            weighed = weighting.weigh(training)
+        if self.instances is not None:
+            weighed = resolve_instances(self.instances).weigh(training)
         model = training.estimate(training.count(weighed.weights))
         named = {"diagnostics_": weighed.records}
         return Fit(model, model.log_prior, named, weighed.weights)

@@ -17,8 +17,8 @@ from steelyard._common.settings import (
 )
 from steelyard.classifiers.base import StandardNB
 from steelyard.exceptions import ParameterError
+from steelyard.fitting.problem import Fit
 from steelyard.fitting.recipe import Recipe
-from steelyard.fitting.weights import Fit
 from steelyard.model.lazy import KERNELS, LocalModel, MatchingModel
 from steelyard.model.needs import RowsNeeded
 from steelyard.model.training import TrainingSet

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 from steelyard.classifiers.base import DEVICE_SETTING
 from steelyard.classifiers.base.chunked import LearnsInChunks
+from steelyard.fitting.problem import Fit
 from steelyard.fitting.recipe import Recipe
-from steelyard.fitting.weights import Fit
 from steelyard.model.needs import RowsNeeded
 from steelyard.model.training import TrainingSet
 

@@ -11,8 +11,8 @@ from steelyard._common.settings import learned, number, setting, word
 from steelyard.classifiers.base import StandardNB
 from steelyard.classifiers.base.chunked import LearnsInChunks
 from steelyard.exceptions import ParameterError
+from steelyard.fitting.problem import Fit
 from steelyard.fitting.recipe import Recipe
-from steelyard.fitting.weights import Fit
 from steelyard.model.needs import RowsNeeded
 from steelyard.model.one_dependence import (
     ConditionalTable,

@@ -18,8 +18,8 @@ from steelyard.fitting.leave_one_out import (
     left_out,
     resubstituted,
 )
+from steelyard.fitting.problem import Fit
 from steelyard.fitting.recipe import Recipe
-from steelyard.fitting.weights import Fit
 from steelyard.model.training import TrainingSet
 from steelyard.table.schema import TableSchema, feature_labels
 from steelyard.weighting.filters.binning import with_bins

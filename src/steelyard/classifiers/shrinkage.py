@@ -23,16 +23,17 @@ from steelyard._common.settings import (
     word,
 )
 from steelyard.classifiers.weighted import SolvedNB, WeightedNB
-from steelyard.fitting.base_rate import with_base_rate
 from steelyard.fitting.held_out import HeldOut
 from steelyard.fitting.pairs import joined, listed_pairs, pair_records
+from steelyard.fitting.problem import Fit, fit_weights
 from steelyard.fitting.recipe import Recipe
 from steelyard.fitting.strengths import GRID, Choice, Strengths, choose
-from steelyard.fitting.weights import Fit, fit_weights
 from steelyard.losses import resolve_loss
 from steelyard.model.table_model import NBModel
 from steelyard.model.training import Encoding, TrainingSet
+from steelyard.proba.counts import Counts
 from steelyard.proba.estimation import Estimation
+from steelyard.table.codes import FeatureTable
 from steelyard.table.discretizers import EqualFrequencyDiscretizer
 from steelyard.table.encoder import COLUMN
 from steelyard.table.resolutions import FINEST, bins_of_resolutions
@@ -287,3 +288,40 @@ def _as_strengths(value: Any) -> Strengths:
         return value
     shared, by_class, by_value = map(float, value)
     return Strengths(shared, by_class, by_value, by_value)
+
+
+def with_base_rate(
+    model: NBModel, counts: Counts, log_prior: NDArray[np.float64]
+) -> NBModel:
+    r"""Begin at the base rate, and give columns what the intercept differs from it by.
+
+    .. math:: \tilde b = \frac{1}{s} \log \pi, \qquad \tilde T_{jvc} = T_{jvc} +
+        \omega_{jc} (b_c - \tilde b_c)
+
+    with the base rates :math:`\pi`, the scale s of the scores, and shares
+    :math:`\omega` of columns in the variance of scores over the training rows. Scores
+    of rows without a missing cell stay as they are, up to rounding and up to what all
+    classes share. A missing cell goes on to add nothing, now to the base rate.
+    """
+    if not np.isfinite(log_prior).all():
+        return model
+    schema = model.schema
+    known = np.ones(schema.n_codes, dtype=bool)
+    known[schema.first_codes] = False
+    for j in np.flatnonzero(schema.is_pair).tolist():
+        # A pair is known where both its sides are.
+        known[schema.offsets[j] : schema.offsets[j + 1]] = schema.features[j].both_known
+    table = FeatureTable(model.table, schema.offsets)
+    weight = np.where(known, counts.by_code.sum(axis=1), 0.0)[:, None]
+    weight = weight / np.maximum(table.spread(table.collect(weight)), 1e-300)
+    mean = table.spread(table.collect(weight * model.table))
+    variance = table.collect(weight * (model.table - mean) ** 2)
+    total = variance.sum(axis=0)
+    base = log_prior / model.link_scale
+    left = model.log_prior - base
+    left -= left.mean()
+    if not (total > 0.0).all():
+        return model
+    shift = table.spread(variance / total * left)
+    moved = model.table + np.where(known[:, None], shift, 0.0)
+    return replace(model, log_prior=base, table=moved)

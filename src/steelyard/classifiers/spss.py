@@ -30,8 +30,8 @@ from steelyard.fitting.predictors import (
     usable_predictors,
     with_known_cells,
 )
+from steelyard.fitting.problem import Fit
 from steelyard.fitting.recipe import Recipe
-from steelyard.fitting.weights import Fit
 from steelyard.model.table_model import NBModel
 from steelyard.model.training import Encoding, TrainingSet
 from steelyard.table.codes import Codes

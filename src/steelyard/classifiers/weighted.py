@@ -24,9 +24,9 @@ from steelyard._common.settings import (
     word,
 )
 from steelyard.classifiers.base import DEVICE_SETTING, StandardNB, hard_rows
-from steelyard.fitting.penalty import PenaltySetting
+from steelyard.fitting.constraints import PenaltySetting
+from steelyard.fitting.problem import Fit, fit_weights
 from steelyard.fitting.recipe import Recipe
-from steelyard.fitting.weights import Fit, fit_weights
 from steelyard.instances import INSTANCES, InstanceWeighting, resolve_instances
 from steelyard.losses import LOSSES, Loss, resolve_loss
 from steelyard.model.needs import RowsNeeded
@@ -84,8 +84,10 @@ class SolvedNB(StandardNB):
     hardest_rows = hard_rows.hardest_rows
 
     def _recipe(self) -> Recipe:
-        instances = resolve_instances(self.instances)
-        return replace(super()._recipe(), instances=instances, device=self.device)
+        recipe = replace(super()._recipe(), device=self.device)
+        if self.instances is None:
+            return recipe
+        return replace(recipe, instances=resolve_instances(self.instances))
 
     def _fit(self, recipe: Recipe, training: TrainingSet) -> Fit:
         return fit_weights(recipe, training)

@@ -23,11 +23,10 @@ from steelyard.explain.deviations import (
 from steelyard.explain.evidence import evidence_of
 from steelyard.explain.parts import PlainData
 from steelyard.explain.views import Floats, add_views, column_labels
-from steelyard.fitting.penalty import Penalty
-from steelyard.fitting.problem import Problem, build_problem
+from steelyard.fitting.constraints import Penalty
+from steelyard.fitting.problem import Problem, build_problem, weigh_rows
 from steelyard.fitting.recipe import Recipe
 from steelyard.fitting.strengths import Strengths
-from steelyard.fitting.weights import weigh_rows
 from steelyard.table.codes import Codes
 from steelyard.table.schema import TableSchema
 from steelyard.weighting import HierarchicalWeighting

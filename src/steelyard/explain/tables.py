@@ -19,7 +19,7 @@ from steelyard.explain.value_text import N_QUANTILES, table_text
 from steelyard.explain.views import Floats, column_scores, typical_numbers, views_of
 from steelyard.model.table_model import NBModel
 from steelyard.proba.counts import Counts
-from steelyard.proba.gaussian import GaussianTable
+from steelyard.proba.estimation import GaussianTable
 from steelyard.table.cells import on_grid
 from steelyard.table.ranges import NumberRange
 from steelyard.table.schema import FeatureSchema, TableSchema

@@ -33,7 +33,7 @@ from steelyard.model.combined import BoostedModel, MixtureModel, PairwiseModel
 from steelyard.model.lazy import LazyModel
 from steelyard.model.one_dependence import OneDependenceModel
 from steelyard.model.table_model import NBModel
-from steelyard.proba.gaussian import GaussianTable
+from steelyard.proba.estimation import GaussianTable
 from steelyard.table.schema import FeatureSchema, TableSchema
 from steelyard.table.schema import Side as SchemaSide
 

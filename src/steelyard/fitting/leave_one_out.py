@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.threads import pieces, row_blocks, run, thread_count
-from steelyard.fitting.folds import deal, distinct_rows
+from steelyard.fitting.held_out import deal, distinct_rows
 from steelyard.fitting.left_out_numbers import LeftOutNumbers, densities_by_group
 from steelyard.kernels import leave_one_out as kernels
 from steelyard.model.training import TrainingSet

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.fitting.penalty import Penalty
+from steelyard.fitting.constraints import Penalty
 from steelyard.fitting.rows import Passes
 from steelyard.losses import Loss
 from steelyard.model.posteriors import Curvature

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.threads import run, thread_count
+from steelyard.fitting.constraints import Penalty
 from steelyard.fitting.held_out import Fold, HeldOut, Judgement
 from steelyard.fitting.pairs import (
     ColumnPair,
@@ -17,10 +18,8 @@ from steelyard.fitting.pairs import (
     joined,
     rank_pairs,
 )
-from steelyard.fitting.penalty import Penalty
-from steelyard.fitting.problem import build_problem
+from steelyard.fitting.problem import build_problem, weigh_rows
 from steelyard.fitting.recipe import Recipe
-from steelyard.fitting.weights import weigh_rows
 from steelyard.solvers import LBFGS
 from steelyard.weighting import HierarchicalWeighting
 

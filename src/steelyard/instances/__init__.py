@@ -24,8 +24,6 @@ INSTANCES: dict[str, type[InstanceWeighting]] = {
 }
 
 
-def resolve_instances(setting: Any) -> InstanceWeighting | None:
-    """Return the instance weighting that a setting names, None for no weighting."""
-    if setting is None:
-        return None
+def resolve_instances(setting: Any) -> InstanceWeighting:
+    """Return the instance weighting that a setting names."""
     return resolve_part(setting, InstanceWeighting, INSTANCES, "instances")

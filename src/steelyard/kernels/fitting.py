@@ -335,10 +335,33 @@ def _(values, starts, gradient, counts):
     np.add.at(counts, where, np.repeat(gradient, values.shape[1], axis=0))
 
 
-@kernel
-def scatter_one(values, starts, gradient, counts):
-    """Add one number per row to the codes of the row: gradient (n,), counts (V,) +=."""
-    n, b = values.shape
-    for i in range(n):
-        for j in range(b):
-            counts[starts[j] + values[i, j]] += gradient[i]
+# ---------------------------------------------------------------- steps within bounds
+
+
+@kernel(plain=FEW)
+def descend(matrix, low, high, d, slope, sweeps):
+    """Minimise in each coordinate in turn; d (p,) and slope (p,) = g + H d in place.
+
+    matrix (p, p) symmetric with a positive diagonal, low (p,), high (p,)
+    """
+    p = d.size
+    for _ in range(sweeps):
+        for k in range(p):
+            new = d[k] - slope[k] / matrix[k, k]
+            new = min(max(new, low[k]), high[k])
+            change = new - d[k]
+            if change != 0.0:
+                d[k] = new
+                row = matrix[k]
+                for m in range(p):
+                    slope[m] += change * row[m]
+
+
+@descend.in_numpy
+def _(matrix, low, high, d, slope, sweeps):
+    for _ in range(sweeps):
+        for k in range(d.size):
+            new = min(max(d[k] - slope[k] / matrix[k, k], low[k]), high[k])
+            if new != d[k]:
+                slope += (new - d[k]) * matrix[k]
+                d[k] = new

@@ -1,6 +1,6 @@
 """From counts to probabilities: smoothing, priors and densities."""
 
-from steelyard.proba.gaussian import GaussianTable, estimate_gaussian
+from steelyard.proba.estimation import GaussianTable, estimate_gaussian
 from steelyard.proba.smoothing import (
     SMOOTHINGS,
     EmpiricalBayes,

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from steelyard.kernels import quadratic
+from steelyard.kernels.fitting import descend
 
 # Rounds of coordinate descent between two factorisations, which for 500 variables take
 # as long as 30 rounds.
@@ -38,7 +38,7 @@ def box_minimum(
     value = 0.0
     for _ in range(200):
         before = value
-        quadratic.descend(matrix, low, high, d, slope, _SWEEPS)
+        descend(matrix, low, high, d, slope, _SWEEPS)
         value = _value(gradient, slope, d)
         held = ((d <= low) & (slope >= 0)) | ((d >= high) & (slope <= 0))
         if not held.all() and (held | blocked).all():

@@ -7,8 +7,8 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from steelyard import JointWeightedNB, WeightedNB
+from steelyard.classifiers.joint import JointObjective
 from steelyard.exceptions import ParameterError
-from steelyard.fitting.joint import JointObjective
 from steelyard.fitting.problem import build_problem
 
 

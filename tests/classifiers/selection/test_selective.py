@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 import steelyard as sy
 from steelyard import CostSensitiveNB, ForwardSelectedNB, NaiveBayes, SelectiveNB
 from steelyard.exceptions import ParameterError
-from steelyard.fitting.folds import deal
+from steelyard.fitting.held_out import deal
 from steelyard.fitting.leave_one_out import HeldOut
 
 SELECTIVE = [SelectiveNB, ForwardSelectedNB, CostSensitiveNB]

@@ -26,8 +26,8 @@ from steelyard._common.settings import (
 )
 from steelyard._common.threads import one_blas_thread
 from steelyard.classifiers.base.after_fit import FittedNB
+from steelyard.fitting.problem import Fit
 from steelyard.fitting.recipe import DEVICE, Recipe, rows_of
-from steelyard.fitting.weights import Fit
 from steelyard.model.needs import RowsNeeded
 from steelyard.model.training import Encoding, TrainingSet
 from steelyard.proba import SMOOTHINGS, resolve_smoothing

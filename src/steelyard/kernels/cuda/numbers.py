@@ -18,7 +18,7 @@ from numba import cuda, float64
 from steelyard.kernels.cuda.fixed import byte
 from steelyard.kernels.scoring import _FARTHEST, _ROOT_HALF
 
-# The smallest probability of an interval, as in ``proba.gaussian``.
+# The smallest probability of an interval, as in ``proba.estimation``.
 _FLOOR = 1e-75
 
 
