@@ -21,7 +21,7 @@ from benchmarks.data import n_rows
 from benchmarks.registry import Case, Seconds, Skip, at_least, at_most, row
 from benchmarks.registry import within_seconds as within
 from steelyard import export, method
-from steelyard.classifiers import predictions
+from steelyard.classifiers.base import after_fit
 from steelyard.export.check import onnx_feed
 
 TRAINING_ROWS = 5_000
@@ -65,7 +65,7 @@ def repeated(function: Callable[[], Any]) -> Callable[[], Any]:
 
 def ordinary(clf: Any, X: Any) -> Any:
     """Predict by arrays, as many rows are predicted."""
-    with patch.object(predictions, "encode_few", lambda X, schema: None):
+    with patch.object(after_fit, "encode_few", lambda X, schema: None):
         return clf.predict_proba(X)
 
 

@@ -45,6 +45,12 @@ def test_every_figure_is_printed(table, tool):
     assert table["lines of Python under src"] > 10_000
 
 
+def test_a_gpu_has_one_house_and_the_contract_few_exceptions(table, tool):
+    assert tool["gpu_folders"](tool["source_files"]()) == ["gpu", "kernels/cuda"]
+    assert table["exceptions in the import contract"] <= 3
+    assert table["own ancestors of WeightedNB"] <= 6
+
+
 def test_names_that_are_used_twice_are_found(tool):
     assert tool["twice"](Counter("abcab")) == ["a", "b"]
 
@@ -56,6 +62,13 @@ def test_a_call_enters_the_files_whose_functions_it_runs(tool):
     assert tool["entered"](lambda: sorted("ab")) == set()
 
 
+def test_a_fit_in_memory_enters_neither_gpu_nor_dask_nor_sources(tool):
+    files = tool["entered_by_fit"]("NaiveBayes") | tool["entered_by_fit"]("WeightedNB")
+    elsewhere = ("gpu/", "kernels/cuda/", "scale/", "table/sources/")
+    assert [name for name in files if name.startswith(elsewhere)] == []
+    assert "fitting/recipe.py" in files
+
+
 def test_a_file_for_a_gpu_is_known_by_its_name_or_its_imports(tool, tmp_path):
     is_for_gpu = tool["gpu_folders"].__globals__["_is_for_gpu"]
     texts = {
@@ -63,7 +76,7 @@ def test_a_file_for_a_gpu_is_known_by_its_name_or_its_imports(tool, tmp_path):
         "a.py": "def f():\n    from numba import cuda\n",
         "b.py": "import cupy.cuda\n",
         "c.py": "from importlib import import_module\nimport_module('numba.cuda')\n",
-        "d.py": "from steelyard.kernels.cuda import counting\n",
+        "d.py": "from steelyard.kernels.cuda import scattering\n",
         "e.py": "import numba\nfrom steelyard.kernels import counting  # not cuda\n",
     }
     for name, text in texts.items():

@@ -20,7 +20,7 @@ from steelyard.gpu.device_counts import histograms
 from steelyard.gpu.device_place import ArrayPlace, check_room
 from steelyard.gpu.device_proba import proba_on_device
 from steelyard.gpu.devices import use_device
-from steelyard.kernels.cuda import counting
+from steelyard.kernels.cuda import scattering
 from steelyard.kernels.cuda.launching import blocks_for, launch, to_device, zeros
 from steelyard.model.table_model import NBModel
 from steelyard.model.training import TrainingSet
@@ -177,7 +177,7 @@ def device_bytes(X: Any) -> DeviceBytes:
             )
     check_room(n_rows, n_columns)
     out = zeros((n_columns, padded(n_rows)), np.uint8)
-    launch(counting.narrow, blocks_for(0), 0, values, to_device(lows), out)
+    launch(scattering.narrow, blocks_for(0), 0, values, to_device(lows), out)
     return DeviceBytes(out, n_rows, lows, values.dtype.kind == "b")
 
 
@@ -201,7 +201,7 @@ def _extremes(values: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     lows = to_device(np.full(values.shape[1], most.max))
     highs = to_device(np.full(values.shape[1], most.min))
     blocks = max(1, blocks_for(0) // values.shape[1]), values.shape[1]
-    launch(counting.extremes, blocks, 0, values, lows, highs)
+    launch(scattering.extremes, blocks, 0, values, lows, highs)
     return lows.copy_to_host(), highs.copy_to_host()
 
 
@@ -222,7 +222,7 @@ def _labels(y: Any, n_rows: int) -> tuple[NDArray[Any], Any]:
         out = zeros((1, known.narrow.shape[1]), np.uint8)
         one = np.array([0], dtype=np.int32), np.array([0, 1], dtype=np.int32)
         plan = (to_device(share), *map(to_device, one), out)
-        launch(counting.pack, blocks_for(0), 0, known.narrow, *plan)
+        launch(scattering.pack, blocks_for(0), 0, known.narrow, *plan)
         return classes, out.view(np.uint32).reshape(out.size // 4)
     classes, labels = encode_labels(_host(y))
     if len(classes) > 256:

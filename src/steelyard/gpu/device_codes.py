@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.kernels.cuda import counting
+from steelyard.kernels.cuda import scattering
 from steelyard.kernels.cuda.launching import (
     blocks_for,
     launch,
@@ -162,7 +162,7 @@ class DeviceCodes:
             begins.append(len(members))
         out = zeros((len(packing.groups), self.narrow.shape[1]), np.uint8)
         launch(
-            counting.pack,
+            scattering.pack,
             blocks_for(0),
             0,
             self.narrow,
@@ -243,11 +243,11 @@ def _by_column(blocks: list[NDArray[Any]], dtype: Any) -> Any:
 def transpose(values: Any, columns: Any, first: int) -> None:
     """Put rows on the device (r, b) by column, from row ``first`` on."""
     if values.size:
-        launch(counting.transpose, blocks_for(0), 0, values, columns, first)
+        launch(scattering.transpose, blocks_for(0), 0, values, columns, first)
 
 
 def taken(columns: Any, rows: NDArray[np.int64]) -> NDArray[Any]:
     """Return rows of codes by column on the device, in memory: (s, b)."""
     out = zeros((len(rows), columns.shape[0]), columns.dtype)
-    launch(counting.take, blocks_for(0), 0, columns, to_device(rows), out)
+    launch(scattering.take, blocks_for(0), 0, columns, to_device(rows), out)
     return np.asarray(out.copy_to_host())

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from steelyard.gpu.device_codes import ColumnPairs, DeviceCodes, padded
 from steelyard.gpu.device_numbers import moments_on_device
-from steelyard.kernels.cuda import counting
+from steelyard.kernels.cuda import scattering
 from steelyard.kernels.cuda.launching import (
     blocks_for,
     launch,
@@ -122,10 +122,10 @@ def _joint(
     given = (codes.words, labels, codes.n_rows, *pairs.plan(labels.size))
     given = (*given, to_device(parts))
     if weights.host is None:
-        launch(counting.count, blocks, shared, *given, counts)
+        launch(scattering.count, blocks, shared, *given, counts)
     else:
         how = weights.values, weights.scale()
-        launch(counting.count_weights, blocks, shared, *given, *how, counts)
+        launch(scattering.count_weights, blocks, shared, *given, *how, counts)
     return pairs.by_column(counts.copy_to_host(), n_classes)
 
 
@@ -152,5 +152,5 @@ def _far(
     """Count columns in the device's memory, (K, V)."""
     counts = zeros((n_classes, n_codes), np.int64)
     rows = (columns, labels, weights.values, codes.n_rows, weights.scale())
-    launch(counting.count_wide, blocks_for(0), 0, *rows, to_device(starts), counts)
+    launch(scattering.count_wide, blocks_for(0), 0, *rows, to_device(starts), counts)
     return np.asarray(counts.copy_to_host())

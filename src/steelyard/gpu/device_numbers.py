@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.kernels.cuda import numbers
+from steelyard.kernels.cuda import densities
 from steelyard.kernels.cuda.launching import (
     FEW_THREADS,
     blocks_for,
@@ -27,7 +27,7 @@ def moments_on_device(
     shared, grid = _grid(3, values.shape[0], n_classes)
     parts = zeros((grid[0], 3, *grid[1:]), np.float64)
     rows = values, labels, weights, n_rows, parts
-    launch(numbers.moments, grid, shared, *rows, threads=FEW_THREADS)
+    launch(densities.moments, grid, shared, *rows, threads=FEW_THREADS)
     total = Moments.zeros(*grid[1:])
     for part in parts.copy_to_host():
         total += Moments(*part)
@@ -46,7 +46,7 @@ class DeviceNumbers:
     def add(self, factors: Any, row: int, n_rows: int, scores: Any) -> None:
         """Add log-densities of some rows, times factors (g, C), to scores (C, r)."""
         given = self.values, *self._forms, factors, row, n_rows, scores
-        launch(numbers.add_densities, blocks_for(0), 0, *given)
+        launch(densities.add_densities, blocks_for(0), 0, *given)
 
     def sums(self, width: int) -> Any:
         """Return zeros that ``collect`` adds to."""
@@ -56,7 +56,7 @@ class DeviceNumbers:
         """Add up gradients of some rows, (C, r) in units, times their densities."""
         shared, grid = self._grid(units.shape[0])
         given = self.values, *self._forms, row, n_rows, units, sums
-        launch(numbers.collect_densities, grid, shared, *given, threads=FEW_THREADS)
+        launch(densities.collect_densities, grid, shared, *given, threads=FEW_THREADS)
 
     def _grid(self, width: int) -> tuple[int, tuple[int, int, int]]:
         return _grid(1, self.values.shape[0], width)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from steelyard.gpu.device_codes import ColumnPairs, DeviceCodes, padded
 from steelyard.gpu.device_numbers import DeviceNumbers
-from steelyard.kernels.cuda import fitting, scoring
+from steelyard.kernels.cuda import gathering, passes
 from steelyard.kernels.cuda.launching import (
     blocks_for,
     copies_for,
@@ -73,7 +73,7 @@ def _logistic(
     plan = pairs.plan(codes.narrow.shape[1] // 4)
     shared = 8 * len(table)
     launch(
-        scoring.logistic,
+        gathering.logistic,
         blocks_for(shared),
         shared,
         *(codes.words, codes.n_rows, *plan),
@@ -99,12 +99,12 @@ def _softmax(model: NBModel, codes: DeviceCodes, out: Any) -> None:
         launch(kernel, blocks, shared, *given, *place, threads=threads)
         if codes.wide is not None:
             wide = codes.wide, to_device(codes.wide_starts), to_device(model.table)
-            launch(fitting.gather_wide, blocks_for(0), 0, *wide, row, inside, scores)
+            launch(passes.gather_wide, blocks_for(0), 0, *wide, row, inside, scores)
         if codes.numbers is not None:
             numbers.add(factors, row, inside, scores)
         rows = (row, codes.n_rows, out)
         scale = float(model.link_scale)
-        launch(scoring.softmax, blocks_for(0), 0, scores, scale, *rows)
+        launch(gathering.softmax, blocks_for(0), 0, scores, scale, *rows)
 
 
 def _gatherer(
@@ -120,7 +120,7 @@ def _gatherer(
         plan, table = pairs.plan(words.size // len(known)), pairs.join(known)
         copies = copies_for(n_bytes, _COPIES)
         given = (words, *plan, to_device(table.T))
-        return scoring.gather_pairs, copies, copies * n_bytes, given
+        return gathering.gather_pairs, copies, copies * n_bytes, given
     starts = np.cumsum([0, *map(len, spread)])[:-1].astype(np.uint32)
     given = (words, to_device(starts), to_device(np.concatenate(spread).T))
-    return fitting.gather_far, 1, 0, given
+    return passes.gather_far, 1, 0, given

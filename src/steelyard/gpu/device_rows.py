@@ -14,7 +14,7 @@ from steelyard.fitting.block import effect_of_odds
 from steelyard.gpu.device_codes import DeviceCodes, padded
 from steelyard.gpu.device_counts import DeviceWeights
 from steelyard.gpu.joint_rows import JointRows
-from steelyard.kernels.cuda import fitting
+from steelyard.kernels.cuda import passes
 from steelyard.kernels.cuda.launching import (
     FEW_THREADS,
     THREADS,
@@ -96,7 +96,7 @@ class DeviceRows(JointRows):
             if not loss.has_bounded_slope:
                 largest = self._two(effect, form, 0.0)[1]
             return self._two_effect(effect, form, largest)
-        kernel = fitting.score_losses
+        kernel = passes.score_losses
         # Slopes of a row add up to 0, if they are the derivatives of a loss.
         n_free = self.n_classes - loss.has_true_gradient
         if not loss.has_bounded_slope:
@@ -117,7 +117,7 @@ class DeviceRows(JointRows):
             np.concatenate([half.multipliers for half in halves], axis=1),
         )
         scale = self.scale(self.weights.largest * 2.0 * (1.0 + abs(alpha)))
-        kernel, form = fitting.mixture_losses, (float(alpha), bool(printed))
+        kernel, form = passes.mixture_losses, (float(alpha), bool(printed))
         sums, slope = self._pass(both, kernel, form, scale, 2 * k, adds=True)
         gradients = [
             Effect(slope.base[h], slope.table[:, h], slope.multipliers[:, h])
@@ -131,7 +131,7 @@ class DeviceRows(JointRows):
     def _two_bytes(self) -> int:
         """Shared memory of the kernel for two classes."""
         size, g = self.n_cells, self.words.shape[0]
-        return max(8 * size + 8 * (size + 1 + fitting.SPARE) + 8 * g, 16 * THREADS)
+        return max(8 * size + 8 * (size + 1 + passes.SPARE) + 8 * g, 16 * THREADS)
 
     def _fits_two(self) -> bool:
         is_narrow = self.codes.wide is None and self.codes.numbers is None
@@ -148,7 +148,7 @@ class DeviceRows(JointRows):
         blocks = blocks_for(self._two_bytes)
         sums, counts = zeros((blocks, 2), np.float64), zeros(table.size + 1, np.int64)
         launch(
-            fitting.evaluate_two,
+            passes.evaluate_two,
             blocks,
             self._two_bytes,
             self.flat_words,
@@ -245,9 +245,9 @@ class DeviceRows(JointRows):
     def _gather(self, tables: _Tables, row: int, n_rows: int, scores: _Scores) -> None:
         """Put the scores of some rows."""
         width, n_cells = tables.packed.shape
-        kernel, copies, shared = fitting.gather_far, 1, 0
+        kernel, copies, shared = passes.gather_far, 1, 0
         if 8 * n_cells <= most_shared():
-            kernel, copies = fitting.gather, copies_for(8 * n_cells, _COPIES)
+            kernel, copies = passes.gather, copies_for(8 * n_cells, _COPIES)
             shared = 8 * n_cells * copies
         threads = threads_for(shared)
         codes = self.flat_words, self.starts, tables.packed, np.uint32(copies)
@@ -259,7 +259,7 @@ class DeviceRows(JointRows):
         inside = min(n_rows, self.n_rows - row)
         if self.codes.wide is not None:
             given = self.codes.wide, self._wide_starts, tables.wide, row, inside
-            launch(fitting.gather_wide, blocks_for(0), 0, *given, scores.values)
+            launch(passes.gather_wide, blocks_for(0), 0, *given, scores.values)
         if self.numbers is not None:
             self.numbers.add(tables.multipliers, row, inside, scores.values)
 
@@ -273,15 +273,15 @@ class DeviceRows(JointRows):
         """Add the gradients of some rows, in units, to the soft counts."""
         place = (row // 4, n_rows // 4, scores.units, counts.packed)
         for begin, end, cells in self._column_parts():
-            shared = 8 * (cells + fitting.SPARE)
+            shared = 8 * (cells + passes.SPARE)
             codes = self.flat_words, self.starts, self._first_modes
             blocks = blocks_for(shared, FEW_THREADS, counts.packed.shape[0])
             given = (*codes, begin, end, cells, *place)
-            launch(fitting.scatter, blocks, shared, *given, threads=FEW_THREADS)
+            launch(passes.scatter, blocks, shared, *given, threads=FEW_THREADS)
         inside = min(n_rows, self.n_rows - row)
         if self.codes.wide is not None:
             wide = self.codes.wide, self._wide_starts, row, inside, scores.units
-            launch(fitting.scatter_wide, blocks_for(0), 0, *wide, counts.wide)
+            launch(passes.scatter_wide, blocks_for(0), 0, *wide, counts.wide)
         if self.numbers is not None:
             self.numbers.collect(row, inside, scores.units, counts.numbers)
 
@@ -295,7 +295,7 @@ class DeviceRows(JointRows):
     def _column_parts(self) -> list[tuple[int, int, int]]:
         """Cut columns into parts whose soft counts fit shared memory."""
         ends, begin, parts = self.starts_of_end, 0, []
-        most = most_shared() // 8 - fitting.SPARE
+        most = most_shared() // 8 - passes.SPARE
         while begin < len(ends) - 1:
             end = int(np.searchsorted(ends, ends[begin] + most, "right")) - 1
             parts.append((begin, end, int(ends[end] - ends[begin])))

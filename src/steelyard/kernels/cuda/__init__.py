@@ -1,4 +1,4 @@
-"""The kernels that run on a GPU: counting, fitting and scoring.
+"""The kernels that run on a GPU: scattering, gathering, and passes that do both.
 
 Like their neighbours on the CPU they are plain functions over arrays, here over arrays
 of the device. Codes lie by column, four rows to a 32-bit word, so that threads side by

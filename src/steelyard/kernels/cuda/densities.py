@@ -15,7 +15,7 @@ import math
 import numpy as np
 from numba import cuda, float64
 
-from steelyard.kernels.cuda.fixed import byte
+from steelyard.kernels.cuda.fixed_point import byte
 from steelyard.kernels.scoring import _FARTHEST, _ROOT_HALF
 
 # The smallest probability of an interval, as in ``proba.estimation``.

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 from numba import cuda, uint32
 
-from steelyard.kernels.cuda.fixed import add_fixed, byte, to_units, whole
+from steelyard.kernels.cuda.fixed_point import add_fixed, byte, to_units, whole
 from steelyard.kernels.cuda.launching import kernel_of
 
 

@@ -1,6 +1,6 @@
 """Gather on the device: tables into posterior probabilities of rows.
 
-Shapes as in ``kernels.cuda.counting`` and ``kernels.cuda.fitting``.
+Shapes as in ``kernels.cuda.scattering`` and ``kernels.cuda.passes``.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numba import cuda, float64
 
-from steelyard.kernels.cuda.fixed import byte
+from steelyard.kernels.cuda.fixed_point import byte
 from steelyard.kernels.cuda.launching import kernel_of
 
 
