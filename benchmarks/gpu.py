@@ -93,8 +93,8 @@ def kernels(X: Any, y: Any, n_classes: int, bandwidth: float) -> None:
 
     clf = WeightedNB(categorical_features="all", device="cuda")
     recipe = clf._recipe()
-    with rows_of(X).training(y, None, recipe, clf) as training:
-        codes, labels = training.place.copied(training)  # type: ignore[attr-defined]
+    training = rows_of(X).training(y, None, recipe, clf)
+    codes, labels = training.place.copied(training)  # type: ignore[attr-defined]
     weights = device_counts.DeviceWeights(None)
 
     def count() -> None:
@@ -172,8 +172,8 @@ def beside(X: Any, y: Any) -> None:
     before = cuda.current_context().get_memory_info()[0]
     clf = WeightedNB(categorical_features="all", device="cuda")
     recipe = clf._recipe()
-    with rows_of(X).training(y, None, recipe, clf) as training:
-        problem = build_problem(recipe, training)
+    training = rows_of(X).training(y, None, recipe, clf)
+    problem = build_problem(recipe, training)
     effect = problem.objective.weighting.apply(problem.start, problem.evidence)
     problem.objective.rows.evaluate(LogLoss(), effect)
     used = before - cuda.current_context().get_memory_info()[0]

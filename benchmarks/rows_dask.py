@@ -55,8 +55,8 @@ def prepared(scale: float) -> tuple[Any, Any, Any]:
     clf = WeightedNB(categorical_features="all")
     recipe = clf._recipe()
     X, y = table(n_rows(10_000_000, scale))
-    with rows_of(X).training(y, None, recipe, clf) as training:
-        objective = build_problem(recipe, training).objective
+    training = rows_of(X).training(y, None, recipe, clf)
+    objective = build_problem(recipe, training).objective
     ones = np.ones(objective.size)
     effect = objective.weighting.apply(ones, objective.evidence)
     return objective.rows, objective.loss, effect

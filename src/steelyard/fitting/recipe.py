@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -31,6 +29,9 @@ from steelyard.table.labels import (
     weighted_rows,
 )
 from steelyard.weighting import AttributeWeighting, Weighting
+
+if TYPE_CHECKING:
+    from steelyard.table.sources.scanning import Scan
 
 # Who has rows, or works on them, outside the memory of this process. A module is loaded
 # when it is first asked for: a fit of a table in memory knows its name alone. Each has
@@ -119,8 +120,9 @@ class Recipe(Preparation):
 class RowsHere:
     """Rows that this process reads: a table in memory, or a source of chunks.
 
-    Those elsewhere are subclasses of it, with a ``training`` of their own, and predict
-    where they are.
+    A fit is made in their context, at the end of which a source is closed. Rows
+    elsewhere are subclasses, with a ``training`` of their own, and predict where they
+    are.
     """
 
     is_here: bool = True
@@ -128,25 +130,28 @@ class RowsHere:
 
     def __init__(self, X: Any) -> None:
         self.X = X
+        self._source: Scan | None = None
 
-    @contextmanager
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._source is not None:
+            self._source.close()
+
     def training(
         self, y: Any, sample_weight: Any, recipe: Recipe, owner: object
-    ) -> Iterator[TrainingSet]:
+    ) -> TrainingSet:
         """Check the rows, their labels and weights, and encode them.
 
-        A source is open as long as the context is. ``owner`` is the one whose class
-        messages name.
+        ``owner`` is the one whose class messages name.
         """
-        source = None
         # An array is a table. Other things are asked, which takes longer.
         if not isinstance(self.X, np.ndarray):
-            source = as_source(self.X, y, sample_weight, needs_target=True)
-        if source is None:
-            yield encode_training(self.X, y, sample_weight, recipe, owner)
-            return
-        with source:
-            yield encode_source(source, recipe, recipe.rows_needed)
+            self._source = as_source(self.X, y, sample_weight, needs_target=True)
+        if self._source is None:
+            return encode_training(self.X, y, sample_weight, recipe, owner)
+        return encode_source(self._source, recipe, recipe.rows_needed)
 
     def predicted(self, fitted: Any, method: str) -> Any:
         """Return what a method of a fitted classifier says of rows elsewhere."""

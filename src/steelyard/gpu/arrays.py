@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -38,10 +36,9 @@ class ArrayRows(RowsHere):
 
     is_here = False
 
-    @contextmanager
     def training(
         self, y: Any, sample_weight: Any, recipe: Recipe, owner: object
-    ) -> Iterator[TrainingSet]:
+    ) -> TrainingSet:
         """Encode the rows where they are."""
         _check_recipe(recipe, owner)
         use_device(recipe.device)
@@ -70,7 +67,7 @@ class ArrayRows(RowsHere):
             factors = class_factors(recipe.class_weight, classes, totals)
             training = replace(training, class_factors=factors)
         stays = recipe.rows_needed in _KEPT_THERE
-        yield training if stays else place.here(training)
+        return training if stays else place.here(training)
 
     def predicted(self, fitted: Any, method: str) -> Any:
         """Predict on the device; probabilities stay there, as its library's."""

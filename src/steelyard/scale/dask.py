@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -40,10 +39,9 @@ class DaskGiven(RowsHere):
 
     is_here = False
 
-    @contextmanager
     def training(
         self, y: Any, sample_weight: Any, recipe: Recipe, owner: object
-    ) -> Iterator[TrainingSet]:
+    ) -> TrainingSet:
         """Encode the rows where they are."""
         if recipe.rows_needed == "all":
             raise TableError(
@@ -54,11 +52,9 @@ class DaskGiven(RowsHere):
         rows = _checked(self.X, y, sample_weight)
         client = _client()
         if client is not None:
-            yield _OnCluster(rows, client).training(recipe, recipe.rows_needed)
-            return
-        here, target, weight = rows.read_here()
-        with RowsHere(here).training(target, weight, recipe, owner) as training:
-            yield training
+            return _OnCluster(rows, client).training(recipe, recipe.rows_needed)
+        self.X, target, weight = rows.read_here()
+        return super().training(target, weight, recipe, owner)
 
     def predicted(self, fitted: Any, method: str) -> Any:
         """Return predictions as a Dask array; nothing is computed."""

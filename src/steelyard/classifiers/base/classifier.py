@@ -146,7 +146,8 @@ class BaseNB(ClassifierMixin, FittedNB):
     def _learn(self, X: Any, y: Any, sample_weight: Any, **rows: Any) -> Self:
         """Fit: settings to recipe, rows to training set, both to what is published."""
         recipe = self._recipe()
-        with rows_of(X).training(y, sample_weight, recipe, self) as training:
+        with rows_of(X) as given:
+            training = given.training(y, sample_weight, recipe, self)
             self._learn_from(recipe, recipe.finished(training, self), **rows)
         return self
 
