@@ -333,6 +333,60 @@ def whole_numbers(n_classes, dtype):
     return X.astype(dtype), y
 
 
+class Simulated:
+    """An array of a library that the simulator does not know."""
+
+    def __init__(self, values):
+        from numba import cuda
+
+        self.there = cuda.to_device(values)
+        self.__cuda_array_interface__ = {"version": 3}
+
+    def __len__(self):
+        return self.there.shape[0]
+
+
+@pytest.fixture
+def there(monkeypatch):
+    """Return a function that puts an array on the simulated device."""
+    from numba import cuda
+
+    if not IS_SIMULATED:
+        pytest.skip("libraries have arrays of their own")
+
+    def known(array):
+        return array.there if isinstance(array, Simulated) else array
+
+    monkeypatch.setattr(cuda, "as_cuda_array", known, raising=False)
+    return Simulated
+
+
+@pytest.mark.parametrize("class_weight", [None, "balanced"])
+def test_an_array_on_a_simulated_device_stays_there(there, class_weight):
+    X, y = whole_numbers(3, np.int64)
+    X, y = X[:160], y[:160]
+    settings = {"categorical_features": "all", "class_weight": class_weight}
+    cpu = sy.NaiveBayes(**settings).fit(X, y)
+    gpu = sy.NaiveBayes(**settings, device="cuda").fit(there(X), y)
+    assert np.array_equal(cpu.counts_.by_code, gpu.counts_.by_code)
+    proba = gpu.predict_proba(there(X)).copy_to_host()
+    assert_allclose(proba, cpu.predict_proba(X), rtol=0, atol=1e-12)
+    assert np.array_equal(gpu.predict(there(X)), cpu.predict(X))
+
+
+def test_what_an_array_on_a_device_cannot_do_is_refused_in_words(there):
+    X, y = whole_numbers(2, np.uint8)
+    X, y = there(X[:160]), y[:160]
+    with pytest.raises(ValueError, match="memory of a GPU, and device='cpu'"):
+        sy.NaiveBayes(categorical_features="all").fit(X, y)
+    with pytest.raises(ValueError, match="Set categorical_features='all'"):
+        sy.NaiveBayes(device="cuda").fit(X, y)
+    clf = sy.NaiveBayes(categorical_features="all", device="cuda").fit(X, y)
+    for method in ("predict_log_proba", "predict_joint_log_proba"):
+        with pytest.raises(ValueError, match=f"{method} of an array .* not there yet"):
+            getattr(clf, method)(X)
+
+
 @real
 @pytest.mark.parametrize("library", ["cupy", "torch"])
 @pytest.mark.parametrize("dtype", [np.uint8, np.int64])
