@@ -31,7 +31,7 @@ from steelyard.table.labels import (
 from steelyard.weighting import AttributeWeighting, Weighting
 
 if TYPE_CHECKING:
-    from steelyard.table.sources.scanning import Scan
+    from steelyard.io.scanning import Scan
 
 # Who has rows, or works on them, outside the memory of this process. A module is loaded
 # when it is first asked for: a fit of a table in memory knows its name alone. Each has
