@@ -64,7 +64,7 @@ def test_a_call_enters_the_files_whose_functions_it_runs(tool):
 
 def test_a_fit_in_memory_enters_neither_gpu_nor_dask_nor_sources(tool):
     files = tool["entered_by_fit"]("NaiveBayes") | tool["entered_by_fit"]("WeightedNB")
-    elsewhere = ("gpu/", "kernels/cuda/", "scale/", "table/sources/")
+    elsewhere = ("gpu/", "kernels/cuda/", "scale/", "io/")
     assert [name for name in files if name.startswith(elsewhere)] == []
     assert "fitting/recipe.py" in files
 
