@@ -565,7 +565,7 @@ def test_whole_numbers_of_one_hash_are_compared_in_order():
     values = [k * (2**61 - 1) for k in range(100_000)]
     assert Reader({"a": values}, "content").values("a", [int]) == values
     values[-1] = values[-2]
-    with pytest.raises(InvalidContentError, match="must be sorted, without repet"):
+    with pytest.raises(InvalidContentError, match="must be sorted, without repetition"):
         Reader({"a": values}, "content").values("a", [int])
 
 
