@@ -36,7 +36,6 @@ __all__ = [
 if TYPE_CHECKING:
     from steelyard.classifiers.boosted import *  # noqa: F403
     from steelyard.classifiers.collaborative import *  # noqa: F403
-    from steelyard.classifiers.cost_sensitive import *  # noqa: F403
     from steelyard.classifiers.evolved import *  # noqa: F403
     from steelyard.classifiers.filters import *  # noqa: F403
     from steelyard.classifiers.instance_weighted import *  # noqa: F403

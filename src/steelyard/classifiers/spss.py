@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
+from itertools import islice
 from typing import Any, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
 
+from steelyard._common.checks import warn_user
+from steelyard._common.greedy import Subset, follow, search
 from steelyard._common.settings import (
     FLAG,
     NONE,
@@ -20,13 +24,18 @@ from steelyard._common.settings import (
     word,
 )
 from steelyard.classifiers.base import BaseNB
-from steelyard.classifiers.base.selection import FeatureSelector, SelectionPath
+from steelyard.classifiers.base.selection import (
+    FeatureSelector,
+    SelectionPath,
+    selected,
+)
 from steelyard.exceptions import ParameterError
-from steelyard.fitting.forward_search import Likelihood, Search, Step, simulate
-from steelyard.fitting.predictors import (
-    TestRows,
+from steelyard.fitting.forward_search import (
+    AverageLikelihood,
+    Likelihood,
     encode_test_rows,
     error_rate,
+    simulate,
     usable_predictors,
     with_known_cells,
 )
@@ -36,9 +45,10 @@ from steelyard.model.table_model import NBModel
 from steelyard.model.training import Encoding, TrainingSet
 from steelyard.table.codes import Codes
 from steelyard.table.encoder import COLUMN
-from steelyard.table.schema import feature_labels
 
 __all__ = ["SPSSNaiveBayes"]
+
+_AVERAGE = "average_log_likelihood"
 
 _COLUMNS = (NONE | listed(COLUMN)).called("None or a list of names or positions")
 
@@ -243,7 +253,6 @@ class SPSSNaiveBayes(FeatureSelector, BaseNB):
                 "criterion='test' needs test data: call fit(X, y, X_test=..., "
                 "y_test=...), or set criterion='bic'."
             )
-        rng = check_random_state(self.random_state)
         forced, candidates = usable_predictors(
             training.given_counts, self.forced, self.excluded
         )
@@ -252,29 +261,18 @@ class SPSSNaiveBayes(FeatureSelector, BaseNB):
         test = None
         if X_test is not None:
             test = encode_test_rows(X_test, y_test, training, candidates, self)
-        search = self._search(training, model, test, rng)
         if self.selection == "none":
             forced = candidates
-        n_steps = self._n_steps(len(forced), len(candidates))
-        steps = search.run(forced, candidates, n_steps)
-        criteria = [
-            self._criterion_of(step, training.given_counts.total) for step in steps
-        ]
+        path, end = self._search(training, model, forced, candidates)
+        if test is not None:
+            path = test.judged(path, model, self.n_jobs)
+        path = [self._judged(step, training.given_counts.total) for step in path]
         # Of equal criteria the first, which is that of the smallest subset.
-        best = int(np.argmin(criteria))
+        best = int(np.argmin([step.facts["criterion"] for step in path]))
         if self.selection == "none" or self.exact_size is not None:
-            best = len(steps) - 1
-        selected = [feature for step in steps[: best + 1] for feature in step.added]
-        model = model.restricted(selected)
-        labels = feature_labels(model.schema, range(len(model.schema)))
-        named: dict[str, Any] = {
-            "selected_features_": [labels[j] for j in selected],
-            "selection_path_": SelectionPath(
-                _record(step, labels, criteria[k], k == best)
-                for k, step in enumerate(steps)
-            ),
-            "search_end_": search.ended,
-        }
+            best = len(path) - 1
+        model = model.restricted(list(path[best].members))
+        named = {**selected(model.schema, path, best), "search_end_": end}
         if not self.select_only:
             named["error_"] = error_rate(model, training, test)
         return Fit(model, model.log_prior, named, training=training)
@@ -297,36 +295,51 @@ class SPSSNaiveBayes(FeatureSelector, BaseNB):
             return min(100, max(20, n_candidates // 5), left)
         return min(int(self.max_size), left)
 
-    def _criterion_of(self, step: Step, n: float) -> float:
-        if step.test is not None and self.criterion != "bic":
-            return -step.test
-        return -step.log_likelihood + 0.5 * step.size * np.log(n) / n
+    def _judged(self, step: Subset, n: float) -> Subset:
+        """Add the criterion to what is known of a subset."""
+        criterion = 0.5 * len(step.members) * np.log(n) / n
+        criterion = -step.facts[_AVERAGE] + criterion
+        if "test_log_likelihood" in step.facts and self.criterion != "bic":
+            criterion = -step.facts["test_log_likelihood"]
+        return replace(step, facts={**step.facts, "criterion": float(criterion)})
 
     def _search(
         self,
         training: TrainingSet,
         model: NBModel,
-        test: TestRows | None,
-        rng: np.random.RandomState,
-    ) -> Search:
+        forced: list[int],
+        candidates: list[int],
+    ) -> tuple[list[Subset], str]:
+        """Return the initial subset and those after it, and how the search ended."""
+        codes, weights = training.codes, training.sample_weight
         megabytes = 8.0 * training.n_rows * model.n_classes / 2**20
         is_too_large = self.b_method == "auto" and megabytes > float(self.memory_limit)
         if self.b_method == "simulate" or is_too_large:
-            drawn = simulate(model, int(self.n_simulated), rng)
-            rows = Likelihood(drawn, model, None, self.n_jobs)
-        else:
-            rows = Likelihood(
-                training.codes, model, training.sample_weight, self.n_jobs
-            )
-        return Search(
+            rng = check_random_state(self.random_state)
+            codes, weights = simulate(model, int(self.n_simulated), rng), None
+        likelihood = AverageLikelihood(
             training.given_counts,
-            rows,
-            None if test is None else Likelihood(test.codes, model, None, self.n_jobs),
-            None if test is None else test.labels,
+            Likelihood(codes, model, weights, self.n_jobs),
             self.divisor == "observed",
-            self.time_limit,
-            bool(self.verbose),
+            time.monotonic() + (self.time_limit or np.inf),
         )
+        n_steps = self._n_steps(len(forced), len(candidates))
+        start, extend = likelihood.start(forced), likelihood.extend
+        steps = search(extend, start, candidates, least=-np.inf, ties=0.0)
+        path, end = follow(
+            islice(steps, n_steps + 1),
+            "Forward selection",
+            n_steps,
+            bool(self.verbose),
+            lambda path: f"log-likelihood {path[-1].facts[_AVERAGE]:.6f}",
+        )
+        if end != "complete":
+            warn_user(
+                f"The search for predictors ended early ({end}) with "
+                f"{len(path[-1].members)} predictors; the best subset so far is kept.",
+                UserWarning,
+            )
+        return path, end
 
     def _encode(self, X: Any) -> Codes:
         codes = super()._encode(X)
@@ -336,19 +349,3 @@ class SPSSNaiveBayes(FeatureSelector, BaseNB):
                 "transform(X) for the selected columns, or fit with select_only=False."
             )
         return codes
-
-
-def _record(
-    step: Step, labels: list[Any], criterion: float, chosen: bool
-) -> dict[str, Any]:
-    added: Any = [labels[j] for j in step.added]
-    record = {
-        "size": step.size,
-        "added": added[0] if len(added) == 1 else added or None,
-        "average_log_likelihood": step.log_likelihood,
-        "a": step.a,
-        "b": step.b,
-    }
-    if step.test is not None:
-        record["test_log_likelihood"] = step.test
-    return {**record, "criterion": float(criterion), "chosen": chosen}

@@ -4,6 +4,6 @@
 done to. ``problem`` and the fit it ends in are made of ``constraints``, ``objective``
 (``mixture`` for RNB), and of ``rows`` and ``block``, which pass over the training rows.
 ``preconditioner``, ``strengths`` and ``held_out`` serve hierarchies of weights;
-``leave_one_out``, ``row_sample``, ``forward_search``, ``predictors`` and ``evolution``
-serve methods that search.
+``leave_one_out``, ``row_sample``, ``forward_search`` and ``evolution`` serve methods
+that search.
 """

@@ -1,11 +1,10 @@
-"""Forward selection of attributes by the average log-likelihood of the classes."""
+"""Forward selection by the average log-likelihood of the classes, as SPSS does it."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from functools import reduce
+from dataclasses import dataclass, field, replace
+from functools import cached_property, reduce
 from operator import add
 from typing import Any
 
@@ -13,18 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.checks import warn_user
-from steelyard._common.progress import progress
+from steelyard._common.greedy import Extended, OutOfTimeError, Subset
 from steelyard._common.threads import pieces, row_blocks, run, thread_count
+from steelyard.exceptions import ParameterError, TableError
 from steelyard.kernels import forward
 from steelyard.model.table_model import NBModel, spread_table
+from steelyard.model.training import TrainingSet
 from steelyard.proba.counts import Counts
 from steelyard.table.codes import CodeBlock, Codes, FeatureTable, code_dtype
-
-SEARCH_ENDS = ("complete", "time limit", "interrupted")
-
-
-class OutOfTimeError(Exception):
-    """The search has used up its time."""
+from steelyard.table.frames import as_table
+from steelyard.table.labels import as_label_column, encode_labels, labelled_rows
+from steelyard.table.schema import TableSchema, feature_labels
+from steelyard.table.treatments import column_positions
 
 
 @dataclass
@@ -56,6 +55,7 @@ class Likelihood:
         self.scores[:] = self.model.log_prior
         self.is_seen = workspace.zeros(n_rows, np.bool_)
         table = np.exp(self.model.table)
+        self._size = 0
         self._tables = [spread_table(b, self.codes, table) for b in self.codes.blocks]
 
     @property
@@ -63,8 +63,14 @@ class Likelihood:
         """Total weight of the rows."""
         return float(self.codes.n_rows if self.weights is None else self.weights.sum())
 
+    def grow(self, members: tuple[int, ...]) -> None:
+        """Take those attributes into the subset that it lacks."""
+        for feature in members[self._size :]:
+            self.add(feature)
+
     def add(self, feature: int) -> None:
         """Take an attribute into the subset."""
+        self._size += 1
         first = self.codes.offsets[feature]
         column = self.codes.column(feature)
 
@@ -186,28 +192,9 @@ def _shares(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(values / values.sum())
 
 
-@dataclass(frozen=True)
-class Step:
-    """A subset on the way, named by what was added last."""
-
-    added: tuple[int, ...]
-    """The forced attributes at the start, then one attribute at a time."""
-
-    size: int
-    a: float
-    b: float
-    test: float | None
-    """Average log-likelihood of the test rows, where there are any."""
-
-    @property
-    def log_likelihood(self) -> float:
-        """Average log-likelihood of the training rows."""
-        return self.a + self.b
-
-
 @dataclass
-class Search:
-    r"""The sequence of subsets: each adds the attribute with the best likelihood.
+class AverageLikelihood:
+    r"""Average log-likelihood of the classes under a growing subset.
 
     .. math:: \bar l(J) = A(J) + B(J), \qquad
         A(J) = \frac1n \sum_c N_c \log \pi_c +
@@ -221,86 +208,181 @@ class Search:
     rows: Likelihood
     """Rows that give B."""
 
-    test: Likelihood | None = None
-    test_labels: NDArray[np.uint32] | None = None
     by_observed: bool = False
     """Whether B is divided by the weight of the rows with a known cell in the subset
     instead of the weight of all."""
 
-    time_limit: float | None = None
-    verbose: bool = False
-    ended: str = "complete"
-    """How the search came to its end, one of ``SEARCH_ENDS``."""
+    deadline: float = np.inf
 
-    def run(self, forced: list[int], candidates: list[int], n_steps: int) -> list[Step]:
-        """Return the initial subset and those after it, at most ``n_steps``.
-
-        Out of time or interrupted, the search returns the subsets found so far.
-        """
-        started = time.monotonic()
-        deadline = np.inf if self.time_limit is None else started + self.time_limit
-        steps = [self._start(forced)]
-        left = np.array([j for j in candidates if j not in forced], dtype=np.int64)
-        with progress("Forward selection", n_steps, self.verbose) as advance:
-            try:
-                for step in self._further(steps[0], left, n_steps, deadline):
-                    steps.append(step)
-                    advance(f"log-likelihood {step.log_likelihood:.6f}")
-            except OutOfTimeError:
-                self.ended = "time limit"
-            except KeyboardInterrupt:
-                self.ended = "interrupted"
-        if self.ended != "complete":
-            warn_user(
-                f"The search for predictors ended early ({self.ended}) with "
-                f"{steps[-1].size} predictors; the best subset so far is kept.",
-                UserWarning,
-            )
-        return steps
-
-    def _start(self, forced: list[int]) -> Step:
+    @cached_property
+    def _shares_of_a(self) -> NDArray[np.float64]:
+        """What each attribute adds to A, shape (d,)."""
         table = self.rows.model.table
         by_code = (self.counts.by_code * table).sum(axis=1)
         collected = FeatureTable(table, self.counts.schema.offsets).collect(by_code)
-        self._shares_of_a = collected / self.counts.total
+        return np.asarray(collected / self.counts.total)
+
+    def start(self, forced: list[int]) -> Subset:
+        """Return the subset of the forced attributes."""
+        self.rows.grow(tuple(forced))
         prior = self.counts.by_class @ self.rows.model.log_prior
-        for feature in forced:
-            self._add(feature)
         a = prior / self.counts.total + self._shares_of_a[forced].sum()
         # Without predictors the sum is that of the priors, and its logarithm 0.
         b = 0.0
         if forced:
             b = -self.rows.norm() / self._divisor(self.rows.seen_weight)
-        return Step(tuple(forced), len(forced), float(a), b, self._tested())
+        return Subset(tuple(forced), 0.0, _facts(float(a), b))
 
-    def _further(
-        self, last: Step, left: NDArray[np.int64], n_steps: int, deadline: float
-    ) -> Iterator[Step]:
-        for _ in range(n_steps):
-            if time.monotonic() > deadline:
-                raise OutOfTimeError
-            norms = self.rows.norms_with(left, deadline)
-            b = -norms / self._divisor(self.rows.seen_weights_with, left)
-            # Of equal ones the first.
-            best = int(np.argmax(self._shares_of_a[left] + b))
-            feature = int(left[best])
-            left = np.delete(left, best)
-            self._add(feature)
-            a = last.a + float(self._shares_of_a[feature])
-            size = last.size + 1
-            last = Step((feature,), size, a, float(b[best]), self._tested())
-            yield last
-
-    def _add(self, feature: int) -> None:
-        self.rows.add(feature)
-        if self.test is not None:
-            self.test.add(feature)
-
-    def _tested(self) -> float | None:
-        """Average log-likelihood of the test rows, where there are any."""
-        if self.test is None or self.test_labels is None:
-            return None
-        return self.test.log_likelihood(self.test_labels)
+    def extend(self, subset: Subset, rest: list[int]) -> Extended:
+        """Return scores and facts of a subset with each of the rest."""
+        if time.monotonic() > self.deadline:
+            raise OutOfTimeError
+        self.rows.grow(subset.members)
+        candidates = np.array(rest, dtype=np.int64)
+        norms = self.rows.norms_with(candidates, self.deadline)
+        b = -norms / self._divisor(self.rows.seen_weights_with, candidates)
+        added = self._shares_of_a[candidates]
+        return added + b, _facts(subset.facts["a"] + added, b)
 
     def _divisor(self, seen: Any, *given: Any) -> Any:
         return seen(*given) if self.by_observed else self.rows.total
+
+
+def _facts(a: Any, b: Any) -> dict[str, Any]:
+    return {"average_log_likelihood": a + b, "a": a, "b": b}
+
+
+# ------------------------------------------------------------- predictors and rows
+
+
+@dataclass(frozen=True)
+class TestRows:
+    """Encoded test rows with their classes."""
+
+    codes: Codes
+    labels: NDArray[np.uint32]
+
+    def judged(
+        self, path: list[Subset], model: NBModel, n_jobs: int | None
+    ) -> list[Subset]:
+        """Add the log-likelihood of these rows to what is known of subsets."""
+        rows, out = Likelihood(self.codes, model, None, n_jobs), []
+        for step in path:
+            rows.grow(step.members)
+            tested = {"test_log_likelihood": rows.log_likelihood(self.labels)}
+            out.append(replace(step, facts={**step.facts, **tested}))
+        return out
+
+
+def usable_predictors(
+    counts: Counts, forced: Any, excluded: Any
+) -> tuple[list[int], list[int]]:
+    """Return the forced predictors, and all that can be used.
+
+    A predictor needs two observed categories.
+    """
+    schema = counts.schema
+    if schema.gaussian.size:
+        raise ParameterError(
+            "SPSSNaiveBayes needs categories: cut numbers into bins with "
+            "numeric='equal-width-merged' or a discretizer, instead of densities."
+        )
+    kept = _columns(forced, schema, "forced")
+    left_out = _columns(excluded, schema, "excluded")
+    both = [j for j in kept if j in left_out]
+    if both:
+        raise ParameterError(
+            f"`forced` and `excluded` both name {feature_labels(schema, both)}. A "
+            "column can be one of them."
+        )
+    parts = np.split(counts.by_code.sum(axis=1), schema.offsets[1:-1])
+    usable = [j for j, part in enumerate(parts) if np.count_nonzero(part[1:]) > 1]
+    useless = [j for j in kept if j not in usable]
+    if useless:
+        warn_user(
+            f"Forced predictors {feature_labels(schema, useless)} have fewer than two "
+            "observed categories and are left out.",
+            UserWarning,
+        )
+    candidates = [j for j in usable if j not in left_out]
+    if not candidates:
+        warn_user(
+            "No column can be used as a predictor: all are excluded or have fewer than "
+            "two observed categories. The model predicts the largest class.",
+            UserWarning,
+        )
+    return [j for j in kept if j in usable], candidates
+
+
+def _columns(columns: Any, schema: TableSchema, setting: str) -> list[int]:
+    """Positions of the columns that a setting names, each once."""
+    if columns is None:
+        return []
+    positions = column_positions(columns, len(schema), schema.names, setting)
+    return list(dict.fromkeys(positions))
+
+
+def with_known_cells(training: TrainingSet, candidates: list[int]) -> TrainingSet:
+    """Leave out the rows without a known predictor, and classes that lose all rows."""
+    if not candidates:
+        return training
+    rows = training.workspace.rows_where(
+        training.n_rows,
+        lambda rows: _rows_with_cells(training.codes.part(rows), candidates),
+    )
+    if len(rows) == training.n_rows:
+        return training
+    taken = training.take(rows).without_empty_classes()
+    if taken.n_classes < 2:
+        raise TableError(
+            "Fewer than two classes are left when rows without any known predictor are "
+            "left out."
+        )
+    return taken
+
+
+def encode_test_rows(
+    X: Any, y: Any, training: TrainingSet, candidates: list[int], owner: object
+) -> TestRows:
+    """Encode test rows that have a label and a known predictor."""
+    table, y = as_table(X, owner), as_label_column(y)
+    if len(y) != table.n_rows:
+        raise TableError(
+            f"X_test has {table.n_rows} rows, but y_test has {len(y)} labels."
+        )
+    table, y, _ = labelled_rows(table, y, None)
+    codes = training.encoder.encode(table)
+    classes, labels = encode_labels(y)
+    known = training.classes.tolist()
+    unknown = [value for value in classes.tolist() if value not in known]
+    if unknown:
+        raise TableError(
+            f"y_test holds {unknown}, which are not among the classes {known} of the "
+            "training rows. Leave those test rows out."
+        )
+    position = np.array([known.index(value) for value in classes.tolist()])
+    has_cells = _rows_with_cells(codes, candidates)
+    if not has_cells.any():
+        raise TableError(
+            "No row of X_test has a known cell among the predictors. Leave X_test and "
+            "y_test out, or check that categories are written alike."
+        )
+    kept = labels[has_cells]
+    return TestRows(codes.take(has_cells), position[kept].astype(np.uint32))
+
+
+def error_rate(model: NBModel, training: TrainingSet, test: TestRows | None) -> float:
+    """Share of the test rows, or else training rows, that are classified wrongly."""
+    rows = training if test is None else test
+    weights = training.sample_weight if test is None else None
+    return model.share(rows.codes, rows.labels, weights, False, training.n_jobs)
+
+
+def _rows_with_cells(codes: Codes, attributes: list[int]) -> NDArray[np.bool_]:
+    """Say which rows have a known cell among some attributes."""
+    has_cells = np.zeros(codes.n_rows, dtype=bool)
+    for j in attributes:
+        has_cells |= codes.column(j) != 0
+        if has_cells.all():
+            break
+    return has_cells

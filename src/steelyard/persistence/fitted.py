@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.greedy import SEARCH_ENDS
 from steelyard.classifiers.base.selection import SelectionPath
 from steelyard.classifiers.one_dependence import parents_of
-from steelyard.fitting.forward_search import SEARCH_ENDS
 from steelyard.persistence import codec
 from steelyard.persistence.codec import (
     LARGEST_NUMBER,

@@ -421,7 +421,7 @@ def test_interruption_before_the_search_leaves_the_earlier_model(weather, monkey
     def refuse(*given):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("steelyard.classifiers.spss.Search", refuse)
+    monkeypatch.setattr("steelyard.classifiers.spss.AverageLikelihood", refuse)
     with pytest.raises(KeyboardInterrupt):
         clf.set_params(exact_size=1).fit(X, y)
     assert clf.model_ is earlier

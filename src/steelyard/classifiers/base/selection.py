@@ -11,11 +11,13 @@ from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from steelyard._common.checks import warn_user
+from steelyard._common.greedy import Subset
 from steelyard.exceptions import TableError
 from steelyard.table.encoder import TableEncoder
 from steelyard.table.frames import as_table, take_columns
+from steelyard.table.schema import TableSchema, feature_labels
 
-__all__ = ["FeatureSelector", "SelectionPath"]
+__all__ = ["FeatureSelector", "SelectionPath", "selected"]
 
 
 class FeatureSelector(TransformerMixin):
@@ -143,6 +145,27 @@ class SelectionPath(Sequence[dict[str, Any]]):
             return "(no steps)"
         columns = [_printed(key, self._records) for key in self._records[0]]
         return "\n".join("  ".join(row).rstrip() for row in zip(*columns, strict=True))
+
+
+def selected(
+    schema: TableSchema, path: list[Subset], best: int, is_listed: bool = False
+) -> dict[str, Any]:
+    """Return what is published of a search, of whose subsets one is best.
+
+    Records say what each subset adds to the one before it, or list all of it.
+    """
+    labels = feature_labels(schema, range(len(schema)))
+    records, before = [], 0
+    for k, step in enumerate(path):
+        names = [labels[j] for j in step.members]
+        added, before = names[before:], len(names)
+        record: dict[str, Any] = {"subset": names}
+        if not is_listed:
+            last = added[0] if len(added) == 1 else added or None
+            record = {"size": len(names), "added": last}
+        records.append({**record, **step.facts, "chosen": k == best})
+    names = [labels[j] for j in path[best].members]
+    return {"selected_features_": names, "selection_path_": SelectionPath(records)}
 
 
 def _printed(key: str, records: Sequence[dict[str, Any]]) -> list[str]:

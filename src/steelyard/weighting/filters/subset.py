@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.greedy import Extended, Subset, search
 from steelyard._common.settings import FLAG, setting, whole
 from steelyard.model.needs import RowsNeeded
 from steelyard.model.training import TrainingSet
@@ -99,16 +99,6 @@ class SubsetWeighting(FilterWeighting):
         return chosen
 
 
-@dataclass(frozen=True)
-class _Node:
-    """A subset in the order of choice, and the sums that its merit is made of."""
-
-    chosen: tuple[int, ...]
-    relevance: float
-    redundancy: float
-    merit: float = 0.0
-
-
 def merit(
     chosen: Any, relevance: NDArray[np.float64], redundancy: NDArray[np.float64]
 ) -> float:
@@ -128,49 +118,29 @@ def best_subset(
 
     As in Weka, the list of subsets to expand is as long as ``max_stale``.
     """
-    best = _Node((), 0.0, 0.0)
-    waiting, seen, stale = [best], {frozenset[int]()}, 0
-    while waiting and stale < max_stale:
-        node = waiting.pop(0)
-        children = _expand(node, relevance, redundancy, max_stale, seen)
-        waiting = sorted([*waiting, *children], key=lambda child: -child.merit)
-        del waiting[max_stale:]
-        if children and children[0].merit > best.merit + _MIN_IMPROVEMENT:
-            best, stale = children[0], 0
-        else:
-            stale += 1
-    return list(best.chosen)
 
+    def extend(subset: Subset, rest: list[int]) -> Extended:
+        members, facts = list(subset.members), subset.facts
+        with_class = facts["relevance"] + relevance[rest]
+        between = facts["redundancy"] + redundancy[members].sum(axis=0)[rest]
+        merits = with_class / np.sqrt(len(members) + 1 + 2.0 * between)
+        return merits, {"relevance": with_class, "redundancy": between}
 
-def _expand(
-    node: _Node,
-    relevance: NDArray[np.float64],
-    redundancy: NDArray[np.float64],
-    most: int,
-    seen: set[frozenset[int]],
-) -> list[_Node]:
-    """Add each other attribute to a subset; return the best new ones, best first."""
-    chosen = list(node.chosen)
-    with_class = node.relevance + relevance
-    between = node.redundancy + redundancy[chosen].sum(axis=0)
-    merits = with_class / np.sqrt(len(chosen) + 1 + 2.0 * between)
-    children: list[_Node] = []
-    for j in np.argsort(-merits, kind="stable").tolist():
-        subset = frozenset((*chosen, j))
-        if j in node.chosen or subset in seen:
-            continue
-        if len(children) == most:
-            break
-        seen.add(subset)
-        children.append(
-            _Node(
-                (*node.chosen, j),
-                float(with_class[j]),
-                float(between[j]),
-                float(merits[j]),
-            )
+    *_, best = (
+        step
+        for step in search(
+            extend,
+            Subset((), 0.0, {"relevance": 0.0, "redundancy": 0.0}),
+            range(len(relevance)),
+            least=_MIN_IMPROVEMENT,
+            ties=0.0,
+            patience=max_stale,
+            blank=1,
+            width=max_stale,
         )
-    return children
+        if step.is_gain
+    )
+    return list(best.members)
 
 
 def add_locally_predictive(
