@@ -16,13 +16,9 @@ from numpy.typing import NDArray
 
 from steelyard import ShrinkageNB
 from steelyard.explain import explain_weights
-from steelyard.explain.deviations import (
-    hessian_of,
-    named_deviation,
-    named_weights,
-    root_of_inverse,
-)
 from steelyard.explain.evidence import evidence_of
+from steelyard.explain.intervals.covariance import InverseHessian
+from steelyard.explain.intervals.maps import named_weights
 from steelyard.fitting.problem import build_problem
 from steelyard.model.posteriors import softmax
 
@@ -169,10 +165,8 @@ def coverage_of_weights(
         rows = replace(problem.objective.rows, y=drawn)
         own = replace(problem, objective=replace(problem.objective, rows=rows))
         weights = own.solve(recipe).weights
-        root = root_of_inverse(
-            hessian_of(own, weights), np.ones(len(weights), dtype=bool)
-        )
-        deviation = named_deviation(own, weights, root)
+        free = np.ones(len(weights), dtype=bool)
+        deviation = InverseHessian(own, weights, free).named()
         wanted = named_weights(own, truth)
         for name, value in named_weights(own, weights).items():
             inside = np.abs(value - wanted[name]) <= _Z_90 * deviation[name]

@@ -47,7 +47,7 @@ def test_laplace_is_the_inverse_hessian_by_finite_differences(two):
     found = explain_weights(clf, X, y, method="laplace", level=0.6826894921370859)
     name = "attribute_weights_"
     np.testing.assert_allclose(found.estimate[name], clf.attribute_weights_, atol=1e-6)
-    from steelyard.explain.laplace import solved
+    from steelyard.explain.intervals.laplace import solved
 
     found_again = solved(clf, X, y, None)
     problem, w, h = found_again.problem, found_again.weights, 1e-5

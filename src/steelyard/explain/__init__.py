@@ -3,8 +3,11 @@
 from steelyard.explain.counterfactual import Change, Counterfactual
 from steelyard.explain.evidence import Evidence, EvidenceItem
 from steelyard.explain.importance import column_importance
-from steelyard.explain.intervals import WeightIntervals, explain_weights
-from steelyard.explain.laplace import EvidenceIntervals
+from steelyard.explain.intervals import (
+    EvidenceIntervals,
+    WeightIntervals,
+    explain_weights,
+)
 from steelyard.explain.local import LocalExplanation, explain_local
 from steelyard.explain.overall import GlobalExplanation, explain_global
 from steelyard.explain.page import to_html

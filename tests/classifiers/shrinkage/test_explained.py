@@ -238,14 +238,15 @@ def test_intervals_that_cannot_be_made_name_the_alternative(mixed, fixed, monkey
         explain_weights(clf, X, y, rows=X[:2])
     with pytest.raises(ParameterError, match="training data"):
         explain_weights(clf, X[:100], y[:100], method="laplace")
-    monkeypatch.setattr("steelyard.explain.deviations._MAX_EVIDENCE_WORK", 100)
+    engine = "steelyard.explain.intervals.covariance"
+    monkeypatch.setattr(f"{engine}._MAX_EVIDENCE_WORK", 100)
     with pytest.raises(ParameterError, match="fewer rows"):
         explain_weights(clf, X, y, method="laplace", rows=X)
-    monkeypatch.setattr("steelyard.explain.deviations.MAX_SYSTEM", 10)
+    monkeypatch.setattr(f"{engine}.MAX_SYSTEM", 10)
     with pytest.raises(ParameterError, match=r"pairs=None.*method='bootstrap'"):
         explain_weights(clf, X, y, method="laplace")
     free = fixed(intercept=0.0).fit(X, y)
-    monkeypatch.setattr("steelyard.explain.deviations._MAX_WEIGHTS", 10)
+    monkeypatch.setattr(f"{engine}._MAX_WEIGHTS", 10)
     with pytest.raises(ParameterError, match="invert their Hessian"):
         explain_weights(free, X, y, method="laplace")
 
@@ -276,17 +277,15 @@ def test_intervals_of_log_odds_cover_about_as_often_as_they_say(
     assert 0.86 <= shares.mean() <= 0.96
 
 
+@pytest.mark.parametrize("kind", ["WeightCovariance", "ClassCovariance"])
 @pytest.mark.parametrize(
-    ("n", "n_classes", "kind"),
-    [
-        *((n, k, "FactoredCovariance") for n in (45, 400) for k in (2, 3)),
-        *((45, k, "ClassCovariance") for k in (4, 6)),
-    ],
+    ("n", "n_classes"), [(45, 2), (45, 3), (400, 2), (400, 3), (45, 4), (45, 6)]
 )
 def test_deviations_are_those_of_the_inverse_hessian(make_mixed, n, n_classes, kind):
-    from steelyard.explain.deviations import covariance_of, hessian_of
     from steelyard.explain.evidence import evidence_of
-    from steelyard.explain.laplace import solved
+    from steelyard.explain.intervals import covariance as engine
+    from steelyard.explain.intervals.laplace import solved
+    from steelyard.explain.intervals.maps import LevelMaps
 
     X, y = make_mixed(n, n_classes)
     pairs = [("colour", "length"), ("length", "width")]
@@ -295,10 +294,10 @@ def test_deviations_are_those_of_the_inverse_hessian(make_mixed, n, n_classes, k
     clf = sy.ShrinkageNB(strength=(1.0, 4.0, 0.7), pairs=pairs)
     clf.fit(X, y, sample_weight=weight)
     own = solved(clf, X, y, weight)
-    inverse = np.linalg.inv(hessian_of(own.problem, own.weights))
-    covariance = covariance_of(own.problem, own.codes, own.weights)
-    assert type(covariance).__name__ == kind
-    maps = covariance.maps
+    inverse = np.linalg.inv(engine.hessian_of(own.problem, own.weights))
+    maps = LevelMaps(own.problem)
+    curvature = own.problem.objective.sample(n).curvature(own.weights, True)
+    covariance = getattr(engine, kind)(maps, own.codes, curvature)
     for functions in (maps.shared, maps.by_class, maps.value_effects, maps.effect):
         dense = functions.toarray()
         expected = np.sqrt(np.einsum("ij,jk,ik->i", dense, inverse, dense))
@@ -318,8 +317,25 @@ def test_deviations_are_those_of_the_inverse_hessian(make_mixed, n, n_classes, k
     np.testing.assert_allclose(maps.effect @ own.weights, by_weighting, atol=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("n", "n_classes", "kind"),
+    [
+        (45, 2, "WeightCovariance"),
+        (400, 3, "WeightCovariance"),
+        (45, 4, "ClassCovariance"),
+    ],
+)
+def test_systems_are_in_the_rows_where_weights_are_many(make_mixed, n, n_classes, kind):
+    from steelyard.explain.intervals.laplace import solved
+
+    X, y = make_mixed(n, n_classes)
+    clf = sy.ShrinkageNB(strength=(1.0, 4.0, 0.7), pairs=[("colour", "length")])
+    own = solved(clf.fit(X, y), X, y, None)
+    assert type(own.covariance()).__name__ == kind
+
+
 def test_the_spread_of_strengths_that_are_hardly_worse_widens_intervals(two):
-    from steelyard.explain.laplace import solved
+    from steelyard.explain.intervals.laplace import solved
 
     X, y = two
     grid = [(2.5, 10.0, 2.5), (0.5, 2.5, 0.5)]
@@ -337,7 +353,7 @@ def test_the_spread_of_strengths_that_are_hardly_worse_widens_intervals(two):
     own = solved(clf, X, y, None)
     other = own.with_strengths(path[1 - best])
     codes = clf._encode(rows)
-    expected = [model.deviations().evidence(codes)[1] ** 2 for model in (own, other)]
+    expected = [model.covariance().evidence(codes)[1] ** 2 for model in (own, other)]
     # The scale of the scores does not make them surer.
     width = one.evidence.total_high - one.evidence.total
     np.testing.assert_allclose(width**2, expected[0], rtol=1e-6)
@@ -355,7 +371,7 @@ def test_the_spread_of_strengths_that_are_hardly_worse_widens_intervals(two):
 
 
 def test_models_with_thousands_of_weights_have_intervals():
-    from steelyard.explain.laplace import solved
+    from steelyard.explain.intervals.laplace import solved
 
     random = np.random.default_rng(0)
     X = random.normal(size=(400, 20))

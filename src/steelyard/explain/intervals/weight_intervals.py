@@ -19,9 +19,9 @@ from sklearn.utils.validation import check_is_fitted
 from steelyard._common.text import text_table
 from steelyard.classifiers.base import BaseNB
 from steelyard.exceptions import IdentifierWarning, ParameterError, TableError
-from steelyard.explain import laplace
-from steelyard.explain.deviations import BY_VALUE, named_weights, side_by_side
-from steelyard.explain.laplace import EvidenceIntervals
+from steelyard.explain.intervals import laplace
+from steelyard.explain.intervals.laplace import EvidenceIntervals
+from steelyard.explain.intervals.maps import BY_VALUE, named_weights, side_by_side
 from steelyard.explain.overall import learned_weights
 from steelyard.explain.parts import PlainData
 from steelyard.explain.views import Floats
@@ -294,9 +294,9 @@ def _laplace(
                 "training data and the row weights of that fit."
             )
     held = named_weights(problem, (~own.is_free).astype(np.float64))
-    found = own.deviations()
+    covariance = own.covariance()
     z = float(ndtri(0.5 + level / 2.0))
-    deviation = found.named()
+    deviation = covariance.named()
     lower, upper = laplace.named_bounds(problem, named)
     low, high, at_bound, entries = {}, {}, {}, {}
     for name, value in named.items():
@@ -307,6 +307,6 @@ def _laplace(
             entries[name] = laplace.value_names(schema, clf.classes_, name)
     evidence = None
     if asked is not None:
-        evidence = laplace.evidence_intervals(clf, own, found, asked, level)
+        evidence = laplace.evidence_intervals(clf, own, covariance, asked, level)
     what = ("laplace", level, clf.classes_, schema.labels())
     return WeightIntervals(*what, named, low, high, {}, at_bound, entries, evidence)

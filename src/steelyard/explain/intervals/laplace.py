@@ -14,19 +14,16 @@ from steelyard._common.text import signed, text_table
 from steelyard.classifiers.base import BaseNB
 from steelyard.classifiers.weighted import SolvedNB
 from steelyard.exceptions import ParameterError
-from steelyard.explain.deviations import (
-    Deviations,
-    added,
-    deviations_of,
-    named_weights,
-)
 from steelyard.explain.evidence import evidence_of
+from steelyard.explain.intervals.covariance import Covariance, covariance_of
+from steelyard.explain.intervals.maps import named_weights
 from steelyard.explain.parts import PlainData
 from steelyard.explain.views import Floats, add_views, column_labels
 from steelyard.fitting.constraints import Penalty
 from steelyard.fitting.problem import Problem, build_problem, weigh_rows
 from steelyard.fitting.recipe import Recipe
 from steelyard.fitting.strengths import Strengths
+from steelyard.model.table_model import NBModel
 from steelyard.table.codes import Codes
 from steelyard.table.schema import TableSchema
 from steelyard.weighting import HierarchicalWeighting
@@ -109,27 +106,26 @@ class Solved:
         above = self.weights > box.lower + near
         return np.asarray(above & (self.weights < box.upper - near))
 
-    def deviations(self) -> Deviations:
-        """Return standard deviations near the solution."""
-        return deviations_of(self.problem, self.weights, self.is_free, self.codes)
+    def covariance(self) -> Covariance:
+        """Return the covariance of the weights near the solution."""
+        return covariance_of(self.problem, self.weights, self.is_free, self.codes)
 
     def scores(self, codes: Codes) -> tuple[Floats, Floats]:
         """Return the evidence of rows: by column (n, d, K), and its sum (n, K)."""
         weighting, evidence = self.problem.objective.weighting, self.problem.evidence
-        whole = added(self.problem, weighting.apply(self.weights, evidence), codes)
-        by_column, total = evidence_of(whole[:, 1:]), evidence_of(whole.sum(axis=1))
-        return by_column * self.scale, total * self.scale
+        effect = weighting.apply(self.weights, evidence)
+        return _evidence(self.problem.sum_model(effect), codes, self.scale)
 
 
 def evidence_intervals(
-    clf: BaseNB, own: Solved, deviations: Deviations, asked: Any, level: float
+    clf: BaseNB, own: Solved, covariance: Covariance, asked: Any, level: float
 ) -> EvidenceIntervals:
     """Give the evidence of some rows intervals: it is linear in the weights."""
     codes = clf._encode(asked)
     estimates = own.scores(codes)
     variances = [np.zeros_like(estimate) for estimate in estimates]
-    rivals = [(own, deviations)]
-    rivals += [(rival, rival.deviations()) for rival in _rivals(clf, own)]
+    rivals = [(own, covariance)]
+    rivals += [(rival, rival.covariance()) for rival in _rivals(clf, own)]
     for rival, spread in rivals:
         parts = zip(estimates, rival.scores(codes), spread.evidence(codes), strict=True)
         for variance, (estimate, other, deviation) in zip(
@@ -138,24 +134,21 @@ def evidence_intervals(
             own_variance = (deviation * own.recipe.link_scale) ** 2
             variance += (own_variance + (other - estimate) ** 2) / len(rivals)
     z = float(ndtri(0.5 + level / 2.0))
+    # The model may begin at another base than the solution does.
+    published = _evidence(clf.model_, codes, float(clf.model_.link_scale))
     arrays = []
-    for estimate, variance in zip(_published(clf, codes), variances, strict=True):
+    for estimate, variance in zip(published, variances, strict=True):
         half = z * np.sqrt(variance)
         arrays += [estimate, estimate - half, estimate + half]
     labels = column_labels(codes.schema)
     return EvidenceIntervals(level, clf.classes_, labels, *arrays)
 
 
-def _published(clf: BaseNB, codes: Codes) -> tuple[Floats, Floats]:
-    """Return the evidence of rows by the model: by column (n, d, K), and its sum.
-
-    It may begin at another base than the solution does.
-    """
-    model = clf.model_
+def _evidence(model: NBModel, codes: Codes, scale: float) -> tuple[Floats, Floats]:
+    """Return the evidence of rows by a model: by column (n, d, K), and its sum."""
     base, by_view = model.terms(codes)
     by_column = add_views(by_view, model.schema, axis=1)
     total = base + by_column.sum(axis=1)
-    scale = float(model.link_scale)
     return evidence_of(by_column) * scale, evidence_of(total) * scale
 
 
