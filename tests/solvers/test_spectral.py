@@ -45,6 +45,18 @@ def test_a_step_minimises_the_quadratic_within_bounds(rank, length):
     assert metric.square(found) == pytest.approx(found @ matrix @ found)
 
 
+@pytest.mark.parametrize("rank", [0, 2])
+def test_a_metric_is_one_in_its_own_units(rank):
+    rng = np.random.default_rng(rank)
+    metric = Metric(rng.uniform(0.1, 10.0, 12), 30.0 * rng.normal(size=(12, rank)))
+    matrix = np.diag(metric.own) + metric.common @ metric.common.T
+    change = np.array([metric.weights(unit) for unit in np.eye(12)]).T
+    np.testing.assert_allclose(change.T @ matrix @ change, np.eye(12), atol=1e-9)
+    y, gradient = rng.normal(size=(2, 12))
+    np.testing.assert_allclose(metric.vector(metric.weights(y)), y)
+    np.testing.assert_allclose(metric.gradient(gradient), change.T @ gradient)
+
+
 @pytest.mark.parametrize("name", ["WANBIA-CLL", "CAWNB-CLL"])
 @pytest.mark.parametrize("n_classes", [2, 3, 6])
 def test_convex_losses_end_at_newtons_optimum(name, n_classes):

@@ -16,9 +16,8 @@ from steelyard.table.codes import FeatureTable
 from steelyard.weighting import Evidence, Weighting
 
 if TYPE_CHECKING:
-    from steelyard.fitting.preconditioner import CoupledUnits, Units
     from steelyard.fitting.rows import Rows
-    from steelyard.solvers import Metric
+    from steelyard.solvers import Box, Units
 
 # Rows from which a sampled Hessian is made: about fifty per attribute. Below so many
 # rows a pass costs little more than the sample: 30 rows do, and one pass more now and
@@ -143,23 +142,11 @@ class Objective:
             )
         return ""
 
-    def preconditioner(
-        self, weights: NDArray[np.float64]
-    ) -> Units | CoupledUnits | None:
+    def units(self, weights: NDArray[np.float64], box: Box) -> Units | None:
         """Return units in which curvatures are alike, where there are any."""
-        if not self.weighting.has_levels or self.penalty is None:
-            return None
-        from steelyard.fitting.preconditioner import choose_units
+        from steelyard.fitting.preconditioner import units_of
 
-        return choose_units(self, weights)
-
-    def metric(self) -> Metric | None:
-        """Return a rough Hessian for steps within bounds, where there is one."""
-        if self.weighting.has_levels or not self.loss.has_true_gradient:
-            return None
-        from steelyard.fitting.metric import rough_hessian
-
-        return rough_hessian(self)
+        return units_of(self, weights, box)
 
     # ---------------------------------------------------------- second derivatives
 

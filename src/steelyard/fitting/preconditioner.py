@@ -1,26 +1,34 @@
-"""Units for the weights of a hierarchy, in which their curvatures are alike."""
+"""Units of weights in which their curvatures are alike."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import reduce
 from operator import add
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cholesky
+from scipy.linalg import block_diag, cholesky
 from scipy.linalg.lapack import dtrtri
 from scipy.sparse import csr_array
 
 from steelyard._common.threads import row_blocks, run, thread_count
 from steelyard.fitting.objective import Objective, Sample
 from steelyard.model.posteriors import softmax
-from steelyard.weighting import Evidence, HierarchicalWeighting
+from steelyard.solvers import Box, Metric, Units
+from steelyard.table.codes import FeatureTable
+from steelyard.weighting import Effect, Evidence, HierarchicalWeighting, Weighting
 
 # Rows from which curvatures of single weights are made, and how many for each weight
 # where these are coupled.
 _MAX_ROWS = 2_000
 _ROWS_PER_WEIGHT = 4
 _LEAST_ROWS = 1_000
+
+# Numbers that common directions of weights within bounds may have, and the share of the
+# mean curvature that every weight has at least.
+_MAX_METRIC_CELLS = 1 << 22
+_LEAST_SHARE = 0.01
 
 # Coupled units of p weights cost about p³, and save tens of passes over the cells of a
 # table: they pay below so many times these.
@@ -45,53 +53,53 @@ _ROUNDING = 1e-5
 _Singles = NDArray[np.float32]
 
 
+def units_of(
+    objective: Objective, weights: NDArray[np.float64], box: Box
+) -> Units | None:
+    """Return units in which curvatures are alike, where there are any."""
+    if objective.weighting.has_levels:
+        return None if objective.penalty is None else choose_units(objective, weights)
+    if box.is_open.any() or not objective.loss.has_true_gradient:
+        return None
+    return rough_hessian(objective)
+
+
+# ------------------------------------------------------------------------- hierarchies
+
+
 def choose_units(
     objective: Objective, weights: NDArray[np.float64]
-) -> Units | CoupledUnits:
+) -> Metric | CoupledUnits:
     """Couple weights where that costs less than the passes over rows that it saves."""
     evidence, k = objective.evidence, objective.evidence.n_classes
     n_apart = objective.size - 1 - len(evidence.resolutions.owners)
     n_cells = objective.n_rows * evidence.n_features * (k - 1)
     if n_apart**3 <= _CUBES_PER_CELL * n_cells:
         return CoupledUnits(objective, weights)
-    return Units(objective, weights)
+    return single_units(objective, weights)
 
 
-class Units:
-    r"""A unit for every weight: :math:`1 / \sqrt{2 \lambda_k + s H_{kk}}`.
+def single_units(objective: Objective, weights: NDArray[np.float64]) -> Metric:
+    r"""Return a unit for every weight: :math:`1 / \sqrt{2 \lambda_k + s H_{kk}}`.
 
     The penalty is what differs by powers of ten from level to level; in these units it
     does not. They cost one pass over some rows, and nothing at each step.
     """
-
-    def __init__(self, objective: Objective, weights: NDArray[np.float64]) -> None:
-        assert objective.penalty is not None
-        ridge = objective.penalty.curvature(len(weights))
-        self._unit = 1.0 / np.sqrt(ridge + _SHARE * _curvature(objective, weights))
-
-    def weights(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Turn a vector in these units into weights."""
-        return self._unit * y
-
-    def vector(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Turn weights into a vector in these units."""
-        return weights / self._unit
-
-    def gradient(self, gradient: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Turn a gradient by weights into one in these units."""
-        return self._unit * gradient
-
-
-def _curvature(
-    objective: Objective, weights: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Diagonal of the Hessian of the loss, from some rows; shared weights roughly."""
+    assert objective.penalty is not None
     sample = objective.sample(min(_MAX_ROWS, objective.rows.n_rows))
-    share = softmax(sample.scores(weights))
-    share = (1.0 - _EVEN) * share + _EVEN / share.shape[1]
+    share = _even_shares(sample, weights)
     curvature = sample.row_weights()[:, None] * share * (1.0 - share)
     by_effect = sample.rows.scatter(curvature, power=2)
-    return objective.weighting.diagonal(by_effect, objective.evidence)
+    # Couplings are left out; shared weights are rough.
+    diagonal = objective.weighting.diagonal(by_effect, objective.evidence)
+    ridge = objective.penalty.curvature(len(weights))
+    return Metric(ridge + _SHARE * diagonal, np.empty((len(weights), 0)))
+
+
+def _even_shares(sample: Sample, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return shares of the classes in the rows of a sample, drawn together a little."""
+    share = softmax(sample.scores(weights))
+    return (1.0 - _EVEN) * share + _EVEN / share.shape[1]
 
 
 class CoupledUnits:
@@ -160,8 +168,7 @@ def _hessian(
     is the sum over c of :math:`p_c q_c / (p_c + q_c)` times the square of the
     difference between class c and the mean of those after it.
     """
-    share = softmax(sample.scores(weights))
-    share = (1.0 - _EVEN) * share + _EVEN / share.shape[1]
+    share = _even_shares(sample, weights)
     u, entries, cells = sample.row_weights(), sample.entries(), sample.table_rows()
 
     def of_rows(rows: slice) -> NDArray[np.float64]:
@@ -228,3 +235,62 @@ class _Gradients:
 
 def _single(values: NDArray[np.float64]) -> _Singles:
     return values.astype(np.float32)
+
+
+# ---------------------------------------------------------------------- within bounds
+
+
+def rough_hessian(objective: Objective) -> Metric | None:
+    r"""Return the Hessian as if classes were equally likely and attributes independent.
+
+    With :math:`s_c` the slope of a row's score of class c by the weights it is
+
+    .. math:: \mathrm{diag}\Bigl(\tfrac{K-1}{K^2} \sum_c \mathrm{Var}\, s_c\Bigr)
+       + M \tfrac1K \bigl(I - \tfrac1K 1 1^\top\bigr) M^\top,
+       \quad M = (\mathrm{E}\, s_1, \dots, \mathrm{E}\, s_K)
+
+    times the rows. None where that would be large, or is not finite.
+    """
+    weighting, k = objective.weighting, objective.evidence.n_classes
+    halves: tuple[Weighting, ...] = (weighting,)
+    if weighting.is_mixture:
+        halves = weighting.halves()
+    if objective.size * len(halves) * (k - 1) > _MAX_METRIC_CELLS:
+        return None
+    sample = objective.sample(min(_MAX_ROWS, objective.n_rows))
+    share = (1.0 - 1.0 / k) / k
+    by_row = np.tile(share * sample.row_weights()[:, None], k)
+    first, second = (sample.rows.scatter(by_row, power) for power in (1, 2))
+    parts = [_half(objective, half, first, second) for half in halves]
+    own = np.concatenate([own for own, _ in parts])
+    common = block_diag(*(common for _, common in parts))
+    n_free = objective.size - len(own)
+    # The share of a mixture comes first, and bends about as much as a score.
+    own = np.concatenate([np.full(n_free, share * objective.total_weight), own])
+    common = np.concatenate([np.zeros((n_free, common.shape[1])), common])
+    if objective.penalty is not None:
+        own = own + objective.penalty.curvature(len(own))
+    # Likelihoods may be so far apart that their squares overflow.
+    return Metric(own, common) if np.isfinite(own).all() else None
+
+
+def _half(
+    objective: Objective, weighting: Weighting, first: Effect, second: Effect
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Curvatures of single weights and common directions, given soft counts."""
+    evidence, total = objective.evidence, first.base[0]
+    squares = FeatureTable(evidence.table.values**2, evidence.table.offsets)
+    squared = replace(evidence, log_prior=evidence.log_prior**2, table=squares)
+    k = evidence.n_classes
+    means = np.stack(
+        [weighting.pullback(_of_class(first, c), evidence) for c in range(k)], axis=1
+    ) / np.sqrt(total)
+    own = weighting.pullback(second, squared) - (means**2).sum(axis=1)
+    own = np.maximum(own, 0.0) + _LEAST_SHARE * max(float(own.mean()), 1e-300)
+    return own, means @ contrasts(k) / np.sqrt(1.0 - 1.0 / k)
+
+
+def _of_class(effect: Effect, c: int) -> Effect:
+    """Return what one class has of an effect."""
+    only = np.arange(len(effect.base)) == c
+    return Effect(effect.base * only, effect.table * only, effect.multipliers * only)

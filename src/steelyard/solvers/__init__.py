@@ -5,12 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from steelyard.exceptions import ParameterError
-from steelyard.solvers.base import Box, Objective, Solution, Solver, keeps_growing
-from steelyard.solvers.fixed import Fixed
+from steelyard.solvers.base import (
+    Box,
+    Fixed,
+    Objective,
+    Solution,
+    Solver,
+    keeps_growing,
+)
 from steelyard.solvers.lbfgs import LBFGS, published_lbfgs
-from steelyard.solvers.metric import Metric
 from steelyard.solvers.newton import MAX_ASSEMBLED, Newton
 from steelyard.solvers.spectral import SpectralGradient
+from steelyard.solvers.units import Metric, Units
 
 __all__ = [
     "LBFGS",
@@ -22,6 +28,7 @@ __all__ = [
     "Solution",
     "Solver",
     "SpectralGradient",
+    "Units",
     "keeps_growing",
     "resolve_solver",
 ]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.settings import DeclaredPart
-from steelyard.solvers.metric import Metric
+from steelyard.solvers.units import Units
 
 Status = Literal["converged", "iterations", "separable", "stalled"]
 
@@ -17,19 +17,6 @@ Status = Literal["converged", "iterations", "separable", "stalled"]
 # at infinity.
 _MAX_WEIGHT = 1e3
 _MIN_LOSS_PER_ROW = 1e-6
-
-
-class Preconditioner(Protocol):
-    """A linear change of variables after which curvatures are about one."""
-
-    def weights(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Turn a vector in these units into weights."""
-
-    def vector(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Turn weights into a vector in these units."""
-
-    def gradient(self, gradient: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Turn a gradient by weights into one in these units."""
 
 
 class Objective(Protocol):
@@ -73,11 +60,8 @@ class Objective(Protocol):
     def refuses_second_order(self) -> str:
         """Say why second-order steps cannot be used; '' if they can."""
 
-    def preconditioner(self, weights: NDArray[np.float64]) -> Preconditioner | None:
+    def units(self, weights: NDArray[np.float64], box: Box) -> Units | None:
         """Return units in which curvatures are about one, where there are any."""
-
-    def metric(self) -> Metric | None:
-        """Return a rough Hessian for steps within bounds, where there is one."""
 
     def default_sample(self) -> int:
         """Rows that a sampled Hessian is made from."""
@@ -155,6 +139,22 @@ class Solver(DeclaredPart):
     ) -> Solution:
         """Minimise from a start, within bounds."""
         raise NotImplementedError
+
+
+class Fixed(Solver):
+    """Keep the start: for weights that are computed, not optimised.
+
+    Bounds are for those who search; gain ratios may well be larger than one.
+    """
+
+    is_iterative: ClassVar[bool] = False
+
+    def minimize(
+        self, objective: Objective, start: NDArray[np.float64], box: Box
+    ) -> Solution:
+        """Return the start, with the objective there."""
+        value, _ = objective(start)
+        return Solution(start, value, "converged", 0)
 
 
 def note_iteration(

@@ -12,13 +12,13 @@ from steelyard._common.threads import one_blas_thread
 from steelyard.solvers.base import (
     Box,
     Objective,
-    Preconditioner,
     Solution,
     Solver,
     Status,
     note_iteration,
     runaway,
 )
+from steelyard.solvers.units import Units
 
 # Iterations between two choices of units, and correction pairs.
 _ITERATIONS_PER_STAGE = 40
@@ -57,9 +57,9 @@ class LBFGS(Solver):
         """Minimise from a start, within bounds."""
         if box.is_everywhere and self.gradient_tol is None:
             with one_blas_thread():
-                units = objective.preconditioner(start)
+                units = objective.units(start, box)
                 if units is not None:
-                    return self._in_units(objective, start, units)
+                    return self._in_units(objective, start, box, units)
         inside = box.clip(start)
         if (box.lower == box.upper).all():
             return Solution(inside, objective(inside)[0], "converged", 0)
@@ -69,7 +69,8 @@ class LBFGS(Solver):
         self,
         objective: Objective,
         start: NDArray[np.float64],
-        units: Preconditioner,
+        box: Box,
+        units: Units,
     ) -> Solution:
         """Minimise in units in which the curvature is about one everywhere.
 
@@ -84,12 +85,12 @@ class LBFGS(Solver):
             if solution.status != "iterations" or len(records) >= self.max_iter:
                 return solution
             start = solution.weights
-            units = objective.preconditioner(start) or units
+            units = objective.units(start, box) or units
 
     def _stage(
         self,
         objective: Objective,
-        units: Preconditioner,
+        units: Units,
         start: NDArray[np.float64],
         records: list[dict[str, Any]],
     ) -> Solution:

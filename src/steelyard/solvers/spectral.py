@@ -19,7 +19,7 @@ from steelyard.solvers.base import (
     runaway,
 )
 from steelyard.solvers.lbfgs import LBFGS
-from steelyard.solvers.metric import Metric
+from steelyard.solvers.units import Metric
 
 # A step has to go below the largest of so many values (Grippo, Lampariello & Lucidi,
 # 1986).
@@ -58,8 +58,8 @@ class SpectralGradient(Solver):
         self, objective: Objective, start: NDArray[np.float64], box: Box
     ) -> Solution:
         """Minimise from a start, within bounds."""
-        metric = None if box.is_open.any() else objective.metric()
-        if metric is not None:
+        metric = None if box.is_open.any() else objective.units(start, box)
+        if isinstance(metric, Metric):
             with one_blas_thread():
                 found = self._minimize(objective, box.clip(start), box, metric)
             if found.status != "stalled":

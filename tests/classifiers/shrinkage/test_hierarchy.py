@@ -9,9 +9,10 @@ from scipy.optimize import minimize
 from steelyard import NaiveBayes, ShrinkageNB, WeightedNB
 from steelyard.exceptions import ParameterError
 from steelyard.fitting import preconditioner
-from steelyard.fitting.preconditioner import CoupledUnits, Units, choose_units
+from steelyard.fitting.preconditioner import CoupledUnits, choose_units, single_units
 from steelyard.losses import LOSSES
 from steelyard.model.posteriors import softmax
+from steelyard.solvers import Metric
 from steelyard.weighting import HierarchicalWeighting
 
 HUGE = 1e10
@@ -79,7 +80,7 @@ def test_an_infinite_overall_strength_holds_the_overall_weight(mixed, levels):
 
 @pytest.mark.parametrize("strength", [(10.0, 40.0, 10.0), (0.5, 1.0, 0.15)])
 @pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("units", [Units, CoupledUnits])
+@pytest.mark.parametrize("units", [single_units, CoupledUnits])
 def test_the_optimum_is_that_of_plain_lbfgs(
     units, n_classes, strength, make_mixed, problem_of, levels, monkeypatch
 ):
@@ -100,7 +101,7 @@ def test_the_optimum_is_that_of_plain_lbfgs(
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("kind", [Units, CoupledUnits])
+@pytest.mark.parametrize("kind", [single_units, CoupledUnits])
 def test_units_turn_weights_there_and_back_and_gradients_by_the_chain_rule(
     kind, n_classes, make_mixed, problem_of, fixed
 ):
@@ -144,7 +145,7 @@ def test_units_make_curvatures_alike(two, problem_of, fixed):
     X, y = two
     problem = problem_of(fixed(), X, y)
     weights = problem.solve(replace(fixed()._recipe(), tol=1e-9)).weights
-    units = Units(problem.objective, weights)
+    units = single_units(problem.objective, weights)
     sample = problem.objective.sample(10**9)
     bent = sample.curvature(weights, exact=True)
     eye = np.eye(len(weights))
@@ -178,7 +179,7 @@ def test_coupled_units_of_all_rows_make_all_curvatures_equal(
 
 def test_weights_are_coupled_where_rows_outnumber_them_by_far(problem_of, fixed):
     random = np.random.default_rng(0)
-    for n_rows, n_columns, kind in ((4_000, 4, CoupledUnits), (200, 40, Units)):
+    for n_rows, n_columns, kind in ((4_000, 4, CoupledUnits), (200, 40, Metric)):
         X, y = random.integers(0, 3, (n_rows, n_columns)), np.arange(n_rows) % 2
         clf = fixed(categorical_features="all")
         problem = problem_of(clf, X, y)

@@ -1,8 +1,10 @@
-"""A rough Hessian of simple form, and what a step in its units is within bounds."""
+"""Units of weights in which the curvature of an objective is about one."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,15 +13,55 @@ _MAX_ROUNDS = 100
 _ACCURACY = 1e-12
 
 
+class Units(Protocol):
+    """A linear change of variables after which curvatures are about one."""
+
+    def weights(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Turn a vector in these units into weights."""
+
+    def vector(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Turn weights into a vector in these units."""
+
+    def gradient(self, gradient: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Turn a gradient by weights into one in these units."""
+
+
 @dataclass(frozen=True)
 class Metric:
-    r"""A matrix :math:`P = \mathrm{diag}(a) + B B^\top`, with few columns of B."""
+    r"""A rough Hessian :math:`P = \mathrm{diag}(a) + B B^\top`, with few columns of B.
+
+    A box is none any more after a change of variables; a step within bounds, in units
+    of P, is found all the same.
+    """
 
     own: NDArray[np.float64]
     """Curvature of each weight by itself, a: shape (p,), positive."""
 
     common: NDArray[np.float64]
     """Directions that all weights share, B: shape (p, r)."""
+
+    @cached_property
+    def _roots(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[Any]]:
+        """Unit of each weight; directions in those units, and their root curvatures."""
+        unit = 1.0 / np.sqrt(self.own)
+        directions, sizes, _ = np.linalg.svd(unit[:, None] * self.common, False)
+        return unit, directions, np.sqrt(1.0 + sizes**2)
+
+    def _stretched(self, v: NDArray[np.float64], power: int) -> NDArray[np.float64]:
+        _, directions, roots = self._roots
+        return v + directions @ ((roots**power - 1.0) * (v @ directions))
+
+    def weights(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Turn a vector in these units into weights."""
+        return self._roots[0] * self._stretched(y, -1)
+
+    def vector(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Turn weights into a vector in these units."""
+        return self._stretched(weights / self._roots[0], 1)
+
+    def gradient(self, gradient: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Turn a gradient by weights into one in these units."""
+        return self._stretched(self._roots[0] * gradient, -1)
 
     def square(self, step: NDArray[np.float64]) -> float:
         """Return the squared length of a step."""
