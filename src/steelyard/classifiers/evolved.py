@@ -27,7 +27,7 @@ from steelyard.exceptions import ParameterError
 from steelyard.fitting.constraints import attribute_bounds
 from steelyard.fitting.evolution import Evolution, PopulationScorer
 from steelyard.fitting.leave_one_out import cross_validated, resubstituted
-from steelyard.fitting.problem import Fit
+from steelyard.fitting.problem import Fit, weighted_model
 from steelyard.fitting.recipe import Recipe
 from steelyard.model.table_model import NBModel
 from steelyard.model.training import TrainingSet
@@ -202,6 +202,4 @@ def weighted_model(training: TrainingSet, weights: NDArray[np.float64]) -> NBMod
     log_prior, table, gaussian = training.estimation.tables(counts)
     evidence = Evidence(counts.schema, log_prior, table)
     effect = AttributeWeighting().apply(weights, evidence)
-    factors = np.ascontiguousarray(effect.multipliers)
-    densities = gaussian.weighted(factors)
-    return NBModel(counts.schema, training.classes, log_prior, effect.table, densities)
+    return weighted_model(counts.schema, training.classes, effect, gaussian)

@@ -43,7 +43,7 @@ from steelyard.fitting.recipe import Recipe
 from steelyard.model.training import TrainingSet
 from steelyard.table.encoder import COLUMN
 from steelyard.table.schema import TableSchema
-from steelyard.weighting.filters.binning import with_bins
+from steelyard.weighting.filters.counted import with_bins
 from steelyard.weighting.filters.information import class_information
 
 __all__ = ["CostSensitiveNB", "ForwardSelectedNB", "SelectiveNB", "attribute_costs"]

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.displays import _style as draw
-from steelyard.explain.sides import PairSide
 from steelyard.explain.tables import AttributeTable
+from steelyard.explain.views import PairSide
 
 # Maps in one line.
 MAX_LINE = 4

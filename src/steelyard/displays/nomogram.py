@@ -16,8 +16,8 @@ from steelyard.displays._totals import Total, inches_of
 from steelyard.exceptions import ParameterError
 from steelyard.explain.local import LocalExplanation
 from steelyard.explain.overall import GlobalExplanation, explain_global
-from steelyard.explain.parts import percent, position_of
 from steelyard.explain.tables import AttributeTable
+from steelyard.explain.views import percent, position_of
 
 # Size of the names of values, and their distances from the line: above and below.
 _SMALL = 6.5

@@ -11,7 +11,7 @@ from scipy.stats import binomtest
 
 from steelyard.displays._base import Display
 from steelyard.displays._style import FOR, INK, PALE, bare, count_bars, headline, label
-from steelyard.explain.parts import position_of
+from steelyard.explain.views import position_of
 
 
 @dataclass(eq=False, repr=False)

@@ -13,7 +13,7 @@ from sklearn.metrics import auc, roc_curve
 from steelyard.displays._base import Display
 from steelyard.displays._style import PALE, bare, headline, label, line_colour
 from steelyard.exceptions import ParameterError
-from steelyard.explain.parts import position_of
+from steelyard.explain.views import position_of
 
 
 @dataclass(eq=False, repr=False)

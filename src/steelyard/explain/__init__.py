@@ -2,7 +2,6 @@
 
 from steelyard.explain.counterfactual import Change, Counterfactual
 from steelyard.explain.evidence import Evidence, EvidenceItem
-from steelyard.explain.importance import column_importance
 from steelyard.explain.intervals import (
     EvidenceIntervals,
     WeightIntervals,
@@ -11,6 +10,7 @@ from steelyard.explain.intervals import (
 from steelyard.explain.local import LocalExplanation, explain_local
 from steelyard.explain.overall import GlobalExplanation, explain_global
 from steelyard.explain.page import to_html
+from steelyard.explain.reasons import column_importance
 from steelyard.explain.tables import AttributeTable
 
 __all__ = [

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from steelyard._common.text import text_table
 from steelyard.explain.cells import Cells, number_label
-from steelyard.explain.parts import PlainData
 from steelyard.explain.tables import gaussian_points
 from steelyard.explain.views import (
     Floats,
+    PlainData,
     add_views,
     column_labels,
     number_text,

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from steelyard._common.text import as_plain, bar, signed, text_table
-from steelyard.explain.parts import PlainData, Tabular, percent
-from steelyard.explain.views import Floats
+from steelyard.explain.views import Floats, PlainData, Tabular, percent
 
 
 @dataclass(frozen=True)

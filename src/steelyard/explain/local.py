@@ -10,25 +10,22 @@ from numpy.typing import NDArray
 
 from steelyard.classifiers.base import BaseNB
 from steelyard.exceptions import ParameterError
-from steelyard.explain.cells import Cells, describe_cells
+from steelyard.explain.cells import Cells, Neighbours, describe_cells, neighbours_of
 from steelyard.explain.counterfactual import Counterfactual, counterfactual
 from steelyard.explain.evidence import Evidence, EvidenceItem
-from steelyard.explain.neighbours import Neighbours, neighbours_of
-from steelyard.explain.parts import (
+from steelyard.explain.tables import range_by_column
+from steelyard.explain.views import (
     ExplainedPart,
+    Floats,
     ModelKind,
     Tabular,
+    add_views,
     base_rates_of,
+    column_labels,
+    halve_pairs,
     kind_of,
     model_of,
     position_of,
-)
-from steelyard.explain.tables import range_by_column
-from steelyard.explain.views import (
-    Floats,
-    add_views,
-    column_labels,
-    halve_pairs,
     views_of,
 )
 from steelyard.model.base import Model

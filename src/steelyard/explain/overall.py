@@ -13,17 +13,19 @@ from steelyard.classifiers.base import BaseNB
 from steelyard.exceptions import ParameterError
 from steelyard.explain.evidence import evidence_of
 from steelyard.explain.local import LocalExplanation, explain_local
-from steelyard.explain.parts import (
+from steelyard.explain.tables import AttributeTable, attribute_tables, known_rows
+from steelyard.explain.views import (
     ExplainedPart,
+    Floats,
     ModelKind,
     Tabular,
     base_rates_of,
+    column_labels,
     kind_of,
     model_of,
     percent,
+    views_of,
 )
-from steelyard.explain.tables import AttributeTable, attribute_tables, known_rows
-from steelyard.explain.views import Floats, column_labels, views_of
 from steelyard.model.base import Model, Part
 from steelyard.proba.counts import Counts, Moments
 from steelyard.table.ranges import NumberRange

@@ -1,4 +1,4 @@
-"""The cells that speak loudest for or against a prediction."""
+"""The cells that speak loudest for a prediction, and how much each column says."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from steelyard._common.text import cell_text, signed
 from steelyard.explain.cells import Cells
 from steelyard.explain.local import LocalExplanation, explain_local
-from steelyard.explain.views import views_of
+from steelyard.explain.overall import explain_global
+from steelyard.explain.views import Floats, views_of
 
 
 class Reason(NamedTuple):
@@ -87,3 +88,20 @@ def _losses(
             without = without.joined()
         amounts[:, j] = whole - log_odds(without)
     return amounts
+
+
+def column_importance(clf: Any) -> Floats:
+    """Return the importance of every column; of a pair either side has half."""
+    whole = explain_global(clf)
+    if whole.importance is None:
+        raise AttributeError(
+            f"{type(clf).__name__} has no feature_importances_ without rows: "
+            "explain_global(X).importance takes them over the rows of X."
+        )
+    schema = clf.encoder_.schema_
+    out = np.array(whole.importance[: schema.n_columns])
+    pairs = (feature.sides for feature in schema.features if feature.sides)
+    for amount, sides in zip(whole.importance[len(out) :], pairs, strict=True):
+        for side in sides:
+            out[schema.columns[side.feature]] += amount / 2.0
+    return out

@@ -13,10 +13,16 @@ from scipy.special import ndtr, ndtri
 from steelyard._common.text import as_plain
 from steelyard.exceptions import ParameterError
 from steelyard.explain.evidence import evidence_of
-from steelyard.explain.parts import Tabular
-from steelyard.explain.sides import PairSide, pair_sides
 from steelyard.explain.value_text import N_QUANTILES, table_text
-from steelyard.explain.views import Floats, column_scores, typical_numbers, views_of
+from steelyard.explain.views import (
+    Floats,
+    PairSide,
+    Tabular,
+    column_scores,
+    pair_sides,
+    typical_numbers,
+    views_of,
+)
 from steelyard.model.table_model import NBModel
 from steelyard.proba.counts import Counts
 from steelyard.proba.estimation import GaussianTable

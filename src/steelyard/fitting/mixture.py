@@ -14,7 +14,7 @@ from steelyard.model.posteriors import (
     softmax_jacobian,
     weighted,
 )
-from steelyard.weighting.mixture import MixtureWeighting
+from steelyard.weighting.attribute import MixtureWeighting
 
 # Gauss-Newton steps are rough anyway, and this Hessian costs most.
 _SAMPLE_PER_FEATURE = 40

@@ -8,8 +8,7 @@ from steelyard._common.settings import resolve_part
 from steelyard.exceptions import ParameterError
 from steelyard.losses.base import Loss
 from steelyard.losses.brier import BrierLoss
-from steelyard.losses.exponential import ExponentialLoss
-from steelyard.losses.logarithmic import DevianceLoss, LogLoss
+from steelyard.losses.logarithmic import DevianceLoss, ExponentialLoss, LogLoss
 
 __all__ = [
     "LOSSES",

@@ -11,12 +11,12 @@ from steelyard.solvers.base import (
     Objective,
     Solution,
     Solver,
+    Units,
     keeps_growing,
 )
 from steelyard.solvers.lbfgs import LBFGS, published_lbfgs
 from steelyard.solvers.newton import MAX_ASSEMBLED, Newton
-from steelyard.solvers.spectral import SpectralGradient
-from steelyard.solvers.units import Metric, Units
+from steelyard.solvers.spectral import Metric, SpectralGradient
 
 __all__ = [
     "LBFGS",

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.settings import DeclaredPart
-from steelyard.solvers.units import Units
 
 Status = Literal["converged", "iterations", "separable", "stalled"]
 
@@ -17,6 +16,19 @@ Status = Literal["converged", "iterations", "separable", "stalled"]
 # at infinity.
 _MAX_WEIGHT = 1e3
 _MIN_LOSS_PER_ROW = 1e-6
+
+
+class Units(Protocol):
+    """A linear change of variables after which curvatures are about one."""
+
+    def weights(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Turn a vector in these units into weights."""
+
+    def vector(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Turn weights into a vector in these units."""
+
+    def gradient(self, gradient: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Turn a gradient by weights into one in these units."""
 
 
 class Objective(Protocol):

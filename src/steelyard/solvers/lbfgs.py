@@ -15,10 +15,10 @@ from steelyard.solvers.base import (
     Solution,
     Solver,
     Status,
+    Units,
     note_iteration,
     runaway,
 )
-from steelyard.solvers.units import Units
 
 # Iterations between two choices of units, and correction pairs.
 _ITERATIONS_PER_STAGE = 40

@@ -7,7 +7,12 @@ from typing import Any
 from sklearn.base import clone
 
 from steelyard._common.settings import check_settings, resolve_part
-from steelyard.weighting.attribute import AttributeWeighting, ClassAttributeWeighting
+from steelyard.weighting.attribute import (
+    AttributeWeighting,
+    ClassAttributeWeighting,
+    MixtureWeighting,
+    ValueWeighting,
+)
 from steelyard.weighting.base import Effect, Evidence, Start, Weighting
 from steelyard.weighting.filters.counted import (
     AUCWeighting,
@@ -18,8 +23,6 @@ from steelyard.weighting.filters.counted import (
 from steelyard.weighting.filters.subset import SubsetWeighting
 from steelyard.weighting.filters.trees import OneTreeWeighting, TreeWeighting
 from steelyard.weighting.hierarchy import HierarchicalWeighting
-from steelyard.weighting.mixture import MixtureWeighting
-from steelyard.weighting.value import ValueWeighting
 
 __all__ = [
     "WEIGHTINGS",

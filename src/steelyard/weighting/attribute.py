@@ -1,4 +1,4 @@
-"""One weight per attribute, or one per class and attribute."""
+"""One weight per attribute, per class and attribute, or per value; or a mixture."""
 
 from __future__ import annotations
 
@@ -149,3 +149,137 @@ def cross_hessian(
     scaled = by_row @ curvature
     flat = by_row.transpose(1, 0, 2).reshape(d, -1)
     return np.asarray(scaled.transpose(1, 0, 2).reshape(d, -1) @ flat.T)
+
+
+class ValueWeighting(Weighting):
+    r"""One exponent per class, attribute and value.
+
+    .. math:: z_c(x) = \log \pi_c + \sum_j W_{c,j,x_j} \log \theta_{j,x_j|c}
+
+    A Gaussian attribute counts as one value. The weights come class by class, first
+    those of the coded attributes' values in order, then those of Gaussian attributes.
+    """
+
+    def _size(self, evidence: Evidence) -> int:
+        per_class = len(evidence.value_rows) + len(evidence.gaussian)
+        return evidence.n_classes * per_class
+
+    def _owner(self, evidence: Evidence) -> NDArray[np.int64]:
+        features = evidence.table.spread(np.arange(evidence.n_features))
+        owner = np.concatenate([features[evidence.value_rows], evidence.gaussian])
+        return np.tile(owner, evidence.n_classes)
+
+    def _apply(
+        self, weights: NDArray[np.float64], evidence: Evidence
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        matrix = weights.reshape(evidence.n_classes, -1)
+        rows = evidence.value_rows
+        table = np.zeros_like(evidence.table.values)
+        table[rows] = matrix[:, : len(rows)].T * evidence.table.values[rows]
+        return table, matrix[:, len(rows) :].T
+
+    def _pullback(self, gradient: Effect, evidence: Evidence) -> NDArray[np.float64]:
+        rows = evidence.value_rows
+        inner = gradient.table[rows] * evidence.table.values[rows]
+        return np.concatenate([inner.T, gradient.multipliers.T], axis=1).ravel()
+
+    def _fitted(
+        self, weights: NDArray[np.float64], evidence: Evidence
+    ) -> dict[str, Any]:
+        matrix = weights.reshape(evidence.n_classes, -1)
+        by_value, position = [], 0
+        gaussian = len(evidence.value_rows)
+        for feature in evidence.schema.features:
+            if feature.is_coded:
+                width = feature.n_values
+                by_value.append(matrix[:, position : position + width])
+                position += width
+            else:
+                by_value.append(matrix[:, gaussian : gaussian + 1])
+                gaussian += 1
+        return {"value_weights_": by_value}
+
+
+class MixtureWeighting(Weighting):
+    r"""Two posteriors, mixed by a learned share.
+
+    .. math:: P_c = \alpha P^D_c + (1 - \alpha) P^I_c, \qquad 0 \le \alpha \le 1
+
+    with :math:`P^D` from weights per class and attribute, :math:`P^I` from weights per
+    attribute. The vector holds :math:`\alpha` first, then those of :math:`P^D`, then
+    those of :math:`P^I` (each with a prior weight of its own, if asked for).
+
+    References
+    ----------
+    S. Wang, J. Ren, R. Bai (2020), "A Regularized Attribute Weighting Framework for
+    Naive Bayes", IEEE Access 8, DOI 10.1109/ACCESS.2020.3044946.
+    """
+
+    has_hessian: ClassVar[bool] = True
+    is_mixture: ClassVar[bool] = True
+    n_free: ClassVar[int] = 1
+
+    def halves(self) -> tuple[Weighting, Weighting]:
+        """Return the weightings of both halves, the class-specific one first."""
+        return (
+            ClassAttributeWeighting(prior_weight=self.prior_weight),
+            AttributeWeighting(prior_weight=self.prior_weight),
+        )
+
+    def size(self, evidence: Evidence) -> int:
+        """Count the weights."""
+        return 1 + sum(half.size(evidence) for half in self.halves())
+
+    def start(self, evidence: Evidence) -> NDArray[np.float64]:
+        """Return the published start: all weights one, alpha one half."""
+        return np.concatenate([[0.5], np.ones(self.size(evidence) - 1)])
+
+    def bounds(
+        self, evidence: Evidence, low: NDArray[np.float64], high: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Spread bounds per attribute over the weights; alpha stays in [0, 1]."""
+        pairs = [half.bounds(evidence, low, high) for half in self.halves()]
+        lower = np.concatenate([[0.0], *(pair[0] for pair in pairs)])
+        upper = np.concatenate([[1.0], *(pair[1] for pair in pairs)])
+        return lower, upper
+
+    def split(
+        self, weights: NDArray[np.float64], evidence: Evidence
+    ) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
+        """Split a vector into alpha and the weights of both halves."""
+        cut = 1 + self.halves()[0].size(evidence)
+        return float(weights[0]), weights[1:cut], weights[cut:]
+
+    def mixed_effects(
+        self, weights: NDArray[np.float64], evidence: Evidence
+    ) -> tuple[float, tuple[Effect, ...]]:
+        """Turn weights into alpha and the effects of both halves."""
+        alpha, specific, shared = self.split(weights, evidence)
+        first, second = self.halves()
+        effects = first.apply(specific, evidence), second.apply(shared, evidence)
+        return alpha, effects
+
+    def pullback_halves(
+        self, d_alpha: float, specific: Effect, shared: Effect, evidence: Evidence
+    ) -> NDArray[np.float64]:
+        """Turn gradients with respect to alpha and both effects into one vector."""
+        first, second = self.halves()
+        return np.concatenate(
+            [
+                [d_alpha],
+                first.pullback(specific, evidence),
+                second.pullback(shared, evidence),
+            ]
+        )
+
+    def fitted(
+        self, weights: NDArray[np.float64], evidence: Evidence
+    ) -> dict[str, Any]:
+        """Name the weights as fitted attributes of a classifier."""
+        alpha, specific, shared = self.split(weights, evidence)
+        first, second = self.halves()
+        return {
+            "alpha_": alpha,
+            **first.fitted(specific, evidence),
+            **second.fitted(shared, evidence),
+        }

@@ -13,8 +13,7 @@ from steelyard.classifiers.weighted import WeightedNB
 from steelyard.model.training import TrainingSet
 from steelyard.proba import GaussianTable
 from steelyard.weighting.base import Evidence, Start
-from steelyard.weighting.filters.binning import with_bins
-from steelyard.weighting.filters.counted import GainRatioWeighting
+from steelyard.weighting.filters.counted import GainRatioWeighting, with_bins
 from steelyard.weighting.filters.information import gain_ratios
 from steelyard.weighting.filters.trees import OneTreeWeighting, depth_weights
 

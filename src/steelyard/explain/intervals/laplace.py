@@ -17,8 +17,7 @@ from steelyard.exceptions import ParameterError
 from steelyard.explain.evidence import evidence_of
 from steelyard.explain.intervals.covariance import Covariance, covariance_of
 from steelyard.explain.intervals.maps import named_weights
-from steelyard.explain.parts import PlainData
-from steelyard.explain.views import Floats, add_views, column_labels
+from steelyard.explain.views import Floats, PlainData, add_views, column_labels
 from steelyard.fitting.constraints import Penalty
 from steelyard.fitting.problem import Problem, build_problem, weigh_rows
 from steelyard.fitting.recipe import Recipe

@@ -23,8 +23,7 @@ from steelyard.explain.intervals import laplace
 from steelyard.explain.intervals.laplace import EvidenceIntervals
 from steelyard.explain.intervals.maps import BY_VALUE, named_weights, side_by_side
 from steelyard.explain.overall import learned_weights
-from steelyard.explain.parts import PlainData
-from steelyard.explain.views import Floats
+from steelyard.explain.views import Floats, PlainData
 
 __all__ = ["EvidenceIntervals", "WeightIntervals", "explain_weights"]
 

@@ -14,8 +14,7 @@ from steelyard.model.training import TrainingSet
 from steelyard.proba import GaussianTable
 from steelyard.table.schema import feature_labels
 from steelyard.weighting.base import Evidence, Start
-from steelyard.weighting.filters.binning import with_bins
-from steelyard.weighting.filters.counted import FilterWeighting
+from steelyard.weighting.filters.counted import FilterWeighting, with_bins
 from steelyard.weighting.filters.information import (
     class_uncertainty,
     training_uncertainty,
