@@ -84,14 +84,14 @@ def test_names_cannot_become_markup(mixed, tmp_path):
     assert [attribute["name"] for attribute in data["attributes"]] == HOSTILE
 
 
-@pytest.mark.parametrize("acronym", ["LWNB", "AIWNB-L", "BNB"])
 def test_half_of_a_surrogate_pair_is_shown_as_a_question_mark(tmp_path):
     X = np.array([["a"], ["b"]] * 5)
     clf = sy.NaiveBayes().fit(X, np.array(["\ud800", "yes"] * 5, dtype=object))
     clf.to_html(tmp_path / "page.html")
-    assert "? or yes" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "yes or ??" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("acronym", ["LWNB", "AIWNB-L", "BNB"])
 def test_models_without_a_fixed_sum_are_refused_and_nothing_is_written(
     acronym, mixed, tmp_path
 ):
