@@ -15,8 +15,8 @@ from benchmarks.data import labelled_codes, n_rows
 from benchmarks.registry import Case, Seconds, at_least, row
 from steelyard import TableEncoder, method
 from steelyard.classifiers.evolved import weighted_model
-from steelyard.fitting.evolution import PopulationScorer
-from steelyard.fitting.leave_one_out import resubstituted
+from steelyard.fitting.search.evolution import PopulationScorer
+from steelyard.fitting.search.left_out import resubstituted
 from steelyard.table.frames import as_table
 from steelyard.weighting.filters.information import pair_information
 

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steelyard import NaiveBayes
-from steelyard.fitting import leave_one_out as module
-from steelyard.fitting.held_out import deal
-from steelyard.fitting.leave_one_out import cross_validated, left_out, resubstituted
+from steelyard.fitting.default.held_out import deal
+from steelyard.fitting.search import left_out as module
+from steelyard.fitting.search.left_out import cross_validated, left_out, resubstituted
 from steelyard.kernels import leave_one_out as kernels
 from steelyard.proba.counts import count
 from steelyard.proba.estimation import estimate_gaussian

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from steelyard.exceptions import ParameterError
-from steelyard.fitting.pairs import (
+from steelyard.fitting.default.column_pairs import (
     coded_views,
     listed_pairs,
     rank_pairs,

@@ -8,15 +8,15 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import steelyard as sy
-from steelyard.fitting import row_sample
-from steelyard.fitting.recipe import encode_training
-from steelyard.fitting.row_sample import (
+from steelyard.fitting.default import row_sample
+from steelyard.fitting.default.row_sample import (
     RowCounts,
     RowSketch,
     expected_share,
     row_keys,
     sample_rows,
 )
+from steelyard.fitting.recipe import encode_training
 from steelyard.model.training import Encoding, Preparation
 from steelyard.proba.estimation import Estimation
 from steelyard.proba.smoothing import Lidstone

@@ -6,7 +6,7 @@ from sklearn.datasets import load_breast_cancer
 
 import steelyard as sy
 from steelyard import InstanceWeightedNB, NaiveBayes, WeightedNB
-from steelyard._common.settings import Learned as LearnedAttribute
+from steelyard._common.settings import LearnedAttribute
 from steelyard.exceptions import ParameterError
 from steelyard.instances import (
     INSTANCES,

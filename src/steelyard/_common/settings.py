@@ -169,7 +169,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Learned:
+class LearnedAttribute:
     """One attribute that a class learns."""
 
     about: str = ""
@@ -210,7 +210,7 @@ def learned(
     init: Literal[False] = False,
 ) -> Any:
     """Declare an attribute that ``fit`` sets."""
-    return Learned(about, optional, kind)
+    return LearnedAttribute(about, optional, kind)
 
 
 # ----------------------------------------------------------------------- documentation
@@ -225,7 +225,7 @@ def _documented(cls: type[Declared]) -> str | None:
         return None
     text = inspect.cleandoc(text)
     headings = {match[1]: match.start() for match in _SECTION.finditer(text)}
-    declared: dict[str, Mapping[str, Setting | Learned]] = {
+    declared: dict[str, Mapping[str, Setting | LearnedAttribute]] = {
         "Parameters": cls._settings,
         "Attributes": cls._learned,
     }
@@ -239,7 +239,7 @@ def _documented(cls: type[Declared]) -> str | None:
     return "\n\n".join(piece for piece in pieces if piece) + "\n"
 
 
-def _section(heading: str, entries: Mapping[str, Setting | Learned]) -> str:
+def _section(heading: str, entries: Mapping[str, Setting | LearnedAttribute]) -> str:
     lines = [heading, "-" * len(heading)]
     for name, entry in entries.items():
         lines.append(f"{name} : {entry.kind}" if entry.kind else name)
@@ -254,7 +254,7 @@ class Declared(BaseEstimator):
     """A class whose settings are declared in its body."""
 
     _settings: ClassVar[dict[str, Setting]] = {}
-    _learned: ClassVar[dict[str, Learned]] = {}
+    _learned: ClassVar[dict[str, LearnedAttribute]] = {}
     _keyword_only: ClassVar[bool] = False
     """Whether settings can be given by keyword only."""
 
@@ -268,7 +268,7 @@ class Declared(BaseEstimator):
         """Collect what the body declares, and write ``__init__`` from it."""
         super().__init_subclass__(**options)
         inherited: dict[str, Setting] = {}
-        attributes: dict[str, Learned] = {}
+        attributes: dict[str, LearnedAttribute] = {}
         for base in reversed(cls.__mro__[1:]):
             inherited |= vars(base).get("_settings", {})
             attributes |= vars(base).get("_learned", {})
@@ -284,7 +284,7 @@ class Declared(BaseEstimator):
                     value.kw_only or above.kw_only,
                 )
                 delattr(cls, name)
-            elif isinstance(value, Learned):
+            elif isinstance(value, LearnedAttribute):
                 attributes[name] = value
                 delattr(cls, name)
         cls._settings = {**inherited, **own}

@@ -24,14 +24,15 @@ from steelyard._common.settings import (
 from steelyard.classifiers.base import StandardNB
 from steelyard.classifiers.weighted import BOUNDS, WeightedNB
 from steelyard.exceptions import ParameterError
+from steelyard.fitting import problem
 from steelyard.fitting.constraints import attribute_bounds
-from steelyard.fitting.evolution import Evolution, PopulationScorer
-from steelyard.fitting.leave_one_out import cross_validated, resubstituted
-from steelyard.fitting.problem import Fit, weighted_model
+from steelyard.fitting.problem import Fit
 from steelyard.fitting.recipe import Recipe
+from steelyard.fitting.search.evolution import Evolution, PopulationScorer
+from steelyard.fitting.search.left_out import cross_validated, resubstituted
 from steelyard.model.table_model import NBModel
 from steelyard.model.training import TrainingSet
-from steelyard.weighting import AttributeWeighting, Evidence
+from steelyard.weighting import AttributeWeighting, LogProbs
 
 __all__ = ["CorrelationAdjustedNB", "EvolvedWeightsNB", "weighted_model"]
 
@@ -200,6 +201,6 @@ def weighted_model(training: TrainingSet, weights: NDArray[np.float64]) -> NBMod
     """Return the model of training rows with given attribute weights."""
     counts = training.count()
     log_prior, table, gaussian = training.estimation.tables(counts)
-    evidence = Evidence(counts.schema, log_prior, table)
+    evidence = LogProbs(counts.schema, log_prior, table)
     effect = AttributeWeighting().apply(weights, evidence)
-    return weighted_model(counts.schema, training.classes, effect, gaussian)
+    return problem.weighted_model(counts.schema, training.classes, effect, gaussian)

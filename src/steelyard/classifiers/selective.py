@@ -32,14 +32,14 @@ from steelyard.classifiers.base.selection import (
 )
 from steelyard.exceptions import ParameterError
 from steelyard.fitting.constraints import by_position
-from steelyard.fitting.leave_one_out import (
-    HeldOut,
+from steelyard.fitting.problem import Fit
+from steelyard.fitting.recipe import Recipe
+from steelyard.fitting.search.left_out import (
+    JudgedRows,
     cross_validated,
     left_out,
     resubstituted,
 )
-from steelyard.fitting.problem import Fit
-from steelyard.fitting.recipe import Recipe
 from steelyard.model.training import TrainingSet
 from steelyard.table.encoder import COLUMN
 from steelyard.table.schema import TableSchema
@@ -284,7 +284,7 @@ class CostSensitiveNB(SelectedNB):
 
 def _search(
     owner: ForwardSelectedNB | CostSensitiveNB,
-    held: HeldOut,
+    held: JudgedRows,
     worth: Callable[[list[list[int]], Floats], Extended],
     shown: tuple[str, int | None, Callable[[list[Subset]], str | None]],
     **rules: Any,

@@ -23,11 +23,11 @@ from steelyard._common.settings import (
     word,
 )
 from steelyard.classifiers.weighted import SolvedNB, WeightedNB
-from steelyard.fitting.held_out import HeldOut
-from steelyard.fitting.pairs import joined, listed_pairs, pair_records
+from steelyard.fitting.default.column_pairs import joined, listed_pairs, pair_records
+from steelyard.fitting.default.held_out import HeldOutFolds
+from steelyard.fitting.default.strengths import GRID, Choice, Strengths, choose
 from steelyard.fitting.problem import Fit, fit_weights
 from steelyard.fitting.recipe import Recipe
-from steelyard.fitting.strengths import GRID, Choice, Strengths, choose
 from steelyard.losses import resolve_loss
 from steelyard.model.table_model import NBModel
 from steelyard.model.training import Encoding, TrainingSet
@@ -267,7 +267,7 @@ class ShrinkageNB(SolvedNB):
         is_given = len(grid) == 1 and not isinstance(pairs, Integral)
         if is_given:
             return Choice(grid[0], pairs=pairs if isinstance(pairs, list) else [])
-        held = HeldOut.of(training, self.cv, self.random_state)
+        held = HeldOutFolds.of(training, self.cv, self.random_state)
         return choose(recipe, held, grid, pairs)
 
 

@@ -30,7 +30,9 @@ from steelyard.classifiers.base.selection import (
     selected,
 )
 from steelyard.exceptions import ParameterError
-from steelyard.fitting.forward_search import (
+from steelyard.fitting.problem import Fit
+from steelyard.fitting.recipe import Recipe
+from steelyard.fitting.search.forward_search import (
     AverageLikelihood,
     Likelihood,
     encode_test_rows,
@@ -39,8 +41,6 @@ from steelyard.fitting.forward_search import (
     usable_predictors,
     with_known_cells,
 )
-from steelyard.fitting.problem import Fit
-from steelyard.fitting.recipe import Recipe
 from steelyard.model.table_model import NBModel
 from steelyard.model.training import Encoding, TrainingSet
 from steelyard.table.codes import Codes

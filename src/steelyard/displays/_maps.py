@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.displays import _style as draw
-from steelyard.explain.tables import AttributeTable
+from steelyard.explain.value_tables import AttributeTable
 from steelyard.explain.views import PairSide
 
 # Maps in one line.

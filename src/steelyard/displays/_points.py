@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from steelyard.displays import _style as draw
-from steelyard.explain.tables import AttributeTable
+from steelyard.explain.value_tables import AttributeTable
 
 Floats = NDArray[np.float64]
 

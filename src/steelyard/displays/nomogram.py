@@ -16,7 +16,7 @@ from steelyard.displays._totals import Total, inches_of
 from steelyard.exceptions import ParameterError
 from steelyard.explain.local import LocalExplanation
 from steelyard.explain.overall import GlobalExplanation, explain_global
-from steelyard.explain.tables import AttributeTable
+from steelyard.explain.value_tables import AttributeTable
 from steelyard.explain.views import percent, position_of
 
 # Size of the names of values, and their distances from the line: above and below.

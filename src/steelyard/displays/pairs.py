@@ -13,7 +13,7 @@ from steelyard.displays import _style as draw
 from steelyard.displays._base import Display
 from steelyard.exceptions import ParameterError
 from steelyard.explain.overall import explain_global
-from steelyard.explain.tables import AttributeTable
+from steelyard.explain.value_tables import AttributeTable
 from steelyard.explain.views import position_of
 
 # How many classes have a map unless they are named.

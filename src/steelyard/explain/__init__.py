@@ -11,7 +11,7 @@ from steelyard.explain.local import LocalExplanation, explain_local
 from steelyard.explain.overall import GlobalExplanation, explain_global
 from steelyard.explain.page import to_html
 from steelyard.explain.reasons import column_importance
-from steelyard.explain.tables import AttributeTable
+from steelyard.explain.value_tables import AttributeTable
 
 __all__ = [
     "AttributeTable",

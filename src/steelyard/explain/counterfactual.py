@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.text import text_table
-from steelyard.explain.cells import Cells, number_label
-from steelyard.explain.tables import gaussian_points
+from steelyard.explain.row_cells import RowCells, number_label
+from steelyard.explain.value_tables import gaussian_points
 from steelyard.explain.views import (
     Floats,
     PlainData,
@@ -91,7 +91,7 @@ class Counterfactual(PlainData):
 
 def counterfactual(
     model: Any,
-    row: Cells,
+    row: RowCells,
     labels: list[str],
     target: int | None,
     fixed: set[int],
@@ -132,17 +132,17 @@ def counterfactual(
 class _Candidates:
     """Every single change that may be made to a row."""
 
-    rows: Cells
+    rows: RowCells
     """The row once for each change, with that change made."""
 
     column: NDArray[np.int64]
     labels: list[str]
 
-    def changed(self, cells: Cells, positions: NDArray[np.int64]) -> Cells:
+    def changed(self, cells: RowCells, positions: NDArray[np.int64]) -> RowCells:
         """Make one of some changes, to all views of its column, in each row."""
         columns = np.asarray(cells.schema.columns)
         is_changed = columns == self.column[positions][:, None]
-        return Cells(
+        return RowCells(
             cells.schema,
             np.where(is_changed, self.rows.codes[positions], cells.codes),
             np.where(is_changed, self.rows.numbers[positions], cells.numbers),
@@ -150,7 +150,7 @@ class _Candidates:
 
 
 def _candidates(
-    model: Any, row: Cells, fixed: set[int], ranges: list[NumberRange | None]
+    model: Any, row: RowCells, fixed: set[int], ranges: list[NumberRange | None]
 ) -> _Candidates:
     schema = row.schema
     empty = np.zeros((0, len(schema)))
@@ -174,7 +174,7 @@ def _candidates(
         numbers.append(np.repeat(row.numbers, len(new_codes), axis=0))
         codes[-1][:, views], numbers[-1][:, views] = new_codes, new_numbers
         owner += [column] * len(new_codes)
-    rows = Cells(schema, np.concatenate(codes), np.concatenate(numbers)).joined()
+    rows = RowCells(schema, np.concatenate(codes), np.concatenate(numbers)).joined()
     return _Candidates(rows, np.array(owner, dtype=np.int64), labels)
 
 
@@ -216,14 +216,14 @@ class _Search:
     """A row with some changes made, and how far its target is ahead."""
 
     model: Any
-    row: Cells
+    row: RowCells
     target: int
     candidates: _Candidates
     steps: tuple[int, ...] = ()
     """Positions of the changes among the candidates."""
 
     @cached_property
-    def cells(self) -> Cells:
+    def cells(self) -> RowCells:
         cells = self.row
         for k in self.steps:
             cells = self.candidates.changed(cells, np.array([k]))
@@ -254,7 +254,7 @@ class _Search:
     def moved(self, steps: tuple[int, ...]) -> _Search:
         return replace(self, steps=steps)
 
-    def _margins(self, cells: Cells) -> TwoArrays:
+    def _margins(self, cells: RowCells) -> TwoArrays:
         """Log-odds of the target against its best rival, and what to go by in a tie.
 
         The latter is the sum of the margins of voters, zero for other models.

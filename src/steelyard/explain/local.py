@@ -10,10 +10,15 @@ from numpy.typing import NDArray
 
 from steelyard.classifiers.base import BaseNB
 from steelyard.exceptions import ParameterError
-from steelyard.explain.cells import Cells, Neighbours, describe_cells, neighbours_of
 from steelyard.explain.counterfactual import Counterfactual, counterfactual
 from steelyard.explain.evidence import Evidence, EvidenceItem
-from steelyard.explain.tables import range_by_column
+from steelyard.explain.row_cells import (
+    Neighbours,
+    RowCells,
+    describe_cells,
+    neighbours_of,
+)
+from steelyard.explain.value_tables import range_by_column
 from steelyard.explain.views import (
     ExplainedPart,
     Floats,
@@ -101,7 +106,7 @@ class LocalExplanation(Tabular):
     parts: tuple[ExplainedPart, ...]
     neighbours: tuple[Neighbours, ...]
     model: Model
-    cells: Cells
+    cells: RowCells
     ranges: list[NumberRange | None] | None = None
     base_rates: Floats | None = None
 
@@ -344,7 +349,7 @@ def explain_local(
     if pairs not in ("shown", "split"):
         raise ParameterError(f"`pairs` must be 'shown' or 'split'. Got {pairs!r}.")
     codes = clf._encode(X)
-    cells = Cells.of(codes)
+    cells = RowCells.of(codes)
     columns = clf.encoder_.match(as_table(X, clf))
     values, missing = describe_cells(cells, columns)
     ranges = getattr(clf, "ranges_", None)
@@ -356,7 +361,7 @@ def explain_local(
 
 def _explain(
     model: Model,
-    cells: Cells,
+    cells: RowCells,
     values: list[list[str]],
     missing: NDArray[np.bool_],
     n_jobs: int | None,

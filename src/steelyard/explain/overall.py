@@ -13,7 +13,7 @@ from steelyard.classifiers.base import BaseNB
 from steelyard.exceptions import ParameterError
 from steelyard.explain.evidence import evidence_of
 from steelyard.explain.local import LocalExplanation, explain_local
-from steelyard.explain.tables import AttributeTable, attribute_tables, known_rows
+from steelyard.explain.value_tables import AttributeTable, attribute_tables, known_rows
 from steelyard.explain.views import (
     ExplainedPart,
     Floats,

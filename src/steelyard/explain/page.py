@@ -17,7 +17,7 @@ from steelyard._common.text import counted
 from steelyard.classifiers.base import BaseNB
 from steelyard.exceptions import ParameterError
 from steelyard.explain.overall import explain_global
-from steelyard.explain.tables import density_range, range_by_column
+from steelyard.explain.value_tables import density_range, range_by_column
 from steelyard.explain.views import model_of, views_of
 from steelyard.export.data import node_data
 from steelyard.export.plan import Plan

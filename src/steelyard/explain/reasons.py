@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.text import cell_text, signed
-from steelyard.explain.cells import Cells
 from steelyard.explain.local import LocalExplanation, explain_local
 from steelyard.explain.overall import explain_global
+from steelyard.explain.row_cells import RowCells
 from steelyard.explain.views import Floats, views_of
 
 
@@ -70,7 +70,7 @@ def _losses(
     """Return by how much log-odds fall without each cell, shape (n, d)."""
     each = np.arange(len(explanation))
 
-    def log_odds(cells: Cells) -> Any:
+    def log_odds(cells: RowCells) -> Any:
         logs = explanation.model.log_proba(cells.encoded())
         # A vote may be unanimous; the smallest probability stands for none.
         logs = np.maximum(logs, np.log(np.finfo(float).tiny))
@@ -83,7 +83,7 @@ def _losses(
     for j, columns in enumerate(views):
         codes, numbers = cells.codes.copy(), cells.numbers.copy()
         codes[:, columns], numbers[:, columns] = 0, np.nan
-        without = Cells(cells.schema, codes, numbers)
+        without = RowCells(cells.schema, codes, numbers)
         if j < cells.schema.n_columns:
             without = without.joined()
         amounts[:, j] = whole - log_odds(without)

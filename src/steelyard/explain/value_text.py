@@ -11,7 +11,7 @@ from steelyard.explain.views import Floats
 from steelyard.table.schema import FeatureSchema
 
 if TYPE_CHECKING:
-    from steelyard.explain.tables import AttributeTable
+    from steelyard.explain.value_tables import AttributeTable
 
 # Numbers at which a curve is read off, where it is known how the rows are spread.
 N_QUANTILES = 10

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from steelyard.exceptions import ParameterError
 from steelyard.solvers import Box
 from steelyard.table.schema import TableSchema
-from steelyard.weighting import Evidence, Weighting
+from steelyard.weighting import LogProbs, Weighting
 
 
 def attribute_bounds(
@@ -136,7 +136,7 @@ class PenaltySetting:
     center: float = 1.0
 
     def resolve(
-        self, weighting: Weighting, evidence: Evidence, box: Box
+        self, weighting: Weighting, evidence: LogProbs, box: Box
     ) -> Penalty | None:
         """Return the penalty on the weights within some bounds, None without one.
 

@@ -13,10 +13,10 @@ from steelyard.fitting.rows import Passes
 from steelyard.losses import Loss
 from steelyard.model.posteriors import Curvature
 from steelyard.table.codes import FeatureTable
-from steelyard.weighting import Evidence, Weighting
+from steelyard.weighting import LogProbs, Weighting
 
 if TYPE_CHECKING:
-    from steelyard.fitting.rows import Rows
+    from steelyard.fitting.rows import PackedRows
     from steelyard.solvers import Box, Units
 
 # Rows from which a sampled Hessian is made: about fifty per attribute. Below so many
@@ -38,7 +38,7 @@ class Objective:
     """
 
     rows: Passes
-    evidence: Evidence
+    evidence: LogProbs
     weighting: Weighting
     loss: Loss
     penalty: Penalty | None = None
@@ -144,7 +144,7 @@ class Objective:
 
     def units(self, weights: NDArray[np.float64], box: Box) -> Units | None:
         """Return units in which curvatures are alike, where there are any."""
-        from steelyard.fitting.preconditioner import units_of
+        from steelyard.fitting.default.preconditioner import units_of
 
         return units_of(self, weights, box)
 
@@ -183,7 +183,7 @@ class Sample:
     """Rows that stand for all of them in second derivatives."""
 
     def __init__(
-        self, objective: Objective, rows: Rows, scale: float, is_all: bool
+        self, objective: Objective, rows: PackedRows, scale: float, is_all: bool
     ) -> None:
         self._objective = objective
         self._scale = scale

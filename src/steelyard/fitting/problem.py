@@ -31,7 +31,7 @@ from steelyard.proba.estimation import Estimation
 from steelyard.solvers import Box, Solution, keeps_growing, resolve_solver
 from steelyard.table.codes import FeatureTable
 from steelyard.table.schema import TableSchema
-from steelyard.weighting import Effect, Evidence, Start, Weighting
+from steelyard.weighting import Effect, LogProbs, Start, Weighting
 
 # Accuracy of a fit with a surrogate loss, which only has to lead close.
 _SURROGATE_TOL = 1e-5
@@ -42,7 +42,7 @@ class Problem:
     """Probabilities from counts, and the objective and bounds of the weights."""
 
     counts: Counts
-    evidence: Evidence
+    evidence: LogProbs
     gaussian: GaussianTable
     objective: Objective
     box: Box
@@ -188,7 +188,7 @@ def start_of(
     training: TrainingSet,
     counts: Counts,
     without_pairs: Problem | None = None,
-) -> tuple[Estimation, Evidence, GaussianTable, Start]:
+) -> tuple[Estimation, LogProbs, GaussianTable, Start]:
     """Turn counts into probabilities, and both into the start of the weights."""
     estimation = training.estimation
     resolutions = estimation.resolutions(training.schema)
@@ -196,7 +196,7 @@ def start_of(
         log_prior, table, gaussian = estimation.tables(counts, resolutions)
     else:
         log_prior, table, gaussian = without_pairs.tables_with_pairs(training.schema)
-    evidence = Evidence(training.schema, log_prior, table, resolutions)
+    evidence = LogProbs(training.schema, log_prior, table, resolutions)
     start = recipe.weighting.start_from(training, evidence, gaussian)
     if start.count_factors is not None:
         estimation = replace(estimation, count_factors=start.count_factors)

@@ -13,7 +13,7 @@ import numpy as np
 from steelyard._common.settings import Check
 from steelyard.exceptions import ParameterError
 from steelyard.fitting.constraints import PenaltySetting
-from steelyard.fitting.pairs import joined, listed_pairs
+from steelyard.fitting.default.column_pairs import joined, listed_pairs
 from steelyard.instances import InstanceWeighting
 from steelyard.io import as_source
 from steelyard.losses import LogLoss, Loss

@@ -1,8 +1,8 @@
 """Training rows, prepared for many passes: small codes joined, numbers at hand.
 
-``Passes`` is all that an objective asks of its rows. ``Rows`` has them in arrays, in
-memory or in memory maps, and reads them a piece at a time; rows on other machines are
-other ``Passes``.
+``Passes`` is all that an objective asks of its rows. ``PackedRows`` has them in arrays,
+in memory or in memory maps, and reads them a piece at a time; rows on other machines
+are other ``Passes``.
 """
 
 from __future__ import annotations
@@ -62,12 +62,12 @@ class Passes(Protocol):
     def with_densities(self, gaussian: GaussianTable) -> Passes:
         """Return the same rows with other densities of Gaussian attributes."""
 
-    def take(self, picked: NDArray[np.int64] | None) -> Rows:
+    def take(self, picked: NDArray[np.int64] | None) -> PackedRows:
         """Return some rows in memory, or all, for second derivatives."""
 
 
 @dataclass(frozen=True)
-class Rows:
+class PackedRows:
     """Training rows in memory or memory maps, as passes read them."""
 
     schema: TableSchema
@@ -161,15 +161,15 @@ class Rows:
         columns = [column[picked].astype(np.float64) for column in numbers]
         return np.stack(columns, axis=1)
 
-    def with_densities(self, gaussian: GaussianTable) -> Rows:
+    def with_densities(self, gaussian: GaussianTable) -> PackedRows:
         """Return the same rows with other densities of Gaussian attributes."""
         return replace(self, gaussian=gaussian)
 
-    def take(self, picked: NDArray[np.int64] | None) -> Rows:
+    def take(self, picked: NDArray[np.int64] | None) -> PackedRows:
         """Return some of the rows, or all."""
         if picked is None:
             return self
-        return Rows(
+        return PackedRows(
             self.schema,
             np.asarray(self.y[picked], dtype=np.uint32),
             self.weights[picked] if self.weights.size else self.weights,
@@ -357,12 +357,12 @@ def prepare_rows(
 
 def join_rows(
     training: TrainingSet, missing: NDArray[np.bool_], gaussian: GaussianTable
-) -> Rows:
+) -> PackedRows:
     """Join the small codes of rows in arrays here."""
     codes, weights = training.codes, training.weights
     packing, packed = pack_codes(codes, missing, training.n_jobs)
     wide = [block for block in codes.blocks if block.values.dtype != np.uint8]
-    return Rows(
+    return PackedRows(
         codes.schema,
         training.labels,
         np.empty(0) if weights is None else weights,

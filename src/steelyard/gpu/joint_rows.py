@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.fitting.rows import Rows
+from steelyard.fitting.rows import PackedRows
 from steelyard.gpu.device_codes import DeviceCodes, taken
 from steelyard.gpu.device_counts import DeviceWeights
 from steelyard.gpu.device_numbers import DeviceNumbers
@@ -68,7 +68,7 @@ class JointRows:
         """Return the same rows with other densities of Gaussian attributes."""
         return replace(self, gaussian=gaussian)
 
-    def take(self, picked: NDArray[np.int64] | None) -> Rows:
+    def take(self, picked: NDArray[np.int64] | None) -> PackedRows:
         """Return some rows in memory, or all, for second derivatives."""
         rows = np.arange(self.n_rows) if picked is None else picked
         schema, weights = self.codes.schema, self.weights.host
@@ -80,7 +80,7 @@ class JointRows:
         if self.packing is not None:
             packed = taken(self.words.view(np.uint8), rows)
         labels = self.labels.view(np.uint8)
-        return Rows(
+        return PackedRows(
             schema,
             taken(labels.reshape(1, labels.size), rows)[:, 0].astype(np.uint32),
             np.empty(0) if weights is None else weights[rows],

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from steelyard._common.work_folder import WorkFolder
 from steelyard.exceptions import TableError
-from steelyard.fitting.rows import Passes, Rows, join_rows
+from steelyard.fitting.rows import PackedRows, Passes, join_rows
 from steelyard.losses import Loss
 from steelyard.model.training import RowPlace, TrainingSet
 from steelyard.proba.estimation import GaussianTable
@@ -27,7 +27,7 @@ from steelyard.weighting.base import Effect
 
 # What Dask would take for a few bytes, it would move and forget to spill.
 sizeof.register(TrainingSet, work.n_bytes)
-sizeof.register(Rows, work.n_bytes)
+sizeof.register(PackedRows, work.n_bytes)
 
 # Effects of more numbers are added on each worker first: then they need not travel
 # for each partition. Sums then depend on which worker has which partition, in the last
@@ -328,19 +328,19 @@ class DaskRows:
         prepared = self.prepared.then(work.with_densities, gaussian)
         return replace(self, prepared=prepared, gaussian=gaussian)
 
-    def take(self, picked: NDArray[np.int64] | None) -> Rows:
+    def take(self, picked: NDArray[np.int64] | None) -> PackedRows:
         """Return some rows in memory, or all, for second derivatives."""
         rows = np.arange(self.n_rows) if picked is None else picked
         return join_rows(self.training.take(rows), self.missing, self.gaussian)
 
 
-def _evaluate(rows: Rows | None, loss: Loss, effect: Effect) -> Any:
+def _evaluate(rows: PackedRows | None, loss: Loss, effect: Effect) -> Any:
     return None if rows is None else rows.evaluate(loss, effect)
 
 
-def _evaluate_mixture(rows: Rows | None, **given: Any) -> Any:
+def _evaluate_mixture(rows: PackedRows | None, **given: Any) -> Any:
     return None if rows is None else rows.evaluate_mixture(**given)
 
 
-def _total_weight(rows: Rows | None) -> float:
+def _total_weight(rows: PackedRows | None) -> float:
     return 0.0 if rows is None else rows.total_weight

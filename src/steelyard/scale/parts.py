@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from steelyard._common.checks import check_weights
 from steelyard.exceptions import ColumnError, TableError
-from steelyard.fitting.rows import Rows, join_rows
+from steelyard.fitting.rows import PackedRows, join_rows
 from steelyard.losses import LogLoss
 from steelyard.model.streamed import empty_rows, stored_training
 from steelyard.model.training import Preparation, TrainingSet
@@ -207,7 +207,7 @@ def take_rows(part: TrainingSet, picked: NDArray[np.int64]) -> Any:
 
 def prepare(
     part: TrainingSet, missing: NDArray[np.bool_], gaussian: GaussianTable
-) -> Rows | None:
+) -> PackedRows | None:
     """Prepare the rows of a partition for passes, None if it has none.
 
     A first pass over a row loads the kernels, so that no later one waits for them.
@@ -222,12 +222,14 @@ def prepare(
     return rows
 
 
-def with_densities(rows: Rows | None, gaussian: GaussianTable) -> Rows | None:
+def with_densities(
+    rows: PackedRows | None, gaussian: GaussianTable
+) -> PackedRows | None:
     """Return the same rows with other densities."""
     return None if rows is None else rows.with_densities(gaussian)
 
 
-def n_bytes(held: TrainingSet | Rows) -> int:
+def n_bytes(held: TrainingSet | PackedRows) -> int:
     """Return how much memory a part takes."""
     blocks = held.codes.blocks if isinstance(held, TrainingSet) else held.wide
     arrays = [block.values for block in blocks]

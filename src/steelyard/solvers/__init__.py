@@ -6,9 +6,9 @@ from typing import Any
 
 from steelyard.exceptions import ParameterError
 from steelyard.solvers.base import (
+    AnyObjective,
     Box,
     Fixed,
-    Objective,
     Solution,
     Solver,
     Units,
@@ -37,7 +37,7 @@ SOLVERS = ("auto", "newton", "lbfgs", "published", "fixed")
 
 
 def resolve_solver(
-    setting: Any, objective: Objective, tol: float, max_iter: int
+    setting: Any, objective: AnyObjective, tol: float, max_iter: int
 ) -> Solver:
     """Return the solver that a setting names, after checking that it can do the job."""
     if isinstance(setting, Solver):
@@ -69,13 +69,13 @@ def resolve_solver(
     return solver
 
 
-def _is_wide(objective: Objective) -> bool:
+def _is_wide(objective: AnyObjective) -> bool:
     # Not weights per value, which rows often determine but barely: on digits L-BFGS-B
     # ended at a quarter of the squared error after as many passes.
     return objective.has_hessian and objective.size > MAX_ASSEMBLED
 
 
-def _newton_pays(objective: Objective) -> bool:
+def _newton_pays(objective: AnyObjective) -> bool:
     # With Hessian-vector products alone it pays sometimes (CAVWNB-CLL on breast cancer:
     # 1.6 s against 4.0 s of L-BFGS-B) and sometimes not at all (digits: 153 s against
     # 10 s).

@@ -31,7 +31,7 @@ class Units(Protocol):
         """Turn a gradient by weights into one in these units."""
 
 
-class Objective(Protocol):
+class AnyObjective(Protocol):
     """What a solver asks of the function that it minimises."""
 
     n_evaluations: int
@@ -142,12 +142,12 @@ class Solver(DeclaredPart):
     is_iterative: ClassVar[bool] = True
     """Whether weights move from where they start."""
 
-    def refuses(self, objective: Objective) -> str:
+    def refuses(self, objective: AnyObjective) -> str:
         """Say why an objective cannot be minimised by this solver; '' if it can."""
         return ""
 
     def minimize(
-        self, objective: Objective, start: NDArray[np.float64], box: Box
+        self, objective: AnyObjective, start: NDArray[np.float64], box: Box
     ) -> Solution:
         """Minimise from a start, within bounds."""
         raise NotImplementedError
@@ -162,7 +162,7 @@ class Fixed(Solver):
     is_iterative: ClassVar[bool] = False
 
     def minimize(
-        self, objective: Objective, start: NDArray[np.float64], box: Box
+        self, objective: AnyObjective, start: NDArray[np.float64], box: Box
     ) -> Solution:
         """Return the start, with the objective there."""
         value, _ = objective(start)
@@ -171,7 +171,7 @@ class Fixed(Solver):
 
 def note_iteration(
     records: list[dict[str, Any]],
-    objective: Objective,
+    objective: AnyObjective,
     value: float,
     gradient: NDArray[np.float64],
     step: float | None = None,
@@ -188,7 +188,7 @@ def note_iteration(
     )
 
 
-def runaway(objective: Objective, value: float, box: Box) -> Status | None:
+def runaway(objective: AnyObjective, value: float, box: Box) -> Status | None:
     """Say whether to stop because the rows are predicted perfectly, and as what.
 
     With a loss of next to nothing the weights are not determined by the rows any more:
@@ -200,7 +200,7 @@ def runaway(objective: Objective, value: float, box: Box) -> Status | None:
     return "separable" if box.is_open.any() else "converged"
 
 
-def keeps_growing(objective: Objective, solution: Solution, box: Box) -> bool:
+def keeps_growing(objective: AnyObjective, solution: Solution, box: Box) -> bool:
     """Whether some weights of a solution are large, and could as well be larger.
 
     Some rows can then be separated, though not all. A weight of an attribute that says

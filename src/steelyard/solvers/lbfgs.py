@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from steelyard._common.settings import NONE, number, setting, whole
 from steelyard._common.threads import one_blas_thread
 from steelyard.solvers.base import (
+    AnyObjective,
     Box,
-    Objective,
     Solution,
     Solver,
     Status,
@@ -52,7 +52,7 @@ class LBFGS(Solver):
     )
 
     def minimize(
-        self, objective: Objective, start: NDArray[np.float64], box: Box
+        self, objective: AnyObjective, start: NDArray[np.float64], box: Box
     ) -> Solution:
         """Minimise from a start, within bounds."""
         if box.is_everywhere and self.gradient_tol is None:
@@ -67,7 +67,7 @@ class LBFGS(Solver):
 
     def _in_units(
         self,
-        objective: Objective,
+        objective: AnyObjective,
         start: NDArray[np.float64],
         box: Box,
         units: Units,
@@ -89,7 +89,7 @@ class LBFGS(Solver):
 
     def _stage(
         self,
-        objective: Objective,
+        objective: AnyObjective,
         units: Units,
         start: NDArray[np.float64],
         records: list[dict[str, Any]],
@@ -135,7 +135,7 @@ class LBFGS(Solver):
 class _Descent:
     """One run of L-BFGS-B within bounds, resumed as long as that helps."""
 
-    def __init__(self, solver: LBFGS, objective: Objective, box: Box) -> None:
+    def __init__(self, solver: LBFGS, objective: AnyObjective, box: Box) -> None:
         self._solver = solver
         self._objective = objective
         self._box = box

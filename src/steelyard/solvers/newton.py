@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from steelyard._common.settings import number, setting, whole
 from steelyard._common.threads import one_blas_thread
 from steelyard.solvers.base import (
+    AnyObjective,
     Box,
-    Objective,
     Solution,
     Solver,
     Status,
@@ -19,7 +19,7 @@ from steelyard.solvers.base import (
     runaway,
 )
 from steelyard.solvers.lbfgs import LBFGS
-from steelyard.solvers.quadratic import box_minimum, conjugate_gradients
+from steelyard.solvers.quadratic_model import box_minimum, conjugate_gradients
 
 # Above this many weights the Hessian is not assembled: solving with it would cost more
 # than the passes over the rows that it saves.
@@ -75,19 +75,19 @@ class Newton(Solver):
         default=1000, allowed=whole(1), about="Largest number of iterations."
     )
 
-    def refuses(self, objective: Objective) -> str:
+    def refuses(self, objective: AnyObjective) -> str:
         """Say why an objective cannot be minimised by this solver; '' if it can."""
         return objective.refuses_second_order()
 
     def minimize(
-        self, objective: Objective, start: NDArray[np.float64], box: Box
+        self, objective: AnyObjective, start: NDArray[np.float64], box: Box
     ) -> Solution:
         """Minimise from a start, within bounds."""
         with one_blas_thread():
             return self._minimize(objective, start, box)
 
     def _minimize(
-        self, objective: Objective, start: NDArray[np.float64], box: Box
+        self, objective: AnyObjective, start: NDArray[np.float64], box: Box
     ) -> Solution:
         state = _State(objective, start, box)
         status: Status = "iterations"
@@ -128,7 +128,7 @@ class _State:
     """Where the iteration is, and the Hessian that it uses."""
 
     def __init__(
-        self, objective: Objective, start: NDArray[np.float64], box: Box
+        self, objective: AnyObjective, start: NDArray[np.float64], box: Box
     ) -> None:
         self._objective = objective
         self._box = box

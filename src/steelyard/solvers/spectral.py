@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from steelyard._common.settings import number, setting, whole
 from steelyard._common.threads import one_blas_thread
 from steelyard.solvers.base import (
+    AnyObjective,
     Box,
-    Objective,
     Solution,
     Solver,
     Status,
@@ -149,7 +149,7 @@ class SpectralGradient(Solver):
     )
 
     def minimize(
-        self, objective: Objective, start: NDArray[np.float64], box: Box
+        self, objective: AnyObjective, start: NDArray[np.float64], box: Box
     ) -> Solution:
         """Minimise from a start, within bounds."""
         metric = None if box.is_open.any() else objective.units(start, box)
@@ -163,7 +163,7 @@ class SpectralGradient(Solver):
 
     def _minimize(
         self,
-        objective: Objective,
+        objective: AnyObjective,
         x: NDArray[np.float64],
         box: Box,
         metric: Metric,
@@ -198,7 +198,7 @@ class SpectralGradient(Solver):
 
 
 def _search(
-    objective: Objective,
+    objective: AnyObjective,
     x: NDArray[np.float64],
     step: NDArray[np.float64],
     slope: float,

@@ -13,7 +13,7 @@ from steelyard.weighting.attribute import (
     MixtureWeighting,
     ValueWeighting,
 )
-from steelyard.weighting.base import Effect, Evidence, Start, Weighting
+from steelyard.weighting.base import Effect, LogProbs, Start, Weighting
 from steelyard.weighting.filters.counted import (
     AUCWeighting,
     CorrelationWeighting,
@@ -31,10 +31,10 @@ __all__ = [
     "ClassAttributeWeighting",
     "CorrelationWeighting",
     "Effect",
-    "Evidence",
     "FilterWeighting",
     "GainRatioWeighting",
     "HierarchicalWeighting",
+    "LogProbs",
     "MixtureWeighting",
     "OneTreeWeighting",
     "Start",

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.model.posteriors import Curvature
-from steelyard.weighting.base import Effect, Evidence, Weighting
+from steelyard.weighting.base import Effect, LogProbs, Weighting
 
 
 class AttributeWeighting(Weighting):
@@ -22,28 +22,28 @@ class AttributeWeighting(Weighting):
     has_hessian: ClassVar[bool] = True
     has_class_weights: ClassVar[bool] = False
 
-    def _size(self, evidence: Evidence) -> int:
+    def _size(self, evidence: LogProbs) -> int:
         return evidence.n_features
 
-    def _owner(self, evidence: Evidence) -> NDArray[np.int64]:
+    def _owner(self, evidence: LogProbs) -> NDArray[np.int64]:
         return np.arange(evidence.n_features)
 
     def _apply(
-        self, weights: NDArray[np.float64], evidence: Evidence
+        self, weights: NDArray[np.float64], evidence: LogProbs
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         log_prob = evidence.table
         table = log_prob.spread(weights)[:, None] * log_prob.values
         shape = (len(evidence.gaussian), evidence.n_classes)
         return table, np.broadcast_to(weights[evidence.gaussian][:, None], shape)
 
-    def _pullback(self, gradient: Effect, evidence: Evidence) -> NDArray[np.float64]:
+    def _pullback(self, gradient: Effect, evidence: LogProbs) -> NDArray[np.float64]:
         log_prob = evidence.table
         out = log_prob.collect((gradient.table * log_prob.values).sum(axis=1))
         out[evidence.gaussian] = gradient.multipliers.sum(axis=1)
         return out
 
     def _fitted(
-        self, weights: NDArray[np.float64], evidence: Evidence
+        self, weights: NDArray[np.float64], evidence: LogProbs
     ) -> dict[str, Any]:
         return {"attribute_weights_": weights}
 
@@ -75,28 +75,28 @@ class ClassAttributeWeighting(Weighting):
 
     has_hessian: ClassVar[bool] = True
 
-    def _size(self, evidence: Evidence) -> int:
+    def _size(self, evidence: LogProbs) -> int:
         return evidence.n_classes * evidence.n_features
 
-    def _owner(self, evidence: Evidence) -> NDArray[np.int64]:
+    def _owner(self, evidence: LogProbs) -> NDArray[np.int64]:
         return np.tile(np.arange(evidence.n_features), evidence.n_classes)
 
     def _apply(
-        self, weights: NDArray[np.float64], evidence: Evidence
+        self, weights: NDArray[np.float64], evidence: LogProbs
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         matrix = weights.reshape(evidence.n_classes, evidence.n_features)
         log_prob = evidence.table
         table = log_prob.spread(matrix.T) * log_prob.values
         return table, matrix[:, evidence.gaussian].T
 
-    def _pullback(self, gradient: Effect, evidence: Evidence) -> NDArray[np.float64]:
+    def _pullback(self, gradient: Effect, evidence: LogProbs) -> NDArray[np.float64]:
         log_prob = evidence.table
         out = log_prob.collect(gradient.table * log_prob.values)
         out[evidence.gaussian] = gradient.multipliers
         return out.T.ravel()
 
     def _fitted(
-        self, weights: NDArray[np.float64], evidence: Evidence
+        self, weights: NDArray[np.float64], evidence: LogProbs
     ) -> dict[str, Any]:
         shape = (evidence.n_classes, evidence.n_features)
         return {"class_attribute_weights_": weights.reshape(shape)}
@@ -160,17 +160,17 @@ class ValueWeighting(Weighting):
     those of the coded attributes' values in order, then those of Gaussian attributes.
     """
 
-    def _size(self, evidence: Evidence) -> int:
+    def _size(self, evidence: LogProbs) -> int:
         per_class = len(evidence.value_rows) + len(evidence.gaussian)
         return evidence.n_classes * per_class
 
-    def _owner(self, evidence: Evidence) -> NDArray[np.int64]:
+    def _owner(self, evidence: LogProbs) -> NDArray[np.int64]:
         features = evidence.table.spread(np.arange(evidence.n_features))
         owner = np.concatenate([features[evidence.value_rows], evidence.gaussian])
         return np.tile(owner, evidence.n_classes)
 
     def _apply(
-        self, weights: NDArray[np.float64], evidence: Evidence
+        self, weights: NDArray[np.float64], evidence: LogProbs
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         matrix = weights.reshape(evidence.n_classes, -1)
         rows = evidence.value_rows
@@ -178,13 +178,13 @@ class ValueWeighting(Weighting):
         table[rows] = matrix[:, : len(rows)].T * evidence.table.values[rows]
         return table, matrix[:, len(rows) :].T
 
-    def _pullback(self, gradient: Effect, evidence: Evidence) -> NDArray[np.float64]:
+    def _pullback(self, gradient: Effect, evidence: LogProbs) -> NDArray[np.float64]:
         rows = evidence.value_rows
         inner = gradient.table[rows] * evidence.table.values[rows]
         return np.concatenate([inner.T, gradient.multipliers.T], axis=1).ravel()
 
     def _fitted(
-        self, weights: NDArray[np.float64], evidence: Evidence
+        self, weights: NDArray[np.float64], evidence: LogProbs
     ) -> dict[str, Any]:
         matrix = weights.reshape(evidence.n_classes, -1)
         by_value, position = [], 0
@@ -226,16 +226,16 @@ class MixtureWeighting(Weighting):
             AttributeWeighting(prior_weight=self.prior_weight),
         )
 
-    def size(self, evidence: Evidence) -> int:
+    def size(self, evidence: LogProbs) -> int:
         """Count the weights."""
         return 1 + sum(half.size(evidence) for half in self.halves())
 
-    def start(self, evidence: Evidence) -> NDArray[np.float64]:
+    def start(self, evidence: LogProbs) -> NDArray[np.float64]:
         """Return the published start: all weights one, alpha one half."""
         return np.concatenate([[0.5], np.ones(self.size(evidence) - 1)])
 
     def bounds(
-        self, evidence: Evidence, low: NDArray[np.float64], high: NDArray[np.float64]
+        self, evidence: LogProbs, low: NDArray[np.float64], high: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Spread bounds per attribute over the weights; alpha stays in [0, 1]."""
         pairs = [half.bounds(evidence, low, high) for half in self.halves()]
@@ -244,14 +244,14 @@ class MixtureWeighting(Weighting):
         return lower, upper
 
     def split(
-        self, weights: NDArray[np.float64], evidence: Evidence
+        self, weights: NDArray[np.float64], evidence: LogProbs
     ) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
         """Split a vector into alpha and the weights of both halves."""
         cut = 1 + self.halves()[0].size(evidence)
         return float(weights[0]), weights[1:cut], weights[cut:]
 
     def mixed_effects(
-        self, weights: NDArray[np.float64], evidence: Evidence
+        self, weights: NDArray[np.float64], evidence: LogProbs
     ) -> tuple[float, tuple[Effect, ...]]:
         """Turn weights into alpha and the effects of both halves."""
         alpha, specific, shared = self.split(weights, evidence)
@@ -260,7 +260,7 @@ class MixtureWeighting(Weighting):
         return alpha, effects
 
     def pullback_halves(
-        self, d_alpha: float, specific: Effect, shared: Effect, evidence: Evidence
+        self, d_alpha: float, specific: Effect, shared: Effect, evidence: LogProbs
     ) -> NDArray[np.float64]:
         """Turn gradients with respect to alpha and both effects into one vector."""
         first, second = self.halves()
@@ -273,7 +273,7 @@ class MixtureWeighting(Weighting):
         )
 
     def fitted(
-        self, weights: NDArray[np.float64], evidence: Evidence
+        self, weights: NDArray[np.float64], evidence: LogProbs
     ) -> dict[str, Any]:
         """Name the weights as fitted attributes of a classifier."""
         alpha, specific, shared = self.split(weights, evidence)

@@ -22,7 +22,7 @@ from steelyard.table.schema import TableSchema
 
 
 @dataclass(frozen=True)
-class Evidence:
+class LogProbs:
     """Log-probabilities before weighting: what there is to be weighted."""
 
     schema: TableSchema
@@ -127,16 +127,16 @@ class Weighting(DeclaredPart):
         """Pairs of columns, by name or position, that become attributes."""
         return ()
 
-    def size(self, evidence: Evidence) -> int:
+    def size(self, evidence: LogProbs) -> int:
         """Count the weights."""
         return int(self.prior_weight) + self._size(evidence)
 
-    def start(self, evidence: Evidence) -> NDArray[np.float64]:
+    def start(self, evidence: LogProbs) -> NDArray[np.float64]:
         """Return the weights of plain naive Bayes: all ones."""
         return np.ones(self.size(evidence))
 
     def start_from(
-        self, training: TrainingSet, evidence: Evidence, gaussian: GaussianTable
+        self, training: TrainingSet, evidence: LogProbs, gaussian: GaussianTable
     ) -> Start:
         """Return the start for training rows; a filter computes it from these.
 
@@ -145,7 +145,7 @@ class Weighting(DeclaredPart):
         return Start(self.start(evidence))
 
     def bounds(
-        self, evidence: Evidence, low: NDArray[np.float64], high: NDArray[np.float64]
+        self, evidence: LogProbs, low: NDArray[np.float64], high: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Spread bounds per attribute (d,) over the weights; the prior's is [0, inf).
 
@@ -159,7 +159,7 @@ class Weighting(DeclaredPart):
             upper = np.concatenate([[high[0] if same else np.inf], upper])
         return lower, upper
 
-    def apply(self, weights: NDArray[np.float64], evidence: Evidence) -> Effect:
+    def apply(self, weights: NDArray[np.float64], evidence: LogProbs) -> Effect:
         """Turn weights into their effect on the scores."""
         base = evidence.log_prior
         if self.prior_weight:
@@ -168,26 +168,26 @@ class Weighting(DeclaredPart):
         return Effect(base, table, multipliers)
 
     def mixed_effects(
-        self, weights: NDArray[np.float64], evidence: Evidence
+        self, weights: NDArray[np.float64], evidence: LogProbs
     ) -> tuple[float, tuple[Effect, ...]]:
         """Return the share of the first of several effects, and the effects."""
         return 1.0, (self.apply(weights, evidence),)
 
-    def direction(self, weights: NDArray[np.float64], evidence: Evidence) -> Effect:
+    def direction(self, weights: NDArray[np.float64], evidence: LogProbs) -> Effect:
         """Turn a change of weights into the change of their effect."""
         effect = self.apply(weights, evidence)
         if self.prior_weight:
             return effect
         return Effect(np.zeros_like(effect.base), effect.table, effect.multipliers)
 
-    def diagonal(self, curvature: Effect, evidence: Evidence) -> NDArray[np.float64]:
+    def diagonal(self, curvature: Effect, evidence: LogProbs) -> NDArray[np.float64]:
         """Turn curvatures of the effect into those of the weights, couplings left out.
 
         Weightings with levels answer it.
         """
         raise NotImplementedError
 
-    def pullback(self, gradient: Effect, evidence: Evidence) -> NDArray[np.float64]:
+    def pullback(self, gradient: Effect, evidence: LogProbs) -> NDArray[np.float64]:
         """Turn a gradient with respect to the effect into one for the weights."""
         inner = self._pullback(gradient, evidence)
         if not self.prior_weight:
@@ -196,7 +196,7 @@ class Weighting(DeclaredPart):
         return np.concatenate([[first], inner])
 
     def fitted(
-        self, weights: NDArray[np.float64], evidence: Evidence
+        self, weights: NDArray[np.float64], evidence: LogProbs
     ) -> dict[str, Any]:
         """Name the weights as fitted attributes of a classifier."""
         named: dict[str, Any] = {}
@@ -219,30 +219,30 @@ class Weighting(DeclaredPart):
         )
 
     def strengths(
-        self, evidence: Evidence
+        self, evidence: LogProbs
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
         """Strength and centre of a ridge that belongs to the weighting, if one does."""
         return None
 
     # ----------------------------------------------------------- what subclasses say
 
-    def _size(self, evidence: Evidence) -> int:
+    def _size(self, evidence: LogProbs) -> int:
         raise NotImplementedError
 
-    def _owner(self, evidence: Evidence) -> NDArray[np.int64]:
+    def _owner(self, evidence: LogProbs) -> NDArray[np.int64]:
         """Attribute that each weight belongs to."""
         raise NotImplementedError
 
     def _apply(
-        self, weights: NDArray[np.float64], evidence: Evidence
+        self, weights: NDArray[np.float64], evidence: LogProbs
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         raise NotImplementedError
 
-    def _pullback(self, gradient: Effect, evidence: Evidence) -> NDArray[np.float64]:
+    def _pullback(self, gradient: Effect, evidence: LogProbs) -> NDArray[np.float64]:
         raise NotImplementedError
 
     def _fitted(
-        self, weights: NDArray[np.float64], evidence: Evidence
+        self, weights: NDArray[np.float64], evidence: LogProbs
     ) -> dict[str, Any]:
         raise NotImplementedError
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from steelyard._common.settings import NONE, Check, like, listed, number, setting
 from steelyard.exceptions import ParameterError
 from steelyard.table.encoder import COLUMN
-from steelyard.weighting.base import Effect, Evidence, Weighting
+from steelyard.weighting.base import Effect, LogProbs, Weighting
 
 # As good as infinite, and still a number to compute with.
 _RIGID = 1e12
@@ -115,19 +115,19 @@ class HierarchicalWeighting(Weighting):
         kw_only=True,
     )
 
-    def size(self, evidence: Evidence) -> int:
+    def size(self, evidence: LogProbs) -> int:
         """Count the weights."""
         k, d = evidence.n_classes, evidence.n_features
         return k + 1 + d + (d + len(evidence.resolutions.owners)) * k
 
-    def start(self, evidence: Evidence) -> NDArray[np.float64]:
+    def start(self, evidence: LogProbs) -> NDArray[np.float64]:
         """Return the weights of plain naive Bayes."""
         strengths = self.strengths(evidence)
         assert strengths is not None
         return strengths[1]
 
     def strengths(
-        self, evidence: Evidence
+        self, evidence: LogProbs
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Strength and centre of every weight."""
         k, d = evidence.n_classes, evidence.n_features
@@ -151,7 +151,7 @@ class HierarchicalWeighting(Weighting):
         return strength, center
 
     def bounds(
-        self, evidence: Evidence, low: NDArray[np.float64], high: NDArray[np.float64]
+        self, evidence: LogProbs, low: NDArray[np.float64], high: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return no bounds: the penalty is what holds these weights."""
         if np.isfinite(low).any() or np.isfinite(high).any():
@@ -162,7 +162,7 @@ class HierarchicalWeighting(Weighting):
         size = self.size(evidence)
         return np.full(size, -np.inf), np.full(size, np.inf)
 
-    def levels(self, weights: NDArray[np.float64], evidence: Evidence) -> _Levels:
+    def levels(self, weights: NDArray[np.float64], evidence: LogProbs) -> _Levels:
         """Split a vector of weights into its levels."""
         k, d = evidence.n_classes, evidence.n_features
         first = k + 1 + d
@@ -175,7 +175,7 @@ class HierarchicalWeighting(Weighting):
         )
 
     def with_pairs(
-        self, weights: NDArray[np.float64], before: Evidence, after: Evidence
+        self, weights: NDArray[np.float64], before: LogProbs, after: LogProbs
     ) -> NDArray[np.float64]:
         """Return the same weights where pairs have been added, which do nothing yet."""
         level, d, k = self.levels(weights, before), after.n_features, after.n_classes
@@ -187,14 +187,14 @@ class HierarchicalWeighting(Weighting):
         parts = (level.intercept, level.overall, shared, by_class, by_value)
         return np.concatenate([part.ravel() for part in parts])
 
-    def apply(self, weights: NDArray[np.float64], evidence: Evidence) -> Effect:
+    def apply(self, weights: NDArray[np.float64], evidence: LogProbs) -> Effect:
         """Turn weights into their effect on the scores."""
         change = self.direction(weights, evidence)
         return Effect(
             evidence.log_prior + change.base, change.table, change.multipliers
         )
 
-    def direction(self, weights: NDArray[np.float64], evidence: Evidence) -> Effect:
+    def direction(self, weights: NDArray[np.float64], evidence: LogProbs) -> Effect:
         """Turn a change of weights into the change of their effect."""
         level = self.levels(weights, evidence)
         total = self._shared(level, evidence)[:, None] + level.by_class
@@ -202,7 +202,7 @@ class HierarchicalWeighting(Weighting):
         table += evidence.resolutions.basis @ level.by_value
         return Effect(level.intercept, table, total[evidence.gaussian])
 
-    def pullback(self, gradient: Effect, evidence: Evidence) -> NDArray[np.float64]:
+    def pullback(self, gradient: Effect, evidence: LogProbs) -> NDArray[np.float64]:
         """Turn a gradient with respect to the effect into one for the weights."""
         by_class = evidence.table.collect(gradient.table * evidence.table.values)
         by_class[evidence.gaussian] = gradient.multipliers
@@ -213,7 +213,7 @@ class HierarchicalWeighting(Weighting):
             [gradient.base, overall, shared, by_class.ravel(), by_value.ravel()]
         )
 
-    def diagonal(self, curvature: Effect, evidence: Evidence) -> NDArray[np.float64]:
+    def diagonal(self, curvature: Effect, evidence: LogProbs) -> NDArray[np.float64]:
         """Turn curvatures of the effect into those of the weights, couplings left out.
 
         Classes share a weight in ways of their own; their curvatures are added up.
@@ -228,18 +228,18 @@ class HierarchicalWeighting(Weighting):
         )
 
     @staticmethod
-    def centers(evidence: Evidence) -> NDArray[np.float64]:
+    def centers(evidence: LogProbs) -> NDArray[np.float64]:
         """Return what shared weights are drawn to, at an overall weight of one."""
         schema = evidence.schema
         is_own = schema.is_first_view & ~schema.is_linear & ~schema.is_pair
         return is_own.astype(np.float64)
 
-    def _shared(self, level: _Levels, evidence: Evidence) -> NDArray[np.float64]:
+    def _shared(self, level: _Levels, evidence: LogProbs) -> NDArray[np.float64]:
         """Shared weights of all views: the overall weight and what they differ by."""
         return level.overall[0] * self.centers(evidence) + level.shared
 
     def fitted(
-        self, weights: NDArray[np.float64], evidence: Evidence
+        self, weights: NDArray[np.float64], evidence: LogProbs
     ) -> dict[str, Any]:
         """Name the weights as fitted attributes of a classifier."""
         level = self.levels(weights, evidence)

@@ -11,8 +11,8 @@ from sklearn.pipeline import make_pipeline
 import steelyard as sy
 from steelyard import CostSensitiveNB, ForwardSelectedNB, NaiveBayes, SelectiveNB
 from steelyard.exceptions import ParameterError
-from steelyard.fitting.held_out import deal
-from steelyard.fitting.leave_one_out import HeldOut
+from steelyard.fitting.default.held_out import deal
+from steelyard.fitting.search.left_out import JudgedRows
 
 SELECTIVE = [SelectiveNB, ForwardSelectedNB, CostSensitiveNB]
 
@@ -374,7 +374,7 @@ def test_saved_model_comes_back(cls, named, tmp_path):
 def test_interrupted_search_keeps_the_best_so_far(cls, monkeypatch):
     X, y = random_table(n=120, seed=5)
     whole = seeded(cls).fit(X, y)
-    plain, calls = HeldOut.accuracies, []
+    plain, calls = JudgedRows.accuracies, []
 
     def interrupted(self, *args):
         calls.append(1)
@@ -382,7 +382,7 @@ def test_interrupted_search_keeps_the_best_so_far(cls, monkeypatch):
             raise KeyboardInterrupt
         return plain(self, *args)
 
-    monkeypatch.setattr(HeldOut, "accuracies", interrupted)
+    monkeypatch.setattr(JudgedRows, "accuracies", interrupted)
     with pytest.warns(ConvergenceWarning, match="interrupted after 1 "):
         clf = seeded(cls).fit(X, y)
     assert clf.selected_features_ == whole.selected_features_[:1]
@@ -398,7 +398,7 @@ def test_interrupted_pass_of_snb_leaves_an_earlier_model_alone(monkeypatch):
     def interrupted(self, order):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(HeldOut, "prefix_losses", interrupted)
+    monkeypatch.setattr(JudgedRows, "prefix_losses", interrupted)
     with pytest.raises(KeyboardInterrupt):
         clf.fit(X, 1 - y)
     assert clf.model_ is before

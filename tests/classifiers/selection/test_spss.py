@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.special import logsumexp
 
 import steelyard as sy
-from steelyard.fitting.forward_search import Likelihood, simulate
+from steelyard.fitting.search.forward_search import Likelihood, simulate
 from steelyard.kernels import forward
 from steelyard.model.training import estimate_model
 from steelyard.proba import Lidstone

@@ -21,9 +21,9 @@ from steelyard import (
 )
 from steelyard.classifiers.evolved import weighted_model
 from steelyard.exceptions import ParameterError
-from steelyard.fitting.evolution import Evolution, PopulationScorer
-from steelyard.fitting.held_out import deal
-from steelyard.fitting.leave_one_out import cross_validated, resubstituted
+from steelyard.fitting.default.held_out import deal
+from steelyard.fitting.search.evolution import Evolution, PopulationScorer
+from steelyard.fitting.search.left_out import cross_validated, resubstituted
 from steelyard.kernels import population as kernels
 
 

@@ -8,8 +8,12 @@ from scipy.optimize import minimize
 
 from steelyard import NaiveBayes, ShrinkageNB, WeightedNB
 from steelyard.exceptions import ParameterError
-from steelyard.fitting import preconditioner
-from steelyard.fitting.preconditioner import CoupledUnits, choose_units, single_units
+from steelyard.fitting.default import preconditioner
+from steelyard.fitting.default.preconditioner import (
+    CoupledUnits,
+    choose_units,
+    single_units,
+)
 from steelyard.losses import LOSSES
 from steelyard.model.posteriors import softmax
 from steelyard.solvers import Metric

@@ -8,7 +8,7 @@ from scipy.special import logsumexp
 
 from steelyard import ShrinkageNB, WeightedNB, load
 from steelyard.exceptions import ParameterError
-from steelyard.fitting.pairs import joined
+from steelyard.fitting.default.column_pairs import joined
 from steelyard.fitting.problem import build_problem
 from steelyard.weighting import HierarchicalWeighting
 

@@ -12,7 +12,7 @@ from steelyard._common.settings import setting, whole
 from steelyard.classifiers.weighted import WeightedNB
 from steelyard.model.training import TrainingSet
 from steelyard.proba import GaussianTable
-from steelyard.weighting.base import Evidence, Start
+from steelyard.weighting.base import LogProbs, Start
 from steelyard.weighting.filters.counted import GainRatioWeighting, with_bins
 from steelyard.weighting.filters.information import gain_ratios
 from steelyard.weighting.filters.trees import OneTreeWeighting, depth_weights
@@ -41,7 +41,7 @@ class NumberTree(OneTreeWeighting):
     )
 
     def start_from(
-        self, training: TrainingSet, evidence: Evidence, gaussian: GaussianTable
+        self, training: TrainingSet, evidence: LogProbs, gaussian: GaussianTable
     ) -> Start:
         """Return weights by the depth at which attributes are first tested."""
         inputs, owner = self._inputs(with_bins(training))

@@ -19,9 +19,9 @@ from steelyard.explain.intervals.covariance import Covariance, covariance_of
 from steelyard.explain.intervals.maps import named_weights
 from steelyard.explain.views import Floats, PlainData, add_views, column_labels
 from steelyard.fitting.constraints import Penalty
+from steelyard.fitting.default.strengths import Strengths
 from steelyard.fitting.problem import Problem, build_problem, weigh_rows
 from steelyard.fitting.recipe import Recipe
-from steelyard.fitting.strengths import Strengths
 from steelyard.model.table_model import NBModel
 from steelyard.table.codes import Codes
 from steelyard.table.schema import TableSchema

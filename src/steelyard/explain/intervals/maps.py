@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array, eye_array, hstack, kron, vstack
 
 from steelyard.explain.views import Floats
-from steelyard.fitting.preconditioner import contrasts
+from steelyard.fitting.default.preconditioner import contrasts
 from steelyard.fitting.problem import Problem
 from steelyard.table.codes import Codes
-from steelyard.weighting import Evidence, HierarchicalWeighting
+from steelyard.weighting import HierarchicalWeighting, LogProbs
 
 # Weights that are laid out by value.
 BY_VALUE = ("value_weights_", "value_effects_")
@@ -31,7 +31,7 @@ class WeightMaps:
     problem: Problem
 
     @property
-    def evidence(self) -> Evidence:
+    def evidence(self) -> LogProbs:
         """What the weights multiply."""
         return self.problem.evidence
 

@@ -19,7 +19,7 @@ from steelyard.table.codes import CodeBlock, code_dtype
 from steelyard.table.discretizers import MDLDiscretizer
 from steelyard.table.schema import FeatureSchema, TableSchema
 from steelyard.weighting.attribute import AttributeWeighting
-from steelyard.weighting.base import Evidence, Start
+from steelyard.weighting.base import LogProbs, Start
 from steelyard.weighting.filters.information import (
     filter_weights,
     gain_ratios,
@@ -36,7 +36,7 @@ class FilterWeighting(AttributeWeighting):
     """
 
     def start_from(
-        self, training: TrainingSet, evidence: Evidence, gaussian: GaussianTable
+        self, training: TrainingSet, evidence: LogProbs, gaussian: GaussianTable
     ) -> Start:
         """Return the filter's weights, with one for the prior if that is weighted."""
         return self._start(self._filter(with_bins(training)))
@@ -130,7 +130,7 @@ class AUCWeighting(FilterWeighting):
     )
 
     def start_from(
-        self, training: TrainingSet, evidence: Evidence, gaussian: GaussianTable
+        self, training: TrainingSet, evidence: LogProbs, gaussian: GaussianTable
     ) -> Start:
         """Return the areas as weights, with one for the prior if that is weighted."""
         areas = attribute_areas(training, evidence, gaussian)
@@ -141,7 +141,7 @@ class AUCWeighting(FilterWeighting):
 
 
 def attribute_areas(
-    training: TrainingSet, evidence: Evidence, gaussian: GaussianTable
+    training: TrainingSet, evidence: LogProbs, gaussian: GaussianTable
 ) -> NDArray[np.float64]:
     """AUC of every attribute as a classifier of its own, shape (d,)."""
     schema = training.codes.schema

@@ -13,7 +13,7 @@ from steelyard.model.needs import RowsNeeded
 from steelyard.model.training import TrainingSet
 from steelyard.proba import GaussianTable
 from steelyard.table.schema import feature_labels
-from steelyard.weighting.base import Evidence, Start
+from steelyard.weighting.base import LogProbs, Start
 from steelyard.weighting.filters.counted import FilterWeighting, with_bins
 from steelyard.weighting.filters.information import (
     class_uncertainty,
@@ -74,7 +74,7 @@ class SubsetWeighting(FilterWeighting):
     )
 
     def start_from(
-        self, training: TrainingSet, evidence: Evidence, gaussian: GaussianTable
+        self, training: TrainingSet, evidence: LogProbs, gaussian: GaussianTable
     ) -> Start:
         """Return weights 2 and 1, for exponents and counts, and the subset."""
         chosen = self.select(with_bins(training))

@@ -17,7 +17,7 @@ from steelyard.fitting.objective import Objective, Sample
 from steelyard.model.posteriors import softmax
 from steelyard.solvers import Box, Metric, Units
 from steelyard.table.codes import FeatureTable
-from steelyard.weighting import Effect, Evidence, HierarchicalWeighting, Weighting
+from steelyard.weighting import Effect, HierarchicalWeighting, LogProbs, Weighting
 
 # Rows from which curvatures of single weights are made, and how many for each weight
 # where these are coupled.
@@ -158,7 +158,7 @@ def contrasts(n_classes: int) -> NDArray[np.float64]:
 
 def _hessian(
     sample: Sample,
-    evidence: Evidence,
+    evidence: LogProbs,
     apart: NDArray[np.float64],
     weights: NDArray[np.float64],
 ) -> NDArray[np.float64]:
@@ -204,7 +204,7 @@ class _Gradients:
         self,
         entries: NDArray[np.float64],
         cells: NDArray[np.int64],
-        evidence: Evidence,
+        evidence: LogProbs,
         apart: NDArray[np.float64],
     ) -> None:
         self._entries, self._apart = entries, apart

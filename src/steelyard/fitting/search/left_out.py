@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.threads import pieces, row_blocks, run, thread_count
-from steelyard.fitting.held_out import deal, distinct_rows
-from steelyard.fitting.left_out_numbers import LeftOutNumbers, densities_by_group
+from steelyard.fitting.default.held_out import deal, distinct_rows
+from steelyard.fitting.search.left_out_numbers import LeftOutNumbers, densities_by_group
 from steelyard.kernels import leave_one_out as kernels
 from steelyard.model.training import TrainingSet
 from steelyard.proba import GaussianTable, estimate_prior
@@ -35,7 +35,7 @@ _MAX_TABLES = 16
 
 
 @dataclass(frozen=True)
-class HeldOut:
+class JudgedRows:
     """Training rows, and the tables that score each of them."""
 
     schema: TableSchema
@@ -264,7 +264,7 @@ def _log_ratio(
     return np.log(np.maximum(prob, np.finfo(np.float64).tiny))
 
 
-def left_out(training: TrainingSet) -> HeldOut:
+def left_out(training: TrainingSet) -> JudgedRows:
     """Score every row by the counts of all others: leave-one-out.
 
     A row of weight u stands for u rows of which one is left out: it takes min(1, u)
@@ -283,7 +283,7 @@ def left_out(training: TrainingSet) -> HeldOut:
     nothing = np.zeros((0, 0, counts.n_classes))
     table, own = removal.tables() if few else (nothing, nothing)
     numbers = np.ascontiguousarray(training.codes.number_rows(slice(None)))
-    return HeldOut(
+    return JudgedRows(
         counts.schema,
         training.codes.by_column(),
         training.labels,
@@ -299,7 +299,7 @@ def left_out(training: TrainingSet) -> HeldOut:
     )
 
 
-def resubstituted(training: TrainingSet) -> HeldOut:
+def resubstituted(training: TrainingSet) -> JudgedRows:
     """Score every row by the counts of all, itself among them.
 
     Equal rows of a class are merged, in an order that depends on their content alone.
@@ -312,7 +312,7 @@ def resubstituted(training: TrainingSet) -> HeldOut:
 
 def cross_validated(
     training: TrainingSet, n_folds: int, rng: np.random.RandomState
-) -> HeldOut:
+) -> JudgedRows:
     """Score every row by the counts of the folds that it is not in.
 
     Folds are stratified. Equal rows are interchangeable: a row of weight 2 is dealt
@@ -346,13 +346,13 @@ def _by_fold(
     weights: NDArray[np.float64],
     fold: NDArray[np.uint32],
     counts: list[Counts],
-) -> HeldOut:
+) -> JudgedRows:
     """Score the rows of each fold by counts of its own."""
     tables = [training.estimation.tables(part) for part in counts]
     table = np.stack([table.values for _, table, _ in tables])
     prior = np.stack([log_prior for log_prior, _, _ in tables])
     numbers = training.codes.number_rows(slice(None))
-    return HeldOut(
+    return JudgedRows(
         training.schema,
         training.codes.by_column(),
         training.labels,

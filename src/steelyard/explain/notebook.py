@@ -12,7 +12,7 @@ from steelyard.exceptions import ParameterError
 from steelyard.explain.evidence import Evidence, evidence_of
 from steelyard.explain.local import LocalExplanation
 from steelyard.explain.overall import GlobalExplanation
-from steelyard.explain.tables import AttributeTable
+from steelyard.explain.value_tables import AttributeTable
 from steelyard.explain.views import Floats
 
 if TYPE_CHECKING:

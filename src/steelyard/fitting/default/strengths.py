@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from steelyard._common.threads import run, thread_count
 from steelyard.fitting.constraints import Penalty
-from steelyard.fitting.held_out import Fold, HeldOut, Judgement
-from steelyard.fitting.pairs import (
+from steelyard.fitting.default.column_pairs import (
     ColumnPair,
     RankedPairs,
     joined,
     rank_pairs,
 )
+from steelyard.fitting.default.held_out import Fold, HeldOutFolds, Judgement
 from steelyard.fitting.problem import build_problem, weigh_rows
 from steelyard.fitting.recipe import Recipe
 from steelyard.solvers import LBFGS
@@ -73,7 +73,7 @@ class Choice:
 
 def choose(
     recipe: Recipe,
-    held: HeldOut,
+    held: HeldOutFolds,
     grid: tuple[Strengths, ...],
     pairs: str | int | list[ColumnPair] | None,
 ) -> Choice:
@@ -120,7 +120,7 @@ def _best(judged: list[tuple[Strengths, Judgement]]) -> int:
 
 
 def _ranked(
-    held: HeldOut, judgement: Judgement, pairs: str | int | list[ColumnPair] | None
+    held: HeldOutFolds, judgement: Judgement, pairs: str | int | list[ColumnPair] | None
 ) -> RankedPairs:
     """Rank pairs by the residuals of main effects, or take those that are listed."""
     if pairs is None or isinstance(pairs, list):
@@ -137,7 +137,7 @@ def _ranked(
 
 
 def _with_pairs(
-    held: HeldOut, fits: list[_FoldFit], grid: tuple[Strengths, ...]
+    held: HeldOutFolds, fits: list[_FoldFit], grid: tuple[Strengths, ...]
 ) -> list[tuple[Strengths, Judgement]]:
     """Judge strengths with pairs.
 
@@ -152,7 +152,7 @@ def _with_pairs(
 
 
 def _judged(
-    held: HeldOut, fits: list[_FoldFit], grid: tuple[Strengths, ...]
+    held: HeldOutFolds, fits: list[_FoldFit], grid: tuple[Strengths, ...]
 ) -> list[tuple[Strengths, Judgement]]:
     """Fit strengths in each fold, from strong to weak, until they get worse."""
     threads = thread_count(held.training.n_jobs)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.threads import one_blas_thread
-from steelyard.fitting.leave_one_out import HeldOut
+from steelyard.fitting.search.left_out import JudgedRows
 from steelyard.kernels import population as kernels
 
 # Rows whose log-odds are made at a time: 512 x 100 doubles stay in the L2 cache.
@@ -26,7 +26,7 @@ class PopulationScorer:
     once per row and multiplied by all weight vectors: a matrix product.
     """
 
-    def __init__(self, held: HeldOut) -> None:
+    def __init__(self, held: JudgedRows) -> None:
         self.held = held
 
     def weight_right(self, vectors: NDArray[np.float64]) -> NDArray[np.float64]:

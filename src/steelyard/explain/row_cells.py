@@ -20,7 +20,7 @@ _MAX_NEIGHBOURS = 10
 
 
 @dataclass(frozen=True)
-class Cells:
+class RowCells:
     """Rows of an encoded table as plain arrays."""
 
     schema: TableSchema
@@ -31,7 +31,7 @@ class Cells:
     """Numbers by attribute, shape (n, d); NaN for attributes with codes."""
 
     @classmethod
-    def of(cls, encoded: Codes) -> Cells:
+    def of(cls, encoded: Codes) -> RowCells:
         """Take the cells out of an encoded table."""
         shape = (encoded.n_rows, len(encoded.schema))
         codes, numbers = np.zeros(shape, dtype=np.int64), np.full(shape, np.nan)
@@ -55,12 +55,12 @@ class Cells:
         numbers = np.ascontiguousarray(self.numbers[:, schema.gaussian])
         return Codes(schema, len(self.codes), tuple(blocks), numbers)
 
-    def row(self, i: int) -> Cells:
+    def row(self, i: int) -> RowCells:
         """Return one row."""
         part = slice(i, i + 1)
-        return Cells(self.schema, self.codes[part], self.numbers[part])
+        return RowCells(self.schema, self.codes[part], self.numbers[part])
 
-    def joined(self) -> Cells:
+    def joined(self) -> RowCells:
         """Return the same cells with the pairs that follow from them."""
         codes = self.codes.copy()
         for j in np.flatnonzero(self.schema.is_pair):
@@ -82,7 +82,7 @@ def number_label(number: float) -> str:
 
 
 def describe_cells(
-    cells: Cells, columns: list[Column]
+    cells: RowCells, columns: list[Column]
 ) -> tuple[list[list[str]], NDArray[np.bool_]]:
     """Name every cell as the user gave it, and say which are missing.
 

@@ -16,7 +16,7 @@ from scipy.special import logsumexp
 from sklearn.utils import check_random_state
 
 from steelyard.exceptions import ParameterError
-from steelyard.fitting.row_sample import sample_rows
+from steelyard.fitting.default.row_sample import sample_rows
 from steelyard.model.training import TrainingSet
 from steelyard.table.codes import Codes
 from steelyard.table.frames import Table
@@ -55,14 +55,14 @@ class Fold:
 
 
 @dataclass(frozen=True)
-class HeldOut:
+class HeldOutFolds:
     """Folds of training rows; arrays by row follow the rows to predict, in order."""
 
     training: TrainingSet
     folds: tuple[Fold, ...]
 
     @classmethod
-    def of(cls, training: TrainingSet, cv: Any, random_state: Any) -> HeldOut:
+    def of(cls, training: TrainingSet, cv: Any, random_state: Any) -> HeldOutFolds:
         """Deal rows to folds: so many, or as pairs of positions say.
 
         So many folds are dealt from rows that are drawn from the table, where it is
