@@ -116,5 +116,5 @@ def test_filter_of_one_or_of_useless_attributes_is_one_half(d, make_training):
     X = np.array([["a", "b"], ["a", "c"]] * 4)[:, :d]
     y = np.array([0, 0, 1, 1] * 2)
     training = make_training(X, y)
-    weights = correlation_weights(training.count(), training.codes, None)
+    weights = correlation_weights(training)
     np.testing.assert_allclose(weights, 0.5)

@@ -174,9 +174,7 @@ class LazyAttributeInstanceNB(_LazyNB):
             )
         exponents = np.ones(len(schema))
         if self.attribute_weights:
-            exponents = correlation_weights(
-                counts, training.codes, training.weights, training.n_jobs
-            )
+            exponents = correlation_weights(training)
         model = MatchingModel(**self._parts(training), exponents=exponents)
         log_prior = training.estimation.tables(counts)[0]
         return Fit(model, log_prior, {"attribute_weights_": exponents})

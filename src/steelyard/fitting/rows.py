@@ -327,15 +327,8 @@ class PackedRows:
     def likelihoods(self, table: NDArray[np.float64]) -> NDArray[np.float64]:
         """Log-likelihood entries of all rows, shape (K, d, n): for samples only."""
         out = np.zeros((self.n_classes, len(self.schema), self.n_rows))
-        offsets = self.schema.offsets
-        for g, group in enumerate(self.packing.groups if self.packing else ()):
-            assert self.packing is not None
-            for j in group:
-                codes = self.packing.digits(self.packed[:, g], group, j)
-                out[:, j] = table[offsets[j] + codes].T
-        for block in self.wide:
-            for k, j in enumerate(block.features):
-                out[:, j] = table[offsets[j] + block.values[:, k].astype(np.int64)].T
+        for j, cells in zip(self.schema.coded, self.table_rows().T, strict=True):
+            out[:, j] = table[cells].T
         for piece, dens in self.densities(slice(None)):
             out[:, self.schema.gaussian, piece] = dens.transpose(2, 1, 0)
         return out

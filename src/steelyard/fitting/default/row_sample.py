@@ -39,50 +39,13 @@ def sample_rows(
     """Draw rows without looking at their order, all if there are no more.
 
     Whatever the order of the table, equal rows are drawn as often; of those the ones
-    drawn lie at equal distances.
+    drawn lie at equal distances. Parts of the rows are looked at where they are, and
+    are in the order of the table.
     """
-    n_rows = training.n_rows
+    n_rows, place, sketch = training.n_rows, training.place, None
     if n_rows <= most:
         return np.arange(n_rows)
     seed = drawing_seed(rng)
-    if not training.place.is_here:
-        return _sample_parts(training, most, seed)
-
-    def keys(rows: slice) -> _Keys:
-        weights = training.sample_weight
-        u = None if weights is None else weights[rows]
-        return row_keys(training.codes.part(rows), training.labels[rows], u, seed)
-
-    if n_rows <= _COUNTED:
-        all_keys = keys(slice(0, n_rows))
-        return _sample(n_rows, most, lambda rows: all_keys[rows], None)
-    sketch = RowSketch()
-    for rows in pieces(slice(0, n_rows)):
-        sketch.add(keys(rows))
-    return _sample(n_rows, most, keys, sketch)
-
-
-def _sample(
-    n_rows: int, most: int, keys: Any, sketch: RowSketch | None
-) -> NDArray[np.int64]:
-    drawn, share = None, expected_share(n_rows, most)
-    while drawn is None:
-        counts = RowCounts(share, sketch)
-        for rows in pieces(slice(0, n_rows)):
-            counts.add(keys(rows))
-        drawn, share = counts.drawn(most), 2 * share
-    positions, before = [], np.zeros(len(drawn.keys), dtype=np.int64)
-    for rows in pieces(slice(0, n_rows)):
-        found, before = drawn.positions(keys(rows), before)
-        positions.append(rows.start + found)
-    return np.concatenate(positions)
-
-
-def _sample_parts(
-    training: TrainingSet, most: int, seed: np.uint64
-) -> NDArray[np.int64]:
-    """Draw the same rows where they are; parts are in the order of the table."""
-    place, n_rows, sketch = training.place, training.n_rows, None
     if n_rows > _COUNTED:
         sketch = place.sum(training, partial(_sketch_part, seed=seed), is_exact=True)
     drawn, share = None, expected_share(n_rows, most)
@@ -92,11 +55,12 @@ def _sample_parts(
         share = 2 * share
     find = partial(_find_part, seed=seed, drawn=drawn)
     found = place.each(training, find)
-    before = np.cumsum([np.zeros(len(drawn.keys), np.int64), *found], axis=0)[:-1]
-    found = place.each(training, find, list(before))
-    first = np.cumsum([0, *(size for size, _ in found)])
+    if len(found) > 1:
+        earlier = np.cumsum([seen for seen, _, _ in found], axis=0)[:-1]
+        found = place.each(training, find, [np.zeros_like(earlier[0]), *earlier])
+    first = np.cumsum([0, *(size for _, size, _ in found)])
     return np.concatenate(
-        [start + rows for start, (_, rows) in zip(first[:-1], found, strict=True)]
+        [start + rows for start, (_, _, rows) in zip(first[:-1], found, strict=True)]
     )
 
 
@@ -129,15 +93,15 @@ def _find_part(
     *,
     seed: np.uint64,
     drawn: DrawnRows,
-) -> Any:
-    """Count the rows of drawn keys; knowing those before, say which rows are drawn."""
+) -> tuple[NDArray[np.int64], int, NDArray[np.int64]]:
+    """Count the rows of drawn keys and all rows; say which are drawn, given others."""
     seen = np.zeros(len(drawn.keys), np.int64) if before is None else before
     positions, start = [np.empty(0, dtype=np.int64)], 0
     for keys in _part_keys(part, seed):
         found, seen = drawn.positions(keys, seen)
         positions.append(start + found)
         start += len(keys)
-    return seen if before is None else (start, np.concatenate(positions))
+    return seen, start, np.concatenate(positions)
 
 
 def drawing_seed(rng: np.random.RandomState) -> np.uint64:

@@ -21,9 +21,8 @@ from steelyard.table.schema import FeatureSchema, TableSchema
 from steelyard.weighting.attribute import AttributeWeighting
 from steelyard.weighting.base import LogProbs, Start
 from steelyard.weighting.filters.information import (
-    filter_weights,
+    correlation_weights,
     gain_ratios,
-    training_information,
 )
 
 
@@ -67,7 +66,7 @@ class CorrelationWeighting(FilterWeighting):
     rows_needed: ClassVar[RowsNeeded] = "pairs"
 
     def _filter(self, training: TrainingSet) -> NDArray[np.float64]:
-        return filter_weights(training.count(), training_information(training))
+        return correlation_weights(training)
 
 
 class GainRatioWeighting(FilterWeighting):

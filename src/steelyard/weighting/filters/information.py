@@ -127,12 +127,7 @@ def pair_uncertainty(
     return _over_pairs(codes, weights, n_jobs, _symmetrical)
 
 
-def correlation_weights(
-    counts: Counts,
-    codes: Codes,
-    weights: NDArray[np.float64] | None,
-    n_jobs: int | None = None,
-) -> NDArray[np.float64]:
+def correlation_weights(training: TrainingSet) -> NDArray[np.float64]:
     r"""Weights of the correlation-based filter CFW, shape (d,).
 
     .. math:: w_j = \sigma\Bigl(\frac{I(A_j;C)}{\text{mean}_k I(A_k;C)} -
@@ -146,12 +141,8 @@ def correlation_weights(
     L. Jiang, L. Zhang, C. Li, J. Wu (2019), "A correlation-based feature weighting
     filter for naive Bayes", IEEE TKDE 31(2), 201-213.
     """
-    return filter_weights(counts, pair_information(codes, weights, n_jobs))
-
-
-def filter_weights(counts: Counts, between: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the weights of CFW, given the information of every pair (d, d)."""
-    relevance, redundancy = class_information(counts), between.sum(axis=1)
+    relevance = class_information(training.count())
+    redundancy = training_information(training).sum(axis=1)
     difference = _normalised(relevance) - _normalised(redundancy)
     return np.asarray(1.0 / (1.0 + np.exp(-difference)))
 
