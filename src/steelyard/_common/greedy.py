@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard._common.arrays import Floats
 from steelyard._common.progress import progress
 
 # Sums of weights that differ by less than this share are equal.
@@ -35,10 +35,8 @@ class Subset:
     """Whether it is better than all before it, as the start is."""
 
 
-_Floats = NDArray[np.float64]
-
 # Scores of a subset with each of some candidates, and facts by name.
-Extended = tuple[_Floats, dict[str, _Floats]]
+Extended = tuple[Floats, dict[str, Floats]]
 
 
 def search(

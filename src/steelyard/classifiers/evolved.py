@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from steelyard._common.arrays import Floats
 from steelyard._common.checks import warn_user
 from steelyard._common.progress import progress
 from steelyard._common.settings import (
@@ -137,7 +137,7 @@ class EvolvedWeightsNB(StandardNB):
         default=False, allowed=FLAG, about="Whether to show progress."
     )
 
-    attribute_weights_: NDArray[np.float64] = learned(
+    attribute_weights_: Floats = learned(
         "ndarray of shape (d,)", "The fittest weights."
     )
     objective_: float = learned(
@@ -185,9 +185,7 @@ class EvolvedWeightsNB(StandardNB):
             },
         )
 
-    def _box(
-        self, training: TrainingSet
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _box(self, training: TrainingSet) -> tuple[Floats, Floats]:
         lower, upper = attribute_bounds(self.bounds, training.schema)
         if not np.isfinite([lower, upper]).all():
             raise ParameterError(
@@ -197,7 +195,7 @@ class EvolvedWeightsNB(StandardNB):
         return lower, upper
 
 
-def weighted_model(training: TrainingSet, weights: NDArray[np.float64]) -> NBModel:
+def weighted_model(training: TrainingSet, weights: Floats) -> NBModel:
     """Return the model of training rows with given attribute weights."""
     counts = training.count()
     log_prior, table, gaussian = training.estimation.tables(counts)

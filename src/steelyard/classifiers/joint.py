@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard._common.arrays import Floats
 from steelyard._common.settings import learned, number, setting
 from steelyard._common.threads import pieces
 from steelyard.classifiers.weighted import WeightedNB
@@ -77,7 +77,7 @@ class JointWeightedNB(WeightedNB):
     )
     smoothing: Any = setting(default="laplace")
 
-    instance_weights_: NDArray[np.float64] = learned(
+    instance_weights_: Floats = learned(
         "ndarray of shape (n,)",
         "Learned weights of the training rows, without ``sample_weight``.",
     )
@@ -143,7 +143,7 @@ class JointObjective:
         self._problem = problem
         self._training = training
         self._strength = strength
-        self._last: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
+        self._last: tuple[Floats, Floats] | None = None
 
     def slope(self, box: Box) -> float:
         """Return the largest projected gradient where it was last asked for."""
@@ -152,13 +152,11 @@ class JointObjective:
         step = box.projected(*self._last)
         return float(np.abs(step).max(initial=0.0))
 
-    def at(self, learned: NDArray[np.float64]) -> Problem:
+    def at(self, learned: Floats) -> Problem:
         """Return the problem of attribute weights under some instance weights."""
         return self._problem.with_counts(self._training.count(learned))
 
-    def __call__(
-        self, vector: NDArray[np.float64]
-    ) -> tuple[float, NDArray[np.float64]]:
+    def __call__(self, vector: Floats) -> tuple[float, Floats]:
         """Return the objective and its gradient at (u, w)."""
         training = self._training
         n = training.n_rows
@@ -174,12 +172,7 @@ class JointObjective:
         self._last = vector.copy(), gradient
         return value, gradient
 
-    def _by_row(
-        self,
-        problem: Problem,
-        d_table: NDArray[np.float64],
-        d_prior: NDArray[np.float64],
-    ) -> NDArray[np.float64]:
+    def _by_row(self, problem: Problem, d_table: Floats, d_prior: Floats) -> Floats:
         """Return the derivative with respect to each row's weight in the counts."""
         training, counts = self._training, problem.counts
         schema, smoothing = counts.schema, training.estimation.smoothing
@@ -237,7 +230,7 @@ def _minimise(
             }
         )
 
-    def scaled(vector: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+    def scaled(vector: Floats) -> tuple[float, Floats]:
         value, gradient = joint(vector / unit)
         return value, gradient / unit
 

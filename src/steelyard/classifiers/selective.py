@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from steelyard._common.arrays import Floats
 from steelyard._common.checks import warn_user
 from steelyard._common.greedy import EQUAL, Extended, Subset, follow, search
 from steelyard._common.settings import (
@@ -48,7 +48,6 @@ from steelyard.weighting.filters.information import class_information
 
 __all__ = ["CostSensitiveNB", "ForwardSelectedNB", "SelectiveNB", "attribute_costs"]
 
-Floats = NDArray[np.float64]
 
 MEASURES = ("rmse", "zero-one")
 

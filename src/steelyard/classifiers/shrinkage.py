@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.arrays import Floats
 from steelyard._common.settings import (
     NONE,
     SEED,
@@ -178,17 +179,17 @@ class ShrinkageNB(SolvedNB):
         "absolute evidence over the training rows.",
         optional=True,
     )
-    attribute_weights_: NDArray[np.float64] = learned(
+    attribute_weights_: Floats = learned(
         "ndarray of shape (views,)", "Shared weights :math:`w_k`."
     )
-    class_attribute_weights_: NDArray[np.float64] = learned(
+    class_attribute_weights_: Floats = learned(
         "ndarray of shape (K, views)", "Weights :math:`w_k + V_{kc}` of each class."
     )
-    value_effects_: list[NDArray[np.float64]] = learned(
+    value_effects_: list[Floats] = learned(
         "list of ndarray of shape (K, n_j)",
         "Effects :math:`U_{jvc}` of single values; width 0 for densities.",
     )
-    intercept_: NDArray[np.float64] = learned(
+    intercept_: Floats = learned(
         "ndarray of shape (K,)", "Corrections :math:`b_c` of the log priors."
     )
     view_names_: NDArray[Any] = learned(
@@ -290,9 +291,7 @@ def _as_strengths(value: Any) -> Strengths:
     return Strengths(shared, by_class, by_value, by_value)
 
 
-def with_base_rate(
-    model: NBModel, counts: Counts, log_prior: NDArray[np.float64]
-) -> NBModel:
+def with_base_rate(model: NBModel, counts: Counts, log_prior: Floats) -> NBModel:
     r"""Begin at the base rate, and give columns what the intercept differs from it by.
 
     .. math:: \tilde b = \frac{1}{s} \log \pi, \qquad \tilde T_{jvc} = T_{jvc} +

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.arrays import Floats, Ints
 from steelyard._common.text import text_table
 from steelyard.explain.row_cells import RowCells, number_label
 from steelyard.explain.value_tables import gaussian_points
 from steelyard.explain.views import (
-    Floats,
     PlainData,
     add_views,
     column_labels,
@@ -135,10 +135,10 @@ class _Candidates:
     rows: RowCells
     """The row once for each change, with that change made."""
 
-    column: NDArray[np.int64]
+    column: Ints
     labels: list[str]
 
-    def changed(self, cells: RowCells, positions: NDArray[np.int64]) -> RowCells:
+    def changed(self, cells: RowCells, positions: Ints) -> RowCells:
         """Make one of some changes, to all views of its column, in each row."""
         columns = np.asarray(cells.schema.columns)
         is_changed = columns == self.column[positions][:, None]
@@ -247,7 +247,7 @@ class _Search:
     def proba(self) -> Floats:
         return np.asarray(self.model.proba(self.cells.encoded()))[0]
 
-    def tried(self, positions: NDArray[np.int64]) -> TwoArrays:
+    def tried(self, positions: Ints) -> TwoArrays:
         """Margins and guides after each of some further changes."""
         return self._margins(self.candidates.changed(self.cells, positions))
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from steelyard._common.arrays import Floats
 from steelyard._common.text import as_plain, bar, signed, text_table
-from steelyard.explain.views import Floats, PlainData, Tabular, percent
+from steelyard.explain.views import PlainData, Tabular, percent
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.arrays import Floats
 from steelyard.classifiers.base import BaseNB
 from steelyard.exceptions import ParameterError
 from steelyard.explain.counterfactual import Counterfactual, counterfactual
@@ -21,7 +22,6 @@ from steelyard.explain.row_cells import (
 from steelyard.explain.value_tables import range_by_column
 from steelyard.explain.views import (
     ExplainedPart,
-    Floats,
     ModelKind,
     Tabular,
     add_views,

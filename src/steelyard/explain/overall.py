@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.arrays import Floats, Ints
 from steelyard._common.text import bar, counted, signed, text_table
 from steelyard.classifiers.base import BaseNB
 from steelyard.exceptions import ParameterError
@@ -16,7 +17,6 @@ from steelyard.explain.local import LocalExplanation, explain_local
 from steelyard.explain.value_tables import AttributeTable, attribute_tables, known_rows
 from steelyard.explain.views import (
     ExplainedPart,
-    Floats,
     ModelKind,
     Tabular,
     base_rates_of,
@@ -150,7 +150,7 @@ class GlobalExplanation(Tabular):
         return bool(self.tables and self.tables[j].sides)
 
     @property
-    def order(self) -> NDArray[np.int64]:
+    def order(self) -> Ints:
         """Positions of the attributes by falling importance."""
         if self.importance is None:
             return np.arange(len(self.attributes))

@@ -7,11 +7,12 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.arrays import Floats
 from steelyard._common.text import cell_text, signed
 from steelyard.explain.local import LocalExplanation, explain_local
 from steelyard.explain.overall import explain_global
 from steelyard.explain.row_cells import RowCells
-from steelyard.explain.views import Floats, views_of
+from steelyard.explain.views import views_of
 
 
 class Reason(NamedTuple):
@@ -64,9 +65,7 @@ def reasons(
     ]
 
 
-def _losses(
-    explanation: LocalExplanation, order: NDArray[np.intp]
-) -> NDArray[np.float64]:
+def _losses(explanation: LocalExplanation, order: NDArray[np.intp]) -> Floats:
     """Return by how much log-odds fall without each cell, shape (n, d)."""
     each = np.arange(len(explanation))
 

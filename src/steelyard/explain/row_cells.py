@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.arrays import Floats, Ints
 from steelyard._common.text import text_table
-from steelyard.explain.views import Floats, PlainData, views_of
+from steelyard.explain.views import PlainData, views_of
 from steelyard.table.cells import factor_of, numbers_of
 from steelyard.table.codes import CodeBlock, Codes, by_width, code_dtype
 from steelyard.table.columns import Column
@@ -24,10 +25,10 @@ class RowCells:
     """Rows of an encoded table as plain arrays."""
 
     schema: TableSchema
-    codes: NDArray[np.int64]
+    codes: Ints
     """Codes by attribute, shape (n, d); 0 for Gaussian attributes."""
 
-    numbers: NDArray[np.float64]
+    numbers: Floats
     """Numbers by attribute, shape (n, d); NaN for attributes with codes."""
 
     @classmethod
@@ -132,7 +133,7 @@ def _raw_values(feature: FeatureSchema, column: Column) -> list[Any]:
 class Neighbours(PlainData):
     """Training rows behind the model of one query, by falling weight."""
 
-    rows: NDArray[np.int64]
+    rows: Ints
     """Positions among the training rows; rows of weight zero are not counted."""
 
     labels: NDArray[Any]

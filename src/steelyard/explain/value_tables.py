@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
+from steelyard._common.arrays import Floats
 from steelyard._common.text import as_plain
 from steelyard.exceptions import ParameterError
 from steelyard.explain.evidence import evidence_of
 from steelyard.explain.value_text import N_QUANTILES, table_text
 from steelyard.explain.views import (
-    Floats,
     PairSide,
     Tabular,
     column_scores,

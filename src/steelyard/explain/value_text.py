@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from steelyard._common.arrays import Floats
 from steelyard._common.text import signed, text_table
-from steelyard.explain.views import Floats
 from steelyard.table.schema import FeatureSchema
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from steelyard._common.arrays import Floats, Ints
 from steelyard._common.text import as_plain
 from steelyard.exceptions import ParameterError
 from steelyard.model.base import Model
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
 
 from steelyard.table.schema import FeatureSchema, Side
-
-Floats = NDArray[np.float64]
 
 ModelKind = Literal["sum", "mixture", "pairs", "vote", "neighbours", "average"]
 
@@ -169,7 +168,7 @@ def halve_pairs(values: Floats, schema: TableSchema) -> Floats:
 
 def place_numbers(
     schema: TableSchema, views: list[int], numbers: Floats
-) -> tuple[NDArray[np.int64], Floats]:
+) -> tuple[Ints, Floats]:
     """Encode known numbers for all views of a column: codes and numbers (n, views)."""
     codes = np.zeros((len(numbers), len(views)), dtype=np.int64)
     values = np.full((len(numbers), len(views)), np.nan)

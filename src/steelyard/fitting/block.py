@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.arrays import Floats, Labels
 from steelyard.kernels import fitting, scoring
 from steelyard.kernels.losses import DEVIANCE
 from steelyard.losses import Loss
@@ -24,23 +25,23 @@ from steelyard.weighting.base import Effect
 _MOST_LANES = 6
 _MOST_MIXED_LANES = 8
 
-Densities = Callable[[], Iterator[tuple[slice, NDArray[np.float64]]]]
+Densities = Callable[[], Iterator[tuple[slice, Floats]]]
 
 
 @dataclass(frozen=True)
 class PassTables:
     """What a pass adds up: the effect of weights, as the kernels read it."""
 
-    base: NDArray[np.float64]
+    base: Floats
     """Shape (C,): a column per class, one in all for two classes."""
 
-    packed: NDArray[np.float64]
+    packed: Floats
     """Contributions of joint codes, shape (P, C), or (P,) for two classes."""
 
-    wide: NDArray[np.float64]
+    wide: Floats
     """Contributions of plain codes, shape (V, C)."""
 
-    multipliers: NDArray[np.float64]
+    multipliers: Floats
     """Factors of log-densities, shape (g, K), or (g, 2 K) for a mixture."""
 
 
@@ -49,14 +50,14 @@ class Sums:
     """What a pass returns; blocks add up."""
 
     value: float
-    base: NDArray[np.float64]
-    packed: NDArray[np.float64]
+    base: Floats
+    packed: Floats
     """Soft counts of joint codes."""
 
-    wide: NDArray[np.float64]
+    wide: Floats
     """Soft counts of plain codes."""
 
-    multipliers: NDArray[np.float64]
+    multipliers: Floats
     alpha: float = 0.0
 
     def __add__(self, other: Sums) -> Sums:
@@ -84,8 +85,8 @@ class RowBlock:
     wide: tuple[tuple[NDArray[Any], NDArray[np.uint64]], ...]
     """Codes that need more than a byte, each with the first table row of a column."""
 
-    y: NDArray[np.uint32]
-    weights: NDArray[np.float64]
+    y: Labels
+    weights: Floats
     """Row weights, empty where all are one."""
 
     densities: Densities
@@ -197,7 +198,7 @@ class RowBlock:
         return self.packed, self.starts
 
     @property
-    def _truth(self) -> tuple[NDArray[np.uint32], NDArray[np.float64]]:
+    def _truth(self) -> tuple[Labels, Floats]:
         return self.y, self.weights
 
     def _sums(
@@ -213,7 +214,7 @@ class RowBlock:
         d_wide = self._scatter_wide(gradient)
         return Sums(value, _column_sums(gradient), counts, d_wide, multipliers)
 
-    def _scores_beside_packed(self, tables: PassTables) -> NDArray[np.float64]:
+    def _scores_beside_packed(self, tables: PassTables) -> Floats:
         """Scores of the rows from all but the joint codes, shape (n, C)."""
         scores = np.tile(tables.base, (len(self.y), 1))
         for values, starts in self.wide:
@@ -225,7 +226,7 @@ class RowBlock:
                 scores[piece, lo : lo + k] += weigh_densities(dens, factors)
         return scores
 
-    def _scatter_wide(self, gradient: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _scatter_wide(self, gradient: Floats) -> Floats:
         out = np.zeros((self.n_codes, gradient.shape[1]))
         for values, starts in self.wide:
             fitting.scatter(values, starts, gradient, out)
@@ -237,18 +238,14 @@ def _kind(loss: Loss) -> int | None:
     return None if loss.compiled == DEVIANCE else loss.compiled
 
 
-def weigh_densities(
-    dens: NDArray[np.float64], factors: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def weigh_densities(dens: Floats, factors: Floats) -> Floats:
     """Add up log-densities (rows, g, K) times factors (g, K), shape (rows, K)."""
     if not dens.strides[2]:  # the same for all classes: a product of matrices
         return np.asarray(dens[:, :, 0] @ factors)
     return np.asarray(np.einsum("igc,gc->ic", dens, factors))
 
 
-def collect_densities(
-    dens: NDArray[np.float64], gradient: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def collect_densities(dens: Floats, gradient: Floats) -> Floats:
     """Transpose of ``weigh_densities``: gradient (rows, K) to (g, K)."""
     if not dens.strides[2]:
         return np.asarray(dens[:, :, 0].T @ gradient)
@@ -262,6 +259,6 @@ def effect_of_odds(base: float, table: Any, multipliers: Any) -> Effect:
     )
 
 
-def _column_sums(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+def _column_sums(scores: Floats) -> Floats:
     """Add up columns: as a product, which NumPy does faster than a sum of rows."""
     return np.asarray(np.ones(len(scores)) @ scores)

@@ -8,17 +8,15 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard._common.arrays import Floats
 from steelyard.exceptions import ParameterError
 from steelyard.solvers import Box
 from steelyard.table.schema import TableSchema
 from steelyard.weighting import LogProbs, Weighting
 
 
-def attribute_bounds(
-    setting: Any, schema: TableSchema
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def attribute_bounds(setting: Any, schema: TableSchema) -> tuple[Floats, Floats]:
     """Return lower and upper bounds per attribute, each of shape (d,).
 
     The setting is None, one pair for all, a pair for each attribute, or a mapping from
@@ -93,19 +91,17 @@ class Penalty:
     weights whose bounds lie on one side of the centre, where it is linear.
     """
 
-    strength: float | NDArray[np.float64]
+    strength: float | Floats
     """One for all weights, or one each."""
 
-    center: float | NDArray[np.float64]
-    sign: NDArray[np.float64] | None = None
+    center: float | Floats
+    sign: Floats | None = None
     """Side of the centre that each weight lies on, for "l1"; None for ridge."""
 
     free: int = 0
     """How many weights at the beginning of the vector are not penalised."""
 
-    def value_and_gradient(
-        self, weights: NDArray[np.float64]
-    ) -> tuple[float, NDArray[np.float64]]:
+    def value_and_gradient(self, weights: Floats) -> tuple[float, Floats]:
         """Return the penalty and its gradient."""
         distance = weights - self.center
         distance[: self.free] = 0.0
@@ -116,7 +112,7 @@ class Penalty:
         pull = self.strength * distance
         return float(pull @ distance), 2.0 * pull
 
-    def curvature(self, size: int) -> NDArray[np.float64]:
+    def curvature(self, size: int) -> Floats:
         """Return the diagonal of the second derivative."""
         out = np.zeros(size)
         if self.sign is None:

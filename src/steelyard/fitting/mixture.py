@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard._common.arrays import Floats, Labels
 from steelyard.fitting.objective import Objective, Sample
 from steelyard.losses.brier import residual_term
 from steelyard.model.posteriors import (
@@ -42,9 +42,7 @@ class MixtureObjective(Objective):
     def _sample_per_feature(self) -> int:
         return _SAMPLE_PER_FEATURE
 
-    def _evaluate(
-        self, weights: NDArray[np.float64]
-    ) -> tuple[float, NDArray[np.float64]]:
+    def _evaluate(self, weights: Floats) -> tuple[float, Floats]:
         alpha, (specific, shared) = self.weighting.mixed_effects(weights, self.evidence)
         value, d_alpha, *gradients = self.rows.evaluate_mixture(
             alpha, (specific, shared), self._printed
@@ -53,9 +51,7 @@ class MixtureObjective(Objective):
             d_alpha, gradients[0], gradients[1], self.evidence
         )
 
-    def sampled_hessian(
-        self, sample: Sample, weights: NDArray[np.float64], exact: bool
-    ) -> NDArray[np.float64]:
+    def sampled_hessian(self, sample: Sample, weights: Floats, exact: bool) -> Floats:
         r"""Second derivatives of the squared error from a sample of the rows.
 
         With :math:`r = \alpha P^D + (1-\alpha) P^I - Y`, S the softmax Jacobian of each
@@ -97,12 +93,8 @@ class MixtureObjective(Objective):
         return out
 
     def _cross(
-        self,
-        entries: NDArray[np.float64],
-        m_di: NDArray[np.float64],
-        a_d: NDArray[np.float64],
-        a_i: NDArray[np.float64],
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        self, entries: Floats, m_di: Floats, a_d: Floats, a_i: Floats
+    ) -> tuple[Floats, Floats, Floats]:
         """Second derivatives between the halves, and of each with alpha."""
         k, n_i = len(entries), entries.shape[1]
         product = m_di @ entries.transpose(2, 0, 1)
@@ -119,12 +111,8 @@ class MixtureObjective(Objective):
 
 
 def _by_row(
-    alpha: float,
-    specific: NDArray[np.float64],
-    shared: NDArray[np.float64],
-    y: NDArray[np.uint32],
-    exact: bool,
-) -> tuple[NDArray[np.float64], ...]:
+    alpha: float, specific: Floats, shared: Floats, y: Labels, exact: bool
+) -> tuple[Floats, ...]:
     """Second derivatives in the scores of each row, and in alpha."""
     p_d, p_i = softmax(specific), softmax(shared)
     s_d, s_i = softmax_jacobian(p_d), softmax_jacobian(p_i)

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard._common.arrays import Floats, Ints
 from steelyard.fitting.constraints import Penalty
 from steelyard.fitting.rows import Passes
 from steelyard.losses import Loss
@@ -80,32 +80,26 @@ class Objective:
         """Number of training rows."""
         return self.rows.n_rows
 
-    def __call__(
-        self, weights: NDArray[np.float64]
-    ) -> tuple[float, NDArray[np.float64]]:
+    def __call__(self, weights: Floats) -> tuple[float, Floats]:
         """Return the objective and its gradient."""
         self.n_evaluations += 1
         return self._with_penalty(weights, *self._evaluate(weights))
 
-    def _evaluate(
-        self, weights: NDArray[np.float64]
-    ) -> tuple[float, NDArray[np.float64]]:
+    def _evaluate(self, weights: Floats) -> tuple[float, Floats]:
         """Return the loss and its gradient."""
         effect = self.weighting.apply(weights, self.evidence)
         value, by_effect = self.rows.evaluate(self.loss, effect)
         return value, self.weighting.pullback(by_effect, self.evidence)
 
     def _with_penalty(
-        self, weights: NDArray[np.float64], value: float, gradient: NDArray[np.float64]
-    ) -> tuple[float, NDArray[np.float64]]:
+        self, weights: Floats, value: float, gradient: Floats
+    ) -> tuple[float, Floats]:
         if self.penalty is None:
             return value, gradient
         extra, slope = self.penalty.value_and_gradient(weights)
         return value + extra, gradient + slope
 
-    def with_tables(
-        self, weights: NDArray[np.float64]
-    ) -> tuple[float, NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    def with_tables(self, weights: Floats) -> tuple[float, Floats, Floats, Floats]:
         """Return value, gradient, and the gradients of log-probabilities and prior.
 
         The last two, of shapes (V, K) and (K,), are with respect to the evidence before
@@ -142,7 +136,7 @@ class Objective:
             )
         return ""
 
-    def units(self, weights: NDArray[np.float64], box: Box) -> Units | None:
+    def units(self, weights: Floats, box: Box) -> Units | None:
         """Return units in which curvatures are alike, where there are any."""
         from steelyard.fitting.default.preconditioner import units_of
 
@@ -161,9 +155,7 @@ class Objective:
         few = self.rows.n_rows < _FEW_ROWS
         return _SAMPLE_PER_FEATURE_OF_FEW_ROWS if few else _SAMPLE_PER_FEATURE
 
-    def sampled_hessian(
-        self, sample: Sample, weights: NDArray[np.float64], exact: bool
-    ) -> NDArray[np.float64]:
+    def sampled_hessian(self, sample: Sample, weights: Floats, exact: bool) -> Floats:
         """Second derivatives of the loss from a sample of the rows, shape (p, p)."""
         curvature = sample.curvature(weights, exact)
         return self.weighting.hessian(sample.entries(), curvature)
@@ -187,7 +179,7 @@ class Sample:
     ) -> None:
         self._objective = objective
         self._scale = scale
-        self._entries: NDArray[np.float64] | None = None
+        self._entries: Floats | None = None
         self.rows = rows
         self.is_all = is_all
         """Whether the sample is the whole table."""
@@ -202,34 +194,30 @@ class Sample:
         """Threads that work on the sample."""
         return self._objective.n_jobs
 
-    def curvature(self, weights: NDArray[np.float64], exact: bool) -> Curvature:
+    def curvature(self, weights: Floats, exact: bool) -> Curvature:
         """Second derivatives of the loss in the scores of the sample."""
         scores = self.scores(weights)
         loss = self._objective.loss
         return loss.hessian(scores, self.rows.y, self.scaled_weights(), exact)
 
-    def hessian(
-        self, weights: NDArray[np.float64], exact: bool = True
-    ) -> NDArray[np.float64]:
+    def hessian(self, weights: Floats, exact: bool = True) -> Floats:
         """Second derivatives in the weights, assembled, shape (p, p)."""
         out = self._objective.sampled_hessian(self, weights, exact)
         if self._objective.penalty is not None:
             out = out + np.diag(self._objective.penalty.curvature(len(out)))
         return out
 
-    def scores(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    def scores(self, weights: Floats) -> Floats:
         """Scores of the sample, shape (s, K)."""
         objective = self._objective
         effect = objective.weighting.apply(weights, objective.evidence)
         return self.rows.scores(effect)
 
-    def table_rows(self) -> NDArray[np.int64]:
+    def table_rows(self) -> Ints:
         """Table row of every cell of a coded attribute, shape (s, coded)."""
         return self.rows.table_rows()
 
-    def product(
-        self, curvature: Curvature, direction: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def product(self, curvature: Curvature, direction: Floats) -> Floats:
         """Hessian times a direction, without the Hessian."""
         objective = self._objective
         effect = objective.weighting.direction(direction, objective.evidence)
@@ -241,7 +229,7 @@ class Sample:
             out = out + objective.penalty.curvature(len(out)) * direction
         return out
 
-    def entries(self) -> NDArray[np.float64]:
+    def entries(self) -> Floats:
         """Log-likelihood entries of the sample, the prior's first if it is weighted."""
         if self._entries is None:
             evidence = self._objective.evidence
@@ -253,12 +241,12 @@ class Sample:
             self._entries = entries
         return self._entries
 
-    def row_weights(self) -> NDArray[np.float64]:
+    def row_weights(self) -> Floats:
         """Row weights under which the sample stands for all rows, shape (s,)."""
         weights = self.scaled_weights()
         return np.ones(self.n_rows) if weights is None else weights
 
-    def scaled_weights(self) -> NDArray[np.float64] | None:
+    def scaled_weights(self) -> Floats | None:
         """Return the same, None where all are one."""
         if self.is_all:
             return self.rows.weights if self.rows.weights.size else None

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from steelyard._common.arrays import Floats
 from steelyard._common.checks import warn_user
 from steelyard.exceptions import ParameterError
 from steelyard.fitting.constraints import attribute_bounds
@@ -48,7 +49,7 @@ class Problem:
     box: Box
     """Bounds of the weights."""
 
-    start: NDArray[np.float64]
+    start: Floats
     """Weights that a solver starts from."""
 
     estimation: Estimation
@@ -85,7 +86,7 @@ class Problem:
 
     def tables_with_pairs(
         self, schema: TableSchema
-    ) -> tuple[NDArray[np.float64], FeatureTable, GaussianTable]:
+    ) -> tuple[Floats, FeatureTable, GaussianTable]:
         """Return the same probabilities by a schema with pairs, which have none."""
         known = self.evidence.table.values
         values = np.zeros((schema.n_codes, known.shape[1]))
@@ -93,9 +94,7 @@ class Problem:
         table = FeatureTable(values, schema.offsets)
         return self.evidence.log_prior, table, self.gaussian
 
-    def solve(
-        self, recipe: Recipe, start: NDArray[np.float64] | None = None
-    ) -> Solution:
+    def solve(self, recipe: Recipe, start: Floats | None = None) -> Solution:
         """Minimise as a recipe says, from its own start or another."""
         objective, setting = self.objective, recipe.solver
         solver = resolve_solver(setting, objective, recipe.tol, recipe.max_iter)
@@ -113,14 +112,14 @@ class Problem:
             return replace(solution, status="separable")
         return solution
 
-    def named_weights(self, weights: NDArray[np.float64]) -> dict[str, Any]:
+    def named_weights(self, weights: Floats) -> dict[str, Any]:
         """Name weights as fitted attributes of a classifier."""
         return {
             **self.objective.weighting.fitted(weights, self.evidence),
             **self.named,
         }
 
-    def model(self, weights: NDArray[np.float64], link_scale: float = 1.0) -> Model:
+    def model(self, weights: Floats, link_scale: float = 1.0) -> Model:
         """Return the model with these weights."""
         alpha, effects = self.objective.weighting.mixed_effects(weights, self.evidence)
         models = [self.sum_model(effect, link_scale) for effect in effects]
@@ -149,7 +148,7 @@ def weighted_model(
 def build_problem(
     recipe: Recipe,
     training: TrainingSet,
-    learned: NDArray[np.float64] | None = None,
+    learned: Floats | None = None,
     without_pairs: Problem | None = None,
 ) -> Problem:
     """Count the rows, and set up the objective of the weights, their start and bounds.

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.arrays import Floats, Ints
 from steelyard._common.threads import pieces, row_blocks, run, thread_count
 from steelyard.fitting.block import (
     PassTables,
@@ -62,7 +63,7 @@ class Passes(Protocol):
     def with_densities(self, gaussian: GaussianTable) -> Passes:
         """Return the same rows with other densities of Gaussian attributes."""
 
-    def take(self, picked: NDArray[np.int64] | None) -> PackedRows:
+    def take(self, picked: Ints | None) -> PackedRows:
         """Return some rows in memory, or all, for second derivatives."""
 
 
@@ -74,7 +75,7 @@ class PackedRows:
     y: NDArray[Any]
     """Positions of classes, of any unsigned type."""
 
-    weights: NDArray[np.float64]
+    weights: Floats
     """Row weights, empty where all are one."""
 
     packing: Packing | None
@@ -90,7 +91,7 @@ class PackedRows:
     gaussian: GaussianTable
     n_classes: int
     n_jobs: int | None = None
-    picked: NDArray[np.int64] | None = None
+    picked: Ints | None = None
     """Rows of ``codes`` that these are, None for all."""
 
     @property
@@ -103,7 +104,7 @@ class PackedRows:
         """Sum of the row weights."""
         return float(self.weights.sum()) if self.weights.size else float(self.n_rows)
 
-    def expand(self, table: NDArray[np.float64]) -> NDArray[np.float64]:
+    def expand(self, table: Floats) -> Floats:
         """Packed form of a plain table."""
         if self.packing is None:
             return np.zeros((0, table.shape[1]))
@@ -116,7 +117,7 @@ class PackedRows:
             return np.zeros(0, dtype=np.uint64)
         return self.packing.starts
 
-    def densities(self, rows: slice) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+    def densities(self, rows: slice) -> Iterator[tuple[slice, Floats]]:
         """Yield log-densities (rows, g, K) of the Gaussian attributes, piece by piece.
 
         The pieces' slices count from the beginning of ``rows``.
@@ -135,7 +136,7 @@ class PackedRows:
                 yield slice(piece.start + shift, piece.stop + shift), densities
 
     @cached_property
-    def _kept_densities(self) -> NDArray[np.float64] | None:
+    def _kept_densities(self) -> Floats | None:
         """Log-densities of all rows, shape (n, g, K), None where they are too many."""
         if self.n_rows * self.gaussian.mean.size > _MAX_KEPT_CELLS:
             return None
@@ -145,12 +146,10 @@ class PackedRows:
             return np.broadcast_to(one, (*one.shape[:2], self.n_classes))
         return np.concatenate(pieces)
 
-    def _log_densities(
-        self, rows: slice
-    ) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+    def _log_densities(self, rows: slice) -> Iterator[tuple[slice, Floats]]:
         return self.gaussian.log_densities(self._numbers(rows))
 
-    def _numbers(self, rows: slice) -> NDArray[np.float64]:
+    def _numbers(self, rows: slice) -> Floats:
         assert self.codes is not None
         if self.picked is None:
             return np.ascontiguousarray(self.codes.number_rows(rows))
@@ -165,7 +164,7 @@ class PackedRows:
         """Return the same rows with other densities of Gaussian attributes."""
         return replace(self, gaussian=gaussian)
 
-    def take(self, picked: NDArray[np.int64] | None) -> PackedRows:
+    def take(self, picked: Ints | None) -> PackedRows:
         """Return some of the rows, or all."""
         if picked is None:
             return self
@@ -276,7 +275,7 @@ class PackedRows:
 
     # ----------------------------------------------------- plain gather and scatter
 
-    def scores(self, effect: Effect) -> NDArray[np.float64]:
+    def scores(self, effect: Effect) -> Floats:
         """Scores of all rows, shape (n, K)."""
         out = np.tile(effect.base, (self.n_rows, 1))
         if self.packing is not None:
@@ -288,7 +287,7 @@ class PackedRows:
             out[piece] += weigh_densities(dens, effect.multipliers)
         return out
 
-    def scatter(self, d_scores: NDArray[np.float64], power: int = 1) -> Effect:
+    def scatter(self, d_scores: Floats, power: int = 1) -> Effect:
         """Transpose of ``scores``: gradient with respect to the effect.
 
         With a ``power`` of 2 densities count by their squares: given curvatures by
@@ -309,7 +308,7 @@ class PackedRows:
             multipliers += collect_densities(dens, d_scores[piece])
         return Effect(d_scores.sum(axis=0), table, multipliers)
 
-    def table_rows(self) -> NDArray[np.int64]:
+    def table_rows(self) -> Ints:
         """Table row of every cell of a coded attribute, shape (n, coded)."""
         offsets = self.schema.offsets
         place = {j: k for k, j in enumerate(self.schema.coded.tolist())}
@@ -324,7 +323,7 @@ class PackedRows:
                 out[:, place[j]] = offsets[j] + block.values[:, k].astype(np.int64)
         return out
 
-    def likelihoods(self, table: NDArray[np.float64]) -> NDArray[np.float64]:
+    def likelihoods(self, table: Floats) -> Floats:
         """Log-likelihood entries of all rows, shape (K, d, n): for samples only."""
         out = np.zeros((self.n_classes, len(self.schema), self.n_rows))
         for j, cells in zip(self.schema.coded, self.table_rows().T, strict=True):

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard._common.arrays import Floats
 from steelyard._common.settings import DeclaredPart
 from steelyard._common.threads import pieces
 from steelyard.exceptions import ParameterError
@@ -19,7 +19,7 @@ from steelyard.model.training import TrainingSet
 class Learned:
     """Row weights that a method learned, and how it got there."""
 
-    weights: NDArray[np.float64]
+    weights: Floats
     """Shape (n,), without the user's weights."""
 
     records: list[dict[str, Any]] = field(default_factory=list)

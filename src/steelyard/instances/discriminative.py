@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.arrays import Floats
 from steelyard._common.settings import setting, whole
 from steelyard._common.threads import pieces, row_blocks, run, thread_count
 from steelyard.instances.base import InstanceWeighting, Learned
@@ -83,9 +84,7 @@ class _Rounds:
         packing, packed = pack_codes(codes, missing, training.n_jobs)
         return None if packing is None else cls(training, packing, packed)
 
-    def next(
-        self, model: NBModel, weights: NDArray[np.float64]
-    ) -> tuple[Counts, float]:
+    def next(self, model: NBModel, weights: Floats) -> tuple[Counts, float]:
         """Change the weights by a model; return the counts by them and the log-loss."""
         training, starts = self.training, self.packing.starts
         row_weights = np.empty(0) if training.weights is None else training.weights
@@ -98,7 +97,7 @@ class _Rounds:
         if training.n_classes == 2:
             joint = joint[:, 0].copy()
 
-        def work(block: slice) -> tuple[float, NDArray[np.float64]]:
+        def work(block: slice) -> tuple[float, Floats]:
             loss, hist = 0.0, np.zeros((training.n_classes, len(joint)))
             for rows in pieces(block):
                 u = row_weights[rows] if row_weights.size else row_weights
@@ -125,10 +124,7 @@ class _Rounds:
 
 
 def add_losses(
-    weights: NDArray[np.float64],
-    model: Model,
-    training: TrainingSet,
-    number: int,
+    weights: Floats, model: Model, training: TrainingSet, number: int
 ) -> dict[str, float]:
     """Add a model's posterior losses to the weights, in place; return the record."""
     log_loss = total = 0.0
@@ -146,9 +142,7 @@ def _record(number: int, log_loss: float, total_weight: float) -> dict[str, floa
     return {"round": number, "log_loss": log_loss, "total_weight": total_weight}
 
 
-def _log_loss(
-    posterior: NDArray[np.float64], weights: NDArray[np.float64] | None
-) -> float:
+def _log_loss(posterior: Floats, weights: Floats | None) -> float:
     """Add up negative logarithms; where it is safe, one of sixteen rows' product."""
     if weights is None and posterior.min(initial=1.0) > 1e-18:
         whole = len(posterior) - len(posterior) % 16

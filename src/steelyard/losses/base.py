@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
+from steelyard._common.arrays import Floats, Labels
 from steelyard._common.settings import DeclaredPart
 from steelyard.model.posteriors import Curvature
 
@@ -76,20 +74,13 @@ class Loss(DeclaredPart):
         return 1.0
 
     def value_and_gradient(
-        self,
-        scores: NDArray[np.float64],
-        y: NDArray[np.uint32],
-        weights: NDArray[np.float64] | None,
-    ) -> tuple[float, NDArray[np.float64]]:
+        self, scores: Floats, y: Labels, weights: Floats | None
+    ) -> tuple[float, Floats]:
         """Return the weighted sum over rows and its gradient, shapes () and (n, K)."""
         raise NotImplementedError
 
     def hessian(
-        self,
-        scores: NDArray[np.float64],
-        y: NDArray[np.uint32],
-        weights: NDArray[np.float64] | None,
-        exact: bool = True,
+        self, scores: Floats, y: Labels, weights: Floats | None, exact: bool = True
     ) -> Curvature:
         """Second derivatives by row.
 

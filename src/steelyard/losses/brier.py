@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard._common.arrays import Floats, Labels
 from steelyard._common.settings import FLAG, setting
 from steelyard.kernels.losses import SQUARED
 from steelyard.losses.base import Loss
@@ -53,11 +53,8 @@ class BrierLoss(Loss):
         return 1.0 if self.published_gradient else 0.0
 
     def value_and_gradient(
-        self,
-        scores: NDArray[np.float64],
-        y: NDArray[np.uint32],
-        weights: NDArray[np.float64] | None,
-    ) -> tuple[float, NDArray[np.float64]]:
+        self, scores: Floats, y: Labels, weights: Floats | None
+    ) -> tuple[float, Floats]:
         """Return the weighted sum over rows and its gradient, shapes () and (n, K)."""
         p = softmax(scores)
         r = p - one_hot(y, p.shape[1])
@@ -69,11 +66,7 @@ class BrierLoss(Loss):
         return float(weighted(values, weights).sum()), weighted(gradient, weights)
 
     def hessian(
-        self,
-        scores: NDArray[np.float64],
-        y: NDArray[np.uint32],
-        weights: NDArray[np.float64] | None,
-        exact: bool = True,
+        self, scores: Floats, y: Labels, weights: Floats | None, exact: bool = True
     ) -> Curvature:
         r"""Second derivatives by row.
 
@@ -89,9 +82,7 @@ class BrierLoss(Loss):
         return Curvature(full=weighted(out, weights))
 
 
-def residual_term(
-    r: NDArray[np.float64], p: NDArray[np.float64], s: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def residual_term(r: Floats, p: Floats, s: Floats) -> Floats:
     r"""Return :math:`\sum_c r_c P_c ((e_c - P)(e_c - P)^\top - S)`, shape (n, K, K)."""
     g = r * p
     total = g.sum(axis=1)[:, None, None]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from steelyard._common.arrays import Floats, Labels
 from steelyard._common.settings import number, setting
 from steelyard.kernels.losses import DEVIANCE, EXPONENTIAL
 from steelyard.losses.base import Loss
@@ -26,11 +26,8 @@ class _LikelihoodLoss(Loss):
     has_bounded_slope: ClassVar[bool] = True
 
     def value_and_gradient(
-        self,
-        scores: NDArray[np.float64],
-        y: NDArray[np.uint32],
-        weights: NDArray[np.float64] | None,
-    ) -> tuple[float, NDArray[np.float64]]:
+        self, scores: Floats, y: Labels, weights: Floats | None
+    ) -> tuple[float, Floats]:
         """Return the weighted sum over rows and its gradient, shapes () and (n, K)."""
         a = self.parameter
         z = a * scores
@@ -49,11 +46,7 @@ class _LikelihoodLoss(Loss):
         return float(weighted(values, weights).sum()), weighted(gradient, weights)
 
     def hessian(
-        self,
-        scores: NDArray[np.float64],
-        y: NDArray[np.uint32],
-        weights: NDArray[np.float64] | None,
-        exact: bool = True,
+        self, scores: Floats, y: Labels, weights: Floats | None, exact: bool = True
     ) -> Curvature:
         """Second derivatives by row: a² (diag(p) - p pᵀ)."""
         a = self.parameter
@@ -133,11 +126,8 @@ class ExponentialLoss(Loss):
         return DevianceLoss(2.0)
 
     def value_and_gradient(
-        self,
-        scores: NDArray[np.float64],
-        y: NDArray[np.uint32],
-        weights: NDArray[np.float64] | None,
-    ) -> tuple[float, NDArray[np.float64]]:
+        self, scores: Floats, y: Labels, weights: Floats | None
+    ) -> tuple[float, Floats]:
         """Return the weighted sum over rows and its gradient, shapes () and (n, K)."""
         value, slope, _ = self._odds(scores, y)
         slope[np.arange(len(y)), y] = -slope.sum(axis=1)
@@ -145,11 +135,7 @@ class ExponentialLoss(Loss):
         return float(total), weighted(slope, weights)
 
     def hessian(
-        self,
-        scores: NDArray[np.float64],
-        y: NDArray[np.uint32],
-        weights: NDArray[np.float64] | None,
-        exact: bool = True,
+        self, scores: Floats, y: Labels, weights: Floats | None, exact: bool = True
     ) -> Curvature:
         """Second derivatives by row."""
         _, _, curve = self._odds(scores, y)
@@ -163,9 +149,7 @@ class ExponentialLoss(Loss):
         return Curvature(full=weighted(out, weights))
 
     @staticmethod
-    def _odds(
-        scores: NDArray[np.float64], y: NDArray[np.uint32]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    def _odds(scores: Floats, y: Labels) -> tuple[Floats, Floats, Floats]:
         """Return value, slope and curvature of the odds of every other class."""
         rows = np.arange(len(y))
         t = scores - scores[rows, y][:, None]

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.arrays import Floats
 from steelyard._common.settings import DeclaredPart
 
 Status = Literal["converged", "iterations", "separable", "stalled"]
@@ -21,13 +22,13 @@ _MIN_LOSS_PER_ROW = 1e-6
 class Units(Protocol):
     """A linear change of variables after which curvatures are about one."""
 
-    def weights(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
+    def weights(self, y: Floats) -> Floats:
         """Turn a vector in these units into weights."""
 
-    def vector(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    def vector(self, weights: Floats) -> Floats:
         """Turn weights into a vector in these units."""
 
-    def gradient(self, gradient: NDArray[np.float64]) -> NDArray[np.float64]:
+    def gradient(self, gradient: Floats) -> Floats:
         """Turn a gradient by weights into one in these units."""
 
 
@@ -64,15 +65,13 @@ class AnyObjective(Protocol):
     def has_products(self) -> bool:
         """Whether products with the Hessian need no Hessian."""
 
-    def __call__(
-        self, weights: NDArray[np.float64], /
-    ) -> tuple[float, NDArray[np.float64]]:
+    def __call__(self, weights: Floats, /) -> tuple[float, Floats]:
         """Return the objective and its gradient."""
 
     def refuses_second_order(self) -> str:
         """Say why second-order steps cannot be used; '' if they can."""
 
-    def units(self, weights: NDArray[np.float64], box: Box) -> Units | None:
+    def units(self, weights: Floats, box: Box) -> Units | None:
         """Return units in which curvatures are about one, where there are any."""
 
     def default_sample(self) -> int:
@@ -86,7 +85,7 @@ class AnyObjective(Protocol):
 class Solution:
     """Where a solver ended, and how it got there."""
 
-    weights: NDArray[np.float64]
+    weights: Floats
     value: float
     status: Status
     n_iter: int
@@ -98,8 +97,8 @@ class Solution:
 class Box:
     """Bounds of the weights, each of shape (p,)."""
 
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
+    lower: Floats
+    upper: Floats
 
     @property
     def is_open(self) -> NDArray[np.bool_]:
@@ -111,13 +110,11 @@ class Box:
         """Whether no weight has a bound."""
         return bool(np.isinf(self.lower).all() and np.isinf(self.upper).all())
 
-    def clip(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    def clip(self, weights: Floats) -> Floats:
         """Return the nearest weights within the bounds."""
         return np.clip(weights, self.lower, self.upper)
 
-    def projected(
-        self, weights: NDArray[np.float64], gradient: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def projected(self, weights: Floats, gradient: Floats) -> Floats:
         """Return the step that a unit gradient step takes within the bounds.
 
         It is zero exactly where the first-order conditions hold.
@@ -125,11 +122,7 @@ class Box:
         return np.asarray(weights - self.clip(weights - gradient))
 
     def is_flat(
-        self,
-        weights: NDArray[np.float64],
-        value: float,
-        gradient: NDArray[np.float64],
-        tol: float,
+        self, weights: Floats, value: float, gradient: Floats, tol: float
     ) -> bool:
         """Whether the first-order conditions hold as far as rounding lets them."""
         size = np.abs(self.projected(weights, gradient)).max(initial=0.0)
@@ -146,9 +139,7 @@ class Solver(DeclaredPart):
         """Say why an objective cannot be minimised by this solver; '' if it can."""
         return ""
 
-    def minimize(
-        self, objective: AnyObjective, start: NDArray[np.float64], box: Box
-    ) -> Solution:
+    def minimize(self, objective: AnyObjective, start: Floats, box: Box) -> Solution:
         """Minimise from a start, within bounds."""
         raise NotImplementedError
 
@@ -161,9 +152,7 @@ class Fixed(Solver):
 
     is_iterative: ClassVar[bool] = False
 
-    def minimize(
-        self, objective: AnyObjective, start: NDArray[np.float64], box: Box
-    ) -> Solution:
+    def minimize(self, objective: AnyObjective, start: Floats, box: Box) -> Solution:
         """Return the start, with the objective there."""
         value, _ = objective(start)
         return Solution(start, value, "converged", 0)
@@ -173,7 +162,7 @@ def note_iteration(
     records: list[dict[str, Any]],
     objective: AnyObjective,
     value: float,
-    gradient: NDArray[np.float64],
+    gradient: Floats,
     step: float | None = None,
 ) -> None:
     """Add the record of an iteration: value, largest gradient entry, step, passes."""

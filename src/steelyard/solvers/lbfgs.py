@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard._common.arrays import Floats
 from steelyard._common.settings import NONE, number, setting, whole
 from steelyard._common.threads import one_blas_thread
 from steelyard.solvers.base import (
@@ -51,9 +51,7 @@ class LBFGS(Solver):
         "objective at the start times a ten-thousandth of the square root of ``tol``.",
     )
 
-    def minimize(
-        self, objective: AnyObjective, start: NDArray[np.float64], box: Box
-    ) -> Solution:
+    def minimize(self, objective: AnyObjective, start: Floats, box: Box) -> Solution:
         """Minimise from a start, within bounds."""
         if box.is_everywhere and self.gradient_tol is None:
             with one_blas_thread():
@@ -66,11 +64,7 @@ class LBFGS(Solver):
         return _Descent(self, objective, box).run(inside)
 
     def _in_units(
-        self,
-        objective: AnyObjective,
-        start: NDArray[np.float64],
-        box: Box,
-        units: Units,
+        self, objective: AnyObjective, start: Floats, box: Box, units: Units
     ) -> Solution:
         """Minimise in units in which the curvature is about one everywhere.
 
@@ -91,7 +85,7 @@ class LBFGS(Solver):
         self,
         objective: AnyObjective,
         units: Units,
-        start: NDArray[np.float64],
+        start: Floats,
         records: list[dict[str, Any]],
     ) -> Solution:
         """Go on for some iterations in the same units."""
@@ -99,7 +93,7 @@ class LBFGS(Solver):
 
         last: dict[str, Any] = {}
 
-        def function(y: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        def function(y: Floats) -> tuple[float, Floats]:
             value, gradient = objective(units.weights(y))
             last.update(plain=gradient, own=units.gradient(gradient))
             return value, last["own"]
@@ -144,7 +138,7 @@ class _Descent:
         self._stopped: Status | None = None
         self._records: list[dict[str, Any]] = []
 
-    def run(self, x: NDArray[np.float64]) -> Solution:
+    def run(self, x: Floats) -> Solution:
         """Minimise from a point within the bounds."""
         solver, records = self._solver, self._records
         ftol, gtol = solver.tol, solver.gradient_tol
@@ -175,9 +169,7 @@ class _Descent:
                 status = "converged" if self._is_flat(result, x, value) else "stalled"
             return Solution(x, value, status, n_iter, records)
 
-    def _minimize(
-        self, x: NDArray[np.float64], max_iter: int, ftol: float, gtol: float
-    ) -> Any:
+    def _minimize(self, x: Floats, max_iter: int, ftol: float, gtol: float) -> Any:
         from scipy.optimize import Bounds, minimize
 
         return minimize(
@@ -196,7 +188,7 @@ class _Descent:
             },
         )
 
-    def _scaled(self, x: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+    def _scaled(self, x: Floats) -> tuple[float, Floats]:
         value, gradient = self._objective(x)
         self._gradient = gradient
         return self._scale * value, self._scale * gradient
@@ -212,13 +204,13 @@ class _Descent:
             raise StopIteration
 
     def _is_flat(
-        self, result: Any, x: NDArray[np.float64], value: float, most: float = np.inf
+        self, result: Any, x: Floats, value: float, most: float = np.inf
     ) -> bool:
         slope = np.asarray(result.jac) / self._scale
         return self._box.is_flat(x, value, slope, min(self._solver.tol, most))
 
     def _status(
-        self, result: Any, x: NDArray[np.float64], value: float, n_iter: int
+        self, result: Any, x: Floats, value: float, n_iter: int
     ) -> Status | None:
         """Say how a run ended; None where it may go on."""
         if self._stopped is not None:

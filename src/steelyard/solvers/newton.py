@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard._common.arrays import Floats
 from steelyard._common.settings import number, setting, whole
 from steelyard._common.threads import one_blas_thread
 from steelyard.solvers.base import (
@@ -79,16 +79,12 @@ class Newton(Solver):
         """Say why an objective cannot be minimised by this solver; '' if it can."""
         return objective.refuses_second_order()
 
-    def minimize(
-        self, objective: AnyObjective, start: NDArray[np.float64], box: Box
-    ) -> Solution:
+    def minimize(self, objective: AnyObjective, start: Floats, box: Box) -> Solution:
         """Minimise from a start, within bounds."""
         with one_blas_thread():
             return self._minimize(objective, start, box)
 
-    def _minimize(
-        self, objective: AnyObjective, start: NDArray[np.float64], box: Box
-    ) -> Solution:
+    def _minimize(self, objective: AnyObjective, start: Floats, box: Box) -> Solution:
         state = _State(objective, start, box)
         status: Status = "iterations"
         n_iter = 0
@@ -127,9 +123,7 @@ class Newton(Solver):
 class _State:
     """Where the iteration is, and the Hessian that it uses."""
 
-    def __init__(
-        self, objective: AnyObjective, start: NDArray[np.float64], box: Box
-    ) -> None:
+    def __init__(self, objective: AnyObjective, start: Floats, box: Box) -> None:
         self._objective = objective
         self._box = box
         self.weights = box.clip(start)
@@ -138,14 +132,14 @@ class _State:
         self._assembles = objective.has_hessian and (
             objective.size <= MAX_ASSEMBLED or not objective.has_products
         )
-        self._matrix: NDArray[np.float64] | None = None
+        self._matrix: Floats | None = None
         self._damps = self._assembles and not objective.is_convex
         self._damping = _FIRST_DAMPING if self._damps else 0.0
         self._model: Any = None
         self.is_current = False
         self.records: list[dict[str, Any]] = []
 
-    def direction(self) -> tuple[NDArray[np.float64], float]:
+    def direction(self) -> tuple[Floats, float]:
         """Minimise the quadratic model; return the step and what it promises."""
         low, high = self._box.lower - self.weights, self._box.upper - self.weights
         if not self._assembles:
@@ -168,16 +162,14 @@ class _State:
         curved = float(step @ matrix @ step)
         return step, -(float(self.gradient @ step) + 0.5 * curved)
 
-    def _direction_by_products(
-        self, low: NDArray[np.float64], high: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], float]:
+    def _direction_by_products(self, low: Floats, high: Floats) -> tuple[Floats, float]:
         if self._model is None:
             exact = self._objective.is_convex
             self._model = self._sample.curvature(self.weights, exact=exact)
             self.is_current = True
         curvature = self._model
 
-        def product(v: NDArray[np.float64]) -> NDArray[np.float64]:
+        def product(v: Floats) -> Floats:
             return self._sample.product(curvature, v)
 
         step = conjugate_gradients(product, self.gradient, low, high, self._damping)
@@ -202,14 +194,14 @@ class _State:
         self._matrix = matrix + share * np.diag(fill)
         self.is_current = True
 
-    def _free(self, matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _free(self, matrix: Floats) -> Floats:
         """Part of a matrix that belongs to weights not held at a bound."""
         held = (self.weights <= self._box.lower) & (self.gradient > 0)
         held |= (self.weights >= self._box.upper) & (self.gradient < 0)
         free = np.flatnonzero(~held)
         return np.asarray(matrix[np.ix_(free, free)])
 
-    def move(self, direction: NDArray[np.float64], promised: float) -> bool:
+    def move(self, direction: Floats, promised: float) -> bool:
         """Go along a direction; return whether the objective went down."""
         slope = float(self.gradient @ direction)
         t, before = 1.0, self.value
@@ -235,11 +227,7 @@ class _State:
         return True
 
     def _learn(
-        self,
-        step: NDArray[np.float64],
-        gradient_change: NDArray[np.float64],
-        t: float,
-        quality: float,
+        self, step: Floats, gradient_change: Floats, t: float, quality: float
     ) -> None:
         """Correct the Hessian by what a step has shown, or have it recomputed."""
         fresh = _MIN_STEP_QUALITY_DAMPED if self._damps else _MIN_STEP_QUALITY
@@ -320,11 +308,7 @@ class _State:
         note_iteration(self.records, self._objective, self.value, move, step)
 
 
-def bfgs(
-    matrix: NDArray[np.float64],
-    step: NDArray[np.float64],
-    gradient_change: NDArray[np.float64],
-) -> NDArray[np.float64]:
+def bfgs(matrix: Floats, step: Floats, gradient_change: Floats) -> Floats:
     r"""Change a Hessian so that it explains how a step changed the gradient.
 
     .. math:: H + \frac{y y^\top}{y^\top s} - \frac{H s s^\top H}{s^\top H s}
@@ -347,7 +331,7 @@ def bfgs(
     )
 
 
-def _is_positive(matrix: NDArray[np.float64]) -> bool:
+def _is_positive(matrix: Floats) -> bool:
     try:
         np.linalg.cholesky(matrix + 1e-12 * np.eye(len(matrix)) * np.trace(matrix))
     except np.linalg.LinAlgError:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from steelyard._common.arrays import Floats
 from steelyard.kernels.fitting import descend
 
 # Rounds of coordinate descent between two factorisations, which for 500 variables take
@@ -16,12 +17,8 @@ _SWEEPS = 30
 
 
 def box_minimum(
-    matrix: NDArray[np.float64],
-    gradient: NDArray[np.float64],
-    low: NDArray[np.float64],
-    high: NDArray[np.float64],
-    accuracy: float = 1e-12,
-) -> NDArray[np.float64]:
+    matrix: Floats, gradient: Floats, low: Floats, high: Floats, accuracy: float = 1e-12
+) -> Floats:
     r"""Minimise :math:`g^\top d + \tfrac12 d^\top H d` over :math:`l \le d \le u`.
 
     A few rounds of coordinate descent find out which variables end at a bound, the
@@ -78,11 +75,8 @@ def box_minimum(
 
 
 def _to_bounds(
-    d: NDArray[np.float64],
-    step: NDArray[np.float64],
-    low: NDArray[np.float64],
-    high: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    d: Floats, step: Floats, low: Floats, high: Floats
+) -> tuple[Floats, NDArray[np.bool_]]:
     """Go along a step up to the first bound; return the place and who is held there."""
     wall = np.where(step > 0, high, low)
     ratio = np.full(len(d), np.inf)
@@ -98,13 +92,13 @@ def _to_bounds(
 
 
 def conjugate_gradients(
-    product: Callable[[NDArray[np.float64]], NDArray[np.float64]],
-    gradient: NDArray[np.float64],
-    low: NDArray[np.float64],
-    high: NDArray[np.float64],
+    product: Callable[[Floats], Floats],
+    gradient: Floats,
+    low: Floats,
+    high: Floats,
     damping: float,
     max_iter: int = 50,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Lower a quadratic model by conjugate gradients over the variables free to move.
 
     ``low <= 0 <= high``; variables that would leave at once are held. Returns a step
@@ -150,9 +144,7 @@ def conjugate_gradients(
     return np.zeros_like(gradient)
 
 
-def _solve(
-    matrix: NDArray[np.float64], right: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _solve(matrix: Floats, right: Floats) -> Floats:
     """Solve a positive definite system, damping it until it factors."""
     damping = 0.0
     level = max(float(np.abs(np.diag(matrix)).mean()), 1e-300)
@@ -168,8 +160,6 @@ def _solve(
             damping = max(10.0 * damping, 1e-12 * level)
 
 
-def _value(
-    gradient: NDArray[np.float64], slope: NDArray[np.float64], d: NDArray[np.float64]
-) -> float:
+def _value(gradient: Floats, slope: Floats, d: Floats) -> float:
     """Value of the quadratic at d, where its slope is g + H d."""
     return float(0.5 * d @ (gradient + slope))

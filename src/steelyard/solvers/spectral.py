@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.arrays import Floats
 from steelyard._common.settings import number, setting, whole
 from steelyard._common.threads import one_blas_thread
 from steelyard.solvers.base import (
@@ -46,46 +47,41 @@ class Metric:
     of P, is found all the same.
     """
 
-    own: NDArray[np.float64]
+    own: Floats
     """Curvature of each weight by itself, a: shape (p,), positive."""
 
-    common: NDArray[np.float64]
+    common: Floats
     """Directions that all weights share, B: shape (p, r)."""
 
     @cached_property
-    def _roots(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[Any]]:
+    def _roots(self) -> tuple[Floats, Floats, NDArray[Any]]:
         """Unit of each weight; directions in those units, and their root curvatures."""
         unit = 1.0 / np.sqrt(self.own)
         directions, sizes, _ = np.linalg.svd(unit[:, None] * self.common, False)
         return unit, directions, np.sqrt(1.0 + sizes**2)
 
-    def _stretched(self, v: NDArray[np.float64], power: int) -> NDArray[np.float64]:
+    def _stretched(self, v: Floats, power: int) -> Floats:
         _, directions, roots = self._roots
         return v + directions @ ((roots**power - 1.0) * (v @ directions))
 
-    def weights(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
+    def weights(self, y: Floats) -> Floats:
         """Turn a vector in these units into weights."""
         return self._roots[0] * self._stretched(y, -1)
 
-    def vector(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    def vector(self, weights: Floats) -> Floats:
         """Turn weights into a vector in these units."""
         return self._stretched(weights / self._roots[0], 1)
 
-    def gradient(self, gradient: NDArray[np.float64]) -> NDArray[np.float64]:
+    def gradient(self, gradient: Floats) -> Floats:
         """Turn a gradient by weights into one in these units."""
         return self._stretched(self._roots[0] * gradient, -1)
 
-    def square(self, step: NDArray[np.float64]) -> float:
+    def square(self, step: Floats) -> float:
         """Return the squared length of a step."""
         shared = step @ self.common
         return float(step @ (self.own * step) + shared @ shared)
 
-    def step(
-        self,
-        slope: NDArray[np.float64],
-        low: NDArray[np.float64],
-        high: NDArray[np.float64],
-    ) -> NDArray[np.float64]:
+    def step(self, slope: Floats, low: Floats, high: Floats) -> Floats:
         r"""Minimise :math:`g^\top d + \tfrac12 d^\top P d` over :math:`l \le d \le u`.
 
         Given :math:`\lambda = B^\top d` each weight is on its own. That vector is where
@@ -114,12 +110,8 @@ class Metric:
         return d
 
     def _given(
-        self,
-        at: NDArray[np.float64],
-        slope: NDArray[np.float64],
-        low: NDArray[np.float64],
-        high: NDArray[np.float64],
-    ) -> tuple[NDArray[np.float64], float]:
+        self, at: Floats, slope: Floats, low: Floats, high: Floats
+    ) -> tuple[Floats, float]:
         """Return each weight's step and the dual function, given what steps share."""
         tilted = slope + self.common @ at
         d = np.clip(-tilted / self.own, low, high)
@@ -148,9 +140,7 @@ class SpectralGradient(Solver):
         default=1000, allowed=whole(1), about="Largest number of iterations."
     )
 
-    def minimize(
-        self, objective: AnyObjective, start: NDArray[np.float64], box: Box
-    ) -> Solution:
+    def minimize(self, objective: AnyObjective, start: Floats, box: Box) -> Solution:
         """Minimise from a start, within bounds."""
         metric = None if box.is_open.any() else objective.units(start, box)
         if isinstance(metric, Metric):
@@ -162,11 +152,7 @@ class SpectralGradient(Solver):
         return LBFGS(self.tol, self.max_iter).minimize(objective, start, box)
 
     def _minimize(
-        self,
-        objective: AnyObjective,
-        x: NDArray[np.float64],
-        box: Box,
-        metric: Metric,
+        self, objective: AnyObjective, x: Floats, box: Box, metric: Metric
     ) -> Solution:
         records: list[dict[str, Any]] = []
         value, gradient = objective(x)
@@ -199,12 +185,12 @@ class SpectralGradient(Solver):
 
 def _search(
     objective: AnyObjective,
-    x: NDArray[np.float64],
-    step: NDArray[np.float64],
+    x: Floats,
+    step: Floats,
     slope: float,
     value: float,
     largest: float,
-) -> tuple[float, float, NDArray[np.float64]] | None:
+) -> tuple[float, float, Floats] | None:
     """Shorten a step until the objective is below the largest of the last values."""
     t = 1.0
     while t >= _MIN_STEP:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard._common.arrays import Floats, Ints
 from steelyard.model.posteriors import Curvature
 from steelyard.weighting.base import Effect, LogProbs, Weighting
 
@@ -25,31 +25,25 @@ class AttributeWeighting(Weighting):
     def _size(self, evidence: LogProbs) -> int:
         return evidence.n_features
 
-    def _owner(self, evidence: LogProbs) -> NDArray[np.int64]:
+    def _owner(self, evidence: LogProbs) -> Ints:
         return np.arange(evidence.n_features)
 
-    def _apply(
-        self, weights: NDArray[np.float64], evidence: LogProbs
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _apply(self, weights: Floats, evidence: LogProbs) -> tuple[Floats, Floats]:
         log_prob = evidence.table
         table = log_prob.spread(weights)[:, None] * log_prob.values
         shape = (len(evidence.gaussian), evidence.n_classes)
         return table, np.broadcast_to(weights[evidence.gaussian][:, None], shape)
 
-    def _pullback(self, gradient: Effect, evidence: LogProbs) -> NDArray[np.float64]:
+    def _pullback(self, gradient: Effect, evidence: LogProbs) -> Floats:
         log_prob = evidence.table
         out = log_prob.collect((gradient.table * log_prob.values).sum(axis=1))
         out[evidence.gaussian] = gradient.multipliers.sum(axis=1)
         return out
 
-    def _fitted(
-        self, weights: NDArray[np.float64], evidence: LogProbs
-    ) -> dict[str, Any]:
+    def _fitted(self, weights: Floats, evidence: LogProbs) -> dict[str, Any]:
         return {"attribute_weights_": weights}
 
-    def hessian(
-        self, likelihoods: NDArray[np.float64], curvature: Curvature
-    ) -> NDArray[np.float64]:
+    def hessian(self, likelihoods: Floats, curvature: Curvature) -> Floats:
         """Assemble second derivatives from rows: one product per class."""
         k, d, _ = likelihoods.shape
         if k == 2:
@@ -78,32 +72,26 @@ class ClassAttributeWeighting(Weighting):
     def _size(self, evidence: LogProbs) -> int:
         return evidence.n_classes * evidence.n_features
 
-    def _owner(self, evidence: LogProbs) -> NDArray[np.int64]:
+    def _owner(self, evidence: LogProbs) -> Ints:
         return np.tile(np.arange(evidence.n_features), evidence.n_classes)
 
-    def _apply(
-        self, weights: NDArray[np.float64], evidence: LogProbs
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _apply(self, weights: Floats, evidence: LogProbs) -> tuple[Floats, Floats]:
         matrix = weights.reshape(evidence.n_classes, evidence.n_features)
         log_prob = evidence.table
         table = log_prob.spread(matrix.T) * log_prob.values
         return table, matrix[:, evidence.gaussian].T
 
-    def _pullback(self, gradient: Effect, evidence: LogProbs) -> NDArray[np.float64]:
+    def _pullback(self, gradient: Effect, evidence: LogProbs) -> Floats:
         log_prob = evidence.table
         out = log_prob.collect(gradient.table * log_prob.values)
         out[evidence.gaussian] = gradient.multipliers
         return out.T.ravel()
 
-    def _fitted(
-        self, weights: NDArray[np.float64], evidence: LogProbs
-    ) -> dict[str, Any]:
+    def _fitted(self, weights: Floats, evidence: LogProbs) -> dict[str, Any]:
         shape = (evidence.n_classes, evidence.n_features)
         return {"class_attribute_weights_": weights.reshape(shape)}
 
-    def hessian(
-        self, likelihoods: NDArray[np.float64], curvature: Curvature
-    ) -> NDArray[np.float64]:
+    def hessian(self, likelihoods: Floats, curvature: Curvature) -> Floats:
         """Assemble second derivatives from rows.
 
         Every class has the attributes as inputs of its own; the weight of the prior is
@@ -136,9 +124,7 @@ class ClassAttributeWeighting(Weighting):
         return out
 
 
-def cross_hessian(
-    likelihoods: NDArray[np.float64], curvature: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def cross_hessian(likelihoods: Floats, curvature: Floats) -> Floats:
     """Add up L[c] · curvature[c, e] · L[e]ᵀ over all classes and rows.
 
     likelihoods (K, d, s), curvature (s, K, K) -> (d, d). Row by row in one batched
@@ -164,28 +150,24 @@ class ValueWeighting(Weighting):
         per_class = len(evidence.value_rows) + len(evidence.gaussian)
         return evidence.n_classes * per_class
 
-    def _owner(self, evidence: LogProbs) -> NDArray[np.int64]:
+    def _owner(self, evidence: LogProbs) -> Ints:
         features = evidence.table.spread(np.arange(evidence.n_features))
         owner = np.concatenate([features[evidence.value_rows], evidence.gaussian])
         return np.tile(owner, evidence.n_classes)
 
-    def _apply(
-        self, weights: NDArray[np.float64], evidence: LogProbs
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _apply(self, weights: Floats, evidence: LogProbs) -> tuple[Floats, Floats]:
         matrix = weights.reshape(evidence.n_classes, -1)
         rows = evidence.value_rows
         table = np.zeros_like(evidence.table.values)
         table[rows] = matrix[:, : len(rows)].T * evidence.table.values[rows]
         return table, matrix[:, len(rows) :].T
 
-    def _pullback(self, gradient: Effect, evidence: LogProbs) -> NDArray[np.float64]:
+    def _pullback(self, gradient: Effect, evidence: LogProbs) -> Floats:
         rows = evidence.value_rows
         inner = gradient.table[rows] * evidence.table.values[rows]
         return np.concatenate([inner.T, gradient.multipliers.T], axis=1).ravel()
 
-    def _fitted(
-        self, weights: NDArray[np.float64], evidence: LogProbs
-    ) -> dict[str, Any]:
+    def _fitted(self, weights: Floats, evidence: LogProbs) -> dict[str, Any]:
         matrix = weights.reshape(evidence.n_classes, -1)
         by_value, position = [], 0
         gaussian = len(evidence.value_rows)
@@ -230,13 +212,13 @@ class MixtureWeighting(Weighting):
         """Count the weights."""
         return 1 + sum(half.size(evidence) for half in self.halves())
 
-    def start(self, evidence: LogProbs) -> NDArray[np.float64]:
+    def start(self, evidence: LogProbs) -> Floats:
         """Return the published start: all weights one, alpha one half."""
         return np.concatenate([[0.5], np.ones(self.size(evidence) - 1)])
 
     def bounds(
-        self, evidence: LogProbs, low: NDArray[np.float64], high: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        self, evidence: LogProbs, low: Floats, high: Floats
+    ) -> tuple[Floats, Floats]:
         """Spread bounds per attribute over the weights; alpha stays in [0, 1]."""
         pairs = [half.bounds(evidence, low, high) for half in self.halves()]
         lower = np.concatenate([[0.0], *(pair[0] for pair in pairs)])
@@ -244,14 +226,14 @@ class MixtureWeighting(Weighting):
         return lower, upper
 
     def split(
-        self, weights: NDArray[np.float64], evidence: LogProbs
-    ) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
+        self, weights: Floats, evidence: LogProbs
+    ) -> tuple[float, Floats, Floats]:
         """Split a vector into alpha and the weights of both halves."""
         cut = 1 + self.halves()[0].size(evidence)
         return float(weights[0]), weights[1:cut], weights[cut:]
 
     def mixed_effects(
-        self, weights: NDArray[np.float64], evidence: LogProbs
+        self, weights: Floats, evidence: LogProbs
     ) -> tuple[float, tuple[Effect, ...]]:
         """Turn weights into alpha and the effects of both halves."""
         alpha, specific, shared = self.split(weights, evidence)
@@ -261,7 +243,7 @@ class MixtureWeighting(Weighting):
 
     def pullback_halves(
         self, d_alpha: float, specific: Effect, shared: Effect, evidence: LogProbs
-    ) -> NDArray[np.float64]:
+    ) -> Floats:
         """Turn gradients with respect to alpha and both effects into one vector."""
         first, second = self.halves()
         return np.concatenate(
@@ -272,9 +254,7 @@ class MixtureWeighting(Weighting):
             ]
         )
 
-    def fitted(
-        self, weights: NDArray[np.float64], evidence: LogProbs
-    ) -> dict[str, Any]:
+    def fitted(self, weights: Floats, evidence: LogProbs) -> dict[str, Any]:
         """Name the weights as fitted attributes of a classifier."""
         alpha, specific, shared = self.split(weights, evidence)
         first, second = self.halves()

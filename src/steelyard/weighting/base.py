@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard._common.arrays import Floats, Ints
 from steelyard._common.settings import FLAG, DeclaredPart, setting
 from steelyard.exceptions import ParameterError
 from steelyard.model.needs import RowsNeeded
@@ -26,7 +26,7 @@ class LogProbs:
     """Log-probabilities before weighting: what there is to be weighted."""
 
     schema: TableSchema
-    log_prior: NDArray[np.float64]
+    log_prior: Floats
     """Shape (K,)."""
 
     table: FeatureTable
@@ -51,12 +51,12 @@ class LogProbs:
         return len(self.schema)
 
     @property
-    def gaussian(self) -> NDArray[np.int64]:
+    def gaussian(self) -> Ints:
         """Positions of the Gaussian attributes."""
         return self.schema.gaussian
 
     @cached_property
-    def value_rows(self) -> NDArray[np.int64]:
+    def value_rows(self) -> Ints:
         """Table rows of values: all but those of code 0."""
         rows = np.ones(self.schema.n_codes, dtype=bool)
         rows[self.schema.first_codes] = False
@@ -70,13 +70,13 @@ class Effect:
     Scores are ``base`` plus table rows plus ``multipliers`` times log-densities.
     """
 
-    base: NDArray[np.float64]
+    base: Floats
     """Shape (K,)."""
 
-    table: NDArray[np.float64]
+    table: Floats
     """Shape (V, K)."""
 
-    multipliers: NDArray[np.float64]
+    multipliers: Floats
     """Shape (g, K)."""
 
 
@@ -84,10 +84,10 @@ class Effect:
 class Start:
     """Where weights begin, and what else a filter has found on the way."""
 
-    weights: NDArray[np.float64]
+    weights: Floats
     """Shape (p,)."""
 
-    count_factors: NDArray[np.float64] | None = None
+    count_factors: Floats | None = None
     """Factors on the counts of each attribute before they are smoothed, shape (d,)."""
 
     named: Mapping[str, Any] = field(default_factory=dict)
@@ -131,7 +131,7 @@ class Weighting(DeclaredPart):
         """Count the weights."""
         return int(self.prior_weight) + self._size(evidence)
 
-    def start(self, evidence: LogProbs) -> NDArray[np.float64]:
+    def start(self, evidence: LogProbs) -> Floats:
         """Return the weights of plain naive Bayes: all ones."""
         return np.ones(self.size(evidence))
 
@@ -145,8 +145,8 @@ class Weighting(DeclaredPart):
         return Start(self.start(evidence))
 
     def bounds(
-        self, evidence: LogProbs, low: NDArray[np.float64], high: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        self, evidence: LogProbs, low: Floats, high: Floats
+    ) -> tuple[Floats, Floats]:
         """Spread bounds per attribute (d,) over the weights; the prior's is [0, inf).
 
         A single pair of bounds holds for the prior weight too.
@@ -159,7 +159,7 @@ class Weighting(DeclaredPart):
             upper = np.concatenate([[high[0] if same else np.inf], upper])
         return lower, upper
 
-    def apply(self, weights: NDArray[np.float64], evidence: LogProbs) -> Effect:
+    def apply(self, weights: Floats, evidence: LogProbs) -> Effect:
         """Turn weights into their effect on the scores."""
         base = evidence.log_prior
         if self.prior_weight:
@@ -168,26 +168,26 @@ class Weighting(DeclaredPart):
         return Effect(base, table, multipliers)
 
     def mixed_effects(
-        self, weights: NDArray[np.float64], evidence: LogProbs
+        self, weights: Floats, evidence: LogProbs
     ) -> tuple[float, tuple[Effect, ...]]:
         """Return the share of the first of several effects, and the effects."""
         return 1.0, (self.apply(weights, evidence),)
 
-    def direction(self, weights: NDArray[np.float64], evidence: LogProbs) -> Effect:
+    def direction(self, weights: Floats, evidence: LogProbs) -> Effect:
         """Turn a change of weights into the change of their effect."""
         effect = self.apply(weights, evidence)
         if self.prior_weight:
             return effect
         return Effect(np.zeros_like(effect.base), effect.table, effect.multipliers)
 
-    def diagonal(self, curvature: Effect, evidence: LogProbs) -> NDArray[np.float64]:
+    def diagonal(self, curvature: Effect, evidence: LogProbs) -> Floats:
         """Turn curvatures of the effect into those of the weights, couplings left out.
 
         Weightings with levels answer it.
         """
         raise NotImplementedError
 
-    def pullback(self, gradient: Effect, evidence: LogProbs) -> NDArray[np.float64]:
+    def pullback(self, gradient: Effect, evidence: LogProbs) -> Floats:
         """Turn a gradient with respect to the effect into one for the weights."""
         inner = self._pullback(gradient, evidence)
         if not self.prior_weight:
@@ -195,9 +195,7 @@ class Weighting(DeclaredPart):
         first = float(_dot(gradient.base, evidence.log_prior))
         return np.concatenate([[first], inner])
 
-    def fitted(
-        self, weights: NDArray[np.float64], evidence: LogProbs
-    ) -> dict[str, Any]:
+    def fitted(self, weights: Floats, evidence: LogProbs) -> dict[str, Any]:
         """Name the weights as fitted attributes of a classifier."""
         named: dict[str, Any] = {}
         if self.prior_weight:
@@ -205,9 +203,7 @@ class Weighting(DeclaredPart):
             weights = weights[1:]
         return {**named, **self._fitted(weights, evidence)}
 
-    def hessian(
-        self, likelihoods: NDArray[np.float64], curvature: Curvature
-    ) -> NDArray[np.float64]:
+    def hessian(self, likelihoods: Floats, curvature: Curvature) -> Floats:
         """Assemble second derivatives from rows.
 
         likelihoods (K, d', s) log-likelihoods of s rows, with the log prior as first
@@ -218,9 +214,7 @@ class Weighting(DeclaredPart):
             "products."
         )
 
-    def strengths(
-        self, evidence: LogProbs
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    def strengths(self, evidence: LogProbs) -> tuple[Floats, Floats] | None:
         """Strength and centre of a ridge that belongs to the weighting, if one does."""
         return None
 
@@ -229,24 +223,20 @@ class Weighting(DeclaredPart):
     def _size(self, evidence: LogProbs) -> int:
         raise NotImplementedError
 
-    def _owner(self, evidence: LogProbs) -> NDArray[np.int64]:
+    def _owner(self, evidence: LogProbs) -> Ints:
         """Attribute that each weight belongs to."""
         raise NotImplementedError
 
-    def _apply(
-        self, weights: NDArray[np.float64], evidence: LogProbs
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _apply(self, weights: Floats, evidence: LogProbs) -> tuple[Floats, Floats]:
         raise NotImplementedError
 
-    def _pullback(self, gradient: Effect, evidence: LogProbs) -> NDArray[np.float64]:
+    def _pullback(self, gradient: Effect, evidence: LogProbs) -> Floats:
         raise NotImplementedError
 
-    def _fitted(
-        self, weights: NDArray[np.float64], evidence: LogProbs
-    ) -> dict[str, Any]:
+    def _fitted(self, weights: Floats, evidence: LogProbs) -> dict[str, Any]:
         raise NotImplementedError
 
 
-def _dot(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
+def _dot(a: Floats, b: Floats) -> float:
     """Inner product in which a zero gradient cancels an infinite log prior."""
     return float(np.where(a == 0.0, 0.0, a * b).sum())

@@ -7,8 +7,8 @@ from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard._common.arrays import Floats
 from steelyard._common.settings import NONE, Check, like, listed, number, setting
 from steelyard.exceptions import ParameterError
 from steelyard.table.encoder import COLUMN
@@ -33,19 +33,19 @@ def _is_false(value: Any) -> bool:
 class _Levels(NamedTuple):
     """The levels of a vector of weights."""
 
-    intercept: NDArray[np.float64]
+    intercept: Floats
     """Shape (K,)."""
 
-    overall: NDArray[np.float64]
+    overall: Floats
     """Shape (1,)."""
 
-    shared: NDArray[np.float64]
+    shared: Floats
     """Shape (d,)."""
 
-    by_class: NDArray[np.float64]
+    by_class: Floats
     """Shape (d, K)."""
 
-    by_value: NDArray[np.float64]
+    by_value: Floats
     """Shape (values, K)."""
 
 
@@ -120,15 +120,13 @@ class HierarchicalWeighting(Weighting):
         k, d = evidence.n_classes, evidence.n_features
         return k + 1 + d + (d + len(evidence.resolutions.owners)) * k
 
-    def start(self, evidence: LogProbs) -> NDArray[np.float64]:
+    def start(self, evidence: LogProbs) -> Floats:
         """Return the weights of plain naive Bayes."""
         strengths = self.strengths(evidence)
         assert strengths is not None
         return strengths[1]
 
-    def strengths(
-        self, evidence: LogProbs
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def strengths(self, evidence: LogProbs) -> tuple[Floats, Floats]:
         """Strength and centre of every weight."""
         k, d = evidence.n_classes, evidence.n_features
         overall = min(float(self.overall), _RIGID)
@@ -151,8 +149,8 @@ class HierarchicalWeighting(Weighting):
         return strength, center
 
     def bounds(
-        self, evidence: LogProbs, low: NDArray[np.float64], high: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        self, evidence: LogProbs, low: Floats, high: Floats
+    ) -> tuple[Floats, Floats]:
         """Return no bounds: the penalty is what holds these weights."""
         if np.isfinite(low).any() or np.isfinite(high).any():
             raise ParameterError(
@@ -162,7 +160,7 @@ class HierarchicalWeighting(Weighting):
         size = self.size(evidence)
         return np.full(size, -np.inf), np.full(size, np.inf)
 
-    def levels(self, weights: NDArray[np.float64], evidence: LogProbs) -> _Levels:
+    def levels(self, weights: Floats, evidence: LogProbs) -> _Levels:
         """Split a vector of weights into its levels."""
         k, d = evidence.n_classes, evidence.n_features
         first = k + 1 + d
@@ -174,9 +172,7 @@ class HierarchicalWeighting(Weighting):
             weights[first + d * k :].reshape(-1, k),
         )
 
-    def with_pairs(
-        self, weights: NDArray[np.float64], before: LogProbs, after: LogProbs
-    ) -> NDArray[np.float64]:
+    def with_pairs(self, weights: Floats, before: LogProbs, after: LogProbs) -> Floats:
         """Return the same weights where pairs have been added, which do nothing yet."""
         level, d, k = self.levels(weights, before), after.n_features, after.n_classes
         shared, by_class = np.zeros(d), np.zeros((d, k))
@@ -187,14 +183,14 @@ class HierarchicalWeighting(Weighting):
         parts = (level.intercept, level.overall, shared, by_class, by_value)
         return np.concatenate([part.ravel() for part in parts])
 
-    def apply(self, weights: NDArray[np.float64], evidence: LogProbs) -> Effect:
+    def apply(self, weights: Floats, evidence: LogProbs) -> Effect:
         """Turn weights into their effect on the scores."""
         change = self.direction(weights, evidence)
         return Effect(
             evidence.log_prior + change.base, change.table, change.multipliers
         )
 
-    def direction(self, weights: NDArray[np.float64], evidence: LogProbs) -> Effect:
+    def direction(self, weights: Floats, evidence: LogProbs) -> Effect:
         """Turn a change of weights into the change of their effect."""
         level = self.levels(weights, evidence)
         total = self._shared(level, evidence)[:, None] + level.by_class
@@ -202,7 +198,7 @@ class HierarchicalWeighting(Weighting):
         table += evidence.resolutions.basis @ level.by_value
         return Effect(level.intercept, table, total[evidence.gaussian])
 
-    def pullback(self, gradient: Effect, evidence: LogProbs) -> NDArray[np.float64]:
+    def pullback(self, gradient: Effect, evidence: LogProbs) -> Floats:
         """Turn a gradient with respect to the effect into one for the weights."""
         by_class = evidence.table.collect(gradient.table * evidence.table.values)
         by_class[evidence.gaussian] = gradient.multipliers
@@ -213,7 +209,7 @@ class HierarchicalWeighting(Weighting):
             [gradient.base, overall, shared, by_class.ravel(), by_value.ravel()]
         )
 
-    def diagonal(self, curvature: Effect, evidence: LogProbs) -> NDArray[np.float64]:
+    def diagonal(self, curvature: Effect, evidence: LogProbs) -> Floats:
         """Turn curvatures of the effect into those of the weights, couplings left out.
 
         Classes share a weight in ways of their own; their curvatures are added up.
@@ -228,19 +224,17 @@ class HierarchicalWeighting(Weighting):
         )
 
     @staticmethod
-    def centers(evidence: LogProbs) -> NDArray[np.float64]:
+    def centers(evidence: LogProbs) -> Floats:
         """Return what shared weights are drawn to, at an overall weight of one."""
         schema = evidence.schema
         is_own = schema.is_first_view & ~schema.is_linear & ~schema.is_pair
         return is_own.astype(np.float64)
 
-    def _shared(self, level: _Levels, evidence: LogProbs) -> NDArray[np.float64]:
+    def _shared(self, level: _Levels, evidence: LogProbs) -> Floats:
         """Shared weights of all views: the overall weight and what they differ by."""
         return level.overall[0] * self.centers(evidence) + level.shared
 
-    def fitted(
-        self, weights: NDArray[np.float64], evidence: LogProbs
-    ) -> dict[str, Any]:
+    def fitted(self, weights: Floats, evidence: LogProbs) -> dict[str, Any]:
         """Name the weights as fitted attributes of a classifier."""
         level = self.levels(weights, evidence)
         shared = self._shared(level, evidence)

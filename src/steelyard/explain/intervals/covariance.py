@@ -16,10 +16,11 @@ from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.linalg.lapack import dpotri
 from scipy.sparse import csr_array, diags_array, eye_array, kron, vstack
 
+from steelyard._common.arrays import Floats, Ints
 from steelyard.exceptions import ParameterError
 from steelyard.explain.evidence import evidence_of
 from steelyard.explain.intervals.maps import LevelMaps, WeightMaps
-from steelyard.explain.views import Floats, views_of
+from steelyard.explain.views import views_of
 from steelyard.fitting.problem import Problem
 from steelyard.model.posteriors import Curvature
 from steelyard.table.codes import Codes
@@ -79,7 +80,7 @@ class Covariance:
         whole = self._evidence(codes, np.zeros_like(place))
         return self._evidence(codes, place)[:, 1:], whole[:, 0]
 
-    def _evidence(self, codes: Codes, place: NDArray[np.int64]) -> Floats:
+    def _evidence(self, codes: Codes, place: Ints) -> Floats:
         """Return deviations of evidence by row, part and class."""
         k = self.maps.evidence.n_classes
         cells = self.maps.cells(codes, slice(None), place)

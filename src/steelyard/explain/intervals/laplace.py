@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from steelyard._common.arrays import Floats
 from steelyard._common.text import signed, text_table
 from steelyard.classifiers.base import BaseNB
 from steelyard.classifiers.weighted import SolvedNB
@@ -17,7 +18,7 @@ from steelyard.exceptions import ParameterError
 from steelyard.explain.evidence import evidence_of
 from steelyard.explain.intervals.covariance import Covariance, covariance_of
 from steelyard.explain.intervals.maps import named_weights
-from steelyard.explain.views import Floats, PlainData, add_views, column_labels
+from steelyard.explain.views import PlainData, add_views, column_labels
 from steelyard.fitting.constraints import Penalty
 from steelyard.fitting.default.strengths import Strengths
 from steelyard.fitting.problem import Problem, build_problem, weigh_rows

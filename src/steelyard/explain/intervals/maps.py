@@ -11,10 +11,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array, eye_array, hstack, kron, vstack
 
-from steelyard.explain.views import Floats
+from steelyard._common.arrays import Floats, Ints
 from steelyard.fitting.default.preconditioner import contrasts
 from steelyard.fitting.problem import Problem
 from steelyard.table.codes import Codes
@@ -60,7 +59,7 @@ class WeightMaps:
             for name, value in units[0].items()
         }
 
-    def cells(self, codes: Codes, rows: slice, place: NDArray[np.int64]) -> csr_array:
+    def cells(self, codes: Codes, rows: slice, place: Ints) -> csr_array:
         """Return where rows read an effect: shape (n m K, V K + g K + K).
 
         Attribute j is added to part ``place[j]`` of m parts; the base to part 0.
@@ -177,7 +176,7 @@ class LevelMaps(WeightMaps):
         return csr_array(hstack(apart)), csr_array(hstack(alike))
 
     @cached_property
-    def owners(self) -> NDArray[np.int64]:
+    def owners(self) -> Ints:
         """Class that each weight belongs to, -1 where all share it, shape (p,)."""
         shared = np.full(1 + self.evidence.n_features, -1)
         rest = self.problem.size - self._k - len(shared)

@@ -16,6 +16,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from steelyard._common.arrays import Floats
 from steelyard._common.text import text_table
 from steelyard.classifiers.base import BaseNB
 from steelyard.exceptions import IdentifierWarning, ParameterError, TableError
@@ -23,7 +24,7 @@ from steelyard.explain.intervals import laplace
 from steelyard.explain.intervals.laplace import EvidenceIntervals
 from steelyard.explain.intervals.maps import BY_VALUE, named_weights, side_by_side
 from steelyard.explain.overall import learned_weights
-from steelyard.explain.views import Floats, PlainData
+from steelyard.explain.views import PlainData
 
 __all__ = ["EvidenceIntervals", "WeightIntervals", "explain_weights"]
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.arrays import Floats, Ints
 from steelyard._common.threads import run, thread_count
 from steelyard.exceptions import ParameterError
 from steelyard.kernels.residuals import score_pairs
@@ -129,7 +130,7 @@ def _n_groups(training: TrainingSet) -> int:
     return int(np.clip(groups, _LEAST_GROUPS, _MOST_GROUPS))
 
 
-def _even_groups(weight: NDArray[np.float64], n_groups: int) -> NDArray[np.int64]:
+def _even_groups(weight: Floats, n_groups: int) -> Ints:
     """Merge neighbouring bins to groups of about equal weight, numbered from 1."""
     total = max(float(weight.sum()), 1e-300)
     middle = (np.cumsum(weight) - weight / 2.0) / total
@@ -137,7 +138,7 @@ def _even_groups(weight: NDArray[np.float64], n_groups: int) -> NDArray[np.int64
     return np.unique(groups, return_inverse=True)[1].astype(np.int64) + 1
 
 
-def _frequent_groups(weight: NDArray[np.float64], n_groups: int) -> NDArray[np.int64]:
+def _frequent_groups(weight: Floats, n_groups: int) -> Ints:
     """Give the most frequent values groups of their own, and the others one."""
     order = np.argsort(-weight, kind="stable")
     rank = np.empty(len(weight), dtype=np.int64)
@@ -157,11 +158,7 @@ class RankedPairs:
 
 
 def rank_pairs(
-    training: TrainingSet,
-    residual: NDArray[np.float64],
-    curvature: NDArray[np.float64],
-    ends: NDArray[np.int64],
-    most: int,
+    training: TrainingSet, residual: Floats, curvature: Floats, ends: Ints, most: int
 ) -> RankedPairs:
     r"""Rank all pairs of columns by what posteriors of unseen rows leave over.
 
@@ -175,7 +172,7 @@ def rank_pairs(
         residual, curvature = residual[:, 1:], curvature[:, 1:]
     left = residual + 1j * curvature
 
-    def score(k: int) -> NDArray[np.float64]:
+    def score(k: int) -> Floats:
         scores = np.empty((len(columns) - k - 1, len(ends) + 1))
         others = codes[k + 1 :], int(sizes[k]), sizes[k + 1 :]
         score_pairs(codes[k], *others, left, ends, scores)
@@ -185,7 +182,7 @@ def rank_pairs(
     scores = np.concatenate([np.empty((0, len(ends) + 1)), *parts])
     pairs = list(combinations(columns, 2))
 
-    def best(of_pairs: NDArray[np.float64]) -> list[ColumnPair]:
+    def best(of_pairs: Floats) -> list[ColumnPair]:
         order = np.argsort(-of_pairs, kind="stable")[:most]
         return [pairs[k] for k in order if of_pairs[k] > 0.0]
 
@@ -195,8 +192,8 @@ def rank_pairs(
 
 
 def _coarse_codes(
-    training: TrainingSet, residual: NDArray[np.float64]
-) -> tuple[NDArray[np.uint8], NDArray[np.int64], list[int]]:
+    training: TrainingSet, residual: Floats
+) -> tuple[NDArray[np.uint8], Ints, list[int]]:
     """Coarse codes of columns (d, n), how many each has, and which columns."""
     columns = sorted(coded_views(training.schema))
     both = sides(training, [(column, column) for column in columns])

@@ -10,11 +10,11 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 from sklearn.utils import check_random_state
 
+from steelyard._common.arrays import Floats, Ints, Labels
 from steelyard.exceptions import ParameterError
 from steelyard.fitting.default.row_sample import sample_rows
 from steelyard.model.training import TrainingSet
@@ -37,7 +37,7 @@ _CELLS_AT_A_TIME = 1 << 15
 _EXACT_KINDS = ("gaussian", "gaussian-relative", "linear")
 
 # Positions of rows, and their weights.
-_Share = tuple[NDArray[np.int64], NDArray[np.float64]]
+_Share = tuple[Ints, Floats]
 
 
 @dataclass(frozen=True)
@@ -48,10 +48,10 @@ class Fold:
     codes: Codes
     """Codes of the rows to predict."""
 
-    rows: NDArray[np.int64]
+    rows: Ints
     """Their positions among all training rows."""
 
-    weights: NDArray[np.float64]
+    weights: Floats
 
 
 @dataclass(frozen=True)
@@ -87,26 +87,26 @@ class HeldOutFolds:
         return cls(training, tuple(folds))
 
     @cached_property
-    def rows(self) -> NDArray[np.int64]:
+    def rows(self) -> Ints:
         """Positions of the rows among all training rows."""
         return np.concatenate([fold.rows for fold in self.folds])
 
     @cached_property
-    def weights(self) -> NDArray[np.float64]:
+    def weights(self) -> Floats:
         """Weights of the rows."""
         return np.concatenate([fold.weights for fold in self.folds])
 
     @cached_property
-    def labels(self) -> NDArray[np.uint32]:
+    def labels(self) -> Labels:
         """Classes of the rows."""
         return self.training.labels[self.rows]
 
     @cached_property
-    def ends(self) -> NDArray[np.int64]:
+    def ends(self) -> Ints:
         """Where each fold ends."""
         return np.cumsum([len(fold.rows) for fold in self.folds])
 
-    def judge(self, log_proba: NDArray[np.float64]) -> Judgement:
+    def judge(self, log_proba: Floats) -> Judgement:
         """Find the scale under which posteriors fit best, and how well they do.
 
         A model is overconfident about the rows that it was learned from; what it says
@@ -119,7 +119,7 @@ class HeldOutFolds:
         size = max(1, _CELLS_AT_A_TIME // capped.shape[1])
         parts = [slice(lo, lo + size) for lo in range(0, len(capped), size)]
 
-        def losses(log_scale: float) -> NDArray[np.float64]:
+        def losses(log_scale: float) -> Floats:
             out = np.empty(len(capped))
             for rows in parts:
                 scores = np.exp(log_scale) * capped[rows]
@@ -143,11 +143,11 @@ class HeldOutFolds:
 class Judgement:
     """How well posteriors fit rows that the model has not seen."""
 
-    log_proba: NDArray[np.float64]
-    losses: NDArray[np.float64]
+    log_proba: Floats
+    losses: Floats
     """Log-loss of each row, at the best scale."""
 
-    weights: NDArray[np.float64]
+    weights: Floats
     scale: float
     error: float
 
@@ -173,17 +173,14 @@ class Judgement:
             "scale": self.scale,
         }
 
-    def posteriors(self) -> NDArray[np.float64]:
+    def posteriors(self) -> Floats:
         """Posteriors at the best scale, shape (n, K)."""
         scores = self.scale * np.maximum(self.log_proba, -_MAX_LOG_POSTERIOR)
         return np.exp(scores - logsumexp(scores, axis=1, keepdims=True))
 
 
 def _parts(
-    training: TrainingSet,
-    rest: NDArray[np.int64],
-    amount: NDArray[np.float64],
-    fold: NDArray[np.int64],
+    training: TrainingSet, rest: Ints, amount: Floats, fold: Ints
 ) -> tuple[TrainingSet, Codes]:
     """Return rows to learn from and codes of others.
 
@@ -254,7 +251,7 @@ def _needs_columns(training: TrainingSet) -> bool:
     return training.encoder.uses_labels or bool(_inexact_columns(training))
 
 
-def _among_kept(training: TrainingSet, rows: Any) -> NDArray[np.int64]:
+def _among_kept(training: TrainingSet, rows: Any) -> Ints:
     """Turn positions in the user's table into positions among the training rows."""
     rows = np.asarray(rows, dtype=np.int64)
     kept = np.arange(training.n_rows)
@@ -269,7 +266,7 @@ def _among_kept(training: TrainingSet, rows: Any) -> NDArray[np.int64]:
 
 def deal(
     training: TrainingSet, n_folds: int, rng: np.random.RandomState
-) -> tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.float64]]:
+) -> tuple[Ints, Labels, Floats]:
     """Deal rows to folds: positions of rows, their folds, and their weights there.
 
     Equal rows of a class are merged and put in an order that depends on their content
@@ -298,9 +295,7 @@ def deal(
     return first[order][entry], turn.astype(np.uint32), shares[entry, turn]
 
 
-def distinct_rows(
-    codes: Codes, labels: NDArray[np.uint32]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def distinct_rows(codes: Codes, labels: Labels) -> tuple[Ints, Ints]:
     """Return the first row of each kind, in order of content, and each row's kind."""
     parts = [labels[:, None].astype(">u4"), codes.by_column().T]
     if codes.n_numbers:
@@ -319,9 +314,7 @@ def distinct_rows(
     return first, unit
 
 
-def _shuffled_by_class(
-    labels: NDArray[np.uint32], rng: np.random.RandomState
-) -> NDArray[np.int64]:
+def _shuffled_by_class(labels: Labels, rng: np.random.RandomState) -> Ints:
     """Positions, class by class, in random order within each."""
     key = rng.permutation(len(labels))
     return np.lexsort((key, labels))

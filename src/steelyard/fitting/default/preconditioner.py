@@ -12,6 +12,7 @@ from scipy.linalg import block_diag, cholesky
 from scipy.linalg.lapack import dtrtri
 from scipy.sparse import csr_array
 
+from steelyard._common.arrays import Floats, Ints
 from steelyard._common.threads import row_blocks, run, thread_count
 from steelyard.fitting.objective import Objective, Sample
 from steelyard.model.posteriors import softmax
@@ -53,9 +54,7 @@ _ROUNDING = 1e-5
 _Singles = NDArray[np.float32]
 
 
-def units_of(
-    objective: Objective, weights: NDArray[np.float64], box: Box
-) -> Units | None:
+def units_of(objective: Objective, weights: Floats, box: Box) -> Units | None:
     """Return units in which curvatures are alike, where there are any."""
     if objective.weighting.has_levels:
         return None if objective.penalty is None else choose_units(objective, weights)
@@ -67,9 +66,7 @@ def units_of(
 # ------------------------------------------------------------------------- hierarchies
 
 
-def choose_units(
-    objective: Objective, weights: NDArray[np.float64]
-) -> Metric | CoupledUnits:
+def choose_units(objective: Objective, weights: Floats) -> Metric | CoupledUnits:
     """Couple weights where that costs less than the passes over rows that it saves."""
     evidence, k = objective.evidence, objective.evidence.n_classes
     n_apart = objective.size - 1 - len(evidence.resolutions.owners)
@@ -79,7 +76,7 @@ def choose_units(
     return single_units(objective, weights)
 
 
-def single_units(objective: Objective, weights: NDArray[np.float64]) -> Metric:
+def single_units(objective: Objective, weights: Floats) -> Metric:
     r"""Return a unit for every weight: :math:`1 / \sqrt{2 \lambda_k + s H_{kk}}`.
 
     The penalty is what differs by powers of ten from level to level; in these units it
@@ -96,7 +93,7 @@ def single_units(objective: Objective, weights: NDArray[np.float64]) -> Metric:
     return Metric(ridge + _SHARE * diagonal, np.empty((len(weights), 0)))
 
 
-def _even_shares(sample: Sample, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def _even_shares(sample: Sample, weights: Floats) -> Floats:
     """Return shares of the classes in the rows of a sample, drawn together a little."""
     share = softmax(sample.scores(weights))
     return (1.0 - _EVEN) * share + _EVEN / share.shape[1]
@@ -109,7 +106,7 @@ class CoupledUnits:
     to all classes alike changes no posterior and stays zero: it has no unit.
     """
 
-    def __init__(self, objective: Objective, weights: NDArray[np.float64]) -> None:
+    def __init__(self, objective: Objective, weights: Floats) -> None:
         assert isinstance(objective.weighting, HierarchicalWeighting)
         assert objective.penalty is not None
         self._evidence, self._weighting = objective.evidence, objective.weighting
@@ -124,24 +121,22 @@ class CoupledUnits:
         self._factor = cholesky(hessian, lower=True, overwrite_a=True)
         self._inverse = np.asarray(dtrtri(self._factor, lower=1)[0])
 
-    def weights(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
+    def weights(self, y: Floats) -> Floats:
         """Turn a vector in these units into weights."""
         x, m, k = y @ self._inverse, self._apart.shape[1], self._evidence.n_classes
         end = m + 1 + (1 + k) * self._evidence.n_features
         by_value = x[end:].reshape(-1, m) @ self._apart.T
         return np.concatenate([self._apart @ x[:m], x[m:end], by_value.ravel()])
 
-    def vector(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    def vector(self, weights: Floats) -> Floats:
         """Turn weights into a vector in these units."""
         return np.asarray(self._reduced(weights, self._apart) @ self._factor)
 
-    def gradient(self, gradient: NDArray[np.float64]) -> NDArray[np.float64]:
+    def gradient(self, gradient: Floats) -> Floats:
         """Turn a gradient by weights into one in these units."""
         return np.asarray(self._inverse @ self._reduced(gradient, self._apart))
 
-    def _reduced(
-        self, weights: NDArray[np.float64], by: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def _reduced(self, weights: Floats, by: Floats) -> Floats:
         """Return weights with differences of classes in place of classes."""
         level = self._weighting.levels(weights, self._evidence)
         kept = level.overall, level.shared, level.by_class.ravel()
@@ -150,18 +145,15 @@ class CoupledUnits:
         )
 
 
-def contrasts(n_classes: int) -> NDArray[np.float64]:
+def contrasts(n_classes: int) -> Floats:
     """Orthonormal differences of classes, shape (K, K - 1)."""
     ones_first = np.column_stack([np.ones(n_classes), np.eye(n_classes)[:, 1:]])
     return np.linalg.qr(ones_first)[0][:, 1:]
 
 
 def _hessian(
-    sample: Sample,
-    evidence: LogProbs,
-    apart: NDArray[np.float64],
-    weights: NDArray[np.float64],
-) -> NDArray[np.float64]:
+    sample: Sample, evidence: LogProbs, apart: Floats, weights: Floats
+) -> Floats:
     r"""Second derivatives of the deviance from some rows.
 
     With :math:`q_c` the share of the classes after c, :math:`\mathrm{diag}(p) - p p^T`
@@ -171,7 +163,7 @@ def _hessian(
     share = _even_shares(sample, weights)
     u, entries, cells = sample.row_weights(), sample.entries(), sample.table_rows()
 
-    def of_rows(rows: slice) -> NDArray[np.float64]:
+    def of_rows(rows: slice) -> Floats:
         gradients = _Gradients(entries[..., rows], cells[rows], evidence, apart)
         return _products(gradients, share[rows], u[rows])
 
@@ -179,9 +171,7 @@ def _hessian(
     return reduce(add, run(of_rows, blocks, thread_count(sample.n_jobs)))
 
 
-def _products(
-    gradients: _Gradients, share: NDArray[np.float64], u: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _products(gradients: _Gradients, share: Floats, u: Floats) -> Floats:
     """Sum over rows of products of gradients, given shares (s, K) and weights."""
     k, out = share.shape[1], np.zeros((gradients.n_weights, gradients.n_weights))
     after, rest = gradients.of_class(k - 1), share[:, -1].copy()
@@ -201,11 +191,7 @@ class _Gradients:
     """Gradients of the scores of some rows by the weights, intercepts first."""
 
     def __init__(
-        self,
-        entries: NDArray[np.float64],
-        cells: NDArray[np.int64],
-        evidence: LogProbs,
-        apart: NDArray[np.float64],
+        self, entries: Floats, cells: Ints, evidence: LogProbs, apart: Floats
     ) -> None:
         self._entries, self._apart = entries, apart
         self._centers = HierarchicalWeighting.centers(evidence)
@@ -233,7 +219,7 @@ class _Gradients:
         return out
 
 
-def _single(values: NDArray[np.float64]) -> _Singles:
+def _single(values: Floats) -> _Singles:
     return values.astype(np.float32)
 
 
@@ -276,7 +262,7 @@ def rough_hessian(objective: Objective) -> Metric | None:
 
 def _half(
     objective: Objective, weighting: Weighting, first: Effect, second: Effect
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[Floats, Floats]:
     """Curvatures of single weights and common directions, given soft counts."""
     evidence, total = objective.evidence, first.base[0]
     squares = FeatureTable(evidence.table.values**2, evidence.table.offsets)

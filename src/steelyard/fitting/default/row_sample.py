@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.arrays import Floats, Ints
 from steelyard._common.threads import pieces
 from steelyard.kernels import hashing
 from steelyard.model.training import TrainingSet
 from steelyard.table.codes import Codes
 
 _Keys = NDArray[np.uint64]
-_Floats = NDArray[np.float64]
 
 # Counters in each of the two rows of a sketch.
 _SKETCH = 1 << 21
@@ -33,9 +33,7 @@ _SKETCH = 1 << 21
 _COUNTED = 1 << 21
 
 
-def sample_rows(
-    training: TrainingSet, most: int, rng: np.random.RandomState
-) -> NDArray[np.int64]:
+def sample_rows(training: TrainingSet, most: int, rng: np.random.RandomState) -> Ints:
     """Draw rows without looking at their order, all if there are no more.
 
     Whatever the order of the table, equal rows are drawn as often; of those the ones
@@ -88,12 +86,8 @@ def _count_part(
 
 
 def _find_part(
-    part: TrainingSet,
-    before: NDArray[np.int64] | None = None,
-    *,
-    seed: np.uint64,
-    drawn: DrawnRows,
-) -> tuple[NDArray[np.int64], int, NDArray[np.int64]]:
+    part: TrainingSet, before: Ints | None = None, *, seed: np.uint64, drawn: DrawnRows
+) -> tuple[Ints, int, Ints]:
     """Count the rows of drawn keys and all rows; say which are drawn, given others."""
     seen = np.zeros(len(drawn.keys), np.int64) if before is None else before
     positions, start = [np.empty(0, dtype=np.int64)], 0
@@ -115,7 +109,7 @@ def expected_share(n_rows: int, most: int) -> float:
 
 
 def row_keys(
-    codes: Codes, labels: NDArray[Any], weights: _Floats | None, seed: np.uint64
+    codes: Codes, labels: NDArray[Any], weights: Floats | None, seed: np.uint64
 ) -> _Keys:
     """Return the key of every row, whatever blocks its codes are in."""
     schema = codes.schema
@@ -156,7 +150,7 @@ class RowSketch:
         out._table = self._table + other._table
         return out
 
-    def at_most(self, keys: _Keys) -> _Floats:
+    def at_most(self, keys: _Keys) -> Floats:
         """Return how often each key occurs at most, never too little."""
         return hashing.most_in_sketch(keys, self._table)
 
@@ -175,7 +169,7 @@ class RowCounts:
     def __init__(self, share: float, sketch: RowSketch | None = None) -> None:
         self._share, self._sketch = share, sketch
         self._keys: _Keys = np.empty(0, dtype=np.uint64)
-        self._counts: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+        self._counts: Ints = np.empty(0, dtype=np.int64)
         self._pending: list[_Keys] = []
         self._n_pending = 0
 
@@ -219,7 +213,7 @@ class RowCounts:
         of_key, n_drawn = np.unique(all_drawn[earliest], return_counts=True)
         return DrawnRows.spread(keys[of_key], counts[of_key], n_drawn)
 
-    def _merge(self) -> tuple[_Keys, NDArray[np.int64]]:
+    def _merge(self) -> tuple[_Keys, Ints]:
         keys, counts = np.unique(
             np.concatenate([*self._pending, self._keys[:0]]), return_counts=True
         )
@@ -237,23 +231,19 @@ class DrawnRows:
     keys: _Keys
     """Keys of which rows are drawn, sorted."""
 
-    which: NDArray[np.int64]
+    which: Ints
     """Position of the key of each row drawn, and 2^40 times less its number among equal
     rows; sorted."""
 
     @classmethod
-    def spread(
-        cls, keys: _Keys, counts: NDArray[np.int64], n_drawn: NDArray[np.int64]
-    ) -> DrawnRows:
+    def spread(cls, keys: _Keys, counts: Ints, n_drawn: Ints) -> DrawnRows:
         """Draw so many rows of each key, at equal distances."""
         key = np.repeat(np.arange(len(keys)), n_drawn)
         turn = np.arange(len(key)) - np.repeat(np.cumsum(n_drawn) - n_drawn, n_drawn)
         number = (2 * turn + 1) * counts[key] // (2 * n_drawn[key])
         return cls(keys, _together(key, number))
 
-    def positions(
-        self, keys: _Keys, before: NDArray[np.int64]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def positions(self, keys: _Keys, before: Ints) -> tuple[Ints, Ints]:
         """Find the rows drawn among those of a chunk.
 
         ``before`` says how many rows of each drawn key earlier chunks have; with the
@@ -269,11 +259,11 @@ class DrawnRows:
         return np.sort(rows[is_drawn]), before + here
 
 
-def _together(key: NDArray[np.int64], number: NDArray[np.int64]) -> NDArray[np.int64]:
+def _together(key: Ints, number: Ints) -> Ints:
     return (key << np.int64(40)) + number
 
 
-def _totals(keys: _Keys, counts: NDArray[np.int64]) -> tuple[_Keys, NDArray[np.int64]]:
+def _totals(keys: _Keys, counts: Ints) -> tuple[_Keys, Ints]:
     """Add up the counts of equal keys."""
     order = np.argsort(keys, kind="stable")
     keys, counts = keys[order], counts[order]
@@ -285,7 +275,7 @@ def _totals(keys: _Keys, counts: NDArray[np.int64]) -> tuple[_Keys, NDArray[np.i
     return keys[first], np.add.reduceat(counts, first)
 
 
-def _waiting(keys: _Keys, turn: int) -> _Floats:
+def _waiting(keys: _Keys, turn: int) -> Floats:
     """Return how long each key waits for its next draw: exponential, mean one."""
     hashes = _mixed(keys, np.uint64(turn + 1))
     uniform = ((hashes >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53

@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard._common.arrays import Floats
 from steelyard._common.threads import run, thread_count
 from steelyard.fitting.constraints import Penalty
 from steelyard.fitting.default.column_pairs import (
@@ -178,7 +178,7 @@ class _FoldFit:
         weighed = weigh_rows(recipe, fold.training)
         self._learned = None if weighed is None else weighed.weights
         self._problem = build_problem(recipe, fold.training, self._learned)
-        self._start: NDArray[np.float64] | None = None
+        self._start: Floats | None = None
 
     def with_pairs(self, pairs: list[ColumnPair]) -> _FoldFit:
         """Return fits with pairs of columns, which start from the last without."""
@@ -194,7 +194,7 @@ class _FoldFit:
         out._start = weighting.with_pairs(self._start, *evidence)
         return out
 
-    def posteriors(self, entry: Strengths) -> NDArray[np.float64]:
+    def posteriors(self, entry: Strengths) -> Floats:
         """Fit the strengths; return log posteriors of the rows held out."""
         assert isinstance(self._recipe.weighting, HierarchicalWeighting)
         problem = self._problem

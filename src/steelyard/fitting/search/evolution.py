@@ -9,8 +9,8 @@ from operator import add
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard._common.arrays import Floats, Ints
 from steelyard._common.threads import one_blas_thread
 from steelyard.fitting.search.left_out import JudgedRows
 from steelyard.kernels import population as kernels
@@ -29,7 +29,7 @@ class PopulationScorer:
     def __init__(self, held: JudgedRows) -> None:
         self.held = held
 
-    def weight_right(self, vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+    def weight_right(self, vectors: Floats) -> Floats:
         """Weight of the rows that each of the vectors (P, d) gets right, (P,)."""
         schema = self.held.schema
         order = np.concatenate([schema.coded, schema.gaussian])
@@ -37,7 +37,7 @@ class PopulationScorer:
         two = self.held.base.shape[1] == 2
         weigh = kernels.weight_right_two if two else kernels.weight_right
 
-        def work(rows: slice) -> NDArray[np.float64]:
+        def work(rows: slice) -> Floats:
             right = np.zeros(len(vectors))
             for lo in range(rows.start, rows.stop, _ROWS_AT_A_TIME):
                 part = slice(lo, min(lo + _ROWS_AT_A_TIME, rows.stop))
@@ -57,16 +57,16 @@ class PopulationScorer:
             return reduce(add, self.held.by_block(work))
 
     @cached_property
-    def _differences(self) -> NDArray[np.float64]:
+    def _differences(self) -> Floats:
         """Log-probabilities less those of the first class, (K - 1, G, V)."""
         table = self.held.table
         return np.ascontiguousarray(np.moveaxis(table[..., 1:] - table[..., :1], 2, 0))
 
     @cached_property
-    def _starts(self) -> NDArray[np.int64]:
+    def _starts(self) -> Ints:
         return self.held.schema.offsets[self.held.schema.coded]
 
-    def _likelihoods(self, rows: slice) -> NDArray[np.float64]:
+    def _likelihoods(self, rows: slice) -> Floats:
         """Differences of a few rows, (K - 1, d, rows), Gaussian attributes last."""
         held = self.held
         n_coded, n = len(held.schema.coded), rows.stop - rows.start
@@ -91,14 +91,14 @@ class PopulationScorer:
 class Evolution:
     """Differential evolution, DE/rand/1/bin, of a population kept in a box."""
 
-    fitness: Callable[[NDArray[np.float64]], NDArray[np.float64]]
+    fitness: Callable[[Floats], Floats]
     """From weight vectors (P, d) to their fitness (P,)."""
 
     most: float
     """Fitness that nothing exceeds."""
 
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
+    lower: Floats
+    upper: Floats
     mutation: float
     crossover: float
     rng: np.random.RandomState
@@ -131,7 +131,7 @@ class Evolution:
         except KeyboardInterrupt:
             self.was_interrupted = True
 
-    def _trials(self, population: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _trials(self, population: Floats) -> Floats:
         """Cross each vector with a mutant of three others, all different."""
         size, d = population.shape
         lots = self.rng.random_sample((size, size))
@@ -143,9 +143,7 @@ class Evolution:
         crossed[np.arange(size), self.rng.randint(d, size=size)] = True
         return np.where(crossed, mutants, population)
 
-    def _note(
-        self, population: NDArray[np.float64], fitness: NDArray[np.float64], taken: int
-    ) -> None:
+    def _note(self, population: Floats, fitness: Floats, taken: int) -> None:
         best = int(np.argmax(fitness))
         if fitness[best] > self.best_fitness:
             self.best_fitness = float(fitness[best])

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.arrays import Floats, Ints, Labels
 from steelyard._common.checks import warn_user
 from steelyard._common.greedy import Extended, OutOfTimeError, Subset
 from steelyard._common.threads import pieces, row_blocks, run, thread_count
@@ -43,9 +44,9 @@ class Likelihood:
 
     codes: Codes
     model: NBModel
-    weights: NDArray[np.float64] | None = None
+    weights: Floats | None = None
     n_jobs: int | None = None
-    scores: NDArray[np.float64] = field(init=False)
+    scores: Floats = field(init=False)
     is_seen: NDArray[np.bool_] = field(init=False)
     """Rows with a known cell among the attributes of the subset."""
 
@@ -87,14 +88,12 @@ class Likelihood:
         r"""Return :math:`\sum_i u_i \log \sum_c e^{S_{ic}}`."""
         return self._pass(np.empty(0, dtype=np.int64))[0]
 
-    def norms_with(
-        self, candidates: NDArray[np.int64], deadline: float = np.inf
-    ) -> NDArray[np.float64]:
+    def norms_with(self, candidates: Ints, deadline: float = np.inf) -> Floats:
         """Return the norm that each candidate would give, shape (candidates,)."""
         norm, gains = self._pass(candidates, deadline)
         return norm + gains[candidates]
 
-    def log_likelihood(self, labels: NDArray[np.uint32]) -> float:
+    def log_likelihood(self, labels: Labels) -> float:
         """Average log posterior probability of the true classes."""
         of_truth = self.scores[np.arange(len(labels)), labels]
         return (
@@ -105,7 +104,7 @@ class Likelihood:
         """Weight of the rows with a known cell in the subset."""
         return self._weight_of(self.is_seen)
 
-    def seen_weights_with(self, candidates: NDArray[np.int64]) -> NDArray[np.float64]:
+    def seen_weights_with(self, candidates: Ints) -> Floats:
         """Return the same for the subset with each candidate."""
         blind = ~self.is_seen
         out = np.full(len(candidates), self.seen_weight())
@@ -116,9 +115,7 @@ class Likelihood:
     def _weight_of(self, rows: NDArray[np.bool_]) -> float:
         return float(rows.sum() if self.weights is None else self.weights[rows].sum())
 
-    def _pass(
-        self, candidates: NDArray[np.int64], deadline: float = np.inf
-    ) -> tuple[float, NDArray[np.float64]]:
+    def _pass(self, candidates: Ints, deadline: float = np.inf) -> tuple[float, Floats]:
         """Return the norm of the rows, and what each candidate would add: (d,)."""
         codes = self.codes
         sought = [
@@ -126,7 +123,7 @@ class Likelihood:
             for block in codes.blocks
         ]
 
-        def try_rows(rows: slice) -> tuple[float, NDArray[np.float64]]:
+        def try_rows(rows: slice) -> tuple[float, Floats]:
             u = np.empty(0) if self.weights is None else self.weights[rows]
             posterior = self.scores[rows].copy()
             norm = forward.log_total(posterior, u)
@@ -144,7 +141,7 @@ class Likelihood:
                 gains[block.features] += out
             return norm, gains
 
-        def work(block: slice) -> tuple[float, NDArray[np.float64]]:
+        def work(block: slice) -> tuple[float, Floats]:
             norms, gains = zip(*map(try_rows, pieces(block)), strict=True)
             return sum(norms), reduce(add, gains)
 
@@ -188,7 +185,7 @@ def simulate(model: NBModel, n_rows: int, rng: np.random.RandomState) -> Codes:
     return Codes(schema, n_rows, (block,))
 
 
-def _shares(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _shares(values: Floats) -> Floats:
     return np.asarray(values / values.sum())
 
 
@@ -215,7 +212,7 @@ class AverageLikelihood:
     deadline: float = np.inf
 
     @cached_property
-    def _shares_of_a(self) -> NDArray[np.float64]:
+    def _shares_of_a(self) -> Floats:
         """What each attribute adds to A, shape (d,)."""
         table = self.rows.model.table
         by_code = (self.counts.by_code * table).sum(axis=1)
@@ -260,7 +257,7 @@ class TestRows:
     """Encoded test rows with their classes."""
 
     codes: Codes
-    labels: NDArray[np.uint32]
+    labels: Labels
 
     def judged(
         self, path: list[Subset], model: NBModel, n_jobs: int | None

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.arrays import Floats, Labels
 from steelyard._common.threads import pieces, row_blocks, run, thread_count
 from steelyard.fitting.default.held_out import deal, distinct_rows
 from steelyard.fitting.search.left_out_numbers import LeftOutNumbers, densities_by_group
@@ -43,20 +44,20 @@ class JudgedRows:
     """Codes, shape (coded, n), one attribute after the other."""
 
     labels: NDArray[Any]
-    weights: NDArray[np.float64]
-    base: NDArray[np.float64]
+    weights: Floats
+    base: Floats
     """Log priors of each row, shape (n, K)."""
 
-    group: NDArray[np.uint32]
+    group: Labels
     """Which tables each row reads, shape (n,)."""
 
-    table: NDArray[np.float64]
+    table: Floats
     """Log-probabilities, shape (G, V, K)."""
 
-    own: NDArray[np.float64]
+    own: Floats
     """The same for a row's own class, shape (G, V, K)."""
 
-    numbers: NDArray[np.float64]
+    numbers: Floats
     """Cells of the Gaussian attributes, shape (n, g)."""
 
     gaussian: tuple[GaussianTable, ...] = ()
@@ -80,7 +81,7 @@ class JudgedRows:
         """Total weight of the rows."""
         return float(self.weights.sum())
 
-    def terms(self, feature: int, rows: slice) -> NDArray[np.float64]:
+    def terms(self, feature: int, rows: slice) -> Floats:
         """Return what an attribute adds to the scores of a block of rows, (rows, K)."""
         if not self.schema.features[feature].is_coded:
             g = int(np.searchsorted(self.schema.gaussian, feature))
@@ -96,17 +97,17 @@ class JudgedRows:
         )
         return out
 
-    def _density_terms(self, g: int, rows: slice) -> NDArray[np.float64]:
+    def _density_terms(self, g: int, rows: slice) -> Floats:
         numbers, group = self.numbers[rows, g], self.group[rows]
         if self.left_out is not None:
             return self.left_out.terms(g, numbers, self._truth(rows), rows)
         tables = [table.only(g) for table in self.gaussian]
         return densities_by_group(tables, numbers, group)
 
-    def _truth(self, rows: slice) -> NDArray[np.uint32]:
+    def _truth(self, rows: slice) -> Labels:
         return np.asarray(self.labels[rows], dtype=np.uint32)
 
-    def add(self, features: Iterable[int], scores: NDArray[np.float64]) -> None:
+    def add(self, features: Iterable[int], scores: Floats) -> None:
         """Add some attributes to the scores (n, K) of all rows, in place."""
         features = list(features)
 
@@ -118,7 +119,7 @@ class JudgedRows:
         for _ in self.by_block(work):
             pass
 
-    def prefix_losses(self, order: Iterable[int]) -> NDArray[np.float64]:
+    def prefix_losses(self, order: Iterable[int]) -> Floats:
         """Sum squared and 0-1 errors with the first 0, 1, ... attributes: (m + 1, 2).
 
         One pass over the rows, whose scores grow by one attribute at a time.
@@ -127,7 +128,7 @@ class JudgedRows:
         two = self.base.shape[1] == 2
         judge = kernels.add_and_judge_two if two else kernels.add_and_judge
 
-        def work(rows: slice) -> NDArray[np.float64]:
+        def work(rows: slice) -> Floats:
             base, y, u = self.base[rows], self._truth(rows), self.weights[rows]
             scores, losses = base.copy(), np.zeros((len(order) + 1, 2))
             terms = np.zeros_like(base)
@@ -138,13 +139,11 @@ class JudgedRows:
 
         return reduce(add, self.by_block(work))
 
-    def accuracies(
-        self, scores: NDArray[np.float64], candidates: Iterable[int]
-    ) -> NDArray[np.float64]:
+    def accuracies(self, scores: Floats, candidates: Iterable[int]) -> Floats:
         """Accuracy when each of some attributes is added to scores (n, K)."""
         candidates = list(candidates)
 
-        def work(rows: slice) -> NDArray[np.float64]:
+        def work(rows: slice) -> Floats:
             rest = self.base[rows], self._truth(rows), self.weights[rows]
             return np.array(
                 [
@@ -155,7 +154,7 @@ class JudgedRows:
 
         return reduce(add, self.by_block(work)) / self.total
 
-    def accuracy(self, scores: NDArray[np.float64]) -> float:
+    def accuracy(self, scores: Floats) -> float:
         """Accuracy of scores (n, K) as they are."""
 
         def work(rows: slice) -> float:
@@ -182,25 +181,23 @@ class _Removal:
     """Counts from which each row takes an amount of its own."""
 
     schema: TableSchema
-    known: NDArray[np.float64]
+    known: Floats
     """Counts by code, zero for code 0, shape (V, K)."""
 
-    totals: NDArray[np.float64]
+    totals: Floats
     """Counts of the known cells by attribute, shape (d, K)."""
 
-    added: NDArray[np.float64]
+    added: Floats
     """Pseudo-counts of a value by attribute, shape (d,)."""
 
-    removed: NDArray[np.float64]
+    removed: Floats
     """What each row takes out, shape (n,) or (G,)."""
 
-    factor: NDArray[np.float64]
+    factor: Floats
     """Factor on the pseudo-counts when that is gone, same shape."""
 
     @classmethod
-    def of(
-        cls, counts: Counts, estimation: Estimation, removed: NDArray[np.float64]
-    ) -> _Removal:
+    def of(cls, counts: Counts, estimation: Estimation, removed: Floats) -> _Removal:
         known = counts.by_code.copy()
         known[counts.schema.first_codes] = 0.0
         totals = FeatureTable(known, counts.schema.offsets).collect(known)
@@ -215,8 +212,8 @@ class _Removal:
         )
 
     def terms(
-        self, feature: int, codes: NDArray[Any], y: NDArray[np.uint32], rows: slice
-    ) -> NDArray[np.float64]:
+        self, feature: int, codes: NDArray[Any], y: Labels, rows: slice
+    ) -> Floats:
         """Log-probabilities of an attribute's codes in a block of rows, (rows, K)."""
         first = int(self.schema.offsets[feature])
         constant = (self.added[feature] * self.factor[rows])[:, None]
@@ -229,7 +226,7 @@ class _Removal:
         out[codes == 0] = 0.0
         return out
 
-    def tables(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def tables(self) -> tuple[Floats, Floats]:
         """Tables for other classes and for the own one, each (G, V, K)."""
         spread = FeatureTable(self.known, self.schema.offsets).spread
         size = spread(self.schema.n_values)[:, None]
@@ -253,12 +250,7 @@ class _Removal:
         return table, own
 
 
-def _log_ratio(
-    top: NDArray[np.float64],
-    bottom: NDArray[np.float64],
-    constant: NDArray[np.float64],
-    size: Any,
-) -> NDArray[np.float64]:
+def _log_ratio(top: Floats, bottom: Floats, constant: Floats, size: Any) -> Floats:
     """Logarithms of smoothed probabilities, none of them zero."""
     prob = (top + constant) / (bottom + size * constant)
     return np.log(np.maximum(prob, np.finfo(np.float64).tiny))
@@ -342,10 +334,7 @@ def cross_validated(
 
 
 def _by_fold(
-    training: TrainingSet,
-    weights: NDArray[np.float64],
-    fold: NDArray[np.uint32],
-    counts: list[Counts],
+    training: TrainingSet, weights: Floats, fold: Labels, counts: list[Counts]
 ) -> JudgedRows:
     """Score the rows of each fold by counts of its own."""
     tables = [training.estimation.tables(part) for part in counts]
@@ -368,8 +357,8 @@ def _by_fold(
 
 
 def _log_prior_without(
-    training: TrainingSet, counts: Counts, removed: NDArray[np.float64]
-) -> NDArray[np.float64]:
+    training: TrainingSet, counts: Counts, removed: Floats
+) -> Floats:
     """Log priors with each row's weight taken out of its class, shape (n, K)."""
     estimation, shape = training.estimation, (training.n_rows, training.n_classes)
     out = training.workspace.zeros(shape, np.float64)
@@ -383,11 +372,8 @@ def _log_prior_without(
 
 
 def _log_prior_of_rows(
-    labels: NDArray[Any],
-    counts: Counts,
-    estimation: Estimation,
-    removed: NDArray[np.float64],
-) -> NDArray[np.float64]:
+    labels: NDArray[Any], counts: Counts, estimation: Estimation, removed: Floats
+) -> Floats:
     """Log priors of some rows, estimated without each."""
     every = np.arange(len(labels))
     smoothed = np.tile(counts.by_class, (len(labels), 1))

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard._common.arrays import Floats, Labels
 from steelyard._common.threads import pieces
 from steelyard.model.training import TrainingSet
 from steelyard.proba.counts import Counts, Moments
@@ -34,21 +34,17 @@ class LeftOutNumbers:
     overall: Moments
     """The same of all classes, shape (g, 1)."""
 
-    removed: NDArray[np.float64]
+    removed: Floats
     """What each row takes out, shape (n,)."""
 
-    lowest: NDArray[np.float64]
+    lowest: Floats
     """Smallest variance without each row, shape (n,)."""
 
     unbiased: bool
 
     @classmethod
     def of(
-        cls,
-        training: TrainingSet,
-        counts: Counts,
-        numbers: NDArray[np.float64],
-        removed: NDArray[np.float64],
+        cls, training: TrainingSet, counts: Counts, numbers: Floats, removed: Floats
     ) -> LeftOutNumbers:
         """Make ready to leave out the rows of numbers (n, g)."""
         overall = counts.moments.pooled()
@@ -63,13 +59,7 @@ class LeftOutNumbers:
         unbiased = training.estimation.unbiased
         return cls(features, counts.moments, overall, removed, lowest, unbiased)
 
-    def terms(
-        self,
-        g: int,
-        numbers: NDArray[np.float64],
-        y: NDArray[np.uint32],
-        rows: slice,
-    ) -> NDArray[np.float64]:
+    def terms(self, g: int, numbers: Floats, y: Labels, rows: slice) -> Floats:
         """Log-densities of some numbers of an attribute under each class, (rows, K)."""
         every, removed = np.arange(len(numbers)), self.removed[rows]
         moments = _tiled(_row(self.moments, g), len(numbers))
@@ -91,10 +81,8 @@ class LeftOutNumbers:
 
 
 def densities_by_group(
-    tables: Sequence[GaussianTable],
-    numbers: NDArray[np.float64],
-    group: NDArray[np.uint32],
-) -> NDArray[np.float64]:
+    tables: Sequence[GaussianTable], numbers: Floats, group: Labels
+) -> Floats:
     """Log-densities of numbers (n,) by the table of each one's group, shape (n, K)."""
     out = np.empty((len(numbers), tables[0].mean.shape[1]))
     for f in np.unique(group).tolist():
@@ -104,9 +92,7 @@ def densities_by_group(
     return out
 
 
-def _without(
-    moments: Moments, x: NDArray[np.float64], removed: NDArray[np.float64]
-) -> Moments:
+def _without(moments: Moments, x: Floats, removed: Floats) -> Moments:
     """Take numbers (n,), each of some weight, out of moments (n,) or of one."""
     left = moments.weight - removed
     left = np.where(left > _ROUNDING * moments.weight, left, 0.0)
@@ -133,5 +119,5 @@ def _tiled(moments: Moments, n: int) -> Moments:
     return Moments(*(np.tile(part, (n, 1)) for part in _parts(moments)))
 
 
-def _parts(moments: Moments) -> tuple[NDArray[np.float64], ...]:
+def _parts(moments: Moments) -> tuple[Floats, ...]:
     return moments.weight, moments.mean, moments.squares

@@ -7,8 +7,8 @@ from itertools import combinations
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard._common.arrays import Floats
 from steelyard._common.settings import FLAG, NONE, number, setting
 from steelyard._common.threads import pieces, run, thread_count
 from steelyard.model.needs import RowsNeeded
@@ -40,11 +40,11 @@ class FilterWeighting(AttributeWeighting):
         """Return the filter's weights, with one for the prior if that is weighted."""
         return self._start(self._filter(with_bins(training)))
 
-    def _start(self, weights: NDArray[np.float64], **found: Any) -> Start:
+    def _start(self, weights: Floats, **found: Any) -> Start:
         prior = np.ones(int(self.prior_weight))
         return Start(np.concatenate([prior, weights]), **found)
 
-    def _filter(self, training: TrainingSet) -> NDArray[np.float64]:
+    def _filter(self, training: TrainingSet) -> Floats:
         """Weights of the attributes, all of which have codes here, shape (d,)."""
         raise NotImplementedError
 
@@ -65,7 +65,7 @@ class CorrelationWeighting(FilterWeighting):
 
     rows_needed: ClassVar[RowsNeeded] = "pairs"
 
-    def _filter(self, training: TrainingSet) -> NDArray[np.float64]:
+    def _filter(self, training: TrainingSet) -> Floats:
         return correlation_weights(training)
 
 
@@ -88,7 +88,7 @@ class GainRatioWeighting(FilterWeighting):
     with Kullback-Leibler measure", ICDM, 1146-1151.
     """
 
-    def _filter(self, training: TrainingSet) -> NDArray[np.float64]:
+    def _filter(self, training: TrainingSet) -> Floats:
         ratios = gain_ratios(training.count())
         total = ratios.sum()
         return ratios * (len(ratios) / total) if total > 0 else np.ones(len(ratios))
@@ -141,7 +141,7 @@ class AUCWeighting(FilterWeighting):
 
 def attribute_areas(
     training: TrainingSet, evidence: LogProbs, gaussian: GaussianTable
-) -> NDArray[np.float64]:
+) -> Floats:
     """AUC of every attribute as a classifier of its own, shape (d,)."""
     schema = training.codes.schema
     counts = training.count()
@@ -161,7 +161,7 @@ def attribute_areas(
     return out
 
 
-def _mean_area(scores: NDArray[np.float64], mass: NDArray[np.float64]) -> float:
+def _mean_area(scores: Floats, mass: Floats) -> float:
     """Mean AUC over pairs of classes, of values with scores and weights (v, K)."""
     areas = [
         area_under_curve(scores[:, a] - scores[:, b], mass[:, a], mass[:, b])
@@ -171,11 +171,7 @@ def _mean_area(scores: NDArray[np.float64], mass: NDArray[np.float64]) -> float:
     return float(np.mean(areas)) if areas else 0.5
 
 
-def area_under_curve(
-    scores: NDArray[np.float64],
-    positive: NDArray[np.float64],
-    negative: NDArray[np.float64],
-) -> float:
+def area_under_curve(scores: Floats, positive: Floats, negative: Floats) -> float:
     """AUC of scores (v,) that positive and negative weights (v,) fall on."""
     # Equal ratios may differ in the last digit; they are ties all the same.
     _, where = np.unique(np.round(scores, 12), return_inverse=True)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.arrays import Floats, Ints, Labels
 from steelyard._common.threads import pieces, run, thread_count
 from steelyard.kernels import pairs
 from steelyard.model.training import TrainingSet
@@ -20,14 +21,14 @@ from steelyard.table.codes import Codes
 _SMALL = 1 << 16
 _LARGEST = 1 << 24
 
-Facts = NDArray[np.float64]
+Facts = Floats
 """Mutual information and the two entropies of some pairs, shape (pairs, 3)."""
 
-Measure = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+Measure = Callable[[Floats], Floats]
 """What is made of such facts, shape (pairs,)."""
 
 
-def class_information(counts: Counts) -> NDArray[np.float64]:
+def class_information(counts: Counts) -> Floats:
     r"""Mutual information of every attribute with the class, shape (d,).
 
     .. math:: I(A_j; C) = \sum_{v,c} p(v,c) \log_2 \frac{p(v,c)}{p(v)\,p(c)}
@@ -38,7 +39,7 @@ def class_information(counts: Counts) -> NDArray[np.float64]:
     return _with_class(counts)[:, 0]
 
 
-def gain_ratios(counts: Counts) -> NDArray[np.float64]:
+def gain_ratios(counts: Counts) -> Floats:
     r"""Gain ratio of every attribute, :math:`I(A_j; C) / H(A_j)`, shape (d,).
 
     0 for an attribute with a single value.
@@ -49,7 +50,7 @@ def gain_ratios(counts: Counts) -> NDArray[np.float64]:
     )
 
 
-def class_uncertainty(counts: Counts) -> NDArray[np.float64]:
+def class_uncertainty(counts: Counts) -> Floats:
     r"""Symmetrical uncertainty of every attribute and the class, shape (d,).
 
     .. math:: SU(A, C) = \frac{2\, I(A; C)}{H(A) + H(C)}
@@ -58,8 +59,8 @@ def class_uncertainty(counts: Counts) -> NDArray[np.float64]:
 
 
 def pair_information(
-    codes: Codes, weights: NDArray[np.float64] | None, n_jobs: int | None = None
-) -> NDArray[np.float64]:
+    codes: Codes, weights: Floats | None, n_jobs: int | None = None
+) -> Floats:
     r"""Mutual information of every pair of attributes, shape (d, d).
 
     .. math:: I(A_j; A_k) = \sum_{v,v'} p(v,v') \log_2
@@ -73,11 +74,11 @@ def pair_information(
 
 def conditional_information(
     codes: Codes,
-    y: NDArray[np.uint32],
-    weights: NDArray[np.float64] | None,
+    y: Labels,
+    weights: Floats | None,
     n_classes: int,
     n_jobs: int | None = None,
-) -> NDArray[np.float64]:
+) -> Floats:
     r"""Mutual information of every pair of attributes within the classes, shape (d, d).
 
     .. math:: I(A_j; A_k \mid C) = \sum_{v,v',c} p(v,v',c) \log_2
@@ -102,9 +103,7 @@ def _is_class(y: NDArray[Any], c: int, rows: slice) -> NDArray[np.bool_]:
     return np.asarray(y[rows] == c)
 
 
-def _known_together(
-    codes: Codes, weights: NDArray[np.float64] | None
-) -> NDArray[np.float64]:
+def _known_together(codes: Codes, weights: Floats | None) -> Floats:
     """Weight of the rows in which two cells are known, shape (d, d)."""
     d = len(codes.schema)
     total = np.zeros((d, d))
@@ -118,8 +117,8 @@ def _known_together(
 
 
 def pair_uncertainty(
-    codes: Codes, weights: NDArray[np.float64] | None, n_jobs: int | None = None
-) -> NDArray[np.float64]:
+    codes: Codes, weights: Floats | None, n_jobs: int | None = None
+) -> Floats:
     """Symmetrical uncertainty of every pair of attributes, shape (d, d).
 
     Over rows in which both cells are known; the diagonal is 0.
@@ -127,7 +126,7 @@ def pair_uncertainty(
     return _over_pairs(codes, weights, n_jobs, _symmetrical)
 
 
-def correlation_weights(training: TrainingSet) -> NDArray[np.float64]:
+def correlation_weights(training: TrainingSet) -> Floats:
     r"""Weights of the correlation-based filter CFW, shape (d,).
 
     .. math:: w_j = \sigma\Bigl(\frac{I(A_j;C)}{\text{mean}_k I(A_k;C)} -
@@ -147,32 +146,32 @@ def correlation_weights(training: TrainingSet) -> NDArray[np.float64]:
     return np.asarray(1.0 / (1.0 + np.exp(-difference)))
 
 
-def training_information(training: TrainingSet) -> NDArray[np.float64]:
+def training_information(training: TrainingSet) -> Floats:
     """Return ``pair_information`` of training rows, wherever they are."""
     if not training.place.is_here:
         return _over_parts(training, _mutual)
     return pair_information(training.codes, training.weights, training.n_jobs)
 
 
-def training_uncertainty(training: TrainingSet) -> NDArray[np.float64]:
+def training_uncertainty(training: TrainingSet) -> Floats:
     """Return ``pair_uncertainty`` of training rows, wherever they are."""
     if not training.place.is_here:
         return _over_parts(training, _symmetrical)
     return pair_uncertainty(training.codes, training.weights, training.n_jobs)
 
 
-def _normalised(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _normalised(values: Floats) -> Floats:
     """Divide by the mean; all zero where that is zero."""
     mean = values.mean() if values.size else 0.0
     return values / mean if mean > 0 else np.zeros_like(values)
 
 
-def _mutual(facts: Facts) -> NDArray[np.float64]:
+def _mutual(facts: Facts) -> Floats:
     """Mutual information."""
     return facts[:, 0]
 
 
-def _symmetrical(facts: Facts) -> NDArray[np.float64]:
+def _symmetrical(facts: Facts) -> Floats:
     """Symmetrical uncertainty; 0 where one has a single value, but for rounding."""
     mutual, first, second = facts.T
     both, vary = first + second, np.minimum(first, second) > 0
@@ -189,18 +188,15 @@ def _with_class(counts: Counts) -> Facts:
 
 
 def _over_pairs(
-    codes: Codes,
-    weights: NDArray[np.float64] | None,
-    n_jobs: int | None,
-    measure: Measure,
-) -> NDArray[np.float64]:
+    codes: Codes, weights: Floats | None, n_jobs: int | None, measure: Measure
+) -> Floats:
     """Measure every pair of attributes, with a few pair tables in memory at a time."""
     coded = codes.schema.coded
     sizes = np.array([codes.schema.features[j].n_codes for j in coded], dtype=np.int64)
     # One row per attribute, so that the passes read memory in order.
     columns = codes.by_column()
 
-    def with_later(a: int) -> NDArray[np.float64]:
+    def with_later(a: int) -> Floats:
         groups = _groups(a, columns, sizes, weights)
         return measure(np.concatenate([np.empty((0, 3)), *groups]))
 
@@ -213,7 +209,7 @@ def _over_pairs(
     return out
 
 
-def _over_parts(training: TrainingSet, measure: Measure) -> NDArray[np.float64]:
+def _over_parts(training: TrainingSet, measure: Measure) -> Floats:
     """Measure every pair of attributes of rows elsewhere, from sums of pair tables."""
     coded = training.schema.coded
     sizes = [training.schema.features[j].n_codes for j in coded]
@@ -237,9 +233,7 @@ def _over_parts(training: TrainingSet, measure: Measure) -> NDArray[np.float64]:
     return out
 
 
-def _pair_tables(
-    part: TrainingSet, batch: list[tuple[int, int]], ends: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def _pair_tables(part: TrainingSet, batch: list[tuple[int, int]], ends: Ints) -> Floats:
     """Count some pairs of columns in the rows of a part, one table after the other."""
     coded, columns = part.schema.coded, part.codes.by_column()
     sizes = [part.schema.features[j].n_codes for j in coded]
@@ -252,10 +246,7 @@ def _pair_tables(
 
 
 def _groups(
-    a: int,
-    columns: NDArray[Any],
-    sizes: NDArray[np.int64],
-    weights: NDArray[np.float64] | None,
+    a: int, columns: NDArray[Any], sizes: Ints, weights: Floats | None
 ) -> Iterator[Facts]:
     """Yield the facts of column ``a`` with all later ones, as many as are alike."""
     d, n = columns.shape
@@ -279,7 +270,7 @@ def _groups(
 
 
 def _sparse(
-    first: NDArray[Any], second: NDArray[Any], weights: NDArray[np.float64] | None
+    first: NDArray[Any], second: NDArray[Any], weights: Floats | None
 ) -> tuple[float, float, float]:
     """Facts of two columns from the pairs of codes that occur."""
     known = (first > 0) & (second > 0)
@@ -296,7 +287,7 @@ def _sparse(
     return max(mutual, 0.0), _entropy(rows / total), _entropy(columns / total)
 
 
-def _entropy(p: NDArray[np.float64]) -> float:
+def _entropy(p: Floats) -> float:
     """Entropy of a distribution, in bits."""
     p = p[p > 0]
     return max(float(-(p * np.log2(p)).sum()), 0.0)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard._common.arrays import Floats
 from steelyard._common.greedy import Extended, Subset, search
 from steelyard._common.settings import FLAG, setting, whole
 from steelyard.model.needs import RowsNeeded
@@ -98,9 +98,7 @@ class SubsetWeighting(FilterWeighting):
         return chosen
 
 
-def merit(
-    chosen: Any, relevance: NDArray[np.float64], redundancy: NDArray[np.float64]
-) -> float:
+def merit(chosen: Any, relevance: Floats, redundancy: Floats) -> float:
     """Merit of a subset, given SU with the class (d,) and between attributes (d, d)."""
     chosen = np.asarray(chosen, dtype=np.int64)
     if not chosen.size:
@@ -110,9 +108,7 @@ def merit(
     return float(relevance[chosen].sum() / np.sqrt(len(chosen) + pairs))
 
 
-def best_subset(
-    relevance: NDArray[np.float64], redundancy: NDArray[np.float64], max_stale: int
-) -> list[int]:
+def best_subset(relevance: Floats, redundancy: Floats, max_stale: int) -> list[int]:
     """Search for the subset of largest merit, best first, one attribute at a time.
 
     As in Weka, the list of subsets to expand is as long as ``max_stale``.
@@ -143,9 +139,7 @@ def best_subset(
 
 
 def add_locally_predictive(
-    chosen: list[int],
-    relevance: NDArray[np.float64],
-    redundancy: NDArray[np.float64],
+    chosen: list[int], relevance: Floats, redundancy: Floats
 ) -> list[int]:
     """Add attributes that tell more about the class than about any one selected."""
     out = list(chosen)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from steelyard._common.arrays import Floats, Ints
 from steelyard._common.progress import progress
 from steelyard._common.settings import (
     FLAG,
@@ -75,7 +76,7 @@ class TreeWeighting(FilterWeighting):
         about="Whether to show how many trees have been grown.",
     )
 
-    def _filter(self, training: TrainingSet) -> NDArray[np.float64]:
+    def _filter(self, training: TrainingSet) -> Floats:
         from sklearn.tree import DecisionTreeClassifier
 
         inputs, owner = self._inputs(training)
@@ -85,7 +86,7 @@ class TreeWeighting(FilterWeighting):
             samples = _samples(training, int(self.n_trees), float(self.share), rng)
         seeds = rng.randint(np.iinfo(np.int32).max, size=int(self.n_trees))
 
-        def grow(t: int) -> NDArray[np.float64]:
+        def grow(t: int) -> Floats:
             tree = DecisionTreeClassifier(
                 criterion="entropy", random_state=int(seeds[t])
             )
@@ -99,9 +100,7 @@ class TreeWeighting(FilterWeighting):
                 advance("")
         return np.asarray(np.mean(weights, axis=0))
 
-    def _inputs(
-        self, training: TrainingSet
-    ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    def _inputs(self, training: TrainingSet) -> tuple[NDArray[np.float32], Ints]:
         """Columns for a tree, shape (n, p), and the attribute that each belongs to."""
         features = training.codes.schema.features
         singled = [self._is_singled(feature) for feature in features]
@@ -147,9 +146,7 @@ class OneTreeWeighting(TreeWeighting):
     share: float | None = setting(default=None)
 
 
-def depth_weights(
-    tree: Any, owner: NDArray[np.int64], n_features: int
-) -> NDArray[np.float64]:
+def depth_weights(tree: Any, owner: Ints, n_features: int) -> Floats:
     """One over the root of the depth at which each attribute is first tested, (d,).
 
     ``tree`` has scikit-learn's arrays of nodes; 0 for attributes that it never tests.
@@ -172,7 +169,7 @@ def depth_weights(
 
 def _samples(
     training: TrainingSet, n_samples: int, share: float, rng: np.random.RandomState
-) -> list[NDArray[np.float64] | None]:
+) -> list[Floats | None]:
     """Draw rows with replacement by their weights: how often each, shape (n,).
 
     Rows are put into the order of their cells first, so that neither their order nor
@@ -185,7 +182,7 @@ def _samples(
     weights = np.ones(n) if training.weights is None else training.weights
     ends = np.cumsum(weights[order])
     draws = max(1, round(share * max(float(ends[-1]), n)))
-    samples: list[NDArray[np.float64] | None] = []
+    samples: list[Floats | None] = []
     if draws > _MOST_DRAWS:
         keys.append(training.labels)
         differs = [key[order][1:] != key[order][:-1] for key in keys]
