@@ -20,13 +20,10 @@ from steelyard.model.base import Model
 from steelyard.model.posteriors import softmax
 from steelyard.model.table_model import NBModel
 from steelyard.table.cells import on_grid
-from steelyard.table.schema import TableSchema
+from steelyard.table.schema import FeatureSchema, Side, TableSchema
 
 if TYPE_CHECKING:
     import pandas
-
-
-from steelyard.table.schema import FeatureSchema, Side
 
 ModelKind = Literal["sum", "mixture", "pairs", "vote", "neighbours", "average"]
 

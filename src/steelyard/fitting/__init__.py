@@ -1,7 +1,7 @@
 """From a recipe and a training set to a problem, and from there to a fit.
 
 ``recipe`` is the beginning: what a fit does, and the one door for the rows that it is
-done to. ``problem`` and the fit it ends in are made of ``constraints``, ``objective``
-(``mixture`` for RNB), and of ``rows`` and ``block``, which pass over the training rows.
+done to. ``problem``, and the fit it ends in, is made of ``constraints``, of
+``objective``, and of ``rows`` and ``block``, which pass over the training rows.
 ``default`` serves hierarchies of weights, ``search`` methods that search.
 """

@@ -15,8 +15,7 @@ from steelyard._common.arrays import Floats
 from steelyard._common.checks import warn_user
 from steelyard.exceptions import ParameterError
 from steelyard.fitting.constraints import attribute_bounds
-from steelyard.fitting.mixture import MixtureObjective
-from steelyard.fitting.objective import Objective
+from steelyard.fitting.objective import MixtureObjective, Objective
 from steelyard.fitting.recipe import Recipe
 from steelyard.fitting.rows import prepare_rows
 from steelyard.instances import Learned

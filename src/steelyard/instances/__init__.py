@@ -6,8 +6,10 @@ from typing import Any
 
 from steelyard._common.settings import resolve_part
 from steelyard.instances.base import InstanceWeighting, Learned
-from steelyard.instances.discriminative import DiscriminativeWeighting
-from steelyard.instances.frequency import ValueFrequencyWeighting
+from steelyard.instances.row_weights import (
+    DiscriminativeWeighting,
+    ValueFrequencyWeighting,
+)
 
 __all__ = [
     "INSTANCES",

@@ -198,12 +198,17 @@ class HierarchicalWeighting(Weighting):
         table += evidence.resolutions.basis @ level.by_value
         return Effect(level.intercept, table, total[evidence.gaussian])
 
-    def pullback(self, gradient: Effect, evidence: LogProbs) -> Floats:
-        """Turn a gradient with respect to the effect into one for the weights."""
-        by_class = evidence.table.collect(gradient.table * evidence.table.values)
+    def pullback(self, gradient: Effect, evidence: LogProbs, power: int = 1) -> Floats:
+        """Turn a gradient with respect to the effect into one for the weights.
+
+        With a ``power`` of 2 what weights multiply counts by its squares.
+        """
+        basis, values = evidence.resolutions.transposed_basis, evidence.table.values
+        if power > 1:
+            basis, values = basis.power(power), values**power
+        by_class = evidence.table.collect(gradient.table * values)
         by_class[evidence.gaussian] = gradient.multipliers
-        by_value = evidence.resolutions.transposed_basis @ gradient.table
-        shared = by_class.sum(axis=1)
+        by_value, shared = basis @ gradient.table, by_class.sum(axis=1)
         overall = [shared @ self.centers(evidence)]
         return np.concatenate(
             [gradient.base, overall, shared, by_class.ravel(), by_value.ravel()]
@@ -214,14 +219,7 @@ class HierarchicalWeighting(Weighting):
 
         Classes share a weight in ways of their own; their curvatures are added up.
         """
-        by_class = evidence.table.collect(curvature.table * evidence.table.values**2)
-        by_class[evidence.gaussian] = curvature.multipliers
-        by_value = evidence.resolutions.transposed_basis.power(2) @ curvature.table
-        shared = by_class.sum(axis=1)
-        overall = [shared @ self.centers(evidence)]
-        return np.concatenate(
-            [curvature.base, overall, shared, by_class.ravel(), by_value.ravel()]
-        )
+        return self.pullback(curvature, evidence, power=2)
 
     @staticmethod
     def centers(evidence: LogProbs) -> Floats:

@@ -261,9 +261,6 @@ def _among_kept(training: TrainingSet, rows: Any) -> Ints:
     return np.asarray(position[kept[position] == rows])
 
 
-# ---------------------------------------------------------------------------- dealing
-
-
 def deal(
     training: TrainingSet, n_folds: int, rng: np.random.RandomState
 ) -> tuple[Ints, Labels, Floats]:
