@@ -22,10 +22,10 @@ from benchmarks.rows_chunks import (
     table_file,
 )
 from steelyard._common.work_folder import WorkFolder
-from steelyard.table.cells_by_value import CellsByValue
 from steelyard.table.discretizers import MDLDiscretizer
 from steelyard.table.frames import as_table
 from steelyard.table.store import Store, StoredRows
+from steelyard.table.summary.number_cells import CellsByValue
 from steelyard.table.workspace import DiskWorkspace
 
 # --------------------------------------------------------------------------- the store

@@ -218,8 +218,8 @@ def test_a_fit_that_ends_early_leaves_the_classifier_and_no_file(
 
 PHASES = {
     "copying": ("steelyard.io.copies.CopyWriter.write", "csv"),
-    "reading": ("steelyard.table.summary.Summary.take_in", "csv"),
-    "reading again": ("steelyard.table.rereading.Rereading.take_in", "csv"),
+    "reading": ("steelyard.table.summary.table_summary.TableSummary.take_in", "csv"),
+    "reading again": ("steelyard.table.summary.number_cells.Rereading.take_in", "csv"),
     "encoding": ("steelyard.table.store.Store.append", "parquet"),
     "fitting": ("steelyard.fitting.rows.Rows._pass", "parquet"),
 }

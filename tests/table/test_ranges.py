@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import steelyard as sy
-from steelyard.table.ranges import N_BARS, range_of
+from steelyard.table.summary.ranges import N_BARS, range_of
 
 CLASSIFIERS = [sy.NaiveBayes, lambda: sy.NaiveBayes(numeric="gaussian")]
 

@@ -24,7 +24,7 @@ from steelyard.explain.views import (
     views_of,
 )
 from steelyard.model.base import TwoArrays
-from steelyard.table.ranges import NumberRange
+from steelyard.table.summary.ranges import NumberRange
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ from steelyard.explain.views import (
 )
 from steelyard.model.base import Model
 from steelyard.table.frames import as_table
-from steelyard.table.ranges import NumberRange
+from steelyard.table.summary.ranges import NumberRange
 
 # How many rows and parts of a model are shown as text.
 _MAX_ROWS, _MAX_PARTS = 3, 10

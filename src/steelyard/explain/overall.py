@@ -28,7 +28,7 @@ from steelyard.explain.views import (
 )
 from steelyard.model.base import Model, Part
 from steelyard.proba.counts import Counts, Moments
-from steelyard.table.ranges import NumberRange
+from steelyard.table.summary.ranges import NumberRange
 
 # How many parts and base rates are shown as text.
 _MAX_PARTS, _MAX_RATES = 20, 6

@@ -26,8 +26,8 @@ from steelyard.export.source import json_plan, json_side, scoring_script, script
 from steelyard.model.base import Model
 from steelyard.model.table_model import NBModel
 from steelyard.proba.counts import Counts
-from steelyard.table.ranges import NumberRange
 from steelyard.table.schema import TableSchema
+from steelyard.table.summary.ranges import NumberRange
 
 # Kinds of models whose posterior the page's script computes.
 _KINDS = ("sum", "mixture", "pairs")

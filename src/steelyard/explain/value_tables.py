@@ -27,8 +27,8 @@ from steelyard.model.table_model import NBModel
 from steelyard.proba.counts import Counts
 from steelyard.proba.estimation import GaussianTable
 from steelyard.table.cells import on_grid
-from steelyard.table.ranges import NumberRange
 from steelyard.table.schema import FeatureSchema, TableSchema
+from steelyard.table.summary.ranges import NumberRange
 
 # Numbers at which a density is tabulated, and nodes of means under it.
 _POINTS, _HERMITE = 61, 64

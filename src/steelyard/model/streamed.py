@@ -20,8 +20,7 @@ from steelyard.table.frames import Table, as_table
 from steelyard.table.labels import check_two_classes, class_factors, known_labels
 from steelyard.table.schema import TableSchema
 from steelyard.table.store import Store, StoredRows
-from steelyard.table.summary import Summary
-from steelyard.table.summary_counts import counts_by_code
+from steelyard.table.summary.table_summary import TableSummary
 from steelyard.table.workspace import MEMORY, DiskWorkspace
 
 if TYPE_CHECKING:
@@ -92,7 +91,7 @@ def encode_source(
 
 
 def learned_encoding(
-    summary: Summary, preparation: Preparation
+    summary: TableSummary, preparation: Preparation
 ) -> tuple[TableEncoder, NDArray[np.float64] | None]:
     """Return the encoder of all rows, and the factors of classes, if there are any."""
     factors = None
@@ -103,23 +102,23 @@ def learned_encoding(
     return summary.fitted(factors), factors
 
 
-def _summary(source: Scan, preparation: Preparation, counts: bool) -> Summary:
+def _summary(source: Scan, preparation: Preparation, counts: bool) -> TableSummary:
     """Read all rows for what a schema needs to know, heavy cells of numbers twice."""
     encoder = preparation.encoding.encoder(preparation.n_jobs)
-    summary = Summary(encoder, counts=counts)
+    summary = TableSummary(encoder, counts=counts)
     for rows in _read(source, source.features):
         summary.take_in(rows.table, rows.labels, rows.weights, rows.place)
     again = summary.second_reading()
     if again is not None:
         for rows in _read(source, again.columns):
             again.take_in(rows.table, rows.labels, rows.weights)
-        summary.rereading = again
+        summary.refine(again)
     return summary
 
 
-def known_counts(summary: Summary, schema: TableSchema) -> Counts | None:
+def known_counts(summary: TableSummary, schema: TableSchema) -> Counts | None:
     """Return the counts of all rows where the summary knows them."""
-    by_code = counts_by_code(summary, schema)
+    by_code = summary.counts_by_code(schema)
     if by_code is None:
         return None
     nothing = Moments.zeros(0, len(summary.classes))

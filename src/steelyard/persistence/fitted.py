@@ -22,8 +22,8 @@ from steelyard.persistence.codec import (
 )
 from steelyard.persistence.reader import Reader, float_list, read_tagged, tagged_number
 from steelyard.proba.counts import Counts, Moments
-from steelyard.table.ranges import N_BARS, NumberRange
 from steelyard.table.schema import feature_labels
+from steelyard.table.summary.ranges import N_BARS, NumberRange
 
 
 def _by_pair(field: Field) -> Field:

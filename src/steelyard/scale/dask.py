@@ -26,7 +26,7 @@ from steelyard.model.streamed import (
 from steelyard.model.training import Preparation, TrainingSet
 from steelyard.scale import parts as work
 from steelyard.table.frames import Table, as_table
-from steelyard.table.summary import Summary
+from steelyard.table.summary.table_summary import TableSummary
 
 __all__ = ["DaskGiven", "rows_of"]
 
@@ -287,9 +287,11 @@ class _OnCluster(NamedTuple):
 
     def _summary(
         self, raw: Any, roles: work.Roles, encoder: Any, counts: bool
-    ) -> Summary:
+    ) -> TableSummary:
         """Read all rows for what a schema needs to know, heavy cells twice."""
-        summary: Summary = raw.then(work.summarise, roles, encoder, counts).tree_sum()
+        summary: TableSummary = raw.then(
+            work.summarise, roles, encoder, counts
+        ).tree_sum()
         if not summary.columns:
             raise TableError(
                 "There is no row to learn from: all partitions are empty, or all "
@@ -298,7 +300,7 @@ class _OnCluster(NamedTuple):
         again = summary.second_reading()
         if again is not None:
             again = raw.then(work.read_again, roles, again).tree_sum()
-            summary.rereading = again
+            summary.refine(again)
         return summary
 
     def _encoded(self, parts: Any, coding: work.Coding) -> TrainingSet:

@@ -24,9 +24,9 @@ from steelyard.table.codes import Codes
 from steelyard.table.encoder import TableEncoder
 from steelyard.table.frames import Table, as_series, as_table
 from steelyard.table.labels import as_label_column, known_labels
-from steelyard.table.rereading import Rereading
 from steelyard.table.store import Store
-from steelyard.table.summary import Summary
+from steelyard.table.summary.number_cells import Rereading
+from steelyard.table.summary.table_summary import TableSummary
 from steelyard.table.workspace import MEMORY
 from steelyard.weighting.base import Effect
 
@@ -122,9 +122,9 @@ def is_empty(rows: PartRows) -> bool:
 
 def summarise(
     part: Partition, roles: Roles, encoder: TableEncoder, counts: bool
-) -> Summary:
+) -> TableSummary:
     """Return what a schema needs to know of a partition, with its counts or not."""
-    summary, rows = Summary(encoder, counts=counts), read(part, roles)
+    summary, rows = TableSummary(encoder, counts=counts), read(part, roles)
     if is_empty(rows):
         return summary
     with quietly():

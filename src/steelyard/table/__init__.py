@@ -14,15 +14,8 @@ Deciding
     - ``schema``: what a model knows of its table: names, kinds, values, cut points.
     - ``treatments``: the settings of an encoder, resolved for every column.
     - ``discretizers``: cut points of numeric columns, as scikit-learn transformers.
-    - ``learning``: the schema of one attribute, from training cells or more of them.
-    - ``identifiers``: columns that look like running numbers or names of rows.
-
-Deciding from chunks
-    - ``summary``: `Summary`, what a schema needs to know of a table; they add up.
-    - ``column_summary``, ``content``: the same of one column, and what it holds.
-    - ``cells_by_value``: the numbers of a column by class, in bounded memory.
-    - ``rereading``: a second reading of numbers that lie too close together.
-    - ``summary_features``: from the summary of a column to the schema of an attribute.
+    - ``summary``: what is known of a column, in memory or from chunks, and the rules
+      that make a schema of it.
 
 Encoding
     - ``encoder``: `TableEncoder`, which learns a schema and encodes tables by it.

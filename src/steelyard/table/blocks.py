@@ -28,9 +28,11 @@ class BlockBuilder:
         self._byte_features: list[int] = []
         self._wide: list[CodeBlock] = []
         self._numbers: list[NDArray[np.float64]] = []
+        self._n_added = 0
 
-    def add(self, position: int, feature: FeatureSchema, cells: NDArray[Any]) -> None:
-        """Take the next column, at its position among the attributes."""
+    def add(self, feature: FeatureSchema, cells: NDArray[Any]) -> None:
+        """Take the cells of the next attribute."""
+        position, self._n_added = self._n_added, self._n_added + 1
         if not feature.is_coded:
             self._numbers.append(cells)
         elif cells.dtype == np.uint8:

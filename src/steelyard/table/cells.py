@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -59,24 +60,62 @@ def bins_of(feature: FeatureSchema, numbers: NDArray[np.float64]) -> NDArray[Any
     return codes
 
 
-def encode_column(feature: FeatureSchema, column: Column) -> NDArray[Any]:
-    """Codes of a column, or its numbers where the attribute is Gaussian."""
-    if feature.kind == "categorical":
-        return codes_of(feature, _as_fitted(feature, column))
-    check_cells(feature, column)
-    if column.cells == "text":
-        # All cells were missing at fit, so these are values never seen.
-        unseen = factor_of(column).indices >= 0
-        if not feature.is_coded:
-            return np.full(unseen.size, math.nan)
-        codes = np.where(unseen, 0, feature.missing_code)
-        return codes.astype(code_dtype(feature.n_codes))
-    narrow = column.narrow_factor() if feature.kind == "binned" else None
-    if narrow is not None:
-        by_value = bins_of(feature, np.array(narrow.values, dtype=np.float64))
-        missing, dtype = feature.missing_code, code_dtype(feature.n_codes)
-        return narrow.pick(by_value.tolist(), missing, dtype)
-    return encode_numbers(feature, numbers_of(column))
+class ColumnCells:
+    """The cells of a column, read once however often they are asked for."""
+
+    def __init__(self, column: Column) -> None:
+        self.column = column
+
+    @cached_property
+    def factor(self) -> Factor:
+        """Distinct values, all of them finite, and where they are."""
+        return factor_of(self.column)
+
+    @cached_property
+    def numbers(self) -> NDArray[np.float64]:
+        """Cells as float64, all of them finite or NaN."""
+        return numbers_of(self.column)
+
+    @cached_property
+    def narrow(self) -> Factor | None:
+        """Distinct values of many whole numbers in a small range, None for others."""
+        return self.column.narrow_factor()
+
+    def encoded(self, feature: FeatureSchema) -> NDArray[Any]:
+        """Return codes, or numbers where the attribute is Gaussian."""
+        column = self.column
+        if feature.kind == "categorical":
+            return codes_of(feature, self._as_fitted(feature))
+        check_cells(feature, column)
+        dtype = code_dtype(feature.n_codes)
+        if column.cells == "text":
+            # All cells were missing at fit, so these are values never seen.
+            unseen = self.factor.indices >= 0
+            if not feature.is_coded:
+                return np.full(unseen.size, math.nan)
+            return np.where(unseen, 0, feature.missing_code).astype(dtype)
+        if feature.kind == "binned" and self.narrow is not None:
+            by_value = bins_of(feature, np.array(self.narrow.values, dtype=np.float64))
+            return self.narrow.pick(by_value.tolist(), feature.missing_code, dtype)
+        return encode_numbers(feature, self.numbers)
+
+    def _as_fitted(self, feature: FeatureSchema) -> Factor:
+        """Return the values, numbers as text or text as numbers as at fit.
+
+        Text that is no number is refused where categories were numbers, and so are
+        numbers where no category looks like one.
+        """
+        column, factor = self.column, self.factor
+        if are_of_one_kind(feature, column):
+            return factor
+        if column.cells != "text":
+            if not feature.text_of:
+                check_cells(feature, column)
+            values = [feature.text_of.get(value) for value in factor.values]
+            return Factor(factor.indices, values)
+        if any(number_in(value) is None for value in factor.held()[0]):
+            check_cells(feature, column)
+        return Factor(factor.indices, list(map(number_in, factor.values)))
 
 
 def encode_numbers(
@@ -88,25 +127,6 @@ def encode_numbers(
     if feature.fill is not None:
         numbers = np.where(np.isnan(numbers), feature.fill, numbers)
     return on_grid(numbers, feature.step)
-
-
-def _as_fitted(feature: FeatureSchema, column: Column) -> Factor:
-    """Return the values of a column, numbers as text or text as numbers as at fit.
-
-    Text that is no number is refused where categories were numbers, and so are numbers
-    where no category looks like one.
-    """
-    factor = factor_of(column)
-    if are_of_one_kind(feature, column):
-        return factor
-    if column.cells != "text":
-        if not feature.text_of:
-            check_cells(feature, column)
-        values = [feature.text_of.get(value) for value in factor.values]
-        return Factor(factor.indices, values)
-    if any(number_in(value) is None for value in factor.held()[0]):
-        check_cells(feature, column)
-    return Factor(factor.indices, list(map(number_in, factor.values)))
 
 
 def are_of_one_kind(feature: FeatureSchema, column: Column) -> bool:

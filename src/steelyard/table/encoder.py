@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,31 +27,27 @@ from steelyard._common.settings import (
 )
 from steelyard._common.threads import run, thread_count
 from steelyard.exceptions import ParameterError
-from steelyard.table.blocks import BlockBuilder, byte_codes, encode_matrix, matrix_codes
-from steelyard.table.bytes import as_byte_matrix, observed_values
-from steelyard.table.cells import check_cells, encode_column
+from steelyard.table.blocks import BlockBuilder, byte_codes, encode_matrix
+from steelyard.table.bytes import as_byte_matrix, extremes, observed_values
+from steelyard.table.cells import ColumnCells, check_cells
 from steelyard.table.codes import Codes
 from steelyard.table.columns import Column
 from steelyard.table.discretizers import Discretizer
 from steelyard.table.frames import Table, as_table, matched_columns
-from steelyard.table.identifiers import suspicion, warn_identifiers
 from steelyard.table.labels import encode_labels, training_rows
-from steelyard.table.learning import (
-    Grown,
-    Learned,
-    Target,
-    grown,
-    learn_categories,
-    learn_numbers,
+from steelyard.table.schema import FeatureSchema, TableSchema
+from steelyard.table.summary.column_summary import LearnedColumn, warn_identifiers
+from steelyard.table.summary.ranges import NumberRange, added_ranges
+from steelyard.table.summary.whole_column import (
+    LabelledRows,
+    WholeColumn,
     with_values,
 )
-from steelyard.table.ranges import NumberRange, added_ranges, column_ranges
-from steelyard.table.schema import FeatureSchema, TableSchema
 from steelyard.table.treatments import Treatment, numeric_treatments, treatments
 
 __all__ = ["COLUMN", "TableEncoder"]
 
-Result = TypeVar("Result")
+_Encoded = tuple[FeatureSchema, NDArray[Any]]
 
 # A name or a position; whether there is such a column, the table will tell.
 COLUMN = Check(
@@ -205,28 +201,56 @@ class TableEncoder(TransformerMixin, DeclaredPart):
     ) -> Codes:
         """Learn the schema and return the codes of the training table."""
         check_settings(self)
-        by_column = treatments(
-            self.categorical_features, self.numeric, table.columns, table.names
-        )
-        # A numeric column may have several views, each an attribute of its own.
-        views = [(j, t) for j, of_column in enumerate(by_column) for t in of_column]
-        supervised = [t for _, t in views if t.supervised]
+        by_column = treatments(self, table.columns, table.names)
+        supervised = [t for views in by_column for t in views if t.supervised]
         if supervised and y is None:
             raise ParameterError(
                 f"{type(supervised[0]).__name__} needs labels: call fit(X, y), or set "
                 "`numeric` to 'equal-width' or 'equal-frequency'."
             )
-        self.n_features_in_ = table.n_columns
-        if table.names is not None:
-            self.feature_names_in_ = np.asarray(table.names, dtype=object)
+        rows = LabelledRows(table.n_rows, y, weights, n_classes)
+        names: Sequence[str | None] = table.names or [None] * table.n_columns
+        known, matrix_codes = self._known_matrix(table, by_column)
+        learned: list[Any] = [None] * table.n_columns
+
+        def learn(j: int) -> Iterator[_Encoded]:
+            is_category = by_column[j][0].kind == "categorical"
+            column = WholeColumn(
+                table.columns[j], names[j], rows, is_category, **known[j]
+            )
+            learned[j] = column.learned(by_column[j], self, table.n_rows)
+            if matrix_codes is None:
+                for feature in learned[j].features:
+                    yield feature, column.encoded(feature)
+
+        builder = BlockBuilder(table.n_rows, sum(map(len, by_column)))
+        # No thread for what is known: fifty such columns took a tenth of a fit.
+        n_jobs = 1 if "values" in known[0] else self.n_jobs
+        _collect(learn, table.columns, builder, n_jobs)
+        self.set_learned(learned, table.names, table.n_rows)
+        if matrix_codes is not None:
+            return matrix_codes(self.schema_)
+        return builder.finish(self.schema_)
+
+    def set_learned(
+        self, columns: Sequence[LearnedColumn], names: list[str] | None, n_rows: int
+    ) -> None:
+        """Take what was decided about the columns of so many rows."""
+        several = any(len(column.features) > 1 for column in columns)
+        self.schema_ = TableSchema(
+            tuple(
+                replace(feature, column=j) if several else feature
+                for j, column in enumerate(columns)
+                for feature in column.features
+            )
+        )
+        self.ranges_ = [column.range for column in columns]
+        self.n_features_in_ = len(columns)
+        if names is not None:
+            self.feature_names_in_ = np.asarray(names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-        is_number = [of_column[0].kind != "categorical" for of_column in by_column]
-        self.ranges_ = column_ranges(table.columns, is_number, weights, self.n_jobs)
-        codes = self._learn_matrix(table, views)
-        if codes is None:
-            codes = self._learn_columns(table, views, Target(y, n_classes, weights))
-        return codes
+        warn_identifiers(columns, n_rows)
 
     def encode(self, table: Table) -> Codes:
         """Encode a table by the schema; pairs are joined of the codes."""
@@ -240,13 +264,15 @@ class TableEncoder(TransformerMixin, DeclaredPart):
         codes = encode_matrix(table, schema, columns, self.n_jobs)
         if codes is not None:
             return codes
+        views = schema.by_column
 
-        def encode_view(k: int) -> NDArray[Any]:
-            return encode_column(schema.features[k], columns[schema.columns[k]])
+        def encode(j: int) -> Iterator[_Encoded]:
+            column = ColumnCells(columns[j])
+            for feature in views[j]:
+                yield feature, column.encoded(feature)
 
         builder = BlockBuilder(table.n_rows, len(schema.coded))
-        for k, cells in enumerate(self._by_view(encode_view, columns, schema.columns)):
-            builder.add(k, schema.features[k], cells)
+        _collect(encode, columns, builder, self.n_jobs)
         return builder.finish(schema)
 
     def grow(self, table: Table) -> Codes:
@@ -255,19 +281,25 @@ class TableEncoder(TransformerMixin, DeclaredPart):
         codes = self._grow_matrix(table, columns)
         if codes is not None:
             return codes
+        rows, views = LabelledRows(table.n_rows), old.by_column
+        features: list[list[FeatureSchema]] = [[] for _ in views]
+        ranges: list[NumberRange | None] = [None] * len(views)
 
-        def grow_view(k: int) -> Grown:
-            first_edges = partial(self._first_edges, k)
-            column = columns[old.columns[k]]
-            return grown(old.features[k], column, self.missing, first_edges)
+        def grow(j: int) -> Iterator[_Encoded]:
+            column = WholeColumn(columns[j], None, rows, is_category=False)
+            for k, feature in enumerate(views[j]):
+                edges = partial(self._first_edges, j, k)
+                features[j].append(column.grown(feature, self.missing, edges))
+                yield features[j][k], column.encoded(features[j][k])
+            if not column.is_category:
+                ranges[j] = column.known_range()
 
-        features = []
         builder = BlockBuilder(table.n_rows, len(old))
-        for k, view in enumerate(self._by_view(grow_view, columns, old.columns)):
-            builder.add(k, view.feature, view.encoded)
-            features.append(view.feature)
-        self._set_grown(features)
-        self._add_ranges(columns)
+        _collect(grow, columns, builder, self.n_jobs)
+        self._set_grown([feature for views in features for feature in views])
+        # A model file may not say where numbers lie.
+        if hasattr(self, "ranges_"):
+            self.ranges_ = added_ranges(self.ranges_, ranges)
         return builder.finish(self.schema_)
 
     def _set_grown(self, features: list[FeatureSchema]) -> None:
@@ -275,112 +307,51 @@ class TableEncoder(TransformerMixin, DeclaredPart):
         if any(map(operator.is_not, features, self.schema_.features)):
             self.schema_ = TableSchema(tuple(features))
 
-    def _add_ranges(self, columns: list[Column]) -> None:
-        """Take in where the numbers of more rows lie; a model file may not say."""
-        if not hasattr(self, "ranges_"):
-            return
-        of_column = dict(zip(self.schema_.columns, self.schema_.features, strict=True))
-        is_number = [
-            of_column[j].kind != "categorical" for j in range(self.n_features_in_)
-        ]
-        more = column_ranges(columns, is_number, None, self.n_jobs)
-        self.ranges_ = added_ranges(self.ranges_, more)
-
     def match(self, table: Table) -> list[Column]:
         """Put the columns of a table into the order of the schema."""
         return matched_columns(
             table, self.schema_.names, self.n_features_in_, type(self).__name__
         )
 
-    # ------------------------------------------------------------ column by column
-
-    def _learn_columns(
-        self, table: Table, views: list[tuple[int, Treatment]], target: Target
-    ) -> Codes:
-        names: Sequence[str | None] = table.names or [None] * table.n_columns
-
-        def learn_view(k: int) -> Learned:
-            j, treatment = views[k]
-            column, name = table.columns[j], names[j]
-            if treatment.kind != "categorical":
-                return learn_numbers(column, name, treatment, target, self.missing)
-            return learn_categories(
-                column, name, target.weights, self.missing, self.cardinality
-            )
-
-        features: list[FeatureSchema] = []
-        suspects: dict[int, str | None] = {}
-        builder = BlockBuilder(table.n_rows, len(views))
-        of = [j for j, _ in views]
-        for k, view in enumerate(self._by_view(learn_view, table.columns, of)):
-            several = len(views) > table.n_columns
-            feature = replace(view.feature, column=of[k] if several else None)
-            builder.add(k, feature, view.encoded)
-            features.append(feature)
-            suspects.setdefault(of[k], view.suspect)
-        self.schema_ = TableSchema(tuple(features))
-        warn_identifiers(table, list(suspects.values()))
-        return builder.finish(self.schema_)
-
-    def _by_view(
-        self, function: Callable[[int], Result], columns: list[Column], of: list[int]
-    ) -> Iterator[Result]:
-        """Yield ``function(k)`` for every view; release a column after its last."""
-        results = run(function, range(len(of)), thread_count(self.n_jobs))
-        for k, result in enumerate(results):
-            yield result
-            if k + 1 == len(of) or of[k + 1] != of[k]:
-                columns[of[k]].release()
-
-    def _first_edges(self, view: int) -> tuple[float, ...]:
+    def _first_edges(self, position: int, view: int) -> tuple[float, ...]:
         """Cut points of a column that was empty when cut points were learned."""
-        schema = self.schema_
-        position, name = schema.columns[view], schema.features[view].name
-        by_column = numeric_treatments(self.numeric, self.n_features_in_, schema.names)
-        treatment = by_column[position][view - schema.columns.index(position)]
+        names = self.schema_.names
+        by_column = numeric_treatments(self.numeric, self.n_features_in_, names)
+        treatment = by_column[position][view]
         if treatment.supervised:
             return ()
-        place = (position, name)
+        place = position, None if names is None else names[position]
         edges = treatment.known_edges(np.empty(0), None, 0, None, column=place)
         return tuple(edges.tolist())
 
     # ------------------------------------------------------------ matrices as they are
 
-    def _learn_matrix(
-        self, table: Table, views: list[tuple[int, Treatment]]
-    ) -> Codes | None:
-        """Read a matrix whose cells are codes or numbers already, without a copy."""
-        # What to impute is found column by column.
-        if table.matrix is None or self.missing == "impute":
-            return None
-        kinds = [treatment.kind for _, treatment in views]
-        if set(kinds) == {"categorical"}:
-            return self._learn_bytes(table, table.matrix)
-        if kinds != ["gaussian"] * table.n_columns:
-            return None
-        schema = TableSchema(
-            tuple(FeatureSchema(None, "gaussian", c.cells) for c in table.columns)
-        )
-        codes = matrix_codes(schema, table)
-        if codes is not None:
-            self.schema_ = schema
-        return codes
+    def _known_matrix(
+        self, table: Table, by_column: list[tuple[Treatment, ...]]
+    ) -> tuple[list[dict[str, Any]], Callable[[TableSchema], Codes] | None]:
+        """Say what is known of the columns of a matrix that is taken without a copy.
 
-    def _learn_bytes(self, table: Table, matrix: NDArray[Any]) -> Codes | None:
-        small = as_byte_matrix(matrix, self.n_jobs)
-        if small is None:
-            return None
-        cells = table.columns[0].cells
-        values = observed_values(*small, cells == "booleans", self.n_jobs)
-        self.schema_ = TableSchema(
-            tuple(FeatureSchema(None, "categorical", cells, values=v) for v in values)
-        )
-        suspects = [
-            suspicion(column, table.n_rows, len(of_column))
-            for column, of_column in zip(table.columns, values, strict=True)
-        ]
-        warn_identifiers(table, suspects)
-        return byte_codes(self.schema_, *small, all_known=True)
+        That is one whose cells are codes or numbers already. Also returned is what
+        makes codes of it; None for tables that are read column by column.
+        """
+        matrix, kinds = table.matrix, {t.kind for views in by_column for t in views}
+        several = any(len(views) > 1 for views in by_column)
+        nothing: list[dict[str, Any]] = [{}] * table.n_columns
+        # What to impute is found column by column.
+        if matrix is None or several or self.missing == "impute":
+            return nothing, None
+        if kinds == {"categorical"}:
+            small = as_byte_matrix(matrix, self.n_jobs)
+            if small is not None:
+                is_bool = matrix.dtype.kind == "b"
+                values = observed_values(*small, is_bool, self.n_jobs)
+                known = [{"values": of_column} for of_column in values]
+                return known, lambda s: byte_codes(s, *small, all_known=True)
+        if kinds == {"gaussian"} and matrix.dtype == np.float64:
+            ends = zip(*extremes(matrix, self.n_jobs), strict=True)
+            known = [{"ends": (float(low), float(high))} for low, high in ends]
+            return known, lambda s: Codes(s, len(matrix), (), matrix)
+        return nothing, None
 
     def _grow_matrix(self, table: Table, columns: list[Column]) -> Codes | None:
         """Add the values of a matrix of bytes to the schema, and take it as it is."""
@@ -397,3 +368,21 @@ class TableEncoder(TransformerMixin, DeclaredPart):
         more = zip(features, values, strict=True)
         self._set_grown([with_values(f, v, partial(list, v)) for f, v in more])
         return byte_codes(self.schema_, *small)
+
+
+def _collect(
+    function: Callable[[int], Iterable[_Encoded]],
+    columns: list[Column],
+    builder: BlockBuilder,
+    n_jobs: int | None,
+) -> None:
+    """Hand what a function makes of each column to a builder."""
+
+    def encoded(j: int) -> list[_Encoded]:
+        return list(function(j))
+
+    found = run(encoded, range(len(columns)), thread_count(n_jobs))
+    for column, views in zip(columns, found, strict=True):
+        for feature, cells in views:
+            builder.add(feature, cells)
+        column.release()

@@ -23,7 +23,7 @@ from steelyard.table.bytes import extremes
 from steelyard.table.columns import Column
 from steelyard.table.frames import Table, as_series, as_table
 
-Rows = tuple[Table, Any, NDArray[np.float64] | None]
+TrainingRows = tuple[Table, Any, NDArray[np.float64] | None]
 """A table, its labels and its weights."""
 
 
@@ -130,7 +130,9 @@ def known_labels(y: Any, classes: NDArray[Any]) -> NDArray[np.uint32]:
     return np.array([position[v] for v in present.tolist()], dtype=np.uint32)[codes]
 
 
-def training_rows(X: Any, y: Any, sample_weight: Any, estimator: object) -> Rows:
+def training_rows(
+    X: Any, y: Any, sample_weight: Any, estimator: object
+) -> TrainingRows:
     """Check lengths and weights, and leave out the rows of weight zero.
 
     Labels may be None; otherwise they come back as ``as_label_column`` makes them.
@@ -138,7 +140,7 @@ def training_rows(X: Any, y: Any, sample_weight: Any, estimator: object) -> Rows
     return weighted_rows(*read_rows(X, y, sample_weight, estimator))
 
 
-def read_rows(X: Any, y: Any, sample_weight: Any, estimator: object) -> Rows:
+def read_rows(X: Any, y: Any, sample_weight: Any, estimator: object) -> TrainingRows:
     """Read a table, its labels (or None) and its weights, and check their lengths."""
     table = as_table(X, estimator)
     if y is not None:
@@ -151,14 +153,26 @@ def read_rows(X: Any, y: Any, sample_weight: Any, estimator: object) -> Rows:
     return table, y, check_weights(sample_weight, table.n_rows)
 
 
-def weighted_rows(table: Table, y: Any, weights: NDArray[np.float64] | None) -> Rows:
+def chunk_rows(table: Table, y: Any, weights: Any) -> TrainingRows | None:
+    """Check a chunk of rows as `training_rows` does; None if it has no weight."""
+    if weights is not None and not np.any(weights):
+        return None
+    weights = check_weights(weights, table.n_rows)
+    return weighted_rows(table, as_label_column(y), weights)
+
+
+def weighted_rows(
+    table: Table, y: Any, weights: NDArray[np.float64] | None
+) -> TrainingRows:
     """Leave out the rows of weight zero."""
     if weights is None or weights.all():
         return table, y, weights
     return _take(np.flatnonzero(weights), table, y, weights)
 
 
-def labelled_rows(table: Table, y: Any, weights: NDArray[np.float64] | None) -> Rows:
+def labelled_rows(
+    table: Table, y: Any, weights: NDArray[np.float64] | None
+) -> TrainingRows:
     """Leave out the rows without a label, with a warning.
 
     Labels are as ``as_label_column`` makes them, one for each row of the table.
@@ -180,7 +194,7 @@ def labelled_rows(table: Table, y: Any, weights: NDArray[np.float64] | None) -> 
 
 def _take(
     rows: NDArray[np.int64], table: Table, y: Any, weights: NDArray[np.float64] | None
-) -> Rows:
+) -> TrainingRows:
     """Return some rows of a table with their labels and weights."""
     if isinstance(y, np.ndarray):
         y = y[rows]

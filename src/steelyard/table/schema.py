@@ -220,6 +220,15 @@ class TableSchema:
         return TableSchema(tuple(features))
 
     @cached_property
+    def by_column(self) -> list[list[FeatureSchema]]:
+        """The attributes that read each column, its views; pairs are not among them."""
+        views: list[list[FeatureSchema]] = [[] for _ in range(self.n_columns)]
+        for column, feature in zip(self.columns, self.features, strict=True):
+            if not feature.sides:
+                views[column].append(feature)
+        return views
+
+    @cached_property
     def is_first_view(self) -> NDArray[np.bool_]:
         """Whether each attribute is the first that reads its column, shape (d,)."""
         first = np.zeros(len(self), dtype=bool)

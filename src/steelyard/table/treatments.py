@@ -71,14 +71,19 @@ _NUMERIC: dict[str, Treatment] = {
 _DEFAULT = "mdl"
 
 
+class ColumnSettings(Protocol):
+    """The settings of an encoder that say how columns are treated."""
+
+    categorical_features: Any
+    numeric: Any
+
+
 def treatments(
-    categorical_features: Any,
-    numeric: Any,
-    columns: Sequence[Described],
-    names: list[str] | None,
+    settings: ColumnSettings, columns: Sequence[Described], names: list[str] | None
 ) -> list[tuple[Treatment, ...]]:
     """Decide how every column is treated; each treatment is a view of it."""
-    categorical = _categorical_positions(categorical_features, columns, names)
+    numeric = settings.numeric
+    categorical = _categorical_positions(settings.categorical_features, columns, names)
     by_column = numeric_treatments(numeric, len(columns), names)
     if isinstance(numeric, Mapping):
         named = column_positions(numeric, len(columns), names, "numeric")

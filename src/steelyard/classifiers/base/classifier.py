@@ -34,7 +34,7 @@ from steelyard.proba import SMOOTHINGS, resolve_smoothing
 from steelyard.proba.counts import Counts
 from steelyard.proba.estimation import Estimation
 from steelyard.table.encoder import TableEncoder
-from steelyard.table.ranges import NumberRange
+from steelyard.table.summary.ranges import NumberRange
 
 __all__ = ["DEVICE_SETTING", "BaseNB", "StandardNB"]
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard._common.threads import run, thread_count
-from steelyard.table.cells import numbers_of
-from steelyard.table.columns import Column
-
 _Floats = NDArray[np.float64]
+
+Ends = tuple[float, float]
+"""Smallest and largest number."""
 
 N_BARS = 20
 """Bars of a histogram, all of one width."""
@@ -31,7 +30,7 @@ class NumberRange:
     Examples
     --------
     >>> import numpy as np
-    >>> from steelyard.table.ranges import range_of
+    >>> from steelyard.table.summary.ranges import range_of
     >>> found = range_of(np.array([1.0, 2.0, np.nan, 3.0, 9.0]))
     >>> found.low, found.quartiles, found.high
     (1.0, (1.0, 2.0, 3.0), 9.0)
@@ -88,58 +87,46 @@ class NumberRange:
 
 def range_of(numbers: _Floats, weights: _Floats | None = None) -> NumberRange | None:
     """Return the range of numbers, NaN left out; None where there are none."""
-    low, high = np.fmin.reduce(numbers), np.fmax.reduce(numbers)
-    if np.isnan(low):
+    known = ~np.isnan(numbers)
+    if not known.all():
+        numbers = numbers[known]
+        weights = None if weights is None else weights[known]
+    if not len(numbers):
         return None
-    known = np.flatnonzero(~np.isnan(numbers))
-    weight = float(len(known) if weights is None else weights[known].sum())
-    if len(known) > _SAMPLE:
-        known = known[np.linspace(0, len(known) - 1, _SAMPLE).astype(np.int64)]
-    rows = None if weights is None else weights[known]
-    return weighed_range(float(low), float(high), numbers[known], rows, weight)
+    weight = float(len(numbers) if weights is None else weights.sum())
+    ends, rows = (float(numbers.min()), float(numbers.max())), sampled(len(numbers))
+    some = None if weights is None else weights[rows]
+    return weighed_range(ends, numbers[rows], some, weight)
+
+
+def sampled(n_rows: int) -> Any:
+    """Return the rows whose quartiles and bars stand for those of all."""
+    if n_rows <= _SAMPLE:
+        return slice(None)
+    return np.linspace(0, n_rows - 1, _SAMPLE).astype(np.int64)
 
 
 def weighed_range(
-    low: float, high: float, numbers: _Floats, weights: _Floats | None, weight: float
+    ends: Ends, numbers: _Floats, weights: _Floats | None, weight: float
 ) -> NumberRange:
     """Return a range with the quartiles and bars of some numbers."""
-    if weights is not None and not weights.sum() > 0.0:
-        return NumberRange(low, high, weight=weight)
-    order = np.argsort(numbers, kind="stable")
-    numbers = numbers[order]
-    mass = np.ones(len(numbers)) if weights is None else weights[order]
-    upto = np.cumsum(mass)
+    low, high = ends
+    if weights is None:
+        numbers, upto = np.sort(numbers), np.arange(1.0, len(numbers) + 1.0)
+    else:
+        if not weights.sum() > 0.0:
+            return NumberRange(low, high, weight=weight)
+        order = np.argsort(numbers, kind="stable")
+        numbers, weights = numbers[order], weights[order]
+        upto = np.cumsum(weights)
     places = np.searchsorted(upto, _QUARTERS * upto[-1]).clip(max=len(numbers) - 1)
     # Halves first: the difference of the largest numbers is no number.
     width = high / 2.0 - low / 2.0
-    share = (numbers / 2.0 - low / 2.0) / width if width > 0.0 else np.zeros(1)
+    share = (numbers / 2.0 - low / 2.0) / width if width > 0.0 else 0.0 * numbers
     bar = np.minimum(share * N_BARS, N_BARS - 1).astype(np.int64)
-    bars = np.bincount(np.broadcast_to(bar, mass.shape), mass, N_BARS) / upto[-1]
+    bars = np.bincount(bar, weights, N_BARS) / upto[-1]
     quartiles = tuple(numbers[places].tolist())
     return NumberRange(low, high, quartiles, tuple(bars.tolist()), weight)
-
-
-def column_ranges(
-    columns: Sequence[Column],
-    is_number: Sequence[bool],
-    weights: _Floats | None,
-    n_jobs: int | None,
-) -> list[NumberRange | None]:
-    """Return the range of every column of numbers, None for those of categories."""
-
-    def found(j: int) -> NumberRange | None:
-        numbers = numbers_of(columns[j])
-        columns[j].release()
-        return range_of(numbers, weights)
-
-    out: list[NumberRange | None] = [None] * len(columns)
-    # No thread for a column that has none: fifty such took a tenth of a fit.
-    kept = [
-        j for j, known in enumerate(is_number) if known and columns[j].cells != "text"
-    ]
-    for j, of_column in zip(kept, run(found, kept, thread_count(n_jobs)), strict=True):
-        out[j] = of_column
-    return out
 
 
 def added_ranges(

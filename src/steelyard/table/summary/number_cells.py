@@ -8,16 +8,23 @@ of numbers, so that nothing depends on their order, and the cells of two sets me
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.kernels import prefixes
 from steelyard.kernels.cuts import midpoints
+from steelyard.table.cells import numbers_of
 from steelyard.table.discretizers.base import ColumnId, Discretizer
+from steelyard.table.frames import Table
+from steelyard.table.labels import chunk_rows, known_labels
 
 _Floats = NDArray[np.float64]
 _Keys = NDArray[np.uint64]
+
+Spans = tuple[_Floats, _Floats]
+"""Smallest and largest numbers of some cells."""
 
 _Table = tuple[_Keys, _Floats, int]
 """Smallest and largest key of each cell, its weight by class, and the shift."""
@@ -45,7 +52,7 @@ def most_cells(n_classes: int) -> int:
 
 
 @dataclass(frozen=True)
-class Cells:
+class NumberCells:
     """Neighbouring numbers taken together: where each cell lies and what it weighs."""
 
     low: _Floats
@@ -62,43 +69,35 @@ class Cells:
         """Whether every cell is a single number."""
         return bool((self.low == self.high).all())
 
-    def scaled(self, factors: _Floats | None) -> Cells:
-        """Multiply the weight of each class; cells without any are left out."""
-        if factors is None:
-            return self
-        mass = self.mass * factors
-        kept = mass.any(axis=1)
-        return Cells(self.low[kept], self.high[kept], mass[kept])
-
-    def with_number(self, number: float, mass: _Floats) -> Cells:
+    def with_number(self, number: float, mass: _Floats) -> NumberCells:
         """Add the weight of one number, shape (K,)."""
         k = int(np.searchsorted(self.high, number))
         if k < len(self.low) and self.low[k] <= number:
             by_cell = self.mass.copy()
             by_cell[k] += mass
-            return Cells(self.low, self.high, by_cell)
-        return Cells(
+            return NumberCells(self.low, self.high, by_cell)
+        return NumberCells(
             np.insert(self.low, k, number),
             np.insert(self.high, k, number),
             np.insert(self.mass, k, mass, axis=0),
         )
 
-    def heavy(self) -> tuple[_Floats, _Floats]:
+    def heavy(self) -> Spans:
         """Range of each cell to be read again: much weight, several numbers."""
         total = self.mass.sum(axis=1)
         chosen = (total > _HEAVY * total.sum()) & (self.low < self.high)
         return self.low[chosen], self.high[chosen]
 
-    def split(self, finer: Cells) -> Cells:
+    def split(self, finer: NumberCells) -> NumberCells:
         """Put finer cells in the place of the heavy ones."""
         kept = ~np.isin(self.low, self.heavy()[0])
-        parts = Cells(self.low[kept], self.high[kept], self.mass[kept]), finer
+        parts = NumberCells(self.low[kept], self.high[kept], self.mass[kept]), finer
         low, high, mass = (
             np.concatenate([getattr(part, name) for part in parts])
             for name in ("low", "high", "mass")
         )
         order = np.argsort(low)
-        return Cells(low[order], high[order], mass[order])
+        return NumberCells(low[order], high[order], mass[order])
 
     def edges(self, discretizer: Discretizer, column: ColumnId) -> _Floats:
         """Find cut points, which lie between cells; exact where the cells are.
@@ -199,24 +198,12 @@ class CellsByValue:
         out._set(*_merged(bounds, mass, max(a[2], b[2])))
         return out
 
-    def __eq__(self, other: object) -> bool:
-        """Compare what the cells hold."""
-        if not isinstance(other, CellsByValue):
-            return NotImplemented
-        a, b = self.cells(), other.cells()
-        return self.shift == other.shift and all(
-            np.array_equal(x, y)
-            for x, y in ((a.low, b.low), (a.high, b.high), (a.mass, b.mass))
-        )
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def cells(self) -> Cells:
+    def cells(self) -> NumberCells:
         """Return the cells in increasing order."""
         bounds, mass, _ = self._settle()
         order = np.argsort(bounds[:, 0])
         low, high = map(prefixes.numbers_of_keys, bounds[order].T)
-        return Cells(low, high, mass[order])
+        return NumberCells(low, high, mass[order])
 
     def _held(self) -> _Table:
         """Return the cells of the table, of which there may be a few too many."""
@@ -268,3 +255,43 @@ def _shortest_shift(keys: _Keys, shift: int, most: int) -> int:
     while np.count_nonzero(np.diff(keys >> np.uint64(shift))) >= most:
         shift += 1
     return shift
+
+
+class Rereading:
+    """Numbers of heavy cells in finer cells of their own; two of them add up."""
+
+    def __init__(
+        self, spans: dict[int, Spans], names: list[str] | None, classes: NDArray[Any]
+    ) -> None:
+        self._spans, self._names, self._classes = spans, names, classes
+        self.tables = {j: CellsByValue(len(classes)) for j in spans}
+        """The finer cells of each column that is read."""
+
+    @property
+    def columns(self) -> list[Any]:
+        """The columns that are read: names, or positions where there are none."""
+        return [j if self._names is None else self._names[j] for j in self._spans]
+
+    def take_in(self, table: Table, y: Any, weights: Any = None) -> None:
+        """Add the rows of a chunk, which may be of these columns alone if named."""
+        rows = chunk_rows(table, y, weights)
+        if rows is None:
+            return
+        table, y, weights = rows
+        labels = known_labels(y, self._classes)
+        for j, (low, high) in self._spans.items():
+            k = j
+            if self._names is not None and table.names is not None:
+                k = table.names.index(self._names[j])
+            numbers = numbers_of(table.columns[k])
+            # NaN compares with nothing and is never inside.
+            cell = np.searchsorted(low, numbers, side="right") - 1
+            inside = (numbers >= low[0]) & (numbers <= high[np.maximum(cell, 0)])
+            some = None if weights is None else weights[inside]
+            self.tables[j].add(numbers[inside], labels[inside], some)
+
+    def __add__(self, other: Rereading) -> Rereading:
+        """Return what the rows of both give."""
+        out = Rereading(self._spans, self._names, self._classes)
+        out.tables = {j: self.tables[j] + other.tables[j] for j in self._spans}
+        return out

@@ -1,0 +1,306 @@
+"""TableSummary: what a schema needs to know of a table, from chunks; they add up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard._common.settings import check_settings
+from steelyard._common.threads import run, thread_count
+from steelyard.exceptions import ColumnError, TableError
+from steelyard.table.columns import Column
+from steelyard.table.discretizers import Discretizer
+from steelyard.table.encoder import TableEncoder
+from steelyard.table.frames import Table
+from steelyard.table.labels import chunk_rows, encode_labels
+from steelyard.table.schema import TableSchema
+from steelyard.table.summary.chunk_contents import Needs, spread
+from steelyard.table.summary.chunked_column import ChunkedColumn
+from steelyard.table.summary.column_summary import LearnedColumn
+from steelyard.table.summary.number_cells import NumberCells, Rereading
+from steelyard.table.summary.whole_column import LabelledRows, WholeColumn
+from steelyard.table.treatments import Treatment, numeric_treatments, treatments
+
+_Floats = NDArray[np.float64]
+_Places = NDArray[np.int64]
+
+
+class TableSummary:
+    """What a schema needs to know of the rows of a table.
+
+    The summary of a table is the same whatever chunks it comes in and in what order,
+    up to the rounding of sums of numbers and of weights that are not whole. Rows of
+    weight zero do not count.
+
+    Parameters
+    ----------
+    encoder : TableEncoder
+        Settings; it stays as it is.
+    counts : bool, default=False
+        Whether the weight of each category by class is kept; see ``counts_by_code``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from steelyard.table.encoder import TableEncoder
+    >>> from steelyard.table.frames import as_table
+    >>> from steelyard.table.summary.table_summary import TableSummary
+    >>> X, y = np.array([[1.0], [2.0], [7.0], [8.0]]), np.array(["a", "a", "b", "b"])
+    >>> summary = TableSummary(TableEncoder(numeric="equal-width"))
+    >>> for rows in (slice(2, 4), slice(0, 2)):
+    ...     summary.take_in(as_table(X[rows]), y[rows])
+    >>> summary.classes.tolist(), summary.by_class.tolist()
+    (['a', 'b'], [2.0, 2.0])
+    >>> summary.fitted().schema_.features[0].edges[:2]
+    (1.7, 2.4)
+    """
+
+    def __init__(self, encoder: TableEncoder, *, counts: bool = False) -> None:
+        check_settings(encoder)
+        self.encoder, self._counts = encoder, counts
+        self.columns: list[ChunkedColumn] = []
+        self.names: list[str] | None = None
+        self.classes: NDArray[Any] = np.empty(0)
+        """Sorted classes."""
+        self.by_class: _Floats = np.empty(0)
+        """Weight of each class, shape (K,)."""
+        self.n_rows = 0
+        """Rows of a weight above zero."""
+        self._place = ""
+
+    def take_in(
+        self, table: Table, y: Any, weights: Any = None, place: str = "the table"
+    ) -> None:
+        """Add the rows of a chunk.
+
+        Parameters
+        ----------
+        table : Table
+            The chunk. Columns are matched by name where there are names.
+        y : array-like of shape (n,)
+            Classes of any kind, none missing.
+        weights : array-like of shape (n,), default=None
+            Row weights, or None for ones. Rows of weight zero are left out.
+        place : str, default="the table"
+            Where the chunk came from; errors name it.
+        """
+        try:
+            self._take_in(table, y, weights, place)
+        except (ColumnError, TableError) as error:
+            if place in str(error):
+                raise
+            raise type(error)(f"{place}: {error}") from error
+
+    def _take_in(self, table: Table, y: Any, weights: Any, place: str) -> None:
+        kept = chunk_rows(table, y, weights)
+        if kept is None:
+            return
+        table, y, weights = kept
+        classes, labels = encode_labels(y)
+        before, here = self._with_classes(classes, place)
+        n_classes = len(self.classes)
+        if len(before) < n_classes:
+            self.by_class = spread(self.by_class, before, n_classes)
+            self.columns = [c.with_classes(before, n_classes) for c in self.columns]
+        labels = here.astype(np.uint32)[labels]
+        rows = LabelledRows(table.n_rows, labels, weights, n_classes)
+        columns, needs = self._matched(table, place), self._needs()
+        by_column = treatments(self.encoder, columns, self.names)
+
+        def take_in(j: int) -> None:
+            is_category = by_column[j][0].kind == "categorical"
+            chunk = WholeColumn(columns[j], columns[j].name, rows, is_category)
+            self.columns[j].take_in(chunk, needs[j], place)
+            columns[j].release()
+
+        for _ in run(take_in, range(len(columns)), self._n_threads):
+            pass
+        self.by_class = self.by_class + rows.totals()
+        self.n_rows += table.n_rows
+
+    def __add__(self, other: TableSummary) -> TableSummary:
+        """Return the summary of the rows of both."""
+        if not self.columns or not other.columns:
+            return other if not self.columns else self
+        out = copy(self)
+        out._check_names(other.names, len(other.columns), other._place)
+        places = out._with_classes(other.classes, other._place)
+        n_classes = len(out.classes)
+        a, b = map(spread, (self.by_class, other.by_class), places, [n_classes] * 2)
+        out.by_class, out.n_rows = a + b, self.n_rows + other.n_rows
+        out.columns, more = (
+            [column.with_classes(at, n_classes) for column in part.columns]
+            for part, at in zip((self, other), places, strict=True)
+        )
+        if self.names is not None and other.names is not None:
+            more = [more[other.names.index(name)] for name in self.names]
+        for column, theirs, need in zip(out.columns, more, out._needs(), strict=True):
+            column.merge(theirs, need)
+        return out
+
+    # ------------------------------------------------------------ the schema
+
+    def fitted(self, class_factors: _Floats | None = None) -> TableEncoder:
+        """Return an encoder that has learned the schema.
+
+        Parameters
+        ----------
+        class_factors : ndarray of shape (K,), default=None
+            Factor on the weights of each class, in the order of ``classes``.
+        """
+        encoder, by_column = copy(self.encoder), self._treatments()
+
+        def learn(j: int) -> LearnedColumn:
+            column = self.columns[j].weighed(self.by_class, class_factors)
+            return column.learned(by_column[j], self.encoder, self.n_rows)
+
+        columns = list(run(learn, range(len(self.columns)), self._n_threads))
+        encoder.set_learned(columns, self.names, self.n_rows)
+        return encoder
+
+    def counts_by_code(self, schema: TableSchema) -> _Floats | None:
+        """Return the weight of each code within each class, shape (V, K), if known.
+
+        The schema is that of the summary, whose rows were taken in with
+        ``counts=True``: what a second reading would count is often known already.
+        """
+        parts = []
+        for j, feature in zip(schema.columns, schema.features, strict=True):
+            mass = self.columns[j].by_code(feature)
+            if mass is None:
+                return None
+            # A missing cell may be filled in with the code of a value.
+            mass[feature.missing_code] += self.columns[j].missing
+            parts.append(mass)
+        return np.concatenate(parts)
+
+    @property
+    def cut_points_are_exact(self) -> bool:
+        """Whether all cut points are those of the sorted numbers."""
+        return not self._coarse_columns()
+
+    def second_reading(self) -> Rereading | None:
+        """Say what is to be read again before ``fitted``, None for nothing.
+
+        Cells of numbers that hold much of the weight are split. ``take_in`` of what is
+        returned gets the same chunks, of which it reads some columns; then it is given
+        to ``refine``.
+        """
+        spans = {j: cells.heavy() for j, cells in self._coarse_columns().items()}
+        spans = {j: (low, high) for j, (low, high) in spans.items() if len(low)}
+        return Rereading(spans, self.names, self.classes) if spans else None
+
+    def refine(self, again: Rereading) -> None:
+        """Take in what a second reading gave."""
+        for j, finer in again.tables.items():
+            self.columns[j].refine(finer)
+
+    def _coarse_columns(self) -> dict[int, NumberCells]:
+        """Columns that are cut by cells of more than one number, and those cells."""
+        coarse = {}
+        for j, views in enumerate(self._treatments()):
+            numbers = self.columns[j].numbers
+            if numbers is not None and any(map(_reads_numbers, views)):
+                cells = numbers.by_value()
+                if cells is not None and not cells.is_exact:
+                    coarse[j] = cells
+        return coarse
+
+    def _treatments(self) -> list[tuple[Treatment, ...]]:
+        if not self.columns:
+            raise TableError(
+                "There is no row to learn from: the source is empty, or all its "
+                "weights are zero."
+            )
+        return treatments(self.encoder, self.columns, self.names)
+
+    # ------------------------------------------------------------ chunk by chunk
+
+    @property
+    def _n_threads(self) -> int:
+        return thread_count(self.encoder.n_jobs)
+
+    def _needs(self) -> list[Needs]:
+        """Say what is kept of each column."""
+        by_column = numeric_treatments(
+            self.encoder.numeric, len(self.columns), self.names
+        )
+        return [
+            Needs(
+                cells=any(map(_reads_numbers, views)),
+                weights=self._counts or self.encoder.missing == "impute",
+                declared=self.encoder.cardinality == "declared",
+            )
+            for views in by_column
+        ]
+
+    def _with_classes(
+        self, classes: NDArray[Any], place: str
+    ) -> tuple[_Places, _Places]:
+        """Add the classes of a chunk; say where those of before and those are now."""
+        before, now = self.classes.tolist(), classes.tolist()
+        if not before or before == now:
+            self.classes = classes
+            return np.arange(len(before)), np.arange(len(now))
+        if isinstance(before[0], str) != isinstance(now[0], str):
+            raise TableError(
+                f"The target holds {before[0]!r} in {self._place} and {now[0]!r} in "
+                f"{place}. Give all its cells one type."
+            )
+        dtype = np.result_type(self.classes, classes)
+        self.classes = np.array(sorted({*before, *now}), dtype=dtype)
+        position = {value: k for k, value in enumerate(self.classes.tolist())}
+        mine, theirs = (np.array([position[v] for v in of]) for of in (before, now))
+        return mine, theirs
+
+    def _matched(self, table: Table, place: str) -> Sequence[Column]:
+        """Return the columns of a chunk in the order of the first one."""
+        if not self.columns:
+            self._place, self.names = place, table.names
+            names: Sequence[str | None] = table.names or [None] * table.n_columns
+            self.columns = [
+                ChunkedColumn(j, name, len(self.classes))
+                for j, name in enumerate(names)
+            ]
+        self._check_names(table.names, table.n_columns, place)
+        if table.names == self.names or self.names is None or table.names is None:
+            return table.columns
+        by_name = dict(zip(table.names, table.columns, strict=True))
+        columns = [copy(by_name[name]) for name in self.names]
+        for position, column in enumerate(columns):
+            column.position = position
+        return columns
+
+    def _check_names(self, names: list[str] | None, n_columns: int, place: str) -> None:
+        """Refuse other columns than those of the first chunk."""
+        if (names is None) != (self.names is None):
+            raise ColumnError(
+                f"{place} has {'no ' if names is None else ''}column names, unlike "
+                f"{self._place}."
+            )
+        if names is None or self.names is None:
+            if self.columns and n_columns != len(self.columns):
+                raise ColumnError(
+                    f"{place} has {n_columns} columns, and {self._place} has "
+                    f"{len(self.columns)}."
+                )
+            return
+        for here, there, columns in (
+            (place, self._place, [n for n in self.names if n not in names]),
+            (self._place, place, [n for n in names if n not in self.names]),
+        ):
+            if columns:
+                raise ColumnError(
+                    f"{here} has no column {columns[0]!r} that {there} has."
+                )
+
+
+def _reads_numbers(treatment: Treatment) -> bool:
+    """Whether a treatment looks at single numbers."""
+    if isinstance(treatment, Discretizer):
+        return treatment.reads in ("order", "numbers")
+    return treatment.kind == "gaussian-weka"
