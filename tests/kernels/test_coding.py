@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from steelyard.kernels import coding, counting
+from steelyard.table.bytes import extremes
 from steelyard.table.factors import Factor
 
 LONG = 20_000  # compiled; short columns go through NumPy
@@ -52,3 +53,17 @@ def test_joint_tables_count_what_columns_count_one_by_one(most, n_classes):
     counting.count_columns(values[part], starts, y[part], None, one_by_one)
     counting.count_joint(values.T, (100, 2900), starts, sizes, y[part], most, joint)
     assert_array_equal(joint, one_by_one)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.int64, bool, np.float64])
+@pytest.mark.parametrize("shape", [(1, 3), (70, 5), (70_000, 4), (200, 600), (90, 0)])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_ends_of_columns_are_those_of_numpy(dtype, shape, order):
+    matrix = np.random.default_rng(3).integers(0, 99, shape).astype(dtype, order=order)
+    if dtype is np.float64 and matrix.size:
+        matrix[0, 0] = np.inf
+        matrix[-1, 1] = np.nan
+        matrix[:, 2] = np.nan
+    low, high = extremes(matrix, 2)
+    assert_array_equal(low, matrix.min(axis=0))
+    assert_array_equal(high, matrix.max(axis=0))

@@ -78,6 +78,11 @@ def cases():
         yield coding.look_up, (index, np.arange(5, dtype=np.uint8), out)
         yield coding.tally, (index, np.zeros(5, np.int64))
         yield coding.tally_by_class, (index, y, weights, np.zeros((5, k)))
+    ends = np.full(b, 255, np.uint8), np.zeros(b, np.uint8)
+    yield coding.extremes, (codes, *ends, None)
+    columns = numbers.shape[1]
+    ends = np.full(columns, np.inf), np.full(columns, -np.inf)
+    yield coding.extremes, (numbers, *ends, np.zeros(columns))
     parts = np.arange(5, dtype=np.uint8)
     yield (
         coding.join,

@@ -70,6 +70,32 @@ def _(indices, labels, weights, mass):
     np.add.at(mass, (_positions(indices), labels), weights if weights.size else 1.0)
 
 
+@kernel(plain=MANY)
+def extremes(values, low, high, known):
+    """Lower low (b,) and raise high (b,) to the cells of each column of values (n, b).
+
+    known (b,), or None for whole numbers, counts the cells that are not NaN. Both ends
+    in one pass: 25 million numbers take as long as their sum does.
+    """
+    n, b = values.shape
+    for i in range(n):
+        for j in range(b):
+            x = values[i, j]
+            low[j] = x if x < low[j] else low[j]
+            high[j] = x if x > high[j] else high[j]
+            if known is not None:
+                known[j] += 1.0 if x == x else 0.0
+
+
+@extremes.in_numpy
+def _(values, low, high, known):
+    if len(values):
+        np.fmin(low, np.fmin.reduce(values, axis=0), out=low)
+        np.fmax(high, np.fmax.reduce(values, axis=0), out=high)
+    if known is not None:
+        known += np.count_nonzero(values == values, axis=0)
+
+
 @kernel(plain=FEW)
 def join(a, b, parts_a, parts_b, out):
     """Write what two codes of every row add up to: out[i] = parts_a[a] + parts_b[b].

@@ -9,14 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.threads import row_blocks, run, thread_count
+from steelyard.kernels import coding
 from steelyard.table.schema import TableSchema
 
-# Rows folded into one when taking the extremes of columns: NumPy reduces long rows with
-# vector instructions (3 ms for 1,000,000 x 50 bytes) and short ones row by row (30 ms).
-_FOLD = 64
-# Large, so that calls are long: between them threads meet at the interpreter's lock.
-# With 256 KB sixteen threads spent two thirds of a fit there.
-_BYTES_AT_ONCE = 1 << 22
+# Rows are folded into one of about so many bytes when taking the extremes of columns:
+# loops over long rows have vector instructions (0.5 ms for 1,000,000 x 7 bytes), over
+# short ones not (6 ms); beyond it their ends would leave the L1 cache.
+_FOLDED_BYTES = 1 << 11
 _SAMPLE_ROWS = 512
 
 
@@ -120,30 +119,36 @@ def _int64_values(schema: TableSchema) -> NDArray[np.int64] | None:
 def extremes(
     matrix: NDArray[Any], n_jobs: int | None
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Smallest and largest value of every column of a matrix with rows."""
-    n, d = matrix.shape
+    """Smallest and largest value of every column of a matrix; NaN where a cell is."""
+    if not matrix.flags.c_contiguous or not matrix.size:
+        return matrix.min(axis=0), matrix.max(axis=0)
+    cells = matrix.view(np.uint8) if matrix.dtype.kind == "b" else matrix
 
     def of_rows(rows: slice) -> tuple[NDArray[Any], NDArray[Any]]:
-        # Few rows at a time: the second of two reductions finds them in the cache.
-        size = max(_FOLD, _BYTES_AT_ONCE // (matrix.itemsize * d) // _FOLD * _FOLD)
-        both = [
-            _least_and_most(matrix[lo : min(lo + size, rows.stop)])
-            for lo in range(rows.start, rows.stop, size)
-        ]
-        lows, highs = zip(*both, strict=True)
-        return np.min(lows, axis=0), np.max(highs, axis=0)
+        return _least_and_most(cells[rows])
 
-    if not matrix.flags.c_contiguous or n < 2 * _FOLD or not d:
-        return matrix.min(axis=0), matrix.max(axis=0)
-    both = run(of_rows, row_blocks(n), thread_count(n_jobs))
+    both = run(of_rows, row_blocks(len(cells)), thread_count(n_jobs))
     lows, highs = zip(*both, strict=True)
     return np.min(lows, axis=0), np.max(highs, axis=0)
 
 
-def _least_and_most(matrix: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    n, d = matrix.shape
-    if n % _FOLD:
-        return matrix.min(axis=0), matrix.max(axis=0)
-    folded = matrix.reshape(n // _FOLD, _FOLD * d)
-    low, high = folded.min(axis=0), folded.max(axis=0)
-    return low.reshape(_FOLD, d).min(axis=0), high.reshape(_FOLD, d).max(axis=0)
+def _least_and_most(cells: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    n, d = cells.shape
+    fold = max(1, min(n, _FOLDED_BYTES // (d * cells.itemsize)))
+    n_folded = n - n % fold
+    folded = cells[:n_folded].reshape(-1, fold * d)
+    is_float = cells.dtype.kind == "f"
+    ends: Any = np.inf, -np.inf
+    if not is_float:
+        ends = np.iinfo(cells.dtype).max, np.iinfo(cells.dtype).min
+    low, high = (np.full(fold * d, end, cells.dtype) for end in ends)
+    known = np.zeros(fold * d) if is_float else None
+    coding.extremes(folded, low, high, known)
+    if known is not None:
+        low[known < len(folded)] = np.nan
+        high[known < len(folded)] = np.nan
+    low, high = (
+        np.concatenate([part.reshape(fold, d), cells[n_folded:]])
+        for part in (low, high)
+    )
+    return low.min(axis=0), high.max(axis=0)

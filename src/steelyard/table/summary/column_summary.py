@@ -118,9 +118,9 @@ class ColumnSummary:
         return LearnedColumn(self.label, features, where, self._suspicion(n_rows))
 
     def _feature(self, treatment: Treatment, settings: Settings) -> FeatureSchema:
-        feature = FeatureSchema(self.name, treatment.kind, self.cells)
         if treatment.kind == "categorical":
-            return self._with_values(feature, settings)
+            return self._category(settings)
+        feature = FeatureSchema(self.name, treatment.kind, self.cells)
         if self.cells == "nothing":
             # It is not known yet whether it will hold numbers. A column of missing
             # values only stays without influence.
@@ -135,18 +135,19 @@ class ColumnSummary:
                 missing_is_value=settings.missing == "value" and self.some_missing,
                 fill=None if fill is None else 1 + int(np.searchsorted(edges, fill)),
             )
-        is_grid = treatment.kind == "gaussian-weka"
-        step = _grid_step(self.distinct(fill)) if is_grid else 0.0
-        return replace(feature, fill=fill, step=step)
+        if treatment.kind == "gaussian-weka":
+            return replace(feature, fill=fill, step=_grid_step(self.distinct(fill)))
+        return feature if fill is None else replace(feature, fill=fill)
 
-    def _with_values(self, feature: FeatureSchema, settings: Settings) -> FeatureSchema:
-        held = self.held
-        is_declared = settings.cardinality == "declared"
-        feature = replace(
-            feature,
-            values=sort_values(
-                [*held, *(self.declared or [])] if is_declared else held
-            ),
+    def _category(self, settings: Settings) -> FeatureSchema:
+        held, values = self.held, self.held
+        if settings.cardinality == "declared":
+            values = [*held, *(self.declared or [])]
+        feature = FeatureSchema(
+            self.name,
+            "categorical",
+            self.cells,
+            sort_values(values),
             missing_is_value=settings.missing == "value" and self.some_missing,
         )
         if settings.missing != "impute" or not held:

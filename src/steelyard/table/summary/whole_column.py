@@ -43,6 +43,11 @@ class LabelledRows:
         """Weight of all rows."""
         return float(self.n_rows if self.weights is None else self.weights.sum())
 
+    @cached_property
+    def sample(self) -> Any:
+        """Rows whose quartiles stand for those of all."""
+        return sampled(self.n_rows)
+
     def totals(self, chosen: Any = slice(None)) -> _Floats:
         """Return the weight of some rows by class, of all by default, shape (K,)."""
         weights = None if self.weights is None else self.weights[chosen]
@@ -53,7 +58,8 @@ class LabelledRows:
 class WholeColumn(ColumnCells, ColumnSummary):
     """A column in memory, with the classes and weights of its rows.
 
-    What is known already of the columns of a matrix is given, and not looked for.
+    What is known already of the columns of a matrix is given, and not looked for: the
+    values, none of them missing, or the smallest and the largest number.
     """
 
     def __init__(
@@ -70,7 +76,8 @@ class WholeColumn(ColumnCells, ColumnSummary):
         self.storage, self.cells = column.storage, column.cells
         self.declared, self.is_integer = column.declared, column.is_integer
         self.rows, self.is_category = rows, is_category
-        self._values, self._ends = values, ends
+        self._held, self._ends = values, ends
+        self._is_known = values is not None
 
     @cached_property
     def _known(self) -> NDArray[np.bool_]:
@@ -79,14 +86,16 @@ class WholeColumn(ColumnCells, ColumnSummary):
     @property
     def some_missing(self) -> bool:
         """Whether any cell is missing."""
-        if self._values is not None:
+        if self._is_known:
             return False
         return self.factor.some_missing if self.is_category else not self._known.all()
 
-    @cached_property
+    @property
     def held(self) -> Sequence[Any]:
         """The values that rows hold, of categories."""
-        return self.factor.held()[0] if self._values is None else self._values
+        if self._held is None:
+            self._held = self.factor.held()[0]
+        return self._held
 
     def weights_by_code(self, feature: FeatureSchema) -> _Floats:
         """Return the weight of each category, shape (n_codes,)."""
@@ -125,7 +134,7 @@ class WholeColumn(ColumnCells, ColumnSummary):
         # An infinite number is refused, and a missing one left out, among all.
         if self._ends is None or not np.isfinite(self._ends).all():
             return range_of(self.numbers, weights)
-        rows = sampled(self.rows.n_rows)
+        rows = self.rows.sample
         numbers = self.column.take(rows).numbers()
         some = None if weights is None else weights[rows]
         return weighed_range(self._ends, numbers, some, self.rows.total)
