@@ -24,9 +24,9 @@ from benchmarks.rows_chunks import (
 from steelyard._common.work_folder import WorkFolder
 from steelyard.table.discretizers import MDLDiscretizer
 from steelyard.table.frames import as_table
-from steelyard.table.store import Store, StoredRows
+from steelyard.table.storage.store import Store, StoredRows
+from steelyard.table.storage.workspace import DiskWorkspace
 from steelyard.table.summary.number_cells import CellsByValue
-from steelyard.table.workspace import DiskWorkspace
 
 # --------------------------------------------------------------------------- the store
 

@@ -14,8 +14,8 @@ from steelyard._common import threads
 from steelyard._common.work_folder import WorkFolder
 from steelyard.exceptions import TableError
 from steelyard.table.frames import as_table
-from steelyard.table.store import Store
-from steelyard.table.workspace import MEMORY, DiskWorkspace
+from steelyard.table.storage.store import Store
+from steelyard.table.storage.workspace import MEMORY, DiskWorkspace
 
 
 @pytest.fixture
@@ -166,7 +166,7 @@ KILLED = """
 import os, signal, sys
 import numpy as np
 from steelyard._common.work_folder import WorkFolder
-from steelyard.table.workspace import DiskWorkspace
+from steelyard.table.storage.workspace import DiskWorkspace
 workspace = DiskWorkspace(WorkFolder(sys.argv[1]))
 array = workspace.zeros(1 << 24, np.uint8)
 array[:] = 1

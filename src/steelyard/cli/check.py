@@ -67,7 +67,7 @@ def describe(table: Any) -> list[dict[str, Any]]:
     """Return kind, missing cells, values and remarks of each column."""
     import pandas as pd
 
-    from steelyard.table.summary.column_summary import too_many_values
+    from steelyard.table.summary.column_rules import too_many_values
 
     lines = []
     for name in table.columns:

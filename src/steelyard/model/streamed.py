@@ -19,9 +19,9 @@ from steelyard.table.encoder import TableEncoder
 from steelyard.table.frames import Table, as_table
 from steelyard.table.labels import check_two_classes, class_factors, known_labels
 from steelyard.table.schema import TableSchema
-from steelyard.table.store import Store, StoredRows
+from steelyard.table.storage.store import Store, StoredRows
+from steelyard.table.storage.workspace import MEMORY, DiskWorkspace
 from steelyard.table.summary.table_summary import TableSummary
-from steelyard.table.workspace import MEMORY, DiskWorkspace
 
 if TYPE_CHECKING:
     from steelyard.io.scanning import Scan

@@ -21,7 +21,7 @@ from steelyard.table.encoder import TableEncoder
 from steelyard.table.frames import Table
 from steelyard.table.labels import class_factors, class_totals
 from steelyard.table.schema import Side, TableSchema
-from steelyard.table.workspace import Workspace
+from steelyard.table.storage.workspace import Workspace
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from steelyard.persistence.codec import LARGEST_NUMBER
 from steelyard.persistence.reader import InvalidContentError, Reader
 from steelyard.table.schema import FeatureSchema, Kind, Side, TableSchema
-from steelyard.table.summary.column_summary import LEAST_STEP
+from steelyard.table.summary.column_rules import LEAST_STEP
 
 _KINDS = get_args(Kind)
 _CELLS = ("numbers", "text", "booleans", "nothing")

@@ -21,8 +21,8 @@ from steelyard.model.training import RowPlace, TrainingSet
 from steelyard.proba.estimation import GaussianTable
 from steelyard.scale import parts as work
 from steelyard.table.codes import Codes
-from steelyard.table.store import Store
-from steelyard.table.workspace import MEMORY, DiskWorkspace, Workspace
+from steelyard.table.storage.store import Store
+from steelyard.table.storage.workspace import MEMORY, DiskWorkspace, Workspace
 from steelyard.weighting.base import Effect
 
 # What Dask would take for a few bytes, it would move and forget to spill.

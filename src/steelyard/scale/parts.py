@@ -24,10 +24,10 @@ from steelyard.table.codes import Codes
 from steelyard.table.encoder import TableEncoder
 from steelyard.table.frames import Table, as_series, as_table
 from steelyard.table.labels import as_label_column, known_labels
-from steelyard.table.store import Store
+from steelyard.table.storage.store import Store
+from steelyard.table.storage.workspace import MEMORY
 from steelyard.table.summary.number_cells import Rereading
 from steelyard.table.summary.table_summary import TableSummary
-from steelyard.table.workspace import MEMORY
 from steelyard.weighting.base import Effect
 
 

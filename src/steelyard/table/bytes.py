@@ -1,4 +1,4 @@
-"""Matrices of small whole numbers, taken as bytes without a copy."""
+"""Matrices of small whole numbers or of numbers, taken without a copy."""
 
 from __future__ import annotations
 
@@ -10,6 +10,10 @@ from numpy.typing import NDArray
 
 from steelyard._common.threads import row_blocks, run, thread_count
 from steelyard.kernels import coding
+from steelyard.table.cells import are_of_one_kind, numbers_of
+from steelyard.table.codes import CodeBlock, Codes
+from steelyard.table.columns import Column
+from steelyard.table.frames import Table
 from steelyard.table.schema import TableSchema
 
 # Rows are folded into one of about so many bytes when taking the extremes of columns:
@@ -152,3 +156,48 @@ def _least_and_most(cells: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
         for part in (low, high)
     )
     return low.min(axis=0), high.max(axis=0)
+
+
+def matrix_codes(schema: TableSchema, table: Table) -> Codes | None:
+    """Take a table of Gaussian attributes without a copy; None if it is no matrix."""
+    if table.matrix is None or table.matrix.dtype != np.float64:
+        return None
+    for rows in row_blocks(table.n_rows):
+        infinite = np.isinf(table.matrix[rows])
+        if infinite.any():
+            column = table.columns[int(np.flatnonzero(infinite.any(axis=0))[0])]
+            numbers_of(column)  # raises, and says where
+    return Codes(schema, table.n_rows, (), table.matrix)
+
+
+def byte_codes(
+    schema: TableSchema,
+    matrix: NDArray[Any],
+    lows: NDArray[np.int64],
+    all_known: bool = False,
+) -> Codes:
+    """Take a matrix of bytes without a copy; ``all_known`` if the schema has it all."""
+    look_up = look_up_of(schema, matrix.dtype, lows)
+    features = np.arange(len(schema), dtype=np.int64)
+    last = int(np.flatnonzero(look_up.any(axis=0)).max(initial=-1))
+    n_bytes = last + 1 if all_known else 256
+    block = CodeBlock(matrix.view(np.uint8), features, look_up, n_bytes)
+    return Codes(schema, matrix.shape[0], (block,))
+
+
+def encode_matrix(
+    table: Table, schema: TableSchema, columns: list[Column], n_jobs: int | None
+) -> Codes | None:
+    """Encode a matrix of small whole numbers or of numbers without a copy."""
+    if table.matrix is None or len(schema) != table.n_columns:
+        return None
+    kinds = {feature.kind for feature in schema.features}
+    if kinds == {"categorical"}:
+        if not all(map(are_of_one_kind, schema.features, columns)):
+            return None
+        small = as_byte_matrix(table.matrix, n_jobs)
+        return None if small is None else byte_codes(schema, *small)
+    imputed = any(feature.fill is not None for feature in schema.features)
+    if kinds != {"gaussian"} or imputed:
+        return None
+    return matrix_codes(schema, table)

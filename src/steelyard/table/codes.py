@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from steelyard._common.threads import pieces, row_blocks, run, thread_count
 from steelyard.kernels import coding
-from steelyard.table.schema import Side, TableSchema
-from steelyard.table.workspace import MEMORY, Workspace
+from steelyard.table.schema import FeatureSchema, Side, TableSchema
+from steelyard.table.storage.workspace import MEMORY, Workspace
 
 # A byte matrix is looked up in tables of 256 rows per column. At a distance of exactly
 # 256 float64 the columns fall on the same few sets of the L1 cache, which made counting
@@ -228,6 +228,43 @@ class Codes:
         for k, j in enumerate(coded):
             array[:, k] = self.column(int(j))
         return array
+
+
+class BlockBuilder:
+    """Collects the columns of a table into as few blocks as their types allow.
+
+    All one-byte columns share one array in Fortran order; memory that is set aside but
+    never written is never handed out by the system.
+    """
+
+    def __init__(self, n_rows: int, max_coded: int) -> None:
+        self._bytes = np.empty((n_rows, max_coded), dtype=np.uint8, order="F")
+        self._byte_features: list[int] = []
+        self._wide: list[CodeBlock] = []
+        self._numbers: list[NDArray[np.float64]] = []
+        self._n_added = 0
+
+    def add(self, feature: FeatureSchema, cells: NDArray[Any]) -> None:
+        """Take the cells of the next attribute."""
+        position, self._n_added = self._n_added, self._n_added + 1
+        if not feature.is_coded:
+            self._numbers.append(cells)
+        elif cells.dtype == np.uint8:
+            self._bytes[:, len(self._byte_features)] = cells
+            self._byte_features.append(position)
+        else:
+            block = np.array([position], dtype=np.int64)
+            self._wide.append(CodeBlock(cells[:, None], block))
+
+    def finish(self, schema: TableSchema) -> Codes:
+        """Put what was added into one set of codes."""
+        blocks = list(self._wide)
+        if self._byte_features:
+            values = self._bytes[:, : len(self._byte_features)]
+            features = np.array(self._byte_features, dtype=np.int64)
+            blocks.insert(0, CodeBlock(values, features))
+        n_rows = len(self._bytes)
+        return Codes(schema, n_rows, tuple(blocks), tuple(self._numbers))
 
 
 def by_width(

@@ -27,16 +27,25 @@ from steelyard._common.settings import (
 )
 from steelyard._common.threads import run, thread_count
 from steelyard.exceptions import ParameterError
-from steelyard.table.blocks import BlockBuilder, byte_codes, encode_matrix
-from steelyard.table.bytes import as_byte_matrix, extremes, observed_values
+from steelyard.table.bytes import (
+    as_byte_matrix,
+    byte_codes,
+    encode_matrix,
+    extremes,
+    observed_values,
+)
 from steelyard.table.cells import ColumnCells, check_cells
-from steelyard.table.codes import Codes
+from steelyard.table.codes import BlockBuilder, Codes
 from steelyard.table.columns import Column
 from steelyard.table.discretizers import Discretizer
 from steelyard.table.frames import Table, as_table, matched_columns
 from steelyard.table.labels import encode_labels, training_rows
 from steelyard.table.schema import FeatureSchema, TableSchema
-from steelyard.table.summary.column_summary import LearnedColumn, warn_identifiers
+from steelyard.table.summary.column_rules import (
+    LearnedColumn,
+    learned_column,
+    warn_identifiers,
+)
 from steelyard.table.summary.ranges import NumberRange, added_ranges
 from steelyard.table.summary.whole_column import (
     LabelledRows,
@@ -218,7 +227,7 @@ class TableEncoder(TransformerMixin, DeclaredPart):
             column = WholeColumn(
                 table.columns[j], names[j], rows, is_category, **known[j]
             )
-            learned[j] = column.learned(by_column[j], self, table.n_rows)
+            learned[j] = learned_column(column, by_column[j], self, table.n_rows)
             if matrix_codes is None:
                 for feature in learned[j].features:
                     yield feature, column.encoded(feature)

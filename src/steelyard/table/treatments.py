@@ -71,15 +71,17 @@ _NUMERIC: dict[str, Treatment] = {
 _DEFAULT = "mdl"
 
 
-class ColumnSettings(Protocol):
-    """The settings of an encoder that say how columns are treated."""
+class EncoderSettings(Protocol):
+    """The settings of an encoder that decide on a schema."""
 
     categorical_features: Any
     numeric: Any
+    missing: str
+    cardinality: str
 
 
 def treatments(
-    settings: ColumnSettings, columns: Sequence[Described], names: list[str] | None
+    settings: EncoderSettings, columns: Sequence[Described], names: list[str] | None
 ) -> list[tuple[Treatment, ...]]:
     """Decide how every column is treated; each treatment is a view of it."""
     numeric = settings.numeric

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from steelyard.table.discretizers.base import Discretizer
-from steelyard.table.discretizers.equal_frequency import EqualFrequencyDiscretizer
-from steelyard.table.discretizers.equal_width import EqualWidthDiscretizer
-from steelyard.table.discretizers.fixed import FixedEdgesDiscretizer
 from steelyard.table.discretizers.mdl import MDLDiscretizer
+from steelyard.table.discretizers.unsupervised import (
+    EqualFrequencyDiscretizer,
+    EqualWidthDiscretizer,
+    FixedEdgesDiscretizer,
+)
 
 CLASSES = (
     EqualFrequencyDiscretizer,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,34 +12,153 @@ from numpy.typing import NDArray
 from steelyard.exceptions import ColumnError
 from steelyard.table.cells import bins_of
 from steelyard.table.discretizers import Discretizer
-from steelyard.table.factors import Factor, is_missing
+from steelyard.table.factors import EXACT, Cells, Factor, is_missing
 from steelyard.table.schema import FeatureSchema
-from steelyard.table.summary.chunk_contents import (
-    Content,
-    Needs,
+from steelyard.table.summary.number_cells import (
+    CellsByValue,
+    NumberCells,
     Numbers,
-    Values,
-    spread,
+    most_cells,
 )
-from steelyard.table.summary.column_summary import ColumnSummary, are_running
-from steelyard.table.summary.number_cells import CellsByValue, NumberCells, most_cells
 from steelyard.table.summary.ranges import NumberRange, weighed_range
-from steelyard.table.summary.whole_column import WholeColumn
+from steelyard.table.summary.whole_column import LabelledRows, WholeColumn
 
 _Floats = NDArray[np.float64]
+
+MOST_VALUES = 1_000_000
+"""Most values of a categorical column."""
+
+# From little to much that a type says of a column without a known cell.
+_STORAGES: list[Cells] = ["nothing", "booleans", "numbers", "text"]
 
 # Cells of a chunk among which an example is looked for.
 _LOOKED_AT = 64
 
 
-class ChunkedColumn(ColumnSummary):
+class Needs(NamedTuple):
+    """What the settings ask of a column."""
+
+    cells: bool
+    """Whether cells of numbers are wanted."""
+
+    weights: bool
+    """Whether the weight of each category is wanted."""
+
+    declared: bool
+    """Whether values that types declare are wanted."""
+
+
+@dataclass(frozen=True)
+class Content:
+    """What a column holds, as far as its chunks tell; by default there were none."""
+
+    storage: Cells = "nothing"
+    cells: Cells = "nothing"
+    is_category: bool = True
+    is_integer: bool = False
+    declared: frozenset[Any] | None = None
+    """Values of category and enum types; empty where they do not count."""
+
+    place: str = field(default="", compare=False)
+    example: Any = field(default=None, compare=False)
+
+    def merged(self, other: Content, label: str) -> Content:
+        """Return what both hold together; text and numbers are refused."""
+        known = [part for part in (self, other) if part.cells != "nothing"]
+        declared = self.declared
+        if other.declared is not None:
+            declared = other.declared | (declared or frozenset())
+        if len(known) < 2:
+            # What has no known cell yields to what has one.
+            most = max(known or (self, other), key=lambda c: _STORAGES.index(c.storage))
+            same = [c for c in known or (self, other) if c.storage == most.storage]
+            is_category = all(c.is_category for c in same)
+            declared = declared if is_category else None
+            return replace(most, is_category=is_category, declared=declared)
+        if (self.cells == "text") != (other.cells == "text"):
+            raise ColumnError(
+                f"{label} holds {self.cells} in {self.place} ({self.example!r}) and "
+                f"{other.cells} in {other.place} ({other.example!r}). Give all its "
+                "cells one type."
+            )
+        cells: Cells = self.cells if self.cells == other.cells else "numbers"
+        is_category = self.is_category and other.is_category
+        return replace(
+            self,
+            storage=cells,
+            cells=cells,
+            is_category=is_category,
+            is_integer=self.is_integer and other.is_integer,
+            declared=declared if is_category else None,
+        )
+
+
+class Values:
+    """The values of a categorical column, and their weight by class where it counts."""
+
+    def __init__(self, n_classes: int) -> None:
+        self.index: dict[Any, int] = {}
+        self.mass: _Floats = np.zeros((0, n_classes))
+        self.has_fractions = self.has_large = False
+
+    def add(self, factor: Factor, rows: LabelledRows, is_weighed: bool) -> _Floats:
+        """Take in the cells of a chunk, and return the weight of missing ones."""
+        if not is_weighed:
+            held, n_missing = factor.held()
+            self.merge(held, None)
+            none = np.zeros(rows.n_classes)
+            return rows.totals(factor.indices < 0) if n_missing else none
+        mass, missing = factor.mass(rows.labels, rows.weights, rows.n_classes)
+        kept = np.flatnonzero(mass.any(axis=1)).tolist()
+        self.merge([factor.values[k] for k in kept], mass[kept])
+        return missing
+
+    def merge(self, values: list[Any], mass: _Floats | None) -> None:
+        """Add values, each with its weight by class."""
+        index = self.index
+        places = [index.setdefault(value, len(index)) for value in values]
+        if values and not isinstance(values[0], (str, bool)):
+            self.has_fractions |= any(isinstance(v, float) for v in values)
+            self.has_large |= any(isinstance(v, int) and abs(v) > EXACT for v in values)
+        if mass is not None:
+            more = np.zeros((len(index) - len(self.mass), mass.shape[1]))
+            self.mass = np.concatenate([self.mass, more])
+            # Category types may list a value twice.
+            np.add.at(self.mass, places, mass)
+
+    def check(self, label: str) -> None:
+        """Refuse too many values, and those that cannot be told apart."""
+        if len(self.index) > MOST_VALUES:
+            raise ColumnError(
+                f"{label} has more than {MOST_VALUES:,} different values. Leave it "
+                "out, or merge its values first."
+            )
+        if self.has_fractions and self.has_large:
+            raise ColumnError(
+                f"{label} holds whole numbers above 2^53 in some chunks and numbers "
+                "with fractions in others, which cannot be told apart from them. Turn "
+                "the column into text."
+            )
+
+    def as_numbers(self) -> tuple[_Floats, LabelledRows]:
+        """Return numbers or booleans as numbers, one for each value and class."""
+        value, label = np.nonzero(self.mass)
+        numbers = np.array(list(self.index), dtype=np.float64)[value]
+        weights, n_classes = self.mass[value, label], self.mass.shape[1]
+        labels = label.astype(np.uint32)
+        return numbers, LabelledRows(len(labels), labels, weights, n_classes)
+
+
+class ChunkedColumn:
     """What chunks of a column hold; the summaries of two add up."""
 
     # Of all rows: the weight of each class, and a factor on it.
     _by_class, _factors = np.zeros(1), np.ones(1)
 
-    def __init__(self, position: int, name: str | None, n_classes: int) -> None:
-        self.position, self.name = position, name
+    def __init__(
+        self, position: int, name: str | None, n_classes: int, needs: Needs
+    ) -> None:
+        self.position, self.name, self._needs = position, name, needs
         self.label = f"Column {position if name is None else repr(name)}"
         self._hold(Content())
         self.missing: _Floats = np.zeros(n_classes)
@@ -53,55 +172,46 @@ class ChunkedColumn(ColumnSummary):
         self.is_category, self.is_integer = content.is_category, content.is_integer
         self.declared = None if content.declared is None else list(content.declared)
 
-    def take_in(self, chunk: WholeColumn, needs: Needs, place: str) -> None:
+    def take_in(self, chunk: WholeColumn, place: str) -> None:
         """Take in the cells of a chunk."""
         declared = None
         if chunk.declared is not None:
-            declared = frozenset(chunk.declared if needs.declared else ())
+            declared = frozenset(chunk.declared if self._needs.declared else ())
         content = Content(
             chunk.storage, chunk.cells, chunk.is_category, chunk.is_integer, declared
         )
         if content.cells != self.cells:
             content = replace(content, place=place, example=_example_of(chunk))
-        self._widen(content, needs)
-        self.missing = self.missing + self._added(chunk, needs)
+        self._widen(content)
+        self.missing = self.missing + self._added(chunk)
+        self.values.check(self.label)
 
-    def _added(self, chunk: WholeColumn, needs: Needs) -> _Floats:
+    def _added(self, chunk: WholeColumn) -> _Floats:
         """Take in the known cells, and return the weight of the others by class."""
         rows = chunk.rows
         if chunk.cells == "nothing":
             return rows.totals()
-        if not self.is_category:
-            narrow = chunk.column.narrow_factor()
-            if narrow is None:
-                numbers = self._numbers(needs)
-                return numbers.add(chunk.numbers, rows, chunk.is_integer)
-            values = Values(rows.n_classes)
-            missing = values.add(narrow, rows, is_weighed=True)
-            self._add_values(values, needs)
-            return missing
-        factor = chunk.factor
-        if self.cells == "numbers" and chunk.cells == "booleans":
-            factor = Factor(factor.indices, list(map(int, factor.values)))
-        is_weighed = needs.weights or chunk.cells != "text"
-        missing = self.values.add(factor, rows, is_weighed)
-        self.values.check(self.label)
+        if self.is_category:
+            is_weighed = self._needs.weights or chunk.cells != "text"
+            return self.values.add(chunk.factor, rows, is_weighed)
+        if chunk.narrow is None:
+            return self._numbers().add(chunk.numbers, rows, chunk.is_integer)
+        values = Values(rows.n_classes)
+        missing = values.add(chunk.narrow, rows, is_weighed=True)
+        self._add_values(values)
         return missing
 
-    def merge(self, other: ChunkedColumn, needs: Needs) -> None:
+    def merge(self, other: ChunkedColumn) -> None:
         """Take in what another summary holds, of the same classes."""
-        self._widen(other.content, needs)
+        self._widen(other.content)
         self.missing = self.missing + other.missing
         if other.numbers is not None:
-            self._numbers(needs).merge(other.numbers)
+            self._numbers().merge(other.numbers)
         values = other.values
         if not self.is_category:
-            self._add_values(values, needs)
+            self._add_values(values)
             return
-        held = list(values.index)
-        if self.cells == "numbers" and other.cells == "booleans":
-            held = list(map(int, held))
-        self.values.merge(held, values.mass if len(values.mass) else None)
+        self.values.merge(list(values.index), values.mass if len(values.mass) else None)
         self.values.has_fractions |= values.has_fractions
         self.values.check(self.label)
 
@@ -122,33 +232,29 @@ class ChunkedColumn(ColumnSummary):
                 out.numbers.cells = cells
         return out
 
+    def _widen(self, content: Content) -> None:
+        """Make room for what a chunk holds."""
+        self._hold(self.content.merged(content, self.label))
+        if not self.is_category:
+            values, self.values = self.values, Values(len(self.missing))
+            self._add_values(values)
+
+    def _add_values(self, values: Values) -> None:
+        """Take in categories of numbers or booleans as the numbers they are."""
+        if values.index:
+            self._numbers().add(*values.as_numbers(), is_integer=False)
+
+    def _numbers(self) -> Numbers:
+        if self.numbers is None:
+            self.numbers = Numbers(len(self.missing), self._needs.cells)
+        return self.numbers
+
+    # --------------------------------------------------------- what the rules ask for
+
     def refine(self, finer: CellsByValue) -> None:
         """Take in what a second reading found in heavy cells of numbers."""
         if self.numbers is not None:
             self.numbers.finer = finer
-
-    def _widen(self, content: Content, needs: Needs) -> None:
-        """Make room for what a chunk holds."""
-        was_boolean = self.cells == "booleans"
-        self._hold(self.content.merged(content, self.label))
-        values = self.values
-        if not self.is_category:
-            self.values = Values(len(self.missing))
-            self._add_values(values, needs)
-        elif was_boolean and self.cells == "numbers":
-            values.index = {int(value): k for value, k in values.index.items()}
-
-    def _add_values(self, values: Values, needs: Needs) -> None:
-        """Take in categories of numbers or booleans as the numbers they are."""
-        if values.index:
-            self._numbers(needs).add(*values.rows(), is_integer=False)
-
-    def _numbers(self, needs: Needs) -> Numbers:
-        if self.numbers is None:
-            self.numbers = Numbers(len(self.missing), needs.cells)
-        return self.numbers
-
-    # --------------------------------------------------------- what the rules ask for
 
     def weighed(self, by_class: _Floats, factors: _Floats | None) -> ChunkedColumn:
         """Return the column of rows of known weight, with factors on the classes."""
@@ -165,8 +271,11 @@ class ChunkedColumn(ColumnSummary):
 
     @property
     def held(self) -> list[Any]:
-        """The values that rows hold, of categories."""
-        return self.values.plain()
+        """The values that rows hold, of categories; if one is a float, all are."""
+        values = list(self.values.index)
+        if self.cells != "numbers":
+            return values
+        return list(map(float if self.values.has_fractions else int, values))
 
     def weights_by_code(self, feature: FeatureSchema) -> _Floats:
         """Return the weight of each category, shape (n_codes,)."""
@@ -193,10 +302,9 @@ class ChunkedColumn(ColumnSummary):
         np.add.at(mass, low, cells.mass)
         return mass if np.array_equal(low, high) else None
 
-    def is_running(self, n_rows: int) -> bool:
+    @property
+    def is_running(self) -> bool:
         """Whether whole numbers are a, a + 1, a + 2, … in some order."""
-        if self.is_category:
-            return are_running(list(self.values.index), n_rows)
         return self.numbers is not None and self.numbers.is_running
 
     def mean(self) -> float:
@@ -252,3 +360,10 @@ def _example_of(chunk: WholeColumn) -> Any:
     n = min(chunk.rows.n_rows, _LOOKED_AT)
     some = chunk.column.take(np.arange(n)).objects()
     return next((value for value in some if not is_missing(value)), None)
+
+
+def spread(by_class: _Floats, positions: NDArray[np.int64], n_classes: int) -> _Floats:
+    """Return numbers by class among more classes: where each class has gone."""
+    out = np.zeros((*by_class.shape[:-1], n_classes))
+    out[..., positions] = by_class
+    return out

@@ -19,6 +19,7 @@ from steelyard.table.cells import numbers_of
 from steelyard.table.discretizers.base import ColumnId, Discretizer
 from steelyard.table.frames import Table
 from steelyard.table.labels import chunk_rows, known_labels
+from steelyard.table.summary.whole_column import LabelledRows
 
 _Floats = NDArray[np.float64]
 _Keys = NDArray[np.uint64]
@@ -255,6 +256,73 @@ def _shortest_shift(keys: _Keys, shift: int, most: int) -> int:
     while np.count_nonzero(np.diff(keys >> np.uint64(shift))) >= most:
         shift += 1
     return shift
+
+
+class Numbers:
+    """The numbers of a column: range, sums by class and, where asked for, cells."""
+
+    low, high = np.inf, -np.inf
+    finer: CellsByValue | None = None
+    """What a second reading found in the heavy cells."""
+
+    def __init__(self, n_classes: int, has_cells: bool) -> None:
+        self.sums: _Floats = np.zeros(n_classes)
+        self.cells = CellsByValue(n_classes) if has_cells else None
+        self.running: NDArray[np.uint64] | None = np.zeros(3, dtype=np.uint64)
+        """Number, sum and sum of squares (mod 2^64) of numbers that may be a running
+        number; None if they cannot."""
+
+    def add(self, numbers: _Floats, rows: LabelledRows, is_integer: bool) -> _Floats:
+        """Take in numbers, and return the weight of missing ones (NaN) by class."""
+        weights = np.empty(0) if rows.weights is None else rows.weights
+        low, high = np.full(rows.n_classes, np.inf), np.full(rows.n_classes, -np.inf)
+        missing = np.zeros_like(low)
+        prefixes.measure(numbers, rows.labels, weights, low, high, missing, self.sums)
+        lowest, highest = float(low.min()), float(high.max())
+        self.low, self.high = min(self.low, lowest), max(self.high, highest)
+        if self.cells is not None:
+            self.cells.add(numbers, rows.labels, rows.weights)
+        # A running number has no number twice, in no chunk.
+        if not is_integer or missing.any() or highest - lowest < len(numbers) - 1:
+            self.running = None
+        if self.running is not None:
+            whole = numbers.astype(np.int64).view(np.uint64)
+            sums = [len(whole), whole.sum(), (whole * whole).sum()]
+            self.running = self.running + np.array(sums, dtype=np.uint64)
+        return missing
+
+    def merge(self, other: Numbers) -> None:
+        """Take in the numbers of other rows, of the same classes."""
+        self.low, self.high = min(self.low, other.low), max(self.high, other.high)
+        self.sums = self.sums + other.sums
+        if self.cells is not None and other.cells is not None:
+            self.cells = self.cells + other.cells
+        if self.running is not None and other.running is not None:
+            self.running = self.running + other.running
+        else:
+            self.running = None
+
+    def by_value(self) -> NumberCells | None:
+        """Return the cells, those read again in finer ones; None if none were kept."""
+        cells = None if self.cells is None else self.cells.cells()
+        if cells is None or self.finer is None:
+            return cells
+        return cells.split(self.finer.cells())
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the numbers are a, a + 1, a + 2, … in some order.
+
+        The sum and the sum of squares of others agree with those by chance alone.
+        """
+        if self.running is None or not self.running[0]:
+            return False
+        n, first = int(self.running[0]), int(self.low)
+        ramp, squares = n * (n - 1) // 2, (n - 1) * n * (2 * n - 1) // 6
+        squares += n * first * first + 2 * first * ramp
+        sums = [n, n * first + ramp, squares]
+        is_ramp = self.running.tolist() == [number % (1 << 64) for number in sums]
+        return is_ramp and self.high - self.low == n - 1
 
 
 class Rereading:

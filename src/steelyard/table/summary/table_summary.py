@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from typing import Any
 
@@ -18,9 +18,8 @@ from steelyard.table.encoder import TableEncoder
 from steelyard.table.frames import Table
 from steelyard.table.labels import chunk_rows, encode_labels
 from steelyard.table.schema import TableSchema
-from steelyard.table.summary.chunk_contents import Needs, spread
-from steelyard.table.summary.chunked_column import ChunkedColumn
-from steelyard.table.summary.column_summary import LearnedColumn
+from steelyard.table.summary.chunked_column import ChunkedColumn, Needs, spread
+from steelyard.table.summary.column_rules import LearnedColumn, learned_column
 from steelyard.table.summary.number_cells import NumberCells, Rereading
 from steelyard.table.summary.whole_column import LabelledRows, WholeColumn
 from steelyard.table.treatments import Treatment, numeric_treatments, treatments
@@ -108,13 +107,13 @@ class TableSummary:
             self.columns = [c.with_classes(before, n_classes) for c in self.columns]
         labels = here.astype(np.uint32)[labels]
         rows = LabelledRows(table.n_rows, labels, weights, n_classes)
-        columns, needs = self._matched(table, place), self._needs()
+        columns = self._matched(table, place)
         by_column = treatments(self.encoder, columns, self.names)
 
         def take_in(j: int) -> None:
             is_category = by_column[j][0].kind == "categorical"
             chunk = WholeColumn(columns[j], columns[j].name, rows, is_category)
-            self.columns[j].take_in(chunk, needs[j], place)
+            self.columns[j].take_in(chunk, place)
             columns[j].release()
 
         for _ in run(take_in, range(len(columns)), self._n_threads):
@@ -138,8 +137,8 @@ class TableSummary:
         )
         if self.names is not None and other.names is not None:
             more = [more[other.names.index(name)] for name in self.names]
-        for column, theirs, need in zip(out.columns, more, out._needs(), strict=True):
-            column.merge(theirs, need)
+        for column, theirs in zip(out.columns, more, strict=True):
+            column.merge(theirs)
         return out
 
     # ------------------------------------------------------------ the schema
@@ -156,7 +155,7 @@ class TableSummary:
 
         def learn(j: int) -> LearnedColumn:
             column = self.columns[j].weighed(self.by_class, class_factors)
-            return column.learned(by_column[j], self.encoder, self.n_rows)
+            return learned_column(column, by_column[j], self.encoder, self.n_rows)
 
         columns = list(run(learn, range(len(self.columns)), self._n_threads))
         encoder.set_learned(columns, self.names, self.n_rows)
@@ -224,20 +223,6 @@ class TableSummary:
     def _n_threads(self) -> int:
         return thread_count(self.encoder.n_jobs)
 
-    def _needs(self) -> list[Needs]:
-        """Say what is kept of each column."""
-        by_column = numeric_treatments(
-            self.encoder.numeric, len(self.columns), self.names
-        )
-        return [
-            Needs(
-                cells=any(map(_reads_numbers, views)),
-                weights=self._counts or self.encoder.missing == "impute",
-                declared=self.encoder.cardinality == "declared",
-            )
-            for views in by_column
-        ]
-
     def _with_classes(
         self, classes: NDArray[Any], place: str
     ) -> tuple[_Places, _Places]:
@@ -261,11 +246,7 @@ class TableSummary:
         """Return the columns of a chunk in the order of the first one."""
         if not self.columns:
             self._place, self.names = place, table.names
-            names: Sequence[str | None] = table.names or [None] * table.n_columns
-            self.columns = [
-                ChunkedColumn(j, name, len(self.classes))
-                for j, name in enumerate(names)
-            ]
+            self.columns = list(self._new_columns(table))
         self._check_names(table.names, table.n_columns, place)
         if table.names == self.names or self.names is None or table.names is None:
             return table.columns
@@ -274,6 +255,18 @@ class TableSummary:
         for position, column in enumerate(columns):
             column.position = position
         return columns
+
+    def _new_columns(self, table: Table) -> Iterator[ChunkedColumn]:
+        encoder, names = self.encoder, table.names
+        by_column = numeric_treatments(encoder.numeric, table.n_columns, names)
+        for j, views in enumerate(by_column):
+            needs = Needs(
+                cells=any(map(_reads_numbers, views)),
+                weights=self._counts or encoder.missing == "impute",
+                declared=encoder.cardinality == "declared",
+            )
+            name = None if names is None else names[j]
+            yield ChunkedColumn(j, name, len(self.classes), needs)
 
     def _check_names(self, names: list[str] | None, n_columns: int, place: str) -> None:
         """Refuse other columns than those of the first chunk."""

@@ -15,7 +15,6 @@ from steelyard.table.cells import ColumnCells, check_cells, codes_of
 from steelyard.table.columns import Column
 from steelyard.table.discretizers import Discretizer
 from steelyard.table.schema import FeatureSchema, sort_values
-from steelyard.table.summary.column_summary import ColumnSummary, are_running
 from steelyard.table.summary.ranges import (
     Ends,
     NumberRange,
@@ -55,7 +54,7 @@ class LabelledRows:
         return by_class.astype(np.float64)
 
 
-class WholeColumn(ColumnCells, ColumnSummary):
+class WholeColumn(ColumnCells):
     """A column in memory, with the classes and weights of its rows.
 
     What is known already of the columns of a matrix is given, and not looked for: the
@@ -103,12 +102,11 @@ class WholeColumn(ColumnCells, ColumnSummary):
         weights = self.rows.weights
         return np.bincount(codes, weights, feature.n_codes).astype(np.float64)
 
-    def is_running(self, n_rows: int) -> bool:
+    @property
+    def is_running(self) -> bool:
         """Whether whole numbers are a, a + 1, a + 2, … in some order."""
-        if self.is_category:
-            return are_running(self.held, n_rows)
-        spread = self.numbers.max() - self.numbers.min()
-        return bool(spread == n_rows - 1 and len(np.unique(self.numbers)) == n_rows)
+        n, spread = self.rows.n_rows, self.numbers.max() - self.numbers.min()
+        return bool(spread == n - 1 and len(np.unique(self.numbers)) == n)
 
     def mean(self) -> float:
         """Return the mean of the known numbers."""

@@ -12,7 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 from steelyard.exceptions import TableError
 from steelyard.table.codes import CodeBlock, Codes, code_dtype
 from steelyard.table.schema import TableSchema
-from steelyard.table.workspace import Workspace
+from steelyard.table.storage.workspace import Workspace
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,8 @@ class Store:
     >>> import numpy as np
     >>> from steelyard import TableEncoder
     >>> from steelyard.table.frames import as_table
-    >>> from steelyard.table.store import Store
-    >>> from steelyard.table.workspace import MEMORY
+    >>> from steelyard.table.storage.store import Store
+    >>> from steelyard.table.storage.workspace import MEMORY
     >>> X = np.array([["a", "x"], ["b", "y"], ["a", "y"]], dtype=object)
     >>> encoder = TableEncoder().fit(X)
     >>> store = Store(MEMORY, encoder.schema_, n_rows=3, n_classes=2)
