@@ -26,7 +26,7 @@ from steelyard.explain.views import (
     percent,
     views_of,
 )
-from steelyard.model.base import Model, Part
+from steelyard.model.base import Model, ModelPart
 from steelyard.proba.counts import Counts, Moments
 from steelyard.table.summary.ranges import NumberRange
 
@@ -370,7 +370,7 @@ def _importance(
     return None
 
 
-def _counts_of(part: Part, counts: Counts | None) -> Counts | None:
+def _counts_of(part: ModelPart, counts: Counts | None) -> Counts | None:
     """Return the counts of the rows of a part's classes."""
     if counts is None or len(part.classes) == len(counts.by_class):
         return counts

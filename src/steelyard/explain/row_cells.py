@@ -13,7 +13,7 @@ from steelyard._common.text import text_table
 from steelyard.explain.views import PlainData, views_of
 from steelyard.table.cells import factor_of, numbers_of
 from steelyard.table.codes import CodeBlock, Codes, by_width, code_dtype
-from steelyard.table.columns import Column
+from steelyard.table.columns import TableColumn
 from steelyard.table.schema import FeatureSchema, TableSchema
 
 # How many training rows are shown as text.
@@ -83,7 +83,7 @@ def number_label(number: float) -> str:
 
 
 def describe_cells(
-    cells: RowCells, columns: list[Column]
+    cells: RowCells, columns: list[TableColumn]
 ) -> tuple[list[list[str]], NDArray[np.bool_]]:
     """Name every cell as the user gave it, and say which are missing.
 
@@ -119,7 +119,7 @@ def describe_cells(
     return labels, missing
 
 
-def _raw_values(feature: FeatureSchema, column: Column) -> list[Any]:
+def _raw_values(feature: FeatureSchema, column: TableColumn) -> list[Any]:
     """Cells as they were given, None where they are missing."""
     if feature.kind == "categorical" or column.cells == "text":
         factor = factor_of(column)

@@ -22,7 +22,7 @@ TwoArrays = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 @dataclass(frozen=True)
-class Part:
+class ModelPart:
     """One of the models that a model is made of."""
 
     name: str
@@ -134,7 +134,7 @@ class Model:
         """Say in a sentence what the model is."""
         raise NotImplementedError
 
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[ModelPart]:
         """Return the models that it is made of; none for one sum or for queries."""
         return []
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.kernels import scoring
-from steelyard.model.base import Model, Part
+from steelyard.model.base import Model, ModelPart
 from steelyard.model.posteriors import softmax
 from steelyard.model.table_model import NBModel
 from steelyard.table.codes import Codes
@@ -71,12 +71,12 @@ class MixtureModel(Model):
             f"{1.0 - self.alpha:.3f} of the shared half. Each half is a sum."
         )
 
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[ModelPart]:
         """Return the two halves."""
         every = tuple(range(self.n_classes))
         return [
-            Part("class-specific half", self.alpha, self.specific, every),
-            Part("shared half", 1.0 - self.alpha, self.shared, every),
+            ModelPart("class-specific half", self.alpha, self.specific, every),
+            ModelPart("shared half", 1.0 - self.alpha, self.shared, every),
         ]
 
 
@@ -126,11 +126,11 @@ class PairwiseModel(Model):
             "model of its own."
         )
 
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[ModelPart]:
         """Return the model of every pair."""
         share = 1.0 / len(self.pairs)
         return [
-            Part(f"{self.classes[a]} or {self.classes[b]}", share, model, (a, b))
+            ModelPart(f"{self.classes[a]} or {self.classes[b]}", share, model, (a, b))
             for (a, b), model in zip(self.pairs, self.models, strict=True)
         ]
 
@@ -207,11 +207,11 @@ class BoostedModel(Model):
             "own. Each voter is a sum."
         )
 
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[ModelPart]:
         """Return the voters."""
         every = tuple(range(self.n_classes))
         return [
-            Part(f"voter {t}", float(vote), voter, every)
+            ModelPart(f"voter {t}", float(vote), voter, every)
             for t, (vote, voter) in enumerate(
                 zip(self.votes, self.models, strict=True), start=1
             )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from steelyard._common.threads import pieces, run, thread_count
 from steelyard.kernels import averaging, pairs
-from steelyard.model.base import Part, ScoredModel, TwoArrays
+from steelyard.model.base import ModelPart, ScoredModel, TwoArrays
 from steelyard.proba.conditional import log_conditional
 from steelyard.table.codes import Codes
 from steelyard.table.schema import TableSchema
@@ -115,7 +115,7 @@ class OneDependenceModel(ScoredModel):
             "of these is a sum."
         )
 
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[ModelPart]:
         """Return a model for each attribute that is a parent of the others."""
         if len(self.parents) <= 1:
             return []
@@ -128,7 +128,7 @@ class OneDependenceModel(ScoredModel):
             shares[own] = self.shares[own]
             part = replace(self, shares=shares)
             name, share = f"{labels[p]} as the parent", float(shares.max()) / total
-            parts.append(Part(name, share, part, tuple(range(self.n_classes))))
+            parts.append(ModelPart(name, share, part, tuple(range(self.n_classes))))
         return parts
 
     def terms(self, codes: Codes) -> TwoArrays | None:

@@ -12,7 +12,7 @@ from steelyard._common.threads import row_blocks, run, thread_count
 from steelyard.kernels import coding
 from steelyard.table.cells import are_of_one_kind, numbers_of
 from steelyard.table.codes import CodeBlock, Codes
-from steelyard.table.columns import Column
+from steelyard.table.columns import TableColumn
 from steelyard.table.frames import Table
 from steelyard.table.schema import TableSchema
 
@@ -186,7 +186,7 @@ def byte_codes(
 
 
 def encode_matrix(
-    table: Table, schema: TableSchema, columns: list[Column], n_jobs: int | None
+    table: Table, schema: TableSchema, columns: list[TableColumn], n_jobs: int | None
 ) -> Codes | None:
     """Encode a matrix of small whole numbers or of numbers without a copy."""
     if table.matrix is None or len(schema) != table.n_columns:

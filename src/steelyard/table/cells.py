@@ -13,12 +13,12 @@ from steelyard._common.same_cells import number_in
 from steelyard.exceptions import ColumnError
 from steelyard.kernels.cuts import bin_codes
 from steelyard.table.codes import code_dtype
-from steelyard.table.columns import Column
+from steelyard.table.columns import TableColumn
 from steelyard.table.factors import Factor, is_missing
 from steelyard.table.schema import FeatureSchema
 
 
-def factor_of(column: Column) -> Factor:
+def factor_of(column: TableColumn) -> Factor:
     """Distinct values of a column, all of them finite."""
     factor = column.factor()
     for k, value in enumerate(factor.values):
@@ -27,7 +27,7 @@ def factor_of(column: Column) -> Factor:
     return factor
 
 
-def numbers_of(column: Column) -> NDArray[np.float64]:
+def numbers_of(column: TableColumn) -> NDArray[np.float64]:
     """Cells of a numeric column as float64, all of them finite or NaN."""
     numbers = column.numbers()
     infinite = np.isinf(numbers)
@@ -36,7 +36,7 @@ def numbers_of(column: Column) -> NDArray[np.float64]:
     return numbers
 
 
-def _infinite(column: Column, rows: NDArray[np.int64]) -> ColumnError:
+def _infinite(column: TableColumn, rows: NDArray[np.int64]) -> ColumnError:
     # A category type may declare a value that is in no row.
     where = f"in row {rows[0]}" if rows.size else "among its categories"
     return ColumnError(
@@ -63,7 +63,7 @@ def bins_of(feature: FeatureSchema, numbers: NDArray[np.float64]) -> NDArray[Any
 class ColumnCells:
     """The cells of a column, read once however often they are asked for."""
 
-    def __init__(self, column: Column) -> None:
+    def __init__(self, column: TableColumn) -> None:
         self.column = column
 
     @cached_property
@@ -129,14 +129,14 @@ def encode_numbers(
     return on_grid(numbers, feature.step)
 
 
-def are_of_one_kind(feature: FeatureSchema, column: Column) -> bool:
+def are_of_one_kind(feature: FeatureSchema, column: TableColumn) -> bool:
     """Whether cells are text or not as at fit; empty ones are of any kind."""
     if column.cells == "nothing" or feature.cells == "nothing":
         return True
     return (feature.cells == "text") == (column.cells == "text")
 
 
-def check_cells(feature: FeatureSchema, column: Column) -> None:
+def check_cells(feature: FeatureSchema, column: TableColumn) -> None:
     """Refuse a column whose cells are of another kind than at fit."""
     if are_of_one_kind(feature, column):
         return

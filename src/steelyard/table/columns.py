@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from steelyard.exceptions import ColumnError
 from steelyard.table import factors
-from steelyard.table.factors import Cells, Factor, classify_objects, is_missing
+from steelyard.table.factors import CellKind, Factor, classify_objects, is_missing
 
-__all__ = ["Column", "array_column", "series_column"]
+__all__ = ["TableColumn", "array_column", "series_column"]
 
 # Wider ones, which few libraries have, are read as float64.
 _INTEGERS = tuple(
@@ -28,14 +28,18 @@ _INTEGERS = tuple(
 )
 
 
-class Column:
+class TableColumn:
     """One named column of a table; the base class of the forms of storage."""
 
     holds_objects: ClassVar[bool] = False
     """Whether the cells are Python objects, each with a type of its own."""
 
     def __init__(
-        self, position: int, name: str | None, values: Any, storage: Cells = "nothing"
+        self,
+        position: int,
+        name: str | None,
+        values: Any,
+        storage: CellKind = "nothing",
     ) -> None:
         self.position = position
         self.name = name
@@ -88,11 +92,11 @@ class Column:
         """Drop what was computed from the cells and can be computed again."""
 
 
-class ArrayColumn(Column):
+class ArrayColumn(TableColumn):
     """A column of a NumPy array that is not of object type."""
 
     def __init__(self, position: int, name: str | None, values: NDArray[Any]) -> None:
-        kinds: dict[str, Cells] = {"b": "booleans", "U": "text"}
+        kinds: dict[str, CellKind] = {"b": "booleans", "U": "text"}
         storage = kinds.get(values.dtype.kind, "numbers")
         super().__init__(position, name, values, storage)
         # Of nearly all columns the first cell tells that not all are missing.
@@ -116,7 +120,7 @@ class ArrayColumn(Column):
         return factors.factor_floats(np.asarray(values, dtype=np.float64))
 
 
-class ObjectColumn(Column):
+class ObjectColumn(TableColumn):
     """A column of Python objects: each cell may have a type of its own."""
 
     holds_objects = True
@@ -175,7 +179,7 @@ class ObjectColumn(Column):
         return factors.factor_floats(numbers)
 
 
-class FrameColumn(Column):
+class FrameColumn(TableColumn):
     """A column of a pandas, polars, pyarrow or other frame, seen through narwhals."""
 
     def __init__(self, position: int, name: str | None, series: Any) -> None:
@@ -187,7 +191,7 @@ class FrameColumn(Column):
         if len(series) and is_missing(series[0]) and self._is_empty():
             self.cells = "nothing"
 
-    def _classify(self) -> Cells:
+    def _classify(self) -> CellKind:
         series, dtype = self._values, self._values.dtype
         if self._is_category:
             categories = factors.categories_of(series.to_native())
@@ -281,13 +285,13 @@ class FrameColumn(Column):
         return None if factor is None else _spread(factor, known, len(series))
 
 
-def array_column(position: int, name: str | None, values: NDArray[Any]) -> Column:
+def array_column(position: int, name: str | None, values: NDArray[Any]) -> TableColumn:
     """Make a column of a NumPy array of one dimension."""
     kind = ObjectColumn if values.dtype == object else ArrayColumn
     return kind(position, name, values)
 
 
-def series_column(position: int, name: str | None, series: Any) -> Column:
+def series_column(position: int, name: str | None, series: Any) -> TableColumn:
     """Make a column of a narwhals series."""
     # Of a pandas column of objects narwhals reads the first hundred cells only.
     native = getattr(series.to_native(), "dtype", None)

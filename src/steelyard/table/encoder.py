@@ -36,7 +36,7 @@ from steelyard.table.bytes import (
 )
 from steelyard.table.cells import ColumnCells, check_cells
 from steelyard.table.codes import BlockBuilder, Codes
-from steelyard.table.columns import Column
+from steelyard.table.columns import TableColumn
 from steelyard.table.discretizers import Discretizer
 from steelyard.table.frames import Table, as_table, matched_columns
 from steelyard.table.labels import encode_labels, training_rows
@@ -316,7 +316,7 @@ class TableEncoder(TransformerMixin, DeclaredPart):
         if any(map(operator.is_not, features, self.schema_.features)):
             self.schema_ = TableSchema(tuple(features))
 
-    def match(self, table: Table) -> list[Column]:
+    def match(self, table: Table) -> list[TableColumn]:
         """Put the columns of a table into the order of the schema."""
         return matched_columns(
             table, self.schema_.names, self.n_features_in_, type(self).__name__
@@ -362,7 +362,7 @@ class TableEncoder(TransformerMixin, DeclaredPart):
             return known, lambda s: Codes(s, len(matrix), (), matrix)
         return nothing, None
 
-    def _grow_matrix(self, table: Table, columns: list[Column]) -> Codes | None:
+    def _grow_matrix(self, table: Table, columns: list[TableColumn]) -> Codes | None:
         """Add the values of a matrix of bytes to the schema, and take it as it is."""
         features = self.schema_.features
         small = None
@@ -381,7 +381,7 @@ class TableEncoder(TransformerMixin, DeclaredPart):
 
 def _collect(
     function: Callable[[int], Iterable[_Encoded]],
-    columns: list[Column],
+    columns: list[TableColumn],
     builder: BlockBuilder,
     n_jobs: int | None,
 ) -> None:

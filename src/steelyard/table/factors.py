@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from steelyard.exceptions import ColumnError
 from steelyard.kernels import coding
 
-Cells = Literal["numbers", "text", "booleans", "nothing"]
+CellKind = Literal["numbers", "text", "booleans", "nothing"]
 
 # Beyond it float64 no longer tells whole numbers apart.
 EXACT = 2.0**53
@@ -110,14 +110,14 @@ def is_missing(value: Any) -> bool:
     return type(value).__name__ in _MISSING_TYPES
 
 
-def classify_objects(values: Any, label: str) -> Cells:
+def classify_objects(values: Any, label: str) -> CellKind:
     """Decide from the Python types of the cells what a column holds."""
     pandas = sys.modules.get("pandas")
     if pandas is not None and isinstance(values, np.ndarray):
         # Looks at every cell, in C: the usual column of text costs a millisecond.
         if pandas.api.types.infer_dtype(values, skipna=True) == "string":
             return "text"
-    type_of: dict[Cells, type] = {}
+    type_of: dict[CellKind, type] = {}
     for kind in sorted(set(map(type, values)), key=lambda kind: kind.__name__):
         if kind.__name__ in _MISSING_TYPES:
             continue

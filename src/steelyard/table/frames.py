@@ -15,14 +15,14 @@ from sklearn.utils.validation import check_array
 
 from steelyard._common.checks import warn_user
 from steelyard.exceptions import ColumnError, TableError
-from steelyard.table.columns import Column, array_column, series_column
+from steelyard.table.columns import TableColumn, array_column, series_column
 
 
 @dataclass(frozen=True)
 class Table:
     """Columns of equal length, with or without names."""
 
-    columns: list[Column]
+    columns: list[TableColumn]
     n_rows: int
     names: list[str] | None
     matrix: NDArray[Any] | None = None
@@ -74,7 +74,7 @@ def take_columns(X: Any, positions: Sequence[int]) -> Any:
     return kept.to_native()
 
 
-def as_series(y: Any) -> Column:
+def as_series(y: Any) -> TableColumn:
     """Read labels, from any frame library or array, as a single column."""
     try:
         series = nw.from_native(y, series_only=True)
@@ -245,7 +245,7 @@ def _quoted(names: Iterable[str], most: int = 5) -> str:
 
 def matched_columns(
     table: Table, expected: list[str] | None, n_expected: int, owner: str
-) -> list[Column]:
+) -> list[TableColumn]:
     """Put the columns of a table into the order of the one that was fitted."""
     names = table.names
     if expected is not None and names is not None:

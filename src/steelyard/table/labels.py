@@ -20,7 +20,7 @@ from steelyard._common.checks import (
 from steelyard._common.threads import pieces, row_blocks, run, thread_count
 from steelyard.exceptions import ParameterError, TableError
 from steelyard.table.bytes import extremes
-from steelyard.table.columns import Column
+from steelyard.table.columns import TableColumn
 from steelyard.table.frames import Table, as_series, as_table
 
 TrainingRows = tuple[Table, Any, NDArray[np.float64] | None]
@@ -203,7 +203,7 @@ def _take(
     return table.take(rows), y, None if weights is None else weights[rows]
 
 
-def _as_classes(classes: list[Any], values: Any, column: Column) -> NDArray[Any]:
+def _as_classes(classes: list[Any], values: Any, column: TableColumn) -> NDArray[Any]:
     if isinstance(values, np.ndarray):
         return np.array(classes, dtype=values.dtype)
     if column.holds_objects or column.cells == "text":

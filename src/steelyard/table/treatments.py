@@ -17,7 +17,7 @@ from steelyard.table.discretizers import (
     EqualWidthDiscretizer,
     MDLDiscretizer,
 )
-from steelyard.table.factors import Cells
+from steelyard.table.factors import CellKind
 from steelyard.table.schema import Kind
 
 
@@ -31,7 +31,7 @@ class Described(Protocol):
         """Values declared by a category or enum type, None for other types."""
 
     @property
-    def storage(self) -> Cells:
+    def storage(self) -> CellKind:
         """What the type of the column can hold, "nothing" if it does not say."""
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from steelyard.exceptions import ColumnError
 from steelyard.table.cells import bins_of
 from steelyard.table.discretizers import Discretizer
-from steelyard.table.factors import EXACT, Cells, Factor, is_missing
+from steelyard.table.factors import EXACT, CellKind, Factor, is_missing
 from steelyard.table.schema import FeatureSchema
 from steelyard.table.summary.number_cells import (
     CellsByValue,
@@ -29,7 +29,7 @@ MOST_VALUES = 1_000_000
 """Most values of a categorical column."""
 
 # From little to much that a type says of a column without a known cell.
-_STORAGES: list[Cells] = ["nothing", "booleans", "numbers", "text"]
+_STORAGES: list[CellKind] = ["nothing", "booleans", "numbers", "text"]
 
 # Cells of a chunk among which an example is looked for.
 _LOOKED_AT = 64
@@ -52,8 +52,8 @@ class Needs(NamedTuple):
 class Content:
     """What a column holds, as far as its chunks tell; by default there were none."""
 
-    storage: Cells = "nothing"
-    cells: Cells = "nothing"
+    storage: CellKind = "nothing"
+    cells: CellKind = "nothing"
     is_category: bool = True
     is_integer: bool = False
     declared: frozenset[Any] | None = None
@@ -81,7 +81,7 @@ class Content:
                 f"{other.cells} in {other.place} ({other.example!r}). Give all its "
                 "cells one type."
             )
-        cells: Cells = self.cells if self.cells == other.cells else "numbers"
+        cells: CellKind = self.cells if self.cells == other.cells else "numbers"
         is_category = self.is_category and other.is_category
         return replace(
             self,

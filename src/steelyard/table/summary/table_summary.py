@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from steelyard._common.settings import check_settings
 from steelyard._common.threads import run, thread_count
 from steelyard.exceptions import ColumnError, TableError
-from steelyard.table.columns import Column
+from steelyard.table.columns import TableColumn
 from steelyard.table.discretizers import Discretizer
 from steelyard.table.encoder import TableEncoder
 from steelyard.table.frames import Table
@@ -242,7 +242,7 @@ class TableSummary:
         mine, theirs = (np.array([position[v] for v in of]) for of in (before, now))
         return mine, theirs
 
-    def _matched(self, table: Table, place: str) -> Sequence[Column]:
+    def _matched(self, table: Table, place: str) -> Sequence[TableColumn]:
         """Return the columns of a chunk in the order of the first one."""
         if not self.columns:
             self._place, self.names = place, table.names

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from steelyard.exceptions import ColumnError
 from steelyard.table.cells import ColumnCells, check_cells, codes_of
-from steelyard.table.columns import Column
+from steelyard.table.columns import TableColumn
 from steelyard.table.discretizers import Discretizer
 from steelyard.table.schema import FeatureSchema, sort_values
 from steelyard.table.summary.ranges import (
@@ -63,7 +63,7 @@ class WholeColumn(ColumnCells):
 
     def __init__(
         self,
-        column: Column,
+        column: TableColumn,
         name: str | None,
         rows: LabelledRows,
         is_category: bool,
