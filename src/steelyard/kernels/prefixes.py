@@ -99,22 +99,23 @@ def numbers_of_keys(keys):
 
 
 @kernel
-def measure(numbers, labels, weights, low, high, missing, sums):
-    """Measure the numbers of each class.
+def measure(numbers, labels, weights, missing, sums):
+    """Return the smallest and the largest number, and add up what classes hold.
 
-    numbers (n,) NaN where missing, labels (n,), weights (n,) or (0,) for ones; all by
-    class (K,): low and high, lowered and raised to the known numbers; missing and sums,
-    to which the weight of missing cells and the weighted sum of the others are added.
+    numbers (n,) NaN where missing, labels (n,), weights (n,) or (0,) for ones; by class
+    (K,): the weight of missing cells and the weighted sum of the others, to which is
+    added.
     """
     added = np.zeros_like(sums)
+    low, high = np.inf, -np.inf
     for i in range(numbers.size):
         x, c = numbers[i], labels[i]
         weight = weights[i] if weights.size > 0 else 1.0
         if x != x:
             missing[c] += weight
             continue
-        low[c] = min(low[c], x)
-        high[c] = max(high[c], x)
+        low, high = min(low, x), max(high, x)
         added[c] += weight * x
     # Sums of chunks are added to sums of chunks: fewer digits are lost.
     sums += added
+    return low, high

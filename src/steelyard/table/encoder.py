@@ -190,14 +190,14 @@ class TableEncoder(TransformerMixin, DeclaredPart):
     @property
     def uses_labels(self) -> bool:
         """Whether cut points of a numeric column are found by the classes of rows."""
-        schema = self.schema_
-        is_number = {
-            c
-            for c, f in zip(schema.columns, schema.features, strict=True)
-            if f.kind not in ("categorical", "pair")
-        }
-        by_column = numeric_treatments(self.numeric, self.n_features_in_, schema.names)
-        return any(t.supervised for column in is_number for t in by_column[column])
+        views, names = self.schema_.by_column, self.schema_.names
+        by_column = numeric_treatments(self.numeric, len(views), names)
+        return any(
+            treatment.supervised
+            for features, treatments in zip(views, by_column, strict=True)
+            if features[0].kind != "categorical"
+            for treatment in treatments
+        )
 
     # ---------------------------------------------------------------- from a table
 
@@ -222,7 +222,7 @@ class TableEncoder(TransformerMixin, DeclaredPart):
         known, matrix_codes = self._known_matrix(table, by_column)
         learned: list[Any] = [None] * table.n_columns
 
-        def learn(j: int) -> Iterator[_Encoded]:
+        def learn_column(j: int) -> Iterator[_Encoded]:
             is_category = by_column[j][0].kind == "categorical"
             column = WholeColumn(
                 table.columns[j], names[j], rows, is_category, **known[j]
@@ -235,7 +235,7 @@ class TableEncoder(TransformerMixin, DeclaredPart):
         builder = BlockBuilder(table.n_rows, sum(map(len, by_column)))
         # No thread for what is known: fifty such columns took a tenth of a fit.
         n_jobs = 1 if "values" in known[0] else self.n_jobs
-        _collect(learn, table.columns, builder, n_jobs)
+        _collect(learn_column, table.columns, builder, n_jobs)
         self.set_learned(learned, table.names, table.n_rows)
         if matrix_codes is not None:
             return matrix_codes(self.schema_)
@@ -275,13 +275,13 @@ class TableEncoder(TransformerMixin, DeclaredPart):
             return codes
         views = schema.by_column
 
-        def encode(j: int) -> Iterator[_Encoded]:
+        def encode_column(j: int) -> Iterator[_Encoded]:
             column = ColumnCells(columns[j])
             for feature in views[j]:
                 yield feature, column.encoded(feature)
 
         builder = BlockBuilder(table.n_rows, len(schema.coded))
-        _collect(encode, columns, builder, self.n_jobs)
+        _collect(encode_column, columns, builder, self.n_jobs)
         return builder.finish(schema)
 
     def grow(self, table: Table) -> Codes:
@@ -294,7 +294,7 @@ class TableEncoder(TransformerMixin, DeclaredPart):
         features: list[list[FeatureSchema]] = [[] for _ in views]
         ranges: list[NumberRange | None] = [None] * len(views)
 
-        def grow(j: int) -> Iterator[_Encoded]:
+        def grow_column(j: int) -> Iterator[_Encoded]:
             column = WholeColumn(columns[j], None, rows, is_category=False)
             for k, feature in enumerate(views[j]):
                 edges = partial(self._first_edges, j, k)
@@ -304,7 +304,7 @@ class TableEncoder(TransformerMixin, DeclaredPart):
                 ranges[j] = column.known_range()
 
         builder = BlockBuilder(table.n_rows, len(old))
-        _collect(grow, columns, builder, self.n_jobs)
+        _collect(grow_column, columns, builder, self.n_jobs)
         self._set_grown([feature for views in features for feature in views])
         # A model file may not say where numbers lie.
         if hasattr(self, "ranges_"):

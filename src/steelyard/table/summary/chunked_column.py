@@ -213,6 +213,7 @@ class ChunkedColumn:
             return
         self.values.merge(list(values.index), values.mass if len(values.mass) else None)
         self.values.has_fractions |= values.has_fractions
+        self.values.has_large |= values.has_large
         self.values.check(self.label)
 
     def with_classes(

@@ -275,15 +275,14 @@ class Numbers:
     def add(self, numbers: _Floats, rows: LabelledRows, is_integer: bool) -> _Floats:
         """Take in numbers, and return the weight of missing ones (NaN) by class."""
         weights = np.empty(0) if rows.weights is None else rows.weights
-        low, high = np.full(rows.n_classes, np.inf), np.full(rows.n_classes, -np.inf)
-        missing = np.zeros_like(low)
-        prefixes.measure(numbers, rows.labels, weights, low, high, missing, self.sums)
-        lowest, highest = float(low.min()), float(high.max())
-        self.low, self.high = min(self.low, lowest), max(self.high, highest)
+        missing = np.zeros(rows.n_classes)
+        by_class = missing, self.sums
+        low, high = prefixes.measure(numbers, rows.labels, weights, *by_class)
+        self.low, self.high = min(self.low, low), max(self.high, high)
         if self.cells is not None:
             self.cells.add(numbers, rows.labels, rows.weights)
         # A running number has no number twice, in no chunk.
-        if not is_integer or missing.any() or highest - lowest < len(numbers) - 1:
+        if not is_integer or missing.any() or high - low < len(numbers) - 1:
             self.running = None
         if self.running is not None:
             whole = numbers.astype(np.int64).view(np.uint64)
