@@ -179,7 +179,8 @@ def count(
             ):
                 _add_histogram(block, rows, first, size, labels, u, hist)
             if codes.n_numbers:
-                moments = moments + _moments(codes, rows, labels, u, n_classes)
+                more = _moments(codes, rows, labels, u, n_classes)
+                moments = more if moments is nothing else moments + more
         if adds_ones:
             by_class = hists[0].sum(axis=1) / n_columns
         return _Part(by_class, hists, moments)
