@@ -226,7 +226,7 @@ def same_moments(fitted: dict[str, Any]) -> None:
         np.testing.assert_allclose(table.deviation.T**2, peer.var_, rtol=1e-6)
 
 
-@row("Gaussian fit 500,000 x 50", at_least(2))
+@row("Gaussian fit 500,000 x 50", at_least(5))
 def _(scale: float) -> Case:
     X, y = labelled_numbers(n_rows(500_000, scale), 50)
     by_columns = np.asfortranarray(X)

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import steelyard as sy
+from steelyard.exceptions import ColumnError
 from steelyard.table.summary.ranges import N_BARS, range_of
 
 CLASSIFIERS = [sy.NaiveBayes, lambda: sy.NaiveBayes(numeric="gaussian")]
@@ -73,6 +74,30 @@ def test_a_fit_keeps_the_range_of_every_column_of_numbers(make, tmp_path):
     clf.save(tmp_path / "model.json")
     again = sy.load(tmp_path / "model.json")
     assert again.ranges_ == clf.ranges_ == again.encoder_.ranges_
+
+
+@pytest.mark.parametrize("n", [50, 9000])
+@pytest.mark.parametrize("weights", [None, "some"])
+def test_a_matrix_gives_the_ranges_of_its_columns(n, weights):
+    rng = np.random.default_rng(5)
+    X, y = rng.normal(size=(n, 4)), np.arange(n) % 2
+    X[:, 1] = np.exp(X[:, 1])
+    X[::3, 2] = np.nan
+    X[:, 3] = np.nan
+    u = None if weights is None else rng.random(n)
+    expected = [range_of(column.copy(), u) for column in X.T]
+    for table in (X, np.asfortranarray(X), pd.DataFrame(X)):
+        clf = sy.NaiveBayes(numeric="gaussian").fit(table, y, u)
+        assert clf.ranges_ == expected
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("beside", [0.0, np.nan])
+def test_an_infinite_number_of_a_matrix_is_refused_by_its_place(order, beside):
+    X = np.ones((40, 3), order=order)
+    X[3:5, 1] = beside, -np.inf
+    with pytest.raises(ColumnError, match=r"Column 1 .* \(inf\) in row 4"):
+        sy.NaiveBayes(numeric="gaussian").fit(X, np.arange(40) % 2)
 
 
 def test_a_source_gives_the_same_ranges_as_the_table():

@@ -288,6 +288,19 @@ def test_large_whole_numbers_beside_fractions_are_refused_as_categories():
         summary.take_in(as_table(np.array([[0.5], [1.0]])), [0, 1])
 
 
+def test_they_are_refused_beside_booleans_too():
+    encoder = TableEncoder(categorical_features="all")
+    parts = [
+        summary_of(as_table(pd.DataFrame({"x": cells})), [0, 1], None, encoder)
+        for cells in ([True, False], [2**60, 3], [0.5, 1.0])
+    ]
+    with pytest.raises(ColumnError, match="above 2\\^53"):
+        (parts[0] + parts[1]) + parts[2]
+    values = (parts[0] + parts[1]).fitted().schema_.features[0].values
+    assert values == (0, 1, 3, 2**60)
+    assert {type(value) for value in values} == {int}
+
+
 def test_too_many_values_are_refused(monkeypatch):
     monkeypatch.setattr("steelyard.table.summary.chunked_column.MOST_VALUES", 3)
     summary = TableSummary(TableEncoder())

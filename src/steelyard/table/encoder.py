@@ -327,7 +327,7 @@ class TableEncoder(TransformerMixin, DeclaredPart):
         names = self.schema_.names
         by_column = numeric_treatments(self.numeric, self.n_features_in_, names)
         treatment = by_column[position][view]
-        if treatment.supervised:
+        if treatment.supervised or not isinstance(treatment, Discretizer):
             return ()
         place = position, None if names is None else names[position]
         edges = treatment.known_edges(np.empty(0), None, 0, None, column=place)

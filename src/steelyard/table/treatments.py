@@ -8,7 +8,6 @@ from numbers import Integral
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from steelyard.exceptions import ParameterError
 from steelyard.table.discretizers import (
@@ -41,16 +40,6 @@ class Uncut:
 
     kind: Kind
     supervised: ClassVar[bool] = False
-
-    def check_parameters(self) -> None:
-        """Do nothing: there are none."""
-
-    def check_columns(self, columns: Any) -> None:
-        """Do nothing: any column will do."""
-
-    def known_edges(self, *args: Any, **kwargs: Any) -> NDArray[np.float64]:
-        """Return no edges."""
-        return np.empty(0)
 
 
 Treatment = Discretizer | Uncut
@@ -101,8 +90,9 @@ def treatments(
     ids = list(enumerate(names or [None] * len(columns)))
     used = {id(treatment): treatment for views in by_column for treatment in views}
     for treatment in used.values():
-        treatment.check_parameters()
-        treatment.check_columns(ids)
+        if isinstance(treatment, Discretizer):
+            treatment.check_parameters()
+            treatment.check_columns(ids)
     return by_column
 
 
