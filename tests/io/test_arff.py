@@ -271,6 +271,7 @@ def test_frames_keep_declared_values_and_missing_cells(write):
         ("1,red,a,{-1}", 9, "weight .-1. is not a number"),
         ("1,red,a,{1} 2", 9, "unexpected text at the end"),
         ("{0 1", 9, "cannot read this sparse row"),
+        ("{0 1,2  'a}", 9, "cannot read this sparse row"),
         ("{0 1, 0 2, 2 a}", 9, "position 0 is listed twice"),
         ("{3 1}", 9, "position 3.*end at 2"),
         ("{0 1}", 9, "leaves out 'note'"),
@@ -306,6 +307,7 @@ def test_line_numbers_count_comments_and_blank_lines(write):
         ("@relation r\n@attribute a relational\n", 2, "RELATIONAL, which is not"),
         ("@relation r\n@attribute a {x, y\n", 2, "values of 'a' cannot be read"),
         ("@relation r\n@attribute a {x,,y}\n", 2, "values of 'a' cannot be read"),
+        ("@relation r\n@attribute a {x, 'y}\n", 2, "values of 'a' cannot be read"),
         ("@relation r\n@attribute a {x, y, x}\n", 2, "the value 'x' twice"),
         ("@relation r\n@attribute a numeric {2}\n", 2, "Attribute weights"),
         (

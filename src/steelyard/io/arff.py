@@ -1,9 +1,9 @@
 """Read ARFF files, the text format in which Weka's data sets are shared.
 
-A file is read whole. The header is parsed token by token; the data section is
-split in bulk when no cell needs quoting, and row by row otherwise. Both ways
-give the same columns.
+A file is read whole, by ``arff_reader``.
 """
+
+from __future__ import annotations
 
 import gzip
 import zlib
@@ -65,28 +65,29 @@ class ArffData:
         labels = table.pop(target)
         return table, labels
 
-    def to_pandas(self) -> "pandas.DataFrame":
+    def to_pandas(self) -> pandas.DataFrame:
         """Return a pandas frame; nominal columns are categories as declared."""
         import pandas as pd
 
-        columns = zip(self.columns, self.declared, strict=True)
-        cells = [
-            column if values is None else pd.Categorical(column, list(values))
-            for column, values in columns
-        ]
-        return pd.DataFrame(dict(zip(self.names, cells, strict=True)))
+        columns = zip(self.names, self.columns, self.declared, strict=True)
+        return pd.DataFrame(
+            {
+                name: column if values is None else pd.Categorical(column, list(values))
+                for name, column, values in columns
+            }
+        )
 
-    def to_polars(self) -> "polars.DataFrame":
+    def to_polars(self) -> polars.DataFrame:
         """Return a polars frame; nominal columns are enums, NaN becomes null."""
         import polars as pl
 
         series = []
-        triples = zip(self.names, self.columns, self.declared, strict=True)
-        for name, column, values in triples:
-            if values is not None:
-                series.append(pl.Series(name, column.tolist(), dtype=pl.Enum(values)))
-            elif column.dtype == object:
-                series.append(pl.Series(name, column.tolist(), dtype=pl.String))
+        for name, column, values in zip(
+            self.names, self.columns, self.declared, strict=True
+        ):
+            if column.dtype == object:
+                kind = pl.String if values is None else pl.Enum(values)
+                series.append(pl.Series(name, column.tolist(), dtype=kind))
             else:
                 series.append(pl.Series(name, column, nan_to_null=True))
         return pl.DataFrame(series)
@@ -145,8 +146,4 @@ def parse_arff(raw: bytes, name: str, encoding: str = "utf-8") -> ArffData:
         problem = f"the byte 0x{raw[error.start]:02x} at offset {error.start} is not "
         advice = 'Give the file\'s encoding, for example `encoding="latin-1"`.'
         raise ArffError(name, line, f"{problem}{encoding} text. {advice}") from error
-    reader = ArffReader(name)
-    reader.read(text)
-    return ArffData(
-        reader.relation, reader.names, reader.columns, reader.declared, reader.weights
-    )
+    return ArffData(*ArffReader(name).read(text))
