@@ -12,14 +12,30 @@ import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.datasets import load_wine
+from sklearn.model_selection import train_test_split
 
-from steelyard.experiments.demo import explain_one
+import steelyard as sy
 
 FOR, AGAINST, INK = "#2a7f62", "#c0543c", "#333333"
 
 
+def explain_one():
+    """Evidence for the kind of one wine that the classifier was not fitted to."""
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    X.columns = X.columns.str.replace("_", " ")
+    labels = np.array(["Barolo", "Grignolino", "Barbera"])[y]
+    X_train, X_test, y_train, _ = train_test_split(
+        X, labels, test_size=0.3, random_state=0, stratify=labels
+    )
+    clf = sy.ShrinkageNB().fit(X_train, y_train)
+    return clf.explain_local(X_test[:1], pairs="split").evidence()
+
+
 def draw(evidence, path):
-    lines = [*evidence.items, (*evidence.start, evidence.prior)]
+    lines = [(item.attribute, item.value, item.amount) for item in evidence.items]
+    lines.append((*evidence.start, evidence.prior))
     lines.sort(key=lambda line: line[2])
     labels = [f"{name}  {value}".strip() for name, value, _ in lines]
     amounts = [amount for _, _, amount in lines]
@@ -32,10 +48,10 @@ def draw(evidence, path):
     axes.axvline(0.0, color=INK, linewidth=0.8)
     axes.margins(x=0.12, y=0.02)
     axes.set_xlabel(
-        f"← for {evidence.against} · evidence in log-odds · for {evidence.predicted} →"
+        f"← for {evidence.against} · evidence in log-odds · for {evidence.target} →"
     )
     axes.set_title(
-        f"One wine: {evidence.predicted}, probability {evidence.probability:.3f}.  "
+        f"One wine: {evidence.target}, probability {evidence.probability:.3f}.  "
         f"The bars add up to {evidence.total:+.2f}",
         fontsize=11,
         loc="left",

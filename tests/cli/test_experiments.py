@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import pytest
 
 import steelyard
+from steelyard.cli import demo
 from steelyard.cli.reproduce import PAPERS
-from steelyard.experiments import demo
 from steelyard.experiments.data import load_dataset
 from steelyard.experiments.papers import reproduce as reproduction
 
@@ -61,7 +61,7 @@ def test_methods_marks_the_default(run):
 
 
 def test_the_page_of_the_demo_is_in_a_new_folder(tmp_path, monkeypatch, run_json):
-    monkeypatch.setattr(demo, "DEMO_METHODS", {"NB": demo.DEMO_METHODS["NB"]})
+    monkeypatch.setattr(demo, "classifiers", lambda: {"NB": steelyard.method("NB")})
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     mine = tmp_path / "mine.txt"
     mine.write_text("mine")
@@ -72,7 +72,7 @@ def test_the_page_of_the_demo_is_in_a_new_folder(tmp_path, monkeypatch, run_json
 
 
 def test_demo_as_json(tmp_path, monkeypatch, run_json):
-    monkeypatch.setattr(demo, "DEMO_METHODS", {"NB": demo.DEMO_METHODS["NB"]})
+    monkeypatch.setattr(demo, "classifiers", lambda: {"NB": steelyard.method("NB")})
     found = run_json("demo", "--page", tmp_path / "p.html")
     assert len(found["scores"]) == 3
     evidence = found["evidence"]

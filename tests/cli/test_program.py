@@ -156,12 +156,11 @@ def test_interrupt_ends_with_status_130_and_no_traceback():
     code = (
         "import os, signal, sys, time\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "import steelyard.experiments.demo as demo\n"
-        "from steelyard.cli import main\n"
-        "def interrupted(**options):\n"
+        "from steelyard.cli import demo, main\n"
+        "def interrupted(progress):\n"
         "    os.kill(os.getpid(), signal.SIGINT)\n"
         "    time.sleep(30)\n"
-        "demo.run_demo = interrupted\n"
+        "demo.measure = interrupted\n"
         "sys.exit(main(['demo']))\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

@@ -213,9 +213,7 @@ def _show_evidence(console: Any, rows: LocalExplanation, i: int) -> None:
         target, against = (evidence.target, "green"), (evidence.against, "red")
         parts = ("evidence for ", target, " (+) and for ", against, " (-), in log-odds")
         console.print(Text.assemble(*parts))
-        items = [(item.attribute, item.value, item.amount) for item in evidence.items]
-        sums = (evidence.prior, items, evidence.total)
-        console.print(output.evidence_table(*sums, most=15, start=evidence.start))
+        console.print(output.evidence_table(evidence, most=15))
     if rows.neighbours:
         console.print(Text(repr(rows.neighbours[i])), soft_wrap=True)
     for part in rows.parts[:3]:

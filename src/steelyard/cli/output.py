@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+    from steelyard.explain.evidence import Evidence
+
 # A pipe has no width of its own; tables are as wide as they need to be.
 _PIPE_WIDTH = 400
 # What begins a formula in a spreadsheet, also after a blank that is dropped.
@@ -112,16 +114,10 @@ def print_table(
     console.print(table)
 
 
-def evidence_table(
-    prior: float,
-    items: Sequence[tuple[str, str, float]],
-    total: float,
-    most: int | None = None,
-    start: tuple[str, str] = ("prior", ""),
-) -> Table:
+def evidence_table(evidence: Evidence, most: int | None = None) -> Table:
     """Draw evidence as bars: to the left against a class, to the right for it.
 
-    Items are attributes, values and amounts, of which the first ``most`` are drawn.
+    Of its items the first ``most`` are drawn.
     """
     from rich.table import Table
     from rich.text import Text
@@ -129,8 +125,9 @@ def evidence_table(
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
     for name in ("attribute", "value", "evidence", ""):
         table.add_column(name, justify="right" if name == "evidence" else "left")
+    items = [(item.attribute, item.value, item.amount) for item in evidence.items]
     rest = items[most:] if most is not None and len(items) > most + 1 else []
-    lines = [(*start, prior), *items[: len(items) - len(rest)]]
+    lines = [(*evidence.start, evidence.prior), *items[: len(items) - len(rest)]]
     if rest:
         lines.append((f"{len(rest)} others", "", sum(amount for *_, amount in rest)))
     amounts = [amount for *_, amount in lines]
@@ -144,7 +141,8 @@ def evidence_table(
         if amount >= 0:
             drawn = Text(" " * left).append(bar, "green")
         table.add_row(Text(name), Text(value), f"{amount + 0.0:+.2f}", drawn)
-    table.add_row(Text("sum", "bold"), "", Text(f"{total + 0.0:+.2f}", "bold"), "")
+    total = Text(f"{evidence.total + 0.0:+.2f}", "bold")
+    table.add_row(Text("sum", "bold"), "", total, "")
     return table
 
 

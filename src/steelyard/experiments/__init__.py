@@ -7,6 +7,5 @@
   how far it is.
 - ``results`` is what comes out. ``statistics`` tests it, ``report`` writes it and
   ``displays`` draws it.
-- ``data`` reads data sets; ``papers`` repeats published experiments; ``demo`` is the
-  demonstration on the command line.
+- ``data`` reads data sets; ``papers`` repeats published experiments.
 """
