@@ -13,7 +13,7 @@ from steelyard.displays import (
     WeightBarsDisplay,
     WeightHeatmapDisplay,
 )
-from steelyard.displays._maps import short_numbers
+from steelyard.displays.pair_maps import short_numbers
 from steelyard.exceptions import ParameterError
 
 matplotlib = pytest.importorskip("matplotlib")

@@ -1,19 +1,17 @@
 """Pictures of models, in scikit-learn's manner; they need matplotlib."""
 
-from steelyard.displays.nomogram import NomogramDisplay
-from steelyard.displays.pairs import PairHeatmapDisplay
-from steelyard.displays.path import (
+from steelyard.displays.contributions import ValueCurveDisplay, WaterfallDisplay
+from steelyard.displays.fits import (
     RegularizationPathDisplay,
+    SolverTraceDisplay,
     StrengthPathDisplay,
     WeightPath,
     regularization_path,
 )
-from steelyard.displays.reliability import ReliabilityDisplay
-from steelyard.displays.roc import ROCDisplay
-from steelyard.displays.trace import SolverTraceDisplay
-from steelyard.displays.values import ValueCurveDisplay
-from steelyard.displays.waterfall import WaterfallDisplay
-from steelyard.displays.weights import WeightBarsDisplay, WeightHeatmapDisplay
+from steelyard.displays.nomogram import NomogramDisplay
+from steelyard.displays.pair_maps import PairHeatmapDisplay
+from steelyard.displays.probabilities import ReliabilityDisplay, ROCDisplay
+from steelyard.displays.weight_bars import WeightBarsDisplay, WeightHeatmapDisplay
 
 __all__ = [
     "NomogramDisplay",

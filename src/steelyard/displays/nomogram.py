@@ -8,11 +8,16 @@ from typing import Any, Literal
 import numpy as np
 
 from steelyard._common.text import counted
-from steelyard.displays import _style as draw
-from steelyard.displays._base import Display
-from steelyard.displays._maps import draw_maps, maps_height
-from steelyard.displays._points import Line, Scale, against_rest, line_of
-from steelyard.displays._totals import Total, inches_of
+from steelyard.displays import drawing as draw
+from steelyard.displays.nomogram_scales import (
+    Line,
+    Scale,
+    Total,
+    against_rest,
+    inches_of,
+    line_of,
+)
+from steelyard.displays.pair_maps import draw_maps, maps_height
 from steelyard.exceptions import ParameterError
 from steelyard.explain.local import LocalExplanation
 from steelyard.explain.overall import GlobalExplanation, explain_global
@@ -31,7 +36,7 @@ _WIDTH = 10.0
 
 
 @dataclass(eq=False, repr=False)
-class NomogramDisplay(Display):
+class NomogramDisplay(draw.Display):
     """A nomogram: values as dots on a common scale, a sum, and its probability.
 
     Points are read off the scale on top, as in R's rms: the least that an attribute

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from steelyard._common.text import shortened
-from steelyard.displays._base import Display
-from steelyard.displays._style import LINES, bare, line_colour
+from steelyard.displays.drawing import LINES, Display, bare, line_colour
 from steelyard.exceptions import ParameterError
 from steelyard.experiments.report.plots import RankLayout
 from steelyard.experiments.report.summary import Measure, summarize
@@ -103,13 +102,6 @@ class CriticalDifferenceDisplay(Display):
             May be left out where the results hold only one.
         alpha : float, default=0.05
             Level of Nemenyi's test.
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure if None.
-
-        Returns
-        -------
-        CriticalDifferenceDisplay
-            Drawn.
         """
         summary = summarize(results, metric, protocol, alpha=alpha)
         if not summary.testable:
@@ -186,15 +178,10 @@ class ScatterDisplay(Display):
 
         Parameters
         ----------
-        results, metric, protocol, ax
+        results, metric, protocol
             See `CriticalDifferenceDisplay.from_results`.
         first, second : str
             Names of the methods across and up.
-
-        Returns
-        -------
-        ScatterDisplay
-            Drawn.
         """
         summary = summarize(results, metric, protocol)
         pair = [summary.position(name) for name in (first, second)]
@@ -268,15 +255,10 @@ class BarsDisplay(Display):
 
         Parameters
         ----------
-        results, metric, protocol, ax
+        results, metric, protocol
             See `CriticalDifferenceDisplay.from_results`.
         dataset : str, default=None
             Its name; averages over data sets if None.
-
-        Returns
-        -------
-        BarsDisplay
-            Drawn.
         """
         summary = summarize(results, metric, protocol)
         if dataset is None:
@@ -342,15 +324,10 @@ class PooledReliabilityDisplay(Display):
 
         Parameters
         ----------
-        results, protocol, ax
+        results, protocol
             See `CriticalDifferenceDisplay.from_results`.
         methods : list of str, default=None
             Which methods; all if None.
-
-        Returns
-        -------
-        PooledReliabilityDisplay
-            Drawn.
         """
         summary = summarize(results, "accuracy", protocol)
         curves = reliability(results, summary.protocol)

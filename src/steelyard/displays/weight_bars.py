@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.displays._base import Display
-from steelyard.displays._style import FOR, INK, PALE, bare, label, largest
+from steelyard.displays import drawing as draw
 from steelyard.exceptions import ParameterError
 from steelyard.explain.intervals import WeightIntervals
 from steelyard.explain.overall import explain_global
@@ -19,7 +18,7 @@ _MAX_NUMBERS = 300
 
 
 @dataclass(eq=False, repr=False)
-class WeightBarsDisplay(Display):
+class WeightBarsDisplay(draw.Display):
     """Weights of attributes as horizontal bars, largest first.
 
     Parameters
@@ -121,27 +120,27 @@ class WeightBarsDisplay(Display):
 
     def _draw(self, ax: Any) -> None:
         weights = np.asarray(self.weights, dtype=np.float64)
-        order = largest(weights, self.max_attributes)
+        order = draw.largest(weights, self.max_attributes)
         ax = self._axes(ax, 7.0, 1.0 + 0.24 * len(order))
         places = -np.arange(len(order))
-        ax.barh(places, weights[order], color=FOR, height=0.7)
+        ax.barh(places, weights[order], color=draw.FOR, height=0.7)
         if self.low is not None and self.high is not None:
             # A bootstrap interval may lie beside its estimate, at a bound for example.
             error = np.maximum([weights - self.low, self.high - weights], 0.0)[:, order]
-            style = {"fmt": "none", "ecolor": INK, "elinewidth": 1.0, "capsize": 2.0}
-            ax.errorbar(weights[order], places, xerr=error, **style)
-        ax.set_yticks(places, [label(self.names[j], 40) for j in order])
-        ax.axvline(0.0, color=INK, linewidth=0.8)
+            style = {"ecolor": draw.INK, "elinewidth": 1.0, "capsize": 2.0}
+            ax.errorbar(weights[order], places, xerr=error, fmt="none", **style)
+        ax.set_yticks(places, [draw.label(self.names[j], 40) for j in order])
+        ax.axvline(0.0, color=draw.INK, linewidth=0.8)
         if "weight" in self.title:
-            ax.axvline(1.0, color=PALE, linewidth=1.0, zorder=0)
+            ax.axvline(1.0, color=draw.PALE, linewidth=1.0, zorder=0)
         ax.set_ylim(-len(order) + 0.4, 0.6)
         ax.set_xlabel(self.title)
         ax.tick_params(axis="y", length=0)
-        bare(ax, "top", "right", "left")
+        draw.bare(ax, "top", "right", "left")
 
 
 @dataclass(eq=False, repr=False)
-class WeightHeatmapDisplay(Display):
+class WeightHeatmapDisplay(draw.Display):
     """A map of attributes and classes: weights, or importance.
 
     Parameters
@@ -204,17 +203,17 @@ class WeightHeatmapDisplay(Display):
         ax = self._axes(ax, 4.2 + 0.38 * k, 1.8 + 0.22 * d)
         least = min(0.0, float(self.values.min()))
         image = ax.imshow(self.values.T, aspect="auto", cmap="YlGn", vmin=least)
-        labels = [label(c, 28) for c in self.classes]
+        labels = [draw.label(c, 28) for c in self.classes]
         slanted = {"rotation": 60, "ha": "left", "rotation_mode": "anchor"}
         is_long = max(map(len, labels)) > 6 or k > 8
         ax.set_xticks(np.arange(k), labels, **(slanted if is_long else {}))
         ax.xaxis.tick_top()
-        ax.set_yticks(np.arange(d), [label(n, 40) for n in self.names])
+        ax.set_yticks(np.arange(d), [draw.label(n, 40) for n in self.names])
         ax.tick_params(length=0)
         if k * d <= _MAX_NUMBERS:
             self._write_numbers(ax)
         ax.figure.colorbar(image, ax=ax, label=self.title, shrink=0.6)
-        bare(ax, "top", "right", "left", "bottom")
+        draw.bare(ax, "top", "right", "left", "bottom")
 
     def _write_numbers(self, ax: Any) -> None:
         """Write the numbers into the map, white where it is dark."""
@@ -222,5 +221,5 @@ class WeightHeatmapDisplay(Display):
         dark = 0.6 * float(self.values.max())
         style = {"ha": "center", "va": "center", "fontsize": 6.5}
         for (c, j), value in np.ndenumerate(self.values):
-            colour = "white" if value > dark else INK
+            colour = "white" if value > dark else draw.INK
             ax.text(c, j, f"{value:.{digits}f}", color=colour, **style)

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.displays import _style as draw
+from steelyard.displays import drawing as draw
+from steelyard.exceptions import ParameterError
+from steelyard.explain.overall import explain_global
 from steelyard.explain.value_tables import AttributeTable
 from steelyard.explain.views import PairSide
 
 # Maps in one line.
-MAX_LINE = 4
+_MAX_LINE = 4
 
-SCALE = "evidence in log-odds"
+_SCALE = "evidence in log-odds"
 
 # Against, none, for: the colours of evidence, paler towards the middle.
 _COLOURS = ("#8c2f1c", "#c0543c", "#e8b5a6", "#f7f7f5", "#a9d3c2", "#2a7f62", "#14503c")
@@ -31,13 +34,13 @@ _TICKS, _ROOM = 7.0, 0.1
 _SMALL_MAP, _SMALL_HEIGHT = 1.7, 2.0
 
 
-def colour_limit(amounts: NDArray[np.float64]) -> float:
+def _colour_limit(amounts: NDArray[np.float64]) -> float:
     """Return the evidence that has the darkest colour."""
     finite = np.abs(amounts[np.isfinite(amounts)])
     return max(float(finite.max(initial=0.0)), 1e-6)
 
 
-def map_inches(table: AttributeTable, n_columns: int) -> tuple[float, float]:
+def _map_inches(table: AttributeTable, n_columns: int) -> tuple[float, float]:
     """Return width and height of one map of a pair, of so many in a line."""
     a, b = (len(side.labels) for side in table.sides)
     widest, highest = (2.3, 2.2) if n_columns > 1 else (5.0, 4.2)
@@ -45,11 +48,11 @@ def map_inches(table: AttributeTable, n_columns: int) -> tuple[float, float]:
     return width, min(max(0.28 * a, 1.5), highest)
 
 
-def figure_inches(
+def _figure_inches(
     table: AttributeTable, n_columns: int, n_lines: int
 ) -> tuple[float, float]:
     """Return the size of a figure with so many maps of one pair."""
-    width, height = map_inches(table, n_columns)
+    width, height = _map_inches(table, n_columns)
     first, second = table.sides
     below = 0.15 if _fits(second, width) else _widest(second)
     wide = n_columns * (width + 0.15) + _widest(first) + 1.5
@@ -59,7 +62,7 @@ def figure_inches(
 def maps_height(tables: list[AttributeTable]) -> float:
     """Return the height in inches of maps of several pairs, four in a line."""
     below = max(_widest(table.sides[1]) for table in tables)
-    return math.ceil(len(tables) / MAX_LINE) * (_SMALL_HEIGHT + below) + 0.1
+    return math.ceil(len(tables) / _MAX_LINE) * (_SMALL_HEIGHT + below) + 0.1
 
 
 def draw_maps(
@@ -69,9 +72,9 @@ def draw_maps(
     marked: Callable[[AttributeTable], tuple[int, int] | None],
 ) -> None:
     """Draw maps of several pairs for one class, on one scale of colours."""
-    n_lines = math.ceil(len(tables) / MAX_LINE)
-    places = figure.subplots(n_lines, MAX_LINE, squeeze=False).ravel().tolist()
-    limit = colour_limit(np.concatenate([t.cells[:, :, c].ravel() for t in tables]))
+    n_lines = math.ceil(len(tables) / _MAX_LINE)
+    places = figure.subplots(n_lines, _MAX_LINE, squeeze=False).ravel().tolist()
+    limit = _colour_limit(np.concatenate([t.cells[:, :, c].ravel() for t in tables]))
     for place, table in zip(places, tables, strict=False):
         image = draw_map(place, table, c, limit, _SMALL_MAP)
         cell = marked(table)
@@ -80,10 +83,10 @@ def draw_maps(
     for place in places[len(tables) :]:
         place.set_visible(False)
     beside = places if n_lines > 1 else places[: len(tables)]
-    colour_bar(figure, image, beside, n_lines, SCALE)
+    _colour_bar(figure, image, beside, n_lines, _SCALE)
 
 
-def colour_bar(
+def _colour_bar(
     figure: Any, image: Any, places: list[Any], n_lines: int, scale: str
 ) -> None:
     """Put the scale of colours beside so many lines of maps."""
@@ -158,3 +161,114 @@ def short_numbers(numbers: tuple[float, ...]) -> list[str]:
         if len(set(texts)) == len(texts):
             break
     return texts
+
+
+# How many classes have a map unless they are named.
+_MAX_CLASSES = 12
+
+
+@dataclass(eq=False, repr=False)
+class PairHeatmapDisplay(draw.Display):
+    """Evidence of a pair of columns: a cell for each value of one and of the other.
+
+    Colours are evidence beyond that of the two columns alone; cells without training
+    rows are hatched. With several classes there is a map for each.
+
+    Parameters
+    ----------
+    table : AttributeTable
+        The pair.
+    classes : list, default=None
+        Classes with a map: by default the second of two, or up to twelve of several,
+        those that the pair says most about. On axes that are given there is one
+        map.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from steelyard import ShrinkageNB
+    >>> from steelyard.displays import PairHeatmapDisplay
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> y = (X[:, 0] > 0) != (X[:, 1] > 0)
+    >>> clf = ShrinkageNB(strength=(2.5, 10, 2.5), pairs=[(0, 1)]).fit(X, y)
+    >>> display = PairHeatmapDisplay.from_estimator(clf, "x0 × x1")
+    """
+
+    table: AttributeTable
+    classes: list[Any] | None = None
+
+    @classmethod
+    def from_estimator(
+        cls,
+        clf: Any,
+        pair: str | int | tuple[str, str] = 0,
+        *,
+        classes: list[Any] | None = None,
+        ax: Any = None,
+    ) -> PairHeatmapDisplay:
+        """Draw one pair of a classifier that is one sum.
+
+        Parameters
+        ----------
+        clf : BaseNB
+            A fitted classifier.
+        pair : str, tuple of two column names or int, default=0
+            The pair by its name, its columns, or its place by importance.
+        classes
+            As in ``PairHeatmapDisplay``.
+        """
+        return cls(explain_global(clf).pair(pair), classes).plot(ax=ax)
+
+    def _draw(self, ax: Any) -> None:
+        table = self.table
+        if not table.sides:
+            problem = f"{table.name} is no pair of columns. Use ValueCurveDisplay."
+            raise ParameterError(problem)
+        most, strength = _MAX_CLASSES if ax is None else 1, table.importance
+        if strength is None:
+            strength = np.abs(table.cells).mean(axis=(0, 1))
+        chosen = draw.shown_classes(table.classes, self.classes, most, strength)
+        n_columns = min(len(chosen), _MAX_LINE)
+        n_lines = math.ceil(len(chosen) / n_columns)
+        if ax is None:
+            width = _map_inches(table, n_columns)[0]
+            size = _figure_inches(table, n_columns, n_lines)
+            options: dict[str, Any] = {"sharex": True, "sharey": True, "squeeze": False}
+            options.update(figsize=size, layout="constrained")
+            figure, axes = draw.pyplot().subplots(n_lines, n_columns, **options)
+            places = axes.ravel().tolist()
+        else:
+            figure, places, chosen = ax.figure, [ax], chosen[:1]
+            width = float(ax.get_window_extent().width / figure.dpi)
+        self.ax_, self.figure_ = places[0], figure
+        for place in places[len(chosen) :]:
+            place.set_visible(False)
+        limit = _colour_limit(table.cells[:, :, chosen])
+        for place, c in zip(places, chosen, strict=False):
+            image = draw_map(place, table, c, limit, width)
+            if len(table.classes) > 2:
+                draw.headline(place, draw.label(table.classes[c], 28), 9)
+        if ax is None:
+            _name_outer(places[: len(chosen)], n_columns)
+        _colour_bar(figure, image, places[: len(chosen)], n_lines, self._scale())
+
+    def _scale(self) -> str:
+        names = [draw.label(c, 24) for c in self.table.classes]
+        if len(names) == 2:
+            return draw.sides(names[0], "log-odds", names[1])
+        return _SCALE
+
+
+def _name_outer(places: list[Any], n_columns: int) -> None:
+    """Name axes at the left, and below where no other map is."""
+    n_lines = math.ceil(len(places) / n_columns)
+    for k, place in enumerate(places):
+        if k % n_columns:
+            place.set_ylabel("")
+        if k + n_columns < len(places):
+            place.set_xlabel("")
+            continue
+        place.tick_params(labelbottom=True)
+        if k // n_columns < n_lines - 1:
+            # Its names lie where the last line has no map.
+            place.xaxis.set_in_layout(False)

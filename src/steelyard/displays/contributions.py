@@ -1,19 +1,21 @@
-"""What the values of one attribute say, with how often they occur."""
+"""What values say: those of one attribute as a curve, those of one row as bars."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.displays import _style as draw
-from steelyard.displays._base import Display
+from steelyard._common.text import cell_text
+from steelyard.displays import drawing as draw
 from steelyard.exceptions import ParameterError
+from steelyard.explain.evidence import Evidence
+from steelyard.explain.local import LocalExplanation, explain_local
 from steelyard.explain.overall import explain_global
 from steelyard.explain.value_tables import AttributeTable
-from steelyard.explain.views import position_of
 
 # How many classes are drawn unless they are named.
 _MAX_LINES = 6
@@ -23,7 +25,7 @@ _Curves = list[tuple[NDArray[np.float64], dict[str, Any]]]
 
 
 @dataclass(eq=False, repr=False)
-class ValueCurveDisplay(Display):
+class ValueCurveDisplay(draw.Display):
     """Evidence over the values of one attribute, above bars of their counts.
 
     Of numbers the bars are a histogram, if the model keeps one (``ranges_``).
@@ -108,14 +110,10 @@ class ValueCurveDisplay(Display):
         draw.bare(ax, "top")
 
     def _chosen(self) -> list[int]:
-        if self.classes is not None:
-            return [position_of(c, self.table.classes) for c in self.classes]
-        if len(self.table.classes) == 2:
-            return [1]
-        strength = self.table.importance
+        table, strength = self.table, self.table.importance
         if strength is None:
-            strength = np.abs(self.table.evidence).max(axis=0)
-        return sorted(draw.largest(strength, _MAX_LINES))
+            strength = np.abs(table.evidence).max(axis=0)
+        return draw.shown_classes(table.classes, self.classes, _MAX_LINES, strength)
 
     def _draw_bins(self, ax: Any, curves: _Curves) -> None:
         """Draw a step for every interval; outer ones end where the rows do.
@@ -182,3 +180,123 @@ class ValueCurveDisplay(Display):
         low, high = ax.get_ylim()
         ax.set_ylim(low - 0.33 * (high - low), high)
         draw.bare(draw.count_bars(ax, places, rows, widths, 4.2), "top")
+
+
+@dataclass(eq=False, repr=False)
+class WaterfallDisplay(draw.Display):
+    """Evidence of one row, added up from the prior to the log-odds.
+
+    Parameters
+    ----------
+    evidence : Evidence
+        Of one row and two classes.
+    max_attributes : int, default=15
+        Draw so many attributes; the rest are one bar.
+
+    Examples
+    --------
+    >>> from steelyard.displays import WaterfallDisplay
+    >>> from steelyard import NaiveBayes
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> clf = NaiveBayes().fit(X, y)
+    >>> display = WaterfallDisplay.from_estimator(clf, X[:1])
+    """
+
+    evidence: Evidence
+    max_attributes: int = 15
+
+    @classmethod
+    def from_estimator(
+        cls,
+        clf: Any,
+        X: Any,
+        *,
+        row: int = 0,
+        target: Any = None,
+        against: Any = None,
+        max_attributes: int = 15,
+        ax: Any = None,
+    ) -> WaterfallDisplay:
+        """Draw the prediction of a classifier for one row.
+
+        Parameters
+        ----------
+        clf : BaseNB
+            A fitted classifier.
+        X : table
+            Rows.
+        row : int, default=0
+            Which of them.
+        target, against : class, default=None
+            The classes compared; the two most probable ones if not given.
+        max_attributes
+            As in ``WaterfallDisplay``.
+        """
+        evidence = explain_local(clf, X).evidence(row, target, against)
+        return cls(evidence, max_attributes).plot(ax=ax)
+
+    @classmethod
+    def from_explanation(
+        cls,
+        explanation: LocalExplanation,
+        row: int = 0,
+        *,
+        target: Any = None,
+        against: Any = None,
+        max_attributes: int = 15,
+        ax: Any = None,
+    ) -> WaterfallDisplay:
+        """Draw what ``explain_local`` returned.
+
+        Parameters
+        ----------
+        explanation : LocalExplanation
+            Of a model that is one sum.
+        row, target, against, max_attributes
+            As in ``from_estimator``.
+        """
+        evidence = explanation.evidence(row, target, against)
+        return cls(evidence, max_attributes).plot(ax=ax)
+
+    def _draw(self, ax: Any) -> None:
+        items = self.evidence.items
+        lines = [(" ".join(self.evidence.start).strip(), self.evidence.prior)]
+        for item in items[: self.max_attributes]:
+            name, value = draw.label(item.attribute, 34), draw.label(item.value, 26)
+            lines.append((cell_text(name, value), item.amount))
+        rest = items[self.max_attributes :]
+        if rest:
+            amount = math.fsum(item.amount for item in rest)
+            lines.append((f"{len(rest)} other attributes", amount))
+        ax = self._axes(ax, 8.4, 1.3 + 0.3 * (len(lines) + 1))
+        ends = [0.0]
+        for k, (_, amount) in enumerate(lines):
+            amount = amount if math.isfinite(amount) else 0.0
+            left, right = ends[-1], ends[-1] + amount
+            ax.barh(-k, amount, left=left, color=draw.side_colour(amount), height=0.66)
+            ax.plot([right] * 2, [-k - 1.33, -k + 0.33], color=draw.PALE, zorder=0)
+            _write(ax, amount, (right, -k), color=draw.INK, bbox=draw.paper(0.4))
+            ends.append(right)
+        total, bottom = ends[-1], -len(lines)
+        ax.barh(bottom, total, color=draw.INK, height=0.66)
+        _write(ax, total, (total, bottom))
+        places = [-float(k) for k in range(len(lines) + 1)]
+        ax.set_yticks(places, [*(text for text, _ in lines), "sum"])
+        room = 0.12 * (max(ends) - min(ends) or 1.0)
+        ax.set_xlim(min(ends) - room, max(ends) + room)
+        ax.set_ylim(bottom - 0.6, 0.6)
+        ax.axvline(0.0, color=draw.INK, linewidth=0.8)
+        target, probability = self.evidence.target, self.evidence.probability
+        names = draw.label(self.evidence.against, 30), draw.label(target, 30)
+        ax.set_xlabel(draw.sides(names[0], "log-odds", names[1]))
+        draw.headline(ax, f"{draw.label(target, 50)}: probability {probability:.3g}")
+        ax.tick_params(axis="y", length=0)
+        draw.bare(ax, "top", "right", "left")
+
+
+def _write(ax: Any, amount: float, at: tuple[float, int], **style: Any) -> None:
+    """Write an amount beside its bar, on the side that it points to."""
+    side, ha = (4, "left") if amount >= 0 else (-4, "right")
+    style.update(ha=ha, va="center", fontsize=8)
+    draw.mark(ax, f"{amount:+.2f}", at, (side, 0), **style)

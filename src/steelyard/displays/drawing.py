@@ -1,14 +1,83 @@
-"""What all pictures share: colours, sides, and labels that do not overlap."""
+"""What all pictures share: axes, colours, and labels that do not overlap."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from inspect import cleandoc
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.isotonic import isotonic_regression
 
 from steelyard._common.text import shortened
+from steelyard.explain.views import position_of
+
+_RETURNS = """
+ax : matplotlib Axes, default=None
+    Where to draw; a new figure if not given.
+
+Returns
+-------
+{name}
+    The picture."""
+
+_ATTRIBUTES = """
+
+Attributes
+----------
+ax_, figure_
+    Where it was drawn."""
+
+
+class Display:
+    """A picture, and where it was drawn.
+
+    What all pictures have is written here once: docstrings of class methods that make
+    one end with their own parameters, those of classes need not name the axes.
+    """
+
+    ax_: Any
+    figure_: Any
+
+    def __init_subclass__(cls) -> None:
+        """Complete the docstrings of a kind of picture."""
+        if cls.__doc__ and "ax_, figure_" not in cls.__doc__:
+            cls.__doc__ = cleandoc(cls.__doc__) + _ATTRIBUTES
+        for member in vars(cls).values():
+            if isinstance(member, classmethod):
+                text = cleandoc(member.__func__.__doc__ or "")
+                if text and "\nReturns\n" not in text:
+                    text += _RETURNS.format(name=cls.__name__)
+                member.__func__.__doc__ = text
+
+    def plot(self, *, ax: Any = None) -> Self:
+        """Draw the picture.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure if not given.
+
+        Returns
+        -------
+        Display
+            Itself.
+        """
+        self._draw(ax)
+        return self
+
+    def _draw(self, ax: Any) -> None:
+        """Draw on what ``_axes`` returns for these axes, or None."""
+        raise NotImplementedError
+
+    def _axes(self, ax: Any, width: float, height: float) -> Any:
+        """Keep the user's axes, or new ones of a size in inches."""
+        if ax is None:
+            _, ax = pyplot().subplots(figsize=(width, height), layout="constrained")
+        self.ax_, self.figure_ = ax, ax.figure
+        return ax
+
 
 FOR, AGAINST, INK, PALE = "#2a7f62", "#c0543c", "#333333", "#d5d9d7"
 
@@ -42,6 +111,18 @@ def largest(values: Any, n: int | None = None) -> list[int]:
     """Return the positions of the largest values, in falling order."""
     order: list[int] = np.argsort(-np.asarray(values), kind="stable").tolist()
     return order[:n]
+
+
+def shown_classes(
+    classes: Any, chosen: Sequence[Any] | None, most: int, strength: Any
+) -> list[int]:
+    """Return positions of classes to draw: the chosen ones, or the second of two.
+
+    Of several, those of most strength.
+    """
+    if chosen is not None:
+        return [position_of(c, classes) for c in chosen]
+    return [1] if len(classes) == 2 else sorted(largest(strength, most))
 
 
 def bare(ax: Any, *sides: str) -> None:
