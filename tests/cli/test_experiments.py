@@ -12,7 +12,7 @@ import steelyard
 from steelyard.cli import demo
 from steelyard.cli.reproduce import PAPERS
 from steelyard.experiments.data import load_dataset
-from steelyard.experiments.papers import reproduce as reproduction
+from steelyard.experiments.papers import documents
 
 
 def test_methods_lists_every_method(run, run_json, monkeypatch):
@@ -188,12 +188,12 @@ def calls(monkeypatch):
             to_markdown=lambda level: "# Table 3", as_dict=lambda: {"name": name}
         )
 
-    monkeypatch.setattr(reproduction, "reproduce", reproduce)
+    monkeypatch.setattr(documents, "reproduce", reproduce)
     return found
 
 
 def test_every_paper_of_the_library_can_be_asked_for():
-    assert PAPERS == reproduction.PAPERS
+    assert PAPERS == documents.PAPERS
 
 
 def test_reproduce_prints_and_writes_the_report(tmp_path, calls, run, run_json):

@@ -40,7 +40,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Print the report of a paper, and write it where asked."""
-    from steelyard.experiments.papers.reproduce import reproduce
+    from steelyard.experiments.papers.documents import reproduce
 
     output.check_output(arguments.markdown, arguments.force)
     report = reproduce(

@@ -9,7 +9,7 @@ import pytest
 
 from steelyard.experiments.data.sets import load_dataset
 from steelyard.experiments.papers import engine
-from steelyard.experiments.papers.reproduce import reproduce
+from steelyard.experiments.papers.documents import reproduce
 from steelyard.experiments.results import Results
 
 FOLDER = os.environ.get("STEELYARD_DATA")

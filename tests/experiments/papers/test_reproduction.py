@@ -22,26 +22,24 @@ from steelyard.experiments.data.tasks import (
     one_against_rest,
     standardize,
 )
-from steelyard.experiments.papers import PAPERS
-from steelyard.experiments.papers import reproduce as reproduction
-from steelyard.experiments.papers.cwnb import by_size
+from steelyard.experiments.papers import PAPERS, documents
+from steelyard.experiments.papers.documents import read_paper, reproduce
 from steelyard.experiments.papers.engine import Run, published_folder
-from steelyard.experiments.papers.report import (
+from steelyard.experiments.papers.measurements import by_size
+from steelyard.experiments.papers.reproduction import (
     Picture,
     Reproduction,
     Section,
     Verdict,
     replace_section,
+    side_by_side,
 )
-from steelyard.experiments.papers.reproduce import reproduce
 from steelyard.experiments.papers.simulated import (
     NoisyLabels,
     flip_labels,
     sum_of_attributes,
     two_groups,
 )
-from steelyard.experiments.papers.specification import read_paper
-from steelyard.experiments.papers.tables import side_by_side
 from steelyard.experiments.protocols import PROTOCOLS, discretize_whole
 
 FOLDER = os.environ.get("STEELYARD_DATA")
@@ -278,7 +276,7 @@ def test_learned_weights_of_table_3_take_the_published_solver():
 
 def test_rnb_is_measured_kept_and_resumed(tmp_path, monkeypatch, capsys):
     paper = replace(read_paper("rnb", quick=True), data=("iris", "labor"))
-    monkeypatch.setattr(reproduction, "read_paper", lambda name, quick: paper)
+    monkeypatch.setattr(documents, "read_paper", lambda name, quick: paper)
     data, out = write_rnb(tmp_path), tmp_path / "out"
     options = {"quick": True, "out": out, "n_jobs": 1}
     first = reproduce("rnb", data, **options)
@@ -347,7 +345,7 @@ def test_simulated_columns_follow_each_other_and_half_tell_the_classes():
 
 def test_pictures_of_curves_points_and_matrices_are_drawn(tmp_path):
     pytest.importorskip("matplotlib")
-    from steelyard.experiments.papers.plots import (
+    from steelyard.experiments.papers.sections import (
         draw_correlations,
         draw_curves,
         draw_scatters,

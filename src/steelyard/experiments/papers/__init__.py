@@ -2,10 +2,10 @@
 
 One TOML file per document is its specification: comparisons (methods with settings,
 data sets, protocol), printed constants, tolerances, notes, and sections with templates
-of their texts, tables and verdicts. ``specification`` reads it, ``sections`` has the
-kinds of section, a module of the document's name what it alone measures, ``engine``
-what they share while a document is measured, ``layout`` fills in the templates, and
-``report`` has what comes out.
+of their texts, tables and verdicts. ``documents`` reads and reproduces it, ``engine``
+has what is shared while it is measured and fills in the templates, ``sections`` has the
+kinds of section and picture, ``measurements`` and ``exponential_loss`` what documents
+measure alone, on ``simulated`` data too. ``reproduction`` has what comes out.
 """
 
 PAPERS = ("rnb", "cwnb", "exponential", "spss")

@@ -1,4 +1,8 @@
-"""The engine: measures a document that is described by comparisons and sections."""
+"""The engine: measures a document, and fills in its templates.
+
+A template is filled in by ``str.format`` with what a function measured for a section.
+Where it is for ``each`` entry of a list, the values of that entry come first.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +10,27 @@ import csv
 import os
 import sys
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+
 from steelyard.classifiers import registry
-from steelyard.experiments.papers.layout import lay_out
-from steelyard.experiments.papers.report import SEED, Section
-from steelyard.experiments.papers.tables import Columns, Pair
+from steelyard.experiments.papers.reproduction import (
+    SEED,
+    ColumnPair,
+    Columns,
+    Picture,
+    Section,
+    Verdict,
+    table,
+)
+from steelyard.experiments.report.summary import Summary, summarize
 from steelyard.experiments.results import Results
 from steelyard.experiments.runner import compare
-
-__all__ = ["Comparison", "Forms", "Paper", "Run", "published_folder"]
 
 T = TypeVar("T")
 
@@ -137,6 +149,17 @@ class Run:
         """Return what a comparison of the document gave; it is run once."""
         return self._once(("results", part), lambda: self._compare(part))
 
+    def summary(self, part: str, methods: Sequence[str] | None = None) -> Summary:
+        """Return tests of a comparison, with some of its methods alone.
+
+        Test parts are taken for a ninth of the rows trained on, whatever the last fold.
+        """
+        results = self.results(part)
+        if methods is not None:
+            results = results.select(method=list(methods))
+        summary = summarize(results)
+        return replace(summary, ratio=np.full(len(summary.datasets), 1 / 9))
+
     def accuracies(self, part: str, protocol: str | None = None) -> Columns:
         """Return average accuracies of a comparison in percent, by method and data set.
 
@@ -152,7 +175,7 @@ class Run:
 
     def pairs(
         self, file: str, forms: Forms, rows: Sequence[str] | None = None
-    ) -> list[Pair]:
+    ) -> list[ColumnPair]:
         """Put printed columns beside measured ones, on some or all measured data."""
         cells = self.printed(file)
         pairs = []
@@ -160,7 +183,7 @@ class Run:
             measured = self.accuracies(part)[name]
             names = rows or measured
             published = {name: float(cells[name][column]) for name in names}
-            pairs.append(Pair(column, published, {n: measured[n] for n in names}))
+            pairs.append(ColumnPair(column, published, {n: measured[n] for n in names}))
         return pairs
 
     def extras(self, part: str, method: str, key: str) -> dict[str, list[Any]]:
@@ -245,3 +268,51 @@ def _read_published(folder: Path, name: str) -> list[dict[str, str]]:
         raise FileNotFoundError(f"The published table {str(path)!r} is absent.")
     with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
+
+
+Values = Mapping[str, Any]
+"""What was measured for a section, by the names that templates use."""
+
+
+def lay_out(run: Run, section: Mapping[str, Any], values: Values) -> Section:
+    """Fill in the templates of a section.
+
+    Its ``body`` has texts, tables with a ``row`` for each entry, and functions of the
+    run that return a text. A picture is drawn from the value ``drawn``.
+    """
+    title = section["title"]
+    pictures = []
+    if "picture" in section:
+        draw, name, alt = (section["picture"][key] for key in ("draw", "name", "alt"))
+        pictures.append(Picture(name, alt, partial(draw, *values["drawn"])))
+    verdicts = [
+        _verdict(spec, title.partition(":")[0], scope)
+        for spec in section.get("verdicts", ())
+        for scope in _scopes(spec, values)
+    ]
+    text = "\n\n".join(_paragraph(run, part, values) for part in section["body"])
+    return Section(title.format_map(values), text, tuple(verdicts), tuple(pictures))
+
+
+def _scopes(spec: Mapping[str, Any], values: Values) -> Iterator[Values]:
+    for entry in values[spec["each"]] if "each" in spec else ({},):
+        yield {**values, **entry}
+
+
+def _paragraph(run: Run, part: Any, values: Values) -> str:
+    if isinstance(part, str):
+        return part.format_map(values)
+    if callable(part):
+        return str(part(run))
+    rows = [part["row"].format_map(scope) for scope in _scopes(part, values)]
+    return table(part["header"].format_map(values), rows)
+
+
+def _verdict(spec: Mapping[str, Any], table: str, values: Values) -> Verdict:
+    """Fill in a verdict; ``reached`` names the value that says so."""
+    what, published, measured, note = (
+        spec.get(key, "").format_map(values)
+        for key in ("what", "published", "measured", "note")
+    )
+    reached = values[spec["reached"]] if "reached" in spec else None
+    return Verdict(spec.get("table", table), what, published, measured, reached, note)

@@ -1,8 +1,8 @@
-"""Kinds of section: accuracy and rank tables, wins, Wilcoxon's test.
+"""Kinds of section and picture: accuracies, ranks, wins, Wilcoxon's test; curves.
 
-A kind measures what a document's file asks for and returns values by name, which the
-templates of the section are filled in with. What one document alone measures is in the
-module of its name.
+A kind of section measures what a document's file asks for and returns values by name,
+which the templates of the section are filled in with. What one document alone measures
+is in ``measurements`` and ``exponential_loss``.
 """
 
 from __future__ import annotations
@@ -13,42 +13,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.experiments.papers.engine import Run
-from steelyard.experiments.papers.layout import Values
-from steelyard.experiments.papers.tables import (
-    Pair,
+from steelyard.experiments.papers.engine import Run, Values
+from steelyard.experiments.papers.reproduction import (
+    ColumnPair,
     averaged,
     figures_table,
     mean,
     side_by_side,
     table,
 )
-from steelyard.experiments.results import Results
-from steelyard.experiments.statistics.ranks import average_ranks, friedman
 from steelyard.experiments.statistics.two_methods import (
     Zeros,
     wilcoxon_signed_rank,
     win_tie_loss,
 )
-
-__all__ = [
-    "accuracy_columns",
-    "accuracy_table",
-    "rank_table",
-    "wilcoxon_table",
-    "win_tie_loss_table",
-]
-
-
-def fold_accuracies(results: Results, methods: Sequence[str]) -> NDArray[np.float64]:
-    """Return accuracies by data set, method and fold."""
-    return np.array(
-        [
-            [results.values("accuracy", data, name) for name in methods]
-            for data in results.datasets
-        ]
-    )
-
 
 # ---------------------------------------------------------------------- accuracy table
 
@@ -101,7 +79,7 @@ def accuracy_table(
     }
 
 
-def _judged(run: Run, pair: Pair, allowed: float) -> Values:
+def _judged(run: Run, pair: ColumnPair, allowed: float) -> Values:
     gaps, gap = pair.gaps, pair.ours - pair.theirs
     least = sum(gap >= -allowed for gap in gaps.values())
     below = sorted((gap, name) for name, gap in gaps.items() if gap < -allowed)
@@ -141,10 +119,8 @@ def rank_table(
     significant wins and losses of the first. All methods ``shown`` have a column of
     accuracies; those in ``methods`` are ranked.
     """
-    results, columns = run.results(part), run.accuracies(part)
-    scores = np.array([list(columns[name].values()) for name in methods]).T
-    folds = fold_accuracies(results, methods)
-    tally = win_tie_loss(folds, np.full(len(folds), 1 / 9))
+    columns, summary = run.accuracies(part), run.summary(part, methods)
+    tally = summary.win_tie_loss
     rows: list[dict[str, Any]] = []
     for j, name in enumerate(methods):
         cells = run.printed(printed)[name]
@@ -152,8 +128,11 @@ def rank_table(
         row: dict[str, Any] = {
             "method": name,
             # Published ones, then measured ones.
-            "average": [float(cells["average_accuracy"]), mean(columns[name].values())],
-            "rank": [float(cells["average_rank"]), average_ranks(scores)[j]],
+            "average": [
+                float(cells["average_accuracy"]),
+                mean(columns[name].values()),
+            ],
+            "rank": [float(cells["average_rank"]), summary.ranks[j]],
             "wins": f"{wins} | {tally.wins[0, j]} / {tally.losses[0, j]}",
         }
         rows.append(row if j else {**row, "wins": " | "})
@@ -162,11 +141,11 @@ def rank_table(
         row["lead"] = [first[k] - row["average"][k] for k in (0, 1)]
     return {
         **_order(run, rows),
-        "n": len(scores),
-        "repeats": results.settings["repeats"],
+        "n": len(summary.datasets),
+        "repeats": run.results(part).settings["repeats"],
         "rows": rows,
         "accuracies": figures_table({name: averaged(columns[name]) for name in shown}),
-        "friedman": friedman(scores),
+        "friedman": summary.friedman,
     }
 
 
@@ -197,13 +176,11 @@ def win_tie_loss_table(
     The paper's test is one-sided at 5 % and takes folds as independent: that is the
     corrected test with a ratio of sizes of 0, two-sided at 10 %.
     """
-    results = run.results(part)
-    folds = fold_accuracies(results, results.methods)
-    plain = win_tie_loss(folds, np.zeros(len(folds)), alpha=0.1)
-    fair = win_tie_loss(folds, np.full(len(folds), 1 / 9), alpha=0.05)
+    summary = run.summary(part)
+    plain = win_tie_loss(summary.folds, np.zeros(len(summary.folds)), alpha=0.1)
+    fair = summary.win_tie_loss
     pairs = run.pairs(printed, run.forms(part))
-    matrix = results.matrix("accuracy").round(9)
-    i = results.methods.index(method)
+    matrix, i = summary.means.round(9), summary.position(method)
     ahead = (matrix[:, [i]] > matrix).sum(axis=0)
     rows = [
         {
@@ -219,7 +196,7 @@ def win_tie_loss_table(
         for j, (name, theirs, _) in enumerate(pairs)
         if j != i
     ]
-    behind = int((2 * ahead > len(folds)).sum())
+    behind = int((2 * ahead > len(matrix)).sum())
     return {"rows": rows, "n": len(rows), "behind": behind}
 
 
@@ -273,3 +250,98 @@ def wilcoxon_table(
         "wins": wins,
         "wins_all": run.judged(wins == len(scores) - 1),
     }
+
+
+# Hollow markers, the first the largest: curves that coincide are all seen.
+_MARKERS = ("o", "s", "^", "D", "v", "x")
+_LINES = ("-", "-", "--", "--", ":", ":")
+
+
+def draw_curves(
+    panels: Mapping[str, tuple[Sequence[float], Mapping[str, Sequence[float]]]],
+    xlabel: str,
+    ylabel: str,
+    *,
+    columns: int = 3,
+    log: bool = False,
+) -> Any:
+    """Draw curves in panels; each is its positions, and values by name."""
+    columns = min(columns, len(panels))
+    rows = -(-len(panels) // columns)
+    size = (7.0, 4.2) if len(panels) == 1 else (3.3 * columns, 2.8 * rows + 0.4)
+    drawn, grid = _panels(*size, rows, columns)
+    for axes in grid.ravel()[len(panels) :]:
+        axes.set_axis_off()
+    for axes, (title, (x, curves)) in zip(grid.ravel(), panels.items(), strict=False):
+        for i, (name, y) in enumerate(curves.items()):
+            style = {"marker": _MARKERS[i], "linestyle": _LINES[i]}
+            axes.plot(
+                x, y, label=name, markersize=8 - i, fillstyle="none", lw=1.2, **style
+            )
+        axes.set_title(title, fontsize="medium")
+        axes.grid(alpha=0.3)
+        if log:
+            axes.set_xscale("log")
+    drawn.supxlabel(xlabel, fontsize="medium")
+    drawn.supylabel(ylabel, fontsize="medium")
+    grid[0, 0].legend(frameon=False, fontsize="small")
+    return drawn
+
+
+def draw_correlations(tables: Mapping[str, NDArray[np.float64]]) -> Any:
+    """Draw matrices of correlation coefficients."""
+    drawn, (grid,) = _panels(3.4 * len(tables) + 0.6, 3.6, columns=len(tables))
+    image: Any = None
+    for axes, (title, matrix) in zip(grid, tables.items(), strict=True):
+        image = axes.imshow(matrix, vmin=-1, vmax=1, cmap="RdBu_r")
+        axes.set_title(title, fontsize="medium")
+        axes.set_xticks([])
+        axes.set_yticks([])
+    drawn.colorbar(image, ax=list(grid), shrink=0.8, label="correlation")
+    return drawn
+
+
+def draw_scatters(
+    ours: str,
+    y: NDArray[np.float64],
+    others: Mapping[str, NDArray[np.float64]],
+    significant: Mapping[str, NDArray[np.bool_]],
+) -> Any:
+    """Draw one method against each of the others; filled where significant."""
+    drawn, (grid,) = _panels(2.6 * len(others), 3.0, columns=len(others))
+    for axes, (name, x) in zip(grid, others.items(), strict=True):
+        ends = [min(x.min(), y.min()) - 2, max(x.max(), y.max()) + 2]
+        axes.plot(ends, ends, color="black", lw=0.8)
+        for filled, face in ((False, "none"), (True, None)):
+            chosen = significant[name] == filled
+            colours = np.where(y[chosen] >= x[chosen], "tab:blue", "tab:orange")
+            axes.scatter(
+                x[chosen],
+                y[chosen],
+                s=28,
+                edgecolors=list(colours),
+                facecolors=face or list(colours),
+            )
+        axes.set(xlim=ends, ylim=ends, aspect="equal", xlabel=name)
+        axes.grid(alpha=0.3)
+    grid[0].set_ylabel(ours)
+    return drawn
+
+
+def draw_mixtures(points: NDArray[np.float64], min_large: int) -> Any:
+    """Draw mixtures against rows per class."""
+    drawn, grid = _panels(6.0, 3.6)
+    axes = grid[0, 0]
+    axes.scatter(points[:, 0], points[:, 1], s=24, alpha=0.8, linewidths=0)
+    axes.axvline(min_large, color="gray", lw=0.8, ls="--")
+    axes.set(xscale="log", xlabel="rows per class", ylabel="alpha*, mean over folds")
+    axes.grid(alpha=0.3)
+    return drawn
+
+
+def _panels(width: float, height: float, rows: int = 1, columns: int = 1) -> Any:
+    """Return a figure and its axes, shape (rows, columns)."""
+    from matplotlib.figure import Figure
+
+    drawn = Figure(figsize=(width, height), layout="constrained")
+    return drawn, drawn.subplots(rows, columns, squeeze=False)

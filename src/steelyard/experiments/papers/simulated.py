@@ -12,8 +12,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["NoisyLabels", "flip_labels", "sum_of_attributes", "two_groups"]
-
 
 def flip_labels(
     y: NDArray[Any], share: float, seed: Any

@@ -1,23 +1,65 @@
-"""Reproduce published results: printed figures beside measured ones, with verdicts."""
+"""Documents: their descriptions in files, and what comes out when they are measured."""
 
 from __future__ import annotations
 
 import os
+import tomllib
+from collections import ChainMap
+from functools import partial
+from importlib import resources
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 from joblib import effective_n_jobs
 
 from steelyard._common.text import did_you_mean
+from steelyard.classifiers.joint import JointWeightedNB
 from steelyard.exceptions import ParameterError
 from steelyard.experiments.data.sets import data_folder
-from steelyard.experiments.papers import PAPERS
-from steelyard.experiments.papers.engine import Run, published_folder
-from steelyard.experiments.papers.report import Reproduction
-from steelyard.experiments.papers.specification import read_paper
+from steelyard.experiments.papers import (
+    PAPERS,
+    exponential_loss,
+    measurements,
+    sections,
+)
+from steelyard.experiments.papers.engine import Comparison, Paper, Run, published_folder
+from steelyard.experiments.papers.reproduction import Reproduction
 from steelyard.experiments.progress import duration
 
-__all__ = ["PAPERS", "Reproduction", "reproduce"]
+# What a file may name as a ``kind``.
+_FUNCTIONS = ChainMap(
+    {"JointWeightedNB": JointWeightedNB},
+    *map(vars, (sections, measurements, exponential_loss)),
+)
+
+
+def read_paper(name: str, *, quick: bool = False) -> Paper:
+    """Read the description of a document, for a full run or a quick one."""
+    file = resources.files(__package__).joinpath(f"{name}.toml")
+    entries = _resolved(tomllib.loads(file.read_text(encoding="utf-8")), quick)
+    parts = entries.pop("comparisons", {})
+    comparisons = {part: Comparison(**spec) for part, spec in parts.items()}
+    return Paper(name=name, comparisons=comparisons, **entries)
+
+
+def _resolved(node: Any, quick: bool) -> Any:
+    """Choose between values for full and quick runs, and look up functions.
+
+    A table with a ``kind`` is that function with the other entries as arguments. TOML
+    has no None: the word stands for it.
+    """
+    if isinstance(node, list):
+        return [_resolved(entry, quick) for entry in node]
+    if not isinstance(node, dict):
+        return None if node == "None" else node
+    if node.keys() == {"full", "quick"}:
+        return _resolved(node["quick" if quick else "full"], quick)
+    entries = {key: _resolved(value, quick) for key, value in node.items()}
+    if "kind" in entries:
+        return partial(_FUNCTIONS[entries.pop("kind")], **entries)
+    return entries
+
 
 _QUICK_MINUTES = 3.0
 
