@@ -17,16 +17,20 @@ from pathlib import Path
 import matplotlib
 
 from steelyard.experiments.displays import CriticalDifferenceDisplay
-from steelyard.experiments.report.significance import control_table, friedman_sentence
-from steelyard.experiments.report.summary import summaries, summarize
-from steelyard.experiments.report.tables import (
+from steelyard.experiments.report.layouts import (
     Cell,
-    Table,
+    ReportTable,
+    control_table,
     dataset_table,
     failure_table,
     method_table,
 )
-from steelyard.experiments.report.text import table_to_markdown
+from steelyard.experiments.report.summaries import (
+    friedman_sentence,
+    summaries,
+    summarize,
+)
+from steelyard.experiments.report.writing import table_to_markdown
 from steelyard.experiments.results import Results
 
 MARK = "<!-- measured -->\n"
@@ -128,7 +132,7 @@ def _by_repeat(results: Results) -> Iterator[str]:
         f"{summary.measure.title}, repeat {repeat + 1}"
         for (_, repeat), summary in averages.items()
     ]
-    yield _table(Table("Averages by repeat", ["method", *header], rows))
+    yield _table(ReportTable("Averages by repeat", ["method", *header], rows))
 
 
 def _finished(results: Results) -> Results:
@@ -147,7 +151,7 @@ def scored(results: Results) -> Results:
     return results.select(method=[m for m in results.methods if m in scored])
 
 
-def _table(table: Table) -> str:
+def _table(table: ReportTable) -> str:
     return table_to_markdown(table, "###")
 
 

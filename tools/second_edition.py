@@ -23,10 +23,17 @@ from numpy.typing import NDArray
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import leaderboard as board
 
-from steelyard.experiments.report.significance import control_table, friedman_sentence
-from steelyard.experiments.report.summary import MEASURES, summarize
-from steelyard.experiments.report.tables import Cell, Table
-from steelyard.experiments.report.text import table_to_markdown
+from steelyard.experiments.report.layouts import (
+    Cell,
+    ReportTable,
+    control_table,
+)
+from steelyard.experiments.report.summaries import (
+    MEASURES,
+    friedman_sentence,
+    summarize,
+)
+from steelyard.experiments.report.writing import table_to_markdown
 from steelyard.experiments.results import COLUMNS, KEY, Results
 from steelyard.experiments.statistics.ranks import holm
 from steelyard.experiments.statistics.two_methods import wilcoxon_signed_rank
@@ -194,7 +201,7 @@ def _beside(means: Means, first: Means) -> Iterator[str]:
     )
     header = ["method", "run", "rank", "accuracy (%)", "rank in log-loss", "log-loss"]
     title = "Methods of both editions, by average rank of accuracy"
-    table = Table(title, header, lines, notes=[note], n_texts=2)
+    table = ReportTable(title, header, lines, notes=[note], n_texts=2)
     yield table_to_markdown(table, "###")
     for summary in summaries.values():
         if summary.testable:
@@ -242,7 +249,7 @@ def _on_folds(rows: list[Row], others: Sequence[str]) -> Iterator[str]:
         "sets, corrected for all p of the table. Times are of other runs, and left out."
     )
     yield "## Methods that ran on some folds"
-    table = Table("On the same folds", header, lines, notes=[note])
+    table = ReportTable("On the same folds", header, lines, notes=[note])
     yield table_to_markdown(table, "###")
 
 
@@ -293,7 +300,9 @@ def _pairs(rows: list[Row]) -> Iterator[str]:
         f"with pairs. Losses of more than a point are in bold."
     )
     yield "## Pairs against main effects"
-    table = Table("By data set", ["data set", *header, "gain"], lines, notes=[note])
+    table = ReportTable(
+        "By data set", ["data set", *header, "gain"], lines, notes=[note]
+    )
     yield table_to_markdown(table, "###")
 
 
@@ -316,7 +325,7 @@ def _behind(rows: list[Row]) -> Iterator[str]:
         yield "None."
         return
     header = ["data set", CONTROL, FOREST, "rows behind", "why"]
-    yield table_to_markdown(Table("Accuracy (%)", header, lines), "###")
+    yield table_to_markdown(ReportTable("Accuracy (%)", header, lines), "###")
 
 
 def _tally(leads: NDArray[np.float64]) -> str:

@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 
 from steelyard._common.text import counted
 from steelyard.experiments.data.sets import DataSet, load_dataset
-from steelyard.experiments.report.summary import MEASURES
-from steelyard.experiments.report.tables import Cell, Table, failure_table
-from steelyard.experiments.report.text import table_to_markdown
+from steelyard.experiments.report.layouts import Cell, ReportTable, failure_table
+from steelyard.experiments.report.summaries import MEASURES
+from steelyard.experiments.report.writing import table_to_markdown
 from steelyard.experiments.results import Results
 from steelyard.experiments.runner import compare
 
@@ -110,7 +110,7 @@ def variants(name: str, seed: int) -> Iterator[DataSet]:
         yield replace(data, name=f"{data.name}{JOINT}{kind}", table=table)
 
 
-def tables(results: Results) -> Iterator[Table]:
+def tables(results: Results) -> Iterator[ReportTable]:
     """Yield what each method loses on average, then one method by data set."""
     names = [name for name in results.datasets if JOINT not in name]
     found = {measure: losses(results, names, measure) for measure in TITLES}
@@ -126,7 +126,7 @@ def tables(results: Results) -> Iterator[Table]:
         yield failure_table(results)
 
 
-def beside(results: Results) -> Iterator[Table]:
+def beside(results: Results) -> Iterator[ReportTable]:
     """Yield the same averages over the fits that every method has made."""
     ran = Counter(_fold(row) for row in results.rows if row["status"] == "ok")
     whole = len(results.methods) * (1 + len(COLUMNS))
@@ -165,7 +165,7 @@ def losses(results: Results, names: Sequence[str], measure: str) -> Floats:
     return np.stack(parts)
 
 
-def _by_method(methods: Sequence[str], found: Mapping[str, Floats]) -> Table:
+def _by_method(methods: Sequence[str], found: Mapping[str, Floats]) -> ReportTable:
     """Lay out means and the worst losses, a line for each method."""
     rows = []
     for j, method in enumerate(methods):
@@ -182,10 +182,10 @@ def _by_method(methods: Sequence[str], found: Mapping[str, Floats]) -> Table:
         "mean / worst, positive is worse."
     )
     title = "What a useless column costs"
-    return Table(title, ["method", *_header()], rows, notes=[note])
+    return ReportTable(title, ["method", *_header()], rows, notes=[note])
 
 
-def _by_dataset(names: Sequence[str], found: Mapping[str, Floats]) -> Table:
+def _by_dataset(names: Sequence[str], found: Mapping[str, Floats]) -> ReportTable:
     """Lay out the figures of one method, a line for each data set."""
     rows = [
         [
@@ -196,7 +196,7 @@ def _by_dataset(names: Sequence[str], found: Mapping[str, Floats]) -> Table:
         for k in range(len(names))
     ]
     lines = [[Cell(name), *cells] for name, cells in zip(names, rows, strict=True)]
-    return Table(f"{SHOWN} by data set", ["data set", *_header()], lines)
+    return ReportTable(f"{SHOWN} by data set", ["data set", *_header()], lines)
 
 
 def _whole(part: Floats) -> NDArray[np.bool_]:

@@ -11,7 +11,7 @@ from steelyard.experiments.displays import (
     PooledReliabilityDisplay,
     ScatterDisplay,
 )
-from steelyard.experiments.report.summary import summarize
+from steelyard.experiments.report.summaries import summarize
 from steelyard.experiments.statistics import critical_difference
 
 matplotlib.use("Agg")

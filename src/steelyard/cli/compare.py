@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> None:
     """Compare methods, write reports, and print what came out."""
     from steelyard.classifiers.registry import DEFAULT
     from steelyard.experiments.inputs import resolve_methods
-    from steelyard.experiments.report.summary import check_metric
+    from steelyard.experiments.report.summaries import check_metric
     from steelyard.experiments.runner import compare
 
     for name in _REPORTS:

@@ -18,19 +18,20 @@ from steelyard.experiments.report import (
     results_to_latex,
     results_to_markdown,
 )
-from steelyard.experiments.report.plots import (
+from steelyard.experiments.report.layouts import (
+    bayesian_table,
+    control_table,
+    dataset_table,
+    leak_tables,
+    wilcoxon_table,
+    win_tie_loss_table,
+)
+from steelyard.experiments.report.rank_diagram import (
     RankLayout,
     critical_difference_svg,
     groups_of_equals,
 )
-from steelyard.experiments.report.significance import (
-    bayesian_table,
-    control_table,
-    wilcoxon_table,
-    win_tie_loss_table,
-)
-from steelyard.experiments.report.summary import summaries, summarize
-from steelyard.experiments.report.tables import dataset_table, leak_tables
+from steelyard.experiments.report.summaries import summaries, summarize
 from steelyard.experiments.results import Results
 from steelyard.experiments.statistics import holm, wilcoxon_signed_rank
 from steelyard.experiments.statistics.metrics import reliability, reliability_bins
@@ -279,7 +280,7 @@ def test_the_terminal_shows_methods_data_sets_and_failures(
 ):
     if not rich:
         monkeypatch.setattr(
-            "steelyard.experiments.report.text.find_spec", lambda name: None
+            "steelyard.experiments.report.writing.find_spec", lambda name: None
         )
     stream = io.StringIO()
     print_results(make_results(failed=FAILED), file=stream, width=110)

@@ -28,7 +28,7 @@ from steelyard.experiments.papers.reproduction import (
     Verdict,
     table,
 )
-from steelyard.experiments.report.summary import Summary, summarize
+from steelyard.experiments.report.summaries import MeasureSummary, summarize
 from steelyard.experiments.results import Results
 from steelyard.experiments.runner import compare
 
@@ -149,15 +149,13 @@ class Run:
         """Return what a comparison of the document gave; it is run once."""
         return self._once(("results", part), lambda: self._compare(part))
 
-    def summary(self, part: str, methods: Sequence[str] | None = None) -> Summary:
-        """Return tests of a comparison, with some of its methods alone.
+    def summary(self, part: str, methods: Sequence[str] = ()) -> MeasureSummary:
+        """Return tests of a comparison, or of some of its methods alone.
 
         Test parts are taken for a ninth of the rows trained on, whatever the last fold.
         """
         results = self.results(part)
-        if methods is not None:
-            results = results.select(method=list(methods))
-        summary = summarize(results)
+        summary = summarize(results.select(method=list(methods or results.methods)))
         return replace(summary, ratio=np.full(len(summary.datasets), 1 / 9))
 
     def accuracies(self, part: str, protocol: str | None = None) -> Columns:

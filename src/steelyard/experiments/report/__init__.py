@@ -1,19 +1,19 @@
 """Reports of a comparison: terminal, Markdown, LaTeX, CSV, and one HTML page.
 
-From rows to a report in four steps, a module or two each:
+From rows to a report, a module for each step:
 
-- ``summary`` says how each field of the rows is shown, and gathers one measure under
+- ``summaries`` says how each field of the rows is shown, and gathers one measure under
   one protocol, with averages, ranks and tests.
-- ``tables`` lays out what was measured, ``significance`` what was tested, as tables of
-  cells that know nothing of their format.
-- ``text`` writes these as Markdown, LaTeX and CSV, and on the terminal, ``html`` as a
-  page, with the files in ``assets``.
-- ``plots`` places the parts of a critical difference diagram, which the page shows as
-  SVG and `steelyard.experiments.displays` draws.
+- ``layouts`` has tables of what was measured and tested, of cells that know nothing of
+  their format.
+- ``writing`` writes these as Markdown, LaTeX and CSV, and on the terminal, ``page`` as
+  HTML, with the files in ``assets``.
+- ``rank_diagram`` places the parts of a critical difference diagram, which the page
+  shows as SVG and `steelyard.experiments.displays` draws.
 """
 
-from steelyard.experiments.report.html import results_to_html
-from steelyard.experiments.report.text import (
+from steelyard.experiments.report.page import results_to_html
+from steelyard.experiments.report.writing import (
     print_results,
     results_to_csv,
     results_to_latex,

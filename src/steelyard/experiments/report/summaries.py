@@ -31,6 +31,8 @@ from steelyard.experiments.statistics import (
 
 Floats = NDArray[np.float64]
 
+_SMALLEST_SHOWN_P = 0.0005
+
 
 @dataclass(frozen=True)
 class Measure:
@@ -95,7 +97,7 @@ def check_metric(metric: str) -> None:
 
 
 @dataclass(frozen=True)
-class Summary:
+class MeasureSummary:
     """One measure under one protocol: folds, averages, ranks and tests.
 
     Averages, ranks and tests over data sets are made on those data sets on which
@@ -241,7 +243,7 @@ def summarize(
     *,
     alpha: float = 0.05,
     zeros: str = "split",
-) -> Summary:
+) -> MeasureSummary:
     """Gather one measure under one protocol; tests are made when asked for.
 
     The protocol may be left out where the results hold only one. `alpha` is the level
@@ -261,7 +263,7 @@ def summaries(
     *,
     alpha: float = 0.05,
     zeros: str = "split",
-) -> list[Summary]:
+) -> list[MeasureSummary]:
     """Gather several measures in one pass over the rows, protocol by protocol.
 
     Without names, all measures that have a value, under all protocols.
@@ -289,8 +291,27 @@ def summaries(
             if metrics is None and not np.isfinite(folds).any():
                 continue
             about = (measure, protocol, datasets, methods)
-            group.append(Summary(*about, folds, ratio, failed, alpha, zeros))
+            group.append(MeasureSummary(*about, folds, ratio, failed, alpha, zeros))
     return group
+
+
+def friedman_sentence(summary: MeasureSummary) -> str:
+    """Say what Friedman's test and Nemenyi's critical difference are."""
+    test = summary.friedman
+    verdict = "differ" if test.f_p_value <= summary.alpha else "do not differ"
+    return (
+        f"Friedman's test on {test.n_datasets} data sets, {summary.measure.title}, "
+        f"protocol {summary.protocol}: chi-squared {test.chi2:.2f} "
+        f"(p {p_text(test.p_value)}), Iman-Davenport F {test.f_statistic:.2f} "
+        f"(p {p_text(test.f_p_value)}). The methods {verdict} significantly at "
+        f"{summary.alpha:g}. Nemenyi's critical difference of average ranks is "
+        f"{summary.critical_difference:.2f}."
+    )
+
+
+def p_text(p: float) -> str:
+    """Write p with three digits."""
+    return f"{p:.3f}" if p >= _SMALLEST_SHOWN_P else "<.001"
 
 
 def _places(known: Sequence[Any], names: Iterable[Any]) -> NDArray[np.int64]:

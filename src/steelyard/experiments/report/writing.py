@@ -16,9 +16,14 @@ import numpy as np
 
 from steelyard._common.text import markdown_table, markdown_text, text_table
 from steelyard.exceptions import ParameterError
-from steelyard.experiments.report import significance, tables
-from steelyard.experiments.report.summary import Summary, check_metric, summaries
-from steelyard.experiments.report.tables import Cell, Table
+from steelyard.experiments.report import layouts
+from steelyard.experiments.report.layouts import Cell, ReportTable
+from steelyard.experiments.report.summaries import (
+    MeasureSummary,
+    check_metric,
+    friedman_sentence,
+    summaries,
+)
 from steelyard.experiments.results import Results
 
 _LATEX = str.maketrans(
@@ -196,7 +201,7 @@ def report_parts(
     alpha: float,
     zeros: str,
     pairs: bool = True,
-) -> Iterator[Table | str]:
+) -> Iterator[ReportTable | str]:
     """Yield tables and sentences in the order of a report.
 
     Without ``pairs`` the tables of all pairs of methods are left out.
@@ -207,7 +212,7 @@ def report_parts(
     check_metric(metric)
     if len(results.failures) == len(results.rows):
         yield "No fit succeeded."
-        yield tables.failure_table(results)
+        yield layouts.failure_table(results)
         return
     group = summaries(results, alpha=alpha, zeros=zeros)
     main = [summary for summary in group if summary.measure.name == metric]
@@ -216,23 +221,23 @@ def report_parts(
             f"There is no value of {metric!r}. Measures with values: "
             f"{', '.join(dict.fromkeys(s.measure.name for s in group)) or 'none'}."
         )
-    yield tables.method_table(group, metric, control)
+    yield layouts.method_table(group, metric, control)
     for summary in main:
-        yield tables.dataset_table(summary, control)
+        yield layouts.dataset_table(summary, control)
         if summary.testable:
-            yield significance.friedman_sentence(summary)
+            yield friedman_sentence(summary)
             if control is not None:
-                yield significance.control_table(summary, control)
+                yield layouts.control_table(summary, control)
         if pairs and len(summary.methods) > 1:
-            yield significance.win_tie_loss_table(summary)
+            yield layouts.win_tie_loss_table(summary)
         if pairs and summary.testable:
-            yield significance.wilcoxon_table(summary)
-    yield from tables.leak_tables(group, metric)
+            yield layouts.wilcoxon_table(summary)
+    yield from layouts.leak_tables(group, metric)
     if results.failures:
-        yield tables.failure_table(results)
+        yield layouts.failure_table(results)
 
 
-def table_to_markdown(table: Table, level: str) -> str:
+def table_to_markdown(table: ReportTable, level: str) -> str:
     """Write one table as Markdown: a heading of some level, cells, notes."""
 
     def text(cell: Cell) -> str:
@@ -245,7 +250,7 @@ def table_to_markdown(table: Table, level: str) -> str:
     return "\n\n".join([f"{level} {title}", body, *notes])
 
 
-def _latex(table: Table) -> str:
+def _latex(table: ReportTable) -> str:
     def text(cell: Cell) -> str:
         escaped = cell.text.translate(_LATEX)
         return rf"\textbf{{{escaped}}}" if cell.best and escaped else escaped
@@ -269,7 +274,7 @@ def _latex(table: Table) -> str:
     return "\n".join(["\\begin{table}\n\\centering", *lines])
 
 
-def _csv_lines(by_measure: Sequence[Summary | None]) -> Iterator[list[str]]:
+def _csv_lines(by_measure: Sequence[MeasureSummary | None]) -> Iterator[list[str]]:
     present = [summary for summary in by_measure if summary is not None]
     first = present[0]
     for i, dataset in enumerate(first.datasets):
@@ -286,13 +291,13 @@ def _csv_lines(by_measure: Sequence[Summary | None]) -> Iterator[list[str]]:
             yield line
 
 
-def _width(table: Table) -> int:
+def _width(table: ReportTable) -> int:
     lines = [table.header, *([cell.text for cell in line] for line in table.lines)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return sum(widths) + 3 * len(widths)
 
 
-def _narrowed(table: Table, width: int) -> Table:
+def _narrowed(table: ReportTable, width: int) -> ReportTable:
     """Leave out measures at the right of the table of methods until it fits."""
     essential = table.header.index("w/t/l") + 2 if "w/t/l" in table.header else 99
     while _width(table) > width and len(table.header) > essential + 1:
@@ -300,7 +305,7 @@ def _narrowed(table: Table, width: int) -> Table:
     return table
 
 
-def _write_table(table: Table, stream: IO[str], width: int) -> None:
+def _write_table(table: ReportTable, stream: IO[str], width: int) -> None:
     if find_spec("rich") is not None:
         _write_rich(table, stream, width)
     else:
@@ -311,7 +316,7 @@ def _write_table(table: Table, stream: IO[str], width: int) -> None:
     stream.write("".join(f"{note}\n" for note in table.notes) + "\n")
 
 
-def _write_rich(table: Table, stream: IO[str], width: int) -> None:
+def _write_rich(table: ReportTable, stream: IO[str], width: int) -> None:
     from rich import box
     from rich.console import Console
     from rich.table import Table as RichTable

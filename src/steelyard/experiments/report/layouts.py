@@ -1,18 +1,19 @@
-"""Tables of what was measured, before they are text, Markdown, LaTeX or HTML."""
+"""Tables of what was measured and tested, before they are text, LaTeX or HTML."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass, field, replace
 from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.text import counted, number
-from steelyard.experiments.report.summary import Measure, Summary
+from steelyard.experiments.report.summaries import Measure, MeasureSummary, p_text
 from steelyard.experiments.results import Results
+from steelyard.experiments.statistics import holm
 
 # Lines of the table of failures, of which the rest is counted, and characters of each.
 _MAX_FAILURES, _MAX_ERROR_LENGTH = 200, 300
@@ -34,7 +35,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Table:
+class ReportTable:
     """A table with a title, notes, a foot that is not sorted, and texts at the left."""
 
     title: str
@@ -49,7 +50,7 @@ class Table:
         """Rows and foot."""
         return [*self.rows, *self.foot]
 
-    def without(self, column: int) -> Table:
+    def without(self, column: int) -> ReportTable:
         """Leave out a column."""
         header = [*self.header[:column], *self.header[column + 1 :]]
         rows, foot = (
@@ -59,7 +60,9 @@ class Table:
         return replace(self, header=header, rows=rows, foot=foot)
 
 
-def method_table(group: Sequence[Summary], main: str, control: str | None) -> Table:
+def method_table(
+    group: Sequence[MeasureSummary], main: str, control: str | None
+) -> ReportTable:
     """Lay out averages of all measures, a line for each method and protocol.
 
     Lines go by the average rank of the main measure. Methods are tested against the
@@ -80,12 +83,12 @@ def method_table(group: Sequence[Summary], main: str, control: str | None) -> Ta
         ]
     header = ["method", "protocol", "rank", "w/t/l", *(m.title for m in measures)]
     title = f"Methods, by average rank of {measures[0].title}"
-    table = Table(title, [*header, "failed"], rows, notes=notes, n_texts=2)
+    table = ReportTable(title, [*header, "failed"], rows, notes=notes, n_texts=2)
     some_failed = any(row[-1].text for row in rows)
     return table if some_failed else table.without(len(header))
 
 
-def dataset_table(summary: Summary, control: str | None = None) -> Table:
+def dataset_table(summary: MeasureSummary, control: str | None = None) -> ReportTable:
     """Lay out one measure, a line for each data set and a column for each method.
 
     Averages, ranks and wins/ties/losses against the control, or the method of best rank
@@ -109,10 +112,10 @@ def dataset_table(summary: Summary, control: str | None = None) -> Table:
     notes = [_scope(summary)]
     if summary.partial.any():
         notes.append("* some folds are missing or failed.")
-    return Table(title, ["data set", *summary.methods], rows, foot, notes)
+    return ReportTable(title, ["data set", *summary.methods], rows, foot, notes)
 
 
-def leak_tables(group: Sequence[Summary], metric: str) -> list[Table]:
+def leak_tables(group: Sequence[MeasureSummary], metric: str) -> list[ReportTable]:
     """Lay out what each published protocol adds to the honest one, cell by cell.
 
     There is a table for each protocol whose name begins with ``published`` and that
@@ -131,18 +134,15 @@ def leak_tables(group: Sequence[Summary], metric: str) -> list[Table]:
     ]
 
 
-def _leak_table(published: Summary, honest: Summary) -> Table:
+def _leak_table(published: MeasureSummary, honest: MeasureSummary) -> ReportTable:
     measure = honest.measure
     datasets = [name for name in published.datasets if name in honest.datasets]
     methods = [name for name in published.methods if name in honest.methods]
     higher, lower = (
-        [
-            [s.whole_means[s.row(dataset), s.position(method)] for method in methods]
-            for dataset in datasets
-        ]
+        s.whole_means[np.ix_([*map(s.row, datasets)], [*map(s.position, methods)])]
         for s in (published, honest)
     )
-    difference = np.array(higher) - np.array(lower)
+    difference = higher - lower
     by_dataset = [_known_mean(row) for row in difference]
     by_method = [_known_mean(column) for column in difference.T]
 
@@ -150,7 +150,7 @@ def _leak_table(published: Summary, honest: Summary) -> Table:
         figures = (float(value) for value in [*values, average])
         return [Cell(name), *(Cell(measure.text(x, True), x) for x in figures)]
 
-    return Table(
+    return ReportTable(
         f"What the leak is worth, {measure.title}: protocol {published.protocol} minus "
         "honest",
         ["data set", *methods, "average"],
@@ -164,7 +164,7 @@ def _leak_table(published: Summary, honest: Summary) -> Table:
     )
 
 
-def failure_table(results: Results) -> Table:
+def failure_table(results: Results) -> ReportTable:
     """Lay out failed fits, a line for each data set, method and message."""
     names = itemgetter("dataset", "method", "protocol")
     failures = Counter(
@@ -176,7 +176,7 @@ def failure_table(results: Results) -> Table:
         for key, n in failures.items()
     ]
     left = len(rows) - _MAX_FAILURES
-    return Table(
+    return ReportTable(
         f"Failed fits: {failures.total()} of {len(results.rows)}",
         ["data set", "method", "protocol", "error", "fits"],
         rows[:_MAX_FAILURES],
@@ -191,8 +191,8 @@ def _known_mean(values: NDArray[np.float64]) -> float:
 
 
 def _method_rows(
-    ranked: Summary,
-    by_measure: Mapping[str, Summary],
+    ranked: MeasureSummary,
+    by_measure: Mapping[str, MeasureSummary],
     measures: Sequence[Measure],
     against: int,
 ) -> list[list[Cell]]:
@@ -217,7 +217,7 @@ def _method_rows(
     ]
 
 
-def _mean_cell(summary: Summary, i: int, j: int) -> Cell:
+def _mean_cell(summary: MeasureSummary, i: int, j: int) -> Cell:
     """Return the average over folds of a data set and a method."""
     mean = float(summary.means[i, j])
     text = summary.measure.text(mean)
@@ -229,7 +229,7 @@ def _mean_cell(summary: Summary, i: int, j: int) -> Cell:
     return Cell(text, mean, bool(summary.best[i, j]), note)
 
 
-def _average_cells(summary: Summary) -> list[Cell]:
+def _average_cells(summary: MeasureSummary) -> list[Cell]:
     """Return the averages over data sets, the best of them marked."""
     values, measure = summary.averages, summary.measure
     gains = measure.sign * values
@@ -240,22 +240,154 @@ def _average_cells(summary: Summary) -> list[Cell]:
     ]
 
 
-def _rank(summary: Summary, j: int) -> Cell:
+def _rank(summary: MeasureSummary, j: int) -> Cell:
     rank = float(summary.ranks[j])
     best = bool(np.isfinite(rank) and rank == np.nanmin(summary.ranks))
     return Cell(number(rank), rank, best)
 
 
-def _tally(summary: Summary, j: int, against: int) -> Cell:
+def _tally(summary: MeasureSummary, j: int, against: int) -> Cell:
     if j == against:
         return Cell("", 0.0)
     counts = summary.win_tie_loss
     return Cell(counts.text(j, against), counts.lead(j, against))
 
 
-def _scope(summary: Summary) -> str:
+def _scope(summary: MeasureSummary) -> str:
     complete = len(summary.complete)
     left_out = len(summary.datasets) - complete
     more = f"; {left_out} with missing folds left out" if left_out else ""
     sets = counted(complete, "data set")
     return f"{summary.protocol}: averages and ranks are over {sets}{more}."
+
+
+def win_tie_loss_table(summary: MeasureSummary) -> ReportTable:
+    """Lay out wins, ties and losses of the method of the row against the column."""
+    counts = summary.win_tie_loss
+    size = max(1, len(summary.datasets))
+
+    def cell(a: int, b: int) -> Cell:
+        lead = counts.lead(a, b)
+        return Cell(counts.text(a, b), lead, shade=lead / size)
+
+    notes = [
+        "Of the row against the column, by the corrected resampled t-test, two-tailed, "
+        f"at {summary.alpha:g} on each data set."
+    ]
+    untested = int(counts.untested.max(initial=0))
+    if untested:
+        notes.append(
+            f"Up to {untested} data sets of a pair have fewer than two folds in common "
+            "and are not counted."
+        )
+    if summary.partial.any():
+        notes += ["Where folds are missing, those that both methods have are tested."]
+    return _pairs(summary, "Wins/ties/losses", cell, Cell("", 0.0), notes)
+
+
+def wilcoxon_table(summary: MeasureSummary) -> ReportTable:
+    """Lay out p of Wilcoxon's test, marked by direction and significance."""
+    test = summary.wilcoxon
+
+    def cell(a: int, b: int) -> Cell:
+        p, adjusted = test.p_values[a, b], test.adjusted[a, b]
+        plus, minus = test.r_plus[a, b], test.r_plus[b, a]
+        sign = int(np.sign(plus - minus))
+        stars = int(p <= summary.alpha) + int(adjusted <= summary.alpha)
+        return Cell(
+            f"{'=+-'[sign]} {p_text(p)}{'*' * stars}",
+            float(sign * (1 - p)),
+            best=stars == 2 and sign > 0,
+            note=f"R+ {plus:g}, R- {minus:g}, p {p:.4g}, after Holm {adjusted:.4g}",
+            shade=0.5 * sign * stars,
+        )
+
+    zeros = "shared between both sums" if test.zeros == "split" else "left out"
+    notes = [
+        f"p on {len(summary.complete)} data sets, two-tailed; + where the row is "
+        f"better, - where the column is. * p at most {summary.alpha:g}; ** also "
+        f"after Holm's correction for all pairs. Differences of zero are {zeros}."
+    ]
+    return _pairs(summary, "Wilcoxon signed ranks", cell, Cell("", np.nan), notes)
+
+
+def control_table(summary: MeasureSummary, control: str) -> ReportTable:
+    """Lay out how one method does against each of the others over data sets.
+
+    p is that of Wilcoxon's signed ranks, corrected by Holm for as many comparisons as
+    there are other methods.
+    """
+    place = summary.position(control)
+    sign = summary.measure.sign
+    leads = sign * (summary.scores[:, [place]] - summary.scores)
+    others = [j for j in range(len(summary.methods)) if j != place]
+    p_values = summary.wilcoxon.p_values[place]
+    adjusted = dict(zip(others, holm(p_values[others]), strict=True))
+    rows = []
+    for j in sorted(others, key=lambda j: leads[:, j].mean()):
+        lead, signs = float(leads[:, j].mean()), np.sign(leads[:, j]).tolist()
+        better, equal, worse = (signs.count(s) for s in (1, 0, -1))
+        p, corrected = float(p_values[j]), float(adjusted[j])
+        row = [
+            Cell(summary.methods[j]),
+            Cell(summary.measure.text(sign * lead, True), lead),
+            Cell(f"{better}/{equal}/{worse}", better - worse),
+            Cell(p_text(p), p),
+            Cell(p_text(corrected), corrected, best=corrected <= summary.alpha),
+        ]
+        rows.append(row)
+    return ReportTable(
+        f"{control} against each method, {_subject(summary)}",
+        ["method", f"{control} less method", "better/equal/worse", "p", "p by Holm"],
+        rows,
+        notes=[
+            f"Averages and Wilcoxon's signed ranks on {len(leads)} data sets, "
+            f"two-tailed; in bold where p by Holm is at most {summary.alpha:g}."
+        ],
+    )
+
+
+def bayesian_table(summary: MeasureSummary, control: str | None = None) -> ReportTable:
+    """Lay out probabilities that one method is better than, or equal to, the others."""
+    against = summary.control(control)
+    name = summary.methods[against]
+    tests = zip(summary.methods, map(astuple, summary.bayesian(against)), strict=True)
+    rows = [
+        [Cell(method)]
+        + [Cell(f"{x:.3f}", x, best=x >= 1 - summary.alpha) for x in shares]
+        for method, shares in tests
+        if method != name
+    ]
+    rope = summary.measure.text(summary.measure.rope)
+    return ReportTable(
+        f"{name} against each method, {_subject(summary)}",
+        ["method", f"{name} is better", "practically equal", "method is better"],
+        rows,
+        notes=[
+            f"Bayesian signed-rank test on {len(summary.complete)} data sets; "
+            f"practically equal: within {rope}. Probabilities from "
+            f"{1 - summary.alpha:g} are in bold."
+        ],
+    )
+
+
+def _pairs(
+    summary: MeasureSummary,
+    title: str,
+    cell: Callable[[int, int], Cell],
+    itself: Cell,
+    notes: list[str],
+) -> ReportTable:
+    """Lay out a cell for each pair of methods, and one for a method with itself."""
+    everyone = range(len(summary.methods))
+    rows = [
+        [Cell(summary.methods[a])]
+        + [itself if a == b else cell(a, b) for b in everyone]
+        for a in everyone
+    ]
+    header = ["method", *summary.methods]
+    return ReportTable(f"{title}, {_subject(summary)}", header, rows, notes=notes)
+
+
+def _subject(summary: MeasureSummary) -> str:
+    return f"{summary.measure.title}; protocol {summary.protocol}"

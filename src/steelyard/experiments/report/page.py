@@ -14,12 +14,16 @@ import numpy as np
 from steelyard._common import html
 from steelyard._common.html import element, escape
 from steelyard.exceptions import ParameterError
-from steelyard.experiments.report import significance, tables
-from steelyard.experiments.report.plots import RankLayout, critical_difference_svg
-from steelyard.experiments.report.summary import (
+from steelyard.experiments.report import layouts
+from steelyard.experiments.report.rank_diagram import (
+    RankLayout,
+    critical_difference_svg,
+)
+from steelyard.experiments.report.summaries import (
     MEASURES,
-    Summary,
+    MeasureSummary,
     check_metric,
+    friedman_sentence,
     summaries,
 )
 from steelyard.experiments.results import Results
@@ -104,30 +108,30 @@ def _about(results: Results) -> str:
 
 
 def _body(
-    results: Results, group: list[Summary], shown: list[str], control: str | None
+    results: Results, group: list[MeasureSummary], shown: list[str], control: str | None
 ) -> Iterator[str]:
     if group:
         yield _comparison(results, group, shown, control)
     if results.failures:
-        yield _titled("Failures", tables.failure_table(results))
+        yield _titled("Failures", layouts.failure_table(results))
     if results.settings:
         settings = json.dumps(results.settings, indent=1, default=str)
         yield f"<h2>Settings</h2><pre>{escape(settings)}</pre>"
 
 
 def _comparison(
-    results: Results, group: list[Summary], shown: list[str], control: str | None
+    results: Results, group: list[MeasureSummary], shown: list[str], control: str | None
 ) -> str:
     """Return everything that changes with the measure and protocol chosen."""
     leader = group[0].methods[group[0].leader]
     other = next((name for name in results.methods if name != leader), leader)
     titles = [MEASURES[name].title for name in shown]
-    ranked = (tables.method_table(group, name, control) for name in shown)
+    ranked = (layouts.method_table(group, name, control) for name in shown)
     methods = dict(zip(shown, map(_table, ranked), strict=True))
     worth = {
         name: "<h2>What the leak is worth</h2>" + "".join(map(_table, added))
         for name in shown
-        if (added := tables.leak_tables(group, name))
+        if (added := layouts.leak_tables(group, name))
     }
     views = {_key(summary): "".join(_view(summary, control)) for summary in group}
     parts = {
@@ -143,37 +147,37 @@ def _comparison(
     return html.fill_template(_asset("comparison.html"), parts)
 
 
-def _view(summary: Summary, control: str | None) -> Iterator[str]:
+def _view(summary: MeasureSummary, control: str | None) -> Iterator[str]:
     if summary.testable:
         yield f"<h2>Average ranks</h2>{_diagram(summary)}"
-    yield _titled("Data sets", tables.dataset_table(summary, control))
+    yield _titled("Data sets", layouts.dataset_table(summary, control))
     if len(summary.methods) > 1:
-        yield _titled("Wins, ties, losses", significance.win_tie_loss_table(summary))
+        yield _titled("Wins, ties, losses", layouts.win_tie_loss_table(summary))
     if not summary.testable:
         return
     if control is not None:
-        table = significance.control_table(summary, control)
+        table = layouts.control_table(summary, control)
         yield _titled(f"{control} against the others", table)
-    yield _titled("Wilcoxon signed ranks", significance.wilcoxon_table(summary))
+    yield _titled("Wilcoxon signed ranks", layouts.wilcoxon_table(summary))
     if summary.measure.is_quality:
-        table = significance.bayesian_table(summary, control)
+        table = layouts.bayesian_table(summary, control)
         yield _titled("Bayesian signed ranks", table)
 
 
-def _diagram(summary: Summary) -> str:
+def _diagram(summary: MeasureSummary) -> str:
     layout = RankLayout(summary.methods, summary.ranks, summary.critical_difference)
     drawing = critical_difference_svg(
         layout,
         f"Critical difference diagram of {summary.measure.title}, protocol "
         f"{summary.protocol}: average ranks, best at the left",
     )
-    tested = significance.friedman_sentence(summary)
+    tested = friedman_sentence(summary)
     caption = f"{tested} Methods under one bar do not differ significantly."
     drawn = element("div", drawing, class_="wide")
     return element("figure", drawn + element("figcaption", escape(caption)))
 
 
-def _data(results: Results, group: list[Summary]) -> dict[str, Any]:
+def _data(results: Results, group: list[MeasureSummary]) -> dict[str, Any]:
     views = {
         _key(summary): {
             "title": summary.measure.title,
@@ -197,7 +201,7 @@ def _listed(values: np.ndarray) -> list[list[float | None]]:
     ]
 
 
-def _key(summary: Summary) -> str:
+def _key(summary: MeasureSummary) -> str:
     return f"{summary.protocol}|{summary.measure.name}"
 
 
@@ -209,11 +213,11 @@ def _sections(contents: dict[str, str], shown: str, kind: str) -> str:
     )
 
 
-def _titled(title: str, table: tables.Table) -> str:
+def _titled(title: str, table: layouts.ReportTable) -> str:
     return f"<h2>{escape(title)}</h2>{_table(table)}"
 
 
-def _table(table: tables.Table) -> str:
+def _table(table: layouts.ReportTable) -> str:
     header = "".join(
         element(
             "th",
@@ -237,14 +241,14 @@ def _table(table: tables.Table) -> str:
     return title + scroll + element("div", notes, class_="notes")
 
 
-def _cells(line: Sequence[tables.Cell], n_texts: int) -> str:
+def _cells(line: Sequence[layouts.Cell], n_texts: int) -> str:
     name = line[0].text
     head = element("th", escape(name), scope="row", class_="text", title=name)
     cells = (_cell(cell, i < n_texts) for i, cell in enumerate(line[1:], 1))
     return head + "".join(cells)
 
 
-def _cell(cell: tables.Cell, is_text: bool) -> str:
+def _cell(cell: layouts.Cell, is_text: bool) -> str:
     kinds = {
         "text": is_text,
         "long": is_text and len(cell.text) > _MAX_PLAIN_LENGTH,
