@@ -23,13 +23,12 @@ from steelyard.experiments import baselines
 from steelyard.experiments import journal as journals
 from steelyard.experiments.baselines import BASELINES
 from steelyard.experiments.data.sets import DataSet, load_dataset
-from steelyard.experiments.inputs import resolve_methods
 from steelyard.experiments.journal import JournalError
-from steelyard.experiments.progress import Progress
+from steelyard.experiments.processes import Progress
 from steelyard.experiments.protocols import PROTOCOLS, discretize_whole
 from steelyard.experiments.results import COLUMNS, Results
-from steelyard.experiments.runner import compare
-from steelyard.experiments.work import Task, split_rows
+from steelyard.experiments.runner import compare, resolve_methods
+from steelyard.experiments.work import FoldTask, split_rows
 
 TIMES = ("fit_seconds", "predict_seconds", "peak_memory_mb")
 
@@ -445,7 +444,7 @@ def test_results_refuse_unknown_names_and_say_what_there_is(tmp_path):
 
 
 def test_progress_says_what_runs_what_is_left_and_how_long():
-    tasks = [Task("honest", name, 0, 0, ("NB", "RNB"), 10.0) for name in "abc"]
+    tasks = [FoldTask("honest", name, 0, 0, ("NB", "RNB"), 10.0) for name in "abc"]
     now = [0.0]
     shown = Progress(tasks, 2, False, clock=lambda: now[0])
     assert shown.text() == "0 of 6 fits · running a fold 1, b fold 1"
@@ -463,7 +462,7 @@ def test_progress_is_drawn_on_a_terminal():
     console = pytest.importorskip("rich.console").Console(
         file=io.StringIO(), force_terminal=True, width=100
     )
-    task = Task("honest", "iris", 0, 2, ("NB",), 1.0)
+    task = FoldTask("honest", "iris", 0, 2, ("NB",), 1.0)
     with Progress([task], 1, True, console) as shown:
         shown.done(task, [{"status": "ok"}])
     assert "1 of 1 fits" in console.file.getvalue()

@@ -55,9 +55,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Compare methods, write reports, and print what came out."""
     from steelyard.classifiers.registry import DEFAULT
-    from steelyard.experiments.inputs import resolve_methods
     from steelyard.experiments.report.summaries import check_metric
-    from steelyard.experiments.runner import compare
+    from steelyard.experiments.runner import compare, resolve_methods
 
     for name in _REPORTS:
         output.check_output(getattr(arguments, name), arguments.force)

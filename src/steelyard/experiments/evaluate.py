@@ -15,7 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from steelyard._common.progress import progress as show_progress
 from steelyard.exceptions import ParameterError, TableError
-from steelyard.experiments.evaluation import Evaluation, MeasureTable, thresholds
+from steelyard.experiments.evaluation_result import Evaluation, MeasureTable
+from steelyard.experiments.statistics.metrics import thresholds
 from steelyard.experiments.work import split_rows
 
 __all__ = ["Evaluation", "MeasureTable", "evaluate", "evaluate_chunks", "thresholds"]

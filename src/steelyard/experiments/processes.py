@@ -1,4 +1,4 @@
-"""The fits of a comparison, here or in several processes that may die."""
+"""The fits of a comparison, in processes that may die, and how far they are."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import pickle
 import shutil
 import signal
+import sys
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -25,15 +26,17 @@ from steelyard._common.work_folder import WorkFolder
 from steelyard.experiments.data.sets import DataSet
 from steelyard.experiments.journal import Journal, read_journal
 from steelyard.experiments.results import KEY
-from steelyard.experiments.work import Plan, Task, Worker, failed_row
+from steelyard.experiments.work import FoldTask, Worker, WorkPlan, failed_row
 
 # How often a worker looks whether the process that started it is there.
 _PARENT_SECONDS = 0.25
 
-Done = Callable[[Task, list[dict[str, Any]]], None]
+Done = Callable[[FoldTask, list[dict[str, Any]]], None]
 
 
-def run_tasks(plan: Plan, tasks: Sequence[Task], n_workers: int, done: Done) -> None:
+def run_tasks(
+    plan: WorkPlan, tasks: Sequence[FoldTask], n_workers: int, done: Done
+) -> None:
     """Run tasks in order, and hand the rows of each to ``done``.
 
     A fit that ends its process is a row with that error, and the others go on.
@@ -47,7 +50,7 @@ def run_tasks(plan: Plan, tasks: Sequence[Task], n_workers: int, done: Done) -> 
 
 
 def _run_in_processes(
-    plan: Plan, tasks: Sequence[Task], n_workers: int, done: Done
+    plan: WorkPlan, tasks: Sequence[FoldTask], n_workers: int, done: Done
 ) -> None:
     with WorkFolder() as folder:
         plan = _pickled(plan, folder.path)
@@ -61,8 +64,8 @@ def _run_in_processes(
 
 
 def _until_broken(
-    plan: Plan, tasks: Sequence[Task], n_workers: int, done: Done
-) -> list[Task]:
+    plan: WorkPlan, tasks: Sequence[FoldTask], n_workers: int, done: Done
+) -> list[FoldTask]:
     """Run tasks in order until all are done or a worker dies; return what is left."""
     left = list(tasks)
     waiting = iter(tasks)
@@ -105,7 +108,7 @@ def _forget_waiting(pool: ProcessPoolExecutor) -> None:
             pool._work_ids.get_nowait()
 
 
-def _run_one_by_one(plan: Plan, tasks: Sequence[Task], done: Done) -> None:
+def _run_one_by_one(plan: WorkPlan, tasks: Sequence[FoldTask], done: Done) -> None:
     """Run fits in one process; if it dies, that is the error of the fit it was at.
 
     Fits that the journal has by now are not run again.
@@ -132,7 +135,7 @@ def _run_one_by_one(plan: Plan, tasks: Sequence[Task], done: Done) -> None:
         left = left[1:]
 
 
-def _pickled(plan: Plan, folder: Path) -> Plan:
+def _pickled(plan: WorkPlan, folder: Path) -> WorkPlan:
     """Write data sets to files, which workers read when they come to them."""
     paths: dict[str, DataSet | Path] = {}
     for i, (name, entry) in enumerate(plan.data.items()):
@@ -145,7 +148,7 @@ def _pickled(plan: Plan, folder: Path) -> Plan:
 _worker: Worker | None = None
 
 
-def _start(plan: Plan, parent: int) -> None:
+def _start(plan: WorkPlan, parent: int) -> None:
     """Make the worker of this process."""
     global _worker
     # Ctrl-C reaches all processes; the first of them ends the others.
@@ -154,7 +157,7 @@ def _start(plan: Plan, parent: int) -> None:
     _worker = Worker(plan)
 
 
-def _leave_with_parent(parent: int, plan: Plan) -> None:
+def _leave_with_parent(parent: int, plan: WorkPlan) -> None:
     """End this process when the one that started it was killed."""
     while os.getppid() == parent:
         time.sleep(_PARENT_SECONDS)
@@ -164,6 +167,104 @@ def _leave_with_parent(parent: int, plan: Plan) -> None:
     os._exit(1)
 
 
-def _run(task: Task) -> list[dict[str, Any]]:
+def _run(task: FoldTask) -> list[dict[str, Any]]:
     assert _worker is not None
     return _worker.run(task)
+
+
+class Progress:
+    """A line with what runs, how many fits are left, and about how long they take.
+
+    Nothing is shown where standard error is not a terminal, or without ``rich``. Tasks
+    come in the order in which they start; `n_jobs` run at once.
+    """
+
+    def __init__(
+        self,
+        tasks: Sequence[Any],
+        n_jobs: int,
+        enabled: bool,
+        console: Any = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        # Workers take tasks in order: the first that are not done are those that run. A
+        # task that is run fit by fit is gone with the first of them.
+        self._open = {task.key(""): task for task in tasks}
+        self._n_jobs = n_jobs
+        self._fits = sum(len(task.methods) for task in tasks)
+        self._cost = sum(task.cost for task in tasks)
+        self._fits_done = self._failed = 0
+        self._cost_done = 0.0
+        self._clock, self._start = clock, clock()
+        self._bar = _bar(console) if enabled and tasks else None
+        if self._bar is not None:
+            self._line = self._bar.add_task("", total=self._cost, text=self.text())
+
+    def __enter__(self) -> Progress:
+        if self._bar is not None:
+            self._bar.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def done(self, task: Any, rows: Sequence[dict[str, Any]]) -> None:
+        """Count a task as done."""
+        self._open.pop(task.key(""), None)
+        self._fits_done += len(rows)
+        self._failed += sum(row["status"] != "ok" for row in rows)
+        self._cost_done += task.cost
+        if self._bar is not None:
+            self._bar.update(self._line, completed=self._cost_done, text=self.text())
+
+    def text(self) -> str:
+        """Say how far the run is."""
+        parts = [f"{self._fits_done} of {self._fits} fits"]
+        if self._failed:
+            parts.append(f"{self._failed} failed")
+        if 0.0 < self._cost_done < self._cost:
+            share = (self._cost - self._cost_done) / self._cost_done
+            left = (self._clock() - self._start) * share
+            parts.append(f"about {duration(left)} left")
+        running = [task.label for task in self._open.values()][: self._n_jobs]
+        if running:
+            parts.append(f"running {', '.join(running)}")
+        return " · ".join(parts)
+
+
+def duration(seconds: float) -> str:
+    """Write a time as people say it.
+
+    Examples
+    --------
+    >>> duration(42), duration(200), duration(7_500)
+    ('42 s', '3 min 20 s', '2 h 05 min')
+    """
+    whole = max(1, round(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def _bar(console: Any) -> Any:
+    try:
+        from rich import progress
+        from rich.console import Console
+    except ImportError:
+        return None
+    if console is None:
+        if not sys.stderr.isatty():
+            return None
+        console = Console(stderr=True)
+    return progress.Progress(
+        progress.BarColumn(bar_width=24),
+        progress.TaskProgressColumn(),
+        progress.TextColumn("{task.fields[text]}", markup=False),
+        console=console,
+        transient=True,
+        # The text changes with each task, not ten times a second.
+        refresh_per_second=2,
+    )

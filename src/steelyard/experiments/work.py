@@ -32,7 +32,7 @@ Split = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 
 @dataclass(frozen=True)
-class Task:
+class FoldTask:
     """Some methods, on one fold of one data set."""
 
     protocol: str
@@ -53,7 +53,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Plan:
+class WorkPlan:
     """What a worker needs to know: data sets may be files, pickled."""
 
     data: Mapping[str, DataSet | Path]
@@ -80,7 +80,7 @@ def split_rows(target: NDArray[Any], folds: int, seed: int) -> list[Split]:
 class Worker:
     """Fits one task after another, and keeps the data set it is at."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: WorkPlan) -> None:
         self.plan = plan
         self.journal = None if plan.journal is None else Journal(plan.journal)
         # Tasks of one data set follow each other: the last of each kind is kept.
@@ -93,7 +93,7 @@ class Worker:
         if self.journal is not None:
             self.journal.close()
 
-    def run(self, task: Task) -> list[dict[str, Any]]:
+    def run(self, task: FoldTask) -> list[dict[str, Any]]:
         """Return a row for each method; they are in the journal already."""
         rows = []
         with threadpool_limits(limits=1):
@@ -104,7 +104,7 @@ class Worker:
                 rows.append(row)
         return rows
 
-    def _fit(self, task: Task, name: str) -> dict[str, Any]:
+    def _fit(self, task: FoldTask, name: str) -> dict[str, Any]:
         _, classes, codes = self._loaded(task.dataset)
         train, test = self._splits(task.dataset, task.repeat)[task.fold]
         row = _empty_row(task, name)
@@ -144,12 +144,12 @@ class Worker:
         return split_rows(target, self.plan.folds, self.plan.seed + repeat)
 
 
-def failed_row(task: Task, message: str) -> dict[str, Any]:
+def failed_row(task: FoldTask, message: str) -> dict[str, Any]:
     """Return the row of a task's first fit, of which only its failure is known."""
     return _empty_row(task, task.methods[0]) | {"status": "error", "error": message}
 
 
-def _empty_row(task: Task, name: str) -> dict[str, Any]:
+def _empty_row(task: FoldTask, name: str) -> dict[str, Any]:
     row: dict[str, Any] = dict.fromkeys(COLUMNS)
     row |= zip(KEY, task.key(name), strict=True)
     return row | {"status": "ok", "warnings": 0, "extra": {}}

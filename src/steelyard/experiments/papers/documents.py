@@ -25,7 +25,7 @@ from steelyard.experiments.papers import (
 )
 from steelyard.experiments.papers.engine import Comparison, Paper, Run, published_folder
 from steelyard.experiments.papers.reproduction import Reproduction
-from steelyard.experiments.progress import duration
+from steelyard.experiments.processes import duration
 
 # What a file may name as a ``kind``.
 _FUNCTIONS = ChainMap(

@@ -1,4 +1,4 @@
-"""How good predictions are: metrics of probabilities, and bins of confidence.
+"""How good predictions are: metrics, thresholds, and bins of confidence.
 
 Metrics are those of scikit-learn, where test parts that lack a class do not stop them.
 """
@@ -22,9 +22,11 @@ __all__ = [
     "reliability",
     "reliability_bins",
     "score_predictions",
+    "thresholds",
 ]
 
 CALIBRATION_BINS = 15
+_SHOWN_THRESHOLDS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
 # scikit-learn's bound: a probability of zero costs 36, not infinity.
 _SMALLEST_PROBABILITY = float(np.finfo(np.float64).eps)
@@ -130,6 +132,63 @@ def calibration_error(
     ends = np.linspace(0, len(true), min(bins, len(true)) + 1).astype(int)
     sums = np.add.reduceat(excess, ends[:-1])
     return float(np.abs(sums).sum() / len(true))
+
+
+def thresholds(
+    positive: Any, proba: Any, costs: tuple[float, float] | None = None
+) -> dict[str, Any]:
+    """Decide for a class wherever its probability reaches a threshold.
+
+    Parameters
+    ----------
+    positive : array of shape (n,)
+        Whether each row is of the class.
+    proba : array of shape (n,)
+        Its probability.
+    costs : pair of float, default=None
+        Cost of a false alarm and of a miss.
+
+    Returns
+    -------
+    dict
+        ``table`` for nine thresholds, ``best_f1``, and ``best_cost``, which is None
+        without costs. Of thresholds that are equally good the largest is taken; one
+        above 1 chooses no row.
+
+    Examples
+    --------
+    >>> best = thresholds([0, 0, 1, 1], [0.1, 0.4, 0.3, 0.8])["best_f1"]
+    >>> best["threshold"], round(best["f1"], 3)
+    (0.3, 0.8)
+    """
+    is_positive = np.asarray(positive, dtype=bool)
+    levels = np.sort(np.asarray(proba, dtype=np.float64))
+    hit_levels = np.sort(np.asarray(proba, dtype=np.float64)[is_positive])
+    # By falling size, and last of all the one that chooses no row.
+    distinct = [*np.unique(levels)[::-1], np.nextafter(1, 2)]
+    at = np.array([*distinct, *_SHOWN_THRESHOLDS])
+    total = len(hit_levels)
+    chosen = len(levels) - np.searchsorted(levels, at)
+    hits = total - np.searchsorted(hit_levels, at)
+    columns = {
+        "threshold": at,
+        "precision": hits / np.maximum(chosen, 1),
+        "recall": hits / max(total, 1),
+        "f1": 2 * hits / np.maximum(chosen + total, 1),
+    }
+    if costs is not None:
+        columns["cost"] = costs[0] * (chosen - hits) + costs[1] * (total - hits)
+
+    def entry(k: Any) -> dict[str, float]:
+        return {name: float(column[k]) for name, column in columns.items()}
+
+    n = len(distinct)
+    best_cost = None if costs is None else entry(columns["cost"][:n].argmin())
+    return {
+        "table": [entry(k) for k in range(n, len(at))],
+        "best_f1": entry(columns["f1"][:n].argmax()),
+        "best_cost": best_cost,
+    }
 
 
 def reliability_bins(

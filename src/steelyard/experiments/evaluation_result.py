@@ -9,12 +9,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import confusion_matrix
+from sklearn.metrics import cohen_kappa_score, confusion_matrix
 
 from steelyard._common.html import html_table
 from steelyard._common.text import as_plain, text_table
 from steelyard.exceptions import ParameterError
-from steelyard.experiments.statistics.metrics import reliability_bins, score_predictions
+from steelyard.experiments.statistics.metrics import (
+    reliability_bins,
+    score_predictions,
+    thresholds,
+)
 
 if TYPE_CHECKING:
     from steelyard.displays import ROCDisplay
@@ -32,7 +36,6 @@ _IN_PERCENT = ("accuracy", "balanced_accuracy")
 _RELIABILITY_BINS = 10
 # A confusion matrix of more classes cannot be read.
 _MAX_CONFUSION_CLASSES = 20
-_SHOWN_THRESHOLDS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
 
 class MeasureTable(NamedTuple):
@@ -132,11 +135,9 @@ class Evaluation:
         :math:`p_o` is the accuracy, and :math:`p_e` what labels and predictions drawn
         apart from each other would agree in.
         """
-        shares = self.confusion / len(self.true)
-        by_chance = float(shares.sum(axis=1) @ shares.sum(axis=0))
-        if by_chance == 1.0:
+        if self.confusion.max() == len(self.true):
             return 0.0
-        return float((np.trace(shares) - by_chance) / (1.0 - by_chance))
+        return float(cohen_kappa_score(self.true, self.predicted))
 
     @property
     def reliability(self) -> list[list[float]]:
@@ -247,63 +248,6 @@ class Evaluation:
             rows.append([name, *map(str, counts[k].tolist()), *shares])
         header = ["true class", *names, "recall", "precision"]
         return MeasureTable("Confusion: predicted classes in columns", header, rows)
-
-
-def thresholds(
-    positive: Any, proba: Any, costs: tuple[float, float] | None = None
-) -> dict[str, Any]:
-    """Decide for a class wherever its probability reaches a threshold.
-
-    Parameters
-    ----------
-    positive : array of shape (n,)
-        Whether each row is of the class.
-    proba : array of shape (n,)
-        Its probability.
-    costs : pair of float, default=None
-        Cost of a false alarm and of a miss.
-
-    Returns
-    -------
-    dict
-        ``table`` for nine thresholds, ``best_f1``, and ``best_cost``, which is None
-        without costs. Of thresholds that are equally good the largest is taken; one
-        above 1 chooses no row.
-
-    Examples
-    --------
-    >>> best = thresholds([0, 0, 1, 1], [0.1, 0.4, 0.3, 0.8])["best_f1"]
-    >>> best["threshold"], round(best["f1"], 3)
-    (0.3, 0.8)
-    """
-    is_positive = np.asarray(positive, dtype=bool)
-    levels = np.sort(np.asarray(proba, dtype=np.float64))
-    hit_levels = np.sort(np.asarray(proba, dtype=np.float64)[is_positive])
-    # By falling size, and last of all the one that chooses no row.
-    distinct = [*np.unique(levels)[::-1], np.nextafter(1, 2)]
-    at = np.array([*distinct, *_SHOWN_THRESHOLDS])
-    total = len(hit_levels)
-    chosen = len(levels) - np.searchsorted(levels, at)
-    hits = total - np.searchsorted(hit_levels, at)
-    columns = {
-        "threshold": at,
-        "precision": hits / np.maximum(chosen, 1),
-        "recall": hits / max(total, 1),
-        "f1": 2 * hits / np.maximum(chosen + total, 1),
-    }
-    if costs is not None:
-        columns["cost"] = costs[0] * (chosen - hits) + costs[1] * (total - hits)
-
-    def entry(k: Any) -> dict[str, float]:
-        return {name: float(column[k]) for name, column in columns.items()}
-
-    n = len(distinct)
-    best_cost = None if costs is None else entry(columns["cost"][:n].argmin())
-    return {
-        "table": [entry(k) for k in range(n, len(at))],
-        "best_f1": entry(columns["f1"][:n].argmax()),
-        "best_cost": best_cost,
-    }
 
 
 def _threshold_table(result: dict[str, Any]) -> MeasureTable:
