@@ -25,12 +25,12 @@ from steelyard.experiments.report.layouts import (
     failure_table,
     method_table,
 )
+from steelyard.experiments.report.results_text import table_to_markdown
 from steelyard.experiments.report.summaries import (
     friedman_sentence,
     summaries,
     summarize,
 )
-from steelyard.experiments.report.writing import table_to_markdown
 from steelyard.experiments.results import Results
 
 MARK = "<!-- measured -->\n"

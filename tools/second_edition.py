@@ -28,12 +28,12 @@ from steelyard.experiments.report.layouts import (
     ReportTable,
     control_table,
 )
+from steelyard.experiments.report.results_text import table_to_markdown
 from steelyard.experiments.report.summaries import (
     MEASURES,
     friedman_sentence,
     summarize,
 )
-from steelyard.experiments.report.writing import table_to_markdown
 from steelyard.experiments.results import COLUMNS, KEY, Results
 from steelyard.experiments.statistics.ranks import holm
 from steelyard.experiments.statistics.two_methods import wilcoxon_signed_rank

@@ -29,6 +29,11 @@ Attributes
 ax_, figure_
     Where it was drawn."""
 
+FOR, AGAINST, INK, PALE = "#2a7f62", "#c0543c", "#333333", "#d5d9d7"
+
+# Told apart also by most colour-blind readers (Okabe and Ito, 2008).
+LINES = tuple("#0072b2 #e69f00 #009e73 #cc79a7 #56b4e9 #d55e00 #777777 #b8a800".split())
+
 
 class Display:
     """A picture, and where it was drawn.
@@ -77,12 +82,6 @@ class Display:
             _, ax = pyplot().subplots(figsize=(width, height), layout="constrained")
         self.ax_, self.figure_ = ax, ax.figure
         return ax
-
-
-FOR, AGAINST, INK, PALE = "#2a7f62", "#c0543c", "#333333", "#d5d9d7"
-
-# Told apart also by most colour-blind readers (Okabe and Ito, 2008).
-LINES = tuple("#0072b2 #e69f00 #009e73 #cc79a7 #56b4e9 #d55e00 #777777 #b8a800".split())
 
 
 def pyplot() -> Any:

@@ -19,6 +19,8 @@ from steelyard.exceptions import ParameterError
 # What may be drawn over rounds, the first that a record has.
 _BY_ROUND = ("objective", "log_loss", "error", "accuracy", "total_weight")
 
+DEFAULT_PATH = tuple(float(x) for x in np.logspace(-2, 4, 19))
+
 
 @dataclass(eq=False, repr=False)
 class SolverTraceDisplay(draw.Display):
@@ -109,9 +111,6 @@ class SolverTraceDisplay(draw.Display):
         ax.set_xlabel(steps)
         ax.set_ylabel(what)
         draw.horizontal_grid(ax)
-
-
-DEFAULT_PATH = tuple(float(x) for x in np.logspace(-2, 4, 19))
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,15 @@ Floats = NDArray[np.float64]
 # Bins beyond this are a curve.
 _MANY_EDGES = 20
 
+# Ticks of the scale of probabilities; those in the second line have no number.
+_NUMBERED = (0.001, 0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999)
+_UNNUMBERED = (0.4, 0.6)
+
+# The scale of the sum ends here, where probabilities hardly change.
+_MAX_SUM = 12.0
+
+_TEXT, _SMALL = 7.5, 6.5
+
 
 @dataclass(frozen=True)
 class Line:
@@ -135,16 +144,6 @@ def _ticks(low: float, high: float, is_whole: bool = False) -> Floats:
     return found[(found >= low) & (found <= high)]
 
 
-# Ticks of the scale of probabilities; those in the second line have no number.
-_NUMBERED = (0.001, 0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999)
-_UNNUMBERED = (0.4, 0.6)
-
-# The scale of the sum ends here, where probabilities hardly change.
-_MAX_SUM = 12.0
-
-_TEXT, _SMALL = 7.5, 6.5
-
-
 def inches_of(ax: Any) -> float:
     """Width of axes."""
     figure = ax.figure
@@ -173,9 +172,7 @@ class Total:
         self._line(y)
         for t in _ticks((self._least - start) * unit, (self._most - start) * unit):
             x = self._tick(t / unit + start, y)
-            self._ax.text(
-                x, y + 0.12, f"{t:g}", ha="center", va="bottom", fontsize=_TEXT
-            )
+            self._write(x, y + 0.12, f"{t:g}", "bottom")
 
     def draw_probability(self, y: float) -> None:
         """Draw the scale of probabilities."""
@@ -190,9 +187,7 @@ class Total:
             x = self._tick(z, y)
             if q in _NUMBERED and x - taken > gap:
                 taken = x
-                self._ax.text(
-                    x, y - 0.25, f"{q:g}", ha="center", va="top", fontsize=_TEXT
-                )
+                self._write(x, y - 0.25, f"{q:g}", "top")
 
     def draw_start(self, y: float, z: float, name: str, row: float | None) -> None:
         """Mark the probability with nothing known, named beside that of a row."""

@@ -33,6 +33,9 @@ _TICKS, _ROOM = 7.0, 0.1
 # Inches of one of several maps of different pairs: itself, and what is above it.
 _SMALL_MAP, _SMALL_HEIGHT = 1.7, 2.0
 
+# How many classes have a map unless they are named.
+_MAX_CLASSES = 12
+
 
 def _colour_limit(amounts: NDArray[np.float64]) -> float:
     """Return the evidence that has the darkest colour."""
@@ -161,10 +164,6 @@ def short_numbers(numbers: tuple[float, ...]) -> list[str]:
         if len(set(texts)) == len(texts):
             break
     return texts
-
-
-# How many classes have a map unless they are named.
-_MAX_CLASSES = 12
 
 
 @dataclass(eq=False, repr=False)

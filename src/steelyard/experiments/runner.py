@@ -30,6 +30,8 @@ from steelyard.experiments.work import FoldTask, WorkPlan
 
 _LIBRARIES = ("steelyard", "numpy", "scipy", "scikit-learn", "numba", "pandas")
 
+_MAX_SHOWN_CLASSES = 5
+
 
 def compare(
     methods: Any,
@@ -186,9 +188,6 @@ def _tasks(
     # Tasks of one data set stay together: a worker keeps the one it is at.
     tasks.sort(key=lambda task: -sizes[task.dataset])
     return tasks
-
-
-_MAX_SHOWN_CLASSES = 5
 
 
 def resolve_methods(methods: Any) -> dict[str, Any]:

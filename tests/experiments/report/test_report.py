@@ -280,7 +280,7 @@ def test_the_terminal_shows_methods_data_sets_and_failures(
 ):
     if not rich:
         monkeypatch.setattr(
-            "steelyard.experiments.report.writing.find_spec", lambda name: None
+            "steelyard.experiments.report.results_text.find_spec", lambda name: None
         )
     stream = io.StringIO()
     print_results(make_results(failed=FAILED), file=stream, width=110)

@@ -33,6 +33,8 @@ _FUNCTIONS = ChainMap(
     *map(vars, (sections, measurements, exponential_loss)),
 )
 
+_QUICK_MINUTES = 3.0
+
 
 def read_paper(name: str, *, quick: bool = False) -> Paper:
     """Read the description of a document, for a full run or a quick one."""
@@ -59,9 +61,6 @@ def _resolved(node: Any, quick: bool) -> Any:
     if "kind" in entries:
         return partial(_FUNCTIONS[entries.pop("kind")], **entries)
     return entries
-
-
-_QUICK_MINUTES = 3.0
 
 
 def reproduce(

@@ -37,6 +37,9 @@ T = TypeVar("T")
 Forms = Mapping[str, Sequence[str]]
 """Which comparison, and which of its methods, measures a printed column."""
 
+Values = Mapping[str, Any]
+"""What was measured for a section, by the names that templates use."""
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -266,10 +269,6 @@ def _read_published(folder: Path, name: str) -> list[dict[str, str]]:
         raise FileNotFoundError(f"The published table {str(path)!r} is absent.")
     with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
-
-
-Values = Mapping[str, Any]
-"""What was measured for a section, by the names that templates use."""
 
 
 def lay_out(run: Run, section: Mapping[str, Any], values: Values) -> Section:

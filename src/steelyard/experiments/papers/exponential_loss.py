@@ -34,6 +34,8 @@ from steelyard.weighting.filters.counted import GainRatioWeighting, with_bins
 from steelyard.weighting.filters.information import gain_ratios
 from steelyard.weighting.filters.trees import OneTreeWeighting, depth_weights
 
+_TASKS = {"binary": TASKS, "several": MULTICLASS}
+
 
 class RawGainRatios(GainRatioWeighting):
     """KLNB's weights before they are made to add up to the number of attributes.
@@ -79,9 +81,6 @@ number_tree = partial(WeightedNB, weighting=NumberTree(), solver="fixed")
 _ONE_TREE = OneTreeWeighting(random_state=0)
 one_tree = partial(WeightedNB, weighting=_ONE_TREE, solver="fixed")
 """TreeNB with the seed of the reports."""
-
-
-_TASKS = {"binary": TASKS, "several": MULTICLASS}
 
 
 def task_names(run: Run, *, groups: Sequence[str]) -> list[str]:

@@ -25,6 +25,8 @@ from steelyard.experiments.papers.simulated import flip_labels, sum_of_attribute
 from steelyard.experiments.protocols import discretize_whole, find_protocol
 from steelyard.experiments.statistics.two_methods import corrected_t_test
 
+_KEYS = {"l": "average_log_likelihood", "Q": "criterion", "A": "a", "B": "b"}
+
 
 def printed_sets(run: Run, printed: str) -> list[str]:
     """Name the data sets of a printed table."""
@@ -249,9 +251,6 @@ def flips(run: Run, data: Sequence[str], share: float, draws: int) -> Values | N
         row = {"name": name, "n": len(wrong), "flipped": int(wrong.sum())}
         rows.append({**row, "found": mean(shares)})
     return {"rows": rows, "draws": draws} if rows else None
-
-
-_KEYS = {"l": "average_log_likelihood", "Q": "criterion", "A": "a", "B": "b"}
 
 
 def worked_by_hand(

@@ -18,6 +18,9 @@ Columns = Mapping[str, Figures]
 
 _AVERAGE = "**average**"
 
+SEED = 1
+"""Seed of all folds and draws."""
+
 
 class ColumnPair(NamedTuple):
     """A printed column beside a measured one."""
@@ -119,10 +122,6 @@ def _three(published: float | None, measured: float | None) -> str:
     known = published is not None and measured is not None
     gap = f"{measured - published:+.2f}" if known else ""  # type: ignore[operator]
     return " | ".join([*cells, gap])
-
-
-SEED = 1
-"""Seed of all folds and draws."""
 
 
 @dataclass(frozen=True)
