@@ -15,136 +15,74 @@ command line. A subclass that repeats a name gives it another default.
 from __future__ import annotations
 
 import inspect
-import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
 from textwrap import wrap
 from typing import Any, ClassVar, Literal, TypeVar, dataclass_transform
 
-import numpy as np
 from sklearn.base import BaseEstimator
 
+# What a class declares its settings with, all of it found here.
+from steelyard._common.allowed import (
+    ANY as ANY,
+)
+from steelyard._common.allowed import (
+    COLUMN as COLUMN,
+)
+from steelyard._common.allowed import (
+    FALSE as FALSE,
+)
+from steelyard._common.allowed import (
+    FLAG as FLAG,
+)
+from steelyard._common.allowed import (
+    INFINITE as INFINITE,
+)
+from steelyard._common.allowed import (
+    INFINITY as INFINITY,
+)
+from steelyard._common.allowed import (
+    N_JOBS as N_JOBS,
+)
+from steelyard._common.allowed import (
+    NONE as NONE,
+)
+from steelyard._common.allowed import (
+    SEED as SEED,
+)
+from steelyard._common.allowed import (
+    Check as Check,
+)
+from steelyard._common.allowed import (
+    accepted_by as accepted_by,
+)
+from steelyard._common.allowed import (
+    instance as instance,
+)
+from steelyard._common.allowed import (
+    listed as listed,
+)
+from steelyard._common.allowed import (
+    mapped as mapped,
+)
+from steelyard._common.allowed import (
+    matching as matching,
+)
+from steelyard._common.allowed import (
+    number as number,
+)
+from steelyard._common.allowed import (
+    part as part,
+)
+from steelyard._common.allowed import (
+    whole as whole,
+)
+from steelyard._common.allowed import (
+    word as word,
+)
 from steelyard.exceptions import ParameterError
 
-# What float64 and int64 hold with room to spare.
-_LARGEST_NUMBER = 1 << 1000
-_LARGEST_WHOLE = 1 << 63
-
-
-@dataclass(frozen=True)
-class Check:
-    """What a setting may be: in words, as a test, and which words are among it."""
-
-    text: str
-    accepts: Callable[[Any], bool]
-    words: tuple[str, ...] = ()
-
-    def __or__(self, other: Check) -> Check:
-        """Allow what either allows."""
-        text, words = f"{self.text} or {other.text}", self.words + other.words
-        return Check(text, lambda x: self.accepts(x) or other.accepts(x), words)
-
-    def called(self, text: str) -> Check:
-        """Return the same check in other words."""
-        return replace(self, text=text)
-
-
-def word(*words: str) -> Check:
-    """Allow one of some words."""
-    quoted = ", ".join(repr(entry) for entry in words)
-    text = quoted if len(words) == 1 else f"one of {quoted}"
-    return Check(text, lambda value: isinstance(value, str) and value in words, words)
-
-
-def whole(low: int) -> Check:
-    """Allow whole numbers from ``low`` on."""
-
-    def accepts(value: Any) -> bool:
-        is_whole = isinstance(value, Integral) and not isinstance(value, bool)
-        return is_whole and low <= int(value) < _LARGEST_WHOLE
-
-    return Check(f"a whole number of at least {low}", accepts)
-
-
-def number(low: float = -math.inf, high: float = math.inf, ends: str = "[)") -> Check:
-    """Allow finite numbers in a range, whose ends belong to it as the brackets say."""
-    left, right = ends[0], ends[1]
-
-    def accepts(value: Any) -> bool:
-        if not isinstance(value, Real) or isinstance(value, bool):
-            return False
-        # Whole numbers may be too large for a float.
-        if isinstance(value, Integral) and abs(int(value)) >= _LARGEST_NUMBER:
-            return False
-        x = float(value)
-        above = low < x if left == "(" else low <= x
-        return above and math.isfinite(x) and (x < high if right == ")" else x <= high)
-
-    text = f"a float in the range {left}{low:g}, {high:g}{right}"
-    is_bounded = math.isfinite(low) or math.isfinite(high)
-    return Check(text if is_bounded else "a finite number", accepts)
-
-
-def like(text: str, accepts: Callable[[Any], bool], *words: str) -> Check:
-    """Allow what a test accepts, or one of some words."""
-
-    def accepts_either(value: Any) -> bool:
-        return value in words if isinstance(value, str) else accepts(value)
-
-    return Check(text, accepts_either, words)
-
-
-def listed(item: Check, n_items: int | None = None, *, at_least: int = 0) -> Check:
-    """Allow a list, tuple or array of what ``item`` allows."""
-
-    def accepts(value: Any) -> bool:
-        if isinstance(value, (str, bytes, Mapping)) or not np.iterable(value):
-            return False
-        entries = list(value)
-        right_size = n_items in (None, len(entries)) and len(entries) >= at_least
-        return right_size and all(map(item.accepts, entries))
-
-    return Check(f"a list of {item.text}", accepts)
-
-
-def mapped(key: Check, item: Check) -> Check:
-    """Allow a mapping from what ``key`` to what ``item`` allows."""
-
-    def accepts(value: Any) -> bool:
-        if not isinstance(value, Mapping):
-            return False
-        return all(key.accepts(k) and item.accepts(v) for k, v in value.items())
-
-    return Check(f"a mapping from {key.text} to {item.text}", accepts)
-
-
-def part(kind: type, words: Mapping[str, Any] | tuple[str, ...]) -> Check:
-    """Allow the name of a part, or an object of its kind."""
-    either = word(*words) | Check("", lambda value: isinstance(value, kind))
-    return either.called(f"{word(*words).text}, or a {kind.__name__} object")
-
-
-def accepted_by(resolve: Callable[[Any], Any], text: str, *words: str) -> Check:
-    """Allow what a function that resolves the setting does not refuse."""
-
-    def accepts(value: Any) -> bool:
-        try:
-            resolve(value)
-        except ParameterError:
-            return False
-        return True
-
-    return Check(text, accepts, words)
-
-
-NONE = Check("None", lambda value: value is None)
-FLAG = Check("True or False", lambda value: isinstance(value, (bool, np.bool_)))
-_GENERATOR = Check("", lambda value: isinstance(value, np.random.RandomState))
-SEED = (NONE | whole(0) | _GENERATOR).called("None, a whole number or a RandomState")
-_THREADS = Check("", lambda value: whole(-_LARGEST_WHOLE).accepts(value) and value != 0)
-N_JOBS = (NONE | _THREADS).called("None, a number of threads, or -1 for all cores")
 _SAME: Any = object()
 
 

@@ -13,6 +13,7 @@ from steelyard._common.arrays import Floats
 from steelyard._common.checks import warn_user
 from steelyard._common.greedy import EQUAL, Extended, Subset, follow, search
 from steelyard._common.settings import (
+    COLUMN,
     FLAG,
     NONE,
     SEED,
@@ -41,7 +42,6 @@ from steelyard.fitting.search.left_out import (
     resubstituted,
 )
 from steelyard.model.training import TrainingSet
-from steelyard.table.encoder import COLUMN
 from steelyard.table.schema import TableSchema
 from steelyard.weighting.filters.counted import with_bins
 from steelyard.weighting.filters.information import class_information

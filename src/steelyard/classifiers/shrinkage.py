@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 
 from steelyard._common.arrays import Floats
 from steelyard._common.settings import (
+    COLUMN,
     NONE,
     SEED,
     Check,
+    instance,
     learned,
     listed,
     number,
@@ -36,14 +38,11 @@ from steelyard.proba.counts import Counts
 from steelyard.proba.estimation import Estimation
 from steelyard.table.codes import FeatureTable
 from steelyard.table.discretizers import EqualFrequencyDiscretizer
-from steelyard.table.encoder import COLUMN
 from steelyard.table.resolutions import FINEST, bins_of_resolutions
 
 __all__ = ["GRID", "ShrinkageNB", "Strengths"]
 
-_TRIPLE = listed(number(0.0, ends="()"), 3) | Check(
-    "Strengths", lambda value: isinstance(value, Strengths)
-)
+_TRIPLE = listed(number(0.0, ends="()"), 3) | instance(Strengths)
 
 
 def _are_positions(rows: Any) -> bool:
@@ -56,7 +55,7 @@ def _are_positions(rows: Any) -> bool:
     return rows.ndim == 1 and is_whole and bool((rows >= 0).all())
 
 
-_POSITIONS = Check("positions", _are_positions)
+_POSITIONS = Check("positions", _are_positions, form=listed(whole(0)).form)
 
 
 class ShrinkageNB(SolvedNB):

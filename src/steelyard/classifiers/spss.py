@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from steelyard._common.checks import warn_user
 from steelyard._common.greedy import Subset, follow, search
 from steelyard._common.settings import (
+    COLUMN,
     FLAG,
     NONE,
     SEED,
@@ -44,7 +45,6 @@ from steelyard.fitting.search.forward_search import (
 from steelyard.model.table_model import NBModel
 from steelyard.model.training import Encoding, TrainingSet
 from steelyard.table.codes import Codes
-from steelyard.table.encoder import COLUMN
 
 __all__ = ["SPSSNaiveBayes"]
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.settings import (
+    COLUMN,
     FLAG,
+    INFINITE,
     NONE,
-    Check,
     learned,
     listed,
     mapped,
@@ -33,17 +33,11 @@ from steelyard.model.needs import RowsNeeded
 from steelyard.model.training import TrainingSet
 from steelyard.proba.estimation import Estimation
 from steelyard.solvers import SOLVERS, Solver
-from steelyard.table.encoder import COLUMN
 from steelyard.weighting import WEIGHTINGS, Weighting, resolve_weighting
 
 __all__ = ["BOUNDS", "SolvedNB", "WeightedNB"]
 
-_BOUND = (
-    NONE
-    | number()
-    | Check("inf", lambda value: isinstance(value, Real) and abs(value) == np.inf)
-)
-_PAIR = listed(_BOUND, 2)
+_PAIR = listed(NONE | number() | INFINITE, 2)
 BOUNDS = (NONE | _PAIR | listed(_PAIR) | mapped(COLUMN, _PAIR)).called(
     "None, a pair (low, high) of numbers, one pair for each attribute, or a mapping "
     "from attribute to pair"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from dataclasses import dataclass, field, replace
 from importlib import import_module
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from steelyard._common.settings import Check
+from steelyard._common.allowed import matching
 from steelyard.exceptions import ParameterError
 from steelyard.fitting.constraints import PenaltySetting
 from steelyard.fitting.default.column_pairs import joined, listed_pairs
@@ -38,13 +37,10 @@ if TYPE_CHECKING:
 # ``rows_of``, that of devices ``placed`` as well.
 _ELSEWHERE = {"dask": "steelyard.scale.dask", "device": "steelyard.gpu.devices"}
 
-DEVICE = Check(
+DEVICE = matching(
+    r"cpu|auto|cuda(:\d+)?",
     "'cpu', 'cuda', 'cuda:' and a number, or 'auto'",
-    lambda value: (
-        isinstance(value, str)
-        and re.fullmatch(r"cpu|auto|cuda(:\d+)?", value) is not None
-    ),
-    ("cpu", "cuda", "auto"),
+    *("cpu", "cuda", "auto"),
 )
 
 NO_WEIGHTS = AttributeWeighting()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -287,7 +286,7 @@ def resolve_smoothing(value: Any) -> Smoothing:
         return value
     if isinstance(value, str) and value in SMOOTHINGS:
         return SMOOTHINGS[value]
-    if not isinstance(value, (bool, np.bool_)) and _is_positive(value):
+    if number(0.0, ends="()").accepts(value):
         return Lidstone(float(value))
     words = ", ".join(repr(name) for name in SMOOTHINGS)
     raise ParameterError(
@@ -324,11 +323,3 @@ def estimate_prior(
         "The 'prior' parameter must be 'smoothed', 'frequency' or one probability per "
         f"class. Got {setting!r} instead."
     )
-
-
-def _is_positive(value: Any) -> bool:
-    """Whether a value is a number that float64 holds as one greater than 0."""
-    try:
-        return isinstance(value, Real) and 0.0 < float(value) < np.inf
-    except OverflowError:
-        return False

@@ -14,14 +14,16 @@ from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from steelyard._common.settings import (
+    COLUMN,
     N_JOBS,
     NONE,
-    Check,
     DeclaredPart,
     check_settings,
+    instance,
     learned,
     listed,
     mapped,
+    matching,
     setting,
     word,
 )
@@ -54,18 +56,11 @@ from steelyard.table.summary.whole_column import (
 )
 from steelyard.table.treatments import Treatment, numeric_treatments, treatments
 
-__all__ = ["COLUMN", "TableEncoder"]
+__all__ = ["TableEncoder"]
 
 _Encoded = tuple[FeatureSchema, NDArray[Any]]
 
-# A name or a position; whether there is such a column, the table will tell.
-COLUMN = Check(
-    "names or positions of columns",
-    lambda value: isinstance(value, (str, int, np.integer, np.bool_)),
-)
-_TREATMENT = Check(
-    "treatment", lambda value: isinstance(value, (str, Discretizer)) and value != ""
-)
+_TREATMENT = matching(".+", "treatment") | instance(Discretizer)
 _VIEWS = _TREATMENT | listed(_TREATMENT, at_least=1)
 
 

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from steelyard._common.arrays import Floats
-from steelyard._common.settings import NONE, Check, like, listed, number, setting
+from steelyard._common.settings import (
+    COLUMN,
+    FALSE,
+    INFINITY,
+    NONE,
+    listed,
+    number,
+    setting,
+)
 from steelyard.exceptions import ParameterError
-from steelyard.table.encoder import COLUMN
 from steelyard.weighting.base import Effect, LogProbs, Weighting
 
 # As good as infinite, and still a number to compute with.
@@ -20,14 +26,6 @@ _RIGID = 1e12
 # Effects of a column with more categories are held as many times more strongly as it
 # has times so many: few rows speak for each.
 _MANY_VALUES = 20.0
-
-
-def _is_infinity(value: Any) -> bool:
-    return isinstance(value, Real) and value == np.inf
-
-
-def _is_false(value: Any) -> bool:
-    return value is False or value is np.False_
 
 
 class _Levels(NamedTuple):
@@ -100,7 +98,7 @@ class HierarchicalWeighting(Weighting):
     )
     overall: float = setting(
         default=0.5,
-        allowed=number(0.0) | Check("infinity", _is_infinity),
+        allowed=number(0.0) | INFINITY,
         about=r"Strength :math:`\lambda_t`; infinity holds t at 1.",
     )
     slope: float = setting(
@@ -110,7 +108,7 @@ class HierarchicalWeighting(Weighting):
     )
     prior_weight: bool = setting(
         default=False,
-        allowed=like("False, since its intercepts correct the prior", _is_false),
+        allowed=FALSE.called("False, since its intercepts correct the prior"),
         about="Not available: the intercepts take its place.",
         kw_only=True,
     )

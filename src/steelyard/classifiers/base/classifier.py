@@ -11,15 +11,15 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 
 from steelyard._common.settings import (
+    ANY,
     NONE,
-    Check,
     accepted_by,
     check_settings,
     learned,
-    like,
     listed,
     mapped,
     number,
+    part,
     setting,
     setting_of,
     word,
@@ -30,7 +30,7 @@ from steelyard.fitting.problem import Fit
 from steelyard.fitting.recipe import DEVICE, Recipe, rows_of
 from steelyard.model.needs import RowsNeeded
 from steelyard.model.training import Encoding, TrainingSet
-from steelyard.proba import SMOOTHINGS, resolve_smoothing
+from steelyard.proba import SMOOTHINGS, Smoothing, resolve_smoothing
 from steelyard.proba.counts import Counts
 from steelyard.proba.estimation import Estimation
 from steelyard.table.encoder import TableEncoder
@@ -73,6 +73,7 @@ class BaseNB(ClassifierMixin, FittedNB):
             f"one of {', '.join(map(repr, SMOOTHINGS))}, a number greater than 0, or a "
             "Smoothing object",
             *SMOOTHINGS,
+            like=part(Smoothing, SMOOTHINGS) | number(0.0, ends="()"),
         ),
         about="How counts become probabilities; a float f adds f to every count, "
         '"empirical-bayes" draws values to the class prior as far as their column\'s '
@@ -242,11 +243,8 @@ class StandardNB(BaseNB):
     cardinality: str = setting_of(TableEncoder, "cardinality")
     prior: Any = setting(
         default="smoothed",
-        allowed=like(
-            "'smoothed', 'frequency' or one probability per class",
-            listed(number()).accepts,
-            "smoothed",
-            "frequency",
+        allowed=(word("smoothed", "frequency") | listed(number())).called(
+            "'smoothed', 'frequency' or one probability per class"
         ),
         about="Class priors: smoothed like the values, relative frequencies, or given.",
     )
@@ -258,11 +256,9 @@ class StandardNB(BaseNB):
     )
     class_weight: Any = setting(
         default=None,
-        allowed=(
-            NONE
-            | word("balanced")
-            | mapped(Check("class", lambda value: True), number(0.0, ends="()"))
-        ).called("None, 'balanced' or a mapping from class to a number greater than 0"),
+        allowed=(NONE | word("balanced") | mapped(ANY, number(0.0, ends="()"))).called(
+            "None, 'balanced' or a mapping from class to a number greater than 0"
+        ),
         about="Factor on the weight of the rows of each class.",
     )
 

@@ -1,0 +1,258 @@
+"""What a setting may be: a test, the same in words, and the same as plain data.
+
+The plain data stand in a table that is read where the classes are not loaded; see
+``steelyard.persistence.declarations``. The standard library is enough here.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import reduce
+from numbers import Integral, Real
+from operator import attrgetter, or_
+from typing import Any
+
+from steelyard.exceptions import ParameterError
+
+Form = tuple[Any, ...]
+"""The name of a kind of check, and what it takes: numbers, words, other forms."""
+
+# What float64 and int64 hold with room to spare.
+_LARGEST_NUMBER = 1 << 1000
+_LARGEST_WHOLE = 1 << 63
+
+
+@dataclass(frozen=True)
+class Check:
+    """What a setting may be: in words, as a test, and which words are among it."""
+
+    text: str
+    accepts: Callable[[Any], bool]
+    words: tuple[str, ...] = ()
+    form: Form = ("never",)
+    """The same test of what a file can hold; some objects it cannot."""
+
+    def __or__(self, other: Check) -> Check:
+        """Allow what either allows."""
+        text, words = f"{self.text} or {other.text}", self.words + other.words
+        form = ("either", self.form, other.form)
+        return Check(text, lambda x: self.accepts(x) or other.accepts(x), words, form)
+
+    def called(self, text: str) -> Check:
+        """Return the same check in other words."""
+        return replace(self, text=text)
+
+
+@dataclass(frozen=True)
+class DescribedPart:
+    """A part as a file describes it, where its class is not loaded."""
+
+    name: str
+    kinds: tuple[str, ...]
+    """Names of the classes that it is of."""
+
+    settings: dict[str, Any]
+
+
+def word(*words: str) -> Check:
+    """Allow one of some words."""
+    quoted = ", ".join(repr(entry) for entry in words)
+    text = quoted if len(words) == 1 else f"one of {quoted}"
+    form = ("word", *words)
+    accepts = lambda value: isinstance(value, str) and value in words  # noqa: E731
+    return Check(text, accepts, words, form)
+
+
+def matching(pattern: str, text: str, *words: str) -> Check:
+    """Allow text that a pattern matches as a whole; some words show how."""
+    whole_text = re.compile(pattern, re.DOTALL)
+
+    def accepts(value: Any) -> bool:
+        return isinstance(value, str) and whole_text.fullmatch(value) is not None
+
+    return Check(text, accepts, words, ("matching", pattern))
+
+
+def whole(low: int) -> Check:
+    """Allow whole numbers from ``low`` on."""
+
+    def accepts(value: Any) -> bool:
+        is_whole = isinstance(value, Integral) and not isinstance(value, bool)
+        return is_whole and low <= int(value) < _LARGEST_WHOLE
+
+    return Check(f"a whole number of at least {low}", accepts, form=("whole", low))
+
+
+def number(low: float = -math.inf, high: float = math.inf, ends: str = "[)") -> Check:
+    """Allow finite numbers in a range, whose ends belong to it as the brackets say."""
+    left, right = ends[0], ends[1]
+
+    def accepts(value: Any) -> bool:
+        if not isinstance(value, Real) or isinstance(value, bool):
+            return False
+        # Whole numbers may be too large for a float.
+        if isinstance(value, Integral) and abs(int(value)) >= _LARGEST_NUMBER:
+            return False
+        x = float(value)
+        above = low < x if left == "(" else low <= x
+        return above and math.isfinite(x) and (x < high if right == ")" else x <= high)
+
+    text = f"a float in the range {left}{low:g}, {high:g}{right}"
+    is_bounded = math.isfinite(low) or math.isfinite(high)
+    form = ("number", str(low), str(high), ends)
+    return Check(text if is_bounded else "a finite number", accepts, form=form)
+
+
+def listed(item: Check, n_items: int | None = None, *, at_least: int = 0) -> Check:
+    """Allow a list, tuple or array of what ``item`` allows."""
+
+    def accepts(value: Any) -> bool:
+        if isinstance(value, (str, bytes, Mapping)):
+            return False
+        try:
+            entries = list(value)
+        except TypeError:
+            return False
+        right_size = n_items in (None, len(entries)) and len(entries) >= at_least
+        return right_size and all(map(item.accepts, entries))
+
+    form = ("listed", item.form, n_items, at_least)
+    return Check(f"a list of {item.text}", accepts, form=form)
+
+
+def mapped(key: Check, item: Check) -> Check:
+    """Allow a mapping from what ``key`` to what ``item`` allows."""
+
+    def accepts(value: Any) -> bool:
+        if not isinstance(value, Mapping):
+            return False
+        return all(key.accepts(k) and item.accepts(v) for k, v in value.items())
+
+    form = ("mapped", key.form, item.form)
+    return Check(f"a mapping from {key.text} to {item.text}", accepts, form=form)
+
+
+def instance(kind: type) -> Check:
+    """Allow objects of a class; of a part, files hold a description."""
+    form = ("part", kind.__name__)
+    return Check(f"a {kind.__name__}", lambda x: isinstance(x, kind), form=form)
+
+
+def part(kind: type, words: Mapping[str, Any] | tuple[str, ...]) -> Check:
+    """Allow the name of a part, or an object of its kind."""
+    text = f"{word(*words).text}, or a {kind.__name__} object"
+    return (word(*words) | instance(kind)).called(text)
+
+
+def accepted_by(
+    resolve: Callable[[Any], Any], text: str, *words: str, like: Check | None = None
+) -> Check:
+    """Allow what a function that resolves the setting does not refuse.
+
+    Of what a file can hold, it is what ``like`` allows.
+    """
+
+    def accepts(value: Any) -> bool:
+        try:
+            resolve(value)
+        except ParameterError:
+            return False
+        return True
+
+    return Check(text, accepts, words, NEVER.form if like is None else like.form)
+
+
+def _is_of_numpy(value: Any, *names: str) -> bool:
+    """Whether a value is of one of some types of NumPy, which need not be loaded."""
+    numpy = sys.modules.get("numpy")
+    types = () if numpy is None else tuple(attrgetter(name)(numpy) for name in names)
+    return isinstance(value, types)
+
+
+def _is_infinite(value: Any) -> bool:
+    return isinstance(value, Real) and abs(value) == math.inf
+
+
+NEVER = Check("nothing", lambda value: False)
+ANY = Check("anything", lambda value: True, form=("any",))
+NONE = Check("None", lambda value: value is None, form=("none",))
+FLAG = Check(
+    "True or False",
+    lambda value: isinstance(value, bool) or _is_of_numpy(value, "bool_"),
+    form=("flag",),
+)
+FALSE = Check("False", lambda x: FLAG.accepts(x) and not x, form=("false",))
+INFINITE = Check("infinite", _is_infinite, form=("infinite",))
+INFINITY = Check("infinity", lambda x: _is_infinite(x) and x > 0, form=("infinity",))
+# A name or a position; whether there is such a column, the table will tell.
+COLUMN = Check(
+    "names or positions of columns",
+    lambda x: isinstance(x, (str, int)) or _is_of_numpy(x, "integer", "bool_"),
+    form=("column",),
+)
+_GENERATOR = Check("", lambda value: _is_of_numpy(value, "random.RandomState"))
+SEED = (NONE | whole(0) | _GENERATOR).called("None, a whole number or a RandomState")
+_THREADS = Check(
+    "",
+    lambda value: whole(-_LARGEST_WHOLE).accepts(value) and value != 0,
+    form=("threads",),
+)
+N_JOBS = (NONE | _THREADS).called("None, a number of threads, or -1 for all cores")
+
+_CONSTANTS = {
+    check.form[0]: check
+    for check in [NEVER, ANY, NONE, FLAG, FALSE, INFINITE, INFINITY, COLUMN, _THREADS]
+}
+
+
+def _either(*forms: Form) -> Check:
+    return reduce(or_, map(check_of, forms))
+
+
+def _number(low: str, high: str, ends: str) -> Check:
+    return number(float(low), float(high), ends)
+
+
+def _listed(item: Form, n_items: int | None, at_least: int) -> Check:
+    return listed(check_of(item), n_items, at_least=at_least)
+
+
+def _mapped(key: Form, item: Form) -> Check:
+    return mapped(check_of(key), check_of(item))
+
+
+def _matching(pattern: str) -> Check:
+    return matching(pattern, "")
+
+
+def _described(kind: str) -> Check:
+    return Check("", lambda x: isinstance(x, DescribedPart) and kind in x.kinds)
+
+
+_KINDS: dict[str, Callable[..., Check]] = {
+    "word": word,
+    "whole": whole,
+    "number": _number,
+    "either": _either,
+    "listed": _listed,
+    "mapped": _mapped,
+    "matching": _matching,
+    "part": _described,
+}
+
+
+def check_of(form: Form) -> Check:
+    """Return the check of what a file can hold that a form describes.
+
+    Examples
+    --------
+    >>> either = (NONE | listed(whole(1), 2)).form
+    >>> [check_of(either).accepts(value) for value in (None, [1, 2], [1], 0)]
+    [True, True, False, False]
+    """
+    kind, *arguments = form
+    return _CONSTANTS[kind] if kind in _CONSTANTS else _KINDS[kind](*arguments)
