@@ -23,8 +23,7 @@ from pathlib import Path
 import steelyard
 from steelyard._common.settings import Declared, Setting
 from steelyard.classifiers.registry import Method, classes, homes
-from steelyard.persistence.content import estimator_class, saved_attributes
-from steelyard.persistence.settings import PARTS
+from steelyard.persistence.settings import PARTS, declaration_of, estimator_class
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
@@ -126,10 +125,10 @@ def table(what: str) -> str:
 
 def file_row(name: str) -> tuple[str, ...]:
     """Return what a model file has of a class."""
-    cls = estimator_class(name)
-    attributes = saved_attributes(cls)
+    declared = declaration_of(estimator_class(name))
+    attributes = declared.attributes
     cells: list[list[str]] = [
-        list(cls._models),
+        list(declared.models),
         [key for key, is_optional in attributes.items() if not is_optional],
         [key for key, is_optional in attributes.items() if is_optional],
     ]

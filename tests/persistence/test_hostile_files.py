@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import steelyard as sy
 from steelyard.exceptions import ModelFileError, ParameterError, TableError
-from steelyard.persistence import files
+from steelyard.persistence import content, files
 from steelyard.persistence.content import content_of, estimator_from
 from steelyard.persistence.reader import InvalidContentError, Reader
 
@@ -555,7 +555,7 @@ def test_whatever_else_goes_wrong_is_the_same_error(small_model, tmp_path, monke
         def fail(content, error=error):
             raise error("by the test")
 
-        monkeypatch.setattr(files, "estimator_from", fail)
+        monkeypatch.setattr(content, "estimator_from", fail)
         with pytest.raises(ModelFileError, match=error.__name__):
             sy.load(path)
 

@@ -15,15 +15,16 @@ from steelyard.classifiers.base import BaseNB
 from steelyard.classifiers.registry import classes, homes
 from steelyard.exceptions import ParameterError
 from steelyard.losses import BrierLoss, DevianceLoss, ExponentialLoss, LogLoss
-from steelyard.persistence.content import (
-    content_of,
-    estimator_class,
-    estimator_from,
-    saved_attributes,
-)
+from steelyard.persistence.content import content_of, estimator_from
 from steelyard.persistence.fitted import ATTRIBUTES
 from steelyard.persistence.reader import Reader
-from steelyard.persistence.settings import PARTS, describe_settings, read_settings
+from steelyard.persistence.settings import (
+    PARTS,
+    declaration_of,
+    describe_settings,
+    estimator_class,
+    read_settings,
+)
 from steelyard.solvers import LBFGS, Fixed, Newton
 from steelyard.weighting import (
     AttributeWeighting,
@@ -90,7 +91,7 @@ def test_every_public_classifier_can_be_saved():
 @pytest.mark.parametrize("name", list(classes()))
 def test_every_setting_of_a_classifier_is_checked(name):
     cls = estimator_class(name)
-    assert set(saved_attributes(cls)) <= set(ATTRIBUTES)
+    assert set(declaration_of(cls).attributes) <= set(ATTRIBUTES)
     assert set(cls._get_param_names()) == set(cls._settings)
     for entry in cls._settings.values():
         assert entry.allowed is not None and entry.allowed.accepts(entry.default)

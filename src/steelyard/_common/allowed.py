@@ -39,7 +39,7 @@ class Check:
     def __or__(self, other: Check) -> Check:
         """Allow what either allows."""
         text, words = f"{self.text} or {other.text}", self.words + other.words
-        form = ("either", self.form, other.form)
+        form = ("either", *_options(self.form), *_options(other.form))
         return Check(text, lambda x: self.accepts(x) or other.accepts(x), words, form)
 
     def called(self, text: str) -> Check:
@@ -56,6 +56,10 @@ class DescribedPart:
     """Names of the classes that it is of."""
 
     settings: dict[str, Any]
+
+
+def _options(form: Form) -> tuple[Form, ...]:
+    return form[1:] if form[0] == "either" else (form,)
 
 
 def word(*words: str) -> Check:

@@ -13,8 +13,6 @@ from steelyard._common.progress import progress
 # Sums of weights that differ by less than this share are equal.
 EQUAL = 1e-12
 
-SEARCH_ENDS = ("complete", "time limit", "interrupted")
-
 
 class OutOfTimeError(Exception):
     """The search has used up its time."""

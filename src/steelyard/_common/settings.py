@@ -196,12 +196,6 @@ class Declared(BaseEstimator):
     _keyword_only: ClassVar[bool] = False
     """Whether settings can be given by keyword only."""
 
-    _dropped_settings: ClassVar[tuple[str, ...]] = ()
-    """Settings that files of earlier releases have, and that mean nothing now."""
-
-    _added_settings: ClassVar[Mapping[str, Any]] = {}
-    """Settings that files of earlier releases may lack, and what they were then."""
-
     def __init_subclass__(cls, **options: Any) -> None:
         """Collect what the body declares, and write ``__init__`` from it."""
         super().__init_subclass__(**options)

@@ -7,13 +7,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.agreed import FORMS
 from steelyard._common.settings import learned, setting, whole, word
 from steelyard._common.threads import pieces
 from steelyard.classifiers.base import StandardNB, hard_rows
 from steelyard.exceptions import ParameterError
 from steelyard.fitting.problem import Fit
 from steelyard.fitting.recipe import Recipe
-from steelyard.model.combined import FORMS, BoostedModel
+from steelyard.model.combined import BoostedModel
 from steelyard.model.needs import RowsNeeded
 from steelyard.model.table_model import NBModel
 from steelyard.model.training import TrainingSet

@@ -34,32 +34,10 @@ __all__ = [
 ]
 
 
-# What files of version 0.1 hold of an optimiser that these classes never used.
-_OPTIMISER = (
-    "weighting",
-    "loss",
-    "prior_weight",
-    "bounds",
-    "penalty",
-    "lam",
-    "center",
-    "multiclass",
-    "calibrated",
-    "published_gradient",
-    "solver",
-    "tol",
-    "max_iter",
-)
-
-
 class FilteredNB(SolvedNB):
     """Weights that a filter computes; settings of the filter are its own."""
 
     _filter: ClassVar[type[FilterWeighting]]
-    # In version 0.1 a filter could be one of pairs, and weigh the prior by one.
-    _models: ClassVar[tuple[str, ...]] = ("sum", "pairs")
-    _dropped_settings: ClassVar[tuple[str, ...]] = _OPTIMISER
-    _dropped_attributes: ClassVar[tuple[str, ...]] = ("prior_weight_",)
 
     variance: str = setting_of(WeightedNB, "variance")
 

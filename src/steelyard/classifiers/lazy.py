@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.agreed import KERNELS
 from steelyard._common.settings import (
     FLAG,
     NONE,
@@ -19,7 +20,7 @@ from steelyard.classifiers.base import StandardNB
 from steelyard.exceptions import ParameterError
 from steelyard.fitting.problem import Fit
 from steelyard.fitting.recipe import Recipe
-from steelyard.model.lazy import KERNELS, LocalModel, MatchingModel
+from steelyard.model.lazy import LocalModel, MatchingModel
 from steelyard.model.needs import RowsNeeded
 from steelyard.model.training import TrainingSet
 from steelyard.weighting.filters.information import correlation_weights

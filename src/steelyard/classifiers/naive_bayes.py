@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from steelyard.classifiers.base import DEVICE_SETTING
 from steelyard.classifiers.base.chunked import LearnsInChunks
@@ -52,7 +51,6 @@ class NaiveBayes(LearnsInChunks):
     """
 
     _rows_needed: ClassVar[RowsNeeded] = "counts"
-    _added_settings: ClassVar[Mapping[str, Any]] = {"device": "cpu"}
 
     device: str = DEVICE_SETTING
 

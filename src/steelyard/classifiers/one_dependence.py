@@ -245,16 +245,6 @@ def spanning_tree(weights: NDArray[np.float64]) -> NDArray[np.int64]:
     return parents
 
 
-def parents_of(schema: TableSchema) -> NDArray[np.int64]:
-    """Return the parents that the pairs of a schema tell, -1 for none."""
-    n_plain = len(schema.without_pairs)
-    parents = np.full(n_plain, -1, dtype=np.int64)
-    for pair in schema.features[n_plain:]:
-        parent, child = pair.sides
-        parents[child.feature] = parent.feature
-    return parents
-
-
 def _tree_model(training: TrainingSet, plain: TableSchema, strength: float) -> NBModel:
     """Add to naive Bayes what the parents in the pairs of a training set change."""
     counts, schema = training.count(), training.schema

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,13 +90,6 @@ class ShrinkageNB(SolvedNB):
     >>> clf.view_names_[:2].tolist()
     ['x0', 'x0 (bins 1)']
     """
-
-    _dropped_settings: ClassVar[tuple[str, ...]] = ("overall",)
-    _added_settings: ClassVar[Mapping[str, Any]] = {
-        **SolvedNB._added_settings,
-        "resolutions": 1,
-        "pairs": None,
-    }
 
     strength: Any = setting(
         default="auto",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -47,7 +46,6 @@ BOUNDS = (NONE | _PAIR | listed(_PAIR) | mapped(COLUMN, _PAIR)).called(
 class SolvedNB(StandardNB):
     """What classifiers whose weights have an objective learn."""
 
-    _added_settings: ClassVar[Mapping[str, Any]] = {"device": "cpu", "instances": None}
     _rows_needed: ClassVar[RowsNeeded] = "sums"
     _has_one_objective: ClassVar[bool] = True
     """Whether all weights are learned from one objective."""

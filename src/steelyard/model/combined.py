@@ -16,9 +16,6 @@ from steelyard.model.table_model import NBModel
 from steelyard.table.codes import Codes
 from steelyard.table.schema import TableSchema
 
-FORMS = ("adaboost-m1", "elkan")
-"""Forms of boosting."""
-
 
 @dataclass(frozen=True)
 class MixtureModel(Model):

@@ -19,8 +19,6 @@ from steelyard.proba.estimation import GaussianTable
 from steelyard.table.codes import Codes
 from steelyard.table.schema import TableSchema
 
-KERNELS = ("linear", "epanechnikov", "tricube", "inverse", "gauss", "constant")
-
 # Counts of pairs of codes by class that are kept at the most: 128 MB.
 _MAX_PAIR_COUNTS = 1 << 24
 
@@ -212,7 +210,7 @@ class LocalModel(LazyModel):
 
     neighbours: int
     kernel: int
-    """Position in ``KERNELS``."""
+    """Position in ``agreed.KERNELS``."""
 
     def row_weights(self, query: Codes) -> TwoArrays:
         """Distances of the training rows from a query, and what each counts, (n,)."""

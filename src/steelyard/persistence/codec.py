@@ -1,16 +1,18 @@
-"""Values of a file in both directions: how each is described, and how it is read."""
+"""Values of a file in both directions: how each is described, read and built.
+
+What is read is checked and plain: numbers, text, lists. Of that the arrays and objects
+of a classifier are built, by those who need them.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from steelyard.persistence.reader import Reader, Special, float_list
+from steelyard.persistence.reader import Numbers, Reader, Special, float_list
 from steelyard.table.schema import TableSchema
 
 # Far more than any logarithm of a probability, yet any number of them adds up without
@@ -31,7 +33,9 @@ class Sizes:
     """What the shapes of a model and of fitted attributes are made of."""
 
     schema: TableSchema
-    classes: NDArray[Any]
+    classes: Any
+    """A list of the classes, or an array where a model is built."""
+
     n: int = 1
     """How many models the model is made of, or training rows it keeps."""
 
@@ -54,8 +58,8 @@ class Sizes:
         size = {
             "k": len(self.classes),
             "d": len(self.schema),
-            "e": len(self.schema.coded),
-            "g": len(self.schema.gaussian),
+            "e": sum(feature.is_coded for feature in self.schema.features),
+            "g": sum(not feature.is_coded for feature in self.schema.features),
             "v": self.schema.n_codes,
             "n": self.n,
             "p": self.n,
@@ -64,24 +68,32 @@ class Sizes:
         return tuple(size[axis] for axis in axes if axis != "p" or self.by_pair)
 
 
+def _as_it_is(value: Any, sizes: Sizes) -> Any:
+    return value
+
+
 @dataclass(frozen=True)
 class Field:
-    """How a value is described, and how it is read: from an object, by its key."""
+    """How a value is described, how it is read by its key, and what is built of it."""
 
     describe: Callable[[Any], Any]
     read: Callable[[Reader, str, Sizes], Any]
+    build: Callable[[Any, Sizes], Any] = _as_it_is
 
-    def or_null(self, absent: Any = None) -> Field:
+    def or_null(self, empty: Numbers | None = None) -> Field:
         """Return a field that is null in the file if it is None, or an empty array."""
 
         def describe(value: Any) -> Any:
-            is_absent = value is None if absent is None else not value.size
+            is_absent = value is None if empty is None else not value.size
             return None if is_absent else self.describe(value)
 
         def read(reader: Reader, key: str, sizes: Sizes) -> Any:
-            return absent if reader.get(key) is None else self.read(reader, key, sizes)
+            return empty if reader.get(key) is None else self.read(reader, key, sizes)
 
-        return Field(describe, read)
+        def build(value: Any, sizes: Sizes) -> Any:
+            return None if value is None else self.build(value, sizes)
+
+        return Field(describe, read, build)
 
 
 def numbers(
@@ -93,10 +105,15 @@ def numbers(
     """Return a field of bounded numbers and a special one: an array, or one number."""
 
     def read(reader: Reader, key: str, sizes: Sizes) -> Any:
-        array = reader.floats(key, sizes.shape(axes), low, high, special)
-        return array if array.ndim else float(array)
+        numbers = reader.floats(key, sizes.shape(axes), low, high, special)
+        return numbers if numbers.shape else numbers.flat[0]
 
-    return Field(lambda array: float_list(array, special), read)
+    return Field(lambda array: float_list(array, special), read, build_array)
+
+
+def build_array(value: Any, sizes: Sizes) -> Any:
+    """Build the array of numbers that were read; one number is one."""
+    return value.to_array() if isinstance(value, Numbers) else value
 
 
 def weights(axes: str) -> Field:
@@ -110,11 +127,11 @@ def logs() -> Field:
 
     def read(reader: Reader, key: str, sizes: Sizes) -> Any:
         logarithms = field.read(reader, key, sizes)
-        if np.isneginf(logarithms).all():
+        if max(logarithms.flat) == -math.inf:
             raise reader.complaint(key, "must hold logarithms of probabilities")
         return logarithms
 
-    return Field(field.describe, read)
+    return Field(field.describe, read, field.build)
 
 
 def whole(low: int) -> Field:
@@ -135,9 +152,12 @@ def record(
     """Return a field that is an object, built of sizes and the values of its fields."""
 
     def read(reader: Reader, key: str, sizes: Sizes) -> Any:
-        return build(sizes, **read_fields(reader.inner(key), fields, sizes))
+        return SimpleNamespace(**read_fields(reader.inner(key), fields, sizes))
 
-    return Field(lambda value: describe_fields(fields, parts(value)), read)
+    def build_it(value: Any, sizes: Sizes) -> Any:
+        return build(sizes, **build_fields(fields, vars(value), sizes))
+
+    return Field(lambda value: describe_fields(fields, parts(value)), read, build_it)
 
 
 def describe_fields(
@@ -154,3 +174,10 @@ def read_fields(
     values = {key: field.read(reader, key, sizes) for key, field in fields.items()}
     reader.finish()
     return values
+
+
+def build_fields(
+    fields: Mapping[str, Field], values: Mapping[str, Any], sizes: Sizes
+) -> dict[str, Any]:
+    """Build what the values of some fields stand for."""
+    return {key: fields[key].build(value, sizes) for key, value in values.items()}

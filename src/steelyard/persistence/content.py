@@ -1,8 +1,7 @@
-"""What a model file holds: settings, schema, model and fitted attributes."""
+"""What a model file holds, of a classifier and as one."""
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -11,36 +10,18 @@ import steelyard
 from steelyard.classifiers import registry
 from steelyard.classifiers.base import BaseNB
 from steelyard.exceptions import ParameterError
-from steelyard.persistence.codec import Sizes, read_fields
+from steelyard.persistence.checked import read_content
+from steelyard.persistence.codec import Sizes, build_fields
 from steelyard.persistence.fitted import ATTRIBUTES
-from steelyard.persistence.models import describe_model, read_model
-from steelyard.persistence.reader import InvalidContentError, Reader
-from steelyard.persistence.settings import describe_settings, read_settings
-from steelyard.persistence.table import (
-    describe_classes,
-    describe_schema,
-    read_classes,
-    read_schema,
+from steelyard.persistence.models import build_model, describe_model
+from steelyard.persistence.reader import InvalidContentError
+from steelyard.persistence.settings import (
+    CLASSES,
+    declaration_of,
+    describe_settings,
+    estimator_class,
 )
-
-# What a file says of every classifier in a place of its own.
-_ELSEWHERE = ("classes_", "model_", "encoder_", "n_features_in_", "feature_names_in_")
-
-
-def estimator_class(name: str) -> type[BaseNB]:
-    """Return a classifier of the package; only these are created from a file."""
-    cls: type[BaseNB] = getattr(import_module(registry.classes()[name]), name)
-    return cls
-
-
-def saved_attributes(estimator: type[BaseNB]) -> dict[str, bool]:
-    """Return the fitted attributes that a file holds, and whether each is optional."""
-    declared = {
-        name: entry.optional
-        for name, entry in estimator._learned.items()
-        if name not in _ELSEWHERE
-    }
-    return {**dict.fromkeys(estimator._dropped_attributes, True), **declared}
+from steelyard.persistence.table import describe_classes, describe_schema
 
 
 def content_of(estimator: BaseNB) -> dict[str, Any]:
@@ -53,7 +34,7 @@ def content_of(estimator: BaseNB) -> dict[str, Any]:
             "of your own."
         )
     model = estimator.model_
-    attributes = saved_attributes(type(estimator))
+    attributes = declaration_of(type(estimator)).attributes
     content = {
         "library": steelyard.__version__,
         "estimator": name,
@@ -69,7 +50,7 @@ def content_of(estimator: BaseNB) -> dict[str, Any]:
     }
     # What is written can be read: nobody wants to learn later that it cannot.
     try:
-        estimator_from(content)
+        read_content(content, CLASSES)
     except InvalidContentError as error:
         raise ParameterError(
             f"This model cannot be saved, for no file could be loaded: {error}."
@@ -79,29 +60,18 @@ def content_of(estimator: BaseNB) -> dict[str, Any]:
 
 def estimator_from(content: Any) -> BaseNB:
     """Build the classifier that a content describes, or say what is wrong with it."""
-    reader = Reader(content, "content")
-    reader.text("library")
-    cls = estimator_class(reader.text("estimator", list(registry.classes())))
-    settings = read_settings(reader.inner("settings"), cls)
-    classes = read_classes(reader.inner("classes"))
-    schema = read_schema(reader.items("features"))
-    model = read_model(reader.inner("model"), Sizes(schema, classes), cls._models)
-    learned = reader.inner("fitted")
-    fields = {
-        key: ATTRIBUTES[key]
-        for key, is_optional in saved_attributes(cls).items()
-        if not is_optional or learned.has(key)
-    }
-    attributes = read_fields(learned, fields, Sizes.of(model))
-    reader.finish()
-    estimator = cls(**settings)
+    checked = read_content(content, CLASSES)
+    estimator: BaseNB = checked.declaration.make(**checked.settings)
+    schema = checked.model.schema
+    model = build_model(checked.model, Sizes(schema, checked.classes.to_array()))
+    attributes = build_fields(ATTRIBUTES, checked.attributes, Sizes.of(model))
     estimator.classes_ = model.classes
     estimator.encoder_ = estimator._encoding().encoder(estimator.n_jobs)
     for owner in (estimator.encoder_, estimator):
-        owner.n_features_in_ = model.schema.n_columns
-        if model.schema.names is not None:
-            owner.feature_names_in_ = np.asarray(model.schema.names, dtype=object)
-    estimator.encoder_.schema_ = model.schema
+        owner.n_features_in_ = schema.n_columns
+        if schema.names is not None:
+            owner.feature_names_in_ = np.asarray(schema.names, dtype=object)
+    estimator.encoder_.schema_ = schema
     estimator.model_ = model
     for key, value in attributes.items():
         setattr(estimator, key, value)

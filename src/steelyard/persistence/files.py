@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
-from typing import Any, NoReturn
-
-from sklearn.utils.validation import check_is_fitted
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from steelyard._common.files import atomic_write
-from steelyard.classifiers.base import BaseNB
 from steelyard.exceptions import ModelFileError, ParameterError
-from steelyard.persistence.content import content_of, estimator_from
+from steelyard.persistence.checked import Checked, read_content
 from steelyard.persistence.reader import InvalidContentError
+
+if TYPE_CHECKING:
+    from steelyard.classifiers.base import BaseNB
+
+Result = TypeVar("Result")
 
 FORMAT = "steelyard model"
 VERSION = 2
@@ -27,6 +30,10 @@ def save(estimator: BaseNB, path: str | PathLike[str]) -> None:
     and renamed: whenever the process is stopped, ``path`` is the old file or the new
     one. See ``docs/model_file.md`` for the format.
     """
+    from sklearn.utils.validation import check_is_fitted
+
+    from steelyard.persistence.content import content_of
+
     check_is_fitted(estimator)
     content = content_of(estimator)
     try:
@@ -83,6 +90,25 @@ def load(path: str | PathLike[str]) -> BaseNB:
     >>> bool((again.predict_proba(X) == clf.predict_proba(X)).all())
     True
     """
+    from steelyard.persistence import content
+
+    # Found when it is called, and the classes with it: files are read without them.
+    return _read(path, lambda document: content.estimator_from(document))
+
+
+def read(path: str | PathLike[str]) -> Checked:
+    """Read and check a file as ``load`` does, and load no classes.
+
+    Raises
+    ------
+    ModelFileError
+        Where ``load`` raises it, and with the same message.
+    """
+    return _read(path, read_content)
+
+
+def _read(path: str | PathLike[str], read: Callable[[Any], Result]) -> Result:
+    """Return what is read of the content of a file, whose wrapping is checked here."""
     path = Path(path)
     document = _parse(path)
     if not isinstance(document, dict) or document.get("format") != FORMAT:
@@ -108,7 +134,7 @@ def load(path: str | PathLike[str]) -> BaseNB:
             "the model again from its source."
         )
     try:
-        return estimator_from(content)
+        return read(content)
     except InvalidContentError as error:
         raise ModelFileError(f"{path} is not a valid model: {error}.") from None
     except Exception as error:

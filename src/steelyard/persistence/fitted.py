@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from dataclasses import replace
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from steelyard._common.greedy import SEARCH_ENDS
-from steelyard.classifiers.base.selection import SelectionPath
-from steelyard.classifiers.one_dependence import parents_of
+from steelyard._common.agreed import N_BARS, SEARCH_ENDS
+from steelyard._common.later import later
 from steelyard.persistence import codec
 from steelyard.persistence.codec import (
     LARGEST_NUMBER,
@@ -20,10 +18,25 @@ from steelyard.persistence.codec import (
     Field,
     Sizes,
 )
-from steelyard.persistence.reader import Reader, float_list, read_tagged, tagged_number
-from steelyard.proba.counts import Counts, Moments
+from steelyard.persistence.reader import (
+    Numbers,
+    Reader,
+    float_list,
+    read_tagged,
+    tagged_number,
+)
 from steelyard.table.schema import feature_labels
-from steelyard.table.summary.ranges import N_BARS, NumberRange
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from steelyard.proba.counts import Counts
+    from steelyard.table.summary.ranges import NumberRange
+else:
+    np = later("numpy")
+
+Records = list[dict[str, Any]]
 
 
 def _by_pair(field: Field) -> Field:
@@ -34,13 +47,18 @@ def _by_pair(field: Field) -> Field:
             return field.read(reader, key, sizes)
         return [field.read(*entry, sizes) for entry in reader.entries(key, sizes.n)]
 
-    return Field(field.describe, read)
+    def build(value: Any, sizes: Sizes) -> Any:
+        if not sizes.by_pair:
+            return field.build(value, sizes)
+        return [field.build(entry, sizes) for entry in value]
+
+    return Field(field.describe, read, build)
 
 
 def _by_value(n_of_density: int) -> Field:
     """Return a field of weights of values, an array for each attribute."""
 
-    def read(reader: Reader, key: str, sizes: Sizes) -> list[NDArray[np.float64]]:
+    def read(reader: Reader, key: str, sizes: Sizes) -> list[Numbers]:
         (n_classes,), features = sizes.shape("c"), sizes.schema.features
         arrays = []
         for (entry, j), feature in zip(
@@ -50,19 +68,23 @@ def _by_value(n_of_density: int) -> Field:
             arrays.append(entry.floats(j, shape, -LARGEST_WEIGHT, LARGEST_WEIGHT))
         return arrays
 
-    return _by_pair(Field(float_list, read))
+    def build(arrays: list[Numbers], sizes: Sizes) -> list[NDArray[np.float64]]:
+        return [numbers.to_array() for numbers in arrays]
+
+    return _by_pair(Field(float_list, read, build))
 
 
 def _counts(sizes: Sizes, by_class: Any, by_code: Any, **moments: Any) -> Counts:
+    from steelyard.proba.counts import Counts, Moments
+
     return Counts(sizes.schema, by_class, by_code, Moments(**moments))
 
 
-def _read_counts(reader: Reader, key: str, sizes: Sizes) -> Counts:
-    counts: Counts = _PLAIN_COUNTS.read(reader, key, sizes)
-    moments = counts.moments
-    with np.errstate(over="ignore"):
-        if (moments.squares > LARGEST_SQUARE * moments.weight).any():
-            raise reader.complaint(key, "must have variances that are not too large")
+def _read_counts(reader: Reader, key: str, sizes: Sizes) -> Any:
+    counts = _PLAIN_COUNTS.read(reader, key, sizes)
+    pairs = zip(counts.squares.flat, counts.weight.flat, strict=True)
+    if any(squares > LARGEST_SQUARE * weight for squares, weight in pairs):
+        raise reader.complaint(key, "must have variances that are not too large")
     return counts
 
 
@@ -81,7 +103,7 @@ _PLAIN_COUNTS = codec.record(
 # ------------------------------------------------------------------------------ records
 
 
-def _records(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _records(records: Records) -> Records:
     """Describe records as tables, a new one whenever their keys change."""
     return [
         {
@@ -102,8 +124,8 @@ def _cell(value: Any) -> Any:
     return tagged_number(value) if isinstance(value, float) else value
 
 
-def _read_records(reader: Reader, key: str, sizes: Sizes) -> list[dict[str, Any]]:
-    records: list[dict[str, Any]] = []
+def _read_records(reader: Reader, key: str, sizes: Sizes) -> Records:
+    records: Records = []
     for runs, i in reader.entries(key):
         run = runs.inner(i)
         columns, rows = run.items("columns"), run.items("rows")
@@ -132,6 +154,12 @@ def _read_cell(cell: Any, reader: Reader, nested: bool = False) -> Any:
     return cell
 
 
+def _build_path(records: Records, sizes: Sizes) -> Any:
+    from steelyard.classifiers.base.selection import SelectionPath
+
+    return SelectionPath(records)
+
+
 # ------------------------------------------------------------------------------- others
 
 
@@ -157,20 +185,19 @@ def _read_subset(reader: Reader, key: str, sizes: Sizes) -> list[Any]:
 
 
 def _read_strength(reader: Reader, key: str, sizes: Sizes) -> tuple[float, ...]:
-    least = float(np.finfo(np.float64).tiny)
-    return tuple(reader.floats(key, (3,), least, LARGEST_NUMBER).tolist())
+    return tuple(reader.floats(key, (3,), sys.float_info.min, LARGEST_NUMBER).flat)
 
 
-def _read_view_names(reader: Reader, key: str, sizes: Sizes) -> NDArray[Any]:
+def _read_view_names(reader: Reader, key: str, sizes: Sizes) -> list[str]:
     labels = sizes.schema.labels()
     if reader.items(key) != labels:
         raise reader.complaint(key, "must name the attributes of the table")
-    return np.asarray(labels, dtype=object)
+    return labels
 
 
-def _read_parents(reader: Reader, key: str, sizes: Sizes) -> NDArray[np.int64]:
-    parents = parents_of(sizes.schema)
-    if reader.items(key) != parents.tolist():
+def _read_parents(reader: Reader, key: str, sizes: Sizes) -> list[int]:
+    parents = sizes.schema.parents()
+    if reader.items(key) != parents:
         raise reader.complaint(key, "must be the parents in the pairs of the table")
     return parents
 
@@ -187,27 +214,27 @@ _RANGE = {
 
 
 def _read_list(
-    reader: Reader, key: str, size: int, low: float = -np.inf, high: float = np.inf
+    reader: Reader, key: str, size: int, low: float = -math.inf, high: float = math.inf
 ) -> tuple[float, ...]:
     """Return so many numbers, or none."""
     size = size if reader.items(key) else 0
-    return tuple(reader.floats(key, (size,), low, high).tolist())
+    return tuple(reader.floats(key, (size,), low, high).flat)
 
 
 def _ranges(ranges: list[NumberRange | None]) -> list[Any]:
     return [r if r is None else codec.describe_fields(_RANGE, vars(r)) for r in ranges]
 
 
-def _read_ranges(reader: Reader, key: str, sizes: Sizes) -> list[NumberRange | None]:
+def _read_ranges(reader: Reader, key: str, sizes: Sizes) -> list[Any]:
     schema = sizes.schema
     kinds = dict(zip(schema.columns, (f.kind for f in schema.features), strict=True))
-    ranges: list[NumberRange | None] = []
+    ranges: list[Any] = []
     for j, (entry, k) in enumerate(reader.entries(key, schema.n_columns)):
         if entry.get(k) is None:
             ranges.append(None)
             continue
-        found = NumberRange(**codec.read_fields(entry.inner(k), _RANGE, sizes))
-        points = [found.low, *found.quartiles, found.high]
+        found = codec.read_fields(entry.inner(k), _RANGE, sizes)
+        points = [found["low"], *found["quartiles"], found["high"]]
         if points != sorted(points):
             raise entry.complaint(k, "must have ends and quartiles that increase")
         if kinds[j] == "categorical":
@@ -216,11 +243,17 @@ def _read_ranges(reader: Reader, key: str, sizes: Sizes) -> list[NumberRange | N
     return ranges
 
 
+def _build_ranges(ranges: list[Any], sizes: Sizes) -> list[NumberRange | None]:
+    from steelyard.table.summary.ranges import NumberRange
+
+    return [None if found is None else NumberRange(**found) for found in ranges]
+
+
 _RECORDS = Field(_records, _read_records)
 
 # All fitted attributes that any classifier has, beside model and encoder.
 ATTRIBUTES: dict[str, Field] = {
-    "counts_": Field(_PLAIN_COUNTS.describe, _read_counts),
+    "counts_": Field(_PLAIN_COUNTS.describe, _read_counts, _PLAIN_COUNTS.build),
     "class_count_": codec.numbers("k", 0.0),
     "class_log_prior_": codec.logs(),
     "cut_points_are_exact_": Field(bool, lambda reader, key, sizes: reader.flag(key)),
@@ -234,23 +267,29 @@ ATTRIBUTES: dict[str, Field] = {
     "scale_": codec.numbers("", 0.01, 100.0),
     "strength_path_": _RECORDS,
     "pairs_": _RECORDS,
-    "view_names_": Field(list, _read_view_names),
+    "view_names_": Field(
+        list, _read_view_names, lambda names, sizes: np.asarray(names, dtype=object)
+    ),
     "prior_weight_": codec.weights("p"),
     "alpha_": codec.numbers("p", 0.0, 1.0),
     "objective_": codec.numbers(""),
     "n_iter_": codec.whole(1),
     "diagnostics_": _RECORDS,
-    "instance_weights_": Field(_ROW_WEIGHTS.describe, _read_row_weights),
+    "instance_weights_": Field(
+        _ROW_WEIGHTS.describe, _read_row_weights, _ROW_WEIGHTS.build
+    ),
     "n_rounds_": codec.whole(0),
     "votes_": codec.numbers("n", 0.0, LARGEST_WEIGHT),
     "selected_features_": _by_pair(Field(list, _read_subset)),
-    "selection_path_": Field(
-        _records, lambda *where: SelectionPath(_read_records(*where))
-    ),
+    "selection_path_": Field(_records, _read_records, _build_path),
     "search_end_": codec.word(SEARCH_ENDS),
-    "ranges_": Field(_ranges, _read_ranges),
+    "ranges_": Field(_ranges, _read_ranges, _build_ranges),
     "target_name_": Field(str, lambda reader, key, sizes: reader.text(key)),
-    "parents_": Field(np.ndarray.tolist, _read_parents),
+    "parents_": Field(
+        lambda parents: parents.tolist(),
+        _read_parents,
+        lambda parents, sizes: np.array(parents, dtype=np.int64),
+    ),
     "parent_weights_": codec.numbers("d", 0.0, LARGEST_WEIGHT),
     "error_": codec.numbers("", 0.0, 1.0),
 }

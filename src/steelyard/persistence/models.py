@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+import sys
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, repeat
-from typing import Any
+from importlib import import_module
+from itertools import accumulate, combinations, repeat
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from steelyard._common.agreed import FORMS, KERNELS
+from steelyard._common.later import later
 from steelyard.exceptions import ParameterError
-from steelyard.model.base import Model
-from steelyard.model.combined import FORMS, BoostedModel, MixtureModel, PairwiseModel
-from steelyard.model.lazy import KERNELS, LocalModel, MatchingModel
-from steelyard.model.one_dependence import ConditionalTable, OneDependenceModel
-from steelyard.model.table_model import NBModel
 from steelyard.persistence import codec
 from steelyard.persistence.codec import (
     LARGEST_LOG,
@@ -25,25 +23,51 @@ from steelyard.persistence.codec import (
     Field,
     Sizes,
 )
-from steelyard.persistence.reader import Reader, float_list
-from steelyard.proba import GaussianTable
-from steelyard.table.codes import code_dtype
+from steelyard.persistence.reader import Numbers, Reader, float_list
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from steelyard.model.base import Model
+else:
+    np = later("numpy")
 
 # The smallest deviation whose inverse does not overflow.
 _MIN_DEVIATION = 1e-307
 _MIN_SCALE = 1e-50
-_TINY = float(np.finfo(np.float64).tiny)
+_TINY = sys.float_info.min
 
 
 @dataclass(frozen=True)
 class ModelKind:
     """A kind of model: what it holds besides attributes and classes."""
 
-    model: type[Model]
+    home: str
+    """Module and class, below ``steelyard.model``."""
+
     counted: str | None
     """The field that has an item for each model or training row."""
 
     fields: dict[str, Field]
+
+    @property
+    def model(self) -> type[Model]:
+        """The class, loaded when it is asked for."""
+        model: type[Model] = _of_package("model", self.home)
+        return model
+
+
+def _of_package(package: str, home: str) -> Any:
+    """Return a class of a module, both below a package."""
+    module, _, name = home.rpartition(".")
+    return getattr(import_module(f"steelyard.{package}.{module}"), name)
+
+
+class ReadModel(SimpleNamespace):
+    """A model of a file, checked: its kind, attributes, classes and plain values."""
+
+    kind: str
 
 
 def describe_model(model: Any) -> dict[str, Any]:
@@ -57,16 +81,27 @@ def describe_model(model: Any) -> dict[str, Any]:
     )
 
 
-def read_model(reader: Reader, sizes: Sizes, kinds: Sequence[str]) -> Any:
+def read_model(reader: Reader, sizes: Sizes, kinds: Sequence[str]) -> ReadModel:
     """Return a model of one of some kinds, for attributes and classes."""
-    kind = MODELS[reader.text("kind", kinds)]
-    names = {field.name for field in dataclasses.fields(kind.model)}  # type: ignore[arg-type]
-    table = {key: getattr(sizes, key) for key in names & {"schema", "classes"}}
+    name = reader.text("kind", kinds)
+    kind = MODELS[name]
     if kind.counted is not None:
         sizes = replace(sizes, n=len(reader.items(kind.counted)))
         if sizes.n == 0:
             raise reader.complaint(kind.counted, "must not be empty")
-    return kind.model(**table, **codec.read_fields(reader, kind.fields, sizes))
+    values = codec.read_fields(reader, kind.fields, sizes)
+    return ReadModel(kind=name, schema=sizes.schema, classes=sizes.classes, **values)
+
+
+def build_model(read: ReadModel, sizes: Sizes) -> Any:
+    """Build the model that was read, for an array of its classes."""
+    kind = MODELS[read.kind]
+    if kind.counted is not None:
+        sizes = replace(sizes, n=len(getattr(read, kind.counted)))
+    values = {key: getattr(read, key) for key in kind.fields}
+    names = {field.name for field in dataclasses.fields(kind.model)}  # type: ignore[arg-type]
+    table = {key: getattr(sizes, key) for key in names & {"schema", "classes"}}
+    return kind.model(**table, **codec.build_fields(kind.fields, values, sizes))
 
 
 # ------------------------------------------------------------------- models of models
@@ -75,18 +110,29 @@ def read_model(reader: Reader, sizes: Sizes, kinds: Sequence[str]) -> Any:
 def _models(*kinds: str, by_pair: bool) -> Field:
     """Return a field of several models, for pairs of classes or for all of them."""
 
-    def read(reader: Reader, key: str, sizes: Sizes) -> tuple[Any, ...]:
-        entries = reader.entries(key, sizes.n)
-        parts: Iterable[NDArray[Any]] = repeat(sizes.classes)
+    def parts(sizes: Sizes) -> Iterator[Sizes]:
+        of_parts: Iterable[Any] = repeat(sizes.classes)
         if by_pair:
-            pairs = combinations(range(len(sizes.classes)), 2)
-            parts = (sizes.classes[list(pair)] for pair in pairs)
+            of_parts = _pairs_of(sizes.classes)
+        return (replace(sizes, classes=classes) for classes in of_parts)
+
+    def read(reader: Reader, key: str, sizes: Sizes) -> tuple[ReadModel, ...]:
+        entries = zip(reader.entries(key, sizes.n), parts(sizes), strict=False)
         return tuple(
-            read_model(entry.inner(i), replace(sizes, classes=classes), kinds)
-            for (entry, i), classes in zip(entries, parts, strict=False)
+            read_model(entry.inner(i), of, kinds) for (entry, i), of in entries
         )
 
-    return Field(lambda models: list(map(describe_model, models)), read)
+    def build(models: tuple[ReadModel, ...], sizes: Sizes) -> tuple[Any, ...]:
+        return tuple(map(build_model, models, parts(sizes)))
+
+    return Field(lambda models: list(map(describe_model, models)), read, build)
+
+
+def _pairs_of(classes: Any) -> Iterator[Any]:
+    """Yield the two classes of every pair: lists of a list, arrays of an array."""
+    for pair in combinations(range(len(classes)), 2):
+        is_list = isinstance(classes, list)
+        yield [classes[k] for k in pair] if is_list else classes[list(pair)]
 
 
 def _read_pairs(reader: Reader, key: str, sizes: Sizes) -> tuple[tuple[int, int], ...]:
@@ -109,61 +155,82 @@ def _read_form(reader: Reader, key: str, sizes: Sizes) -> str:
 # ----------------------------------------------------------------------- training rows
 
 
-def _read_columns(reader: Reader, key: str, sizes: Sizes) -> NDArray[Any]:
-    schema = sizes.schema
-    n_codes = [schema.features[j].n_codes for j in schema.coded.tolist()]
+def _n_codes(sizes: Sizes) -> list[int]:
+    """Count the codes of each attribute that has any."""
+    return [feature.n_codes for feature in sizes.schema.features if feature.is_coded]
+
+
+def _has_densities(sizes: Sizes) -> bool:
+    return not all(feature.is_coded for feature in sizes.schema.features)
+
+
+def _read_columns(reader: Reader, key: str, sizes: Sizes) -> list[list[int]]:
+    n_codes = _n_codes(sizes)
     entries = reader.entries(key, len(n_codes))
-    columns = np.empty(sizes.shape("en"), dtype=code_dtype(max(n_codes, default=1)))
-    for j, (entry, i) in enumerate(entries):
-        columns[j] = entry.wholes(i, sizes.shape("n"), n_codes[j])
-    return columns
+    columns = zip(entries, n_codes, strict=True)
+    return [entry.wholes(i, sizes.n, high) for (entry, i), high in columns]
 
 
-def _read_labels(reader: Reader, key: str, sizes: Sizes) -> NDArray[np.uint32]:
-    y = reader.wholes(key, sizes.shape("n"), len(sizes.classes))
-    return y.astype(np.uint32)
+def _build_columns(columns: list[list[int]], sizes: Sizes) -> NDArray[Any]:
+    from steelyard.table.codes import code_dtype
+
+    dtype = code_dtype(max(_n_codes(sizes), default=1))
+    return np.array(columns, dtype=dtype).reshape(sizes.shape("en"))
 
 
-def _read_order(reader: Reader, key: str, sizes: Sizes) -> NDArray[np.int64]:
+def _read_labels(reader: Reader, key: str, sizes: Sizes) -> list[int]:
+    return reader.wholes(key, sizes.n, len(sizes.classes))
+
+
+def _read_order(reader: Reader, key: str, sizes: Sizes) -> list[int]:
     k = len(sizes.classes)
-    order = reader.wholes(key, (k,), k)
-    if len(set(order.tolist())) != k:
+    order = reader.wholes(key, k, k)
+    if len(set(order)) != k:
         raise reader.complaint(key, "must hold every class once")
     return order
 
 
 def _read_exponents(reader: Reader, key: str, sizes: Sizes) -> Any:
-    if len(sizes.schema.gaussian):
+    if _has_densities(sizes):
         raise reader.complaint("columns", "must hold the codes of all attributes")
     return codec.weights("d").read(reader, key, sizes)
 
 
-def _read_shares(reader: Reader, key: str, sizes: Sizes) -> NDArray[np.float64]:
-    if len(sizes.schema.gaussian):
+def _read_shares(reader: Reader, key: str, sizes: Sizes) -> Numbers:
+    if _has_densities(sizes):
         raise reader.complaint(key, "must hold the codes of all attributes")
     shares = reader.floats(key, sizes.shape("v"), 0.0, LARGEST_WEIGHT)
-    if shares[sizes.schema.first_codes].any():
+    # Before the first code of each attribute are all of those before it.
+    firsts = accumulate(_n_codes(sizes)[:-1], initial=0)
+    if any(shares.flat[k] for k in firsts):
         raise reader.complaint(key, "must be 0 for unknown values")
     return shares
 
 
+def _listed(array: NDArray[Any]) -> Any:
+    return array.tolist()
+
+
+_EMPTY = Numbers(array("d"), (0,))
 _ROWS = {
-    "columns": Field(np.ndarray.tolist, _read_columns),
-    "y": Field(np.ndarray.tolist, _read_labels),
-    "weights": codec.numbers("n", _MIN_SCALE, LARGEST_WEIGHT).or_null(np.empty(0)),
-    "log_prior": codec.logs().or_null(np.empty(0)),
+    "columns": Field(_listed, _read_columns, _build_columns),
+    "y": Field(_listed, _read_labels, lambda y, sizes: np.array(y, dtype=np.uint32)),
+    "weights": codec.numbers("n", _MIN_SCALE, LARGEST_WEIGHT).or_null(_EMPTY),
+    "log_prior": codec.logs().or_null(_EMPTY),
     "value_added": codec.numbers("e", _TINY, LARGEST_WEIGHT),
     "prior_added": codec.numbers("k", 0.0, LARGEST_WEIGHT),
-    "tie_order": Field(np.ndarray.tolist, _read_order),
+    "tie_order": Field(
+        _listed, _read_order, lambda order, sizes: np.array(order, dtype=np.int64)
+    ),
 }
 
 
 # -------------------------------------------------------------------------------- kinds
 
 
-def _gaussian_table(sizes: Sizes, **values: Any) -> GaussianTable:
-    features = [sizes.schema.features[j] for j in sizes.schema.gaussian]
-    return GaussianTable.of(features, **values)
+def _gaussian_table(sizes: Sizes, **values: Any) -> Any:
+    features = [feature for feature in sizes.schema.features if not feature.is_coded]
+    return _of_package("proba", "gaussian.GaussianTable").of(features, **values)
 
 
 _GAUSSIAN = {
@@ -178,13 +245,15 @@ _CONDITIONAL = {
 }
 
 
-def _conditional_table(sizes: Sizes, **values: Any) -> ConditionalTable:
-    return ConditionalTable(sizes.schema.offsets, **values)
+def _conditional_table(sizes: Sizes, **values: Any) -> Any:
+    table = _of_package("model", "one_dependence.ConditionalTable")
+    return table(sizes.schema.offsets, **values)
 
 
 _SUM = Field(
     describe_model,
     lambda reader, key, sizes: read_model(reader.inner(key), sizes, ["sum"]),
+    build_model,
 )
 _NUMBERS = codec.numbers("gn", special=codec.MISSING)
 _KERNEL = Field(
@@ -193,57 +262,59 @@ _KERNEL = Field(
 )
 
 
-def _kind(model: type[Model], counted: str | None = None, **fields: Field) -> ModelKind:
-    return ModelKind(model, counted, fields)
+def _kind(home: str, counted: str | None = None, **fields: Field) -> ModelKind:
+    return ModelKind(home, counted, fields)
 
 
 MODELS: dict[str, ModelKind] = {
-    kind.model.kind: kind
-    for kind in (
-        _kind(
-            NBModel,
-            log_prior=codec.logs(),
-            table=codec.numbers("vk", -LARGEST_LOG, LARGEST_LOG),
-            gaussian=codec.record(_GAUSSIAN, _gaussian_table),
-            link_scale=codec.numbers("", _MIN_SCALE, LARGEST_WEIGHT),
+    "sum": _kind(
+        "table_model.NBModel",
+        log_prior=codec.logs(),
+        table=codec.numbers("vk", -LARGEST_LOG, LARGEST_LOG),
+        gaussian=codec.record(_GAUSSIAN, _gaussian_table),
+        link_scale=codec.numbers("", _MIN_SCALE, LARGEST_WEIGHT),
+    ),
+    "mixture": _kind(
+        "combined.MixtureModel",
+        alpha=codec.numbers("", 0.0, 1.0),
+        specific=_SUM,
+        shared=_SUM,
+    ),
+    "pairs": _kind(
+        "combined.PairwiseModel",
+        "pairs",
+        pairs=Field(lambda pairs: list(map(list, pairs)), _read_pairs),
+        models=_models("sum", "mixture", by_pair=True),
+        log_prior=codec.logs(),
+    ),
+    "votes": _kind(
+        "combined.BoostedModel",
+        "models",
+        form=Field(str, _read_form),
+        votes=codec.numbers("n", 0.0, LARGEST_WEIGHT),
+        models=_models("sum", by_pair=False),
+    ),
+    "one-dependence": _kind(
+        "one_dependence.OneDependenceModel",
+        log_prior=codec.logs(),
+        shares=Field(float_list, _read_shares, codec.build_array),
+        conditional=codec.record(_CONDITIONAL, _conditional_table),
+    ),
+    "neighbours": _kind(
+        "lazy.LocalModel",
+        "y",
+        **_ROWS,
+        numbers=_NUMBERS,
+        floors=codec.numbers("g", _MIN_DEVIATION, LARGEST_SQUARE),
+        neighbours=codec.whole(1),
+        kernel=_KERNEL,
+    ),
+    "matches": _kind(
+        "lazy.MatchingModel",
+        "y",
+        **_ROWS,
+        exponents=Field(
+            codec.weights("d").describe, _read_exponents, codec.build_array
         ),
-        _kind(
-            MixtureModel, alpha=codec.numbers("", 0.0, 1.0), specific=_SUM, shared=_SUM
-        ),
-        _kind(
-            PairwiseModel,
-            "pairs",
-            pairs=Field(lambda pairs: list(map(list, pairs)), _read_pairs),
-            models=_models("sum", "mixture", by_pair=True),
-            log_prior=codec.logs(),
-        ),
-        _kind(
-            BoostedModel,
-            "models",
-            form=Field(str, _read_form),
-            votes=codec.numbers("n", 0.0, LARGEST_WEIGHT),
-            models=_models("sum", by_pair=False),
-        ),
-        _kind(
-            OneDependenceModel,
-            log_prior=codec.logs(),
-            shares=Field(float_list, _read_shares),
-            conditional=codec.record(_CONDITIONAL, _conditional_table),
-        ),
-        _kind(
-            LocalModel,
-            "y",
-            **_ROWS,
-            numbers=_NUMBERS,
-            floors=codec.numbers("g", _MIN_DEVIATION, LARGEST_SQUARE),
-            neighbours=codec.whole(1),
-            kernel=_KERNEL,
-        ),
-        _kind(
-            MatchingModel,
-            "y",
-            **_ROWS,
-            exponents=Field(codec.weights("d").describe, _read_exponents),
-        ),
-    )
+    ),
 }

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import math
 import operator
+import sys
+from array import array
 from collections.abc import Iterable, Sequence
-from itertools import chain
-from typing import Any
+from itertools import chain, compress
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from steelyard._common.later import later
 from steelyard._common.packed import pack, unpack
+
+# Files are read without it, and described with it.
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+else:
+    np = later("numpy")
 
 Special = tuple[str | None, float]
 """What the file has for a number that JSON does not know, and that number."""
@@ -25,6 +32,25 @@ _SMALL = 1_000
 
 class InvalidContentError(Exception):
     """A value in the document is not what it must be; says where."""
+
+
+class Numbers:
+    """Float64 numbers of a known shape, all checked."""
+
+    def __init__(self, flat: array[float], shape: tuple[int, ...]) -> None:
+        self.flat, self.shape = flat, shape
+
+    def to_array(self) -> NDArray[np.float64]:
+        """Return an array of them."""
+        return np.array(self.flat, dtype=np.float64).reshape(self.shape)
+
+    def tolist(self) -> list[Any]:
+        """Return nested lists of them."""
+        rows: list[Any] = self.flat.tolist()
+        for size in self.shape[:0:-1]:
+            n = len(rows) // size if size else math.prod(self.shape[:-1])
+            rows = [rows[size * k : size * (k + 1)] for k in range(n)]
+        return rows
 
 
 class Reader:
@@ -79,7 +105,7 @@ class Reader:
 
     def number(self, key: str, low: float, high: float) -> float:
         """Return a number of some range."""
-        return float(self.floats(key, (), low, high))
+        return self.floats(key, (), low, high).flat[0]
 
     def items(self, key: str) -> list[Any]:
         """Return a list."""
@@ -123,33 +149,35 @@ class Reader:
         low: float,
         high: float,
         special: Special | None = None,
-    ) -> NDArray[np.float64]:
-        """Return an array of finite numbers of a known shape; () is one number.
+    ) -> Numbers:
+        """Return finite numbers of a known shape; () is one number.
 
         Lists are compared with the shape before anything is set aside for it.
         """
         if special is None and type(self.get(key)) is dict:
-            array = self._unpacked(key, shape)
-            return self._within(array, key, low, high).reshape(shape)
+            flat = self._unpacked(key, shape)
+            self._check_range(flat, key, low, high)
+            return Numbers(flat, shape)
         cells = self._cells(key, shape)
-        is_special = np.zeros(len(cells), dtype=bool)
-        mark, number = special or (None, 0.0)
-        if special is not None:
-            is_special[:] = [type(c) is type(mark) and c == mark for c in cells]
-            cells = [0.0 if s else c for c, s in zip(cells, is_special, strict=True)]
-        array = self._floats(cells, key)
-        self._within(array[~is_special], key, low, high)
-        array[is_special] = number
-        return array.reshape(shape)
+        if special is None:
+            flat = self._floats(cells, key)
+            self._check_range(flat, key, low, high)
+            return Numbers(flat, shape)
+        mark, number = special
+        is_plain = [type(c) is not type(mark) or c != mark for c in cells]
+        known = self._floats(list(compress(cells, is_plain)), key)
+        self._check_range(known, key, low, high)
+        each = iter(known)
+        flat = array("d", (next(each) if plain else number for plain in is_plain))
+        return Numbers(flat, shape)
 
-    def _within(
-        self, array: NDArray[np.float64], key: str, low: float, high: float
-    ) -> NDArray[np.float64]:
-        if array.size and not (low <= array.min() and array.max() <= high):
+    def _check_range(
+        self, numbers: array[float], key: str, low: float, high: float
+    ) -> None:
+        if numbers and not (low <= min(numbers) and max(numbers) <= high):
             raise self.complaint(key, f"must hold numbers from {low:g} to {high:g}")
-        return array
 
-    def _unpacked(self, key: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    def _unpacked(self, key: str, shape: tuple[int, ...]) -> array[float]:
         """Return the numbers of a large array, which are bytes in a text."""
         inner = self.inner(key)
         text = inner.text("float64")
@@ -159,17 +187,19 @@ class Reader:
         except ValueError as error:
             what = f"must have shape {shape}: {error}"
             raise self.complaint(key, what) from None
-        array = np.frombuffer(raw, dtype="<f8").astype(np.float64)
-        if not np.isfinite(array).all():
+        numbers = array("d", raw)
+        if sys.byteorder == "big":
+            numbers.byteswap()
+        if not all(map(math.isfinite, numbers)):
             raise self.complaint(key, "must hold finite numbers and nothing else")
-        return array
+        return numbers
 
-    def wholes(self, key: str, shape: tuple[int, ...], high: int) -> NDArray[np.int64]:
-        """Return an array of whole numbers from 0 to below ``high``."""
-        cells = self._cells(key, shape)
+    def wholes(self, key: str, size: int, high: int) -> list[int]:
+        """Return so many whole numbers from 0 to below ``high``."""
+        cells = self._cells(key, (size,))
         if not set(map(type, cells)) <= {int} or not all(0 <= c < high for c in cells):
             raise self.complaint(key, f"must hold whole numbers from 0 to {high - 1}")
-        return np.array(cells, dtype=np.int64).reshape(shape)
+        return cells
 
     def _cells(self, key: str, shape: tuple[int, ...]) -> list[Any]:
         """Return the entries of nested lists that must have a shape, in one list."""
@@ -180,14 +210,14 @@ class Reader:
             cells = list(chain.from_iterable(cells))
         return cells
 
-    def _floats(self, cells: list[Any], key: str) -> NDArray[np.float64]:
-        # By type and not by trial: NumPy would turn text and booleans into numbers.
+    def _floats(self, cells: list[Any], key: str) -> array[float]:
+        # By type and not by trial: booleans are numbers too.
         kinds = set(map(type, cells))
         whole = [cell for cell in cells if type(cell) is int] if int in kinds else ()
         if kinds <= {int, float} and all(-_EXACT <= cell <= _EXACT for cell in whole):
-            array = np.array(cells, dtype=np.float64)
-            if np.isfinite(array).all():
-                return array
+            numbers = array("d", cells)
+            if all(map(math.isfinite, numbers)):
+                return numbers
         raise self.complaint(key, "must hold finite numbers and nothing else")
 
 

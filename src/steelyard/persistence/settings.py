@@ -1,24 +1,24 @@
-"""Settings in a model file: plain values as they are, everything else tagged."""
+"""Settings of classes in a model file, and what these classes declare."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence, Set
+from importlib import import_module
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from steelyard._common.settings import Declared
+from steelyard._common.settings import Declared, DeclaredPart
+from steelyard.classifiers import registry
+from steelyard.classifiers.base import BaseNB
 from steelyard.exceptions import ParameterError
 from steelyard.instances import INSTANCES
 from steelyard.losses import LOSSES
-from steelyard.persistence.reader import (
-    InvalidContentError,
-    Reader,
-    read_tagged,
-    tagged_number,
-)
+from steelyard.persistence import declarations
+from steelyard.persistence.declarations import Declaration
+from steelyard.persistence.migrations import changes_of
+from steelyard.persistence.reader import Reader, tagged_number
 from steelyard.proba.smoothing import SMOOTHINGS
 from steelyard.solvers import LBFGS, Fixed, Newton, SpectralGradient
 from steelyard.table.discretizers import CLASSES as DISCRETIZERS
@@ -40,9 +40,55 @@ PARTS: dict[str, type[Declared]] = {
     )
 }
 
-# A part inside a mapping inside a part is as deep as settings go.
-_DEEPEST = 8
-_INFINITIES = ("inf", "-inf")
+# What a file says of every classifier in a place of its own.
+_ELSEWHERE = ("classes_", "model_", "encoder_", "n_features_in_", "feature_names_in_")
+
+
+class DeclaredClasses:
+    """The catalogue that is the classes themselves; only these are ever created."""
+
+    parts: ClassVar[list[str]] = list(PARTS)
+
+    @property
+    def estimators(self) -> list[str]:
+        """Names of the classifiers."""
+        return list(registry.classes())
+
+    def declaration(self, name: str) -> Declaration:
+        """Return what a class declares."""
+        return declaration_of(PARTS[name] if name in PARTS else estimator_class(name))
+
+
+CLASSES = DeclaredClasses()
+
+
+def estimator_class(name: str) -> type[BaseNB]:
+    """Return a classifier of the package."""
+    cls: type[BaseNB] = getattr(import_module(registry.classes()[name]), name)
+    return cls
+
+
+def kinds_of(owner: type[Declared]) -> list[type[Declared]]:
+    """Return a class and those above it that may declare something."""
+    above = (Declared, DeclaredPart)
+    return [k for k in owner.__mro__ if issubclass(k, Declared) and k not in above]
+
+
+def declaration_of(owner: type[Declared]) -> Declaration:
+    """Return what a classifier or part declares, and what its files had earlier."""
+    kinds = tuple(kind.__name__ for kind in kinds_of(owner))
+    settings = {name: entry.allowed for name, entry in owner._settings.items()}
+    if not issubclass(owner, BaseNB):
+        return Declaration(kinds, settings, owner)
+    changes = changes_of(kinds)
+    attributes = {
+        **dict.fromkeys(changes.dropped_attributes, True),
+        **{name: entry.optional for name, entry in owner._learned.items()},
+    }
+    for name in _ELSEWHERE:
+        del attributes[name]
+    models = owner._models + changes.dropped_models
+    return Declaration(kinds, settings, owner, models, attributes)
 
 
 def describe_settings(owner: Declared) -> dict[str, Any]:
@@ -51,28 +97,9 @@ def describe_settings(owner: Declared) -> dict[str, Any]:
     return {key: _describe(value, key) for key, value in settings.items()}
 
 
-def read_settings(
-    reader: Reader, owner: type[Declared], depth: int = 0
-) -> dict[str, Any]:
-    """Return the settings of a classifier or part, refusing those it cannot have.
-
-    What is allowed, the class declares. Whether names and numbers fit the table is left
-    to ``fit``, as for any classifier.
-    """
-    settings: dict[str, Any] = {}
-    for name, entry in owner._settings.items():
-        if name in owner._added_settings and not reader.has(name):
-            settings[name] = owner._added_settings[name]
-            continue
-        value = _read(reader.get(name), depth + 1)
-        if entry.allowed is not None and not entry.allowed.accepts(value):
-            raise reader.complaint(name, "is not a value of that setting")
-        settings[name] = value
-    for name in owner._dropped_settings:
-        if reader.has(name):
-            _read(reader.get(name), depth + 1)
-    reader.finish()
-    return settings
+def read_settings(reader: Reader, owner: type[Declared]) -> dict[str, Any]:
+    """Return the settings of a classifier or part, its parts built."""
+    return declarations.read_settings(reader, declaration_of(owner), CLASSES)
 
 
 def _describe(value: Any, key: str) -> Any:
@@ -102,39 +129,3 @@ def _describe(value: Any, key: str) -> Any:
         "which a model file cannot describe. Use one of the package's own parts, or "
         "pickle."
     )
-
-
-def _read(value: Any, depth: int) -> Any:
-    if depth > _DEEPEST:
-        raise InvalidContentError("content.settings is nested too deeply")
-    if isinstance(value, list):
-        return [_read(item, depth + 1) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        raise InvalidContentError("content.settings holds a number that is not finite")
-    if not isinstance(value, dict):
-        return value
-    if "number" in value:
-        return read_tagged(value, "content.settings", _INFINITIES)
-    reader = Reader(value, "content.settings")
-    result: Any
-    if "tuple" in value:
-        result = tuple(_read(item, depth + 1) for item in reader.items("tuple"))
-    elif "mapping" in value:
-        result = _read_mapping(reader, depth)
-    else:
-        part = PARTS[reader.text("part", list(PARTS))]
-        result = part(**read_settings(reader.inner("settings"), part, depth + 1))
-    reader.finish()
-    return result
-
-
-def _read_mapping(reader: Reader, depth: int) -> dict[Any, Any]:
-    mapping: dict[Any, Any] = {}
-    for pair in reader.items("mapping"):
-        if not isinstance(pair, list) or len(pair) != 2:
-            raise reader.complaint("mapping", "must be a list of pairs")
-        key, item = pair
-        if isinstance(key, (list, dict)) or key in mapping:
-            raise reader.complaint("mapping", "must have different plain keys")
-        mapping[key] = _read(item, depth + 1)
-    return mapping

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
-from typing import Any, get_args
+import operator
+import struct
+import sys
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, get_args
 
-import numpy as np
-from numpy.typing import NDArray
-
+from steelyard._common.agreed import LEAST_STEP
+from steelyard._common.later import later
 from steelyard.persistence.codec import LARGEST_NUMBER
 from steelyard.persistence.reader import InvalidContentError, Reader
 from steelyard.table.schema import FeatureSchema, Kind, Side, TableSchema
-from steelyard.table.summary.column_rules import LEAST_STEP
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+else:
+    np = later("numpy")
 
 _KINDS = get_args(Kind)
 _CELLS = ("numbers", "text", "booleans", "nothing")
 _TEXT = (str,)
 _NUMBERS = (bool, int, float)
-_LARGEST_FLOAT = float(np.finfo(np.float64).max)
+_LARGEST_FLOAT = sys.float_info.max
 
 # What the values of an array of classes may be, by the name of its type. A width of
 # text is not among the names: a file must not say how much memory to set aside.
@@ -29,8 +36,27 @@ _CLASS_KINDS: dict[str, tuple[type, ...]] = {
     **{f"float{bits}": (float,) for bits in (16, 32, 64)},
 }
 
+# How ``struct`` calls these types; the others hold whatever they may.
+_FORMATS = {
+    f"{sign}int{bits}": f"<{letter.upper() if sign else letter}"
+    for sign in ("", "u")
+    for bits, letter in ((8, "b"), (16, "h"), (32, "i"), (64, "q"))
+} | {"float16": "<e", "float32": "<f"}
+
 # Text of one width takes the room of the longest class for each: 64 MB at most.
 _MOST_CHARACTERS = 1 << 24
+
+
+@dataclass(frozen=True)
+class ReadClasses:
+    """The classes of a file: values, and the type of their array."""
+
+    dtype: str
+    values: list[Any]
+
+    def to_array(self) -> NDArray[Any]:
+        """Return the array of classes."""
+        return np.array(self.values, dtype=self.dtype)
 
 
 def describe_classes(classes: NDArray[Any]) -> dict[str, Any]:
@@ -41,8 +67,8 @@ def describe_classes(classes: NDArray[Any]) -> dict[str, Any]:
     return {"dtype": name, "values": classes.tolist()}
 
 
-def read_classes(reader: Reader) -> NDArray[Any]:
-    """Return an array of at least two classes."""
+def read_classes(reader: Reader) -> ReadClasses:
+    """Return at least two classes."""
     name = reader.text("dtype", list(_CLASS_KINDS))
     kinds = _CLASS_KINDS[name]
     if name == "object":
@@ -54,15 +80,24 @@ def read_classes(reader: Reader) -> NDArray[Any]:
         raise reader.complaint("values", "must hold at least two classes")
     if name == "str" and len(values) * max(map(len, values)) > _MOST_CHARACTERS:
         raise reader.complaint("values", "is too long for text of one width")
-    try:
-        with np.errstate(over="ignore"):
-            classes = np.array(values, dtype=name)
-    except (OverflowError, ValueError):
-        raise reader.complaint("dtype", "does not fit the classes") from None
     # A type too narrow would turn two classes into one.
-    if classes.tolist() != values:
+    if not all(_holds(name, value) for value in values):
         raise reader.complaint("dtype", "does not fit the classes")
-    return classes
+    return ReadClasses(name, values)
+
+
+def _holds(name: str, value: Any) -> bool:
+    """Whether a type of NumPy holds a value, to which it comes back."""
+    if name == "str":
+        # Text of one width is filled up with zeros.
+        return not value.endswith("\0")
+    form = _FORMATS.get(name)
+    if form is None:
+        return True
+    try:
+        return bool(struct.unpack(form, struct.pack(form, value))[0] == value)
+    except (OverflowError, struct.error):
+        return False
 
 
 def describe_schema(schema: TableSchema) -> list[dict[str, Any]]:
@@ -110,8 +145,8 @@ def read_schema(items: list[Any]) -> TableSchema:
 
 def _check_pairs(schema: TableSchema) -> None:
     """Refuse pairs before other attributes, and sides that these do not have."""
-    n_plain = len(schema.without_pairs)
-    if not n_plain or schema.is_pair[:n_plain].any():
+    n_plain = schema.n_plain
+    if not n_plain or any(feature.sides for feature in schema.features[:n_plain]):
         raise InvalidContentError("content.features must have its pairs last")
     for j, pair in enumerate(schema.features[n_plain:], start=n_plain):
         for side in pair.sides:
@@ -130,7 +165,7 @@ def _read_sides(reader: Reader) -> tuple[Side, ...]:
     for entry, k in reader.entries("sides", 2):
         inner = entry.inner(k)
         feature, n_codes = inner.whole("feature"), len(inner.items("groups"))
-        groups = inner.wholes("groups", (n_codes,), max(n_codes, 1)).tolist()
+        groups = inner.wholes("groups", n_codes, max(n_codes, 1))
         inner.finish()
         if not groups or groups[0] != 0 or set(groups) != set(range(max(groups) + 1)):
             raise inner.complaint("groups", "must be numbered from 0 on, code 0 first")
@@ -150,14 +185,14 @@ def _read_feature(reader: Reader) -> FeatureSchema:
     cells = reader.text("cells", _CELLS)
     n_edges = len(reader.items("edges"))
     # Cut points are compared and no more: they may be as large as cells are.
-    edges = reader.floats("edges", (n_edges,), -_LARGEST_FLOAT, _LARGEST_FLOAT)
+    edges = reader.floats("edges", (n_edges,), -_LARGEST_FLOAT, _LARGEST_FLOAT).flat
     # Numbers and booleans may have met in one column, over several chunks of rows.
     feature = FeatureSchema(
         name,
         kind,
         cells,
         values=tuple(reader.values("values", _TEXT if cells == "text" else _NUMBERS)),
-        edges=tuple(edges.tolist()),
+        edges=tuple(edges),
         missing_is_value=reader.flag("missing_is_value"),
         fill=None if reader.get("fill") is None else _read_number(reader, "fill"),
         step=_read_number(reader, "step"),
@@ -171,7 +206,8 @@ def _read_feature(reader: Reader) -> FeatureSchema:
         raise reader.complaint("name", "does not fit a pair, nor do cells and column")
     if feature.sides and (feature.missing_is_value or feature.fill is not None):
         raise reader.complaint("fill", "does not fit a pair, nor does a missing value")
-    if not (edges[1:] > edges[:-1]).all() or (n_edges and kind != "binned"):
+    increases = all(map(operator.lt, edges, edges[1:]))
+    if not increases or (n_edges and kind != "binned"):
         raise reader.complaint("edges", "must increase, and belong to bins")
     if feature.values and (kind != "categorical" or cells == "nothing"):
         raise reader.complaint("values", "must belong to categories")

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.agreed import DENSITY_DEPTH, SLOPE_LIMIT
 from steelyard.kernels import scoring
 from steelyard.proba.counts import Counts, Moments
 from steelyard.proba.smoothing import Smoothing, estimate_prior
@@ -31,13 +32,8 @@ _WEKA_FLOOR = 1e-75
 # overflows: used when all numeric attributes are constant.
 _TINY_VARIANCE = 1e-18
 
-# Relative densities: rows by which variances are drawn together, and how far evidence
-# may go against a class.
+# Relative densities: rows by which variances are drawn together.
 _DRAWN_ROWS = 3.0
-_DEPTH = 20.0
-
-# Linear attributes: deviations from the mean beyond which a number says no more.
-_LIMIT = 4.0
 
 
 @dataclass(frozen=True)
@@ -148,9 +144,9 @@ class GaussianTable:
         """Return the table of some Gaussian attributes, each as its kind says."""
         step = np.array([feature.step for feature in features], dtype=np.float64)
         relative = [feature.kind == "gaussian-relative" for feature in features]
-        depth = np.where(relative, _DEPTH, 0.0) if any(relative) else None
+        depth = np.where(relative, DENSITY_DEPTH, 0.0) if any(relative) else None
         linear = [feature.kind == "linear" for feature in features]
-        limit = np.where(linear, _LIMIT, 0.0) if any(linear) else None
+        limit = np.where(linear, SLOPE_LIMIT, 0.0) if any(linear) else None
         return cls(mean, deviation, step, weight, depth, limit)
 
     def weighted(self, weight: NDArray[np.float64]) -> GaussianTable:

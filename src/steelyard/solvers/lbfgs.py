@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -31,8 +31,6 @@ class LBFGS(Solver):
     Where the objective offers units in which its curvature is about one, and weights
     have no bounds, it is minimised in those.
     """
-
-    _dropped_settings: ClassVar[tuple[str, ...]] = ("keeps_units",)
 
     tol: float = setting(
         default=1e-10,

@@ -6,12 +6,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
+from steelyard._common.later import later
 from steelyard._common.same_cells import texts_by_number
+
+# A schema is read from a file where arrays are not needed.
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+else:
+    np = later("numpy")
 
 Kind = Literal[
     "categorical",
@@ -199,14 +204,27 @@ class TableSchema:
     @cached_property
     def n_columns(self) -> int:
         """How many columns the table has; pairs are not among them."""
-        return len(set(self.columns)) - int(self.is_pair.sum())
+        return len({*self.columns[: self.n_plain]})
+
+    @cached_property
+    def n_plain(self) -> int:
+        """How many attributes read columns; the others, which follow, are pairs."""
+        return sum(not feature.sides for feature in self.features)
 
     @cached_property
     def without_pairs(self) -> TableSchema:
         """The attributes that read columns."""
-        if not self.is_pair.any():
+        if self.n_plain == len(self):
             return self
         return TableSchema(tuple(f for f in self.features if not f.sides))
+
+    def parents(self) -> list[int]:
+        """Return the attribute before each in the pairs, -1 for none."""
+        parents = [-1] * self.n_plain
+        for pair in self.features[self.n_plain :]:
+            parent, child = pair.sides
+            parents[child.feature] = parent.feature
+        return parents
 
     def with_pairs(self, pairs: Iterable[tuple[Side, Side]]) -> TableSchema:
         """Append pairs of attributes."""
@@ -229,11 +247,10 @@ class TableSchema:
         return views
 
     @cached_property
-    def is_first_view(self) -> NDArray[np.bool_]:
-        """Whether each attribute is the first that reads its column, shape (d,)."""
-        first = np.zeros(len(self), dtype=bool)
-        first[np.unique(self.columns, return_index=True)[1]] = True
-        return first
+    def is_first_view(self) -> list[bool]:
+        """Whether each attribute is the first that reads its column."""
+        first = {column: j for j, column in reversed(list(enumerate(self.columns)))}
+        return [first[column] == j for j, column in enumerate(self.columns)]
 
     @cached_property
     def names(self) -> list[str] | None:
@@ -252,10 +269,10 @@ class TableSchema:
         sizes = [feature.n_codes for feature in self.features]
         return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).astype(np.int64)
 
-    @property
+    @cached_property
     def n_codes(self) -> int:
         """How many rows a table by code has."""
-        return int(self.offsets[-1])
+        return sum(feature.n_codes for feature in self.features)
 
     @cached_property
     def first_codes(self) -> NDArray[np.int64]:

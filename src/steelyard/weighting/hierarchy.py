@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -64,7 +63,6 @@ class HierarchicalWeighting(Weighting):
     """
 
     has_levels: ClassVar[bool] = True
-    _added_settings: ClassVar[Mapping[str, Any]] = {"by_pair": 2.5}
 
     @property
     def joined_columns(self) -> Any:
@@ -223,7 +221,7 @@ class HierarchicalWeighting(Weighting):
     def centers(evidence: LogProbs) -> Floats:
         """Return what shared weights are drawn to, at an overall weight of one."""
         schema = evidence.schema
-        is_own = schema.is_first_view & ~schema.is_linear & ~schema.is_pair
+        is_own = np.array(schema.is_first_view) & ~schema.is_linear & ~schema.is_pair
         return is_own.astype(np.float64)
 
     def _shared(self, level: _Levels, evidence: LogProbs) -> Floats:

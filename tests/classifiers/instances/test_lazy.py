@@ -12,8 +12,8 @@ from sklearn.datasets import load_iris
 
 import steelyard
 from steelyard import LazyAttributeInstanceNB, LocallyWeightedNB, NaiveBayes
+from steelyard._common.agreed import KERNELS
 from steelyard.exceptions import ParameterError
-from steelyard.model.lazy import KERNELS
 from steelyard.table.frames import as_table
 
 WEIGHT = {

@@ -61,9 +61,6 @@ class BaseNB(ClassifierMixin, FittedNB):
     _rows_needed: ClassVar[RowsNeeded] = "codes"
     """What a fit keeps of its rows, its weighting and instance weighting apart."""
 
-    _dropped_attributes: ClassVar[tuple[str, ...]] = ()
-    """Fitted attributes that files of earlier releases may have, and no fit gives."""
-
     categorical_features: Any = setting_of(TableEncoder, "categorical_features")
     numeric: Any = setting_of(TableEncoder, "numeric")
     smoothing: Any = setting(

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.agreed import LEAST_STEP
 from steelyard._common.checks import warn_user
 from steelyard.exceptions import IdentifierWarning
 from steelyard.table.discretizers import Discretizer
@@ -20,9 +21,6 @@ from steelyard.table.treatments import EncoderSettings, Treatment
 
 ColumnSummary = WholeColumn | ChunkedColumn
 """What is known of a column: both kinds answer the same questions."""
-
-LEAST_STEP = 1e-300
-"""Deviations on a grid are a sixth of its step, and their inverses finite."""
 
 # Weka's step of numbers that are all the same.
 _ONLY_STEP = 0.01

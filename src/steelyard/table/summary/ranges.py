@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.agreed import N_BARS
+
 _Floats = NDArray[np.float64]
 
 Ends = tuple[float, float]
 """Smallest and largest number."""
-
-N_BARS = 20
-"""Bars of a histogram, all of one width."""
 
 _QUARTERS = np.array([0.25, 0.5, 0.75])
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -135,12 +134,6 @@ class TreeWeighting(FilterWeighting):
 
 class OneTreeWeighting(TreeWeighting):
     """TreeNB: one tree, grown on all rows."""
-
-    _added_settings: ClassVar[Mapping[str, Any]] = {
-        "n_trees": 1,
-        "share": None,
-        "verbose": False,
-    }
 
     n_trees: int = setting(default=1)
     share: float | None = setting(default=None)

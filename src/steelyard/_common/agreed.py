@@ -1,0 +1,27 @@
+"""Words and numbers that classes, model files and exports have in common.
+
+They stand apart from the classes, which need not be loaded to read a file.
+"""
+
+from __future__ import annotations
+
+FORMS = ("adaboost-m1", "elkan")
+"""Forms of boosting."""
+
+KERNELS = ("linear", "epanechnikov", "tricube", "inverse", "gauss", "constant")
+"""How the weights of neighbours fall with their distance."""
+
+SEARCH_ENDS = ("complete", "time limit", "interrupted")
+"""How a search for attributes may come to its end."""
+
+N_BARS = 20
+"""Bars of a histogram, all of one width."""
+
+# Deviations on a grid are a sixth of its step, and their inverses finite.
+LEAST_STEP = 1e-300
+
+# Relative densities: how far evidence may go against a class.
+DENSITY_DEPTH = 20.0
+
+# Linear attributes: deviations from the mean beyond which a number says no more.
+SLOPE_LIMIT = 4.0

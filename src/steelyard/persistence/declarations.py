@@ -1,0 +1,163 @@
+"""What classifiers and parts declare, as far as a file has to agree with it.
+
+There are two sources of the same declarations: the classes, for those who build a
+classifier of a file, and a table of what they declare, ``declared.json``, for those who
+load no classes. ``tools/declare.py`` writes the table, and a test compares the two.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, Protocol
+
+from steelyard._common.allowed import Check, DescribedPart, Form, check_of
+from steelyard.persistence.migrations import changes_of
+from steelyard.persistence.reader import InvalidContentError, Reader, read_tagged
+
+TABLE = Path(__file__).with_name("declared.json")
+
+# A part inside a mapping inside a part is as deep as settings go.
+_DEEPEST = 8
+_INFINITIES = ("inf", "-inf")
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """What one class declares."""
+
+    kinds: tuple[str, ...]
+    """Its name, and those of the classes above it."""
+
+    settings: Mapping[str, Check | None]
+    """What each setting may be."""
+
+    make: Callable[..., Any]
+    """Makes an object with some settings."""
+
+    models: tuple[str, ...] = ()
+    """Kinds of models that a file may hold; none for a part."""
+
+    attributes: Mapping[str, bool] = field(default_factory=dict)
+    """Fitted attributes that a file holds, and whether each is optional."""
+
+
+class Catalogue(Protocol):
+    """All classifiers and parts that a file may name."""
+
+    @property
+    def estimators(self) -> list[str]:
+        """Names of the classifiers."""
+
+    @property
+    def parts(self) -> list[str]:
+        """Names of the parts."""
+
+    def declaration(self, name: str) -> Declaration:
+        """Return what a class declares."""
+
+
+class DeclaredTable:
+    """The catalogue that is a table, for which no class is loaded."""
+
+    def __init__(self, table: Mapping[str, Any]) -> None:
+        self._classes = {**table["estimators"], **table["parts"]}
+        self._settings = table["settings"]
+        self.estimators = list(table["estimators"])
+        self.parts = list(table["parts"])
+
+    def declaration(self, name: str) -> Declaration:
+        """Return what a class declares, and the classes above it."""
+        entry = self._classes[name]
+        kinds = tuple(entry["kinds"])
+        forms: dict[str, Form | None] = {}
+        for kind in reversed(kinds):
+            forms |= self._settings.get(kind, {})
+        named = forms.items()
+        return Declaration(
+            kinds,
+            {key: None if form is None else check_of(form) for key, form in named},
+            partial(_described, name, kinds),
+            tuple(entry.get("models", ())),
+            entry.get("attributes", {}),
+        )
+
+
+def _described(name: str, kinds: tuple[str, ...], **settings: Any) -> DescribedPart:
+    return DescribedPart(name, kinds, settings)
+
+
+@cache
+def declared_table() -> DeclaredTable:
+    """Return the table of what all classes declare."""
+    return DeclaredTable(json.loads(TABLE.read_text("utf-8")))
+
+
+# ---------------------------------------------------------------------------- settings
+
+
+def read_settings(
+    reader: Reader, declaration: Declaration, catalogue: Catalogue, depth: int = 0
+) -> dict[str, Any]:
+    """Return the settings of a classifier or part, refusing those it cannot have.
+
+    What is allowed, the class declares. Whether names and numbers fit the table is left
+    to ``fit``, as for any classifier.
+    """
+    settings: dict[str, Any] = {}
+    changes = changes_of(declaration.kinds)
+    for name, allowed in declaration.settings.items():
+        if name in changes.added_settings and not reader.has(name):
+            settings[name] = changes.added_settings[name]
+            continue
+        value = _read(reader.get(name), catalogue, depth + 1)
+        if allowed is not None and not allowed.accepts(value):
+            raise reader.complaint(name, "is not a value of that setting")
+        settings[name] = value
+    for name in changes.dropped_settings:
+        if reader.has(name):
+            _read(reader.get(name), catalogue, depth + 1)
+    reader.finish()
+    return settings
+
+
+def _read(value: Any, catalogue: Catalogue, depth: int) -> Any:
+    if depth > _DEEPEST:
+        raise InvalidContentError("content.settings is nested too deeply")
+    if isinstance(value, list):
+        return [_read(item, catalogue, depth + 1) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InvalidContentError("content.settings holds a number that is not finite")
+    if not isinstance(value, dict):
+        return value
+    if "number" in value:
+        return read_tagged(value, "content.settings", _INFINITIES)
+    reader = Reader(value, "content.settings")
+    result: Any
+    if "tuple" in value:
+        items = reader.items("tuple")
+        result = tuple(_read(item, catalogue, depth + 1) for item in items)
+    elif "mapping" in value:
+        result = _read_mapping(reader, catalogue, depth)
+    else:
+        part = catalogue.declaration(reader.text("part", catalogue.parts))
+        inner = reader.inner("settings")
+        result = part.make(**read_settings(inner, part, catalogue, depth + 1))
+    reader.finish()
+    return result
+
+
+def _read_mapping(reader: Reader, catalogue: Catalogue, depth: int) -> dict[Any, Any]:
+    mapping: dict[Any, Any] = {}
+    for pair in reader.items("mapping"):
+        if not isinstance(pair, list) or len(pair) != 2:
+            raise reader.complaint("mapping", "must be a list of pairs")
+        key, item = pair
+        if isinstance(key, (list, dict)) or key in mapping:
+            raise reader.complaint("mapping", "must have different plain keys")
+        mapping[key] = _read(item, catalogue, depth + 1)
+    return mapping
