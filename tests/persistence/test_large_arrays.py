@@ -14,8 +14,8 @@ import pytest
 import steelyard as sy
 from steelyard._common.packed import pack, unpack
 from steelyard.exceptions import ModelFileError
-from steelyard.export.quick import QuickModel
-from steelyard.persistence import files
+from steelyard.export.reading import scorer_of_model
+from steelyard.persistence import files, read
 
 pytestmark = pytest.mark.plain
 
@@ -88,7 +88,8 @@ def test_lists_in_their_place_are_the_same_model(model, table, document, tmp_pat
         sy.load(listed).model_.table, sy.load(packed).model_.table
     )
     row = table[0].iloc[0].to_dict()
-    assert QuickModel(str(listed)).predict(row) == QuickModel(str(packed)).predict(row)
+    scorers = [scorer_of_model("NB", read(path).model) for path in (listed, packed)]
+    assert scorers[0].answer(row) == scorers[1].answer(row)
 
 
 def packed_numbers(*numbers):

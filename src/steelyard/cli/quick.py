@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from steelyard._common.text import listed
 from steelyard.cli import options
@@ -19,8 +19,12 @@ from steelyard.io.lines import Lines
 from steelyard.io.numbers import read_numbers
 from steelyard.io.paths import find_files
 
+if TYPE_CHECKING:
+    from steelyard.export.scorer import Scorer
+
 _MOST_BYTES = 250_000
 _USUAL = {"csv": ",", "tsv": "\t"}
+_EXACT_KINDS = {"categorical", "binned", "linear", "pair"}
 _TRUTH = {"true": True, "1": True, "false": False, "0": False}
 
 Answer = tuple[list[Any], list[Any]]
@@ -41,26 +45,45 @@ def quick_predictions(arguments: argparse.Namespace) -> Answer | None:
 
 
 def _predictions(arguments: argparse.Namespace) -> Answer:
-    from steelyard.export.quick import QuickModel
-
     (path,), keep = arguments.data, arguments.keep
     is_parquet = (arguments.output or "").lower().endswith((".parquet", ".pq"))
     _need(not arguments.reasons and not is_parquet)
     _need(0 < os.path.getsize(path) <= _MOST_BYTES)
-    model = QuickModel(arguments.model)
+    score = _scorer(arguments.model)
+    expected = {column["name"]: column["cells"] for column in score.data["columns"]}
     table = _Small(path, options.reading_of(arguments))
-    _need({*keep, *model.cells} <= {*table.columns} and bool(table.n_rows))
-    read = [table.cells(name, kind) for name, kind in model.cells.items()]
-    kept = [table.cells(name, model.cells.get(name, "text")) for name in keep]
+    _need({*keep, *expected} <= {*table.columns} and bool(table.n_rows))
+    read = [table.cells(name, kind) for name, kind in expected.items()]
+    kept = [table.cells(name, expected.get(name, "text")) for name in keep]
     by_row = zip(*read, strict=True)
-    answers = [model.predict(dict(zip(model.cells, r, strict=True))) for r in by_row]
+    answers = [score.answer(dict(zip(expected, r, strict=True))) for r in by_row]
     labels, probabilities = zip(*answers, strict=True)
-    extra = [n for n in table.columns if n not in model.cells and n not in keep]
+    extra = [n for n in table.columns if n not in expected and n not in keep]
     if extra:
         shown = listed(extra)
         note(f"columns that the model does not use are ignored: {shown}")
     note(*table.notes)
-    return model.classes, [*kept, labels, *zip(*probabilities, strict=True)]
+    return score.classes, [*kept, labels, *zip(*probabilities, strict=True)]
+
+
+def _scorer(path: str) -> Scorer:
+    """Return the scorer of a model file, if its answers are exact and its cells plain.
+
+    The file is read with all the checks of ``load``.
+    """
+    from steelyard.export.reading import scorer_of_model
+    from steelyard.persistence import read
+
+    checked = read(path)
+    model, classes = checked.model, checked.classes
+    # Of other sums the last digit may differ, and SPSS reads cells in its own way.
+    _need(model.kind == "sum" and checked.estimator != "SPSSNaiveBayes")
+    _need({feature.kind for feature in model.schema.features} <= _EXACT_KINDS)
+    # Other numbers are printed as NumPy has them.
+    is_text = all(isinstance(label, str) for label in classes.values)
+    _need(is_text or classes.dtype in ("bool", "int64", "int32"))
+    _need(model.schema.names is not None)
+    return scorer_of_model(checked.estimator, model)
 
 
 class _Small:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from importlib.metadata import version
 from typing import Any
 
 from steelyard.export.plan import (
@@ -27,6 +26,8 @@ def about(plan: Plan) -> str:
 
 def library_version() -> str:
     """Return the version of the library."""
+    from importlib.metadata import version
+
     return version("steelyard")
 
 
@@ -67,6 +68,8 @@ def node_data(node: Node) -> dict[str, Any]:
         data["base"] = [b if math.isfinite(b) else None for b in node.base]
         data["scale"], data["odds"] = node.scale, node.is_odds
         data["terms"] = list(map(term_data, node.terms))
+        if node.blocks:
+            data["blocks"] = _list(node.blocks)
         return data
     if isinstance(node, Mixture):
         data["shares"] = list(node.shares)

@@ -135,6 +135,9 @@ class Sum:
     """Positions among its own classes: the first of the best wins a tie."""
 
     terms: tuple[Term, ...]
+    blocks: tuple[tuple[int, ...], ...] = ()
+    """Positions of terms that ``predict_proba`` adds up together, where terms are views
+    in its order; none where views of a column are joined."""
 
     @property
     def is_odds(self) -> bool:

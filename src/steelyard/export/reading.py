@@ -1,14 +1,18 @@
-"""From a fitted classifier to its plan; what has no plan is refused here."""
+"""From a fitted classifier to its plan; what has no plan is refused here.
+
+Models are read as plain data: of a classifier, or of a file that was checked, for which
+no class is loaded.
+"""
 
 from __future__ import annotations
 
-from itertools import groupby
+import math
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from operator import add
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
-
-from steelyard.classifiers.base import BaseNB
+from steelyard._common.agreed import DENSITY_DEPTH, SLOPE_LIMIT
 from steelyard.exceptions import ParameterError
 from steelyard.export.data import plan_data
 from steelyard.export.plan import (
@@ -28,25 +32,26 @@ from steelyard.export.plan import (
     Vote,
 )
 from steelyard.export.scorer import Scorer
-from steelyard.model.base import Model
-from steelyard.model.combined import BoostedModel, MixtureModel, PairwiseModel
-from steelyard.model.lazy import LazyModel
-from steelyard.model.one_dependence import OneDependenceModel
-from steelyard.model.table_model import NBModel
-from steelyard.proba.estimation import GaussianTable
 from steelyard.table.schema import FeatureSchema, TableSchema
 from steelyard.table.schema import Side as SchemaSide
+
+if TYPE_CHECKING:
+    from steelyard.classifiers.base import BaseNB
 
 _INSTEAD = "Use `save`, or a method that is a sum, such as WANBIA-CLL."
 
 
-def plan_of(clf: BaseNB) -> Plan:
+def plan_of(clf: BaseNB, *, joined: bool = True) -> Plan:
     """Return a fitted classifier as a plan.
 
     Parameters
     ----------
     clf : BaseNB
         A classifier whose model is a sum, a mixture, one-vs-one or a vote of sums.
+    joined : bool, default=True
+        Whether the binned views of a column are one term, and terms that add nothing
+        are left out. Otherwise there is a term for each view, as ``predict_proba`` adds
+        them up.
 
     Returns
     -------
@@ -62,212 +67,267 @@ def plan_of(clf: BaseNB) -> Plan:
     >>> plan.root.terms[2].edges
     (2.45, 4.75)
     """
+    from sklearn.utils.validation import check_is_fitted
+
     check_is_fitted(clf)
     if getattr(clf, "select_only", False):
         raise ParameterError(
             "With select_only=True there is no final model to export. Fit with "
             "select_only=False."
         )
-    model = _exportable(clf)
-    schema = model.schema
-    labels = schema.labels()
-    attributes = [labels[j] for j in np.flatnonzero(schema.is_first_view)]
-    return Plan(
-        type(clf).__name__,
-        tuple(_columns(schema)),
-        tuple(attributes),
-        tuple(model.classes.tolist()),
-        _node(model, tuple(range(model.n_classes))),
-    )
+    return plan_of_model(type(clf).__name__, _exportable(clf), joined)
 
 
 def scorer_of(clf: BaseNB) -> Scorer:
     """Return a function of one row that computes what ``predict_proba`` does."""
-    return Scorer(plan_data(plan_of(clf)))
+    return Scorer(plan_data(plan_of(clf, joined=False)))
 
 
-def _exportable(clf: BaseNB) -> Model:
+def scorer_of_model(name: str, model: Any) -> Scorer:
+    """Return the scorer of a model of a checked file, for which no class is loaded."""
+    return Scorer(plan_data(plan_of_model(name, model, joined=False)))
+
+
+def plan_of_model(name: str, model: Any, joined: bool) -> Plan:
+    """Return the plan of a model: one of a classifier of some name, or of a file."""
+    schema = model.schema
+    labels = zip(schema.labels(), schema.is_first_view, strict=True)
+    classes = _listed(model.classes)
+    return Plan(
+        name,
+        tuple(_columns(schema)),
+        tuple(label for label, is_first in labels if is_first),
+        tuple(classes),
+        _node(model, tuple(range(len(classes))), joined),
+    )
+
+
+def _exportable(clf: BaseNB) -> Any:
     """Return the model of a classifier, if there is a formula of it."""
     name, model = type(clf).__name__, clf.model_
-    if isinstance(model, LazyModel):
+    if getattr(model, "is_lazy", False):
         raise ParameterError(
             f"{name} keeps its {len(model.y)} training rows and fits a model to each "
             f"query: there is no formula to export. {_INSTEAD}"
         )
-    if isinstance(model, OneDependenceModel):
+    if getattr(model, "kind", "") == "one-dependence":
         raise ParameterError(
             f"{name} averages joint probabilities of a model for each parent, which is "
             "not exported. Use `save`, or TreeAugmentedNB, in which each attribute has "
             "one parent: that is a sum."
         )
-    if type(model) not in (NBModel, MixtureModel, PairwiseModel, BoostedModel):
+    if not _is_own(model, *_NODES):
         raise ParameterError(
             f"A model of type {type(model).__name__} cannot be exported: it is neither "
             f"a sum over attributes nor made of such sums. {_INSTEAD}"
         )
-    return model.simplified()
+    return model
 
 
-def _columns(schema: TableSchema) -> list[Column]:
-    features = [
-        schema.features[j]
-        for j in np.flatnonzero(schema.is_first_view & ~schema.is_pair)
-    ]
-    return [
-        Column(
-            f"x{position}" if feature.name is None else feature.name,
-            "category" if feature.kind == "categorical" else "number",
-            feature.cells,  # type: ignore[arg-type]
-            feature.values,
-        )
-        for position, feature in enumerate(features)
-    ]
+def _is_own(model: Any, *kinds: str) -> bool:
+    """Whether a model is of the package, and of some kind; classes need no loading."""
+    is_of_package = type(model).__module__.partition(".")[0] == "steelyard"
+    return is_of_package and model.kind in kinds
+
+
+def _columns(schema: TableSchema) -> Iterator[Column]:
+    for feature, is_first in zip(schema.features, schema.is_first_view, strict=True):
+        if is_first and not feature.sides:
+            position = schema.columns[schema.features.index(feature)]
+            yield Column(
+                f"x{position}" if feature.name is None else feature.name,
+                "category" if feature.kind == "categorical" else "number",
+                feature.cells,  # type: ignore[arg-type]
+                feature.values,
+            )
 
 
 # ------------------------------------------------------------------------------- models
 
 
-def _node(model: Model, classes: tuple[int, ...]) -> Node:
-    order = tuple(model.tie_order.tolist())
-    if isinstance(model, MixtureModel):
-        return _mixture(model, classes)
-    if isinstance(model, PairwiseModel):
-        parts = tuple(
-            _pair_part(part, (classes[a], classes[b]))
-            for (a, b), part in zip(model.pairs, model.models, strict=True)
-        )
-        return Pairs(classes, order, model.pairs, parts)
-    if isinstance(model, BoostedModel):
-        sums = tuple(_sum(part, classes) for part in model.models)
-        votes = tuple(np.asarray(model.votes, dtype=float).tolist())
-        return Vote(classes, order, sums, votes, model.form)  # type: ignore[arg-type]
-    return _sum(model, classes)
+def _node(model: Any, classes: tuple[int, ...], joined: bool) -> Node:
+    return _NODES[model.kind](model, classes, joined)
 
 
-def _mixture(model: MixtureModel, classes: tuple[int, ...]) -> Mixture:
-    return Mixture(
-        classes,
-        tuple(model.tie_order.tolist()),
-        (_sum(model.specific, classes), _sum(model.shared, classes)),
-        (float(model.alpha), 1.0 - float(model.alpha)),
+def _mixture(model: Any, classes: tuple[int, ...], joined: bool) -> Mixture:
+    parts = tuple(_sum(m, classes, joined) for m in (model.specific, model.shared))
+    shares = (float(model.alpha), 1.0 - float(model.alpha))
+    return Mixture(classes, _tie_order(model.shared), parts, shares)
+
+
+def _pairs(model: Any, classes: tuple[int, ...], joined: bool) -> Pairs:
+    parts = []
+    for (a, b), part in zip(model.pairs, model.models, strict=True):
+        make = _mixture if _is_own(part, "mixture") else _sum
+        parts.append(make(part, (classes[a], classes[b]), joined))
+    return Pairs(classes, _tie_order(model), model.pairs, tuple(parts))
+
+
+def _vote(model: Any, classes: tuple[int, ...], joined: bool) -> Sum | Vote:
+    sums = tuple(_sum(part, classes, joined) for part in model.models)
+    votes = tuple(map(float, _listed(model.votes)))
+    # A vote of one is that one.
+    return (
+        sums[0]
+        if len(sums) == 1
+        else Vote(classes, sums[0].tie_order, sums, votes, model.form)
     )
 
 
-def _pair_part(model: Model, classes: tuple[int, ...]) -> Sum | Mixture:
-    if isinstance(model, MixtureModel):
-        return _mixture(model, classes)
-    return _sum(model, classes)
-
-
-def _sum(model: Model, classes: tuple[int, ...]) -> Sum:
-    if type(model) is not NBModel:
+def _sum(model: Any, classes: tuple[int, ...], joined: bool) -> Sum:
+    if not _is_own(model, "sum"):
         raise ParameterError(
             f"A part of type {type(model).__name__} cannot be exported. {_INSTEAD}"
         )
-    if not np.isfinite(model.table).all():
-        raise ParameterError(
-            "This model cannot be exported: its tables hold numbers that are not "
-            "finite."
-        )
+    views = _views(model)
     return Sum(
         classes,
-        tuple(model.log_prior.tolist()),
+        tuple(_listed(model.log_prior)),
         float(model.link_scale),
-        tuple(model.tie_order.tolist()),
-        tuple(_terms(model)),
+        _tie_order(model),
+        tuple(_joined(views) if joined else views),
+        () if joined else _blocks(model.schema),
     )
+
+
+_NODES: dict[str, Any] = {
+    "sum": _sum,
+    "mixture": _mixture,
+    "pairs": _pairs,
+    "votes": _vote,
+}
+
+
+def _tie_order(model: Any) -> tuple[int, ...]:
+    """Return classes by falling prior: the first of the best wins a tie."""
+    prior = _listed(model.log_prior)
+    return tuple(sorted(range(len(prior)), key=lambda c: -prior[c]))
+
+
+def _blocks(schema: TableSchema) -> tuple[tuple[int, ...], ...]:
+    """Return attributes as kernels take their codes: of one byte, wider ones, pairs."""
+    blocks: dict[tuple[int, int], list[int]] = {}
+    for j, feature in enumerate(schema.features):
+        width = sum(feature.n_codes > most for most in (256, 65536))
+        if feature.is_coded:
+            place = (2, width) if feature.sides else (1, j) if width else (0, 0)
+            blocks.setdefault(place, []).append(j)
+    return tuple(tuple(of) for _, of in sorted(blocks.items()))
 
 
 # -------------------------------------------------------------------------------- terms
 
 
-def _terms(model: NBModel) -> list[Term]:
-    """Return the terms of a sum that are not zero, by column, then the pairs."""
-    schema = model.schema
+def _views(model: Any) -> list[Term]:
+    """Return a term for each attribute of a sum."""
+    schema, table = model.schema, _listed(model.table)
+    if not all(math.isfinite(x) for row in table for x in row):
+        raise ParameterError(
+            "This model cannot be exported: its tables hold numbers that are not "
+            "finite."
+        )
     terms: list[Term] = []
-    of = zip(schema.columns, range(len(schema)), strict=True)
-    for column, views in groupby(sorted(of), key=lambda item: item[0]):
-        positions = [j for _, j in views]
-        kinds = [schema.features[j].kind for j in positions]
-        if kinds[0] == "pair":
-            terms.append(_pair(model, positions[0], column))
-        elif kinds[0] == "categorical":
-            terms.append(_lookup(model, positions[0], column))
+    start = g = 0
+    for feature, column in zip(schema.features, schema.columns, strict=True):
+        rows = list(map(tuple, table[start : start + feature.n_codes]))
+        start += feature.n_codes
+        if not feature.is_coded:
+            terms.append(_density(model.gaussian, g, feature, column))
+            g += 1
+        elif feature.sides:
+            terms.append(_pair(schema, feature, column, rows))
         else:
-            binned = [j for j, k in zip(positions, kinds, strict=True) if k == "binned"]
-            if binned:
-                terms.append(_bins(model, binned, column))
-            terms += [_density(model, j, column) for j in positions if j not in binned]
+            terms.append(_by_code(feature, column, rows))
+    return terms
+
+
+def _by_code(feature: FeatureSchema, column: int, rows: list[Row]) -> Lookup | Bins:
+    n_plain = feature.n_values - feature.missing_is_value
+    known, missing = tuple(rows[1 : n_plain + 1]), rows[feature.missing_code]
+    if any(rows[0]):
+        raise ParameterError(
+            "This model cannot be exported: values that it does not know add to its "
+            "scores, which no fit gives."
+        )
+    if feature.kind == "categorical":
+        return Lookup(column, feature.values, known, missing)
+    return _union([Bins(column, feature.edges, known, missing)])
+
+
+def _joined(views: list[Term]) -> list[Term]:
+    """Return the terms that are not zero, by column, its binned views as one."""
+    columns: dict[int, list[Term]] = {}
+    for term in views:
+        place = term.attribute if isinstance(term, Pair) else term.column
+        columns.setdefault(place, []).append(term)
+    terms: list[Term] = []
+    for _, own in sorted(columns.items()):
+        bins = [term for term in own if isinstance(term, Bins)]
+        terms += [_union(bins)] if bins else []
+        terms += [term for term in own if not isinstance(term, Bins)]
     return [term for term in terms if not _is_zero(term)]
 
 
-def _rows(model: NBModel, j: int) -> NDArray[np.float64]:
-    """Table rows of an attribute by code."""
-    offsets = model.schema.offsets
-    return model.table[offsets[j] : offsets[j + 1]]
-
-
-def _lookup(model: NBModel, j: int, column: int) -> Lookup:
-    feature, table = model.schema.features[j], _rows(model, j)
-    rows = _tuples(table[1 : len(feature.values) + 1])
-    missing = tuple(table[feature.missing_code].tolist())
-    return Lookup(column, feature.values, rows, missing)
-
-
-def _bins(model: NBModel, views: list[int], column: int) -> Bins:
-    """Join the binned views of a column: the union of their edges, rows added."""
-    features = [model.schema.features[j] for j in views]
-    edges = np.unique([edge for feature in features for edge in feature.edges])
-    rows = np.zeros((len(edges) + 1, model.n_classes))
-    missing = np.zeros(model.n_classes)
-    for j, feature in zip(views, features, strict=True):
-        table = _rows(model, j)
-        # The last interval is above all edges; any other ends at one.
-        below = np.append(np.searchsorted(feature.edges, edges), len(feature.edges))
-        rows += table[below + 1]
-        missing += table[feature.missing_code]
-    kept = [k for k in range(len(edges)) if (rows[k] != rows[k + 1]).any()]
+def _union(views: list[Bins]) -> Bins:
+    """Join binned views of a column: edges at which the sum of their rows changes."""
+    edges = sorted({edge for view in views for edge in view.edges})
+    # The last interval is above all edges; any other ends at one.
+    rows = [
+        _added([view.rows[bisect_left(view.edges, x)] for view in views])
+        for x in [*edges, math.inf]
+    ]
+    kept = [k for k in range(len(edges)) if rows[k] != rows[k + 1]]
     return Bins(
-        column,
-        tuple(edges[kept].tolist()),
-        _tuples(rows[[*kept, len(edges)]]),
-        tuple(missing.tolist()),
+        views[0].column,
+        tuple(edges[k] for k in kept),
+        tuple(rows[k] for k in [*kept, len(edges)]),
+        _added([view.missing for view in views]),
     )
 
 
-def _density(model: NBModel, j: int, column: int) -> Density:
-    feature, table = model.schema.features[j], model.density(j)
-    depth = 0.0 if table.depth is None else float(table.depth[0])
-    limit = 0.0 if table.limit is None else float(table.limit[0])
-    step = float(table.step[0])
-    form = "relative" if depth else "linear" if limit else "plain"
-    deviation = table.deviation[0]
-    weight = np.ones_like(deviation) if table.weight is None else table.weight[0]
+def _added(rows: Sequence[Row]) -> Row:
+    total: Sequence[float] = [0.0] * len(rows[0])
+    for row in rows:
+        total = list(map(add, total, row))
+    return tuple(total)
+
+
+def _density(gaussian: Any, g: int, feature: FeatureSchema, column: int) -> Density:
+    mean, deviation = _listed(gaussian.mean)[g], _listed(gaussian.deviation)[g]
+    form = {"gaussian-relative": "relative", "linear": "linear"}.get(feature.kind)
+    if form is None:
+        form = "interval" if feature.step else "plain"
+    weight = gaussian.weight
     return Density(
         column,
-        "interval" if step else form,  # type: ignore[arg-type]
-        tuple(table.mean[0].tolist()),
-        tuple((1.0 / deviation).tolist()),
-        _constant(table),
-        tuple(weight.tolist()),
+        form,  # type: ignore[arg-type]
+        tuple(mean),
+        tuple(1.0 / d for d in deviation),
+        _constant(deviation, form),
+        (1.0,) * len(mean) if weight is None else tuple(_listed(weight)[g]),
         None if feature.fill is None else float(feature.fill),
-        depth,
-        limit,
-        step,
+        DENSITY_DEPTH if form == "relative" else 0.0,
+        SLOPE_LIMIT if form == "linear" else 0.0,
+        float(feature.step),
     )
 
 
-def _constant(table: GaussianTable) -> Row:
-    """Log-density at the mean, as the engine computes it."""
-    constant = -0.5 * np.log(2.0 * np.pi) - np.log(table.deviation[0])
-    return tuple(constant.tolist())
+def _constant(deviation: Sequence[float], form: str) -> Row:
+    """Log-density at the mean, as the engine computes it where it is needed."""
+    if form in ("linear", "interval"):
+        return tuple(-0.5 * math.log(2.0 * math.pi) - math.log(d) for d in deviation)
+    import numpy as np
+
+    return tuple((-0.5 * np.log(2.0 * np.pi) - np.log(deviation)).tolist())
 
 
-def _pair(model: NBModel, j: int, attribute: int) -> Pair:
-    schema = model.schema
-    first, second = (side_of(schema, side) for side in schema.features[j].sides)
-    grid = _rows(model, j).reshape(first.n_groups, second.n_groups, -1)
-    return Pair(attribute, (first, second), tuple(map(_tuples, grid)))
+def _pair(
+    schema: TableSchema, feature: FeatureSchema, attribute: int, rows: list[Row]
+) -> Pair:
+    first, second = (side_of(schema, side) for side in feature.sides)
+    n = second.n_groups
+    grid = (tuple(rows[n * k : n * (k + 1)]) for k in range(first.n_groups))
+    return Pair(attribute, (first, second), tuple(grid))
 
 
 def side_of(schema: TableSchema, side: SchemaSide) -> Side:
@@ -275,8 +335,7 @@ def side_of(schema: TableSchema, side: SchemaSide) -> Side:
     feature = schema.features[side.feature]
     column = schema.columns[side.feature]
     missing = side.groups[feature.missing_code]
-    n_values = len(_values(feature))
-    groups = side.groups[1 : n_values + 1]
+    groups = side.groups[1 : feature.n_values - feature.missing_is_value + 1]
     if feature.kind == "categorical":
         return Side(column, feature.values, (), groups, missing, side.n_groups)
     kept = [k for k in range(len(feature.edges)) if groups[k] != groups[k + 1]]
@@ -285,13 +344,9 @@ def side_of(schema: TableSchema, side: SchemaSide) -> Side:
     return Side(column, (), edges, merged, missing, side.n_groups)
 
 
-def _values(feature: FeatureSchema) -> range:
-    """Codes of values or bins: neither missing cells nor values never seen."""
-    return range(feature.n_values - feature.missing_is_value)
-
-
-def _tuples(rows: NDArray[np.float64]) -> tuple[Row, ...]:
-    return tuple(map(tuple, rows.tolist()))
+def _listed(values: Any) -> list[Any]:
+    """Return an array, or numbers of a file, as nested lists; a list as it is."""
+    return values if isinstance(values, list) else values.tolist()
 
 
 def _is_zero(term: Term) -> bool:

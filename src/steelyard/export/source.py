@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from importlib.resources import files
@@ -21,7 +22,9 @@ _WIDTH = 88
 # Each needs those before it, and the name of an error.
 _MODULES = (
     "steelyard._common.same_cells",
-    "steelyard.export.cells",
+    "steelyard._common.one_cell",
+    "steelyard.export.amounts",
+    "steelyard.export.straight",
     "steelyard.export.scorer",
 )
 
@@ -49,7 +52,7 @@ def to_python(clf: BaseNB) -> str:
     >>> module["score"].predict({"x0": "b"})
     'yes'
     """
-    plan = plan_of(clf)
+    plan = plan_of(clf, joined=False)
     code = "\n\n".join(map(_own_code, _MODULES))
     doc = f'"""{about(plan)} score(row) scores a row."""'
     data = layout(plan_data(plan), ascii)
@@ -64,8 +67,7 @@ def _own_code(name: str) -> str:
     package, module = name.rsplit(".", 1)
     text = (files(package) / f"{module}.py").read_text(encoding="utf-8")
     _, _, code = text.partition("from __future__ import annotations\n\n")
-    lines = code.splitlines(keepends=True)
-    return "".join(line for line in lines if not line.startswith("from steelyard"))
+    return re.sub(r"^from steelyard.* import (\([^)]*\)|.*)\n", "", code, flags=re.M)
 
 
 def to_javascript(clf: BaseNB) -> str:

@@ -8,13 +8,19 @@ from __future__ import annotations
 
 import sys
 import weakref
-from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
 import numpy as np
 
+from steelyard._common.one_cell import (
+    INF,
+    UNKNOWN,
+    Entry,
+    among_values,
+    in_intervals,
+)
 from steelyard.table.cells import on_grid
 from steelyard.table.codes import CodeBlock, Codes, by_width
 from steelyard.table.schema import FeatureSchema, Side, TableSchema
@@ -22,7 +28,6 @@ from steelyard.table.schema import FeatureSchema, Side, TableSchema
 # From about as many rows on, arrays are quicker.
 MOST_ROWS = 8
 
-_INF = float("inf")
 _TYPES = {"text": (str,), "numbers": (float, int), "booleans": (bool,)}
 
 _PREPARED: dict[int, tuple[weakref.ref[TableSchema], _FewRows]] = {}
@@ -100,38 +105,54 @@ class _FewRows:
 def _view(feature: FeatureSchema) -> View:
     """Return how the cells of a column become codes, or numbers of a density."""
     types = _TYPES.get(feature.cells, ())
+    missing = feature.missing_code
     if feature.kind == "categorical":
-        return _reader(types, feature.missing_code, feature.code_of.get, 0)
+        known = {None: missing, **feature.code_of}
+        return _reader(types, among_values(known, 0, _value))
     if feature.kind == "binned":
-        edges = feature.edges
-
-        def bin_of(number: Any, _: Any) -> int:
-            return bisect_left(edges, float(number)) + 1
-
-        return _reader(types, feature.missing_code, bin_of, 0)
+        codes = range(1, len(feature.edges) + 2)
+        entry = in_intervals(feature.edges, codes, missing, 0, _number)
+        return _reader(types, entry)
     step = feature.step
     fill = np.nan if feature.fill is None else feature.fill
 
-    def number_of(number: Any, _: Any) -> float:
-        return float(on_grid(np.array(number, dtype=np.float64), step))
+    def number_of(cell: Any) -> float:
+        number = _number(cell)
+        known = fill if number is None else number
+        return float(on_grid(np.array(known, dtype=np.float64), step))
 
-    return _reader(types, number_of(fill, None), number_of, None)
+    return _reader(types, number_of)
 
 
-def _reader(types: tuple[type, ...], missing: Any, known: Any, unseen: Any) -> View:
+def _value(cell: Any) -> Any:
+    """Return what stands for a cell that is no known value: None, if it is missing."""
+    is_known = type(cell) is str or _number(cell) is not None
+    return UNKNOWN if is_known else None
+
+
+def _number(cell: Any) -> float | None:
+    """Return a finite number, None if it is missing."""
+    if cell is None or cell != cell:
+        return None
+    number = float(cell)
+    if not -INF < number < INF:
+        raise _UnusualError
+    return number
+
+
+def _reader(types: tuple[type, ...], entry: Entry) -> View:
     """Return how cells are read: missing ones, those of some types, and no others."""
+    expected = {type(None), float, *types}
 
     def read(cells: Cells) -> list[Any]:
-        out = []
-        for cell in cells:
-            kind = type(cell)
-            if cell is None or (kind is float and cell != cell):
-                out.append(missing)
-            elif kind not in types or (kind is float and not -_INF < cell < _INF):
+        kinds = set(map(type, cells))
+        if not kinds <= expected:
+            raise _UnusualError
+        if float in kinds and float not in types:
+            # NaN stands for a missing cell, whatever the others are.
+            if any(cell == cell for cell in cells if type(cell) is float):
                 raise _UnusualError
-            else:
-                out.append(known(cell, unseen))
-        return out
+        return list(map(entry, cells))
 
     return read
 

@@ -1,9 +1,13 @@
-"""What cells of a single row may be, with the standard library alone."""
+"""What a single cell may be, and what it stands for: a code, or what a model adds.
+
+With the standard library alone: exported models hold this text.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -88,3 +92,46 @@ class CellsOf:
             f"Column {self.name!r} takes {wanted}, got {cell!r} "
             f"({type(cell).__name__}). Pass None if it is unknown."
         )
+
+
+Entry = Callable[[Any], Any]
+"""From a cell to what stands for it."""
+
+
+def among_values(known: dict[Any, Any], unseen: Any, read: Entry) -> Entry:
+    """Return the entry of a cell that is one of some values, or missing, which is None.
+
+    ``read`` makes a value of a cell that is not plainly one.
+    """
+
+    def entry(cell: Any) -> Any:
+        try:
+            return known[cell]
+        except (KeyError, TypeError):
+            return known.get(read(cell), unseen)
+
+    return entry
+
+
+def in_intervals(
+    edges: Sequence[float],
+    entries: Sequence[Any],
+    missing: Any,
+    unseen: Any,
+    read: Entry,
+) -> Entry:
+    """Return the entry of a number by the interval it is in, closed on the right.
+
+    ``read`` makes a number of a cell that is not plainly one: None where it is missing.
+    """
+
+    def entry(cell: Any) -> Any:
+        if type(cell) is not float or not -INF < cell < INF:
+            cell = read(cell)
+            if cell is None:
+                return missing
+            if cell is UNKNOWN:
+                return unseen
+        return entries[bisect_left(edges, cell)]
+
+    return entry
