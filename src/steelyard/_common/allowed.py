@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from numbers import Integral, Real
@@ -18,7 +18,7 @@ from typing import Any
 
 from steelyard.exceptions import ParameterError
 
-Form = tuple[Any, ...]
+Form = Sequence[Any]
 """The name of a kind of check, and what it takes: numbers, words, other forms."""
 
 # What float64 and int64 hold with room to spare.
@@ -58,7 +58,7 @@ class DescribedPart:
     settings: dict[str, Any]
 
 
-def _options(form: Form) -> tuple[Form, ...]:
+def _options(form: Form) -> Sequence[Form]:
     return form[1:] if form[0] == "either" else (form,)
 
 
@@ -71,7 +71,7 @@ def word(*words: str) -> Check:
     return Check(text, accepts, words, form)
 
 
-def matching(pattern: str, text: str, *words: str) -> Check:
+def matching(pattern: str, text: str = "", *words: str) -> Check:
     """Allow text that a pattern matches as a whole; some words show how."""
     whole_text = re.compile(pattern, re.DOTALL)
 
@@ -107,11 +107,11 @@ def number(low: float = -math.inf, high: float = math.inf, ends: str = "[)") -> 
 
     text = f"a float in the range {left}{low:g}, {high:g}{right}"
     is_bounded = math.isfinite(low) or math.isfinite(high)
-    form = ("number", str(low), str(high), ends)
+    form = ("number", low, high, ends)
     return Check(text if is_bounded else "a finite number", accepts, form=form)
 
 
-def listed(item: Check, n_items: int | None = None, *, at_least: int = 0) -> Check:
+def listed(item: Check, n_items: int | None = None, at_least: int = 0) -> Check:
     """Allow a list, tuple or array of what ``item`` allows."""
 
     def accepts(value: Any) -> bool:
@@ -144,6 +144,10 @@ def instance(kind: type) -> Check:
     """Allow objects of a class; of a part, files hold a description."""
     form = ("part", kind.__name__)
     return Check(f"a {kind.__name__}", lambda x: isinstance(x, kind), form=form)
+
+
+def _described(kind: str) -> Check:
+    return Check("", lambda x: isinstance(x, DescribedPart) and kind in x.kinds)
 
 
 def part(kind: type, words: Mapping[str, Any] | tuple[str, ...]) -> Check:
@@ -211,41 +215,10 @@ _CONSTANTS = {
     check.form[0]: check
     for check in [NEVER, ANY, NONE, FLAG, FALSE, INFINITE, INFINITY, COLUMN, _THREADS]
 }
-
-
-def _either(*forms: Form) -> Check:
-    return reduce(or_, map(check_of, forms))
-
-
-def _number(low: str, high: str, ends: str) -> Check:
-    return number(float(low), float(high), ends)
-
-
-def _listed(item: Form, n_items: int | None, at_least: int) -> Check:
-    return listed(check_of(item), n_items, at_least=at_least)
-
-
-def _mapped(key: Form, item: Form) -> Check:
-    return mapped(check_of(key), check_of(item))
-
-
-def _matching(pattern: str) -> Check:
-    return matching(pattern, "")
-
-
-def _described(kind: str) -> Check:
-    return Check("", lambda x: isinstance(x, DescribedPart) and kind in x.kinds)
-
-
 _KINDS: dict[str, Callable[..., Check]] = {
-    "word": word,
-    "whole": whole,
-    "number": _number,
-    "either": _either,
-    "listed": _listed,
-    "mapped": _mapped,
-    "matching": _matching,
+    "either": lambda *checks: reduce(or_, checks),
     "part": _described,
+    **{kind.__name__: kind for kind in (word, matching, whole, number, listed, mapped)},
 }
 
 
@@ -259,4 +232,7 @@ def check_of(form: Form) -> Check:
     [True, True, False, False]
     """
     kind, *arguments = form
-    return _CONSTANTS[kind] if kind in _CONSTANTS else _KINDS[kind](*arguments)
+    if kind in _CONSTANTS:
+        return _CONSTANTS[kind]
+    inner = (check_of(a) if isinstance(a, (list, tuple)) else a for a in arguments)
+    return _KINDS[kind](*inner)

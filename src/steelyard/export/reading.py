@@ -131,9 +131,9 @@ def _is_own(model: Any, *kinds: str) -> bool:
 
 
 def _columns(schema: TableSchema) -> Iterator[Column]:
-    for feature, is_first in zip(schema.features, schema.is_first_view, strict=True):
+    views = zip(schema.features, schema.columns, schema.is_first_view, strict=True)
+    for feature, position, is_first in views:
         if is_first and not feature.sides:
-            position = schema.columns[schema.features.index(feature)]
             yield Column(
                 f"x{position}" if feature.name is None else feature.name,
                 "category" if feature.kind == "categorical" else "number",

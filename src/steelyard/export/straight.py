@@ -11,13 +11,14 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from math import ldexp
+from operator import add
 from typing import Any
 
 from steelyard._common.one_cell import INF, CellsOf
 from steelyard.export.amounts import Pick, bins, density, lookup, pair
 
-# With more amounts, classes are added up in loops: lines take time to compile.
-_MOST_NAMES = 4096
+# With more amounts, classes are added up in loops: lines take 10 µs each to compile.
+_MOST_NAMES = 10_000
 
 
 class Lines:
@@ -36,33 +37,26 @@ class Lines:
     def __init__(
         self, data: dict[str, Any], columns: list[CellsOf], is_odds: bool
     ) -> None:
-        terms, base = data["terms"], [-INF if b is None else b for b in data["base"]]
-        self.n_terms, self.is_odds = len(terms), is_odds
-        has_loops = is_odds or len(terms) * len(base) > _MOST_NAMES
-        self.classes = None if has_loops else range(len(base))
+        self.terms, self.is_odds = data["terms"], is_odds
+        base = [-INF if b is None else b for b in data["base"]]
+        n_classes = 1 if is_odds else len(base)
+        self.has_loops = n_classes * len(self.terms) > _MOST_NAMES and not is_odds
+        self.classes = range(n_classes)
         pick: Pick = _difference if is_odds else tuple
-        self.names: dict[str, Any] = {"base": pick(base), "scale": data["scale"]}
-        for of in (bisect_left, exp_of, logistic, softmax):
-            self.names[of.__name__] = of
-        self.names["INF"] = INF
-        kinds: dict[str, list[int]] = {}
-        for k, term in enumerate(terms):
-            kinds.setdefault(term["kind"], []).append(k)
-        self.densities = kinds.get("density", [])
-        tables = sorted({*range(len(terms))} - {*self.densities})
-        self.blocks = data.get("blocks", [tables])
-        self.lines = self._lookups(kinds.get("lookup", []), terms, columns, pick)
-        views: dict[int, list[int]] = {}
-        for k in kinds.get("bins", []):
-            views.setdefault(terms[k]["column"], []).append(k)
-        for of_column in views.values():
-            self._add_bins(of_column, terms, columns, pick)
-        for k in kinds.get("pair", []):
-            self._add_pair(k, pair(terms[k], columns, pick))
+        functions = (bisect_left, exp_of, logistic, softmax)
+        self.names: dict[str, Any] = {of.__name__: of for of in functions}
+        self.names |= {"INF": INF, "base": pick(base), "scale": data["scale"]}
+        self.densities = self._of_kind("density")
+        tables = {*range(len(self.terms))} - {*self.densities}
+        self.blocks = data.get("blocks", [sorted(tables)])
+        self.lines = self._lookups(columns, pick)
+        self._read_bins(columns, pick)
+        for k in self._of_kind("pair"):
+            self._name(k, "nambg", pair(self.terms[k], columns, pick))
+            self._read(k, f"g{k}[a{k}(row[n{k}])][b{k}(row[m{k}])]")
         for k in self.densities:
-            name, tell = density(terms[k], columns)
-            self.names |= {f"n{k}": name, f"f{k}": tell}
-            self.lines.append(f"{self._amount(k)} = f{k}(row[n{k}])")
+            self._name(k, "nf", density(self.terms[k], columns))
+            self._read(k, f"f{k}(row[n{k}])")
 
     def columns(self) -> set[str]:
         """Return the names of the columns that are read."""
@@ -70,95 +64,93 @@ class Lines:
 
     # -------------------------------------------------------------------- what is read
 
-    def _amount(self, k: int) -> str:
-        """Name the amount of a term, or those of the classes."""
-        if self.classes is None:
-            return f"t{k}"
-        return f"({_listed(f't{k}_{c}' for c in self.classes)})"
+    def _of_kind(self, kind: str) -> list[int]:
+        return [k for k, term in enumerate(self.terms) if term["kind"] == kind]
+
+    def _name(self, k: int, letters: str, parts: Sequence[Any]) -> None:
+        """Give names to what the lines of a term need: a letter and its position."""
+        of = zip(letters, parts, strict=True)
+        self.names |= {f"{letter}{k}": part for letter, part in of}
+
+    def _read(self, k: int, text: str) -> None:
+        self.lines.append(f"{self._amounts([k])[:-1]} = {text}")
 
     def _amounts(self, places: Iterable[int]) -> str:
-        return _listed(map(self._amount, places))
+        """Name the amounts of some terms, or those of the classes of each."""
+        if self.is_odds or self.has_loops:
+            return _listed(f"t{k}" for k in places)
+        each = (_listed(f"t{k}_{c}" for c in self.classes) for k in places)
+        return _listed(f"({names})" for names in each)
 
-    def _lookups(
-        self, places: list[int], terms: Any, columns: list[CellsOf], pick: Pick
-    ) -> list[str]:
-        entries = []
-        lines = []
+    def _lookups(self, columns: list[CellsOf], pick: Pick) -> list[str]:
+        places, entries = self._of_kind("lookup"), []
+        lines = ["try:"]
         for k in places:
-            name, known, entry = lookup(terms[k], columns, pick)
-            self.names |= {f"n{k}": name, f"d{k}": known}
-            lines.append(f"    {self._amount(k)} = d{k}[row[n{k}]]")
+            name, known, entry = lookup(self.terms[k], columns, pick)
+            self._name(k, "nd", (name, known))
+            lines.append(f"    {self._amounts([k])[:-1]} = d{k}[row[n{k}]]")
             entries.append((name, entry))
-        if not places:
-            return []
         self.names["careful"] = lambda row: [of(row[name]) for name, of in entries]
         unusual = f"    {self._amounts(places)} = careful(row)"
-        return ["try:", *lines, "except (KeyError, TypeError):", unusual]
+        return [*lines, "except (KeyError, TypeError):", unusual] if places else []
 
-    def _add_bins(
-        self, places: list[int], terms: Any, columns: list[CellsOf], pick: Pick
-    ) -> None:
-        own, k = [terms[place] for place in places], places[0]
-        parts = zip("nerq", bins(own, columns, pick), strict=True)
-        self.names |= {f"{letter}{k}": part for letter, part in parts}
-        usual = f"r{k}[bisect_left(e{k}, x)]"
-        is_usual = "type(x) is float and -INF < x < INF"
-        self.lines.append(f"x = row[n{k}]")
-        found = f"{usual} if {is_usual} else q{k}(x)"
-        self.lines.append(f"{self._amounts(places)} = {found}")
-
-    def _add_pair(self, k: int, parts: tuple[Any, ...]) -> None:
-        of = zip("nambg", parts, strict=True)
-        self.names |= {f"{letter}{k}": part for letter, part in of}
-        groups = f"[a{k}(row[n{k}])][b{k}(row[m{k}])]"
-        self.lines.append(f"{self._amount(k)} = g{k}{groups}")
+    def _read_bins(self, columns: list[CellsOf], pick: Pick) -> None:
+        views: dict[int, list[int]] = {}
+        for k in self._of_kind("bins"):
+            views.setdefault(self.terms[k]["column"], []).append(k)
+        for places in views.values():
+            own, k = [self.terms[place] for place in places], places[0]
+            self._name(k, "nerq", bins(own, columns, pick))
+            is_usual = "type(x) is float and -INF < x < INF"
+            found = f"r{k}[bisect_left(e{k}, x)] if {is_usual} else q{k}(x)"
+            self.lines += [f"x = row[n{k}]", f"{self._amounts(places)} = {found}"]
 
     # ------------------------------------------------------------------- what is added
 
     def _sums(self) -> list[str]:
         """Add up blocks four at a time, then densities."""
-        if self.is_odds:
-            return ["total = base", *map("\n".join, map(self._odds, self.blocks))]
-        lines = ["scores = base"]
-        if self.classes is not None:
-            lines = [f"{self._sum(self.classes)} = base"]
+        lines = ["s0 = base" if self.is_odds else f"{self._sum()} = base"]
         for block in self.blocks:
             fours = len(block) & -4
-            for k in range(0, fours, 4):
-                lines += self._four(block[k : k + 4])
-            lines += [line for k in block[fours:] for line in self._one(k)]
-        return lines + [line for k in self.densities for line in self._one(k)]
+            for c in self.classes:
+                # Of log-odds, each block is added up on its own.
+                total = "part" if self.is_odds else f"s{c}"
+                names = [f"t{k}" if self.is_odds else f"t{k}_{c}" for k in block]
+                lines += ["part = 0.0"] if self.is_odds else []
+                for k in range(0, fours, 4):
+                    a, b, x, y = names[k : k + 4]
+                    lines.append(f"{total} += ({a} + {b}) + ({x} + {y})")
+                lines += [f"{total} += {name}" for name in names[fours:]]
+                lines += ["s0 += part"] if self.is_odds else []
+        more = [(k, c) for k in self.densities for c in self.classes]
+        return lines + [f"s{c} += t{k}_{c}" for k, c in more]
 
-    def _odds(self, block: Sequence[int]) -> list[str]:
-        fours = len(block) & -4
-        lines = ["part = 0.0"]
-        for k in range(0, fours, 4):
-            a, b, c, d = (f"t{j}" for j in block[k : k + 4])
-            lines.append(f"part += ({a} + {b}) + ({c} + {d})")
-        lines += [f"part += t{j}" for j in block[fours:]]
-        return [*lines, "total += part"]
+    def _sum(self) -> str:
+        return f"({_listed(f's{c}' for c in self.classes)})"
 
-    def _sum(self, classes: Iterable[int]) -> str:
-        return f"({_listed(f's{c}' for c in classes)})"
+    def _in_loops(self) -> Callable[[dict[str, Any]], list[float]]:
+        """Return what computes scores where lines would be too many."""
+        amounts, base = self.amounts(), self.names["base"]
 
-    def _four(self, four: Sequence[int]) -> list[str]:
-        i, j, k, m = (f"t{place}" for place in four)
-        if self.classes is None:
-            added = f"for s, a, b, c, d in zip(scores, {i}, {j}, {k}, {m})"
-            return [f"scores = [s + ((a + b) + (c + d)) {added}]"]
-        return [
-            f"s{c} += ({i}_{c} + {j}_{c}) + ({k}_{c} + {m}_{c})" for c in self.classes
-        ]
+        def scores_of(row: dict[str, Any]) -> list[float]:
+            found, scores = amounts(row), base
+            for block in self.blocks:
+                fours = len(block) & -4
+                for k in range(0, fours, 4):
+                    of = zip(scores, *(found[j] for j in block[k : k + 4]), strict=True)
+                    scores = [s + ((a + b) + (c + d)) for s, a, b, c, d in of]
+                for k in block[fours:]:
+                    scores = list(map(add, scores, found[k]))
+            for k in self.densities:
+                scores = list(map(add, scores, found[k]))
+            return scores
 
-    def _one(self, k: int) -> list[str]:
-        if self.classes is None:
-            return [f"scores = [s + a for s, a in zip(scores, t{k})]"]
-        return [f"s{c} += t{k}_{c}" for c in self.classes]
+        return scores_of
 
     # ---------------------------------------------------------------- functions of rows
 
     def _compiled(self, *lines: str) -> Callable[[dict[str, Any]], Any]:
-        inner = "\n".join([*self.lines, *lines]).replace("\n", "\n    ")
+        inner = "\n    ".join([*self.lines, *lines])
         names = dict(self.names)
         exec(f"def of_row(row):\n    {inner}", names)
         of_row: Callable[[dict[str, Any]], Any] = names["of_row"]
@@ -166,24 +158,24 @@ class Lines:
 
     def amounts(self) -> Callable[[dict[str, Any]], list[Any]]:
         """Return what computes what each term adds."""
-        return self._compiled(f"return [{self._amounts(range(self.n_terms))}]")
+        return self._compiled(f"return [{self._amounts(range(len(self.terms)))}]")
 
     def scores(self) -> Callable[[dict[str, Any]], Any]:
         """Return what computes log-odds of the second class, or all scores."""
-        if self.is_odds:
-            return self._compiled(*self._sums(), "return total")
-        each = "scores" if self.classes is None else f"[*{self._sum(self.classes)}]"
-        return self._compiled(*self._sums(), f"return {each}")
+        if self.has_loops:
+            return self._in_loops()
+        found = "s0" if self.is_odds else f"[*{self._sum()}]"
+        return self._compiled(*self._sums(), f"return {found}")
 
     def posterior(self) -> Callable[[dict[str, Any]], list[float]]:
         """Return what computes the probabilities of the classes."""
         if self.is_odds:
-            return self._compiled(*self._sums(), "return logistic(total * scale)")
-        if self.classes is None:
-            scaled = "[score * scale for score in scores]"
-            return self._compiled(*self._sums(), f"return softmax({scaled})")
+            return self._compiled(*self._sums(), "return logistic(s0 * scale)")
+        if self.has_loops:
+            scores_of, scale = self._in_loops(), self.names["scale"]
+            return lambda row: softmax([score * scale for score in scores_of(row)])
         lines = [f"s{c} *= scale" for c in self.classes]
-        lines.append(f"top = max{self._sum(self.classes)}")
+        lines.append(f"top = max{self._sum()}")
         lines += [f"p{c} = exp_of(s{c} - top)" for c in self.classes]
         lines.append("total = 0.0")
         lines += [f"total += p{c}" for c in self.classes]

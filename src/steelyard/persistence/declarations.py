@@ -11,11 +11,11 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
-from steelyard._common.allowed import Check, DescribedPart, Form, check_of
+from steelyard._common.allowed import Check, DescribedPart, check_of
 from steelyard.persistence.migrations import changes_of
 from steelyard.persistence.reader import InvalidContentError, Reader, read_tagged
 
@@ -46,55 +46,38 @@ class Declaration:
     """Fitted attributes that a file holds, and whether each is optional."""
 
 
-class Catalogue(Protocol):
+class Catalogue(NamedTuple):
     """All classifiers and parts that a file may name."""
 
-    @property
-    def estimators(self) -> list[str]:
-        """Names of the classifiers."""
-
-    @property
-    def parts(self) -> list[str]:
-        """Names of the parts."""
-
-    def declaration(self, name: str) -> Declaration:
-        """Return what a class declares."""
+    estimators: list[str]
+    parts: list[str]
+    declaration: Callable[[str], Declaration]
+    """Returns what the class of a name declares."""
 
 
-class DeclaredTable:
-    """The catalogue that is a table, for which no class is loaded."""
+@cache
+def declared_table() -> Catalogue:
+    """Return the catalogue that is a table, for which no class is loaded."""
+    table = json.loads(TABLE.read_text("utf-8"))
+    estimators, parts = table["estimators"], table["parts"]
+    classes = estimators | parts
 
-    def __init__(self, table: Mapping[str, Any]) -> None:
-        self._classes = {**table["estimators"], **table["parts"]}
-        self._settings = table["settings"]
-        self.estimators = list(table["estimators"])
-        self.parts = list(table["parts"])
-
-    def declaration(self, name: str) -> Declaration:
-        """Return what a class declares, and the classes above it."""
-        entry = self._classes[name]
+    def declaration(name: str) -> Declaration:
+        entry = classes[name]
         kinds = tuple(entry["kinds"])
-        forms: dict[str, Form | None] = {}
+        forms: dict[str, Any] = {}
         for kind in reversed(kinds):
-            forms |= self._settings.get(kind, {})
-        named = forms.items()
+            forms |= table["settings"].get(kind, {})
+        checks = (form if form is None else check_of(form) for form in forms.values())
         return Declaration(
             kinds,
-            {key: None if form is None else check_of(form) for key, form in named},
-            partial(_described, name, kinds),
+            dict(zip(forms, checks, strict=True)),
+            lambda **settings: DescribedPart(name, kinds, settings),
             tuple(entry.get("models", ())),
             entry.get("attributes", {}),
         )
 
-
-def _described(name: str, kinds: tuple[str, ...], **settings: Any) -> DescribedPart:
-    return DescribedPart(name, kinds, settings)
-
-
-@cache
-def declared_table() -> DeclaredTable:
-    """Return the table of what all classes declare."""
-    return DeclaredTable(json.loads(TABLE.read_text("utf-8")))
+    return Catalogue(list(estimators), list(parts), declaration)
 
 
 # ---------------------------------------------------------------------------- settings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from importlib import import_module
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from steelyard.exceptions import ParameterError
 from steelyard.instances import INSTANCES
 from steelyard.losses import LOSSES
 from steelyard.persistence import declarations
-from steelyard.persistence.declarations import Declaration
+from steelyard.persistence.declarations import Catalogue, Declaration
 from steelyard.persistence.migrations import changes_of
 from steelyard.persistence.reader import Reader, tagged_number
 from steelyard.proba.smoothing import SMOOTHINGS
@@ -42,24 +42,6 @@ PARTS: dict[str, type[Declared]] = {
 
 # What a file says of every classifier in a place of its own.
 _ELSEWHERE = ("classes_", "model_", "encoder_", "n_features_in_", "feature_names_in_")
-
-
-class DeclaredClasses:
-    """The catalogue that is the classes themselves; only these are ever created."""
-
-    parts: ClassVar[list[str]] = list(PARTS)
-
-    @property
-    def estimators(self) -> list[str]:
-        """Names of the classifiers."""
-        return list(registry.classes())
-
-    def declaration(self, name: str) -> Declaration:
-        """Return what a class declares."""
-        return declaration_of(PARTS[name] if name in PARTS else estimator_class(name))
-
-
-CLASSES = DeclaredClasses()
 
 
 def estimator_class(name: str) -> type[BaseNB]:
@@ -89,6 +71,14 @@ def declaration_of(owner: type[Declared]) -> Declaration:
         del attributes[name]
     models = owner._models + changes.dropped_models
     return Declaration(kinds, settings, owner, models, attributes)
+
+
+def _declaration(name: str) -> Declaration:
+    return declaration_of(PARTS[name] if name in PARTS else estimator_class(name))
+
+
+# The catalogue that is the classes themselves; only these are ever created.
+CLASSES = Catalogue(list(registry.classes()), list(PARTS), _declaration)
 
 
 def describe_settings(owner: Declared) -> dict[str, Any]:
