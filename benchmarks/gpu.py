@@ -125,7 +125,7 @@ def numbers(n_rows: int, bandwidth: float, n_columns: int = 10) -> None:
     from numba import cuda
 
     from steelyard.gpu import device_numbers
-    from steelyard.proba.estimation import GaussianTable
+    from steelyard.proba.gaussian import GaussianTable
 
     cupy.get_default_memory_pool().free_all_blocks()
     n_rows = n_rows // 16 * 16

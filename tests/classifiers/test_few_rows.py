@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import steelyard as sy
-from steelyard.classifiers.base import after_fit
+from steelyard.classifiers import after_fit
 from steelyard.table import few_rows
 
 

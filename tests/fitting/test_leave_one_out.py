@@ -12,7 +12,7 @@ from steelyard.fitting.search import left_out as module
 from steelyard.fitting.search.left_out import cross_validated, left_out, resubstituted
 from steelyard.kernels import leave_one_out as kernels
 from steelyard.proba.counts import count
-from steelyard.proba.estimation import estimate_gaussian
+from steelyard.proba.gaussian import estimate_gaussian
 
 pytestmark = pytest.mark.plain
 

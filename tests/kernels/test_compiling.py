@@ -73,6 +73,12 @@ def cases():
     yield scoring.softmax, (scores.copy(),)
     yield scoring.log_softmax, (scores.copy(),)
     yield scoring.add_densities, (numbers, *shape, scores.copy())
+    # Intervals, densities relative to the largest, numbers themselves, plain ones.
+    widths = np.array([0.5, 0.01, 0, 0, 0, 0, 0.0])
+    depths, limits = np.eye(b)[2] * 20.0, np.eye(b)[3] * 4.0
+    forms = (*shape, widths, 1e-75, depths, limits)
+    yield scoring.density_block, (numbers, forms, np.empty((n, b, k)))
+    yield scoring.add_weighted, (numbers, forms, table[:b], scores.copy())
     for index in (rng.integers(-1, 4, n).astype(np.int8), OUTSIDE):
         out = np.empty(len(index), np.uint8)
         yield coding.look_up, (index, np.arange(5, dtype=np.uint8), out)
@@ -119,7 +125,10 @@ def copies(arguments):
 
 
 def bits(things):
-    return [np.asarray(thing).tobytes() for thing in things]
+    return [
+        bits(thing) if isinstance(thing, tuple) else np.asarray(thing).tobytes()
+        for thing in things
+    ]
 
 
 @pytest.mark.parametrize(("kernel", "arguments"), list(cases()))

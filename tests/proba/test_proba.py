@@ -21,7 +21,7 @@ from steelyard.proba import (
     resolve_smoothing,
 )
 from steelyard.proba.counts import Counts, Moments
-from steelyard.proba.estimation import GaussianTable
+from steelyard.proba.gaussian import GaussianTable
 from steelyard.table.schema import FeatureSchema, TableSchema
 
 pytestmark = pytest.mark.plain

@@ -1,4 +1,4 @@
-"""Checks of row weights, and warnings at the line of the user."""
+"""Checks of row weights and of fits, and warnings at the line of the user."""
 
 from __future__ import annotations
 
@@ -28,6 +28,14 @@ def warn_user(message: str, category: type[Warning]) -> None:
             break
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)
+
+
+def check_fitted(estimator: Any) -> None:
+    """Raise scikit-learn's error where a classifier is not fitted."""
+    if not hasattr(estimator, "model_"):
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(estimator)
 
 
 def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:

@@ -1,7 +1,8 @@
-"""Modules that are loaded when they are first used."""
+"""Modules, and names of packages, that are loaded when they are first used."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
@@ -26,3 +27,15 @@ def later(name: str) -> Any:
     Fraction(1, 2)
     """
     return _Later(name)
+
+
+def names_of(package: str, **modules: str) -> Callable[[str], Any]:
+    """Return the ``__getattr__`` of a package, given its modules and their names."""
+    homes = {name: of for of, names in modules.items() for name in names.split()}
+
+    def find(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(import_module(f"{package}.{homes[name]}"), name)
+
+    return find

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from joblib import effective_n_jobs
-from threadpoolctl import ThreadpoolController
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -27,12 +28,18 @@ PIECE_ROWS = 1 << 18
 
 def thread_count(n_jobs: int | None) -> int:
     """Resolve ``n_jobs`` as scikit-learn does: None is one, -1 is all cores."""
+    if n_jobs is None and "joblib" not in sys.modules:
+        return 1  # joblib's contexts, which may say otherwise, need it loaded
+    from joblib import effective_n_jobs
+
     return int(effective_n_jobs(n_jobs))
 
 
 @cache
 def _blas() -> ThreadpoolController:
     """Libraries with threads of their own, looked up once."""
+    from threadpoolctl import ThreadpoolController
+
     return ThreadpoolController()
 
 

@@ -133,11 +133,11 @@ def chosen_columns(
 
 def load_model(path: str) -> Any:
     """Read a model file whose columns have names."""
-    import steelyard
+    from steelyard.persistence.loaded import load_fitted
 
     if not Path(path).is_file():
         raise FileNotFoundError(f"The model file {path} is not there.")
-    clf = steelyard.load(path)
+    clf = load_fitted(path)
     if clf.encoder_.schema_.names is None:
         raise ModelFileError(
             f"{path} holds a model that was fitted without column names, so that the "

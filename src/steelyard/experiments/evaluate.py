@@ -8,16 +8,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
-from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import check_is_fitted
 
 from steelyard._common.progress import progress as show_progress
 from steelyard.exceptions import ParameterError, TableError
 from steelyard.experiments.evaluation_result import Evaluation, MeasureTable
 from steelyard.experiments.statistics.metrics import thresholds
-from steelyard.experiments.work import split_rows
 
 __all__ = ["Evaluation", "MeasureTable", "evaluate", "evaluate_chunks", "thresholds"]
 
@@ -83,6 +78,11 @@ def evaluate(
     """
     if folds is None and _is_fitted(estimator):
         return evaluate_chunks(estimator, [(X, y)], positive=positive, costs=costs)
+    from sklearn.base import clone
+    from sklearn.utils import _safe_indexing
+
+    from steelyard.experiments.work import split_rows
+
     costs = _check_costs(costs)
     folds = _DEFAULT_FOLDS if folds is None else folds
     labels = np.asarray(y)
@@ -160,6 +160,9 @@ def evaluate_chunks(
 
 
 def _is_fitted(estimator: Any) -> bool:
+    from sklearn.exceptions import NotFittedError
+    from sklearn.utils.validation import check_is_fitted
+
     try:
         check_is_fitted(estimator)
     except NotFittedError:

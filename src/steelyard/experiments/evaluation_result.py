@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import cohen_kappa_score, confusion_matrix
 
 from steelyard._common.html import html_table
 from steelyard._common.text import as_plain, text_table
@@ -120,8 +119,9 @@ class Evaluation:
     @property
     def confusion(self) -> NDArray[np.intp]:
         """Counts of rows, true classes by predicted ones."""
-        places = np.arange(len(self.classes))
-        return confusion_matrix(self.true, self.predicted, labels=places)
+        k = len(self.classes)
+        cells = np.bincount(self.true * k + self.predicted, minlength=k * k)
+        return cells.reshape(k, k)
 
     @property
     def majority(self) -> float:
@@ -135,9 +135,11 @@ class Evaluation:
         :math:`p_o` is the accuracy, and :math:`p_e` what labels and predictions drawn
         apart from each other would agree in.
         """
-        if self.confusion.max() == len(self.true):
+        shares = self.confusion / len(self.true)
+        by_chance = float(shares.sum(axis=1) @ shares.sum(axis=0))
+        if by_chance == 1.0:
             return 0.0
-        return float(cohen_kappa_score(self.true, self.predicted))
+        return float((np.trace(shares) - by_chance) / (1.0 - by_chance))
 
     @property
     def reliability(self) -> list[list[float]]:

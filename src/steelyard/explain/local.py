@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.arrays import Floats
-from steelyard.classifiers.base import BaseNB
 from steelyard.exceptions import ParameterError
 from steelyard.explain.counterfactual import Counterfactual, counterfactual
 from steelyard.explain.evidence import Evidence, EvidenceItem
@@ -36,6 +35,9 @@ from steelyard.explain.views import (
 from steelyard.model.base import Model
 from steelyard.table.frames import as_table
 from steelyard.table.summary.ranges import NumberRange
+
+if TYPE_CHECKING:
+    from steelyard.classifiers.base import BaseNB
 
 # How many rows and parts of a model are shown as text.
 _MAX_ROWS, _MAX_PARTS = 3, 10

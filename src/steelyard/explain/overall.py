@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.arrays import Floats, Ints
 from steelyard._common.text import bar, counted, signed, text_table
-from steelyard.classifiers.base import BaseNB
 from steelyard.exceptions import ParameterError
 from steelyard.explain.evidence import evidence_of
 from steelyard.explain.local import LocalExplanation, explain_local
@@ -29,6 +28,9 @@ from steelyard.explain.views import (
 from steelyard.model.base import Model, ModelPart
 from steelyard.proba.counts import Counts, Moments
 from steelyard.table.summary.ranges import NumberRange
+
+if TYPE_CHECKING:
+    from steelyard.classifiers.base import BaseNB
 
 # How many parts and base rates are shown as text.
 _MAX_PARTS, _MAX_RATES = 20, 6

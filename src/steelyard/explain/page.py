@@ -8,13 +8,12 @@ from base64 import b64encode
 from hashlib import sha256
 from importlib.resources import files
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from steelyard._common.files import atomic_write
 from steelyard._common.text import counted
-from steelyard.classifiers.base import BaseNB
 from steelyard.exceptions import ParameterError
 from steelyard.explain.overall import explain_global
 from steelyard.explain.value_tables import density_range, range_by_column
@@ -28,6 +27,9 @@ from steelyard.model.table_model import NBModel
 from steelyard.proba.counts import Counts
 from steelyard.table.schema import TableSchema
 from steelyard.table.summary.ranges import NumberRange
+
+if TYPE_CHECKING:
+    from steelyard.classifiers.base import BaseNB
 
 # Kinds of models whose posterior the page's script computes.
 _KINDS = ("sum", "mixture", "pairs")

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
 
 from steelyard._common.arrays import Floats
 from steelyard._common.text import as_plain
@@ -25,7 +24,7 @@ from steelyard.explain.views import (
 )
 from steelyard.model.table_model import NBModel
 from steelyard.proba.counts import Counts
-from steelyard.proba.estimation import GaussianTable
+from steelyard.proba.gaussian import GaussianTable
 from steelyard.table.cells import on_grid
 from steelyard.table.schema import FeatureSchema, TableSchema
 from steelyard.table.summary.ranges import NumberRange
@@ -341,6 +340,8 @@ def _joint_importance(
 
 def _within(low: float, high: float, mean: float, deviation: float) -> Floats:
     """Return evenly spread quantiles of a normal distribution cut to an interval."""
+    from scipy.special import ndtr, ndtri
+
     a, b = ndtr((low - mean) / deviation), ndtr((high - mean) / deviation)
     share = (np.arange(_PER_BIN) + 0.5) / _PER_BIN
     numbers = mean + deviation * ndtri(a + share * (b - a))

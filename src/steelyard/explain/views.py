@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from steelyard._common.arrays import Floats, Ints
+from steelyard._common.checks import check_fitted
 from steelyard._common.text import as_plain
 from steelyard.exceptions import ParameterError
 from steelyard.model.base import Model
@@ -78,7 +78,7 @@ class ExplainedPart(PlainData):
 
 def model_of(clf: Any) -> Model:
     """Return the model of a fitted classifier; of a vote of one, the voter."""
-    check_is_fitted(clf)
+    check_fitted(clf)
     if not isinstance(clf.model_, Model):
         raise ParameterError(
             f"A model of type {type(clf.model_).__name__} cannot be explained: it is "

@@ -6,8 +6,9 @@ library alone.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from steelyard._common.later import names_of
 
 if TYPE_CHECKING:
     from steelyard.export.onnx import to_onnx
@@ -18,19 +19,6 @@ if TYPE_CHECKING:
     from steelyard.export.source import to_javascript, to_python
     from steelyard.export.sql import to_sql
     from steelyard.export.writing import write
-
-_HOMES = {
-    "Plan": "plan",
-    "Scorer": "scorer",
-    "plan_of": "reading",
-    "scorer_of": "reading",
-    "to_javascript": "source",
-    "to_onnx": "onnx",
-    "to_pmml": "pmml",
-    "to_python": "source",
-    "to_sql": "sql",
-    "write": "writing",
-}
 
 __all__ = [
     "Plan",
@@ -46,7 +34,14 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'steelyard.export' has no attribute {name!r}")
-    return getattr(import_module(f"steelyard.export.{_HOMES[name]}"), name)
+__getattr__ = names_of(
+    "steelyard.export",
+    onnx="to_onnx",
+    plan="Plan",
+    pmml="to_pmml",
+    reading="plan_of scorer_of",
+    scorer="Scorer",
+    source="to_javascript to_python",
+    sql="to_sql",
+    writing="write",
+)

@@ -12,17 +12,19 @@ from contextlib import closing
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from steelyard.classifiers.base import BaseNB
 from steelyard.exceptions import ParameterError
 from steelyard.export.dialects import DIALECTS
 from steelyard.export.plan import Plan
 from steelyard.export.reading import plan_of
 from steelyard.export.sql import sql_statements
 from steelyard.export.writing import content_of
+
+if TYPE_CHECKING:
+    from steelyard.classifiers.base import BaseNB
 
 # What all engines keep to.
 _TOLERANCE = 1e-12

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from steelyard.classifiers.base import BaseNB
 from steelyard.exceptions import ParameterError
 from steelyard.export.data import about, library_version
 from steelyard.export.graph import Graph
@@ -28,6 +27,9 @@ from steelyard.export.plan import (
 )
 from steelyard.export.reading import plan_of
 from steelyard.export.refusals import refuse_intervals, refuse_large_categories
+
+if TYPE_CHECKING:
+    from steelyard.classifiers.base import BaseNB
 
 _OPSETS = (("", 18), ("ai.onnx.ml", 2))
 _IR_VERSION = 8  # of the same age as the operators

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
-from steelyard.classifiers.base import BaseNB
 from steelyard.exceptions import ParameterError
 from steelyard.export.data import about, library_version
 from steelyard.export.fields_pmml import Fields, text_of
@@ -32,6 +31,9 @@ from steelyard.export.refusals import (
     refuse_large,
     refuse_large_categories,
 )
+
+if TYPE_CHECKING:
+    from steelyard.classifiers.base import BaseNB
 
 Element = ElementTree.Element
 

@@ -67,9 +67,9 @@ def plan_of(clf: BaseNB, *, joined: bool = True) -> Plan:
     >>> plan.root.terms[2].edges
     (2.45, 4.75)
     """
-    from sklearn.utils.validation import check_is_fitted
+    from steelyard._common.checks import check_fitted
 
-    check_is_fitted(clf)
+    check_fitted(clf)
     if getattr(clf, "select_only", False):
         raise ParameterError(
             "With select_only=True there is no final model to export. Fit with "

@@ -7,12 +7,14 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from steelyard.classifiers.base import BaseNB
 from steelyard.export.data import about, plan_data
 from steelyard.export.plan import Lookup, Node, Pair, Plan, Side, Sum, Term
 from steelyard.export.reading import plan_of
+
+if TYPE_CHECKING:
+    from steelyard.classifiers.base import BaseNB
 
 # Beyond it JavaScript does not tell whole numbers apart.
 _EXACT = 2**53

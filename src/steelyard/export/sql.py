@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from steelyard.classifiers.base import BaseNB
 from steelyard.exceptions import ParameterError
 from steelyard.export.data import about
 from steelyard.export.dialects import Dialect, dialect_of
@@ -13,6 +13,9 @@ from steelyard.export.reading import plan_of
 from steelyard.export.refusals import refuse_intervals, refuse_large
 from steelyard.export.statement import Statement
 from steelyard.export.terms_sql import Terms, picks_of
+
+if TYPE_CHECKING:
+    from steelyard.classifiers.base import BaseNB
 
 # Powers stay within these: PostgreSQL refuses exponentials that underflow.
 _LARGEST_POWER = 700.0

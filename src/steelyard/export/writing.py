@@ -7,12 +7,14 @@ from collections.abc import Callable
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from steelyard._common.files import atomic_write
 from steelyard._common.text import did_you_mean
-from steelyard.classifiers.base import BaseNB
 from steelyard.exceptions import ParameterError
+
+if TYPE_CHECKING:
+    from steelyard.classifiers.base import BaseNB
 
 # Module and function of every format.
 _WRITERS = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from steelyard._common.allowed import matching
+from steelyard._common.places import is_dask, is_on_device
 from steelyard.exceptions import ParameterError
 from steelyard.fitting.constraints import PenaltySetting
 from steelyard.fitting.default.column_pairs import joined, listed_pairs
@@ -121,9 +121,6 @@ class RowsHere:
     are.
     """
 
-    is_here: bool = True
-    """Whether rows become codes in this process, from which a model predicts them."""
-
     def __init__(self, X: Any) -> None:
         self.X = X
         self._source: Scan | None = None
@@ -179,20 +176,6 @@ def rows_of(X: Any) -> RowsHere:
     """Return the rows that a user gives, wherever they are: the one door for them."""
     there = "dask" if is_dask(X) else "device" if is_on_device(X) else None
     return RowsHere(X) if there is None else _loaded(there).rows_of(X)
-
-
-def is_dask(X: Any) -> bool:
-    """Whether an object is a collection of Dask, which nothing here has loaded."""
-    return "dask" in sys.modules and hasattr(type(X), "__dask_graph__")
-
-
-def is_on_device(array: Any) -> bool:
-    """Whether something is an array in the memory of a GPU: of CuPy, PyTorch, numba."""
-    # PyTorch has the attribute for all tensors, and raises for those on the CPU.
-    try:
-        return isinstance(getattr(array, "__cuda_array_interface__", None), dict)
-    except (AttributeError, RuntimeError, TypeError):
-        return False
 
 
 def _loaded(name: str) -> Any:

@@ -29,7 +29,7 @@ from steelyard.fitting.block import (
 from steelyard.kernels import fitting, scoring
 from steelyard.losses import Loss
 from steelyard.model.training import TrainingSet
-from steelyard.proba.estimation import GaussianTable
+from steelyard.proba.gaussian import GaussianTable
 from steelyard.table.codes import CodeBlock, Codes
 from steelyard.table.packing import Packing, pack_codes
 from steelyard.table.schema import TableSchema

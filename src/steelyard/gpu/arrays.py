@@ -11,8 +11,9 @@ from numba import cuda
 from numpy.typing import NDArray
 
 from steelyard._common.checks import check_weights
+from steelyard._common.places import is_on_device
 from steelyard.exceptions import ParameterError, TableError
-from steelyard.fitting.recipe import Recipe, RowsHere, is_on_device
+from steelyard.fitting.recipe import Recipe, RowsHere
 from steelyard.gpu.device_codes import DeviceCodes, bytes_to_device, padded
 from steelyard.gpu.device_counts import histograms
 from steelyard.gpu.device_place import ArrayPlace, check_room
@@ -33,8 +34,6 @@ _KEPT_THERE = ("counts", "sums", "pairs")
 
 class ArrayRows(RowsHere):
     """A table of whole numbers on a device; its rows stay there, if they can."""
-
-    is_here = False
 
     def training(
         self, y: Any, sample_weight: Any, recipe: Recipe, owner: object

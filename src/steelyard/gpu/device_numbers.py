@@ -17,7 +17,7 @@ from steelyard.kernels.cuda.launching import (
     zeros,
 )
 from steelyard.proba.counts import Moments
-from steelyard.proba.estimation import GaussianTable
+from steelyard.proba.gaussian import GaussianTable
 
 
 def moments_on_device(

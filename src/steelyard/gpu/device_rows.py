@@ -30,7 +30,7 @@ from steelyard.kernels.cuda.launching import (
 )
 from steelyard.losses import Loss
 from steelyard.proba.counts import Counts
-from steelyard.proba.estimation import GaussianTable
+from steelyard.proba.gaussian import GaussianTable
 from steelyard.table.codes import Codes
 from steelyard.table.packing import plan_packing
 from steelyard.weighting.base import Effect

@@ -14,7 +14,7 @@ from steelyard.gpu.device_codes import DeviceCodes, taken
 from steelyard.gpu.device_counts import DeviceWeights
 from steelyard.gpu.device_numbers import DeviceNumbers
 from steelyard.kernels.cuda.launching import to_device
-from steelyard.proba.estimation import GaussianTable
+from steelyard.proba.gaussian import GaussianTable
 from steelyard.table.codes import CodeBlock, Codes
 from steelyard.table.packing import Packing
 

@@ -293,7 +293,7 @@ def _tell(x, j, forms, out):
             out[c] = max(out[c] - top, -depth)
 
 
-@kernel
+@kernel(plain=FEW)
 def density_block(numbers, forms, out):
     """Log-densities of numbers (n, g) in every class, out (n, g, K); 0 where missing.
 
@@ -309,7 +309,7 @@ def density_block(numbers, forms, out):
                 out[i, j] = 0.0
 
 
-@kernel
+@kernel(plain=FEW)
 def add_weighted(numbers, forms, weight, scores):
     """Add the log-densities of known cells times weights (g, K) to the scores."""
     n, g = numbers.shape

@@ -15,7 +15,7 @@ from steelyard.kernels import lazy as kernels
 from steelyard.kernels import pairs
 from steelyard.model.base import ScoredModel, TwoArrays
 from steelyard.model.table_model import NBModel
-from steelyard.proba.estimation import GaussianTable
+from steelyard.proba.gaussian import GaussianTable
 from steelyard.table.codes import Codes
 from steelyard.table.schema import TableSchema
 

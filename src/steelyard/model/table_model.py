@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from steelyard._common.threads import pieces, row_blocks, run, thread_count
 from steelyard.kernels import scoring
 from steelyard.model.base import Model, TwoArrays
-from steelyard.proba.estimation import GaussianTable
+from steelyard.proba.gaussian import GaussianTable
 from steelyard.table.codes import CodeBlock, Codes
 from steelyard.table.schema import TableSchema
 

@@ -1,15 +1,24 @@
-"""From counts to probabilities: smoothing, priors and densities."""
+"""From counts to probabilities: smoothing, priors and densities.
 
-from steelyard.proba.estimation import GaussianTable, estimate_gaussian
-from steelyard.proba.smoothing import (
-    SMOOTHINGS,
-    EmpiricalBayes,
-    Lidstone,
-    MEstimate,
-    Smoothing,
-    estimate_prior,
-    resolve_smoothing,
-)
+Names are loaded when they are first used: a model that predicts needs no smoothing.
+"""
+
+from typing import TYPE_CHECKING
+
+from steelyard._common.later import names_of
+
+if TYPE_CHECKING:
+    from steelyard.proba.gaussian import GaussianTable, estimate_gaussian
+    from steelyard.proba.smoothing import (
+        SMOOTHINGS,
+        EmpiricalBayes,
+        Lidstone,
+        MEstimate,
+        Smoothing,
+        estimate_prior,
+        resolve_smoothing,
+    )
+
 
 __all__ = [
     "SMOOTHINGS",
@@ -22,3 +31,10 @@ __all__ = [
     "estimate_prior",
     "resolve_smoothing",
 ]
+
+__getattr__ = names_of(
+    "steelyard.proba",
+    gaussian="GaussianTable estimate_gaussian",
+    smoothing="SMOOTHINGS EmpiricalBayes Lidstone MEstimate Smoothing estimate_prior "
+    "resolve_smoothing",
+)

@@ -18,7 +18,7 @@ from steelyard.exceptions import TableError
 from steelyard.fitting.rows import PackedRows, Passes, join_rows
 from steelyard.losses import Loss
 from steelyard.model.training import RowPlace, TrainingSet
-from steelyard.proba.estimation import GaussianTable
+from steelyard.proba.gaussian import GaussianTable
 from steelyard.scale import parts as work
 from steelyard.table.codes import Codes
 from steelyard.table.storage.store import Store

@@ -11,9 +11,10 @@ import numpy as np
 from dask.array import Array
 from numpy.typing import NDArray
 
+from steelyard._common.places import is_dask
 from steelyard._common.text import did_you_mean, listed
 from steelyard.exceptions import ColumnError, TableError
-from steelyard.fitting.recipe import Recipe, RowsHere, is_dask
+from steelyard.fitting.recipe import Recipe, RowsHere
 from steelyard.io import scan
 from steelyard.model.needs import RowsNeeded
 from steelyard.model.streamed import (
@@ -36,8 +37,6 @@ class DaskGiven(RowsHere):
 
     Without a client partitions are computed here, one after the other.
     """
-
-    is_here = False
 
     def training(
         self, y: Any, sample_weight: Any, recipe: Recipe, owner: object

@@ -19,7 +19,7 @@ from steelyard.losses import LogLoss
 from steelyard.model.streamed import empty_rows, stored_training
 from steelyard.model.training import Preparation, TrainingSet
 from steelyard.proba.counts import Counts, count
-from steelyard.proba.estimation import GaussianTable
+from steelyard.proba.gaussian import GaussianTable
 from steelyard.table.codes import Codes
 from steelyard.table.encoder import TableEncoder
 from steelyard.table.frames import Table, as_series, as_table

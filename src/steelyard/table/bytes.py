@@ -124,7 +124,8 @@ def extremes(
     matrix: NDArray[Any], n_jobs: int | None
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Smallest and largest value of every column of a matrix; NaN where a cell is."""
-    if not matrix.flags.c_contiguous or not matrix.size:
+    is_plain = matrix.flags.c_contiguous and matrix.dtype.isnative
+    if not is_plain or not matrix.size:
         return matrix.min(axis=0), matrix.max(axis=0)
     cells = matrix.view(np.uint8) if matrix.dtype.kind == "b" else matrix
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -27,20 +27,19 @@ from steelyard._common.settings import (
     setting,
     word,
 )
-from steelyard._common.threads import run, thread_count
 from steelyard.exceptions import ParameterError
+from steelyard.table.by_schema import EncodedView, SchemaEncoder, collect
 from steelyard.table.bytes import (
     as_byte_matrix,
     byte_codes,
-    encode_matrix,
     extremes,
     observed_values,
 )
-from steelyard.table.cells import ColumnCells, check_cells
+from steelyard.table.cells import check_cells
 from steelyard.table.codes import BlockBuilder, Codes
 from steelyard.table.columns import TableColumn
 from steelyard.table.discretizers import Discretizer
-from steelyard.table.frames import Table, as_table, matched_columns
+from steelyard.table.frames import Table, as_table
 from steelyard.table.labels import encode_labels, training_rows
 from steelyard.table.schema import FeatureSchema, TableSchema
 from steelyard.table.summary.column_rules import (
@@ -58,13 +57,12 @@ from steelyard.table.treatments import Treatment, numeric_treatments, treatments
 
 __all__ = ["TableEncoder"]
 
-_Encoded = tuple[FeatureSchema, NDArray[Any]]
 
 _TREATMENT = matching(".+", "treatment") | instance(Discretizer)
 _VIEWS = _TREATMENT | listed(_TREATMENT, at_least=1)
 
 
-class TableEncoder(TransformerMixin, DeclaredPart):
+class TableEncoder(SchemaEncoder, TransformerMixin, DeclaredPart):
     """Turn any table into codes, by a schema learned once.
 
     Code 0 stands for a cell that is missing or holds a value never seen at fit; the
@@ -217,7 +215,7 @@ class TableEncoder(TransformerMixin, DeclaredPart):
         known, matrix_codes = self._known_matrix(table, by_column)
         learned: list[Any] = [None] * table.n_columns
 
-        def learn_column(j: int) -> Iterator[_Encoded]:
+        def learn_column(j: int) -> Iterator[EncodedView]:
             is_category = by_column[j][0].kind == "categorical"
             column = WholeColumn(
                 table.columns[j], names[j], rows, is_category, **known[j]
@@ -230,7 +228,7 @@ class TableEncoder(TransformerMixin, DeclaredPart):
         builder = BlockBuilder(table.n_rows, sum(map(len, by_column)))
         # No thread for what is known: fifty such columns took a tenth of a fit.
         n_jobs = 1 if "values" in known[0] else self.n_jobs
-        _collect(learn_column, table.columns, builder, n_jobs)
+        collect(learn_column, table.columns, builder, n_jobs)
         self.set_learned(learned, table.names, table.n_rows)
         if matrix_codes is not None:
             return matrix_codes(self.schema_)
@@ -256,29 +254,6 @@ class TableEncoder(TransformerMixin, DeclaredPart):
             del self.feature_names_in_
         warn_identifiers(columns, n_rows)
 
-    def encode(self, table: Table) -> Codes:
-        """Encode a table by the schema; pairs are joined of the codes."""
-        codes = self._encode_plain(table, self.schema_.without_pairs)
-        if codes.schema is self.schema_:
-            return codes
-        return codes.with_pairs(self.schema_, self.n_jobs)
-
-    def _encode_plain(self, table: Table, schema: TableSchema) -> Codes:
-        columns = self.match(table)
-        codes = encode_matrix(table, schema, columns, self.n_jobs)
-        if codes is not None:
-            return codes
-        views = schema.by_column
-
-        def encode_column(j: int) -> Iterator[_Encoded]:
-            column = ColumnCells(columns[j])
-            for feature in views[j]:
-                yield feature, column.encoded(feature)
-
-        builder = BlockBuilder(table.n_rows, len(schema.coded))
-        _collect(encode_column, columns, builder, self.n_jobs)
-        return builder.finish(schema)
-
     def grow(self, table: Table) -> Codes:
         """Add the new categories of a table to the schema, and encode it by that."""
         old, columns = self.schema_, self.match(table)
@@ -289,7 +264,7 @@ class TableEncoder(TransformerMixin, DeclaredPart):
         features: list[list[FeatureSchema]] = [[] for _ in views]
         ranges: list[NumberRange | None] = [None] * len(views)
 
-        def grow_column(j: int) -> Iterator[_Encoded]:
+        def grow_column(j: int) -> Iterator[EncodedView]:
             column = WholeColumn(columns[j], None, rows, is_category=False)
             for k, feature in enumerate(views[j]):
                 edges = partial(self._first_edges, j, k)
@@ -299,7 +274,7 @@ class TableEncoder(TransformerMixin, DeclaredPart):
                 ranges[j] = column.known_range()
 
         builder = BlockBuilder(table.n_rows, len(old))
-        _collect(grow_column, columns, builder, self.n_jobs)
+        collect(grow_column, columns, builder, self.n_jobs)
         self._set_grown([feature for views in features for feature in views])
         # A model file may not say where numbers lie.
         if hasattr(self, "ranges_"):
@@ -310,12 +285,6 @@ class TableEncoder(TransformerMixin, DeclaredPart):
         # The schema stays the same object where nothing is new: that is quick to see.
         if any(map(operator.is_not, features, self.schema_.features)):
             self.schema_ = TableSchema(tuple(features))
-
-    def match(self, table: Table) -> list[TableColumn]:
-        """Put the columns of a table into the order of the schema."""
-        return matched_columns(
-            table, self.schema_.names, self.n_features_in_, type(self).__name__
-        )
 
     def _first_edges(self, position: int, view: int) -> tuple[float, ...]:
         """Cut points of a column that was empty when cut points were learned."""
@@ -372,21 +341,3 @@ class TableEncoder(TransformerMixin, DeclaredPart):
         more = zip(features, values, strict=True)
         self._set_grown([with_values(f, v, partial(list, v)) for f, v in more])
         return byte_codes(self.schema_, *small)
-
-
-def _collect(
-    function: Callable[[int], Iterable[_Encoded]],
-    columns: list[TableColumn],
-    builder: BlockBuilder,
-    n_jobs: int | None,
-) -> None:
-    """Hand what a function makes of each column to a builder."""
-
-    def encoded(j: int) -> list[_Encoded]:
-        return list(function(j))
-
-    found = run(encoded, range(len(columns)), thread_count(n_jobs))
-    for column, views in zip(columns, found, strict=True):
-        for feature, cells in views:
-            builder.add(feature, cells)
-        column.release()

@@ -11,7 +11,6 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_array
 
 from steelyard._common.checks import warn_user
 from steelyard.exceptions import ColumnError, TableError
@@ -134,6 +133,8 @@ def array_from_rows(rows: Sequence[Any]) -> NDArray[Any]:
 
 
 def _table_of_array(X: Any, estimator: object) -> Table:
+    from sklearn.utils.validation import check_array
+
     array: NDArray[Any] = check_array(
         _as_array(X), dtype=None, ensure_all_finite=False, estimator=estimator
     )

@@ -1,6 +1,6 @@
 """What classifiers share: one way to fit, and what follows from a fitted model.
 
-``classifier`` has the fit, ``after_fit`` predictions, files and explanations. Some
+``classifier`` has the fit. Some
 share more: ``chunked`` learns from rows that come in chunks, ``selection`` makes a
 transformer of what selects columns, ``hard_rows`` reads instance weights.
 """

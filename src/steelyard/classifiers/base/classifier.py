@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, ClassVar, Self, final
+from typing import Any, ClassVar, Self, dataclass_transform, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from sklearn.utils import Tags
 from steelyard._common.settings import (
     ANY,
     NONE,
+    Declared,
     accepted_by,
     check_settings,
     learned,
@@ -20,12 +21,13 @@ from steelyard._common.settings import (
     mapped,
     number,
     part,
+    required,
     setting,
     setting_of,
     word,
 )
 from steelyard._common.threads import one_blas_thread
-from steelyard.classifiers.base.after_fit import FittedNB
+from steelyard.classifiers.after_fit import FittedNB
 from steelyard.fitting.problem import Fit
 from steelyard.fitting.recipe import DEVICE, Recipe, rows_of
 from steelyard.model.needs import RowsNeeded
@@ -47,13 +49,18 @@ DEVICE_SETTING: Any = setting(
 """The setting ``device`` of classifiers that learn from counts and passes."""
 
 
-class BaseNB(ClassifierMixin, FittedNB):
-    """One way to fit, and all that follows from a fitted model.
+@dataclass_transform(
+    kw_only_default=True, field_specifiers=(setting, required, learned)
+)
+class BaseNB(ClassifierMixin, FittedNB, Declared):
+    """One way to fit, and all that follows from a fitted model; settings by keyword.
 
     A subclass says what is particular to it: settings in its body, ``_recipe`` where
     they are more than these, and ``_fit``, which turns a recipe and a training set into
     a ``Fit``. Everything else reads ``model_``, ``encoder_`` and ``classes_`` alone.
     """
+
+    _keyword_only: ClassVar[bool] = True
 
     _models: ClassVar[tuple[str, ...]] = ("sum",)
     """Kinds of models that a fit may give, or a file may hold."""

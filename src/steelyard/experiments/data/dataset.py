@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.multiclass import type_of_target
 
 from steelyard._common.text import listed
 from steelyard.exceptions import ParameterError, TableError
@@ -109,6 +108,8 @@ class DataSet:
         """Refuse measurements as labels: methods would take each for a class."""
         if self.target.dtype.kind not in "iuf":
             return
+        from sklearn.utils.multiclass import type_of_target
+
         n_values = len(self.classes)
         has_fractions = type_of_target(self.target) == "continuous"
         if has_fractions or n_values > _MOST_NUMBERS:

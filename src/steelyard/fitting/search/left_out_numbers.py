@@ -14,7 +14,7 @@ from steelyard._common.arrays import Floats, Labels
 from steelyard._common.threads import pieces
 from steelyard.model.training import TrainingSet
 from steelyard.proba.counts import Counts, Moments
-from steelyard.proba.estimation import GaussianTable, least_variance, mean_and_deviation
+from steelyard.proba.gaussian import GaussianTable, least_variance, mean_and_deviation
 from steelyard.table.schema import FeatureSchema
 
 # What is left of a sum of squares below this share of it is rounding, and taken for 0.

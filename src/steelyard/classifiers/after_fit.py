@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from os import PathLike
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, dataclass_transform
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
-from steelyard._common.settings import Declared, learned, required, setting
+from steelyard._common.checks import check_fitted
+from steelyard._common.places import is_elsewhere
 from steelyard.exceptions import ParameterError, TableError
-from steelyard.fitting.recipe import rows_of
 from steelyard.io import as_source
 from steelyard.table.codes import Codes
 from steelyard.table.few_rows import encode_few
@@ -33,18 +32,13 @@ _QUESTIONS = {
 }
 
 
-@dataclass_transform(
-    kw_only_default=True, field_specifiers=(setting, required, learned)
-)
-class FittedNB(Declared):
-    """A classifier: settings by keyword only, and what follows from a fitted model.
+class FittedNB:
+    """What follows from a fitted model.
 
     Predictions are made by ``model_`` and ``encoder_``. Files, explanations and exports
     know the classifiers, not the other way round: they are loaded by the methods that
     need them.
     """
-
-    _keyword_only: ClassVar[bool] = True
 
     if TYPE_CHECKING:
         model_: Any
@@ -124,7 +118,7 @@ class FittedNB(Declared):
         >>> [part.tolist() for part in clf.predict_chunks([frame[:2]], "predict")]
         [[1, 0]]
         """
-        check_is_fitted(self)
+        check_fitted(self)
         allowed = ("predict_proba", "predict", "predict_log_proba")
         if method not in allowed:
             raise ParameterError(
@@ -166,22 +160,23 @@ class FittedNB(Declared):
     def _answer(self, X: Any, method: str) -> Any:
         """Predict rows where they are."""
         if "model_" not in vars(self):
-            check_is_fitted(self)
-        rows = rows_of(X)
-        if not rows.is_here:
-            return rows.predicted(self, method)
+            check_fitted(self)
+        if is_elsewhere(X):
+            from steelyard.fitting.recipe import rows_of
+
+            return rows_of(X).predicted(self, method)
         ask = getattr(self.model_, _QUESTIONS[method])
         return ask(self._encode(X), self.n_jobs)
 
     def _encode(self, X: Any) -> Codes:
         if "model_" not in vars(self):
-            check_is_fitted(self)
+            check_fitted(self)
         codes = encode_few(X, self.encoder_.schema_)
         return self.encoder_.encode(as_table(X, self)) if codes is None else codes
 
     # ------------------------------------------------------- files, reasons, exports
 
-    def save(self, path: str | PathLike[str]) -> None:
+    def save(self: Any, path: str | PathLike[str]) -> None:
         """Write the fitted model to one JSON file, whole or not at all.
 
         Parameters
@@ -194,7 +189,7 @@ class FittedNB(Declared):
 
         save(self, path)
 
-    def explain_global(self, X: Any = None) -> GlobalExplanation:
+    def explain_global(self: Any, X: Any = None) -> GlobalExplanation:
         """Show what the model has learned, attribute by attribute.
 
         Parameters
@@ -224,7 +219,7 @@ class FittedNB(Declared):
         return column_importance(self)
 
     def explain_local(
-        self, X: Any, *, pairs: Literal["shown", "split"] = "shown"
+        self: Any, X: Any, *, pairs: Literal["shown", "split"] = "shown"
     ) -> LocalExplanation:
         """Decompose the predictions for some rows.
 
@@ -269,7 +264,7 @@ class FittedNB(Declared):
         to_html(self, path, title, target)
 
     def export(
-        self, path: str | PathLike[str], format: str | None = None, **options: Any
+        self: Any, path: str | PathLike[str], format: str | None = None, **options: Any
     ) -> None:
         """Write the model for other programs: SQL, ONNX, PMML, JavaScript or Python.
 
@@ -287,7 +282,7 @@ class FittedNB(Declared):
 
         write(self, path, format, **options)
 
-    def scorer(self) -> Scorer:
+    def scorer(self: Any) -> Scorer:
         """Return a function of one row, for services: no frames, no arrays.
 
         Returns

@@ -1,0 +1,265 @@
+"""Numeric attributes as Gaussian densities, or as Weka's intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard._common.agreed import DENSITY_DEPTH, SLOPE_LIMIT
+from steelyard.kernels import scoring
+from steelyard.proba.counts import Counts, Moments
+from steelyard.table.schema import FeatureSchema
+
+_LOG_2_PI = float(np.log(2.0 * np.pi))
+
+# Log-densities of so many rows, attributes and classes are held at a time.
+_DENSITY_CELLS = 1 << 16
+
+# Weka never lets a factor fall below this.
+_WEKA_FLOOR = 1e-75
+
+# Below every variance that float64 data can show, but not so small that its inverse
+# overflows: used when all numeric attributes are constant.
+_TINY_VARIANCE = 1e-18
+
+# Relative densities: rows by which variances are drawn together.
+_DRAWN_ROWS = 3.0
+
+
+@dataclass(frozen=True)
+class GaussianTable:
+    """Means and standard deviations by attribute and class.
+
+    An attribute with a ``step`` is scored as the probability of an interval of that
+    width around its rounded value, one with a ``limit`` by its standardised number, the
+    others by their density.
+    """
+
+    mean: NDArray[np.float64]
+    """Shape (g, K)."""
+
+    deviation: NDArray[np.float64]
+    """Shape (g, K), greater than 0."""
+
+    step: NDArray[np.float64]
+    """Shape (g,), 0 for densities."""
+
+    weight: NDArray[np.float64] | None = None
+    """Factors on the log-densities, shape (g, K); None where all are one."""
+
+    depth: NDArray[np.float64] | None = None
+    """Shape (g,): an attribute with a depth is taken relative to the class in which its
+    density is largest, and no lower than minus this; 0, or None for all, is plain."""
+
+    limit: NDArray[np.float64] | None = None
+    """Shape (g,): an attribute with a limit adds, whatever the class, how many
+    deviations it is from the mean, at most so many; 0, or None for all, is none."""
+
+    @classmethod
+    def empty(cls, n_classes: int) -> GaussianTable:
+        """Return the table of no attributes."""
+        none = np.zeros((0, n_classes))
+        return cls(none, none, np.zeros(0))
+
+    @classmethod
+    def of(
+        cls,
+        features: Sequence[FeatureSchema],
+        mean: NDArray[np.float64],
+        deviation: NDArray[np.float64],
+        weight: NDArray[np.float64] | None = None,
+    ) -> GaussianTable:
+        """Return the table of some Gaussian attributes, each as its kind says."""
+        step = np.array([feature.step for feature in features], dtype=np.float64)
+        relative = [feature.kind == "gaussian-relative" for feature in features]
+        depth = np.where(relative, DENSITY_DEPTH, 0.0) if any(relative) else None
+        linear = [feature.kind == "linear" for feature in features]
+        limit = np.where(linear, SLOPE_LIMIT, 0.0) if any(linear) else None
+        return cls(mean, deviation, step, weight, depth, limit)
+
+    def weighted(self, weight: NDArray[np.float64]) -> GaussianTable:
+        """Return the table with factors on the log-densities."""
+        return replace(self, weight=weight)
+
+    def repeated(self, n: int) -> GaussianTable:
+        """Return the table of one kind of attribute, n times; it has n means."""
+        depth, limit = (
+            None if part is None else np.repeat(part, n)
+            for part in (self.depth, self.limit)
+        )
+        return replace(self, step=np.repeat(self.step, n), depth=depth, limit=limit)
+
+    def only(self, g: int) -> GaussianTable:
+        """Return the table of a single attribute."""
+        column = slice(g, g + 1)
+        weight = None if self.weight is None else self.weight[column]
+        depth = None if self.depth is None else self.depth[column]
+        limit = None if self.limit is None else self.limit[column]
+        return GaussianTable(
+            self.mean[column],
+            self.deviation[column],
+            self.step[column],
+            weight,
+            depth,
+            limit,
+        )
+
+    @property
+    def factors(self) -> NDArray[np.float64]:
+        """Factors on the log-densities, shape (g, K)."""
+        return np.ones_like(self.mean) if self.weight is None else self.weight
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether all attributes are densities or intervals, without weights."""
+        return self.weight is None and self.depth is None and self.limit is None
+
+    def add_scores(
+        self, numbers: NDArray[np.float64], scores: NDArray[np.float64]
+    ) -> None:
+        """Add the weighted log-densities of numbers (n, g) to scores (n, K)."""
+        if not self.is_plain:
+            rows = np.ascontiguousarray(numbers)
+            scoring.add_weighted(rows, self.forms, self.factors, scores)
+            return
+        plain = np.flatnonzero(self.step == 0)
+        intervals = np.flatnonzero(self.step)
+        if plain.size:
+            deviation = self.deviation[plain]
+            scoring.add_densities(
+                _columns(numbers, plain),
+                self.mean[plain],
+                1.0 / deviation,
+                -0.5 * _LOG_2_PI - np.log(deviation),
+                scores,
+            )
+        if intervals.size:
+            scoring.add_intervals(
+                _columns(numbers, intervals),
+                self.mean[intervals],
+                1.0 / self.deviation[intervals],
+                0.5 * self.step[intervals],
+                _WEKA_FLOOR,
+                scores,
+            )
+
+    def log_densities(
+        self, numbers: NDArray[np.float64]
+    ) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+        """Yield log-densities (rows, g, K) of numbers (n, g), a few rows at a time.
+
+        Missing cells have log-density 0: they say nothing. Where all attributes are
+        linear, what they yield is the same for all classes, without a copy for each.
+        """
+        if self.limit is not None and self.mean.shape[1] > 1 and (self.limit > 0).all():
+            one = replace(self, mean=self.mean[:, :1], deviation=self.deviation[:, :1])
+            for rows, out in one.log_densities(numbers):
+                yield rows, np.broadcast_to(out, (*out.shape[:2], self.mean.shape[1]))
+            return
+        g, k = self.mean.shape
+        forms = self.forms
+        size = max(1, _DENSITY_CELLS // max(1, g * k))
+        for lo in range(0, len(numbers), size):
+            rows = slice(lo, min(lo + size, len(numbers)))
+            part = np.ascontiguousarray(numbers[rows])
+            out = np.empty((len(part), g, k))
+            scoring.density_block(part, forms, out)
+            yield rows, out
+
+    @property
+    def forms(self) -> tuple[NDArray[np.float64] | float, ...]:
+        """What the kernels know of the attributes."""
+        none = np.zeros(len(self.mean))
+        # Numba 0.60 takes a tuple with an array that is not contiguous for one of those
+        # that it compiled before, and reads wrong numbers.
+        return (
+            np.ascontiguousarray(self.mean),
+            1.0 / self.deviation,
+            -0.5 * _LOG_2_PI - np.log(self.deviation),
+            0.5 * self.step,
+            _WEKA_FLOOR,
+            none if self.depth is None else self.depth,
+            none if self.limit is None else self.limit,
+        )
+
+
+def estimate_gaussian(
+    counts: Counts, floor: float, unbiased: bool = False
+) -> GaussianTable:
+    r"""Estimate means and standard deviations from moments.
+
+    Densities: the variance divides by the weight (less one, if ``unbiased``) and is at
+    least ``floor`` times the
+    largest variance of any numeric attribute over all rows,
+
+    .. math:: \sigma_{jc}^2 = \max(s_{jc}^2,\ \text{floor} \cdot \max_k s_k^2).
+
+    Intervals: the deviation is at least a sixth of the grid's step (John and Langley,
+    1995, as programmed in Weka). A class without a known cell takes the attribute's
+    overall mean and variance. Relative densities: the variance is drawn towards that
+    within classes by three rows' worth,
+
+    .. math:: \sigma_{jc}^2 = \frac{N_{jc} s_{jc}^2 + 3 s_j^2}{N_{jc} + 3}.
+
+    Linear attributes have the mean and deviation of all rows in every class.
+    """
+    moments = counts.moments
+    if not len(moments.weight):
+        return GaussianTable.empty(counts.n_classes)
+    features = [counts.schema.features[j] for j in counts.schema.gaussian]
+    overall = moments.pooled()
+    lowest = least_variance(overall, floor)
+    parts = mean_and_deviation(features, moments, overall, lowest.max(), unbiased)
+    return GaussianTable.of(features, *parts)
+
+
+def least_variance(overall: Moments, floor: float) -> NDArray[np.float64]:
+    """Return the smallest variance that each attribute of all rows allows."""
+    variance = overall.squares / np.maximum(overall.weight, 1e-300)
+    return np.maximum(floor * variance, _TINY_VARIANCE)
+
+
+def mean_and_deviation(
+    features: Sequence[FeatureSchema],
+    moments: Moments,
+    overall: Moments,
+    lowest: Any,
+    unbiased: bool = False,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Estimate as ``estimate_gaussian`` does, given the smallest variance allowed.
+
+    Moments (m, K) and overall (m, 1) are of m attributes, or of one for each of m rows.
+    """
+    variance_of_all = overall.squares / np.maximum(overall.weight, 1e-300)
+    known = moments.weight > 0
+    mean = np.where(known, moments.mean, overall.mean)
+    divisor = moments.weight - 1.0 if unbiased else moments.weight
+    divisor = np.where(divisor > 0, divisor, np.where(known, moments.weight, 1.0))
+    variance = np.where(known, moments.squares / divisor, variance_of_all)
+    kinds = np.array([feature.kind for feature in features])[:, None]
+    if (kinds == "gaussian-relative").any():
+        total = np.maximum(moments.weight.sum(axis=1, keepdims=True), 1e-300)
+        within = moments.squares.sum(axis=1, keepdims=True) / total
+        drawn = (moments.squares + _DRAWN_ROWS * within) / (
+            moments.weight + _DRAWN_ROWS
+        )
+        variance = np.where(kinds == "gaussian-relative", drawn, variance)
+    deviation = np.sqrt(np.maximum(variance, lowest))
+    linear = np.sqrt(np.maximum(variance_of_all, _TINY_VARIANCE))
+    mean = np.where(kinds == "linear", overall.mean, mean)
+    deviation = np.where(kinds == "linear", linear, deviation)
+    step = np.array([feature.step for feature in features])[:, None]
+    exact = np.sqrt(variance)
+    on_grid = np.where(exact > 1e-10, np.maximum(step / 6.0, exact), step / 6.0)
+    return mean, np.where(step > 0, on_grid, deviation)
+
+
+def _columns(
+    numbers: NDArray[np.float64], chosen: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Take columns, without a copy when all are taken."""
+    return numbers if len(chosen) == numbers.shape[1] else numbers[:, chosen]
