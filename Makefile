@@ -54,9 +54,10 @@ layers: $(VENV)/.installed-dev
 spelling: $(VENV)/.installed-dev
 	$(BIN)/codespell .
 
-format: $(VENV)/.installed-dev ## Rewrite the code in the house format
+format: $(VENV)/.installed-dev ## Rewrite the code in the house format, and the table of declarations
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+	$(BIN)/python tools/declare.py
 
 bench: $(VENV)/.installed-bench ## Time the engine against scikit-learn, side by side
 	$(BIN)/python -m benchmarks

@@ -16,14 +16,15 @@ from steelyard.classifiers.registry import classes, homes
 from steelyard.exceptions import ParameterError
 from steelyard.losses import BrierLoss, DevianceLoss, ExponentialLoss, LogLoss
 from steelyard.persistence.content import content_of, estimator_from
+from steelyard.persistence.declarations import read_settings
 from steelyard.persistence.fitted import ATTRIBUTES
 from steelyard.persistence.reader import Reader
 from steelyard.persistence.settings import (
+    CLASSES,
     PARTS,
     declaration_of,
     describe_settings,
     estimator_class,
-    read_settings,
 )
 from steelyard.solvers import LBFGS, Fixed, Newton
 from steelyard.weighting import (
@@ -112,7 +113,8 @@ def test_every_default_comes_back_from_a_file(name):
     cls = PARTS[name] if name in PARTS else estimator_class(name)
     owner = PARTS_THAT_NEED.get(name, cls)()
     text = json.dumps(describe_settings(owner), allow_nan=False)
-    again = cls(**read_settings(Reader(json.loads(text), "content.settings"), cls))
+    reader = Reader(json.loads(text), "content.settings")
+    again = cls(**read_settings(reader, declaration_of(cls), CLASSES))
     assert same_settings(owner, again)
 
 

@@ -68,8 +68,11 @@ class Sizes:
         return tuple(size[axis] for axis in axes if axis != "p" or self.by_pair)
 
 
-def _as_it_is(value: Any, sizes: Sizes) -> Any:
-    return value
+def with_arrays(value: Any, sizes: Sizes) -> Any:
+    """Return a value that was read with arrays in place of numbers of some shape."""
+    if isinstance(value, list):
+        return [with_arrays(entry, sizes) for entry in value]
+    return value.to_array() if isinstance(value, Numbers) else value
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,7 @@ class Field:
 
     describe: Callable[[Any], Any]
     read: Callable[[Reader, str, Sizes], Any]
-    build: Callable[[Any, Sizes], Any] = _as_it_is
+    build: Callable[[Any, Sizes], Any] = with_arrays
 
     def or_null(self, empty: Numbers | None = None) -> Field:
         """Return a field that is null in the file if it is None, or an empty array."""
@@ -90,10 +93,7 @@ class Field:
         def read(reader: Reader, key: str, sizes: Sizes) -> Any:
             return empty if reader.get(key) is None else self.read(reader, key, sizes)
 
-        def build(value: Any, sizes: Sizes) -> Any:
-            return None if value is None else self.build(value, sizes)
-
-        return Field(describe, read, build)
+        return Field(describe, read)
 
 
 def numbers(
@@ -108,12 +108,7 @@ def numbers(
         numbers = reader.floats(key, sizes.shape(axes), low, high, special)
         return numbers if numbers.shape else numbers.flat[0]
 
-    return Field(lambda array: float_list(array, special), read, build_array)
-
-
-def build_array(value: Any, sizes: Sizes) -> Any:
-    """Build the array of numbers that were read; one number is one."""
-    return value.to_array() if isinstance(value, Numbers) else value
+    return Field(lambda array: float_list(array, special), read)
 
 
 def weights(axes: str) -> Field:
@@ -131,7 +126,7 @@ def logs() -> Field:
             raise reader.complaint(key, "must hold logarithms of probabilities")
         return logarithms
 
-    return Field(field.describe, read, field.build)
+    return Field(field.describe, read)
 
 
 def whole(low: int) -> Field:

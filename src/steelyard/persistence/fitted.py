@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from steelyard._common.agreed import N_BARS, SEARCH_ENDS
-from steelyard._common.later import later
+from steelyard._common.later import Later
 from steelyard.persistence import codec
 from steelyard.persistence.codec import (
     LARGEST_NUMBER,
@@ -29,12 +29,11 @@ from steelyard.table.schema import feature_labels
 
 if TYPE_CHECKING:
     import numpy as np
-    from numpy.typing import NDArray
 
     from steelyard.proba.counts import Counts
     from steelyard.table.summary.ranges import NumberRange
 else:
-    np = later("numpy")
+    np = Later("numpy")
 
 Records = list[dict[str, Any]]
 
@@ -47,12 +46,7 @@ def _by_pair(field: Field) -> Field:
             return field.read(reader, key, sizes)
         return [field.read(*entry, sizes) for entry in reader.entries(key, sizes.n)]
 
-    def build(value: Any, sizes: Sizes) -> Any:
-        if not sizes.by_pair:
-            return field.build(value, sizes)
-        return [field.build(entry, sizes) for entry in value]
-
-    return Field(field.describe, read, build)
+    return Field(field.describe, read)
 
 
 def _by_value(n_of_density: int) -> Field:
@@ -68,10 +62,7 @@ def _by_value(n_of_density: int) -> Field:
             arrays.append(entry.floats(j, shape, -LARGEST_WEIGHT, LARGEST_WEIGHT))
         return arrays
 
-    def build(arrays: list[Numbers], sizes: Sizes) -> list[NDArray[np.float64]]:
-        return [numbers.to_array() for numbers in arrays]
-
-    return _by_pair(Field(float_list, read, build))
+    return _by_pair(Field(float_list, read))
 
 
 def _counts(sizes: Sizes, by_class: Any, by_code: Any, **moments: Any) -> Counts:
@@ -275,9 +266,7 @@ ATTRIBUTES: dict[str, Field] = {
     "objective_": codec.numbers(""),
     "n_iter_": codec.whole(1),
     "diagnostics_": _RECORDS,
-    "instance_weights_": Field(
-        _ROW_WEIGHTS.describe, _read_row_weights, _ROW_WEIGHTS.build
-    ),
+    "instance_weights_": Field(_ROW_WEIGHTS.describe, _read_row_weights),
     "n_rounds_": codec.whole(0),
     "votes_": codec.numbers("n", 0.0, LARGEST_WEIGHT),
     "selected_features_": _by_pair(Field(list, _read_subset)),

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from steelyard._common.agreed import FORMS, KERNELS
-from steelyard._common.later import later
+from steelyard._common.later import Later
 from steelyard.exceptions import ParameterError
 from steelyard.persistence import codec
 from steelyard.persistence.codec import (
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from steelyard.model.base import Model
 else:
-    np = later("numpy")
+    np = Later("numpy")
 
 # The smallest deviation whose inverse does not overflow.
 _MIN_DEVIATION = 1e-307
@@ -297,7 +297,7 @@ MODELS: dict[str, ModelKind] = {
     "one-dependence": _kind(
         "one_dependence.OneDependenceModel",
         log_prior=codec.logs(),
-        shares=Field(float_list, _read_shares, codec.build_array),
+        shares=Field(float_list, _read_shares),
         conditional=codec.record(_CONDITIONAL, _conditional_table),
     ),
     "neighbours": _kind(
@@ -313,8 +313,6 @@ MODELS: dict[str, ModelKind] = {
         "lazy.MatchingModel",
         "y",
         **_ROWS,
-        exponents=Field(
-            codec.weights("d").describe, _read_exponents, codec.build_array
-        ),
+        exponents=Field(codec.weights("d").describe, _read_exponents),
     ),
 }

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain, compress
 from typing import TYPE_CHECKING, Any
 
-from steelyard._common.later import later
+from steelyard._common.later import Later
 from steelyard._common.packed import pack, unpack
 
 # Files are read without it, and described with it.
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 else:
-    np = later("numpy")
+    np = Later("numpy")
 
 Special = tuple[str | None, float]
 """What the file has for a number that JSON does not know, and that number."""

@@ -15,10 +15,9 @@ from steelyard.classifiers.base import BaseNB
 from steelyard.exceptions import ParameterError
 from steelyard.instances import INSTANCES
 from steelyard.losses import LOSSES
-from steelyard.persistence import declarations
 from steelyard.persistence.declarations import Catalogue, Declaration
 from steelyard.persistence.migrations import changes_of
-from steelyard.persistence.reader import Reader, tagged_number
+from steelyard.persistence.reader import tagged_number
 from steelyard.proba.smoothing import SMOOTHINGS
 from steelyard.solvers import LBFGS, Fixed, Newton, SpectralGradient
 from steelyard.table.discretizers import CLASSES as DISCRETIZERS
@@ -85,11 +84,6 @@ def describe_settings(owner: Declared) -> dict[str, Any]:
     """Describe all settings of a classifier or part in JSON's own types."""
     settings = owner.get_params(deep=False)
     return {key: _describe(value, key) for key, value in settings.items()}
-
-
-def read_settings(reader: Reader, owner: type[Declared]) -> dict[str, Any]:
-    """Return the settings of a classifier or part, its parts built."""
-    return declarations.read_settings(reader, declaration_of(owner), CLASSES)
 
 
 def _describe(value: Any, key: str) -> Any:

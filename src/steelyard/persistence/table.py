@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, get_args
 
 from steelyard._common.agreed import LEAST_STEP
-from steelyard._common.later import later
+from steelyard._common.later import Later
 from steelyard.persistence.codec import LARGEST_NUMBER
 from steelyard.persistence.reader import InvalidContentError, Reader
 from steelyard.table.schema import FeatureSchema, Kind, Side, TableSchema
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 else:
-    np = later("numpy")
+    np = Later("numpy")
 
 _KINDS = get_args(Kind)
 _CELLS = ("numbers", "text", "booleans", "nothing")

@@ -18,7 +18,8 @@ Deciding
       that make a schema of it.
 
 Encoding
-    - ``encoder``: `TableEncoder`, which learns a schema and encodes tables by it.
+    - ``encoder``: `TableEncoder`, which learns a schema and encodes tables by it;
+      ``by_schema`` is its part that encodes.
     - ``cells``: the cells of one column become codes or numbers, by its schema.
     - ``codes``: `Codes`, the encoded table, made of blocks of columns; pairs of
       columns are joined from their codes.

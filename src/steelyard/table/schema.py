@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import count
 from typing import TYPE_CHECKING, Any, Literal
 
-from steelyard._common.later import later
+from steelyard._common.later import Later
 from steelyard._common.same_cells import texts_by_number
 
 # A schema is read from a file where arrays are not needed.
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 else:
-    np = later("numpy")
+    np = Later("numpy")
 
 Kind = Literal[
     "categorical",
