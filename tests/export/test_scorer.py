@@ -14,6 +14,7 @@ import steelyard as sy
 from steelyard import export
 from steelyard.exceptions import ColumnError, ParameterError
 from steelyard.explain.reasons import reasons
+from steelyard.export import straight
 from steelyard.export.plan import Bins, Lookup
 
 
@@ -152,6 +153,29 @@ def test_reasons_are_those_of_explanations(method, n_classes, fitted, hostile_ta
         sizes = [abs(amount) for amount in found.values()]
         assert sizes == sorted(sizes, reverse=True)
     assert len(score.reasons(row, most=2)) <= 2
+
+
+@pytest.mark.parametrize("most_names", [10_000, 0], ids=["lines", "loops"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("method", ["NB", "SHNB", "TAN", "WANBIA-CLL", "SNB", "RNB"])
+def test_the_last_bit_is_that_of_predict_proba(
+    method, n_classes, most_names, fitted, hostile_table, monkeypatch
+):
+    monkeypatch.setattr(straight, "_MOST_NAMES", most_names)
+    clf = fitted(method, "skip", n_classes)
+    X, _ = hostile_table(60, n_classes, seed=6)
+    score, rows = clf.scorer(), X.astype(object).to_dict("records")
+    proba, labels = clf.predict_proba(X), clf.predict(X).tolist()
+    assert [list(score(row).values()) for row in rows] == proba.tolist()
+    answers = [score.answer(row) for row in rows]
+    assert answers == list(zip(labels, proba.tolist(), strict=True))
+
+
+def test_a_row_of_as_many_cells_with_another_name_is_refused(weather):
+    score = weather[0].scorer()
+    row = {"sky": "sun", "degrees": 21.0, "windy": True, "stations": 1}
+    with pytest.raises(ColumnError, match="no column 'stations'"):
+        score(row)
 
 
 # ------------------------------------------------------------------------- the plan

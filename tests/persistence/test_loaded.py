@@ -79,6 +79,7 @@ def test_commands_need_neither_scikit_learn_nor_numba(
     method, table, tmp_path, monkeypatch, capsys
 ):
     X, y = table
+    monkeypatch.setenv("COLUMNS", "100")
     fitted(method, X, y).save(tmp_path / "model.json")
     pd.concat([X, y], axis=1).to_csv(tmp_path / "new.csv", index=False)
     code = (

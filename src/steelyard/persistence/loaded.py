@@ -23,15 +23,13 @@ from steelyard.table.by_schema import SchemaEncoder
 class LoadedModel(FittedNB):
     """What a classifier can do once it is fitted, by its model and its schema."""
 
-    n_jobs = None
-
     def __init__(self, checked: Checked) -> None:
         schema = checked.model.schema
         sizes = Sizes(schema, checked.classes.to_array())
         self._checked, self.model_ = checked, build_model(checked.model, sizes)
-        self.classes_ = self.model_.classes
+        self.classes_, self.n_jobs = self.model_.classes, checked.settings["n_jobs"]
         self.encoder_: Any = SchemaEncoder()
-        self.encoder_.schema_, self.encoder_.n_jobs = schema, None
+        self.encoder_.schema_, self.encoder_.n_jobs = schema, self.n_jobs
         if schema.names is not None:
             self.feature_names_in_ = np.asarray(schema.names, dtype=object)
 
