@@ -221,7 +221,7 @@ PHASES = {
     "reading": ("steelyard.table.summary.table_summary.TableSummary.take_in", "csv"),
     "reading again": ("steelyard.table.summary.number_cells.Rereading.take_in", "csv"),
     "encoding": ("steelyard.table.storage.store.Store.append", "parquet"),
-    "fitting": ("steelyard.fitting.rows.Rows._pass", "parquet"),
+    "fitting": ("steelyard.fitting.rows.PackedRows._pass", "parquet"),
 }
 """A function that is called in each phase, and files that come to it."""
 
