@@ -21,7 +21,7 @@ from benchmarks.data import n_rows
 from benchmarks.registry import Case, Seconds, Skip, at_least, at_most, row
 from benchmarks.registry import within_seconds as within
 from steelyard import export, method
-from steelyard.classifiers.base import after_fit
+from steelyard.classifiers import after_fit
 from steelyard.export.check import onnx_feed
 
 TRAINING_ROWS = 5_000
