@@ -10,7 +10,6 @@ from unittest.mock import patch
 
 import numpy as np
 from numpy.testing import assert_allclose
-from tools.postgres import Server, copy
 
 from benchmarks.data import labelled_codes, n_rows
 from benchmarks.registry import Case, Seconds, Skip, at_least, at_most, row
@@ -18,6 +17,7 @@ from benchmarks.rows_chunks import N_COLUMNS, N_VALUES, NAMES, needed, on_cpu
 from benchmarks.rows_export import fitted, table
 from steelyard import NaiveBayes, export
 from steelyard.export.dialects import DIALECTS
+from tools.postgres import Server, copy
 
 
 @cache

@@ -9,10 +9,10 @@ from types import SimpleNamespace
 import pytest
 
 import steelyard
+from reproduction import documents
 from steelyard.cli import demo
 from steelyard.cli.reproduce import PAPERS
 from steelyard.experiments.data import load_dataset
-from steelyard.experiments.papers import documents
 
 
 def test_methods_lists_every_method(run, run_json, monkeypatch):

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from steelyard.cli import options, output
-from steelyard.experiments.papers import PAPERS
+
+PAPERS = ("rnb", "cwnb", "exponential", "spss")
+"""The documents whose tables can be measured: a TOML file each."""
 
 ABOUT = "measure the tables of a paper beside what it published"
 EXAMPLES = """
@@ -40,8 +45,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Print the report of a paper, and write it where asked."""
-    from steelyard.experiments.papers.documents import reproduce
-
+    reproduce = _reproduce_of_checkout(arguments.paper)
     output.check_output(arguments.markdown, arguments.force)
     report = reproduce(
         arguments.paper,
@@ -60,3 +64,21 @@ def run(arguments: argparse.Namespace) -> None:
         report.write_section(Path(arguments.write))
         output.note(f"written: {arguments.write}")
     output.present(arguments, report.as_dict, lambda: print(text))
+
+
+def _reproduce_of_checkout(paper: str) -> Callable[..., Any]:
+    """Return the function behind the command: it is beside ``src``, in no wheel."""
+    root = Path(__file__).parents[3]
+    if not (root / "reproduction" / "documents.py").is_file():
+        raise FileNotFoundError(
+            "reproduction needs a checkout of the repository: experiments of papers "
+            "are not installed with the package. In its folder run: "
+            f"pip install -e '.[cli,plot]' && steelyard reproduce {paper}"
+        )
+    if str(root) not in sys.path:
+        # First, so that a folder of this name elsewhere is not taken for it. Processes
+        # of a comparison have the same path.
+        sys.path.insert(0, str(root))
+    from reproduction.documents import reproduce
+
+    return reproduce

@@ -7,5 +7,6 @@
   resumes.
 - ``results`` is what comes out. ``statistics`` tests it, ``report`` writes it and
   ``displays`` draws it.
-- ``data`` reads data sets; ``papers`` repeats published experiments.
+- ``data`` reads data sets. ``reproduction``, beside the package, repeats published
+  experiments.
 """

@@ -18,8 +18,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from steelyard.classifiers import registry
-from steelyard.experiments.papers.reproduction import (
+from reproduction.report import (
     SEED,
     ColumnPair,
     Columns,
@@ -28,6 +27,7 @@ from steelyard.experiments.papers.reproduction import (
     Verdict,
     table,
 )
+from steelyard.classifiers import registry
 from steelyard.experiments.report.summaries import MeasureSummary, summarize
 from steelyard.experiments.results import Results
 from steelyard.experiments.runner import compare

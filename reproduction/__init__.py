@@ -5,8 +5,8 @@ data sets, protocol), printed constants, tolerances, notes, and sections with te
 of their texts, tables and verdicts. ``documents`` reads and reproduces it, ``engine``
 has what is shared while it is measured and fills in the templates, ``sections`` has the
 kinds of section and picture, ``measurements`` and ``exponential_loss`` what documents
-measure alone, on ``simulated`` data too. ``reproduction`` has what comes out.
-"""
+measure alone, on ``simulated`` data too. ``report`` has what comes out.
 
-PAPERS = ("rnb", "cwnb", "exponential", "spss")
-"""The documents whose tables can be measured: a TOML file each."""
+It is beside the package ``steelyard``, whose command ``steelyard reproduce`` runs it in
+a checkout of the repository: data sets and printed tables are installed nowhere.
+"""

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.experiments.papers.engine import Run, Values
-from steelyard.experiments.papers.reproduction import (
+from reproduction.engine import Run, Values
+from reproduction.report import (
     ColumnPair,
     averaged,
     figures_table,

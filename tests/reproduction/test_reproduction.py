@@ -3,6 +3,8 @@
 import csv
 import json
 import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,9 +12,28 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from reproduction import documents
+from reproduction.documents import PAPERS, read_paper, reproduce
+from reproduction.engine import Run, published_folder
+from reproduction.measurements import by_size
+from reproduction.report import (
+    Picture,
+    Reproduction,
+    Section,
+    Verdict,
+    replace_section,
+    side_by_side,
+)
+from reproduction.simulated import (
+    NoisyLabels,
+    flip_labels,
+    sum_of_attributes,
+    two_groups,
+)
 from steelyard import NaiveBayes, compare, method
 from steelyard._common.text import markdown_table
 from steelyard.cli import main
+from steelyard.cli import reproduce as command
 from steelyard.exceptions import ParameterError
 from steelyard.experiments.data.sets import data_folder, read_from_folder
 from steelyard.experiments.data.sets import load_dataset as load_any
@@ -21,24 +42,6 @@ from steelyard.experiments.data.tasks import (
     TASKS,
     one_against_rest,
     standardize,
-)
-from steelyard.experiments.papers import PAPERS, documents
-from steelyard.experiments.papers.documents import read_paper, reproduce
-from steelyard.experiments.papers.engine import Run, published_folder
-from steelyard.experiments.papers.measurements import by_size
-from steelyard.experiments.papers.reproduction import (
-    Picture,
-    Reproduction,
-    Section,
-    Verdict,
-    replace_section,
-    side_by_side,
-)
-from steelyard.experiments.papers.simulated import (
-    NoisyLabels,
-    flip_labels,
-    sum_of_attributes,
-    two_groups,
 )
 from steelyard.experiments.protocols import PROTOCOLS, discretize_whole
 
@@ -345,7 +348,7 @@ def test_simulated_columns_follow_each_other_and_half_tell_the_classes():
 
 def test_pictures_of_curves_points_and_matrices_are_drawn(tmp_path):
     pytest.importorskip("matplotlib")
-    from steelyard.experiments.papers.sections import (
+    from reproduction.sections import (
         draw_correlations,
         draw_curves,
         draw_scatters,
@@ -405,6 +408,33 @@ def test_command_prints_writes_and_records(tmp_path, monkeypatch, capsys):
     figures = json.loads(capsys.readouterr().out)
     assert figures["name"] == "spss" and figures["verdicts"]
     assert document.read_text() == written
+
+
+def test_command_runs_from_any_folder_of_a_checkout(tmp_path):
+    # A folder of the same name there is not taken for it.
+    (tmp_path / "reproduction").mkdir()
+    (tmp_path / "reproduction" / "__init__.py").write_text("raise SystemExit(3)")
+    line = [sys.executable, "-m", "steelyard", "reproduce", "spss", "--quick"]
+    done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("# SPSS manual")
+
+
+def test_command_of_an_installed_package_asks_for_a_checkout(
+    tmp_path, monkeypatch, capsys
+):
+    installed = tmp_path / "lib" / "site-packages" / "steelyard" / "cli"
+    monkeypatch.setattr(command, "__file__", str(installed / "reproduce.py"))
+    assert main(["reproduce", "rnb"]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == "" and captured.err.count("\n") == 1
+    assert "needs a checkout of the repository" in captured.err
+    assert captured.err.endswith("&& steelyard reproduce rnb\n")
+
+
+def test_every_document_has_a_file():
+    folder = Path(documents.__file__).parent
+    assert {file.stem for file in folder.glob("*.toml")} == set(PAPERS)
 
 
 def test_report_names_the_command_with_its_repeats():

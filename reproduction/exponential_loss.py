@@ -11,20 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier
 
-from steelyard._common.settings import setting, whole
-from steelyard.classifiers.weighted import WeightedNB
-from steelyard.experiments.data.sets import load_dataset
-from steelyard.experiments.data.tasks import MULTICLASS, TASKS
-from steelyard.experiments.papers.engine import Run, Values
-from steelyard.experiments.papers.reproduction import (
+from reproduction.engine import Run, Values
+from reproduction.report import (
     SEED,
     ColumnPair,
     mean,
     side_by_side,
     table,
 )
-from steelyard.experiments.papers.sections import accuracy_table, wilcoxon_table
-from steelyard.experiments.papers.simulated import NoisyLabels, two_groups
+from reproduction.sections import accuracy_table, wilcoxon_table
+from reproduction.simulated import NoisyLabels, two_groups
+from steelyard._common.settings import setting, whole
+from steelyard.classifiers.weighted import WeightedNB
+from steelyard.experiments.data.sets import load_dataset
+from steelyard.experiments.data.tasks import MULTICLASS, TASKS
 from steelyard.experiments.protocols import find_protocol
 from steelyard.experiments.statistics.two_methods import wilcoxon_signed_rank
 from steelyard.model.training import TrainingSet

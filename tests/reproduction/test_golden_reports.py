@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from reproduction import engine
+from reproduction.documents import reproduce
 from steelyard.experiments.data.sets import load_dataset
-from steelyard.experiments.papers import engine
-from steelyard.experiments.papers.documents import reproduce
 from steelyard.experiments.results import Results
 
 FOLDER = os.environ.get("STEELYARD_DATA")

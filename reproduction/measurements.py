@@ -9,10 +9,8 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import train_test_split
 
-from steelyard.classifiers.spss import SPSSNaiveBayes
-from steelyard.experiments.data.sets import DataSet, dataset_group, load_dataset
-from steelyard.experiments.papers.engine import Run, Values
-from steelyard.experiments.papers.reproduction import (
+from reproduction.engine import Run, Values
+from reproduction.report import (
     SEED,
     averaged,
     differences,
@@ -21,7 +19,9 @@ from steelyard.experiments.papers.reproduction import (
     side_by_side,
     table,
 )
-from steelyard.experiments.papers.simulated import flip_labels, sum_of_attributes
+from reproduction.simulated import flip_labels, sum_of_attributes
+from steelyard.classifiers.spss import SPSSNaiveBayes
+from steelyard.experiments.data.sets import DataSet, dataset_group, load_dataset
 from steelyard.experiments.protocols import discretize_whole, find_protocol
 from steelyard.experiments.statistics.two_methods import corrected_t_test
 

@@ -13,18 +13,14 @@ from typing import Any
 
 from joblib import effective_n_jobs
 
+from reproduction import exponential_loss, measurements, sections
+from reproduction.engine import Comparison, Paper, Run, published_folder
+from reproduction.report import Reproduction
 from steelyard._common.text import did_you_mean
 from steelyard.classifiers.joint import JointWeightedNB
+from steelyard.cli.reproduce import PAPERS
 from steelyard.exceptions import ParameterError
 from steelyard.experiments.data.sets import data_folder
-from steelyard.experiments.papers import (
-    PAPERS,
-    exponential_loss,
-    measurements,
-    sections,
-)
-from steelyard.experiments.papers.engine import Comparison, Paper, Run, published_folder
-from steelyard.experiments.papers.reproduction import Reproduction
 from steelyard.experiments.processes import duration
 
 # What a file may name as a ``kind``.
