@@ -84,6 +84,23 @@ def test_methods_page_tells_the_bounds_and_losses_of_the_presets():
         assert (", n " in cells[6]) == (clf.variance == "sample")
 
 
+def test_how_it_works_names_files_and_folders_that_exist():
+    text = (ROOT / "docs/how_it_works.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"(?<=`)[a-z_/]+/(?=`)", text))
+    named |= set(re.findall(r"(?<=[` ])[a-z_]+/[a-z_/]+\.py(?=[`\n])", text))
+    homes = (ROOT / "src/steelyard", ROOT)
+    assert len(named) > 40
+    assert [n for n in named if not any((home / n).exists() for home in homes)] == []
+
+
+def test_glossary_is_sorted_and_says_where_each_word_lives():
+    text = (ROOT / "docs/how_it_works.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| \*\*(.+?)\*\* \| .+ \| (.+) \|$", text, re.M)
+    words = [word for word, _ in rows]
+    assert len(words) > 20 and words == sorted(words)
+    assert all(re.fullmatch(r"(`\w+(/\w+)+\.py`[,;]? ?)+", where) for _, where in rows)
+
+
 def test_decisions_are_numbered_without_gaps():
     notes = sorted((ROOT / "docs/decisions").glob("*.md"))
     numbers = [int(note.name[:4]) for note in notes]
