@@ -107,5 +107,21 @@ def test_decisions_are_numbered_without_gaps():
     assert numbers == list(range(1, len(notes) + 1))
 
 
+def test_every_decision_is_in_the_index_once_with_what_became_of_it():
+    notes = sorted(note.name for note in (ROOT / "docs/decisions").glob("*.md"))
+    index = (ROOT / "docs/decisions.md").read_text(encoding="utf-8")
+    row = r"^\| (\d+) \| \[(.+)\]\(decisions/(.+\.md)\) \| .+ \| (.+) \|$"
+    rows = re.findall(row, index, re.M)
+    assert sorted(name for *_, name, _ in rows) == notes
+    assert index.count("](decisions/") == len(notes)
+    for number, title, name, status in rows:
+        page = (ROOT / "docs/decisions" / name).read_text(encoding="utf-8")
+        assert page.startswith(f"# {number}. {title}\n")
+        assert int(name[:4]) == int(number)
+        assert re.fullmatch(r"holds|changed by \d+(, \d+)*|superseded by \d+", status)
+        later = [int(found) for found in re.findall(r"\d+", status)]
+        assert all(int(number) < found <= len(notes) for found in later)
+
+
 def test_picture_in_the_readme_is_small():
     assert (ROOT / "docs/images/evidence.svg").stat().st_size < 60_000

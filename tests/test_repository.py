@@ -54,6 +54,17 @@ def test_contributing_ends_with_files_that_exist():
     assert text.rstrip().endswith(lines[-1])
 
 
+def test_contributing_lists_every_folder_of_the_library():
+    listed = "\n".join(section(read("CONTRIBUTING.md"), "Where to start reading"))
+    for init in (ROOT / "src/steelyard").rglob("*/__init__.py"):
+        folder = init.parent.relative_to(ROOT)
+        line = re.escape(f"- `{folder.as_posix()}/__init__.py`: ")
+        # A folder within a folder may be named in the line of the one around it.
+        around = re.escape(f"- `{folder.parent.as_posix()}/__init__.py`: ")
+        named = rf"^(?:{line}|{around}.*`{folder.name}/`)"
+        assert re.search(named, listed, re.M), folder
+
+
 def test_readme_names_both_commands_and_its_links_exist():
     text = read("README.md")
     assert "make demo" in text
