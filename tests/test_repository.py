@@ -91,11 +91,11 @@ def test_changelog_has_an_unreleased_section():
     assert any(section(read("CHANGELOG.md"), "[Unreleased]"))
 
 
-def test_continuous_integration_runs_make_test_and_nothing_else():
+def test_continuous_integration_runs_both_tiers_of_tests_and_nothing_else():
     lines = read(".ci/run").splitlines()
     setup = ("#", "set ", "cd ")
     commands = [line for line in lines if line and not line.startswith(setup)]
-    assert commands == ["make test"]
+    assert commands == ["make test test-all"]
 
 
 def test_no_file_mentions_a_machine_or_a_package_index():
