@@ -14,7 +14,7 @@ import pytest
 import steelyard as sy
 from steelyard._common.allowed import DescribedPart
 from steelyard.persistence.declarations import TABLE, declared_table, read_settings
-from steelyard.persistence.reader import InvalidContentError, Reader
+from steelyard.persistence.reader import InvalidContentError, ObjectReader
 from steelyard.persistence.settings import CLASSES, describe_settings
 
 ROOT = Path(__file__).parents[2]
@@ -71,7 +71,7 @@ def test_classes_and_table_declare_the_same(name):
 
 def _verdict(declaration, catalogue, setting, value):
     """Read one setting alone, and say what is wrong with it."""
-    reader = Reader({setting: value}, "content")
+    reader = ObjectReader({setting: value}, "content")
     try:
         return _described(read_settings(reader, declaration, catalogue)[setting])
     except InvalidContentError as error:

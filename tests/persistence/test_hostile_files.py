@@ -17,7 +17,7 @@ import steelyard as sy
 from steelyard.exceptions import ModelFileError, ParameterError, TableError
 from steelyard.persistence import content, files
 from steelyard.persistence.content import content_of, estimator_from
-from steelyard.persistence.reader import InvalidContentError, Reader
+from steelyard.persistence.reader import InvalidContentError, ObjectReader
 
 pytestmark = pytest.mark.plain
 
@@ -563,10 +563,10 @@ def test_whatever_else_goes_wrong_is_the_same_error(small_model, tmp_path, monke
 def test_whole_numbers_of_one_hash_are_compared_in_order():
     # In a set each would be compared with all others: half an hour.
     values = [k * (2**61 - 1) for k in range(100_000)]
-    assert Reader({"a": values}, "content").values("a", [int]) == values
+    assert ObjectReader({"a": values}, "content").values("a", [int]) == values
     values[-1] = values[-2]
     with pytest.raises(InvalidContentError, match="must be sorted, without repetition"):
-        Reader({"a": values}, "content").values("a", [int])
+        ObjectReader({"a": values}, "content").values("a", [int])
 
 
 def test_a_long_text_does_not_flood_the_message(small_model, write_content):

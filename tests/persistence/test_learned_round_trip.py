@@ -18,7 +18,7 @@ from steelyard.losses import BrierLoss, DevianceLoss, ExponentialLoss, LogLoss
 from steelyard.persistence.content import content_of, estimator_from
 from steelyard.persistence.declarations import read_settings
 from steelyard.persistence.fitted import ATTRIBUTES
-from steelyard.persistence.reader import Reader
+from steelyard.persistence.reader import ObjectReader
 from steelyard.persistence.settings import (
     CLASSES,
     PARTS,
@@ -113,7 +113,7 @@ def test_every_default_comes_back_from_a_file(name):
     cls = PARTS[name] if name in PARTS else estimator_class(name)
     owner = PARTS_THAT_NEED.get(name, cls)()
     text = json.dumps(describe_settings(owner), allow_nan=False)
-    reader = Reader(json.loads(text), "content.settings")
+    reader = ObjectReader(json.loads(text), "content.settings")
     again = cls(**read_settings(reader, declaration_of(cls), CLASSES))
     assert same_settings(owner, again)
 

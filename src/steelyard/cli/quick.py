@@ -15,7 +15,7 @@ from steelyard._common.text import listed
 from steelyard.cli import options
 from steelyard.cli.output import note
 from steelyard.io.dialect import HEAD, asked_dialect, find_dialect
-from steelyard.io.lines import Lines
+from steelyard.io.lines import CsvLines
 from steelyard.io.numbers import read_numbers
 from steelyard.io.paths import find_files
 
@@ -31,7 +31,7 @@ Answer = tuple[list[Any], list[Any]]
 """Classes, and columns of predictions."""
 
 
-class _UnusualError(Exception):
+class _UnusualFileError(Exception):
     """Something that the ordinary path knows better."""
 
 
@@ -95,7 +95,7 @@ class _Small:
         _need(file.format in ("csv", "tsv"))
         asked, usual = asked_dialect(**reading), _USUAL[file.format]
         self._dialect = find_dialect(file.head(HEAD), asked, usual)
-        lines = Lines.of(file, self._dialect, asked["encoding"] is not None)
+        lines = CsvLines.of(file, self._dialect, asked["encoding"] is not None)
         with file.open() as raw:
             rows = list(lines.rows(raw))
         words = self._dialect.in_words(asked, usual)
@@ -124,4 +124,4 @@ class _Small:
 
 def _need(condition: bool) -> None:
     if not condition:
-        raise _UnusualError
+        raise _UnusualFileError

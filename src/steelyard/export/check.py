@@ -37,7 +37,7 @@ Scored = tuple[list[Any], list[list[float]]]
 
 
 @dataclass(frozen=True)
-class Checked:
+class Agreement:
     """How far an engine is from the classifier."""
 
     engine: str
@@ -60,7 +60,7 @@ class Checked:
         )
 
 
-def check(clf: BaseNB, X: Any, kind: str, **options: Any) -> Checked:
+def check(clf: BaseNB, X: Any, kind: str, **options: Any) -> Agreement:
     """Score a frame with the engine of a format, and compare.
 
     Parameters
@@ -76,7 +76,7 @@ def check(clf: BaseNB, X: Any, kind: str, **options: Any) -> Checked:
 
     Returns
     -------
-    Checked
+    Agreement
         The largest differences.
     """
     name = options.get("dialect", "duckdb") if kind == "sql" else kind
@@ -97,7 +97,7 @@ def check(clf: BaseNB, X: Any, kind: str, **options: Any) -> Checked:
         # Engines of PMML decide ties by rules of their own.
         best = np.sort(expected, axis=1)[:, -2:]
         is_other &= best[:, 1] - best[:, 0] > _TOLERANCE
-    return Checked(engine, len(labels), float(difference), int(is_other.sum()))
+    return Agreement(engine, len(labels), float(difference), int(is_other.sum()))
 
 
 def cells_of(X: Any) -> list[dict[str, Any]]:

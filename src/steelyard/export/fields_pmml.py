@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 from xml.etree import ElementTree
 
-from steelyard.export.plan import Density, Pair, Plan, Side
+from steelyard.export.plan import Density, Grouping, Pair, Plan
 
 Element = ElementTree.Element
 
@@ -141,7 +141,7 @@ class Fields:
         half = _apply("*", _constant("0.5"), _apply("pow", t, _constant("2.0")))
         return _apply("-", _constant(repr(term.constant[c])), half)
 
-    def _group(self, side: Side) -> str:
+    def _group(self, side: Grouping) -> str:
         """Return the field of the group of a cell."""
         name = self.plan.columns[side.column].name
         if self.plan.columns[side.column].kind == "category":

@@ -14,13 +14,13 @@ from steelyard.export.plan import (
     Bins,
     Column,
     Density,
+    Grouping,
     Lookup,
     Mixture,
     Node,
     Pair,
     Pairs,
     Plan,
-    Side,
     Sum,
     Term,
     Vote,
@@ -76,7 +76,7 @@ def to_onnx(clf: BaseNB, missing_text: str = "") -> Any:
     refuse_intervals(plan, "ONNX")
     refuse_large_categories(plan, "ONNX")
     _refuse(plan, missing_text)
-    writer = _Writer(plan, missing_text)
+    writer = _OnnxWriter(plan, missing_text)
     model = writer.model()
     writer.graph.onnx.checker.check_model(model, full_check=True)
     return model
@@ -124,7 +124,7 @@ def _refuse(plan: Plan, missing_text: str) -> None:
             )
 
 
-class _Writer:
+class _OnnxWriter:
     """From a plan to nodes."""
 
     def __init__(self, plan: Plan, missing_text: str) -> None:
@@ -344,7 +344,7 @@ class _Writer:
         one = self.node("Cast", is_above, to=self.graph.onnx.TensorProto.INT64)
         return self.node("ReduceSum", one, self.constant([1], np.int64), keepdims=0)
 
-    def _group(self, side: Side) -> str:
+    def _group(self, side: Grouping) -> str:
         if self.plan.columns[side.column].kind == "category":
             return self._place(side.column, side.values, [*side.groups, side.missing])
         at = self._interval(side.column, side.edges)

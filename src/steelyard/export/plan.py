@@ -86,7 +86,7 @@ class Density:
 
 
 @dataclass(frozen=True)
-class Side:
+class Grouping:
     """How a cell of one of the two columns of a pair becomes a group."""
 
     column: int
@@ -112,7 +112,7 @@ class Pair:
     attribute: int
     """Position among the attributes of the plan."""
 
-    sides: tuple[Side, Side]
+    sides: tuple[Grouping, Grouping]
     rows: tuple[tuple[Row, ...], ...]
     """A row for each group of the first side and each of the second."""
 

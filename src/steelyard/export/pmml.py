@@ -73,7 +73,7 @@ def to_pmml(clf: BaseNB, target: str = "class") -> bytes:
     refuse_large(plan, "PMML")
     refuse_large_categories(plan, "PMML")
     _refuse(plan, target)
-    root = _Writer(plan, target).document()
+    root = _PmmlWriter(plan, target).document()
     ElementTree.indent(root)
     made: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
     # As it is, a carriage return is read as a line feed; attributes have it escaped.
@@ -106,7 +106,7 @@ def _refuse(plan: Plan, target: str) -> None:
             )
 
 
-class _Writer:
+class _PmmlWriter:
     """From a plan to elements."""
 
     def __init__(self, plan: Plan, target: str) -> None:

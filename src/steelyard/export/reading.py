@@ -19,6 +19,7 @@ from steelyard.export.plan import (
     Bins,
     Column,
     Density,
+    Grouping,
     Lookup,
     Mixture,
     Node,
@@ -26,14 +27,12 @@ from steelyard.export.plan import (
     Pairs,
     Plan,
     Row,
-    Side,
     Sum,
     Term,
     Vote,
 )
 from steelyard.export.scorer import Scorer
-from steelyard.table.schema import FeatureSchema, TableSchema
-from steelyard.table.schema import Side as SchemaSide
+from steelyard.table.schema import FeatureSchema, Side, TableSchema
 
 if TYPE_CHECKING:
     from steelyard.classifiers.base import BaseNB
@@ -330,18 +329,18 @@ def _pair(
     return Pair(attribute, (first, second), tuple(grid))
 
 
-def side_of(schema: TableSchema, side: SchemaSide) -> Side:
+def side_of(schema: TableSchema, side: Side) -> Grouping:
     """Return how cells of a side of a pair become groups; equal bins are joined."""
     feature = schema.features[side.feature]
     column = schema.columns[side.feature]
     missing = side.groups[feature.missing_code]
     groups = side.groups[1 : feature.n_values - feature.missing_is_value + 1]
     if feature.kind == "categorical":
-        return Side(column, feature.values, (), groups, missing, side.n_groups)
+        return Grouping(column, feature.values, (), groups, missing, side.n_groups)
     kept = [k for k in range(len(feature.edges)) if groups[k] != groups[k + 1]]
     edges = tuple(feature.edges[k] for k in kept)
     merged = tuple(groups[k] for k in [*kept, len(feature.edges)])
-    return Side(column, (), edges, merged, missing, side.n_groups)
+    return Grouping(column, (), edges, merged, missing, side.n_groups)
 
 
 def _listed(values: Any) -> list[Any]:

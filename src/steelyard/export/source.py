@@ -10,7 +10,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from steelyard.export.data import about, plan_data
-from steelyard.export.plan import Lookup, Node, Pair, Plan, Side, Sum, Term
+from steelyard.export.plan import Grouping, Lookup, Node, Pair, Plan, Sum, Term
 from steelyard.export.reading import plan_of
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def json_plan(plan: Plan) -> Plan:
     return replace(plan, columns=columns, classes=classes, root=root)
 
 
-def json_side(side: Side) -> Side:
+def json_side(side: Grouping) -> Grouping:
     """Return a side of a pair in which whole numbers as in ``json_plan`` are text."""
     if not _is_large(side.values):
         return side

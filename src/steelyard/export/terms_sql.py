@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from steelyard.export.plan import Bins, Density, Lookup, Pair, Plan, Row, Side, Sum
+from steelyard.export.plan import Bins, Density, Grouping, Lookup, Pair, Plan, Row, Sum
 from steelyard.export.statement import Statement
 
 # CASE up to so many values, a joined table beyond; from 30 values on a join is quicker
@@ -226,7 +226,7 @@ class Terms:
                 outer.append(f"WHEN {a} THEN {case}")
         return f"CASE {first} {' '.join(outer)} ELSE {zero} END" if outer else ""
 
-    def _group(self, side: Side) -> str:
+    def _group(self, side: Grouping) -> str:
         """Name the group of a cell, 0 for a value never seen."""
         cell, dialect = self.cell(side.column), self.to.dialect
         null = f"WHEN {cell} IS NULL THEN {side.missing} "

@@ -23,7 +23,7 @@ LARGEST_CELL = 2**22
 _DAMAGED = (gzip.BadGzipFile, EOFError, zlib.error)
 
 
-class Lines:
+class CsvLines:
     """The lines of a file whose first line was read for the names.
 
     Parameters
@@ -49,7 +49,7 @@ class Lines:
         self._short: list[int] = []
 
     @classmethod
-    def of(cls, file: File, dialect: CsvDialect, asked: bool) -> Lines:
+    def of(cls, file: File, dialect: CsvDialect, asked: bool) -> CsvLines:
         """Open a file of a source; its encoding is its own unless it was asked for."""
         if not asked:
             encoding = find_encoding(file.head(HEAD))

@@ -26,7 +26,7 @@ from steelyard.exceptions import ColumnError
 from steelyard.io.chunks import Part, Place
 from steelyard.io.columnar import types_of_keys, with_keys
 from steelyard.io.dialect import HEAD, decimal_of, find_dialect
-from steelyard.io.lines import LARGEST_CELL, Lines
+from steelyard.io.lines import LARGEST_CELL, CsvLines
 from steelyard.io.numbers import ColumnTally, read_numbers
 from steelyard.io.paths import File
 from steelyard.io.reader import Reader, TypesChangedError
@@ -66,7 +66,7 @@ class TextFiles(Reader):
         self.dialect = find_dialect(files[0].head(HEAD), asked, usual)
         self.asked, self._usual, self._block_bytes = asked, usual, block_bytes
         is_asked = asked.get("encoding") is not None
-        self._files = [Lines.of(file, self.dialect, is_asked) for file in files]
+        self._files = [CsvLines.of(file, self.dialect, is_asked) for file in files]
         first = self._files[0]
         self._keys = types_of_keys(files, first.names)
         self.name = files[0].name if len(files) == 1 else f"{len(files)} files"
@@ -142,7 +142,9 @@ class TextFiles(Reader):
             lines.file.check()
         counting.finish()
 
-    def _blocks(self, lines: Lines, names: list[str]) -> Iterator[tuple[pa.Table, int]]:
+    def _blocks(
+        self, lines: CsvLines, names: list[str]
+    ) -> Iterator[tuple[pa.Table, int]]:
         """Yield some columns as text, empty cells missing, and bytes of the file."""
         n_rows, is_regular = 0, len(lines.header) > 1 and not lines.file.is_read_once
         while True:
@@ -167,7 +169,7 @@ class TextFiles(Reader):
                     lines.refuse(error)
 
     def _by_pyarrow(
-        self, lines: Lines, raw: IO[bytes], names: list[str], skipped: int
+        self, lines: CsvLines, raw: IO[bytes], names: list[str], skipped: int
     ) -> Iterator[pa.Table]:
         """Let pyarrow read it, which knows no blanks between separator and quote."""
         dialect = lines.dialect
@@ -192,7 +194,7 @@ class TextFiles(Reader):
         if last is not None:
             lines.check_end([column[0].as_py() or "" for column in last.columns])
 
-    def _find_undecodable(self, lines: Lines) -> None:
+    def _find_undecodable(self, lines: CsvLines) -> None:
         """Raise the error of the bytes that are not text."""
         with lines.file.open() as raw:
             text = lines.text(lines.file.unpacked(raw))
@@ -224,7 +226,7 @@ class TextFiles(Reader):
         )
 
     def _by_line(
-        self, lines: Lines, raw: IO[bytes], names: list[str], skipped: int
+        self, lines: CsvLines, raw: IO[bytes], names: list[str], skipped: int
     ) -> Iterator[pa.Table]:
         """Read whatever is odd, slowly."""
         chosen = [lines.header.index(name) for name in names]
@@ -235,7 +237,7 @@ class TextFiles(Reader):
             cells = [pa.array([row[k] for row in part], pa.string()) for k in chosen]
             yield pa.table(cells, schema=schema)
 
-    def _trimmed(self, cells: pa.Table, lines: Lines) -> pa.Table:
+    def _trimmed(self, cells: pa.Table, lines: CsvLines) -> pa.Table:
         """Drop blanks around cells; where nothing else is in one, it is empty."""
         empty = pa.array(lines.dialect.empty)
         for k, column in enumerate(cells.columns):

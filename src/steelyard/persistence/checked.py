@@ -14,12 +14,12 @@ from steelyard.persistence.declarations import (
 )
 from steelyard.persistence.fitted import ATTRIBUTES
 from steelyard.persistence.models import ReadModel, read_model
-from steelyard.persistence.reader import Reader
+from steelyard.persistence.reader import ObjectReader
 from steelyard.persistence.table import ReadClasses, read_classes, read_schema
 
 
 @dataclass(frozen=True)
-class Checked:
+class ReadContent:
     """What a file holds, every value of it of the type, shape and range it must be."""
 
     estimator: str
@@ -33,13 +33,13 @@ class Checked:
     """Fitted attributes by name, as plain values."""
 
 
-def read_content(content: Any, catalogue: Catalogue | None = None) -> Checked:
+def read_content(content: Any, catalogue: Catalogue | None = None) -> ReadContent:
     """Return the checked content of a file, or say what is wrong with it.
 
     Without a catalogue it is compared with the table of what classes declare.
     """
     catalogue = declared_table() if catalogue is None else catalogue
-    reader = Reader(content, "content")
+    reader = ObjectReader(content, "content")
     reader.text("library")
     estimator = reader.text("estimator", catalogue.estimators)
     own = catalogue.declaration(estimator)
@@ -56,4 +56,4 @@ def read_content(content: Any, catalogue: Catalogue | None = None) -> Checked:
     }
     attributes = read_fields(fitted, fields, Sizes.of(model))
     reader.finish()
-    return Checked(estimator, own, settings, classes, model, attributes)
+    return ReadContent(estimator, own, settings, classes, model, attributes)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
-from steelyard.persistence.reader import Numbers, Reader, Special, float_list
+from steelyard.persistence.reader import ObjectReader, ReadNumbers, Special, float_list
 from steelyard.table.schema import TableSchema
 
 # Far more than any logarithm of a probability, yet any number of them adds up without
@@ -72,7 +72,7 @@ def with_arrays(value: Any, sizes: Sizes) -> Any:
     """Return a value that was read with arrays in place of numbers of some shape."""
     if isinstance(value, list):
         return [with_arrays(entry, sizes) for entry in value]
-    return value.to_array() if isinstance(value, Numbers) else value
+    return value.to_array() if isinstance(value, ReadNumbers) else value
 
 
 @dataclass(frozen=True)
@@ -80,17 +80,17 @@ class Field:
     """How a value is described, how it is read by its key, and what is built of it."""
 
     describe: Callable[[Any], Any]
-    read: Callable[[Reader, str, Sizes], Any]
+    read: Callable[[ObjectReader, str, Sizes], Any]
     build: Callable[[Any, Sizes], Any] = with_arrays
 
-    def or_null(self, empty: Numbers | None = None) -> Field:
+    def or_null(self, empty: ReadNumbers | None = None) -> Field:
         """Return a field that is null in the file if it is None, or an empty array."""
 
         def describe(value: Any) -> Any:
             is_absent = value is None if empty is None else not value.size
             return None if is_absent else self.describe(value)
 
-        def read(reader: Reader, key: str, sizes: Sizes) -> Any:
+        def read(reader: ObjectReader, key: str, sizes: Sizes) -> Any:
             return empty if reader.get(key) is None else self.read(reader, key, sizes)
 
         return Field(describe, read)
@@ -104,7 +104,7 @@ def numbers(
 ) -> Field:
     """Return a field of bounded numbers and a special one: an array, or one number."""
 
-    def read(reader: Reader, key: str, sizes: Sizes) -> Any:
+    def read(reader: ObjectReader, key: str, sizes: Sizes) -> Any:
         numbers = reader.floats(key, sizes.shape(axes), low, high, special)
         return numbers if numbers.shape else numbers.flat[0]
 
@@ -120,7 +120,7 @@ def logs() -> Field:
     """Return a field of logarithms of class probabilities, "-inf" for that of zero."""
     field = numbers("k", -LARGEST_LOG, LARGEST_LOG, ("-inf", -math.inf))
 
-    def read(reader: Reader, key: str, sizes: Sizes) -> Any:
+    def read(reader: ObjectReader, key: str, sizes: Sizes) -> Any:
         logarithms = field.read(reader, key, sizes)
         if max(logarithms.flat) == -math.inf:
             raise reader.complaint(key, "must hold logarithms of probabilities")
@@ -146,7 +146,7 @@ def record(
 ) -> Field:
     """Return a field that is an object, built of sizes and the values of its fields."""
 
-    def read(reader: Reader, key: str, sizes: Sizes) -> Any:
+    def read(reader: ObjectReader, key: str, sizes: Sizes) -> Any:
         return SimpleNamespace(**read_fields(reader.inner(key), fields, sizes))
 
     def build_it(value: Any, sizes: Sizes) -> Any:
@@ -163,7 +163,7 @@ def describe_fields(
 
 
 def read_fields(
-    reader: Reader, fields: Mapping[str, Field], sizes: Sizes
+    reader: ObjectReader, fields: Mapping[str, Field], sizes: Sizes
 ) -> dict[str, Any]:
     """Return the values of all fields of an object that has no others."""
     values = {key: field.read(reader, key, sizes) for key, field in fields.items()}

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from steelyard._common.allowed import Check, DescribedPart, check_of
 from steelyard.persistence.migrations import changes_of
-from steelyard.persistence.reader import InvalidContentError, Reader, read_tagged
+from steelyard.persistence.reader import InvalidContentError, ObjectReader, read_tagged
 
 TABLE = Path(__file__).with_name("declared.json")
 
@@ -84,7 +84,7 @@ def declared_table() -> Catalogue:
 
 
 def read_settings(
-    reader: Reader, declaration: Declaration, catalogue: Catalogue, depth: int = 0
+    reader: ObjectReader, declaration: Declaration, catalogue: Catalogue, depth: int = 0
 ) -> dict[str, Any]:
     """Return the settings of a classifier or part, refusing those it cannot have.
 
@@ -119,7 +119,7 @@ def _read(value: Any, catalogue: Catalogue, depth: int) -> Any:
         return value
     if "number" in value:
         return read_tagged(value, "content.settings", _INFINITIES)
-    reader = Reader(value, "content.settings")
+    reader = ObjectReader(value, "content.settings")
     result: Any
     if "tuple" in value:
         items = reader.items("tuple")
@@ -134,7 +134,9 @@ def _read(value: Any, catalogue: Catalogue, depth: int) -> Any:
     return result
 
 
-def _read_mapping(reader: Reader, catalogue: Catalogue, depth: int) -> dict[Any, Any]:
+def _read_mapping(
+    reader: ObjectReader, catalogue: Catalogue, depth: int
+) -> dict[Any, Any]:
     mapping: dict[Any, Any] = {}
     for pair in reader.items("mapping"):
         if not isinstance(pair, list) or len(pair) != 2:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from steelyard._common.files import atomic_write
 from steelyard.exceptions import ModelFileError, ParameterError
-from steelyard.persistence.checked import Checked, read_content
+from steelyard.persistence.checked import ReadContent, read_content
 from steelyard.persistence.reader import InvalidContentError
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def load(path: str | PathLike[str]) -> BaseNB:
     return _read(path, lambda document: content.estimator_from(document))
 
 
-def read(path: str | PathLike[str]) -> Checked:
+def read(path: str | PathLike[str]) -> ReadContent:
     """Read and check a file as ``load`` does, and load no classes.
 
     Raises

@@ -19,8 +19,8 @@ from steelyard.persistence.codec import (
     Sizes,
 )
 from steelyard.persistence.reader import (
-    Numbers,
-    Reader,
+    ObjectReader,
+    ReadNumbers,
     float_list,
     read_tagged,
     tagged_number,
@@ -41,7 +41,7 @@ Records = list[dict[str, Any]]
 def _by_pair(field: Field) -> Field:
     """Return a field of one value for each pair of classes, where pairs are learned."""
 
-    def read(reader: Reader, key: str, sizes: Sizes) -> Any:
+    def read(reader: ObjectReader, key: str, sizes: Sizes) -> Any:
         if not sizes.by_pair:
             return field.read(reader, key, sizes)
         return [field.read(*entry, sizes) for entry in reader.entries(key, sizes.n)]
@@ -52,7 +52,7 @@ def _by_pair(field: Field) -> Field:
 def _by_value(n_of_density: int) -> Field:
     """Return a field of weights of values, an array for each attribute."""
 
-    def read(reader: Reader, key: str, sizes: Sizes) -> list[Numbers]:
+    def read(reader: ObjectReader, key: str, sizes: Sizes) -> list[ReadNumbers]:
         (n_classes,), features = sizes.shape("c"), sizes.schema.features
         arrays = []
         for (entry, j), feature in zip(
@@ -71,7 +71,7 @@ def _counts(sizes: Sizes, by_class: Any, by_code: Any, **moments: Any) -> Counts
     return Counts(sizes.schema, by_class, by_code, Moments(**moments))
 
 
-def _read_counts(reader: Reader, key: str, sizes: Sizes) -> Any:
+def _read_counts(reader: ObjectReader, key: str, sizes: Sizes) -> Any:
     counts = _PLAIN_COUNTS.read(reader, key, sizes)
     pairs = zip(counts.squares.flat, counts.weight.flat, strict=True)
     if any(squares > LARGEST_SQUARE * weight for squares, weight in pairs):
@@ -115,7 +115,7 @@ def _cell(value: Any) -> Any:
     return tagged_number(value) if isinstance(value, float) else value
 
 
-def _read_records(reader: Reader, key: str, sizes: Sizes) -> Records:
+def _read_records(reader: ObjectReader, key: str, sizes: Sizes) -> Records:
     records: Records = []
     for runs, i in reader.entries(key):
         run = runs.inner(i)
@@ -133,7 +133,7 @@ def _read_records(reader: Reader, key: str, sizes: Sizes) -> Records:
     return records
 
 
-def _read_cell(cell: Any, reader: Reader, nested: bool = False) -> Any:
+def _read_cell(cell: Any, reader: ObjectReader, nested: bool = False) -> Any:
     if type(cell) is dict:
         return read_tagged(cell, "content.fitted", ("inf", "-inf", "nan"))
     if type(cell) is list and not nested:
@@ -157,7 +157,7 @@ def _build_path(records: Records, sizes: Sizes) -> Any:
 _ROW_WEIGHTS = codec.numbers("n", 0.0, LARGEST_WEIGHT, codec.MISSING)
 
 
-def _read_row_weights(reader: Reader, key: str, sizes: Sizes) -> Any:
+def _read_row_weights(reader: ObjectReader, key: str, sizes: Sizes) -> Any:
     # One for each training row, whose number the model does not know.
     n_rows = len(reader.items(key))
     if not n_rows:
@@ -165,7 +165,7 @@ def _read_row_weights(reader: Reader, key: str, sizes: Sizes) -> Any:
     return _ROW_WEIGHTS.read(reader, key, replace(sizes, n=n_rows))
 
 
-def _read_subset(reader: Reader, key: str, sizes: Sizes) -> list[Any]:
+def _read_subset(reader: ObjectReader, key: str, sizes: Sizes) -> list[Any]:
     chosen = reader.items(key)
     known = set(feature_labels(sizes.schema, range(len(sizes.schema))))
     if not all(type(item) in (int, str) and item in known for item in chosen):
@@ -175,18 +175,18 @@ def _read_subset(reader: Reader, key: str, sizes: Sizes) -> list[Any]:
     return chosen
 
 
-def _read_strength(reader: Reader, key: str, sizes: Sizes) -> tuple[float, ...]:
+def _read_strength(reader: ObjectReader, key: str, sizes: Sizes) -> tuple[float, ...]:
     return tuple(reader.floats(key, (3,), sys.float_info.min, LARGEST_NUMBER).flat)
 
 
-def _read_view_names(reader: Reader, key: str, sizes: Sizes) -> list[str]:
+def _read_view_names(reader: ObjectReader, key: str, sizes: Sizes) -> list[str]:
     labels = sizes.schema.labels()
     if reader.items(key) != labels:
         raise reader.complaint(key, "must name the attributes of the table")
     return labels
 
 
-def _read_parents(reader: Reader, key: str, sizes: Sizes) -> list[int]:
+def _read_parents(reader: ObjectReader, key: str, sizes: Sizes) -> list[int]:
     parents = sizes.schema.parents()
     if reader.items(key) != parents:
         raise reader.complaint(key, "must be the parents in the pairs of the table")
@@ -205,7 +205,11 @@ _RANGE = {
 
 
 def _read_list(
-    reader: Reader, key: str, size: int, low: float = -math.inf, high: float = math.inf
+    reader: ObjectReader,
+    key: str,
+    size: int,
+    low: float = -math.inf,
+    high: float = math.inf,
 ) -> tuple[float, ...]:
     """Return so many numbers, or none."""
     size = size if reader.items(key) else 0
@@ -216,7 +220,7 @@ def _ranges(ranges: list[NumberRange | None]) -> list[Any]:
     return [r if r is None else codec.describe_fields(_RANGE, vars(r)) for r in ranges]
 
 
-def _read_ranges(reader: Reader, key: str, sizes: Sizes) -> list[Any]:
+def _read_ranges(reader: ObjectReader, key: str, sizes: Sizes) -> list[Any]:
     schema = sizes.schema
     kinds = dict(zip(schema.columns, (f.kind for f in schema.features), strict=True))
     ranges: list[Any] = []

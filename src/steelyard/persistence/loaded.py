@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from steelyard.classifiers.after_fit import FittedNB
-from steelyard.persistence.checked import Checked
+from steelyard.persistence.checked import ReadContent
 from steelyard.persistence.codec import Sizes
 from steelyard.persistence.files import load, read
 from steelyard.persistence.fitted import ATTRIBUTES
@@ -23,7 +23,7 @@ from steelyard.table.by_schema import SchemaEncoder
 class LoadedModel(FittedNB):
     """What a classifier can do once it is fitted, by its model and its schema."""
 
-    def __init__(self, checked: Checked) -> None:
+    def __init__(self, checked: ReadContent) -> None:
         schema = checked.model.schema
         sizes = Sizes(schema, checked.classes.to_array())
         self._checked, self.model_ = checked, build_model(checked.model, sizes)

@@ -23,7 +23,7 @@ from steelyard.persistence.codec import (
     Field,
     Sizes,
 )
-from steelyard.persistence.reader import Numbers, Reader, float_list
+from steelyard.persistence.reader import ObjectReader, ReadNumbers, float_list
 
 if TYPE_CHECKING:
     import numpy as np
@@ -81,7 +81,7 @@ def describe_model(model: Any) -> dict[str, Any]:
     )
 
 
-def read_model(reader: Reader, sizes: Sizes, kinds: Sequence[str]) -> ReadModel:
+def read_model(reader: ObjectReader, sizes: Sizes, kinds: Sequence[str]) -> ReadModel:
     """Return a model of one of some kinds, for attributes and classes."""
     name = reader.text("kind", kinds)
     kind = MODELS[name]
@@ -116,7 +116,7 @@ def _models(*kinds: str, by_pair: bool) -> Field:
             of_parts = _pairs_of(sizes.classes)
         return (replace(sizes, classes=classes) for classes in of_parts)
 
-    def read(reader: Reader, key: str, sizes: Sizes) -> tuple[ReadModel, ...]:
+    def read(reader: ObjectReader, key: str, sizes: Sizes) -> tuple[ReadModel, ...]:
         entries = zip(reader.entries(key, sizes.n), parts(sizes), strict=False)
         return tuple(
             read_model(entry.inner(i), of, kinds) for (entry, i), of in entries
@@ -135,7 +135,9 @@ def _pairs_of(classes: Any) -> Iterator[Any]:
         yield [classes[k] for k in pair] if is_list else classes[list(pair)]
 
 
-def _read_pairs(reader: Reader, key: str, sizes: Sizes) -> tuple[tuple[int, int], ...]:
+def _read_pairs(
+    reader: ObjectReader, key: str, sizes: Sizes
+) -> tuple[tuple[int, int], ...]:
     k = len(sizes.classes)
     # Counted before the pairs are made: a file of many classes is still a small file.
     if sizes.n == k * (k - 1) // 2:
@@ -145,7 +147,7 @@ def _read_pairs(reader: Reader, key: str, sizes: Sizes) -> tuple[tuple[int, int]
     raise reader.complaint(key, "must be all pairs of classes in order")
 
 
-def _read_form(reader: Reader, key: str, sizes: Sizes) -> str:
+def _read_form(reader: ObjectReader, key: str, sizes: Sizes) -> str:
     form = reader.text(key, FORMS)
     if form == "elkan" and len(sizes.classes) != 2:
         raise reader.complaint(key, "is for two classes")
@@ -164,7 +166,7 @@ def _has_densities(sizes: Sizes) -> bool:
     return not all(feature.is_coded for feature in sizes.schema.features)
 
 
-def _read_columns(reader: Reader, key: str, sizes: Sizes) -> list[list[int]]:
+def _read_columns(reader: ObjectReader, key: str, sizes: Sizes) -> list[list[int]]:
     n_codes = _n_codes(sizes)
     entries = reader.entries(key, len(n_codes))
     columns = zip(entries, n_codes, strict=True)
@@ -178,11 +180,11 @@ def _build_columns(columns: list[list[int]], sizes: Sizes) -> NDArray[Any]:
     return np.array(columns, dtype=dtype).reshape(sizes.shape("en"))
 
 
-def _read_labels(reader: Reader, key: str, sizes: Sizes) -> list[int]:
+def _read_labels(reader: ObjectReader, key: str, sizes: Sizes) -> list[int]:
     return reader.wholes(key, sizes.n, len(sizes.classes))
 
 
-def _read_order(reader: Reader, key: str, sizes: Sizes) -> list[int]:
+def _read_order(reader: ObjectReader, key: str, sizes: Sizes) -> list[int]:
     k = len(sizes.classes)
     order = reader.wholes(key, k, k)
     if len(set(order)) != k:
@@ -190,13 +192,13 @@ def _read_order(reader: Reader, key: str, sizes: Sizes) -> list[int]:
     return order
 
 
-def _read_exponents(reader: Reader, key: str, sizes: Sizes) -> Any:
+def _read_exponents(reader: ObjectReader, key: str, sizes: Sizes) -> Any:
     if _has_densities(sizes):
         raise reader.complaint("columns", "must hold the codes of all attributes")
     return codec.weights("d").read(reader, key, sizes)
 
 
-def _read_shares(reader: Reader, key: str, sizes: Sizes) -> Numbers:
+def _read_shares(reader: ObjectReader, key: str, sizes: Sizes) -> ReadNumbers:
     if _has_densities(sizes):
         raise reader.complaint(key, "must hold the codes of all attributes")
     shares = reader.floats(key, sizes.shape("v"), 0.0, LARGEST_WEIGHT)
@@ -211,7 +213,7 @@ def _listed(array: NDArray[Any]) -> Any:
     return array.tolist()
 
 
-_EMPTY = Numbers(array("d"), (0,))
+_EMPTY = ReadNumbers(array("d"), (0,))
 _ROWS = {
     "columns": Field(_listed, _read_columns, _build_columns),
     "y": Field(_listed, _read_labels, lambda y, sizes: np.array(y, dtype=np.uint32)),

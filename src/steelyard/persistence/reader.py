@@ -34,7 +34,7 @@ class InvalidContentError(Exception):
     """A value in the document is not what it must be; says where."""
 
 
-class Numbers:
+class ReadNumbers:
     """Float64 numbers of a known shape, all checked."""
 
     def __init__(self, flat: array[float], shape: tuple[int, ...]) -> None:
@@ -53,7 +53,7 @@ class Numbers:
         return rows
 
 
-class Reader:
+class ObjectReader:
     """A JSON object and where in the document it is."""
 
     def __init__(self, value: Any, where: str) -> None:
@@ -85,9 +85,9 @@ class Reader:
                 f"{self._where} has an unknown key {min(self._left)[:40]!r}"
             )
 
-    def inner(self, key: str) -> Reader:
+    def inner(self, key: str) -> ObjectReader:
         """Return a nested object."""
-        return Reader(self.get(key), f"{self._where}.{key}")
+        return ObjectReader(self.get(key), f"{self._where}.{key}")
 
     def text(self, key: str, allowed: Sequence[str] | None = None) -> str:
         """Return a string, one of the allowed ones if given."""
@@ -133,13 +133,13 @@ class Reader:
             raise self.complaint(key, f"must be a whole number from {low}")
         return value
 
-    def entries(self, key: str, n: int | None = None) -> list[tuple[Reader, str]]:
+    def entries(self, key: str, n: int | None = None) -> list[tuple[ObjectReader, str]]:
         """Return the items of a list, n if given: each by an object and its key."""
         items = self.items(key)
         if n is not None and len(items) != n:
             raise self.complaint(key, f"must hold {n} items")
         numbered = {str(i): item for i, item in enumerate(items)}
-        reader = Reader(numbered, f"{self._where}.{key}")
+        reader = ObjectReader(numbered, f"{self._where}.{key}")
         return [(reader, i) for i in numbered]
 
     def floats(
@@ -149,7 +149,7 @@ class Reader:
         low: float,
         high: float,
         special: Special | None = None,
-    ) -> Numbers:
+    ) -> ReadNumbers:
         """Return finite numbers of a known shape; () is one number.
 
         Lists are compared with the shape before anything is set aside for it.
@@ -157,19 +157,19 @@ class Reader:
         if special is None and type(self.get(key)) is dict:
             flat = self._unpacked(key, shape)
             self._check_range(flat, key, low, high)
-            return Numbers(flat, shape)
+            return ReadNumbers(flat, shape)
         cells = self._cells(key, shape)
         if special is None:
             flat = self._floats(cells, key)
             self._check_range(flat, key, low, high)
-            return Numbers(flat, shape)
+            return ReadNumbers(flat, shape)
         mark, number = special
         is_plain = [type(c) is not type(mark) or c != mark for c in cells]
         known = self._floats(list(compress(cells, is_plain)), key)
         self._check_range(known, key, low, high)
         each = iter(known)
         flat = array("d", (next(each) if plain else number for plain in is_plain))
-        return Numbers(flat, shape)
+        return ReadNumbers(flat, shape)
 
     def _check_range(
         self, numbers: array[float], key: str, low: float, high: float
@@ -246,7 +246,7 @@ def tagged_number(value: float) -> Any:
 
 def read_tagged(value: Any, where: str, words: Sequence[str]) -> float:
     """Return the number that an object of ``tagged_number`` stands for."""
-    reader = Reader(value, where)
+    reader = ObjectReader(value, where)
     number = float(reader.text("number", words))
     reader.finish()
     return number

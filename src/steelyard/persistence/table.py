@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from steelyard._common.agreed import LEAST_STEP
 from steelyard._common.later import Later
 from steelyard.persistence.codec import LARGEST_NUMBER
-from steelyard.persistence.reader import InvalidContentError, Reader
+from steelyard.persistence.reader import InvalidContentError, ObjectReader
 from steelyard.table.schema import FeatureSchema, Kind, Side, TableSchema
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def describe_classes(classes: NDArray[Any]) -> dict[str, Any]:
     return {"dtype": name, "values": classes.tolist()}
 
 
-def read_classes(reader: Reader) -> ReadClasses:
+def read_classes(reader: ObjectReader) -> ReadClasses:
     """Return at least two classes."""
     name = reader.text("dtype", list(_CLASS_KINDS))
     kinds = _CLASS_KINDS[name]
@@ -119,7 +119,7 @@ def read_schema(items: list[Any]) -> TableSchema:
     if not items:
         raise InvalidContentError("content.features must not be empty")
     features = [
-        _read_feature(Reader(item, f"content.features[{j}]"))
+        _read_feature(ObjectReader(item, f"content.features[{j}]"))
         for j, item in enumerate(items)
     ]
     schema = TableSchema(tuple(features))
@@ -159,7 +159,7 @@ def _check_pairs(schema: TableSchema) -> None:
             raise InvalidContentError(f"content.features[{j}].sides {what}")
 
 
-def _read_sides(reader: Reader) -> tuple[Side, ...]:
+def _read_sides(reader: ObjectReader) -> tuple[Side, ...]:
     """Return the two sides of a pair."""
     sides = []
     for entry, k in reader.entries("sides", 2):
@@ -173,11 +173,11 @@ def _read_sides(reader: Reader) -> tuple[Side, ...]:
     return tuple(sides)
 
 
-def _read_number(reader: Reader, key: str) -> float:
+def _read_number(reader: ObjectReader, key: str) -> float:
     return reader.number(key, -LARGEST_NUMBER, LARGEST_NUMBER)
 
 
-def _read_feature(reader: Reader) -> FeatureSchema:
+def _read_feature(reader: ObjectReader) -> FeatureSchema:
     name = reader.get("name")
     if name is not None and not isinstance(name, str):
         raise reader.complaint("name", "must be text or null")

@@ -36,7 +36,7 @@ Cells = Sequence[Any]
 View = Callable[[Cells], list[Any]]
 
 
-class _UnusualError(Exception):
+class _UnusualCellError(Exception):
     """A cell of a type that is not expected here."""
 
 
@@ -91,7 +91,7 @@ class _FewRows:
             return None
         try:
             views: list[Any] = [view(columns[column]) for column, view in self._views]
-        except _UnusualError:
+        except _UnusualCellError:
             return None
         views += [_joined(views, *sides) for sides in self._pairs]
         blocks = []
@@ -136,7 +136,7 @@ def _number(cell: Any) -> float | None:
         return None
     number = float(cell)
     if not -INF < number < INF:
-        raise _UnusualError
+        raise _UnusualCellError
     return number
 
 
@@ -147,11 +147,11 @@ def _reader(types: tuple[type, ...], entry: Entry) -> View:
     def read(cells: Cells) -> list[Any]:
         kinds = set(map(type, cells))
         if not kinds <= expected:
-            raise _UnusualError
+            raise _UnusualCellError
         if float in kinds and float not in types:
             # NaN stands for a missing cell, whatever the others are.
             if any(cell == cell for cell in cells if type(cell) is float):
-                raise _UnusualError
+                raise _UnusualCellError
         return list(map(entry, cells))
 
     return read
