@@ -21,7 +21,7 @@ from benchmarks.rows_chunks import (
     row_groups,
     table_file,
 )
-from steelyard._common.work_folder import WorkFolder
+from steelyard._common.files import WorkFolder
 from steelyard.table.discretizers import MDLDiscretizer
 from steelyard.table.frames import as_table
 from steelyard.table.storage.store import Store, StoredRows

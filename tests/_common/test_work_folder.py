@@ -9,12 +9,12 @@ from contextlib import contextmanager
 
 import pytest
 
-from steelyard._common.work_folder import PREFIX, WorkFolder, remove_leftovers
+from steelyard._common.files import PREFIX, WorkFolder, remove_leftovers
 from steelyard.exceptions import TableError
 
 WORK = """
 import sys, time
-from steelyard._common.work_folder import WorkFolder
+from steelyard._common.files import WorkFolder
 folder = WorkFolder(sys.argv[1])
 (folder.path / "inner").mkdir()
 (folder.path / "inner" / "codes.u8").write_bytes(b"12345")

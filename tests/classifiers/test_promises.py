@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import steelyard as sy
-from steelyard._common.work_folder import PREFIX
+from steelyard._common.files import PREFIX
 from steelyard.io.scanning import Scan
 
 IS_LINUX = sys.platform.startswith("linux")

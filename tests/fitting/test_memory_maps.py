@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 import steelyard as sy
 from steelyard._common import threads
-from steelyard._common.work_folder import WorkFolder
+from steelyard._common.files import WorkFolder
 from steelyard.model.needs import NEEDS
 from steelyard.model.streamed import stored_training
 from steelyard.table.storage.store import Store
@@ -162,7 +162,7 @@ import resource, sys
 import numpy as np
 import steelyard as sy
 from steelyard._common import threads
-from steelyard._common.work_folder import WorkFolder
+from steelyard._common.files import WorkFolder
 from steelyard.model.streamed import stored_training
 from steelyard.table.storage.store import Store
 from steelyard.table.storage.workspace import DiskWorkspace

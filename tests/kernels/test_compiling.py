@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from steelyard._common import waiting
+from steelyard._common import progress
 from steelyard.cli.program import main
 from steelyard.kernels import (
     coding,
@@ -206,9 +206,9 @@ def test_a_first_small_fit_loads_no_compiler():
 
 
 TELLING = """
-from steelyard._common import waiting
+from steelyard._common import progress
 from steelyard.kernels.cuts import midpoint, fill_xlog2
-waiting.before_compiling = lambda: print("told")
+progress.before_compiling = lambda: print("told")
 midpoint(1.0, 2.0)
 midpoint.compiled(1.0, 2.0)
 midpoint.compiled(1, 2)
@@ -260,10 +260,10 @@ def test_who_waits_is_told_once_that_kernels_are_compiled_and_not_again(tmp_path
 
 @pytest.mark.parametrize("terminal", [True, False])
 def test_only_a_terminal_is_told(monkeypatch, capsys, terminal):
-    monkeypatch.setattr(waiting, "before_compiling", None)
+    monkeypatch.setattr(progress, "before_compiling", None)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
     assert main(["completion", "bash"]) == 0
-    assert (waiting.before_compiling is not None) == terminal
+    assert (progress.before_compiling is not None) == terminal
     if terminal:
-        waiting.before_compiling()
+        progress.before_compiling()
         assert "once" in capsys.readouterr().err

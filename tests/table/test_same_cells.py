@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import steelyard as sy
-from steelyard._common.same_cells import number_in, texts_by_number
+from steelyard._common.one_cell import number_in, texts_by_number
 from steelyard.exceptions import ColumnError
 
 NUMBERS = [1, 2, 3, 2, 1, 3, 3, 1, 10, 2, 1, 3]

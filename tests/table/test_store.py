@@ -11,7 +11,7 @@ import pytest
 
 from steelyard import TableEncoder
 from steelyard._common import threads
-from steelyard._common.work_folder import WorkFolder
+from steelyard._common.files import WorkFolder
 from steelyard.exceptions import TableError
 from steelyard.table.frames import as_table
 from steelyard.table.storage.store import Store
@@ -165,7 +165,7 @@ def test_the_folder_goes_when_the_last_rows_do(tmp_path, encoded):
 KILLED = """
 import os, signal, sys
 import numpy as np
-from steelyard._common.work_folder import WorkFolder
+from steelyard._common.files import WorkFolder
 from steelyard.table.storage.workspace import DiskWorkspace
 workspace = DiskWorkspace(WorkFolder(sys.argv[1]))
 array = workspace.zeros(1 << 24, np.uint8)

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Files that appear whole or not at all, and temporary folders that go in any case."""
 
 from __future__ import annotations
 
@@ -6,10 +6,17 @@ import contextlib
 import errno
 import os
 import secrets
+import shutil
 import stat
+import sys
+import tempfile
+import weakref
 from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
+from typing import Self
+
+from steelyard.exceptions import TableError
 
 
 def atomic_write(path: str | PathLike[str], data: bytes) -> None:
@@ -82,3 +89,184 @@ def _flush(path: Path, access: int) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+PREFIX = "steelyard-work-"
+_LOCK = "lock"
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_ADVICE = (
+    "Name a folder on another disk with `work_folder` (--work-folder on the command "
+    "line)"
+)
+
+
+class WorkFolder:
+    """A new folder below `base`, removed when it is closed or no longer referred to.
+
+    That is so after an error or an interrupt too. A process that is killed leaves its
+    folder behind; the next one that works below the same base removes it. It knows by
+    a lock, which the system releases when a process ends: unlike its number that
+    cannot be mistaken for another process, nor for one of another container.
+
+    Parameters
+    ----------
+    base : path, optional
+        An existing folder, by default the system's for temporary files.
+
+    Examples
+    --------
+    >>> with WorkFolder() as folder:
+    ...     _ = (folder.path / "codes.u8").write_bytes(b"123")
+    >>> folder.path.exists()
+    False
+    """
+
+    def __init__(self, base: str | PathLike[str] | None = None) -> None:
+        self.base = Path(tempfile.gettempdir() if base is None else base)
+        remove_leftovers(self.base)
+        self.path, lock = _create(self.base)
+        self._remove = weakref.finalize(self, _remove_own, self.path, lock, os.getpid())
+
+    def close(self) -> None:
+        """Remove the folder with all that is in it; once more does nothing."""
+        self._remove()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the folder is still there."""
+        return self._remove.alive
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def ensure_space(self, n_bytes: int) -> None:
+        """Raise an error if less than so many bytes are free."""
+        free = shutil.disk_usage(self.path).free
+        if free < n_bytes:
+            raise TableError(
+                f"Temporary files need {in_bytes(n_bytes)}, and {self.base} has "
+                f"{in_bytes(free)} left. {_ADVICE}, or learn from fewer columns."
+            )
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[None]:
+        """Say of a full disk, while a ``with`` block runs, which one it is."""
+        try:
+            yield
+        except OSError as error:
+            if error.errno not in _FULL:
+                raise
+            raise TableError(
+                f"No space is left for temporary files in {self.base}. {_ADVICE}."
+            ) from error
+
+
+def remove_leftovers(base: str | PathLike[str] | None = None) -> None:
+    """Remove work folders of processes that were killed."""
+    base = tempfile.gettempdir() if base is None else base
+    with contextlib.suppress(OSError):
+        for path in Path(base).glob(f"{PREFIX}*"):
+            with contextlib.suppress(OSError):
+                _remove_if_dead(path)
+
+
+def in_bytes(count: float) -> str:
+    """Write a size.
+
+    Examples
+    --------
+    >>> in_bytes(812), in_bytes(2_450_000), in_bytes(5e9)
+    ('812 B', '2.5 MB', '5.0 GB')
+    """
+    if count < 1000:
+        return f"{int(count)} B"
+    for unit in ("kB", "MB", "GB", "TB"):
+        count /= 1000
+        if count < 1000 or unit == "TB":
+            break
+    return f"{count:.1f} {unit}"
+
+
+def _create(base: Path) -> tuple[Path, int]:
+    """Make a folder and hold its lock, until no other process takes it for dead."""
+    while True:
+        try:
+            path = Path(tempfile.mkdtemp(prefix=PREFIX, dir=base))
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            raise TableError(
+                f"No folder for temporary files can be made in {base}: {reason}. "
+                f"{_ADVICE}."
+            ) from None
+        # Between these lines another process may see a folder without a lock, and
+        # remove it. Then there is nothing to open, or what is held is not there.
+        with contextlib.suppress(FileNotFoundError):
+            handle = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+            if _lock(handle) is not False and (path / _LOCK).exists():
+                return path, handle
+            os.close(handle)
+
+
+def _remove_own(path: Path, lock: int, owner: int) -> None:
+    # A fork has the object too, and must not remove what its parent works with.
+    if os.getpid() == owner:
+        _empty(path)
+        os.close(lock)
+        _drop(path)
+
+
+def _remove_if_dead(path: Path) -> None:
+    status = os.lstat(path)
+    is_own = sys.platform == "win32" or status.st_uid == os.getuid()
+    if not stat.S_ISDIR(status.st_mode) or not is_own:
+        return
+    try:
+        handle = os.open(path / _LOCK, os.O_RDWR)
+    except FileNotFoundError:
+        # Killed before there was a lock; nothing else can be in it.
+        os.rmdir(path)
+        return
+    try:
+        is_dead = _lock(handle) is True
+        if is_dead:
+            _empty(path)
+    finally:
+        os.close(handle)
+    if is_dead:
+        _drop(path)
+
+
+def _empty(path: Path) -> None:
+    """Remove all but the lock, so that whoever is killed here leaves a dead folder."""
+    for entry in path.iterdir():
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry, ignore_errors=True)
+        elif entry.name != _LOCK:
+            with contextlib.suppress(OSError):
+                entry.unlink()
+
+
+def _drop(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        (path / _LOCK).unlink()
+        path.rmdir()
+
+
+def _lock(handle: int) -> bool | None:
+    """Lock an open file: whether it worked, None if the file system has no locks."""
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        is_taken = error.errno in (errno.EAGAIN, errno.EACCES, errno.EDEADLK)
+        return False if is_taken else None
+    return True

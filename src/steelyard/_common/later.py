@@ -21,7 +21,9 @@ class Later:
         self._name = name
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(import_module(self._name), name)
+        value = getattr(import_module(self._name), name)
+        setattr(self, name, value)
+        return value
 
 
 def names_of(package: str, **modules: str) -> Callable[[str], Any]:

@@ -1,4 +1,4 @@
-"""Progress of long searches, on standard error."""
+"""What is told to somebody who waits at a terminal: progress, and compiling."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
+
+before_compiling: Callable[[], None] | None = None
+"""Called once, before a process compiles its first kernel; None to say nothing."""
 
 
 @contextmanager

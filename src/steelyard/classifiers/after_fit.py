@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard._common.checks import check_fitted
-from steelyard._common.places import is_elsewhere
+from steelyard._common.checks import check_fitted, is_elsewhere
 from steelyard.exceptions import ParameterError, TableError
 from steelyard.io import as_source
 from steelyard.table.codes import Codes

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import Any
 
-from steelyard._common import waiting
+from steelyard._common import progress
 from steelyard.cli.options import Parser
 from steelyard.cli.output import refuse_own_input, show_notes
 
@@ -49,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = build_parser().parse_args(argv)
     show_notes(wanted=False)
     if sys.stderr.isatty():
-        waiting.before_compiling = _say_that_kernels_are_compiled
+        progress.before_compiling = _say_that_kernels_are_compiled
     try:
         with warnings.catch_warnings(), _no_lost_interrupt():
             _show_warnings()

@@ -1,7 +1,7 @@
 """Score single rows, with the standard library alone.
 
 This module reads a plan as plain data and imports nothing else but ``amounts``,
-``one_cell`` and ``same_cells``, so that their text is a program of its own: an exported
+``straight`` and ``one_cell``, so that their text is a program of its own: an exported
 ``model.py`` is this text and the data of a model.
 """
 

@@ -23,7 +23,6 @@ _WIDTH = 88
 
 # Each needs those before it, and the name of an error.
 _MODULES = (
-    "steelyard._common.same_cells",
     "steelyard._common.one_cell",
     "steelyard.export.amounts",
     "steelyard.export.straight",

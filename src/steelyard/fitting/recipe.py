@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from steelyard._common.allowed import matching
-from steelyard._common.places import is_dask, is_on_device
+from steelyard._common.checks import is_dask, is_on_device
 from steelyard.exceptions import ParameterError
 from steelyard.fitting.constraints import PenaltySetting
 from steelyard.fitting.default.column_pairs import joined, listed_pairs

@@ -10,8 +10,7 @@ import numpy as np
 from numba import cuda
 from numpy.typing import NDArray
 
-from steelyard._common.checks import check_weights
-from steelyard._common.places import is_on_device
+from steelyard._common.checks import check_weights, is_on_device
 from steelyard.exceptions import ParameterError, TableError
 from steelyard.fitting.recipe import Recipe, RowsHere
 from steelyard.gpu.device_codes import DeviceCodes, bytes_to_device, padded

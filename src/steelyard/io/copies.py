@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from steelyard._common.work_folder import WorkFolder
+from steelyard._common.files import WorkFolder
 from steelyard.exceptions import TableError
 from steelyard.io.chunks import MOST_ROWS, Part, Place, regroup
 from steelyard.io.columnar import ColumnarFiles

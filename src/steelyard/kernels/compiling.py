@@ -17,7 +17,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from steelyard._common import waiting
+from steelyard._common import progress
 from steelyard._common.checks import warn_user
 
 # Up to so many cells in all arrays a kernel may run as plain Python, or in NumPy; so
@@ -164,10 +164,10 @@ def _njit() -> Any:
     """Load numba; where somebody waits, have it said that kernels are compiled."""
     from numba import njit
 
-    if waiting.before_compiling is not None:
+    if progress.before_compiling is not None:
         from numba.core import event
 
-        tell, waiting.before_compiling = waiting.before_compiling, None
+        tell, progress.before_compiling = progress.before_compiling, None
 
         class Once(event.Listener):
             def on_start(self, _: Any) -> None:

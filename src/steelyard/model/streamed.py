@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard._common.work_folder import WorkFolder
+from steelyard._common.files import WorkFolder
 from steelyard.exceptions import ColumnError, TableError
 from steelyard.model.needs import RowsNeeded
 from steelyard.model.training import Preparation, TrainingSet

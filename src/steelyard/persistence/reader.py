@@ -1,17 +1,21 @@
-"""Checked access to parsed JSON: every value has the type, shape and range it must."""
+"""Checked access to parsed JSON: every value has the type, shape and range it must.
+
+Large arrays are text: the bytes of their numbers, compressed, in base64.
+"""
 
 from __future__ import annotations
 
+import base64
 import math
 import operator
 import sys
+import zlib
 from array import array
 from collections.abc import Iterable, Sequence
 from itertools import chain, compress
 from typing import TYPE_CHECKING, Any
 
 from steelyard._common.later import Later
-from steelyard._common.packed import pack, unpack
 
 # Files are read without it, and described with it.
 if TYPE_CHECKING:
@@ -250,3 +254,42 @@ def read_tagged(value: Any, where: str, words: Sequence[str]) -> float:
     number = float(reader.text("number", words))
     reader.finish()
     return number
+
+
+# Codes of single bytes take a bit at least: what is unpacked is at most so many times
+# as long, whoever packed it.
+_MOST_TIMES = 8
+
+
+def pack(raw: bytes) -> str:
+    """Return float64 numbers, given by their bytes, as text.
+
+    The first bytes of all numbers come first, then the second, and so on: sign and
+    exponent are much the same in a table, and digits are not. Repetitions are not
+    looked for, which numbers hardly have.
+    """
+    planes = b"".join(raw[k::8] for k in range(8))
+    deflate = zlib.compressobj(6, zlib.DEFLATED, 15, 9, zlib.Z_HUFFMAN_ONLY)
+    return base64.b64encode(deflate.compress(planes) + deflate.flush()).decode("ascii")
+
+
+def unpack(text: str, n_numbers: int) -> bytes:
+    """Return the bytes of so many numbers; ValueError if the text holds anything else.
+
+    Nothing is set aside before the text is long enough for it.
+    """
+    size = 8 * n_numbers
+    data = base64.b64decode(text, validate=True)
+    if not 0 < size <= _MOST_TIMES * len(data):
+        raise ValueError(f"the text is too short for {n_numbers} numbers")
+    inflate = zlib.decompressobj()
+    try:
+        planes = inflate.decompress(data, size + 1)
+    except zlib.error as error:
+        raise ValueError(str(error)) from None
+    if len(planes) != size or not inflate.eof or inflate.unused_data:
+        raise ValueError(f"the text does not hold {n_numbers} numbers")
+    raw = bytearray(size)
+    for k in range(8):
+        raw[k::8] = planes[k * n_numbers : (k + 1) * n_numbers]
+    return bytes(raw)

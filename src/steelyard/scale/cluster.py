@@ -13,7 +13,7 @@ from dask.sizeof import sizeof
 from distributed import Client, Future, KilledWorker, get_worker, wait
 from numpy.typing import NDArray
 
-from steelyard._common.work_folder import WorkFolder
+from steelyard._common.files import WorkFolder
 from steelyard.exceptions import TableError
 from steelyard.fitting.rows import PackedRows, Passes, join_rows
 from steelyard.losses import Loss

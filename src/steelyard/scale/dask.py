@@ -11,7 +11,7 @@ import numpy as np
 from dask.array import Array
 from numpy.typing import NDArray
 
-from steelyard._common.places import is_dask
+from steelyard._common.checks import is_dask
 from steelyard._common.text import did_you_mean, listed
 from steelyard.exceptions import ColumnError, TableError
 from steelyard.fitting.recipe import Recipe, RowsHere

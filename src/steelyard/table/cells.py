@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard._common.same_cells import number_in
+from steelyard._common.one_cell import number_in
 from steelyard.exceptions import ColumnError
 from steelyard.kernels.cuts import bin_codes
 from steelyard.table.codes import code_dtype

@@ -9,7 +9,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Literal
 
 from steelyard._common.later import Later
-from steelyard._common.same_cells import texts_by_number
+from steelyard._common.one_cell import texts_by_number
 
 # A schema is read from a file where arrays are not needed.
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from steelyard._common.files import WorkFolder
 from steelyard._common.threads import pieces
-from steelyard._common.work_folder import WorkFolder
 
 # Smaller arrays stay in memory: a file for each costs more than it saves.
 _SMALL = 1 << 20
