@@ -10,7 +10,7 @@ from steelyard import NaiveBayes
 from steelyard.fitting.default.held_out import deal
 from steelyard.fitting.search import left_out as module
 from steelyard.fitting.search.left_out import cross_validated, left_out, resubstituted
-from steelyard.kernels import leave_one_out as kernels
+from steelyard.kernels import searching as kernels
 from steelyard.proba.counts import count
 from steelyard.proba.gaussian import estimate_gaussian
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from steelyard.kernels import coding, counting
+from steelyard.kernels import counting
 from steelyard.table.bytes import extremes
 from steelyard.table.factors import Factor
 
@@ -36,7 +36,7 @@ def test_indices_of_a_damaged_table_are_refused(n, outside):
         with pytest.raises(IndexError):
             factor.pick([1, 2], 0, np.uint8)
     with pytest.raises(IndexError):
-        coding.tally(indices, np.zeros(3, dtype=np.int64))
+        counting.tally(indices, np.zeros(3, dtype=np.int64))
 
 
 @pytest.mark.parametrize("most", [1, 40, 400, 4096])

@@ -12,7 +12,6 @@ import pytest
 from steelyard._common import progress
 from steelyard.cli.program import main
 from steelyard.kernels import (
-    coding,
     compiling,
     counting,
     cuts,
@@ -81,21 +80,21 @@ def cases():
     yield scoring.add_weighted, (numbers, forms, table[:b], scores.copy())
     for index in (rng.integers(-1, 4, n).astype(np.int8), OUTSIDE):
         out = np.empty(len(index), np.uint8)
-        yield coding.look_up, (index, np.arange(5, dtype=np.uint8), out)
-        yield coding.tally, (index, np.zeros(5, np.int64))
-        yield coding.tally_by_class, (index, y, weights, np.zeros((5, k)))
+        yield counting.look_up, (index, np.arange(5, dtype=np.uint8), out)
+        yield counting.tally, (index, np.zeros(5, np.int64))
+        yield counting.tally_by_class, (index, y, weights, np.zeros((5, k)))
     ends = np.full(b, 255, np.uint8), np.zeros(b, np.uint8)
-    yield coding.extremes, (codes, *ends, None)
+    yield counting.extremes, (codes, *ends, None)
     columns = numbers.shape[1]
     ends = np.full(columns, np.inf), np.full(columns, -np.inf)
-    yield coding.extremes, (numbers, *ends, np.zeros(columns))
+    yield counting.extremes, (numbers, *ends, np.zeros(columns))
     parts = np.arange(5, dtype=np.uint8)
     yield (
-        coding.join,
+        counting.join,
         (codes[:, 0], codes[:, 1], parts, parts * 5, np.empty(n, np.uint8)),
     )
     no_look_up, target = np.empty((0, 256), np.uint8), np.arange(b, dtype=np.uint64)
-    yield coding.transpose, (codes, no_look_up, target, np.empty((b, n), np.uint8))
+    yield counting.transpose, (codes, no_look_up, target, np.empty((b, n), np.uint8))
     spread = np.tile(np.arange(256, dtype=np.uint8) % 5, (b, 1))
     yield fitting.pack, (codes, spread, target // 2, np.zeros((n, 4), np.uint8))
     # The same row of the table in several columns.
@@ -149,7 +148,7 @@ def test_plain_python_has_the_bits_of_the_compiled_kernel(kernel, arguments):
 
 def test_every_kernel_that_may_run_uncompiled_is_compared():
     compared = {id(kernel) for kernel, _ in cases()}
-    for module in (coding, counting, cuts, fitting, scoring):
+    for module in (counting, cuts, fitting, scoring):
         for name, thing in vars(module).items():
             if isinstance(thing, compiling.Kernel) and thing._plain:
                 assert id(thing) in compared, name
@@ -158,7 +157,7 @@ def test_every_kernel_that_may_run_uncompiled_is_compared():
 def test_an_error_leaves_no_trace_and_comes_from_the_compiled_kernel():
     counts = np.zeros(3, dtype=np.int64)
     with pytest.raises(IndexError, match="outside of its table"):
-        coding.tally(np.array([0, 1, 7]), counts)
+        counting.tally(np.array([0, 1, 7]), counts)
     assert counts[1] <= 1  # the cells before the error were counted once, not twice
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from steelyard.kernels.residuals import score_pairs
+from steelyard.kernels.pairs import score_pairs
 
 pytestmark = pytest.mark.plain
 

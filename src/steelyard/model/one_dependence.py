@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.threads import pieces, run, thread_count
-from steelyard.kernels import averaging, pairs
+from steelyard.kernels import pairs, scoring
 from steelyard.model.base import ModelPart, ScoredModel, TwoArrays
 from steelyard.proba.conditional import log_conditional
 from steelyard.table.codes import Codes
@@ -92,7 +92,7 @@ class OneDependenceModel(ScoredModel):
 
             def work(first: int, values: Any = values, scores: Any = scores) -> None:
                 rows = slice(first, first + _ROWS_PER_BLOCK)
-                averaging.average_scores(values[rows], *tables, scores[rows])
+                scoring.average_scores(values[rows], *tables, scores[rows])
 
             blocks = range(0, len(values), _ROWS_PER_BLOCK)
             for _ in run(work, blocks, thread_count(n_jobs)):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.threads import row_blocks, run, thread_count
-from steelyard.kernels import coding
+from steelyard.kernels import counting
 from steelyard.table.cells import are_of_one_kind, numbers_of
 from steelyard.table.codes import CodeBlock, Codes
 from steelyard.table.columns import TableColumn
@@ -148,7 +148,7 @@ def _least_and_most(cells: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
         ends = np.iinfo(cells.dtype).max, np.iinfo(cells.dtype).min
     low, high = (np.full(fold * d, end, cells.dtype) for end in ends)
     known = np.zeros(fold * d) if is_float else None
-    coding.extremes(folded, low, high, known)
+    counting.extremes(folded, low, high, known)
     if known is not None:
         low[known < len(folded)] = np.nan
         high[known < len(folded)] = np.nan

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.threads import pieces, row_blocks, run, thread_count
-from steelyard.kernels import coding
+from steelyard.kernels import counting
 from steelyard.table.schema import FeatureSchema, Side, TableSchema
 from steelyard.table.storage.workspace import MEMORY, Workspace
 
@@ -186,7 +186,7 @@ class Codes:
         def join(block: slice) -> None:
             for rows in pieces(block):
                 both = _plain(a[rows]), _plain(b[rows])
-                coding.join(*both, parts_a, parts_b, out[rows])
+                counting.join(*both, parts_a, parts_b, out[rows])
 
         for _ in run(join, row_blocks(self.n_rows), thread_count(n_jobs)):
             pass
@@ -216,7 +216,7 @@ class Codes:
         for block in self.blocks:
             target = np.searchsorted(coded, block.features)
             look_up = np.empty((0, 0)) if block.look_up is None else block.look_up
-            coding.transpose(block.values, look_up.astype(dtype), target, out)
+            counting.transpose(block.values, look_up.astype(dtype), target, out)
         return out
 
     def to_array(self) -> NDArray[Any]:

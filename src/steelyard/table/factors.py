@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.exceptions import ColumnError
-from steelyard.kernels import coding
+from steelyard.kernels import counting
 
 CellKind = Literal["numbers", "text", "booleans", "nothing"]
 
@@ -53,7 +53,7 @@ class Factor:
         if self.indices.size < _FEW_CELLS:
             np.add.at(counts, self._positions, 1)
         else:
-            coding.tally(np.ascontiguousarray(self.indices), counts)
+            counting.tally(np.ascontiguousarray(self.indices), counts)
         n_missing, *n_held = counts.tolist()
         held = [v for v, n in zip(self.values, n_held, strict=True) if n]
         return held, n_missing
@@ -72,7 +72,7 @@ class Factor:
         else:
             weights = np.empty(0) if weights is None else weights
             indices = np.ascontiguousarray(self.indices)
-            coding.tally_by_class(indices, labels, weights, mass)
+            counting.tally_by_class(indices, labels, weights, mass)
         return mass[1:], mass[0]
 
     def pick(self, by_value: list[int], missing: int, dtype: Any) -> NDArray[Any]:
@@ -81,7 +81,7 @@ class Factor:
         if self.indices.size < _FEW_CELLS:
             return table[self._positions]
         out = np.empty(self.indices.shape, dtype=dtype)
-        coding.look_up(np.ascontiguousarray(self.indices), table, out)
+        counting.look_up(np.ascontiguousarray(self.indices), table, out)
         return out
 
     @property

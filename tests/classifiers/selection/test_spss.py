@@ -12,7 +12,7 @@ from scipy.special import logsumexp
 
 import steelyard as sy
 from steelyard.fitting.search.forward_search import Likelihood, simulate
-from steelyard.kernels import forward
+from steelyard.kernels import searching
 from steelyard.model.training import estimate_model
 from steelyard.proba import Lidstone
 from steelyard.proba.counts import count
@@ -157,7 +157,7 @@ def test_probabilities_near_the_smallest_float_do_not_underflow():
     values = np.ones((n, 1), dtype=np.uint8)
     out = np.zeros(1)
     starts, sizes = np.zeros(1, np.uint64), np.full(1, 3, np.uint64)
-    forward.try_columns(values, starts, sizes, np.array([0]), table, posterior, out)
+    searching.try_columns(values, starts, sizes, np.array([0]), table, posterior, out)
     assert out[0] == pytest.approx(n * np.log(1e-300 + 1e-306), rel=1e-12)
 
 
@@ -174,8 +174,8 @@ def test_trying_columns_is_a_sum_of_logarithms_of_mixtures(n_classes, order):
     chosen = np.array([2, 0])
     out, weighted = np.zeros(3), np.zeros(3)
     weights = rng.random(n)
-    forward.try_columns(values, starts, sizes, chosen, table, posterior, out)
-    forward.weigh_columns(values, starts, chosen, table, posterior, weights, weighted)
+    searching.try_columns(values, starts, sizes, chosen, table, posterior, out)
+    searching.weigh_columns(values, starts, chosen, table, posterior, weights, weighted)
     for j in range(3):
         logs = np.log((posterior * table[4 * j + values[:, j]]).sum(axis=1))
         if j == 1:

@@ -24,7 +24,7 @@ from steelyard.exceptions import ParameterError
 from steelyard.fitting.default.held_out import deal
 from steelyard.fitting.search.evolution import Evolution, PopulationScorer
 from steelyard.fitting.search.left_out import cross_validated, resubstituted
-from steelyard.kernels import population as kernels
+from steelyard.kernels import searching as kernels
 
 
 def mixed_table(n=150, n_classes=3, gaps=0.1, seed=0):
@@ -88,7 +88,7 @@ def test_tie_goes_to_the_larger_prior_then_to_the_first():
     odds[:, :, 1] += 1.0
     odds[:, :, 2] -= 1.0
     y, u = np.array([0, 0, 0, 1, 1, 1], np.uint32), 2.0 ** np.arange(6)
-    for kernel in (kernels.weight_right, kernels.weight_right_two):
+    for kernel in (kernels.right_by_vector, kernels.right_by_vector_two):
         right = np.zeros(3)
         kernel(odds, base, y, u, right)
         np.testing.assert_array_equal(right, [2 + 4 + 8, 8 + 16 + 32, 1 + 2 + 4])

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from steelyard._common.arrays import Floats, Ints
 from steelyard._common.threads import run, thread_count
 from steelyard.exceptions import ParameterError
-from steelyard.kernels.residuals import score_pairs
+from steelyard.kernels.pairs import score_pairs
 from steelyard.model.table_model import NBModel
 from steelyard.model.training import TrainingSet
 from steelyard.table.schema import Side, TableSchema, feature_labels

@@ -13,7 +13,7 @@ import numpy as np
 from steelyard._common.arrays import Floats, Ints
 from steelyard._common.threads import one_blas_thread
 from steelyard.fitting.search.left_out import JudgedRows
-from steelyard.kernels import population as kernels
+from steelyard.kernels import searching as kernels
 
 # Rows whose log-odds are made at a time: 512 x 100 doubles stay in the L2 cache.
 _ROWS_AT_A_TIME = 512
@@ -35,7 +35,7 @@ class PopulationScorer:
         order = np.concatenate([schema.coded, schema.gaussian])
         ordered = np.ascontiguousarray(vectors[:, order].T)
         two = self.held.base.shape[1] == 2
-        weigh = kernels.weight_right_two if two else kernels.weight_right
+        weigh = kernels.right_by_vector_two if two else kernels.right_by_vector
 
         def work(rows: slice) -> Floats:
             right = np.zeros(len(vectors))

@@ -16,7 +16,7 @@ from steelyard._common.checks import warn_user
 from steelyard._common.greedy import Extended, OutOfTimeError, Subset
 from steelyard._common.threads import pieces, row_blocks, run, thread_count
 from steelyard.exceptions import ParameterError, TableError
-from steelyard.kernels import forward
+from steelyard.kernels import searching
 from steelyard.model.table_model import NBModel, spread_table
 from steelyard.model.training import TrainingSet
 from steelyard.proba.counts import Counts
@@ -126,7 +126,7 @@ class Likelihood:
         def try_rows(rows: slice) -> tuple[float, Floats]:
             u = np.empty(0) if self.weights is None else self.weights[rows]
             posterior = self.scores[rows].copy()
-            norm = forward.log_total(posterior, u)
+            norm = searching.log_total(posterior, u)
             gains = np.zeros(len(codes.schema))
             for block, (starts, table), columns in zip(
                 codes.blocks, self._tables, sought, strict=True
@@ -135,9 +135,9 @@ class Likelihood:
                 cells = (block.values[rows], starts)
                 if self.weights is None:
                     sizes = _sizes(block, codes)
-                    forward.try_columns(*cells, sizes, columns, table, posterior, out)
+                    searching.try_columns(*cells, sizes, columns, table, posterior, out)
                 else:
-                    forward.weigh_columns(*cells, columns, table, posterior, u, out)
+                    searching.weigh_columns(*cells, columns, table, posterior, u, out)
                 gains[block.features] += out
             return norm, gains
 

@@ -22,7 +22,7 @@ from steelyard._common.arrays import Floats, Labels
 from steelyard._common.threads import pieces, row_blocks, run, thread_count
 from steelyard.fitting.default.held_out import deal, distinct_rows
 from steelyard.fitting.search.left_out_numbers import LeftOutNumbers, densities_by_group
-from steelyard.kernels import leave_one_out as kernels
+from steelyard.kernels import searching as kernels
 from steelyard.model.training import TrainingSet
 from steelyard.proba import GaussianTable, estimate_prior
 from steelyard.proba.counts import Counts, count

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.kernels import prefixes
+from steelyard.kernels import hashing
 from steelyard.kernels.cuts import midpoints
 from steelyard.table.cells import numbers_of
 from steelyard.table.discretizers.base import ColumnId, Discretizer
@@ -152,7 +152,7 @@ class CellsByValue:
         weights = _NO_WEIGHTS if weights is None else weights
         row = 0
         while True:
-            row, self._n_cells = prefixes.add_numbers(
+            row, self._n_cells = hashing.add_numbers(
                 bits,
                 labels,
                 weights,
@@ -203,7 +203,7 @@ class CellsByValue:
         """Return the cells in increasing order."""
         bounds, mass, _ = self._settle()
         order = np.argsort(bounds[:, 0])
-        low, high = map(prefixes.numbers_of_keys, bounds[order].T)
+        low, high = map(hashing.numbers_of_keys, bounds[order].T)
         return NumberCells(low, high, mass[order])
 
     def _held(self) -> _Table:
@@ -230,7 +230,7 @@ class CellsByValue:
         self._mass = np.empty((size, n_classes))
         self._bounds[:n], self._mass[:n] = bounds, mass
         self._slots = np.empty(1 << int(1.5 * size).bit_length(), dtype=np.int32)
-        prefixes.place_cells(self._bounds, n, shift, self._slots)
+        hashing.place_cells(self._bounds, n, shift, self._slots)
 
 
 def _merged(bounds: _Keys, mass: _Floats, shift: int) -> _Table:
@@ -277,7 +277,7 @@ class Numbers:
         weights = np.empty(0) if rows.weights is None else rows.weights
         missing = np.zeros(rows.n_classes)
         by_class = missing, self.sums
-        low, high = prefixes.measure(numbers, rows.labels, weights, *by_class)
+        low, high = hashing.measure(numbers, rows.labels, weights, *by_class)
         self.low, self.high = min(self.low, low), max(self.high, high)
         if self.cells is not None:
             self.cells.add(numbers, rows.labels, rows.weights)
