@@ -20,7 +20,7 @@ from steelyard.explain.evidence import evidence_of
 from steelyard.explain.intervals.covariance import InverseHessian
 from steelyard.explain.intervals.maps import named_weights
 from steelyard.fitting.problem import build_problem
-from steelyard.model.posteriors import softmax
+from steelyard.model.base import softmax
 
 __all__ = ["SETTINGS", "coverage_of_log_odds", "coverage_of_weights", "simulate"]
 

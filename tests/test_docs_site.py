@@ -10,9 +10,9 @@ import pytest
 import steelyard
 from steelyard.classifiers.registry import classes, homes
 from steelyard.cli import main
+from steelyard.persistence.content import PARTS
 from steelyard.persistence.fitted import ATTRIBUTES
 from steelyard.persistence.models import MODELS
-from steelyard.persistence.settings import PARTS
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -56,9 +56,9 @@ def test_names_that_are_used_twice_are_found(tool):
 
 
 def test_a_call_enters_the_files_whose_functions_it_runs(tool):
-    from steelyard.model.needs import most_needed
+    from steelyard.model.base import most_needed
 
-    assert tool["entered"](lambda: most_needed("sums", "codes")) == {"model/needs.py"}
+    assert tool["entered"](lambda: most_needed("sums", "codes")) == {"model/base.py"}
     assert tool["entered"](lambda: sorted("ab")) == set()
 
 

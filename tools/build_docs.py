@@ -23,7 +23,7 @@ from pathlib import Path
 import steelyard
 from steelyard._common.settings import Declared, Setting
 from steelyard.classifiers.registry import Method, classes, homes
-from steelyard.persistence.settings import PARTS, declaration_of, estimator_class
+from steelyard.persistence.content import PARTS, declaration_of, estimator_class
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))

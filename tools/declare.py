@@ -12,14 +12,14 @@ import json
 from typing import Any
 
 from steelyard._common.settings import Declared
-from steelyard.persistence.declarations import TABLE
-from steelyard.persistence.settings import (
+from steelyard.persistence.content import (
     CLASSES,
     PARTS,
     declaration_of,
     estimator_class,
     kinds_of,
 )
+from steelyard.persistence.declarations import TABLE
 
 
 def declared() -> dict[str, Any]:

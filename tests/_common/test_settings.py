@@ -38,7 +38,7 @@ from steelyard._common.settings import (
 )
 from steelyard.classifiers.registry import classes
 from steelyard.exceptions import ParameterError
-from steelyard.persistence.settings import PARTS
+from steelyard.persistence.content import PARTS
 from steelyard.solvers import LBFGS
 from steelyard.weighting import HierarchicalWeighting, SubsetWeighting
 

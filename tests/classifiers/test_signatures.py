@@ -8,7 +8,7 @@ import pytest
 
 import steelyard as sy
 from steelyard.classifiers.registry import homes
-from steelyard.persistence.settings import PARTS
+from steelyard.persistence.content import PARTS
 
 pytest.importorskip("mypy")
 

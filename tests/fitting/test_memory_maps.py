@@ -13,7 +13,7 @@ from sklearn.base import clone
 import steelyard as sy
 from steelyard._common import threads
 from steelyard._common.files import WorkFolder
-from steelyard.model.needs import NEEDS
+from steelyard.model.base import NEEDS
 from steelyard.model.streamed import stored_training
 from steelyard.table.storage.store import Store
 from steelyard.table.storage.workspace import DiskWorkspace

@@ -16,8 +16,7 @@ from steelyard.fitting.default.column_pairs import (
 )
 from steelyard.fitting.recipe import encode_training
 from steelyard.model.training import Encoding, Preparation
-from steelyard.proba.estimation import Estimation
-from steelyard.proba.smoothing import Lidstone
+from steelyard.proba.smoothing import Estimation, Lidstone
 from steelyard.table.discretizers import EqualFrequencyDiscretizer
 
 pytestmark = pytest.mark.plain

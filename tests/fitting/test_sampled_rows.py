@@ -18,8 +18,7 @@ from steelyard.fitting.default.row_sample import (
 )
 from steelyard.fitting.recipe import encode_training
 from steelyard.model.training import Encoding, Preparation
-from steelyard.proba.estimation import Estimation
-from steelyard.proba.smoothing import Lidstone
+from steelyard.proba.smoothing import Estimation, Lidstone
 
 
 def encoded(X, y, u=None):

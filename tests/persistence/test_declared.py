@@ -13,9 +13,9 @@ import pytest
 
 import steelyard as sy
 from steelyard._common.allowed import DescribedPart
+from steelyard.persistence.content import CLASSES, describe_settings
 from steelyard.persistence.declarations import TABLE, declared_table, read_settings
 from steelyard.persistence.reader import InvalidContentError, ObjectReader
-from steelyard.persistence.settings import CLASSES, describe_settings
 
 ROOT = Path(__file__).parents[2]
 SPEC = importlib.util.spec_from_file_location("declare", ROOT / "tools" / "declare.py")

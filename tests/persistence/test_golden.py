@@ -19,10 +19,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 import steelyard as sy
 from steelyard.classifiers.registry import classes
-from steelyard.persistence.content import content_of
+from steelyard.persistence.content import PARTS, content_of
 from steelyard.persistence.fitted import ATTRIBUTES
 from steelyard.persistence.models import MODELS
-from steelyard.persistence.settings import PARTS
 from steelyard.proba import MEstimate
 
 DATA = Path(__file__).parent / "data"

@@ -15,17 +15,18 @@ from steelyard.classifiers.base import BaseNB
 from steelyard.classifiers.registry import classes, homes
 from steelyard.exceptions import ParameterError
 from steelyard.losses import BrierLoss, DevianceLoss, ExponentialLoss, LogLoss
-from steelyard.persistence.content import content_of, estimator_from
-from steelyard.persistence.declarations import read_settings
-from steelyard.persistence.fitted import ATTRIBUTES
-from steelyard.persistence.reader import ObjectReader
-from steelyard.persistence.settings import (
+from steelyard.persistence.content import (
     CLASSES,
     PARTS,
+    content_of,
     declaration_of,
     describe_settings,
     estimator_class,
+    estimator_from,
 )
+from steelyard.persistence.declarations import read_settings
+from steelyard.persistence.fitted import ATTRIBUTES
+from steelyard.persistence.reader import ObjectReader
 from steelyard.solvers import LBFGS, Fixed, Newton
 from steelyard.weighting import (
     AttributeWeighting,

@@ -17,8 +17,7 @@ from steelyard.model.training import Encoding, Preparation
 from steelyard.persistence.content import content_of, estimator_from
 from steelyard.persistence.reader import InvalidContentError
 from steelyard.proba.counts import count
-from steelyard.proba.estimation import Estimation
-from steelyard.proba.smoothing import MEstimate
+from steelyard.proba.smoothing import Estimation, MEstimate
 from steelyard.table.encoder import TableEncoder
 from steelyard.table.frames import as_table
 from steelyard.table.packing import pack_codes

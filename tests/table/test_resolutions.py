@@ -11,8 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import steelyard as sy
 from steelyard.fitting.recipe import encode_training
 from steelyard.model.training import Encoding, Preparation
-from steelyard.proba.estimation import Estimation
-from steelyard.proba.smoothing import EmpiricalBayes, Lidstone
+from steelyard.proba.smoothing import EmpiricalBayes, Estimation, Lidstone
 from steelyard.table.discretizers import EqualFrequencyDiscretizer
 from steelyard.table.resolutions import FINEST, Resolutions, bins_of_resolutions
 from steelyard.table.schema import FeatureSchema, Side, TableSchema

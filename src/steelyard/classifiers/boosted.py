@@ -14,8 +14,8 @@ from steelyard.classifiers.base import StandardNB, hard_rows
 from steelyard.exceptions import ParameterError
 from steelyard.fitting.problem import Fit
 from steelyard.fitting.recipe import Recipe
+from steelyard.model.base import RowsNeeded
 from steelyard.model.combined import BoostedModel
-from steelyard.model.needs import RowsNeeded
 from steelyard.model.table_model import NBModel
 from steelyard.model.training import TrainingSet
 

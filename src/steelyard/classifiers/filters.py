@@ -15,7 +15,7 @@ from steelyard.exceptions import ParameterError
 from steelyard.fitting.problem import Fit, computed_fit
 from steelyard.fitting.recipe import Recipe
 from steelyard.model.training import TrainingSet
-from steelyard.proba.estimation import Estimation
+from steelyard.proba.smoothing import Estimation
 from steelyard.weighting import (
     AUCWeighting,
     CorrelationWeighting,

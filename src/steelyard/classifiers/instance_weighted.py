@@ -17,7 +17,7 @@ from steelyard.instances import (
     Learned,
     resolve_instances,
 )
-from steelyard.model.needs import RowsNeeded
+from steelyard.model.base import RowsNeeded
 from steelyard.model.training import TrainingSet
 
 __all__ = ["InstanceWeightedNB"]

@@ -21,7 +21,7 @@ from steelyard.fitting.problem import (
 )
 from steelyard.fitting.recipe import Recipe
 from steelyard.kernels import scoring
-from steelyard.model.needs import RowsNeeded
+from steelyard.model.base import RowsNeeded
 from steelyard.model.table_model import spread_table
 from steelyard.model.training import TrainingSet
 from steelyard.solvers import Box, Solution

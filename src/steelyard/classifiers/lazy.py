@@ -20,8 +20,8 @@ from steelyard.classifiers.base import StandardNB
 from steelyard.exceptions import ParameterError
 from steelyard.fitting.problem import Fit
 from steelyard.fitting.recipe import Recipe
+from steelyard.model.base import RowsNeeded
 from steelyard.model.lazy import LocalModel, MatchingModel
-from steelyard.model.needs import RowsNeeded
 from steelyard.model.training import TrainingSet
 from steelyard.weighting.filters.information import correlation_weights
 

@@ -9,7 +9,7 @@ from steelyard.classifiers.base import DEVICE_SETTING
 from steelyard.classifiers.base.chunked import LearnsInChunks
 from steelyard.fitting.problem import Fit
 from steelyard.fitting.recipe import Recipe
-from steelyard.model.needs import RowsNeeded
+from steelyard.model.base import RowsNeeded
 from steelyard.model.training import TrainingSet
 
 __all__ = ["NaiveBayes"]

@@ -13,16 +13,15 @@ from steelyard.classifiers.base.chunked import LearnsInChunks
 from steelyard.exceptions import ParameterError
 from steelyard.fitting.problem import Fit
 from steelyard.fitting.recipe import Recipe
-from steelyard.model.needs import RowsNeeded
-from steelyard.model.one_dependence import (
+from steelyard.model.base import RowsNeeded
+from steelyard.model.combined import (
     ConditionalTable,
     OneDependenceModel,
     count_code_pairs,
 )
 from steelyard.model.table_model import NBModel
 from steelyard.model.training import TrainingSet
-from steelyard.proba.conditional import log_conditional
-from steelyard.proba.counts import Counts
+from steelyard.proba.counts import Counts, log_conditional
 from steelyard.table.schema import Side, TableSchema
 from steelyard.weighting.filters.information import (
     class_information,

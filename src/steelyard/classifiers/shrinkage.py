@@ -35,7 +35,7 @@ from steelyard.losses import resolve_loss
 from steelyard.model.table_model import NBModel
 from steelyard.model.training import Encoding, TrainingSet
 from steelyard.proba.counts import Counts
-from steelyard.proba.estimation import Estimation
+from steelyard.proba.smoothing import Estimation
 from steelyard.table.codes import FeatureTable
 from steelyard.table.discretizers import EqualFrequencyDiscretizer
 from steelyard.table.resolutions import FINEST, bins_of_resolutions

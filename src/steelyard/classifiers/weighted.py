@@ -28,9 +28,9 @@ from steelyard.fitting.problem import Fit, fit_weights
 from steelyard.fitting.recipe import Recipe
 from steelyard.instances import INSTANCES, InstanceWeighting, resolve_instances
 from steelyard.losses import LOSSES, Loss, resolve_loss
-from steelyard.model.needs import RowsNeeded
+from steelyard.model.base import RowsNeeded
 from steelyard.model.training import TrainingSet
-from steelyard.proba.estimation import Estimation
+from steelyard.proba.smoothing import Estimation
 from steelyard.solvers import SOLVERS, Solver
 from steelyard.weighting import WEIGHTINGS, Weighting, resolve_weighting
 

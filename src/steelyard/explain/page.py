@@ -18,8 +18,7 @@ from steelyard.exceptions import ParameterError
 from steelyard.explain.overall import explain_global
 from steelyard.explain.value_tables import density_range, range_by_column
 from steelyard.explain.views import model_of, views_of
-from steelyard.export.data import node_data
-from steelyard.export.plan import Plan
+from steelyard.export.plan import Plan, node_data
 from steelyard.export.reading import plan_of, side_of
 from steelyard.export.source import json_plan, json_side, scoring_script, script_json
 from steelyard.model.base import Model

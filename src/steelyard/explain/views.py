@@ -16,8 +16,7 @@ from steelyard._common.arrays import Floats, Ints
 from steelyard._common.checks import check_fitted
 from steelyard._common.text import as_plain
 from steelyard.exceptions import ParameterError
-from steelyard.model.base import Model
-from steelyard.model.posteriors import softmax
+from steelyard.model.base import Model, softmax
 from steelyard.model.table_model import NBModel
 from steelyard.table.cells import on_grid
 from steelyard.table.schema import FeatureSchema, Side, TableSchema

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from steelyard.exceptions import ParameterError
-from steelyard.export.data import about, library_version
 from steelyard.export.graph import Graph
 from steelyard.export.plan import (
     Bins,
@@ -24,9 +23,12 @@ from steelyard.export.plan import (
     Sum,
     Term,
     Vote,
+    about,
+    library_version,
+    refuse_intervals,
+    refuse_large_categories,
 )
 from steelyard.export.reading import plan_of
-from steelyard.export.refusals import refuse_intervals, refuse_large_categories
 
 if TYPE_CHECKING:
     from steelyard.classifiers.base import BaseNB

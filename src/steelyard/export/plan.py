@@ -1,14 +1,18 @@
 """A fitted model as a small tree of plain terms, from which every format is written.
 
 Views of a column, missing rules, unseen values and ties are settled here. All is plain
-Python: numbers, text and tuples; nothing but the standard library is imported.
+Python: numbers, text and tuples; nothing but the standard library is imported. What
+some formats cannot hold is refused here, and a plan can be had as plain data.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
+
+from steelyard.exceptions import ParameterError
 
 Row = tuple[float, ...]
 """A number for each class of a sum, shape (K,)."""
@@ -255,3 +259,127 @@ def _size(term: Term) -> int:
     if isinstance(term, Pair):
         return sum(len(row) for rows in term.rows for row in rows)
     return (len(term.rows) + 1) * len(term.missing)
+
+
+def about(plan: Plan) -> str:
+    """Say in a sentence what a file holds, and what wrote it."""
+    return f"A {plan.estimator} model, written by steelyard {library_version()}."
+
+
+def library_version() -> str:
+    """Return the version of the library."""
+    from importlib.metadata import version
+
+    return version("steelyard")
+
+
+def plan_data(plan: Plan) -> dict[str, Any]:
+    """Return a plan as dictionaries and lists; minus infinity is None.
+
+    Examples
+    --------
+    >>> from steelyard.export.plan import Bins, Column, Plan, Sum
+    >>> term = Bins(0, (1.5,), ((0.0, 1.0), (0.5, -1.0)), (0.0, 0.0))
+    >>> root = Sum((0, 1), (-0.5, -1.0), 1.0, (0, 1), (term,))
+    >>> column = Column("age", "number", "numbers")
+    >>> plan = Plan("NaiveBayes", (column,), ("age",), ("no", "yes"), root)
+    >>> plan_data(plan)["model"]["terms"][0]["edges"]
+    [1.5]
+    """
+    return {
+        "estimator": plan.estimator,
+        "classes": list(plan.classes),
+        "columns": [
+            {"name": column.name, "kind": column.kind, "cells": column.cells}
+            for column in plan.columns
+        ],
+        "attributes": list(plan.attributes),
+        "model": node_data(plan.root),
+    }
+
+
+def node_data(node: Node) -> dict[str, Any]:
+    """Return a model of the tree as plain data."""
+    kind = {Sum: "sum", Mixture: "mixture", Pairs: "pairs"}.get(type(node), "vote")
+    data: dict[str, Any] = {
+        "kind": kind,
+        "classes": list(node.classes),
+        "order": list(node.tie_order),
+    }
+    if isinstance(node, Sum):
+        data["base"] = [b if math.isfinite(b) else None for b in node.base]
+        data["scale"], data["odds"] = node.scale, node.is_odds
+        data["terms"] = list(map(term_data, node.terms))
+        if node.blocks:
+            data["blocks"] = _list(node.blocks)
+        return data
+    if isinstance(node, Mixture):
+        data["shares"] = list(node.shares)
+    elif isinstance(node, Pairs):
+        data["pairs"] = list(map(list, node.pairs))
+    else:
+        data["form"], data["votes"] = node.form, list(node.votes)
+    data["parts"] = [node_data(part) for part in node.parts]
+    return data
+
+
+def term_data(term: Term) -> dict[str, Any]:
+    """Return a term as plain data."""
+    if isinstance(term, Pair):
+        sides = [_lists(vars(side)) for side in term.sides]
+        rows = [list(map(list, rows)) for rows in term.rows]
+        return {"kind": "pair", "attribute": term.attribute, "sides": sides} | {
+            "rows": rows
+        }
+    kind = {Lookup: "lookup", Bins: "bins", Density: "density"}[type(term)]
+    return {"kind": kind, **_lists(vars(term))}
+
+
+def _lists(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return fields with lists in place of tuples."""
+    return {name: _list(value) for name, value in fields.items()}
+
+
+def _list(value: Any) -> Any:
+    return list(map(_list, value)) if isinstance(value, tuple) else value
+
+
+# Numbers of a model that is written as text.
+_MOST_NUMBERS = 1_000_000
+
+# Whole numbers that doubles tell apart are smaller.
+_WHOLE = 2**53
+
+
+def refuse_intervals(plan: Plan, where: str) -> None:
+    """Refuse Weka's intervals, for formats that have no error function."""
+    for term in plan.terms():
+        if isinstance(term, Density) and term.form == "interval":
+            raise ParameterError(
+                f"Column {plan.columns[term.column].name!r} is scored by Weka's "
+                "intervals (numeric='gaussian-weka'), which need the error function; "
+                f"{where} has none. Use numeric='gaussian'."
+            )
+
+
+def refuse_large(plan: Plan, where: str) -> None:
+    """Refuse models that are too large to be written as text."""
+    size = plan.n_numbers()
+    if size > _MOST_NUMBERS:
+        raise ParameterError(
+            f"The model has {size:,} numbers, more than the {_MOST_NUMBERS:,} that are "
+            f"written as {where}. Use `save`, or a format for large models: ONNX, "
+            "JavaScript or Python."
+        )
+
+
+def refuse_large_categories(plan: Plan, where: str) -> None:
+    """Refuse categories that are one number as doubles, where all numbers are that."""
+    for column in plan.columns:
+        large = [v for v in column.values if isinstance(v, int) and abs(v) >= _WHOLE]
+        if large:
+            raise ParameterError(
+                f"Column {column.name!r} has the category {large[0]}: {where} takes "
+                "numbers as doubles, which do not tell whole numbers from 2**53 on "
+                "apart. Turn the column into text."
+            )

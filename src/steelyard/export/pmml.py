@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 from steelyard.exceptions import ParameterError
-from steelyard.export.data import about, library_version
 from steelyard.export.fields_pmml import Fields, text_of
 from steelyard.export.plan import (
     Bins,
@@ -23,14 +22,14 @@ from steelyard.export.plan import (
     Sum,
     Term,
     Vote,
+    about,
     columns_of,
-)
-from steelyard.export.reading import plan_of
-from steelyard.export.refusals import (
+    library_version,
     refuse_intervals,
     refuse_large,
     refuse_large_categories,
 )
+from steelyard.export.reading import plan_of
 
 if TYPE_CHECKING:
     from steelyard.classifiers.base import BaseNB

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from steelyard._common.agreed import DENSITY_DEPTH, SLOPE_LIMIT
 from steelyard.exceptions import ParameterError
-from steelyard.export.data import plan_data
 from steelyard.export.plan import (
     Bins,
     Column,
@@ -30,6 +29,7 @@ from steelyard.export.plan import (
     Sum,
     Term,
     Vote,
+    plan_data,
 )
 from steelyard.export.scorer import Scorer
 from steelyard.table.schema import FeatureSchema, Side, TableSchema

@@ -1,6 +1,6 @@
 """Score single rows, with the standard library alone.
 
-This module reads a plan as plain data and imports nothing else but ``amounts``,
+This module reads a plan as plain data and imports nothing else but
 ``straight`` and ``one_cell``, so that their text is a program of its own: an exported
 ``model.py`` is this text and the data of a model.
 """

@@ -9,8 +9,17 @@ from dataclasses import replace
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from steelyard.export.data import about, plan_data
-from steelyard.export.plan import Grouping, Lookup, Node, Pair, Plan, Sum, Term
+from steelyard.export.plan import (
+    Grouping,
+    Lookup,
+    Node,
+    Pair,
+    Plan,
+    Sum,
+    Term,
+    about,
+    plan_data,
+)
 from steelyard.export.reading import plan_of
 
 if TYPE_CHECKING:
@@ -24,7 +33,6 @@ _WIDTH = 88
 # Each needs those before it, and the name of an error.
 _MODULES = (
     "steelyard._common.one_cell",
-    "steelyard.export.amounts",
     "steelyard.export.straight",
     "steelyard.export.scorer",
 )

@@ -6,11 +6,19 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from steelyard.exceptions import ParameterError
-from steelyard.export.data import about
 from steelyard.export.dialects import Dialect, dialect_of
-from steelyard.export.plan import Mixture, Node, Pairs, Plan, Sum, Vote
+from steelyard.export.plan import (
+    Mixture,
+    Node,
+    Pairs,
+    Plan,
+    Sum,
+    Vote,
+    about,
+    refuse_intervals,
+    refuse_large,
+)
 from steelyard.export.reading import plan_of
-from steelyard.export.refusals import refuse_intervals, refuse_large
 from steelyard.export.statement import Statement
 from steelyard.export.terms_sql import Terms, picks_of
 

@@ -11,8 +11,8 @@ from steelyard._common.arrays import Floats, Ints, Labels
 from steelyard.fitting.constraints import Penalty
 from steelyard.fitting.rows import Passes
 from steelyard.losses import Loss
-from steelyard.losses.brier import residual_term
-from steelyard.model.posteriors import (
+from steelyard.losses.base import residual_term
+from steelyard.model.base import (
     Curvature,
     one_hot,
     softmax,

@@ -20,14 +20,13 @@ from steelyard.fitting.recipe import Recipe
 from steelyard.fitting.rows import prepare_rows
 from steelyard.instances import Learned
 from steelyard.losses import Loss
-from steelyard.model.base import Model
+from steelyard.model.base import Model, softmax
 from steelyard.model.combined import MixtureModel, PairwiseModel
-from steelyard.model.posteriors import softmax
 from steelyard.model.table_model import NBModel
 from steelyard.model.training import TrainingSet
 from steelyard.proba import GaussianTable, estimate_prior
 from steelyard.proba.counts import Counts
-from steelyard.proba.estimation import Estimation
+from steelyard.proba.smoothing import Estimation
 from steelyard.solvers import Box, Solution, keeps_growing, resolve_solver
 from steelyard.table.codes import FeatureTable
 from steelyard.table.schema import TableSchema

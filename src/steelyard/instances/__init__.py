@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from steelyard._common.settings import resolve_part
-from steelyard.instances.base import InstanceWeighting, Learned
 from steelyard.instances.row_weights import (
     DiscriminativeWeighting,
+    InstanceWeighting,
+    Learned,
     ValueFrequencyWeighting,
 )
 

@@ -2,22 +2,65 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.arrays import Floats
-from steelyard._common.settings import setting, whole
+from steelyard._common.settings import DeclaredPart, setting, whole
 from steelyard._common.threads import pieces, row_blocks, run, thread_count
-from steelyard.instances.base import InstanceWeighting, Learned
+from steelyard.exceptions import ParameterError
 from steelyard.kernels import reweighing, scoring
-from steelyard.model.base import Model
+from steelyard.model.base import Model, RowsNeeded
 from steelyard.model.table_model import NBModel, spread_table
 from steelyard.model.training import TrainingSet
 from steelyard.proba.counts import Counts, Moments
 from steelyard.table.codes import FeatureTable
 from steelyard.table.packing import Packing, pack_codes
+
+
+@dataclass(frozen=True)
+class Learned:
+    """Row weights that a method learned, and how it got there."""
+
+    weights: Floats
+    """Shape (n,), without the user's weights."""
+
+    records: list[dict[str, Any]] = field(default_factory=list)
+    """One record per round."""
+
+    def __post_init__(self) -> None:
+        weights = self.weights
+        fine = isinstance(weights, np.ndarray) and weights.dtype == np.float64
+        if not fine or weights.ndim != 1:
+            raise ParameterError(
+                "An instance weighting must return a float64 array with one weight for "
+                f"each row. Got {type(weights).__name__} of shape {np.shape(weights)}."
+            )
+        parts = [weights[rows] for rows in pieces(slice(0, len(weights)))]
+        fine = all(np.isfinite(part).all() and (part >= 0).all() for part in parts)
+        if not (fine and any(part.any() for part in parts)):
+            raise ParameterError(
+                "An instance weighting must return finite weights of at least 0, not "
+                f"all of them 0. Got {weights.min():g} to {weights.max():g}."
+            )
+
+
+class InstanceWeighting(DeclaredPart):
+    """Maps encoded rows to weights that the counts are made with.
+
+    Instance weights act through the counts alone: neither the loss of attribute weights
+    nor a prediction knows of them.
+    """
+
+    rows_needed: ClassVar[RowsNeeded] = "per-row"
+    """What learning the weights keeps of the rows."""
+
+    def weigh(self, training: TrainingSet) -> Learned:
+        """Learn the weight of every row."""
+        raise NotImplementedError
 
 
 class DiscriminativeWeighting(InstanceWeighting):

@@ -6,9 +6,13 @@ from typing import Any
 
 from steelyard._common.settings import resolve_part
 from steelyard.exceptions import ParameterError
-from steelyard.losses.base import Loss
-from steelyard.losses.brier import BrierLoss
-from steelyard.losses.logarithmic import DevianceLoss, ExponentialLoss, LogLoss
+from steelyard.losses.base import (
+    BrierLoss,
+    DevianceLoss,
+    ExponentialLoss,
+    LogLoss,
+    Loss,
+)
 
 __all__ = [
     "LOSSES",

@@ -1,12 +1,26 @@
-"""What every loss answers."""
+"""What every loss answers, and the losses of the papers.
+
+The log-loss, deviance with any multiplier, exponential loss, and squared error of the
+posterior.
+"""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
+import numpy as np
+from scipy.special import logsumexp
+
 from steelyard._common.arrays import Floats, Labels
-from steelyard._common.settings import DeclaredPart
-from steelyard.model.posteriors import Curvature
+from steelyard._common.settings import FLAG, DeclaredPart, number, setting
+from steelyard.kernels.losses import DEVIANCE, EXPONENTIAL, SQUARED
+from steelyard.model.base import (
+    Curvature,
+    one_hot,
+    softmax,
+    softmax_jacobian,
+    weighted,
+)
 
 
 class Loss(DeclaredPart):
@@ -88,3 +102,225 @@ class Loss(DeclaredPart):
         where the loss is not convex.
         """
         raise NotImplementedError
+
+
+# Beyond this exponent the exponential is continued by its second-order expansion, which
+# is convex and twice differentiable; e**60 rows' worth of loss is never at an optimum.
+HIGHEST = 60.0
+
+
+class _LikelihoodLoss(Loss):
+    """What the deviances of all multipliers share."""
+
+    is_likelihood: ClassVar[bool] = True
+    kernel: ClassVar[int | None] = DEVIANCE
+    has_bounded_slope: ClassVar[bool] = True
+
+    def value_and_gradient(
+        self, scores: Floats, y: Labels, weights: Floats | None
+    ) -> tuple[float, Floats]:
+        """Return the weighted sum over rows and its gradient, shapes () and (n, K)."""
+        a = self.parameter
+        z = a * scores
+        true = (np.arange(len(y)), y)
+        p = softmax(z)
+        p[true] = 0.0
+        others = p.sum(axis=1)
+        # Where the true class has nearly everything, the rest keeps its digits.
+        values = np.where(
+            others < 0.5,
+            -np.log1p(-np.minimum(others, 0.5)),
+            logsumexp(z, axis=1) - z[true],
+        )
+        p[true] = -others
+        gradient = a * p
+        return float(weighted(values, weights).sum()), weighted(gradient, weights)
+
+    def hessian(
+        self, scores: Floats, y: Labels, weights: Floats | None, exact: bool = True
+    ) -> Curvature:
+        """Second derivatives by row: a² (diag(p) - p pᵀ)."""
+        a = self.parameter
+        p = softmax(a * scores)
+        root = a if weights is None else a * np.sqrt(weights)[:, None]
+        return Curvature(diagonal=root * root * p, vector=root * p)
+
+
+class DevianceLoss(_LikelihoodLoss):
+    r"""Deviance of the scores multiplied by a constant.
+
+    .. math:: \ell(z, y) = \log \sum_c e^{a z_c} - a z_y
+                         = \log\Bigl(1 + \sum_{c \ne y} e^{a (z_c - z_y)}\Bigr)
+
+    For two classes and :math:`f = z_1 - z_0` this is :math:`\log(1 + e^{-a s f})`. With
+    a = 2 it is the loss of DNB, with a = 1 the conditional log-likelihood.
+
+    References
+    ----------
+    T. Kim, J.-S. Lee (2022), "Exponential Loss Minimization for Learning Weighted Naive
+    Bayes Classifiers", IEEE Access 10.
+    """
+
+    multiplier: float = setting(
+        default=2.0, allowed=number(0.0, ends="()"), about="The constant a."
+    )
+
+    @property
+    def link_scale(self) -> float:
+        """The multiplier: the scores estimate log-probabilities divided by it."""
+        return self.parameter
+
+    @property
+    def parameter(self) -> float:
+        """The multiplier."""
+        return float(self.multiplier)
+
+
+class LogLoss(_LikelihoodLoss):
+    r"""Negative log posterior of the true class: conditional log-likelihood.
+
+    .. math:: \ell(z, y) = \log \sum_c e^{z_c} - z_y
+
+    The gradient with respect to the scores is the posterior minus the indicator of the
+    true class.
+    """
+
+
+class ExponentialLoss(Loss):
+    r"""Sum of the odds against the true class, the loss of ENB.
+
+    .. math:: \ell(z, y) = \sum_{c \ne y} e^{z_c - z_y} = \frac{1}{P_y} - 1
+
+    For two classes and :math:`f = z_1 - z_0` this is :math:`e^{-s f}`. Its minimiser
+    estimates half the log-odds, so the softmax of twice the scores is calibrated.
+
+    References
+    ----------
+    T. Kim, J.-S. Lee (2022), "Exponential Loss Minimization for Learning Weighted Naive
+    Bayes Classifiers", IEEE Access 10.
+    """
+
+    kernel: ClassVar[int | None] = EXPONENTIAL
+
+    @property
+    def link_scale(self) -> float:
+        """Two: the scores estimate half the log-odds."""
+        return 2.0
+
+    @property
+    def surrogate(self) -> Loss | None:
+        """The deviance with multiplier 2.
+
+        Newton's method lowers a large exponential by one unit of its exponent per step;
+        the deviance has nearly the same minimiser and leads there in a few steps.
+        """
+        return DevianceLoss(2.0)
+
+    def value_and_gradient(
+        self, scores: Floats, y: Labels, weights: Floats | None
+    ) -> tuple[float, Floats]:
+        """Return the weighted sum over rows and its gradient, shapes () and (n, K)."""
+        value, slope, _ = self._odds(scores, y)
+        slope[np.arange(len(y)), y] = -slope.sum(axis=1)
+        total = weighted(value.sum(axis=1), weights).sum()
+        return float(total), weighted(slope, weights)
+
+    def hessian(
+        self, scores: Floats, y: Labels, weights: Floats | None, exact: bool = True
+    ) -> Curvature:
+        """Second derivatives by row."""
+        _, _, curve = self._odds(scores, y)
+        n, k = curve.shape
+        rows, classes = np.arange(n), np.arange(k)
+        out = np.zeros((n, k, k))
+        out[:, classes, classes] = curve
+        out[rows, y, :] -= curve
+        out[rows, :, y] -= curve
+        out[rows, y, y] = curve.sum(axis=1)
+        return Curvature(full=weighted(out, weights))
+
+    @staticmethod
+    def _odds(scores: Floats, y: Labels) -> tuple[Floats, Floats, Floats]:
+        """Return value, slope and curvature of the odds of every other class."""
+        rows = np.arange(len(y))
+        t = scores - scores[rows, y][:, None]
+        over = np.maximum(t - HIGHEST, 0.0)
+        curve = np.exp(np.minimum(t, HIGHEST))
+        curve[rows, y] = 0.0
+        slope = curve * (1.0 + over)
+        value = curve * (1.0 + over + 0.5 * over * over)
+        return value, slope, curve
+
+
+class BrierLoss(Loss):
+    r"""Half the squared distance between posterior and indicator of the class.
+
+    .. math:: \ell(z, y) = \tfrac12 \sum_c (Y_c - P_c)^2, \qquad
+       \frac{\partial \ell}{\partial z_c} = P_c \bigl(r_c - \sum_d r_d P_d\bigr),
+       \quad r = P - Y
+
+    Not convex. The formula printed for CAWNB and RNB keeps only
+    :math:`r_c P_c (1 - P_c)` and so drops the terms between classes; for two classes
+    that is half the gradient, for more it is not a gradient at all.
+    """
+
+    convex: ClassVar[bool] = False
+    is_squared_error: ClassVar[bool] = True
+    has_bounded_slope: ClassVar[bool] = True
+    kernel: ClassVar[int | None] = SQUARED
+
+    published_gradient: bool = setting(
+        default=False,
+        allowed=FLAG,
+        about="Use the printed formula, to reproduce published runs.",
+    )
+
+    @property
+    def has_true_gradient(self) -> bool:
+        """Whether the gradient is that of the value."""
+        return not self.published_gradient
+
+    @property
+    def parameter(self) -> float:
+        """1 for the printed gradient, else 0."""
+        return 1.0 if self.published_gradient else 0.0
+
+    def value_and_gradient(
+        self, scores: Floats, y: Labels, weights: Floats | None
+    ) -> tuple[float, Floats]:
+        """Return the weighted sum over rows and its gradient, shapes () and (n, K)."""
+        p = softmax(scores)
+        r = p - one_hot(y, p.shape[1])
+        values = 0.5 * (r * r).sum(axis=1)
+        if self.published_gradient:
+            gradient = r * p * (1.0 - p)
+        else:
+            gradient = p * (r - (r * p).sum(axis=1, keepdims=True))
+        return float(weighted(values, weights).sum()), weighted(gradient, weights)
+
+    def hessian(
+        self, scores: Floats, y: Labels, weights: Floats | None, exact: bool = True
+    ) -> Curvature:
+        r"""Second derivatives by row.
+
+        .. math:: S^2 + \sum_c r_c P_c \bigl((e_c - P)(e_c - P)^\top - S\bigr)
+
+        and :math:`S^2`, the Gauss-Newton matrix, with ``exact=False``.
+        """
+        p = softmax(scores)
+        s = softmax_jacobian(p)
+        out = s @ s
+        if exact:
+            out += residual_term(p - one_hot(y, p.shape[1]), p, s)
+        return Curvature(full=weighted(out, weights))
+
+
+def residual_term(r: Floats, p: Floats, s: Floats) -> Floats:
+    r"""Return :math:`\sum_c r_c P_c ((e_c - P)(e_c - P)^\top - S)`, shape (n, K, K)."""
+    g = r * p
+    total = g.sum(axis=1)[:, None, None]
+    cross = -g[:, :, None] * p[:, None, :]
+    out = cross + cross.transpose(0, 2, 1) + total * p[:, :, None] * p[:, None, :]
+    k = np.arange(p.shape[1])
+    out[:, k, k] += g
+    return np.asarray(out - total * s)

@@ -1,17 +1,20 @@
-"""What every fitted model answers: predictions, and questions about itself."""
+"""What every fitted model answers: predictions, and questions about itself.
+
+Also what models and methods share: derivatives of posteriors in the scores of rows, and
+what methods keep of their rows, from which follows which tables they learn from.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.threads import pieces
 from steelyard.kernels import scoring
-from steelyard.model.posteriors import softmax
 from steelyard.table.codes import Codes
 from steelyard.table.schema import TableSchema
 
@@ -171,3 +174,88 @@ class ScoredModel(Model):
     def winners(self, codes: Codes, n_jobs: int | None = None) -> NDArray[np.int64]:
         """Position of the most probable class of every row."""
         return self._winners(codes, lambda part: self.scores(part, n_jobs))
+
+
+@dataclass(frozen=True)
+class Curvature:
+    """Second derivatives of a loss in the scores of rows.
+
+    Either full matrices (s, K, K), or ``diag(diagonal) - vector vectorᵀ`` for losses of
+    that form, which saves a factor of K in everything made from them.
+    """
+
+    diagonal: NDArray[np.float64] | None = None
+    vector: NDArray[np.float64] | None = None
+    full: NDArray[np.float64] | None = None
+
+    def matrices(self) -> NDArray[np.float64]:
+        """Return full matrices, shape (s, K, K)."""
+        if self.full is not None:
+            return self.full
+        assert self.diagonal is not None and self.vector is not None
+        out = -self.vector[:, :, None] * self.vector[:, None, :]
+        k = np.arange(out.shape[1])
+        out[:, k, k] += self.diagonal
+        return np.asarray(out)
+
+    def apply(self, d_scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Multiply a change of scores (s, K) by the matrices."""
+        if self.full is not None:
+            return np.einsum("ice,ie->ic", self.full, d_scores)
+        assert self.diagonal is not None and self.vector is not None
+        inner = (self.vector * d_scores).sum(axis=1, keepdims=True)
+        return np.asarray(self.diagonal * d_scores - self.vector * inner)
+
+
+def one_hot(y: NDArray[np.uint32], n_classes: int) -> NDArray[np.float64]:
+    """Return the indicator matrix of the classes, shape (n, K)."""
+    out = np.zeros((len(y), n_classes))
+    out[np.arange(len(y)), y] = 1.0
+    return out
+
+
+def softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return posterior probabilities of scores, shape (n, K)."""
+    p = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return np.asarray(p / p.sum(axis=1, keepdims=True))
+
+
+def weighted(
+    values: NDArray[np.float64], weights: NDArray[np.float64] | None
+) -> NDArray[np.float64]:
+    """Multiply rows by their weights."""
+    if weights is None:
+        return values
+    return values * weights.reshape(-1, *[1] * (values.ndim - 1))
+
+
+def softmax_jacobian(p: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return diag(p) - p pᵀ for every row, shape (n, K, K)."""
+    jacobian = -p[:, :, None] * p[:, None, :]
+    k = np.arange(p.shape[1])
+    jacobian[:, k, k] += p
+    return np.asarray(jacobian)
+
+
+RowsNeeded = Literal["counts", "sums", "pairs", "per-row", "codes", "all"]
+
+NEEDS: dict[RowsNeeded, str] = {
+    "counts": "counts of single columns, in one pass; nothing of the rows is kept",
+    "sums": "several passes over encoded rows, each a sum over rows",
+    "pairs": "the same, and counts of pairs of columns, which are a sum too",
+    "per-row": "the same, and a few numbers for each row",
+    "codes": "codes by column and scores of each row, on one machine",
+    "all": "all rows, which are the model",
+}
+"""From little to much; each but the last can be done from memory maps."""
+
+
+def most_needed(*needs: RowsNeeded) -> RowsNeeded:
+    """Return the largest of some needs.
+
+    Examples
+    --------
+    >>> most_needed("sums", "per-row", "pairs")
+    'per-row'
+    """
+    return max(needs, key=list(NEEDS).index)

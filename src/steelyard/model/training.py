@@ -15,7 +15,7 @@ from steelyard._common.threads import pieces
 from steelyard.exceptions import ParameterError
 from steelyard.model.table_model import NBModel
 from steelyard.proba.counts import Counts, count
-from steelyard.proba.estimation import Estimation
+from steelyard.proba.smoothing import Estimation
 from steelyard.table.codes import Codes
 from steelyard.table.encoder import TableEncoder
 from steelyard.table.frames import Table

@@ -1,27 +1,32 @@
-"""What a model file holds, of a classifier and as one."""
+"""What a model file holds, of a classifier and as one, and the classes it may name."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence, Set
+from importlib import import_module
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
 import steelyard
+from steelyard._common.settings import Declared, DeclaredPart
 from steelyard.classifiers import registry
 from steelyard.classifiers.base import BaseNB
 from steelyard.exceptions import ParameterError
-from steelyard.persistence.checked import read_content
+from steelyard.instances import INSTANCES
+from steelyard.losses import LOSSES
 from steelyard.persistence.codec import Sizes, build_fields
+from steelyard.persistence.declarations import Catalogue, Declaration, changes_of
+from steelyard.persistence.files import read_content
 from steelyard.persistence.fitted import ATTRIBUTES
 from steelyard.persistence.models import build_model, describe_model
-from steelyard.persistence.reader import InvalidContentError
-from steelyard.persistence.settings import (
-    CLASSES,
-    declaration_of,
-    describe_settings,
-    estimator_class,
-)
+from steelyard.persistence.reader import InvalidContentError, tagged_number
 from steelyard.persistence.table import describe_classes, describe_schema
+from steelyard.proba.smoothing import SMOOTHINGS
+from steelyard.solvers import LBFGS, Fixed, Newton, SpectralGradient
+from steelyard.table.discretizers import CLASSES as DISCRETIZERS
+from steelyard.weighting import WEIGHTINGS
 
 
 def content_of(estimator: BaseNB) -> dict[str, Any]:
@@ -78,3 +83,95 @@ def estimator_from(content: Any) -> BaseNB:
     if "ranges_" in attributes:
         estimator.encoder_.ranges_ = attributes["ranges_"]
     return estimator
+
+
+# Only these parts are ever created from a file.
+PARTS: dict[str, type[Declared]] = {
+    part.__name__: part
+    for part in (
+        *WEIGHTINGS.values(),
+        *LOSSES.values(),
+        *INSTANCES.values(),
+        *(type(smoothing) for smoothing in SMOOTHINGS.values()),
+        *DISCRETIZERS,
+        Fixed,
+        LBFGS,
+        Newton,
+        SpectralGradient,
+    )
+}
+
+# What a file says of every classifier in a place of its own.
+_ELSEWHERE = ("classes_", "model_", "encoder_", "n_features_in_", "feature_names_in_")
+
+
+def estimator_class(name: str) -> type[BaseNB]:
+    """Return a classifier of the package."""
+    cls: type[BaseNB] = getattr(import_module(registry.classes()[name]), name)
+    return cls
+
+
+def kinds_of(owner: type[Declared]) -> list[type[Declared]]:
+    """Return a class and those above it that may declare something."""
+    above = (Declared, DeclaredPart)
+    return [k for k in owner.__mro__ if issubclass(k, Declared) and k not in above]
+
+
+def declaration_of(owner: type[Declared]) -> Declaration:
+    """Return what a classifier or part declares, and what its files had earlier."""
+    kinds = tuple(kind.__name__ for kind in kinds_of(owner))
+    settings = {name: entry.allowed for name, entry in owner._settings.items()}
+    if not issubclass(owner, BaseNB):
+        return Declaration(kinds, settings, owner)
+    changes = changes_of(kinds)
+    attributes = {
+        **dict.fromkeys(changes.dropped_attributes, True),
+        **{name: entry.optional for name, entry in owner._learned.items()},
+    }
+    for name in _ELSEWHERE:
+        del attributes[name]
+    models = owner._models + changes.dropped_models
+    return Declaration(kinds, settings, owner, models, attributes)
+
+
+def _declaration(name: str) -> Declaration:
+    return declaration_of(PARTS[name] if name in PARTS else estimator_class(name))
+
+
+# The catalogue that is the classes themselves; only these are ever created.
+CLASSES = Catalogue(list(registry.classes()), list(PARTS), _declaration)
+
+
+def describe_settings(owner: Declared) -> dict[str, Any]:
+    """Describe all settings of a classifier or part in JSON's own types."""
+    settings = owner.get_params(deep=False)
+    return {key: _describe(value, key) for key, value in settings.items()}
+
+
+def _describe(value: Any, key: str) -> Any:
+    if value is None:
+        return None
+    for kinds, plain in ((str, str), ((bool, np.bool_), bool), (Integral, int)):
+        if isinstance(value, kinds):
+            return plain(value)
+    if isinstance(value, Real):
+        return tagged_number(float(value))
+    if isinstance(value, Mapping):
+        pairs = [[_describe(k, key), _describe(v, key)] for k, v in value.items()]
+        return {"mapping": pairs}
+    if isinstance(value, Set):
+        # In one order, so that equal models make equal files.
+        return sorted((_describe(item, key) for item in value), key=repr)
+    if isinstance(value, tuple):
+        return {"tuple": [_describe(item, key) for item in value]}
+    if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):
+        return [_describe(item, key) for item in value]
+    if PARTS.get(type(value).__name__) is type(value):
+        return {"part": type(value).__name__, "settings": describe_settings(value)}
+    if hasattr(value, "__array__") and np.ndim(value) > 0:
+        return [_describe(item, key) for item in np.asarray(value)]
+    raise ParameterError(
+        f"The setting {key!r} holds a {type(value).__module__}.{type(value).__name__}, "
+        "which a model file cannot describe. Use one of the package's own parts, or "
+        "pickle."
+    )

@@ -248,7 +248,7 @@ _CONDITIONAL = {
 
 
 def _conditional_table(sizes: Sizes, **values: Any) -> Any:
-    table = _of_package("model", "one_dependence.ConditionalTable")
+    table = _of_package("model", "combined.ConditionalTable")
     return table(sizes.schema.offsets, **values)
 
 
@@ -297,7 +297,7 @@ MODELS: dict[str, ModelKind] = {
         models=_models("sum", by_pair=False),
     ),
     "one-dependence": _kind(
-        "one_dependence.OneDependenceModel",
+        "combined.OneDependenceModel",
         log_prior=codec.logs(),
         shares=Field(float_list, _read_shares),
         conditional=codec.record(_CONDITIONAL, _conditional_table),

@@ -16,7 +16,7 @@ from steelyard._common.text import did_you_mean, listed
 from steelyard.exceptions import ColumnError, TableError
 from steelyard.fitting.recipe import Recipe, RowsHere
 from steelyard.io import scan
-from steelyard.model.needs import RowsNeeded
+from steelyard.model.base import RowsNeeded
 from steelyard.model.streamed import (
     counted_training,
     empty_rows,

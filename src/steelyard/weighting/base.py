@@ -12,8 +12,7 @@ import numpy as np
 from steelyard._common.arrays import Floats, Ints
 from steelyard._common.settings import FLAG, DeclaredPart, setting
 from steelyard.exceptions import ParameterError
-from steelyard.model.needs import RowsNeeded
-from steelyard.model.posteriors import Curvature
+from steelyard.model.base import Curvature, RowsNeeded
 from steelyard.model.training import TrainingSet
 from steelyard.proba import GaussianTable
 from steelyard.table.codes import FeatureTable

@@ -16,7 +16,7 @@ from steelyard.kernels import searching
 from steelyard.model.training import estimate_model
 from steelyard.proba import Lidstone
 from steelyard.proba.counts import count
-from steelyard.proba.estimation import Estimation
+from steelyard.proba.smoothing import Estimation
 from steelyard.table.encoder import TableEncoder
 from steelyard.table.frames import as_table
 

@@ -30,11 +30,11 @@ from steelyard._common.threads import one_blas_thread
 from steelyard.classifiers.after_fit import FittedNB
 from steelyard.fitting.problem import Fit
 from steelyard.fitting.recipe import DEVICE, Recipe, rows_of
-from steelyard.model.needs import RowsNeeded
+from steelyard.model.base import RowsNeeded
 from steelyard.model.training import Encoding, TrainingSet
 from steelyard.proba import SMOOTHINGS, Smoothing, resolve_smoothing
 from steelyard.proba.counts import Counts
-from steelyard.proba.estimation import Estimation
+from steelyard.proba.smoothing import Estimation
 from steelyard.table.encoder import TableEncoder
 from steelyard.table.summary.ranges import NumberRange
 

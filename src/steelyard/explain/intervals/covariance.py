@@ -22,7 +22,7 @@ from steelyard.explain.evidence import evidence_of
 from steelyard.explain.intervals.maps import LevelMaps, WeightMaps
 from steelyard.explain.views import views_of
 from steelyard.fitting.problem import Problem
-from steelyard.model.posteriors import Curvature
+from steelyard.model.base import Curvature
 from steelyard.table.codes import Codes
 from steelyard.weighting import HierarchicalWeighting
 

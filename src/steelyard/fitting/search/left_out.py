@@ -26,7 +26,7 @@ from steelyard.kernels import searching as kernels
 from steelyard.model.training import TrainingSet
 from steelyard.proba import GaussianTable, estimate_prior
 from steelyard.proba.counts import Counts, count
-from steelyard.proba.estimation import Estimation
+from steelyard.proba.smoothing import Estimation
 from steelyard.table.codes import FeatureTable
 from steelyard.table.schema import TableSchema
 

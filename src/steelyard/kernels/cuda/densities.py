@@ -18,7 +18,7 @@ from numba import cuda, float64
 from steelyard.kernels.cuda.fixed_point import byte
 from steelyard.kernels.scoring import _FARTHEST, _ROOT_HALF
 
-# The smallest probability of an interval, as in ``proba.estimation``.
+# The smallest probability of an interval, as in ``proba.gaussian``.
 _FLOOR = 1e-75
 
 

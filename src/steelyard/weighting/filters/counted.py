@@ -11,7 +11,7 @@ import numpy as np
 from steelyard._common.arrays import Floats
 from steelyard._common.settings import FLAG, NONE, number, setting
 from steelyard._common.threads import pieces, run, thread_count
-from steelyard.model.needs import RowsNeeded
+from steelyard.model.base import RowsNeeded
 from steelyard.model.training import TrainingSet
 from steelyard.proba import GaussianTable
 from steelyard.table.cells import bins_of

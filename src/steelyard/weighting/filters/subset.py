@@ -9,7 +9,7 @@ import numpy as np
 from steelyard._common.arrays import Floats
 from steelyard._common.greedy import Extended, Subset, search
 from steelyard._common.settings import FLAG, setting, whole
-from steelyard.model.needs import RowsNeeded
+from steelyard.model.base import RowsNeeded
 from steelyard.model.training import TrainingSet
 from steelyard.proba import GaussianTable
 from steelyard.table.schema import feature_labels
