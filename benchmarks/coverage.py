@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from steelyard import ShrinkageNB
 from steelyard.explain import explain_weights
-from steelyard.explain.evidence import evidence_of
 from steelyard.explain.intervals.covariance import InverseHessian
 from steelyard.explain.intervals.maps import named_weights
+from steelyard.explain.views import evidence_of
 from steelyard.fitting.problem import build_problem
 from steelyard.model.base import softmax
 

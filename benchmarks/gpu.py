@@ -56,7 +56,7 @@ def run(scale: float) -> int:
 def two(n_rows: int, n_classes: int, bandwidth: float) -> None:
     """Measure counts, passes, fits and predictions of one table."""
     import steelyard as sy
-    from steelyard.gpu import device_proba
+    from steelyard.gpu import arrays
 
     X, y = table(n_rows, n_classes)
     kernels(X, y, n_classes, bandwidth)
@@ -68,7 +68,7 @@ def two(n_rows: int, n_classes: int, bandwidth: float) -> None:
     if n_classes > 2:
         print(line(f"predict_proba, {n_classes} classes", took))
         return
-    alone = kernel_of_call_ms(lambda: clf.predict_proba(X), device_proba, "logistic")
+    alone = kernel_of_call_ms(lambda: clf.predict_proba(X), arrays, "logistic")
     print(line("predict_proba, 2 classes", alone))
     print(line("  its call, with the way to the device", took))
     beside(X, y)
@@ -124,7 +124,7 @@ def numbers(n_rows: int, bandwidth: float, n_columns: int = 10) -> None:
     import cupy
     from numba import cuda
 
-    from steelyard.gpu import device_numbers
+    from steelyard.gpu import device_counts
     from steelyard.proba.gaussian import GaussianTable
 
     cupy.get_default_memory_pool().free_all_blocks()
@@ -137,9 +137,9 @@ def numbers(n_rows: int, bandwidth: float, n_columns: int = 10) -> None:
     none = cuda.to_device(np.zeros(0))
 
     def moments() -> None:
-        device_numbers.moments_on_device(values, labels, none, n_rows, 2)
+        device_counts.moments_on_device(values, labels, none, n_rows, 2)
 
-    took = kernel_of_call_ms(moments, device_numbers, "moments")
+    took = kernel_of_call_ms(moments, device_counts, "moments")
     share = own.nbytes / took / bandwidth
     print(line("moments of ten numbers", took) + f"  {share:4.0%} of a copy")
     shape = (n_columns, 2)
@@ -149,7 +149,7 @@ def numbers(n_rows: int, bandwidth: float, n_columns: int = 10) -> None:
         np.zeros(n_columns),
         limit=np.full(n_columns, 4.0),
     )
-    there = device_numbers.DeviceNumbers(values, table)
+    there = device_counts.DeviceNumbers(values, table)
     scores = cuda.as_cuda_array(cupy.zeros((2, n_rows)))
     factors, sums = cuda.to_device(np.ones(shape)), there.sums(2)
     took = kernel_ms(lambda: there.add(factors, 0, n_rows, scores))

@@ -152,8 +152,8 @@ def test_a_model_of_the_device_loads_and_predicts(tmp_path):
 
 
 def test_probabilities_of_codes_on_the_device_agree():
+    from steelyard.gpu.arrays import proba_on_device
     from steelyard.gpu.device_codes import codes_to_device
-    from steelyard.gpu.device_proba import proba_on_device
 
     for n_classes, is_wide in ((2, False), (2, True), (3, True), (26, False)):
         X, y = table(n_classes, is_wide=is_wide)
@@ -247,8 +247,8 @@ def test_rows_with_numbers_taken_for_second_derivatives_are_those_of_the_cpu():
 
 
 def test_probabilities_of_numbers_on_the_device_agree():
+    from steelyard.gpu.arrays import proba_on_device
     from steelyard.gpu.device_codes import codes_to_device
-    from steelyard.gpu.device_proba import proba_on_device
 
     # Intervals are differences of two tails, which lose digits on both.
     for clf, n_classes, with_text, atol in (

@@ -27,8 +27,7 @@ from steelyard.table.discretizers import (
     FixedEdgesDiscretizer,
     MDLDiscretizer,
 )
-from steelyard.table.discretizers.base import float_columns, map_columns
-from steelyard.table.discretizers.mdl import _xlog2
+from steelyard.table.discretizers.base import _xlog2, float_columns, map_columns
 
 pytestmark = pytest.mark.plain
 

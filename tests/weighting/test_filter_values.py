@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import steelyard as sy
+from steelyard.weighting.filters.counted import best_subset, merit
 from steelyard.weighting.filters.information import (
     class_uncertainty,
     gain_ratios,
     pair_uncertainty,
 )
-from steelyard.weighting.filters.subset import best_subset, merit
 
 pytestmark = pytest.mark.plain
 

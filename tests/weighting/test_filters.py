@@ -20,9 +20,9 @@ from steelyard.weighting import (
     SubsetWeighting,
     TreeWeighting,
 )
-from steelyard.weighting.filters.counted import area_under_curve
-from steelyard.weighting.filters.subset import (
+from steelyard.weighting.filters.counted import (
     add_locally_predictive,
+    area_under_curve,
     best_subset,
     merit,
 )

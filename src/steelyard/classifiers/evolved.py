@@ -25,9 +25,8 @@ from steelyard.classifiers.base import StandardNB
 from steelyard.classifiers.weighted import BOUNDS, WeightedNB
 from steelyard.exceptions import ParameterError
 from steelyard.fitting import problem
-from steelyard.fitting.constraints import attribute_bounds
 from steelyard.fitting.problem import Fit
-from steelyard.fitting.recipe import Recipe
+from steelyard.fitting.recipe import Recipe, attribute_bounds
 from steelyard.fitting.search.evolution import Evolution, PopulationScorer
 from steelyard.fitting.search.left_out import cross_validated, resubstituted
 from steelyard.model.table_model import NBModel

@@ -32,9 +32,8 @@ from steelyard.classifiers.base.selection import (
     selected,
 )
 from steelyard.exceptions import ParameterError
-from steelyard.fitting.constraints import by_position
 from steelyard.fitting.problem import Fit
-from steelyard.fitting.recipe import Recipe
+from steelyard.fitting.recipe import Recipe, by_position
 from steelyard.fitting.search.left_out import (
     JudgedRows,
     cross_validated,

@@ -23,9 +23,8 @@ from steelyard._common.settings import (
     word,
 )
 from steelyard.classifiers.base import DEVICE_SETTING, StandardNB, hard_rows
-from steelyard.fitting.constraints import PenaltySetting
 from steelyard.fitting.problem import Fit, fit_weights
-from steelyard.fitting.recipe import Recipe
+from steelyard.fitting.recipe import PenaltySetting, Recipe
 from steelyard.instances import INSTANCES, InstanceWeighting, resolve_instances
 from steelyard.losses import LOSSES, Loss, resolve_loss
 from steelyard.model.base import RowsNeeded

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from steelyard._common.text import cell_text
 from steelyard.displays import drawing as draw
 from steelyard.exceptions import ParameterError
-from steelyard.explain.evidence import Evidence
 from steelyard.explain.local import LocalExplanation, explain_local
 from steelyard.explain.overall import explain_global
 from steelyard.explain.value_tables import AttributeTable
+from steelyard.explain.views import Evidence
 
 # How many classes are drawn unless they are named.
 _MAX_LINES = 6

@@ -10,7 +10,6 @@ from steelyard._common.later import names_of
 
 if TYPE_CHECKING:
     from steelyard.explain.counterfactual import Change, Counterfactual
-    from steelyard.explain.evidence import Evidence, EvidenceItem
     from steelyard.explain.intervals import (
         EvidenceIntervals,
         WeightIntervals,
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from steelyard.explain.page import to_html
     from steelyard.explain.reasons import column_importance
     from steelyard.explain.value_tables import AttributeTable
+    from steelyard.explain.views import Evidence, EvidenceItem
 
 
 __all__ = [
@@ -43,11 +43,11 @@ __all__ = [
 __getattr__ = names_of(
     "steelyard.explain",
     counterfactual="Change Counterfactual",
-    evidence="Evidence EvidenceItem",
     intervals="EvidenceIntervals WeightIntervals explain_weights",
     local="LocalExplanation explain_local",
     overall="GlobalExplanation explain_global",
     page="to_html",
     reasons="column_importance",
     value_tables="AttributeTable",
+    views="Evidence EvidenceItem",
 )

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from steelyard._common.arrays import Floats
 from steelyard.exceptions import ParameterError
 from steelyard.explain.counterfactual import Counterfactual, counterfactual
-from steelyard.explain.evidence import Evidence, EvidenceItem
 from steelyard.explain.row_cells import (
     Neighbours,
     RowCells,
@@ -20,6 +19,8 @@ from steelyard.explain.row_cells import (
 )
 from steelyard.explain.value_tables import range_by_column
 from steelyard.explain.views import (
+    Evidence,
+    EvidenceItem,
     ExplainedPart,
     ModelKind,
     Tabular,

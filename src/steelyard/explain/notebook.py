@@ -10,10 +10,10 @@ import numpy as np
 from steelyard._common.arrays import Floats
 from steelyard._common.html import element, escape, html_table
 from steelyard.exceptions import ParameterError
-from steelyard.explain.evidence import Evidence, evidence_of
 from steelyard.explain.local import LocalExplanation
 from steelyard.explain.overall import GlobalExplanation
 from steelyard.explain.value_tables import AttributeTable
+from steelyard.explain.views import Evidence, evidence_of
 
 if TYPE_CHECKING:
     import pandas

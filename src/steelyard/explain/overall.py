@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from steelyard._common.arrays import Floats, Ints
 from steelyard._common.text import bar, counted, signed, text_table
 from steelyard.exceptions import ParameterError
-from steelyard.explain.evidence import evidence_of
 from steelyard.explain.local import LocalExplanation, explain_local
 from steelyard.explain.value_tables import AttributeTable, attribute_tables, known_rows
 from steelyard.explain.views import (
@@ -20,6 +19,7 @@ from steelyard.explain.views import (
     Tabular,
     base_rates_of,
     column_labels,
+    evidence_of,
     kind_of,
     model_of,
     percent,

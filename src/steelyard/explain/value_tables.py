@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from steelyard._common.arrays import Floats
 from steelyard._common.text import as_plain
 from steelyard.exceptions import ParameterError
-from steelyard.explain.evidence import evidence_of
 from steelyard.explain.value_text import N_QUANTILES, table_text
 from steelyard.explain.views import (
     PairSide,
     Tabular,
     column_scores,
+    evidence_of,
     pair_sides,
     typical_numbers,
     views_of,

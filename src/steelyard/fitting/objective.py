@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from steelyard._common.arrays import Floats, Ints, Labels
-from steelyard.fitting.constraints import Penalty
+from steelyard.fitting.recipe import Penalty
 from steelyard.fitting.rows import Passes
 from steelyard.losses import Loss
 from steelyard.losses.base import residual_term

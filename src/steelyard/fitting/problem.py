@@ -14,9 +14,8 @@ from sklearn.exceptions import ConvergenceWarning
 from steelyard._common.arrays import Floats
 from steelyard._common.checks import warn_user
 from steelyard.exceptions import ParameterError
-from steelyard.fitting.constraints import attribute_bounds
 from steelyard.fitting.objective import MixtureObjective, Objective
-from steelyard.fitting.recipe import Recipe
+from steelyard.fitting.recipe import Recipe, attribute_bounds
 from steelyard.fitting.rows import prepare_rows
 from steelyard.instances import Learned
 from steelyard.losses import Loss

@@ -3,8 +3,7 @@
 ``devices`` is what the rest of the library meets, by the name that ``fitting.recipe``
 has of it: whether there is a device, and rows on one. It is loaded where ``device=``
 asks for one or an array lives there; all else, and numba's CUDA with it, once a device
-is used. ``arrays`` takes arrays of CuPy and PyTorch, ``device_place`` says what is done
-to training rows, in ``device_codes``, ``device_numbers``, ``device_counts``,
-``joint_rows`` and ``device_rows`` (passes), ``device_proba`` predicts. The kernels are
-in ``kernels.cuda``.
+is used. ``arrays`` takes arrays of CuPy and PyTorch, and predicts; ``device_place``
+says what is done to training rows, in ``device_codes``, ``device_counts``,
+``joint_rows`` and ``device_rows`` (passes). The kernels are in ``kernels.cuda``.
 """

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from steelyard.fitting.rows import PackedRows
 from steelyard.gpu.device_codes import DeviceCodes, taken
-from steelyard.gpu.device_counts import DeviceWeights
-from steelyard.gpu.device_numbers import DeviceNumbers
+from steelyard.gpu.device_counts import DeviceNumbers, DeviceWeights
 from steelyard.kernels.cuda.launching import to_device
 from steelyard.proba.gaussian import GaussianTable
 from steelyard.table.codes import CodeBlock, Codes

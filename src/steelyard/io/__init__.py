@@ -6,25 +6,16 @@ are loaded when they are first used.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from steelyard._common.later import names_of
 
 if TYPE_CHECKING:
     from steelyard.io.chunks import Chunk, Place
     from steelyard.io.recognise import as_source, open_files, scan
 
-_HOMES = {
-    "Chunk": "chunks",
-    "Place": "chunks",
-    "as_source": "recognise",
-    "open_files": "recognise",
-    "scan": "recognise",
-}
-
 __all__ = ["Chunk", "Place", "as_source", "open_files", "scan"]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'steelyard.io' has no attribute {name!r}")
-    return getattr(import_module(f"steelyard.io.{_HOMES[name]}"), name)
+__getattr__ = names_of(
+    "steelyard.io", chunks="Chunk Place", recognise="as_source open_files scan"
+)

@@ -18,8 +18,7 @@ from steelyard._common.text import listed
 from steelyard.exceptions import ColumnError, TableError
 from steelyard.io.chunks import MOST_BYTES, Part, Place
 from steelyard.io.paths import File, key_types
-from steelyard.io.reader import Reader
-from steelyard.io.types import conform, join_types
+from steelyard.io.reader import Reader, conform, join_types
 
 _DAMAGED = (pa.ArrowException, OSError)
 # Text whose length is not known: a guess that only sizes of pieces depend on.

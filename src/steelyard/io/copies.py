@@ -17,8 +17,7 @@ from steelyard.exceptions import TableError
 from steelyard.io.chunks import MOST_ROWS, Part, Place, regroup
 from steelyard.io.columnar import ColumnarFiles
 from steelyard.io.paths import File
-from steelyard.io.reader import TypesChangedError
-from steelyard.io.types import conform, join_types, kind_of
+from steelyard.io.reader import TypesChangedError, conform, join_types, kind_of
 
 
 class CopyWriter:

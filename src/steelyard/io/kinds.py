@@ -18,9 +18,8 @@ from steelyard.exceptions import ColumnError, TableError
 from steelyard.io.chunks import Part, regroup
 from steelyard.io.dialect import CsvDialect
 from steelyard.io.numbers import exceptions, is_blank
-from steelyard.io.reader import Reader
+from steelyard.io.reader import Reader, is_number, is_text
 from steelyard.io.text import TextFiles, numbers_of, plain_numbers
-from steelyard.io.types import is_number, is_text
 
 # As many digits as a float64 can be trusted with.
 _DIGITS = "{:.15g}".format

@@ -23,8 +23,7 @@ from steelyard.io.chunks import (
 )
 from steelyard.io.copies import CopyReader, copy_of
 from steelyard.io.paths import find_column
-from steelyard.io.reader import Reader
-from steelyard.io.types import is_number
+from steelyard.io.reader import Reader, is_number
 
 _CHANGED = (
     "The source changed between two readings: it had {} rows, and now {}. Leave it "

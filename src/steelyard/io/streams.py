@@ -12,8 +12,7 @@ import pyarrow as pa
 from steelyard._common.text import listed
 from steelyard.exceptions import ColumnError, TableError
 from steelyard.io.chunks import Part, Place
-from steelyard.io.reader import Reader
-from steelyard.io.types import plain
+from steelyard.io.reader import Reader, plain
 
 
 class _Stream(Reader):

@@ -1,4 +1,4 @@
-"""Smoothed estimates of class priors and value probabilities; ``Estimation`` has all."""
+"""Smoothed estimates of class priors and value probabilities; all in `Estimation`."""
 
 from __future__ import annotations
 

@@ -19,11 +19,10 @@ Deciding
 
 Encoding
     - ``encoder``: `TableEncoder`, which learns a schema and encodes tables by it;
-      ``by_schema`` is its part that encodes.
+      ``by_schema`` is its part that encodes, matrices of small whole numbers without
+      a copy.
     - ``cells``: the cells of one column become codes or numbers, by its schema.
     - ``codes``: `Codes`, the encoded table, made of blocks of columns; pairs of
       columns are joined from their codes.
-    - ``blocks``: encoded columns are put into blocks, or an array taken as it is.
-    - ``bytes``: matrices of small whole numbers, read without a copy.
     - ``packing``: several small codes in one byte, for the loops of a fit.
 """

@@ -28,10 +28,12 @@ from steelyard._common.settings import (
     word,
 )
 from steelyard.exceptions import ParameterError
-from steelyard.table.by_schema import EncodedView, SchemaEncoder, collect
-from steelyard.table.bytes import (
+from steelyard.table.by_schema import (
+    EncodedView,
+    SchemaEncoder,
     as_byte_matrix,
     byte_codes,
+    collect,
     extremes,
     observed_values,
 )
@@ -43,16 +45,14 @@ from steelyard.table.frames import Table, as_table
 from steelyard.table.labels import encode_labels, training_rows
 from steelyard.table.schema import FeatureSchema, TableSchema
 from steelyard.table.summary.column_rules import (
+    LabelledRows,
     LearnedColumn,
+    WholeColumn,
     learned_column,
     warn_identifiers,
-)
-from steelyard.table.summary.ranges import NumberRange, added_ranges
-from steelyard.table.summary.whole_column import (
-    LabelledRows,
-    WholeColumn,
     with_values,
 )
+from steelyard.table.summary.ranges import NumberRange, added_ranges
 from steelyard.table.treatments import Treatment, numeric_treatments, treatments
 
 __all__ = ["TableEncoder"]

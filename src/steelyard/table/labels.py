@@ -19,7 +19,7 @@ from steelyard._common.checks import (
 )
 from steelyard._common.threads import pieces, row_blocks, run, thread_count
 from steelyard.exceptions import ParameterError, TableError
-from steelyard.table.bytes import extremes
+from steelyard.table.by_schema import extremes
 from steelyard.table.columns import TableColumn
 from steelyard.table.frames import Table, as_series, as_table
 

@@ -19,8 +19,8 @@ from steelyard.weighting.filters.counted import (
     CorrelationWeighting,
     FilterWeighting,
     GainRatioWeighting,
+    SubsetWeighting,
 )
-from steelyard.weighting.filters.subset import SubsetWeighting
 from steelyard.weighting.filters.trees import OneTreeWeighting, TreeWeighting
 from steelyard.weighting.hierarchy import HierarchicalWeighting
 

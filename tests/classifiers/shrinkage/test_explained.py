@@ -282,10 +282,10 @@ def test_intervals_of_log_odds_cover_about_as_often_as_they_say(
     ("n", "n_classes"), [(45, 2), (45, 3), (400, 2), (400, 3), (45, 4), (45, 6)]
 )
 def test_deviations_are_those_of_the_inverse_hessian(make_mixed, n, n_classes, kind):
-    from steelyard.explain.evidence import evidence_of
     from steelyard.explain.intervals import covariance as engine
     from steelyard.explain.intervals.laplace import solved
     from steelyard.explain.intervals.maps import LevelMaps
+    from steelyard.explain.views import evidence_of
 
     X, y = make_mixed(n, n_classes)
     pairs = [("colour", "length"), ("length", "width")]

@@ -18,9 +18,8 @@ from scipy.sparse import csr_array, diags_array, eye_array, kron, vstack
 
 from steelyard._common.arrays import Floats, Ints
 from steelyard.exceptions import ParameterError
-from steelyard.explain.evidence import evidence_of
 from steelyard.explain.intervals.maps import LevelMaps, WeightMaps
-from steelyard.explain.views import views_of
+from steelyard.explain.views import evidence_of, views_of
 from steelyard.fitting.problem import Problem
 from steelyard.model.base import Curvature
 from steelyard.table.codes import Codes

@@ -15,14 +15,12 @@ from steelyard._common.text import signed, text_table
 from steelyard.classifiers.base import BaseNB
 from steelyard.classifiers.weighted import SolvedNB
 from steelyard.exceptions import ParameterError
-from steelyard.explain.evidence import evidence_of
 from steelyard.explain.intervals.covariance import Covariance, covariance_of
 from steelyard.explain.intervals.maps import named_weights
-from steelyard.explain.views import PlainData, add_views, column_labels
-from steelyard.fitting.constraints import Penalty
+from steelyard.explain.views import PlainData, add_views, column_labels, evidence_of
 from steelyard.fitting.default.strengths import Strengths
 from steelyard.fitting.problem import Problem, build_problem, weigh_rows
-from steelyard.fitting.recipe import Recipe
+from steelyard.fitting.recipe import Penalty, Recipe
 from steelyard.model.table_model import NBModel
 from steelyard.table.codes import Codes
 from steelyard.table.schema import TableSchema

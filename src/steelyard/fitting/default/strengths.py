@@ -10,7 +10,6 @@ import numpy as np
 
 from steelyard._common.arrays import Floats
 from steelyard._common.threads import run, thread_count
-from steelyard.fitting.constraints import Penalty
 from steelyard.fitting.default.column_pairs import (
     ColumnPair,
     RankedPairs,
@@ -19,7 +18,7 @@ from steelyard.fitting.default.column_pairs import (
 )
 from steelyard.fitting.default.held_out import Fold, HeldOutFolds, Judgement
 from steelyard.fitting.problem import build_problem, weigh_rows
-from steelyard.fitting.recipe import Recipe
+from steelyard.fitting.recipe import Penalty, Recipe
 from steelyard.solvers import LBFGS
 from steelyard.weighting import HierarchicalWeighting
 

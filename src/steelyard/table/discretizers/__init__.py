@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from steelyard.table.discretizers.base import Discretizer
-from steelyard.table.discretizers.mdl import MDLDiscretizer
+from steelyard.table.discretizers.base import Discretizer, MDLDiscretizer
 from steelyard.table.discretizers.unsupervised import (
     EqualFrequencyDiscretizer,
     EqualWidthDiscretizer,

@@ -14,6 +14,7 @@ from steelyard.table.cells import bins_of
 from steelyard.table.discretizers import Discretizer
 from steelyard.table.factors import EXACT, CellKind, Factor, is_missing
 from steelyard.table.schema import FeatureSchema
+from steelyard.table.summary.column_rules import LabelledRows, WholeColumn
 from steelyard.table.summary.number_cells import (
     CellsByValue,
     NumberCells,
@@ -21,7 +22,6 @@ from steelyard.table.summary.number_cells import (
     most_cells,
 )
 from steelyard.table.summary.ranges import NumberRange, weighed_range
-from steelyard.table.summary.whole_column import LabelledRows, WholeColumn
 
 _Floats = NDArray[np.float64]
 

@@ -19,7 +19,7 @@ from steelyard.table.cells import numbers_of
 from steelyard.table.discretizers.base import ColumnId, Discretizer
 from steelyard.table.frames import Table
 from steelyard.table.labels import chunk_rows, known_labels
-from steelyard.table.summary.whole_column import LabelledRows
+from steelyard.table.summary.column_rules import LabelledRows
 
 _Floats = NDArray[np.float64]
 _Keys = NDArray[np.uint64]

@@ -19,9 +19,13 @@ from steelyard.table.frames import Table
 from steelyard.table.labels import chunk_rows, encode_labels
 from steelyard.table.schema import TableSchema
 from steelyard.table.summary.chunked_column import ChunkedColumn, Needs, spread
-from steelyard.table.summary.column_rules import LearnedColumn, learned_column
+from steelyard.table.summary.column_rules import (
+    LabelledRows,
+    LearnedColumn,
+    WholeColumn,
+    learned_column,
+)
 from steelyard.table.summary.number_cells import NumberCells, Rereading
-from steelyard.table.summary.whole_column import LabelledRows, WholeColumn
 from steelyard.table.treatments import Treatment, numeric_treatments, treatments
 
 _Floats = NDArray[np.float64]
