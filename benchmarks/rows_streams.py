@@ -24,8 +24,7 @@ from benchmarks.rows_chunks import (
 from steelyard._common.files import WorkFolder
 from steelyard.table.discretizers import MDLDiscretizer
 from steelyard.table.frames import as_table
-from steelyard.table.storage.store import Store, StoredRows
-from steelyard.table.storage.workspace import DiskWorkspace
+from steelyard.table.storage import DiskWorkspace, Store, StoredRows
 from steelyard.table.summary.number_cells import CellsByValue
 
 # --------------------------------------------------------------------------- the store

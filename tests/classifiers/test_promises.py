@@ -220,7 +220,7 @@ PHASES = {
     "copying": ("steelyard.io.copies.CopyWriter.write", "csv"),
     "reading": ("steelyard.table.summary.table_summary.TableSummary.take_in", "csv"),
     "reading again": ("steelyard.table.summary.number_cells.Rereading.take_in", "csv"),
-    "encoding": ("steelyard.table.storage.store.Store.append", "parquet"),
+    "encoding": ("steelyard.table.storage.Store.append", "parquet"),
     "fitting": ("steelyard.fitting.rows.PackedRows._pass", "parquet"),
 }
 """A function that is called in each phase, and files that come to it."""

@@ -15,8 +15,7 @@ from steelyard._common import threads
 from steelyard._common.files import WorkFolder
 from steelyard.model.base import NEEDS
 from steelyard.model.streamed import stored_training
-from steelyard.table.storage.store import Store
-from steelyard.table.storage.workspace import DiskWorkspace
+from steelyard.table.storage import DiskWorkspace, Store
 
 METHODS = [*(entry.acronym for entry in sy.methods()), "JointWeightedNB"]
 
@@ -164,8 +163,8 @@ import steelyard as sy
 from steelyard._common import threads
 from steelyard._common.files import WorkFolder
 from steelyard.model.streamed import stored_training
-from steelyard.table.storage.store import Store
-from steelyard.table.storage.workspace import DiskWorkspace
+from steelyard.table.storage import Store
+from steelyard.table.storage import DiskWorkspace
 
 threads.PIECE_ROWS = 1 << 14
 folder, n_rows, n_chunk = sys.argv[1], int(sys.argv[2]), 1 << 16

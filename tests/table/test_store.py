@@ -13,9 +13,9 @@ from steelyard import TableEncoder
 from steelyard._common import threads
 from steelyard._common.files import WorkFolder
 from steelyard.exceptions import TableError
+from steelyard.table.codes import MEMORY
 from steelyard.table.frames import as_table
-from steelyard.table.storage.store import Store
-from steelyard.table.storage.workspace import MEMORY, DiskWorkspace
+from steelyard.table.storage import DiskWorkspace, Store
 
 
 @pytest.fixture
@@ -166,7 +166,7 @@ KILLED = """
 import os, signal, sys
 import numpy as np
 from steelyard._common.files import WorkFolder
-from steelyard.table.storage.workspace import DiskWorkspace
+from steelyard.table.storage import DiskWorkspace
 workspace = DiskWorkspace(WorkFolder(sys.argv[1]))
 array = workspace.zeros(1 << 24, np.uint8)
 array[:] = 1

@@ -17,6 +17,10 @@ SEARCH_ENDS = ("complete", "time limit", "interrupted")
 N_BARS = 20
 """Bars of a histogram, all of one width."""
 
+# Weights of rows and of classes, and sums of their products, stay finite in single
+# precision, which preconditioners have.
+LEAST_WEIGHT, LARGEST_WEIGHT = 1e-15, 1e15
+
 # Deviations on a grid are a sixth of its step, and their inverses finite.
 LEAST_STEP = 1e-300
 

@@ -285,7 +285,6 @@ class RowsHere:
 
         ``owner`` is the one whose class messages name.
         """
-        # An array is a table. Other things are asked, which takes longer.
         if not isinstance(self.X, np.ndarray):
             self._source = as_source(self.X, y, sample_weight, needs_target=True)
         if self._source is None:
@@ -320,6 +319,9 @@ def encode_training(
 
 def rows_of(X: Any) -> RowsHere:
     """Return the rows that a user gives, wherever they are: the one door for them."""
+    # An array is a table. Other things are asked, which takes longer.
+    if isinstance(X, np.ndarray):
+        return RowsHere(X)
     there = "dask" if is_dask(X) else "device" if is_on_device(X) else None
     return RowsHere(X) if there is None else _loaded(there).rows_of(X)
 

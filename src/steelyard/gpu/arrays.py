@@ -13,7 +13,7 @@ import numpy as np
 from numba import cuda
 from numpy.typing import NDArray
 
-from steelyard._common.checks import check_weights, is_on_device
+from steelyard._common.checks import is_on_device
 from steelyard.exceptions import ParameterError, TableError
 from steelyard.fitting.recipe import Recipe, RowsHere
 from steelyard.gpu.device_codes import ColumnPairs, DeviceCodes, bytes_to_device, padded
@@ -36,7 +36,12 @@ from steelyard.model.training import TrainingSet
 from steelyard.table.by_schema import look_up_of
 from steelyard.table.codes import Codes
 from steelyard.table.encoder import TableEncoder
-from steelyard.table.labels import check_two_classes, class_factors, encode_labels
+from steelyard.table.labels import (
+    check_two_classes,
+    check_weights,
+    class_factors,
+    encode_labels,
+)
 from steelyard.table.schema import FeatureSchema, TableSchema
 
 _KEPT_THERE = ("counts", "sums", "pairs")

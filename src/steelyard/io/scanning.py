@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from steelyard._common.checks import LARGEST_WEIGHT, LEAST_WEIGHT
+from steelyard._common.agreed import LARGEST_WEIGHT, LEAST_WEIGHT
 from steelyard.exceptions import ColumnError, TableError
 from steelyard.io.chunks import (
     MOST_ROWS,

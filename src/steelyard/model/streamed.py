@@ -14,13 +14,12 @@ from steelyard.exceptions import ColumnError, TableError
 from steelyard.model.base import RowsNeeded
 from steelyard.model.training import Preparation, TrainingSet
 from steelyard.proba.counts import Counts, Moments, count
-from steelyard.table.codes import Codes
+from steelyard.table.codes import MEMORY, Codes
 from steelyard.table.encoder import TableEncoder
 from steelyard.table.frames import Table, as_table
 from steelyard.table.labels import check_two_classes, class_factors, known_labels
 from steelyard.table.schema import TableSchema
-from steelyard.table.storage.store import Store, StoredRows
-from steelyard.table.storage.workspace import MEMORY, DiskWorkspace
+from steelyard.table.storage import DiskWorkspace, Store, StoredRows
 from steelyard.table.summary.table_summary import TableSummary
 
 if TYPE_CHECKING:

@@ -16,12 +16,11 @@ from steelyard.exceptions import ParameterError
 from steelyard.model.table_model import NBModel
 from steelyard.proba.counts import Counts, count
 from steelyard.proba.smoothing import Estimation
-from steelyard.table.codes import Codes
+from steelyard.table.codes import Codes, Workspace
 from steelyard.table.encoder import TableEncoder
 from steelyard.table.frames import Table
 from steelyard.table.labels import class_factors, class_totals
 from steelyard.table.schema import Side, TableSchema
-from steelyard.table.storage.workspace import Workspace
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,8 @@ from steelyard.losses import Loss
 from steelyard.model.training import RowPlace, TrainingSet
 from steelyard.proba.gaussian import GaussianTable
 from steelyard.scale import parts as work
-from steelyard.table.codes import Codes
-from steelyard.table.storage.store import Store
-from steelyard.table.storage.workspace import MEMORY, DiskWorkspace, Workspace
+from steelyard.table.codes import MEMORY, Codes, Workspace
+from steelyard.table.storage import DiskWorkspace, Store
 from steelyard.weighting.base import Effect
 
 # What Dask would take for a few bytes, it would move and forget to spill.

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard._common.checks import check_weights
 from steelyard.exceptions import ColumnError, TableError
 from steelyard.fitting.rows import PackedRows, join_rows
 from steelyard.losses import LogLoss
@@ -20,12 +19,11 @@ from steelyard.model.streamed import empty_rows, stored_training
 from steelyard.model.training import Preparation, TrainingSet
 from steelyard.proba.counts import Counts, count
 from steelyard.proba.gaussian import GaussianTable
-from steelyard.table.codes import Codes
+from steelyard.table.codes import MEMORY, Codes
 from steelyard.table.encoder import TableEncoder
 from steelyard.table.frames import Table, as_series, as_table
-from steelyard.table.labels import as_label_column, known_labels
-from steelyard.table.storage.store import Store
-from steelyard.table.storage.workspace import MEMORY
+from steelyard.table.labels import as_label_column, check_weights, known_labels
+from steelyard.table.storage import Store
 from steelyard.table.summary.number_cells import Rereading
 from steelyard.table.summary.table_summary import TableSummary
 from steelyard.weighting.base import Effect

@@ -9,6 +9,7 @@ from steelyard.solvers.base import (
     AnyObjective,
     Box,
     Fixed,
+    Metric,
     Solution,
     Solver,
     Units,
@@ -16,7 +17,7 @@ from steelyard.solvers.base import (
 )
 from steelyard.solvers.lbfgs import LBFGS, published_lbfgs
 from steelyard.solvers.newton import MAX_ASSEMBLED, Newton
-from steelyard.solvers.spectral import Metric, SpectralGradient
+from steelyard.solvers.spectral import SpectralGradient
 
 __all__ = [
     "LBFGS",

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from steelyard._common.arrays import Floats
 from steelyard._common.settings import number, setting, whole
@@ -15,6 +10,7 @@ from steelyard._common.threads import one_blas_thread
 from steelyard.solvers.base import (
     AnyObjective,
     Box,
+    Metric,
     Solution,
     Solver,
     Status,
@@ -22,10 +18,6 @@ from steelyard.solvers.base import (
     runaway,
 )
 from steelyard.solvers.lbfgs import LBFGS
-
-# Rounds of finding what steps share, and how exactly.
-_MAX_ROUNDS = 100
-_ACCURACY = 1e-12
 
 # A step has to go below the largest of so many values (Grippo, Lampariello & Lucidi,
 # 1986).
@@ -37,86 +29,6 @@ _LONGEST = 1e6
 # The length of a step goes up and down by powers of ten: what it promises has to be
 # this much less than what is asked for.
 _CAUTION = 0.01
-
-
-@dataclass(frozen=True)
-class Metric:
-    r"""A rough Hessian :math:`P = \mathrm{diag}(a) + B B^\top`, with few columns of B.
-
-    A box is none any more after a change of variables; a step within bounds, in units
-    of P, is found all the same.
-    """
-
-    own: Floats
-    """Curvature of each weight by itself, a: shape (p,), positive."""
-
-    common: Floats
-    """Directions that all weights share, B: shape (p, r)."""
-
-    @cached_property
-    def _roots(self) -> tuple[Floats, Floats, NDArray[Any]]:
-        """Unit of each weight; directions in those units, and their root curvatures."""
-        unit = 1.0 / np.sqrt(self.own)
-        directions, sizes, _ = np.linalg.svd(unit[:, None] * self.common, False)
-        return unit, directions, np.sqrt(1.0 + sizes**2)
-
-    def _stretched(self, v: Floats, power: int) -> Floats:
-        _, directions, roots = self._roots
-        return v + directions @ ((roots**power - 1.0) * (v @ directions))
-
-    def weights(self, y: Floats) -> Floats:
-        """Turn a vector in these units into weights."""
-        return self._roots[0] * self._stretched(y, -1)
-
-    def vector(self, weights: Floats) -> Floats:
-        """Turn weights into a vector in these units."""
-        return self._stretched(weights / self._roots[0], 1)
-
-    def gradient(self, gradient: Floats) -> Floats:
-        """Turn a gradient by weights into one in these units."""
-        return self._stretched(self._roots[0] * gradient, -1)
-
-    def square(self, step: Floats) -> float:
-        """Return the squared length of a step."""
-        shared = step @ self.common
-        return float(step @ (self.own * step) + shared @ shared)
-
-    def step(self, slope: Floats, low: Floats, high: Floats) -> Floats:
-        r"""Minimise :math:`g^\top d + \tfrac12 d^\top P d` over :math:`l \le d \le u`.
-
-        Given :math:`\lambda = B^\top d` each weight is on its own. That vector is where
-        a concave function of r variables is largest, which Newton's method finds.
-        """
-        common, at = self.common, np.zeros(self.common.shape[1])
-        sizes = np.abs(common)
-        d, value = self._given(at, slope, low, high)
-        for _ in range(_MAX_ROUNDS):
-            rest = d @ common - at
-            if (np.abs(rest) <= _ACCURACY * (np.abs(d) @ sizes)).all():
-                break
-            moves = np.flatnonzero((d > low) & (d < high))
-            inner = common[moves]
-            matrix = inner.T @ (inner / self.own[moves, None])
-            change = np.linalg.solve(np.eye(len(at)) + matrix, rest)
-            t = 1.0
-            while t > _ACCURACY:
-                new, new_value = self._given(at + t * change, slope, low, high)
-                if new_value >= value + 1e-4 * t * float(rest @ change):
-                    break
-                t *= 0.5
-            else:
-                break
-            at, d, value = at + t * change, new, new_value
-        return d
-
-    def _given(
-        self, at: Floats, slope: Floats, low: Floats, high: Floats
-    ) -> tuple[Floats, float]:
-        """Return each weight's step and the dual function, given what steps share."""
-        tilted = slope + self.common @ at
-        d = np.clip(-tilted / self.own, low, high)
-        value = float(d @ (tilted + 0.5 * self.own * d)) - 0.5 * float(at @ at)
-        return d, value
 
 
 class SpectralGradient(Solver):

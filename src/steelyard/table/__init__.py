@@ -25,4 +25,5 @@ Encoding
     - ``codes``: `Codes`, the encoded table, made of blocks of columns; pairs of
       columns are joined from their codes.
     - ``packing``: several small codes in one byte, for the loops of a fit.
+    - ``storage``: encoded rows in files, for tables larger than memory.
 """

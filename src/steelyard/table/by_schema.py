@@ -5,7 +5,7 @@ Matrices of small whole numbers or of numbers are taken without a copy.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -15,12 +15,10 @@ from numpy.typing import NDArray
 from steelyard._common.threads import row_blocks, run, thread_count
 from steelyard.kernels import counting
 from steelyard.table.cells import ColumnCells, are_of_one_kind, numbers_of
-from steelyard.table.codes import BlockBuilder, CodeBlock, Codes
+from steelyard.table.codes import BlockBuilder, CodeBlock, Codes, EncodedView
 from steelyard.table.columns import TableColumn
 from steelyard.table.frames import Table, matched_columns
-from steelyard.table.schema import FeatureSchema, TableSchema
-
-EncodedView = tuple[FeatureSchema, NDArray[Any]]
+from steelyard.table.schema import TableSchema
 
 
 class SchemaEncoder:
@@ -50,7 +48,7 @@ class SchemaEncoder:
                 yield feature, column.encoded(feature)
 
         builder = BlockBuilder(table.n_rows, len(schema.coded))
-        collect(encode_column, columns, builder, self.n_jobs)
+        builder.collect(encode_column, columns, self.n_jobs)
         return builder.finish(schema)
 
     def match(self, table: Table) -> list[TableColumn]:
@@ -58,24 +56,6 @@ class SchemaEncoder:
         return matched_columns(
             table, self.schema_.names, self.schema_.n_columns, type(self).__name__
         )
-
-
-def collect(
-    function: Callable[[int], Iterable[EncodedView]],
-    columns: list[TableColumn],
-    builder: BlockBuilder,
-    n_jobs: int | None,
-) -> None:
-    """Hand what a function makes of each column to a builder."""
-
-    def encoded(j: int) -> list[EncodedView]:
-        return list(function(j))
-
-    found = run(encoded, range(len(columns)), thread_count(n_jobs))
-    for column, views in zip(columns, found, strict=True):
-        for feature, cells in views:
-            builder.add(feature, cells)
-        column.release()
 
 
 # Rows are folded into one of about so many bytes when taking the extremes of columns:

@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from steelyard._common.threads import pieces, row_blocks, run, thread_count
 from steelyard.kernels import counting
 from steelyard.table.schema import FeatureSchema, Side, TableSchema
-from steelyard.table.storage.workspace import MEMORY, Workspace
+
+if TYPE_CHECKING:
+    from steelyard.table.columns import TableColumn
+
+EncodedView = tuple[FeatureSchema, NDArray[Any]]
+"""An attribute, and the cells of its column as codes or numbers."""
 
 # A byte matrix is looked up in tables of 256 rows per column. At a distance of exactly
 # 256 float64 the columns fall on the same few sets of the L1 cache, which made counting
@@ -25,6 +30,45 @@ BYTE_STRIDE = 264
 def code_dtype(n_codes: int) -> np.dtype[Any]:
     """Smallest unsigned type for codes below ``n_codes``."""
     return np.min_scalar_type(max(n_codes - 1, 0))
+
+
+class Workspace:
+    """Where arrays as long as the table are put: in memory, here."""
+
+    is_memory: bool = True
+    """Whether arrays of any length are in memory."""
+
+    def zeros(
+        self, shape: int | tuple[int, ...], dtype: DTypeLike, order: Any = "C"
+    ) -> NDArray[Any]:
+        """Return a new array of zeros."""
+        return np.zeros(shape, dtype, order)
+
+    def full(self, n_rows: int, value: float) -> NDArray[np.float64]:
+        """Return a number for each row, all the same."""
+        out = self.zeros(n_rows, np.float64)
+        out[:] = value
+        return out
+
+    def copy(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return a copy of an array."""
+        out = self.zeros(values.shape, values.dtype)
+        out[:] = values
+        return out
+
+    def take(self, values: NDArray[Any], rows: NDArray[Any]) -> NDArray[Any]:
+        """Return some rows of an array, by position or by a mask."""
+        return values[rows]
+
+    def rows_where(
+        self, n_rows: int, test: Callable[[slice], NDArray[np.bool_]]
+    ) -> NDArray[np.int64]:
+        """Return the positions of the rows for which a test holds."""
+        return np.flatnonzero(test(slice(0, n_rows)))
+
+
+MEMORY = Workspace()
+"""The workspace of tables that are in memory."""
 
 
 @dataclass(frozen=True)
@@ -255,6 +299,23 @@ class BlockBuilder:
         else:
             block = np.array([position], dtype=np.int64)
             self._wide.append(CodeBlock(cells[:, None], block))
+
+    def collect(
+        self,
+        function: Callable[[int], Iterable[EncodedView]],
+        columns: list[TableColumn],
+        n_jobs: int | None,
+    ) -> None:
+        """Take what a function makes of each column, given its position."""
+
+        def encoded(j: int) -> list[EncodedView]:
+            return list(function(j))
+
+        found = run(encoded, range(len(columns)), thread_count(n_jobs))
+        for column, views in zip(columns, found, strict=True):
+            for feature, cells in views:
+                self.add(feature, cells)
+            column.release()
 
     def finish(self, schema: TableSchema) -> Codes:
         """Put what was added into one set of codes."""

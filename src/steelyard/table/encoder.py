@@ -29,16 +29,14 @@ from steelyard._common.settings import (
 )
 from steelyard.exceptions import ParameterError
 from steelyard.table.by_schema import (
-    EncodedView,
     SchemaEncoder,
     as_byte_matrix,
     byte_codes,
-    collect,
     extremes,
     observed_values,
 )
 from steelyard.table.cells import check_cells
-from steelyard.table.codes import BlockBuilder, Codes
+from steelyard.table.codes import BlockBuilder, Codes, EncodedView
 from steelyard.table.columns import TableColumn
 from steelyard.table.discretizers import Discretizer
 from steelyard.table.frames import Table, as_table
@@ -228,7 +226,7 @@ class TableEncoder(SchemaEncoder, TransformerMixin, DeclaredPart):
         builder = BlockBuilder(table.n_rows, sum(map(len, by_column)))
         # No thread for what is known: fifty such columns took a tenth of a fit.
         n_jobs = 1 if "values" in known[0] else self.n_jobs
-        collect(learn_column, table.columns, builder, n_jobs)
+        builder.collect(learn_column, table.columns, n_jobs)
         self.set_learned(learned, table.names, table.n_rows)
         if matrix_codes is not None:
             return matrix_codes(self.schema_)
@@ -274,7 +272,7 @@ class TableEncoder(SchemaEncoder, TransformerMixin, DeclaredPart):
                 ranges[j] = column.known_range()
 
         builder = BlockBuilder(table.n_rows, len(old))
-        collect(grow_column, columns, builder, self.n_jobs)
+        builder.collect(grow_column, columns, self.n_jobs)
         self._set_grown([feature for views in features for feature in views])
         # A model file may not say where numbers lie.
         if hasattr(self, "ranges_"):

@@ -1,4 +1,7 @@
-"""Labels: any column of classes becomes sorted classes and a number per row."""
+"""Labels: any column of classes becomes sorted classes and a number per row.
+
+Rows that have no label or no weight are left out.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +14,10 @@ from numpy.typing import NDArray
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import column_or_1d
 
-from steelyard._common.checks import (
-    LARGEST_WEIGHT,
-    LEAST_WEIGHT,
-    check_weights,
-    warn_user,
-)
+from steelyard._common.agreed import LARGEST_WEIGHT, LEAST_WEIGHT
+from steelyard._common.checks import warn_user
 from steelyard._common.threads import pieces, row_blocks, run, thread_count
 from steelyard.exceptions import ParameterError, TableError
-from steelyard.table.by_schema import extremes
 from steelyard.table.columns import TableColumn
 from steelyard.table.frames import Table, as_series, as_table
 
@@ -72,9 +70,9 @@ def encode_labels(
     """Return the sorted classes and the position of every label among them."""
     values = as_label_column(y)
     if isinstance(values, np.ndarray) and values.dtype.kind in "iu" and values.size:
-        low, high = extremes(values[:, None], n_jobs)
-        if low[0] >= 0 and high[0] <= 255:
-            return _small_integers(values, int(low[0]), int(high[0]), n_jobs)
+        low, high = int(values.min()), int(values.max())
+        if low >= 0 and high <= 255:
+            return _small_integers(values, low, high, n_jobs)
     column = as_series(values)
     factor = column.factor()
     held, n_missing = factor.held()
@@ -151,6 +149,50 @@ def read_rows(X: Any, y: Any, sample_weight: Any, estimator: object) -> Training
                 f"has {table.n_rows} rows, but there are {len(y)} labels."
             )
     return table, y, check_weights(sample_weight, table.n_rows)
+
+
+def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:
+    """Return row weights as float64, or None where all are one."""
+    if sample_weight is None:
+        return None
+    try:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TableError(f"sample_weight must hold numbers: {error}.") from None
+    if weights.ndim == 0:
+        weights = np.full(n_rows, float(weights))
+    if weights.ndim != 1:
+        raise TableError(
+            f"Sample weights must be 1D array or scalar, got {weights.ndim}D array."
+        )
+    if weights.shape[0] != n_rows:
+        raise TableError(
+            f"sample_weight.shape == {weights.shape}, expected {(n_rows,)}: one weight "
+            "for each row."
+        )
+    if not np.isfinite(weights).all():
+        row = int(np.flatnonzero(~np.isfinite(weights))[0])
+        raise TableError(
+            f"sample_weight contains NaN or infinity (row {row}). Weights must be "
+            "finite; use 0 to leave a row out."
+        )
+    if (weights < 0).any():
+        row = int(np.flatnonzero(weights < 0)[0])
+        raise TableError(
+            f"Negative values in data passed to `sample_weight` (row {row}: "
+            f"{weights[row]:g}). Weights must be 0 or more."
+        )
+    outside = (weights > LARGEST_WEIGHT) | (weights < LEAST_WEIGHT) & (weights > 0)
+    if outside.any():
+        row = int(np.flatnonzero(outside)[0])
+        raise TableError(
+            f"sample_weight holds {weights[row]:g} (row {row}). Weights must be 0, or "
+            f"from {LEAST_WEIGHT:g} to {LARGEST_WEIGHT:g}. Divide all of them by a "
+            "power of ten; use 0 to leave a row out."
+        )
+    if not weights.any():
+        raise TableError("All sample weights are zero: no row is left to learn from.")
+    return weights
 
 
 def chunk_rows(table: Table, y: Any, weights: Any) -> TrainingRows | None:

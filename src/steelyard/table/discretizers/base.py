@@ -20,7 +20,6 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from steelyard._common.checks import check_weights
 from steelyard._common.settings import (
     FLAG,
     N_JOBS,
@@ -32,6 +31,7 @@ from steelyard._common.settings import (
 )
 from steelyard._common.threads import run, thread_count
 from steelyard.kernels.cuts import bin_codes, fill_xlog2, mdl_cuts, split_columns
+from steelyard.table.labels import check_weights
 from steelyard.table.schema import Kind
 
 ColumnId = tuple[int, str | None]
