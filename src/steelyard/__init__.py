@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from steelyard.classifiers.collaborative import *  # noqa: F403
     from steelyard.classifiers.evolved import *  # noqa: F403
     from steelyard.classifiers.filters import *  # noqa: F403
-    from steelyard.classifiers.instance_weighted import *  # noqa: F403
     from steelyard.classifiers.joint import *  # noqa: F403
     from steelyard.classifiers.lazy import *  # noqa: F403
     from steelyard.classifiers.naive_bayes import *  # noqa: F403

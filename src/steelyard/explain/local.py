@@ -31,6 +31,7 @@ from steelyard.explain.views import (
     kind_of,
     model_of,
     position_of,
+    two_classes,
     views_of,
 )
 from steelyard.model.base import Model
@@ -150,7 +151,9 @@ class LocalExplanation(Tabular):
                 f"{self.note} Ask its parts: explanation.parts[0].explanation."
                 "evidence(row)."
             )
-        first, second = self._two(row, target, against)
+        first, second = two_classes(
+            self.probabilities[row], self.classes, target, against
+        )
         names, values, missing = self.attributes, self.values[row], self.missing[row]
         added = self.contributions[row]
         if views and self.view_contributions is not None:
@@ -290,21 +293,6 @@ class LocalExplanation(Tabular):
         best = int(np.argmax(self.probabilities[row]))
         p = self.probabilities[row, best]
         return f"{self.predicted[row]} (largest probability {p:.4g})"
-
-    def _two(self, row: int, target: Any, against: Any) -> tuple[int, int]:
-        order = np.argsort(-self.probabilities[row], kind="stable").tolist()
-        second = None if against is None else position_of(against, self.classes)
-        if target is not None:
-            first = position_of(target, self.classes)
-        else:
-            first = next(c for c in order if c != second)
-        if second is None:
-            second = next(c for c in order if c != first)
-        if first == second:
-            raise ParameterError(
-                "`target` and `against` must be two different classes."
-            )
-        return first, second
 
     def _check_row(self, row: int) -> None:
         if not -len(self) <= row < len(self):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from steelyard._common.arrays import Floats, Ints
 from steelyard._common.text import text_table
 from steelyard.explain.views import PlainData, views_of
-from steelyard.table.cells import factor_of, numbers_of
+from steelyard.table.by_schema import factor_of, numbers_of
 from steelyard.table.codes import CodeBlock, Codes, by_width, code_dtype
 from steelyard.table.columns import TableColumn
 from steelyard.table.schema import FeatureSchema, TableSchema

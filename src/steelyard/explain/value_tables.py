@@ -25,7 +25,7 @@ from steelyard.explain.views import (
 from steelyard.model.table_model import NBModel
 from steelyard.proba.counts import Counts
 from steelyard.proba.gaussian import GaussianTable
-from steelyard.table.cells import on_grid
+from steelyard.table.by_schema import on_grid
 from steelyard.table.schema import FeatureSchema, TableSchema
 from steelyard.table.summary.ranges import NumberRange
 

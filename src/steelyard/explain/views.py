@@ -19,7 +19,7 @@ from steelyard._common.text import as_plain, bar, signed, text_table
 from steelyard.exceptions import ParameterError
 from steelyard.model.base import Model, softmax
 from steelyard.model.table_model import NBModel
-from steelyard.table.cells import on_grid
+from steelyard.table.by_schema import on_grid
 from steelyard.table.schema import FeatureSchema, Side, TableSchema
 
 if TYPE_CHECKING:
@@ -125,6 +125,23 @@ def position_of(label: Any, classes: NDArray[Any]) -> int:
     if label not in known:
         raise ParameterError(f"{label!r} is not among the classes {known}.")
     return int(known.index(label))
+
+
+def two_classes(
+    probabilities: Floats, classes: NDArray[Any], target: Any, against: Any
+) -> tuple[int, int]:
+    """Return the positions of two classes; the likeliest where one is not said."""
+    order = np.argsort(-probabilities, kind="stable").tolist()
+    second = None if against is None else position_of(against, classes)
+    if target is not None:
+        first = position_of(target, classes)
+    else:
+        first = next(c for c in order if c != second)
+    if second is None:
+        second = next(c for c in order if c != first)
+    if first == second:
+        raise ParameterError("`target` and `against` must be two different classes.")
+    return first, second
 
 
 def views_of(schema: TableSchema) -> list[list[int]]:

@@ -6,6 +6,7 @@ regular; whatever is odd is decided here.
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import io
@@ -215,3 +216,36 @@ class CsvLines:
             " Say how it is encoded with `encoding`, for example latin-1, or convert "
             "it to UTF-8."
         ) from None
+
+
+class WatchedStream(io.RawIOBase):
+    """A stream as UTF-8 that knows whether some bytes were in it."""
+
+    def __init__(self, data: IO[bytes], encoding: str, mark: bytes) -> None:
+        self._data, self._mark = data, mark
+        self._decode: Any = None
+        if encoding != "utf-8":
+            self._decode = codecs.getincrementaldecoder(encoding)().decode
+        self.is_marked = False
+        self._tail = b""
+
+    def readable(self) -> bool:
+        """Whether it can be read."""
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        """Return about so many bytes of UTF-8."""
+        data = self._data.read(size) if self._decode is None else self._decoded(size)
+        if data:
+            seam = self._tail + data[:8]
+            self.is_marked |= self._mark in data or self._mark in seam
+            self._tail = (self._tail + data[-8:])[-8:]
+        return data
+
+    def _decoded(self, size: int) -> bytes:
+        while True:
+            # A byte becomes four at most, and no more than size are wanted.
+            read = self._data.read(max(size // 4, 1) if size > 0 else size)
+            data = self._decode(read, final=not read).encode()
+            if data or not read:
+                return data

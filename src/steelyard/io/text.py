@@ -8,8 +8,6 @@ otherwise, the rows are read once more.
 
 from __future__ import annotations
 
-import codecs
-import io
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -26,7 +24,7 @@ from steelyard.exceptions import ColumnError
 from steelyard.io.chunks import Part, Place
 from steelyard.io.columnar import types_of_keys, with_keys
 from steelyard.io.dialect import HEAD, decimal_of, find_dialect
-from steelyard.io.lines import LARGEST_CELL, CsvLines
+from steelyard.io.lines import LARGEST_CELL, CsvLines, WatchedStream
 from steelyard.io.numbers import ColumnTally, read_numbers
 from steelyard.io.paths import File
 from steelyard.io.reader import Reader, TypesChangedError
@@ -174,7 +172,7 @@ class TextFiles(Reader):
         """Let pyarrow read it, which knows no blanks between separator and quote."""
         dialect = lines.dialect
         mark = f"{dialect.separator} {dialect.quote}".encode()
-        stream = _Watched(lines.file.unpacked(raw), dialect.encoding, mark)
+        stream = WatchedStream(lines.file.unpacked(raw), dialect.encoding, mark)
         labels = [name or f"\0{k}" for k, name in enumerate(lines.header)]
         last: Any = None
         try:
@@ -202,7 +200,7 @@ class TextFiles(Reader):
                 pass
 
     def _open_csv(
-        self, stream: _Watched, dialect: Any, labels: list[str], names: list[str]
+        self, stream: WatchedStream, dialect: Any, labels: list[str], names: list[str]
     ) -> Any:
         return pyarrow.csv.open_csv(
             pa.PythonFile(stream, "r"),
@@ -391,34 +389,3 @@ def numbers_of(column: Any, decimal: str, thousands: str) -> tuple[Any, Counter[
         for e in column.filter(pc.is_null(numbers)).drop_null().value_counts():
             wrong[e["values"].as_py()] = e["counts"].as_py()
     return pa.chunked_array([numbers]), wrong
-
-
-class _Watched(io.RawIOBase):
-    """A stream as UTF-8 that knows whether some bytes were in it."""
-
-    def __init__(self, data: IO[bytes], encoding: str, mark: bytes) -> None:
-        self._data, self._mark = data, mark
-        self._decode: Any = None
-        if encoding != "utf-8":
-            self._decode = codecs.getincrementaldecoder(encoding)().decode
-        self.is_marked = False
-        self._tail = b""
-
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        data = self._data.read(size) if self._decode is None else self._decoded(size)
-        if data:
-            seam = self._tail + data[:8]
-            self.is_marked |= self._mark in data or self._mark in seam
-            self._tail = (self._tail + data[-8:])[-8:]
-        return data
-
-    def _decoded(self, size: int) -> bytes:
-        while True:
-            # A byte becomes four at most, and no more than size are wanted.
-            read = self._data.read(max(size // 4, 1) if size > 0 else size)
-            data = self._decode(read, final=not read).encode()
-            if data or not read:
-                return data

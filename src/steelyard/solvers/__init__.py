@@ -15,9 +15,8 @@ from steelyard.solvers.base import (
     Units,
     keeps_growing,
 )
-from steelyard.solvers.lbfgs import LBFGS, published_lbfgs
+from steelyard.solvers.lbfgs import LBFGS, SpectralGradient, published_lbfgs
 from steelyard.solvers.newton import MAX_ASSEMBLED, Newton
-from steelyard.solvers.spectral import SpectralGradient
 
 __all__ = [
     "LBFGS",

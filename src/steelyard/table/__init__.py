@@ -19,9 +19,8 @@ Deciding
 
 Encoding
     - ``encoder``: `TableEncoder`, which learns a schema and encodes tables by it;
-      ``by_schema`` is its part that encodes, matrices of small whole numbers without
-      a copy.
-    - ``cells``: the cells of one column become codes or numbers, by its schema.
+      ``by_schema`` is its part that encodes, by column, and matrices of small whole
+      numbers without a copy.
     - ``codes``: `Codes`, the encoded table, made of blocks of columns; pairs of
       columns are joined from their codes.
     - ``packing``: several small codes in one byte, for the loops of a fit.

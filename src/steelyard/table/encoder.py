@@ -32,10 +32,10 @@ from steelyard.table.by_schema import (
     SchemaEncoder,
     as_byte_matrix,
     byte_codes,
+    check_cells,
     extremes,
     observed_values,
 )
-from steelyard.table.cells import check_cells
 from steelyard.table.codes import BlockBuilder, Codes, EncodedView
 from steelyard.table.columns import TableColumn
 from steelyard.table.discretizers import Discretizer

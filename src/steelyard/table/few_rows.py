@@ -21,7 +21,7 @@ from steelyard._common.one_cell import (
     among_values,
     in_intervals,
 )
-from steelyard.table.cells import on_grid
+from steelyard.table.by_schema import on_grid
 from steelyard.table.codes import CodeBlock, Codes, by_width
 from steelyard.table.schema import FeatureSchema, Side, TableSchema
 

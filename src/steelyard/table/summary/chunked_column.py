@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.exceptions import ColumnError
-from steelyard.table.cells import bins_of
+from steelyard.table.by_schema import bins_of
 from steelyard.table.discretizers import Discretizer
 from steelyard.table.factors import EXACT, CellKind, Factor, is_missing
 from steelyard.table.schema import FeatureSchema

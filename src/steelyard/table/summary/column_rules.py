@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from steelyard._common.agreed import LEAST_STEP
 from steelyard._common.checks import warn_user
 from steelyard.exceptions import ColumnError, IdentifierWarning
-from steelyard.table.cells import ColumnCells, check_cells, codes_of
+from steelyard.table.by_schema import ColumnCells, check_cells, codes_of
 from steelyard.table.columns import TableColumn
 from steelyard.table.discretizers import Discretizer
 from steelyard.table.schema import FeatureSchema, sort_values

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from steelyard.kernels import hashing
 from steelyard.kernels.cuts import midpoints
-from steelyard.table.cells import numbers_of
+from steelyard.table.by_schema import numbers_of
 from steelyard.table.discretizers.base import ColumnId, Discretizer
 from steelyard.table.frames import Table
 from steelyard.table.labels import chunk_rows, known_labels
