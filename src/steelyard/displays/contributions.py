@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard._common.arrays import Floats
 from steelyard._common.text import cell_text
 from steelyard.displays import drawing as draw
 from steelyard.exceptions import ParameterError
@@ -21,7 +21,7 @@ from steelyard.explain.views import Evidence
 _MAX_LINES = 6
 
 # Evidence by value and how to draw it, for each class.
-_Curves = list[tuple[NDArray[np.float64], dict[str, Any]]]
+_Curves = list[tuple[Floats, dict[str, Any]]]
 
 
 @dataclass(eq=False, repr=False)

@@ -9,10 +9,10 @@ from operator import itemgetter
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from steelyard._common.arrays import Floats
 from steelyard.displays import drawing as draw
 from steelyard.exceptions import ParameterError
 
@@ -130,8 +130,8 @@ class WeightPath:
     """
 
     parameter: str
-    values: NDArray[np.float64]
-    weights: NDArray[np.float64]
+    values: Floats
+    weights: Floats
     names: list[str]
 
 
@@ -184,7 +184,7 @@ def regularization_path(
         )
     if len(path) < 1:
         raise ParameterError("`path` must hold at least one value.")
-    weights: list[NDArray[np.float64]] = []
+    weights: list[Floats] = []
     names: list[str] = []
     for done, value in enumerate(path, start=1):
         with warnings.catch_warnings():
@@ -199,7 +199,7 @@ def regularization_path(
     return WeightPath(parameter, np.asarray(path, float), np.array(weights), names)
 
 
-def _flat_weights(clf: Any) -> tuple[NDArray[np.float64], list[str]]:
+def _flat_weights(clf: Any) -> tuple[Floats, list[str]]:
     names = clf.encoder_.schema_.labels()
     vector = np.asarray(getattr(clf, "attribute_weights_", 0.0))
     if vector.ndim == 1:

@@ -7,13 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from steelyard._common.arrays import Floats
 from steelyard.displays import drawing as draw
 from steelyard.explain.value_tables import AttributeTable
-
-Floats = NDArray[np.float64]
 
 # Bins beyond this are a curve.
 _MANY_EDGES = 20

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard._common.arrays import Floats
 from steelyard.displays import drawing as draw
 from steelyard.exceptions import ParameterError
 from steelyard.explain.overall import explain_global
@@ -37,7 +37,7 @@ _SMALL_MAP, _SMALL_HEIGHT = 1.7, 2.0
 _MAX_CLASSES = 12
 
 
-def _colour_limit(amounts: NDArray[np.float64]) -> float:
+def _colour_limit(amounts: Floats) -> float:
     """Return the evidence that has the darkest colour."""
     finite = np.abs(amounts[np.isfinite(amounts)])
     return max(float(finite.max(initial=0.0)), 1e-6)

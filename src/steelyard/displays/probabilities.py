@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.stats import binomtest
 from sklearn.metrics import auc, roc_curve
 
+from steelyard._common.arrays import Floats
 from steelyard.displays import drawing as draw
 from steelyard.exceptions import ParameterError
 from steelyard.explain.views import position_of
@@ -53,7 +54,7 @@ class ReliabilityDisplay(draw.Display):
     True
     """
 
-    proba: NDArray[np.float64]
+    proba: Floats
     happened: NDArray[np.bool_]
     n_bins: int = 10
     name: str = "the class"
@@ -156,7 +157,7 @@ class ROCDisplay(draw.Display):
     True
     """
 
-    proba: NDArray[np.float64]
+    proba: Floats
     true: NDArray[np.intp]
     names: Sequence[str]
     target: int | None = None

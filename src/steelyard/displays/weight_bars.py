@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.arrays import Floats
 from steelyard.displays import drawing as draw
 from steelyard.exceptions import ParameterError
 from steelyard.explain.intervals import WeightIntervals
@@ -44,9 +45,9 @@ class WeightBarsDisplay(draw.Display):
     """
 
     names: list[str]
-    weights: NDArray[np.float64]
-    low: NDArray[np.float64] | None = None
-    high: NDArray[np.float64] | None = None
+    weights: Floats
+    low: Floats | None = None
+    high: Floats | None = None
     title: str = "weight"
     max_attributes: int = 40
 
@@ -166,7 +167,7 @@ class WeightHeatmapDisplay(draw.Display):
 
     names: list[str]
     classes: NDArray[Any]
-    values: NDArray[np.float64]
+    values: Floats
     title: str = "weight"
 
     @classmethod

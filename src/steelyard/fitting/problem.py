@@ -227,11 +227,11 @@ class Fit:
     """What a method learned, before a classifier publishes it."""
 
     model: Model
-    log_prior: NDArray[np.float64]
+    log_prior: Floats
     named: Mapping[str, Any] = field(default_factory=dict)
     """Further fitted attributes, by their names."""
 
-    instance_weights: NDArray[np.float64] | None = None
+    instance_weights: Floats | None = None
     """Learned weights of the training rows, where the method learns any."""
 
     training: TrainingSet | None = None

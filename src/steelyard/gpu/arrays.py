@@ -13,6 +13,7 @@ import numpy as np
 from numba import cuda
 from numpy.typing import NDArray
 
+from steelyard._common.arrays import Floats, Ints
 from steelyard._common.checks import is_on_device
 from steelyard.exceptions import ParameterError, TableError
 from steelyard.fitting.recipe import Recipe, RowsHere
@@ -127,7 +128,7 @@ class DeviceBytes:
 
     narrow: Any
     n_rows: int
-    lows: NDArray[np.int64]
+    lows: Ints
     """What to add to each column."""
 
     is_bool: bool
@@ -207,7 +208,7 @@ def _is_by_column(values: Any) -> bool:
     return bool(values.strides == (1, len(values)) and len(values) % 16 == 0)
 
 
-def _extremes(values: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _extremes(values: Any) -> tuple[Ints, Ints]:
     most = np.iinfo(np.int64)
     lows = to_device(np.full(values.shape[1], most.max))
     highs = to_device(np.full(values.shape[1], most.min))
@@ -296,17 +297,13 @@ def proba_on_device(model: NBModel, codes: DeviceCodes, out: Any = None) -> Any:
     return out
 
 
-def _known(
-    tables: list[NDArray[np.float64]], codes: DeviceCodes
-) -> list[NDArray[np.float64]]:
+def _known(tables: list[Floats], codes: DeviceCodes) -> list[Floats]:
     """Leave out stored values that mean nothing, all but the first after the others."""
     known = (np.flatnonzero(stored).max(initial=0) for stored in codes.meanings)
     return [table[: last + 2] for table, last in zip(tables, known, strict=True)]
 
 
-def _spread(
-    table: NDArray[np.float64], codes: DeviceCodes
-) -> list[NDArray[np.float64]]:
+def _spread(table: Floats, codes: DeviceCodes) -> list[Floats]:
     """Return the table of each column by its stored values."""
     offsets = codes.schema.offsets
     both = zip(codes.features.tolist(), codes.meanings, strict=True)
@@ -317,7 +314,7 @@ def _logistic(
     model: NBModel,
     codes: DeviceCodes,
     pairs: ColumnPairs,
-    table: NDArray[np.float64],
+    table: Floats,
     out: Any,
 ) -> None:
     plan = pairs.plan(codes.narrow.shape[1] // 4)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.arrays import Floats, Ints
 from steelyard.kernels.cuda import scattering
 from steelyard.kernels.cuda.launching import (
     blocks_for,
@@ -36,16 +37,16 @@ class ColumnPairs:
     there are classes; tables come one after the other.
     """
 
-    first: NDArray[np.int64]
+    first: Ints
     """First column of each pair."""
 
-    second: NDArray[np.int64]
+    second: Ints
     """Second column of each pair; the first once more for one that is alone."""
 
-    sizes: NDArray[np.int64]
+    sizes: Ints
     """How many stored values the two have, shape (G, 2); 1 for no second."""
 
-    places: NDArray[np.int64]
+    places: Ints
     """First cell of each pair, and the number of cells: shape (G + 1,)."""
 
     @classmethod
@@ -65,7 +66,7 @@ class ColumnPairs:
             np.array(first), np.array(second), np.array(shapes), np.cumsum([0, *cells])
         )
 
-    def parts(self, most: int) -> NDArray[np.int64]:
+    def parts(self, most: int) -> Ints:
         """Cut pairs into parts of at most so many cells: where each begins."""
         cuts = [0]
         for g in range(1, len(self.first)):
@@ -85,7 +86,7 @@ class ColumnPairs:
             to_device(self.places.astype(np.uint32)),
         )
 
-    def by_column(self, cells: NDArray[Any], n_classes: int) -> list[NDArray[np.int64]]:
+    def by_column(self, cells: NDArray[Any], n_classes: int) -> list[Ints]:
         """Return the counts of each column, (K, size), from those of pairs."""
         found = []
         for g, (a, b) in enumerate(self.sizes.tolist()):
@@ -95,7 +96,7 @@ class ColumnPairs:
                 found.append(joint.sum(axis=1))
         return found
 
-    def join(self, columns: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+    def join(self, columns: list[Floats]) -> Floats:
         """Add up tables of single columns, (size, ...), to those of pairs."""
         joint = []
         for a, b in zip(self.first, self.second, strict=True):
@@ -114,16 +115,16 @@ class DeviceCodes:
     narrow: Any
     """Columns of one byte, (b, n and more) uint8 on the device; None without any."""
 
-    features: NDArray[np.int64]
+    features: Ints
     """Their attributes, shape (b,)."""
 
-    meanings: tuple[NDArray[np.int64], ...]
+    meanings: tuple[Ints, ...]
     """Code of each stored value of each of them."""
 
     wide: Any
     """Columns of more than a byte, (w, n and more) on the device; None without any."""
 
-    wide_features: NDArray[np.int64]
+    wide_features: Ints
     numbers: Any = None
     """Numbers by column, (g, n and more) on the device; None without any."""
 
@@ -139,12 +140,12 @@ class DeviceCodes:
         return zeros(padded(self.n_rows) // 4, np.uint32)
 
     @cached_property
-    def sizes(self) -> NDArray[np.int64]:
+    def sizes(self) -> Ints:
         """How many stored values each narrow column has."""
         return np.array([len(codes) for codes in self.meanings], dtype=np.int64)
 
     @property
-    def wide_starts(self) -> NDArray[np.int64]:
+    def wide_starts(self) -> Ints:
         """First table row of each wide column."""
         return self.schema.offsets[self.wide_features]
 
@@ -246,7 +247,7 @@ def transpose(values: Any, columns: Any, first: int) -> None:
         launch(scattering.transpose, blocks_for(0), 0, values, columns, first)
 
 
-def taken(columns: Any, rows: NDArray[np.int64]) -> NDArray[Any]:
+def taken(columns: Any, rows: Ints) -> NDArray[Any]:
     """Return rows of codes by column on the device, in memory: (s, b)."""
     out = zeros((len(rows), columns.shape[0]), columns.dtype)
     launch(scattering.take, blocks_for(0), 0, columns, to_device(rows), out)

@@ -8,8 +8,8 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard._common.arrays import Floats, Ints
 from steelyard.gpu.device_codes import ColumnPairs, DeviceCodes, padded
 from steelyard.kernels.cuda import densities, scattering
 from steelyard.kernels.cuda.launching import (
@@ -34,7 +34,7 @@ _MOST_JOINT = 2048
 class DeviceWeights:
     """Weights of rows on a device, and the units in which they are added up."""
 
-    def __init__(self, weights: NDArray[np.float64] | None) -> None:
+    def __init__(self, weights: Floats | None) -> None:
         self.host = weights
         self.values = to_device(np.zeros(0) if weights is None else weights)
         self.largest = 1.0 if weights is None else float(weights.max(initial=0.0))
@@ -87,7 +87,7 @@ def count_on_device(
 
 def _one_column(
     codes: DeviceCodes, labels: Any, weights: DeviceWeights, n_classes: int
-) -> NDArray[np.int64]:
+) -> Ints:
     """Count the classes, as a column whose codes are all the same."""
     none = np.empty(0, dtype=np.int64)
     place = np.zeros(1, dtype=np.int64)
@@ -98,7 +98,7 @@ def _one_column(
     return _joint(column, labels, weights, n_classes)[0][:, 0]
 
 
-def histograms(narrow: Any, n_rows: int) -> list[NDArray[np.int64]]:
+def histograms(narrow: Any, n_rows: int) -> list[Ints]:
     """Count each byte of columns on the device, shape (256,) for each."""
     none = np.empty(0, dtype=np.int64)
     every = np.arange(256)
@@ -112,7 +112,7 @@ def histograms(narrow: Any, n_rows: int) -> list[NDArray[np.int64]]:
 
 def _joint(
     codes: DeviceCodes, labels: Any, weights: DeviceWeights, n_classes: int
-) -> list[NDArray[np.int64]]:
+) -> list[Ints]:
     """Count each narrow column, (K, size), in shared memory, two by two."""
     cell = 4 if weights.host is None else 8
     most = most_shared() // cell
@@ -134,7 +134,7 @@ def _joint(
 
 def _single(
     codes: DeviceCodes, labels: Any, weights: DeviceWeights, n_classes: int
-) -> list[NDArray[np.int64]]:
+) -> list[Ints]:
     """Count each narrow column, where many classes do not fit shared memory."""
     ends = np.cumsum([0, *codes.sizes])
     cells = _far(
@@ -145,13 +145,13 @@ def _single(
 
 def _far(
     columns: Any,
-    starts: NDArray[np.int64],
+    starts: Ints,
     n_codes: int,
     codes: DeviceCodes,
     labels: Any,
     weights: DeviceWeights,
     n_classes: int,
-) -> NDArray[np.int64]:
+) -> Ints:
     """Count columns in the device's memory, (K, V)."""
     counts = zeros((n_classes, n_codes), np.int64)
     rows = (columns, labels, weights.values, codes.n_rows, weights.scale())

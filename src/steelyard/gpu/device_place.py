@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 from numba import cuda
-from numpy.typing import NDArray
 
+from steelyard._common.arrays import Floats, Ints
 from steelyard.exceptions import ParameterError
 from steelyard.gpu.device_codes import (
     DeviceCodes,
@@ -40,9 +40,7 @@ class DevicePlace(RowPlace):
     def __init__(self) -> None:
         self._copied: tuple[Any, Any, Any] | None = None
 
-    def count(
-        self, training: TrainingSet, weights: NDArray[np.float64] | None
-    ) -> Counts:
+    def count(self, training: TrainingSet, weights: Floats | None) -> Counts:
         """Count the rows by weights."""
         given = DeviceWeights(weights)
         return count_on_device(*self.copied(training), given, training.n_classes)
@@ -56,7 +54,7 @@ class DevicePlace(RowPlace):
         given = counts, missing, gaussian, training.n_jobs, host
         return rows_on_device(codes, labels, weights, *given)
 
-    def take(self, training: TrainingSet, rows: NDArray[np.int64]) -> TrainingSet:
+    def take(self, training: TrainingSet, rows: Ints) -> TrainingSet:
         """Return some rows; they are few, and stay here."""
         return replace(training.taken(rows), place=HERE)
 
@@ -102,7 +100,7 @@ class ArrayPlace(DevicePlace):
         """Return what a function makes of the rows, in arrays of this process."""
         return super().map(self.here(training), function)
 
-    def take(self, training: TrainingSet, rows: NDArray[np.int64]) -> TrainingSet:
+    def take(self, training: TrainingSet, rows: Ints) -> TrainingSet:
         """Return some rows in arrays of this process."""
         codes, weights = self._codes, training.sample_weight
         look_up = np.zeros((len(codes.features), 256), dtype=np.int64)

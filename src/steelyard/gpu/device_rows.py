@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.arrays import Ints
 from steelyard.exceptions import ParameterError
 from steelyard.fitting.block import effect_of_odds
 from steelyard.gpu.device_codes import DeviceCodes, padded
@@ -140,7 +141,7 @@ class DeviceRows(JointRows):
 
     def _two(
         self, effect: Effect, form: tuple[int, float], scale: float
-    ) -> tuple[float, float, NDArray[np.int64]]:
+    ) -> tuple[float, float, Ints]:
         """Return the loss, the largest slope, and soft counts in units."""
         assert self.packing is not None
         odds = effect.table[:, 1:] - effect.table[:, :1]

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.arrays import Ints
 from steelyard.fitting.rows import PackedRows
 from steelyard.gpu.device_codes import DeviceCodes, taken
 from steelyard.gpu.device_counts import DeviceNumbers, DeviceWeights
@@ -67,7 +68,7 @@ class JointRows:
         """Return the same rows with other densities of Gaussian attributes."""
         return replace(self, gaussian=gaussian)
 
-    def take(self, picked: NDArray[np.int64] | None) -> PackedRows:
+    def take(self, picked: Ints | None) -> PackedRows:
         """Return some rows in memory, or all, for second derivatives."""
         rows = np.arange(self.n_rows) if picked is None else picked
         schema, weights = self.codes.schema, self.weights.host
@@ -102,9 +103,7 @@ class JointRows:
             return 1.0
         return float(2.0 ** (bits - int(np.ceil(np.log2(largest)))))
 
-    def fill_modes(
-        self, units: NDArray[np.int64], total: NDArray[np.int64], first: int
-    ) -> None:
+    def fill_modes(self, units: Ints, total: Ints, first: int) -> None:
         """Give the most frequent codes, (P, C), what is left of the total of rows."""
         ends = self.starts_of_end
         for g in range(first, len(self.modes)):
@@ -113,7 +112,7 @@ class JointRows:
             part[self.modes[g]] = total - part.sum(axis=0)
 
     @cached_property
-    def starts_of_end(self) -> NDArray[np.int64]:
+    def starts_of_end(self) -> Ints:
         """First packed row of each group, and their number."""
         if self.packing is None:
             return np.array([0, 1])

@@ -13,10 +13,10 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from steelyard._common.arrays import Floats
 from steelyard._common.text import did_you_mean, listed
 from steelyard.exceptions import TableError
 from steelyard.io.arff_reader import ArffError, ArffReader
@@ -205,7 +205,7 @@ class ArffData:
     names: list[str]
     columns: list[NDArray[Any]]
     declared: list[tuple[str, ...] | None]
-    weights: NDArray[np.float64] | None = None
+    weights: Floats | None = None
 
     def __len__(self) -> int:
         """Return the number of rows."""

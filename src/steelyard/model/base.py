@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.arrays import Floats, Ints
 from steelyard._common.threads import pieces
 from steelyard.kernels import scoring
 from steelyard.table.codes import Codes
@@ -21,7 +22,7 @@ from steelyard.table.schema import TableSchema
 if TYPE_CHECKING:
     from steelyard.model.table_model import NBModel
 
-TwoArrays = tuple[NDArray[np.float64], NDArray[np.float64]]
+TwoArrays = tuple[Floats, Floats]
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class Model:
             """Classes, shape (K,)."""
 
         @property
-        def tie_order(self) -> NDArray[np.int64]:
+        def tie_order(self) -> Ints:
             """Classes by falling prior."""
 
     @property
@@ -75,22 +76,22 @@ class Model:
         """Number of classes."""
         return len(self.classes)
 
-    def proba(self, codes: Codes, n_jobs: int | None = None) -> NDArray[np.float64]:
+    def proba(self, codes: Codes, n_jobs: int | None = None) -> Floats:
         """Posterior probabilities, shape (n, K)."""
         raise NotImplementedError
 
-    def log_proba(self, codes: Codes, n_jobs: int | None = None) -> NDArray[np.float64]:
+    def log_proba(self, codes: Codes, n_jobs: int | None = None) -> Floats:
         """Log posterior probabilities, shape (n, K)."""
         with np.errstate(divide="ignore"):
             return np.log(self.proba(codes, n_jobs))
 
-    def scores(self, codes: Codes, n_jobs: int | None = None) -> NDArray[np.float64]:
+    def scores(self, codes: Codes, n_jobs: int | None = None) -> Floats:
         """Joint log-probabilities; log posteriors where a model has no joint ones."""
         return self.log_proba(codes, n_jobs)
 
     def true_proba(
         self, codes: Codes, y: NDArray[Any], n_jobs: int | None = None
-    ) -> NDArray[np.float64]:
+    ) -> Floats:
         """Posterior probability of the true class of every row, shape (n,)."""
         out = codes.workspace.zeros(codes.n_rows, np.float64)
         for rows in pieces(slice(0, codes.n_rows)):
@@ -102,13 +103,11 @@ class Model:
         """Most probable class of every row; ties go to the larger prior."""
         return self.classes[self.winners(codes, n_jobs)]
 
-    def winners(self, codes: Codes, n_jobs: int | None = None) -> NDArray[np.int64]:
+    def winners(self, codes: Codes, n_jobs: int | None = None) -> Ints:
         """Position of the most probable class of every row."""
         return self._winners(codes, lambda part: self.proba(part, n_jobs))
 
-    def _winners(
-        self, codes: Codes, scores: Callable[[Codes], NDArray[np.float64]]
-    ) -> NDArray[np.int64]:
+    def _winners(self, codes: Codes, scores: Callable[[Codes], Floats]) -> Ints:
         """Position of the largest score of every row, a piece of the rows at a time."""
         order, out = self.tie_order, codes.workspace.zeros(codes.n_rows, np.int64)
         for rows in pieces(slice(0, codes.n_rows)):
@@ -120,7 +119,7 @@ class Model:
         self,
         codes: Codes,
         y: NDArray[Any],
-        weights: NDArray[np.float64] | None,
+        weights: Floats | None,
         is_right: bool,
         n_jobs: int | None = None,
     ) -> float:
@@ -161,17 +160,17 @@ class Model:
 class ScoredModel(Model):
     """A model whose joint log-probabilities are computed, and all else from these."""
 
-    def log_proba(self, codes: Codes, n_jobs: int | None = None) -> NDArray[np.float64]:
+    def log_proba(self, codes: Codes, n_jobs: int | None = None) -> Floats:
         """Log posterior probabilities, exact where probabilities underflow."""
         scores = self.scores(codes, n_jobs)
         scoring.log_softmax(scores)
         return scores
 
-    def proba(self, codes: Codes, n_jobs: int | None = None) -> NDArray[np.float64]:
+    def proba(self, codes: Codes, n_jobs: int | None = None) -> Floats:
         """Posterior probabilities, shape (n, K)."""
         return softmax(self.scores(codes, n_jobs))
 
-    def winners(self, codes: Codes, n_jobs: int | None = None) -> NDArray[np.int64]:
+    def winners(self, codes: Codes, n_jobs: int | None = None) -> Ints:
         """Position of the most probable class of every row."""
         return self._winners(codes, lambda part: self.scores(part, n_jobs))
 
@@ -184,11 +183,11 @@ class Curvature:
     that form, which saves a factor of K in everything made from them.
     """
 
-    diagonal: NDArray[np.float64] | None = None
-    vector: NDArray[np.float64] | None = None
-    full: NDArray[np.float64] | None = None
+    diagonal: Floats | None = None
+    vector: Floats | None = None
+    full: Floats | None = None
 
-    def matrices(self) -> NDArray[np.float64]:
+    def matrices(self) -> Floats:
         """Return full matrices, shape (s, K, K)."""
         if self.full is not None:
             return self.full
@@ -198,7 +197,7 @@ class Curvature:
         out[:, k, k] += self.diagonal
         return np.asarray(out)
 
-    def apply(self, d_scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    def apply(self, d_scores: Floats) -> Floats:
         """Multiply a change of scores (s, K) by the matrices."""
         if self.full is not None:
             return np.einsum("ice,ie->ic", self.full, d_scores)
@@ -207,29 +206,27 @@ class Curvature:
         return np.asarray(self.diagonal * d_scores - self.vector * inner)
 
 
-def one_hot(y: NDArray[np.uint32], n_classes: int) -> NDArray[np.float64]:
+def one_hot(y: NDArray[np.uint32], n_classes: int) -> Floats:
     """Return the indicator matrix of the classes, shape (n, K)."""
     out = np.zeros((len(y), n_classes))
     out[np.arange(len(y)), y] = 1.0
     return out
 
 
-def softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+def softmax(scores: Floats) -> Floats:
     """Return posterior probabilities of scores, shape (n, K)."""
     p = np.exp(scores - scores.max(axis=1, keepdims=True))
     return np.asarray(p / p.sum(axis=1, keepdims=True))
 
 
-def weighted(
-    values: NDArray[np.float64], weights: NDArray[np.float64] | None
-) -> NDArray[np.float64]:
+def weighted(values: Floats, weights: Floats | None) -> Floats:
     """Multiply rows by their weights."""
     if weights is None:
         return values
     return values * weights.reshape(-1, *[1] * (values.ndim - 1))
 
 
-def softmax_jacobian(p: NDArray[np.float64]) -> NDArray[np.float64]:
+def softmax_jacobian(p: Floats) -> Floats:
     """Return diag(p) - p pᵀ for every row, shape (n, K, K)."""
     jacobian = -p[:, :, None] * p[:, None, :]
     k = np.arange(p.shape[1])

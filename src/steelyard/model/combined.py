@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.arrays import Floats, Ints
 from steelyard._common.threads import pieces, run, thread_count
 from steelyard.kernels import pairs, scoring
 from steelyard.model.base import Model, ModelPart, ScoredModel, TwoArrays, softmax
@@ -42,17 +43,17 @@ class MixtureModel(Model):
         return self.shared.schema
 
     @property
-    def tie_order(self) -> NDArray[np.int64]:
+    def tie_order(self) -> Ints:
         """Classes by falling prior."""
         return self.shared.tie_order
 
-    def proba(self, codes: Codes, n_jobs: int | None = None) -> NDArray[np.float64]:
+    def proba(self, codes: Codes, n_jobs: int | None = None) -> Floats:
         """Posterior probabilities, shape (n, K)."""
         out = self.alpha * self.specific.proba(codes, n_jobs)
         out += (1.0 - self.alpha) * self.shared.proba(codes, n_jobs)
         return out
 
-    def log_proba(self, codes: Codes, n_jobs: int | None = None) -> NDArray[np.float64]:
+    def log_proba(self, codes: Codes, n_jobs: int | None = None) -> Floats:
         """Log posterior probabilities, exact where probabilities underflow."""
         with np.errstate(divide="ignore"):
             shares = np.log([self.alpha, 1.0 - self.alpha])
@@ -95,7 +96,7 @@ class PairwiseModel(Model):
     classes: NDArray[Any]
     pairs: tuple[tuple[int, int], ...]
     models: tuple[Model, ...]
-    log_prior: NDArray[np.float64]
+    log_prior: Floats
 
     @property
     def schema(self) -> TableSchema:
@@ -103,11 +104,11 @@ class PairwiseModel(Model):
         return self.models[0].schema
 
     @cached_property
-    def tie_order(self) -> NDArray[np.int64]:
+    def tie_order(self) -> Ints:
         """Classes by falling prior."""
         return np.argsort(-self.log_prior, kind="stable")
 
-    def proba(self, codes: Codes, n_jobs: int | None = None) -> NDArray[np.float64]:
+    def proba(self, codes: Codes, n_jobs: int | None = None) -> Floats:
         """Shares of the summed pairwise probabilities, shape (n, K)."""
         out = np.zeros((codes.n_rows, len(self.classes)))
         for (a, b), model in zip(self.pairs, self.models, strict=True):
@@ -147,7 +148,7 @@ class BoostedModel(Model):
     kind: ClassVar[str] = "votes"
 
     models: tuple[NBModel, ...]
-    votes: NDArray[np.float64]
+    votes: Floats
     form: str
 
     @property
@@ -161,11 +162,11 @@ class BoostedModel(Model):
         return self.models[0].schema
 
     @property
-    def tie_order(self) -> NDArray[np.int64]:
+    def tie_order(self) -> Ints:
         """Classes by falling prior."""
         return self.models[0].tie_order
 
-    def proba(self, codes: Codes, n_jobs: int | None = None) -> NDArray[np.float64]:
+    def proba(self, codes: Codes, n_jobs: int | None = None) -> Floats:
         """Posterior probabilities, shape (n, K)."""
         if len(self.models) == 1:
             return self.models[0].proba(codes, n_jobs)
@@ -180,7 +181,7 @@ class BoostedModel(Model):
             return np.stack([1.0 - second, second], axis=1)
         return softmax(self._summed(codes, n_jobs))
 
-    def log_proba(self, codes: Codes, n_jobs: int | None = None) -> NDArray[np.float64]:
+    def log_proba(self, codes: Codes, n_jobs: int | None = None) -> Floats:
         """Log posterior probabilities, exact where probabilities underflow."""
         if len(self.models) == 1:
             return self.models[0].log_proba(codes, n_jobs)
@@ -190,7 +191,7 @@ class BoostedModel(Model):
         scoring.log_softmax(scores)
         return scores
 
-    def _summed(self, codes: Codes, n_jobs: int | None) -> NDArray[np.float64]:
+    def _summed(self, codes: Codes, n_jobs: int | None) -> Floats:
         """Sum of the votes for each class, shape (n, K)."""
         scores = np.zeros((codes.n_rows, len(self.classes)))
         for vote, model in zip(self.votes, self.models, strict=True):
@@ -228,20 +229,20 @@ _ROWS_PER_BLOCK = 256
 class ConditionalTable:
     """How values depend on one another within the classes: counts of pairs of codes."""
 
-    offsets: NDArray[np.int64]
+    offsets: Ints
     """First table row of each attribute and their total, shape (d + 1,)."""
 
-    log_prob: NDArray[np.float64]
+    log_prob: Floats
     """Log-probabilities of codes within each class, shape (V, K); 0 for code 0."""
 
-    counts: NDArray[np.float64]
+    counts: Floats
     """Weight of the rows by two codes and class, shape (V, V, K)."""
 
     strength: float
     """Weight of ``log_prob`` in what is conditional on a parent's value, in rows."""
 
     @cached_property
-    def values(self) -> NDArray[np.float64]:
+    def values(self) -> Floats:
         """Log-probabilities of codes given a parent's code and class, (V, V, K).
 
         Those of code 0 and of the parent itself are 0.
@@ -269,20 +270,20 @@ class OneDependenceModel(ScoredModel):
 
     schema: TableSchema
     classes: NDArray[Any]
-    log_prior: NDArray[np.float64]
+    log_prior: Floats
     """Shape (K,)."""
 
-    shares: NDArray[np.float64]
+    shares: Floats
     """Weight of each code as a parent, shape (V,); 0 for those that are none."""
 
     conditional: ConditionalTable
 
     @cached_property
-    def tie_order(self) -> NDArray[np.int64]:
+    def tie_order(self) -> Ints:
         """Classes by falling prior."""
         return np.argsort(-self.log_prior, kind="stable")
 
-    def scores(self, codes: Codes, n_jobs: int | None = None) -> NDArray[np.float64]:
+    def scores(self, codes: Codes, n_jobs: int | None = None) -> Floats:
         """Joint log-probabilities of rows and classes, shape (n, K)."""
         if codes.schema is not self.schema and codes.schema != self.schema:
             raise ValueError("The codes were made with another schema than the model.")
@@ -355,10 +356,10 @@ class OneDependenceModel(ScoredModel):
 def count_code_pairs(
     codes: Codes,
     y: NDArray[np.uint32],
-    weights: NDArray[np.float64] | None,
+    weights: Floats | None,
     n_classes: int,
     n_jobs: int | None = None,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Count the rows by every two codes and class, shape (V, V, K).
 
     All attributes have codes. An attribute is not counted with itself.

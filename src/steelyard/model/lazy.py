@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.arrays import Floats, Ints
 from steelyard._common.threads import run, thread_count
 from steelyard.kernels import lazy as kernels
 from steelyard.kernels import pairs
@@ -45,17 +46,17 @@ class LazyModel(ScoredModel):
     """Codes of the training rows, shape (d, n)."""
 
     y: NDArray[np.uint32]
-    weights: NDArray[np.float64]
+    weights: Floats
     """Row weights, empty where all are one."""
 
-    log_prior: NDArray[np.float64]
+    log_prior: Floats
     """Priors that were given; empty where they come from the weighted rows."""
 
-    value_added: NDArray[np.float64]
-    prior_added: NDArray[np.float64]
-    tie_order: NDArray[np.int64]
+    value_added: Floats
+    prior_added: Floats
+    tie_order: Ints
 
-    def scores(self, codes: Codes, n_jobs: int | None = None) -> NDArray[np.float64]:
+    def scores(self, codes: Codes, n_jobs: int | None = None) -> Floats:
         """Joint log-probabilities under the model of each query, shape (n, K)."""
         out = np.empty((codes.n_rows, len(self.classes)))
         step = _QUERIES_PER_BLOCK
@@ -101,15 +102,15 @@ class LazyModel(ScoredModel):
         raise NotImplementedError
 
     @property
-    def _user_weights(self) -> NDArray[np.float64]:
+    def _user_weights(self) -> Floats:
         return self.weights if self.weights.size else np.ones(len(self.y))
 
-    def _matches(self, query: Codes) -> NDArray[np.int64]:
+    def _matches(self, query: Codes) -> Ints:
         """Count the known cells that each training row shares with a query."""
         cells = query.to_array()[0][:, None]
         return ((self.columns == cells) & (cells != 0)).sum(axis=0)
 
-    def _value_table(self, mass: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _value_table(self, mass: Floats) -> Floats:
         """Log-probabilities of the values in weighted rows, shape (V, K)."""
         schema, k = self.schema, self.n_classes
         table = np.zeros((schema.n_codes, k))
@@ -124,11 +125,11 @@ class LazyModel(ScoredModel):
             table[first + 1 : first + n_codes] = np.log(np.maximum(p, _TINY))
         return table
 
-    def _densities(self, mass: NDArray[np.float64], query: Codes) -> GaussianTable:
+    def _densities(self, mass: Floats, query: Codes) -> GaussianTable:
         """Densities of the numbers in weighted rows."""
         return GaussianTable.empty(self.n_classes)
 
-    def _smoothing(self, exponents: NDArray[np.float64]) -> tuple[Any, ...]:
+    def _smoothing(self, exponents: Floats) -> tuple[Any, ...]:
         """Return what turns counts into scores, as the kernels take it."""
         n_values = self.schema.n_values[self.schema.coded].astype(np.float64)
         added = (self.value_added, n_values, exponents, self.prior_added)
@@ -151,7 +152,7 @@ class MatchingModel(LazyModel):
     kind: ClassVar[str] = "matches"
     _rows: ClassVar[str] = "all {n} training rows, weighted by the cells they share"
 
-    exponents: NDArray[np.float64]
+    exponents: Floats
     """Attribute weights, shape (d,)."""
 
     def row_weights(self, query: Codes) -> TwoArrays:
@@ -160,7 +161,7 @@ class MatchingModel(LazyModel):
         distance = (len(self.columns) - matches).astype(np.float64)
         return distance, (1.0 + matches) * self._user_weights
 
-    def _value_table(self, mass: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _value_table(self, mass: Floats) -> Floats:
         by_code = np.repeat(self.exponents, np.diff(self.schema.offsets))
         return by_code[:, None] * super()._value_table(mass)
 
@@ -202,10 +203,10 @@ class LocalModel(LazyModel):
     kind: ClassVar[str] = "neighbours"
     _rows: ClassVar[str] = "its {model.neighbours} nearest of {n} training rows"
 
-    numbers: NDArray[np.float64]
+    numbers: Floats
     """Numbers of the Gaussian attributes, shape (g, n)."""
 
-    floors: NDArray[np.float64]
+    floors: Floats
     """Smallest variances of the Gaussian attributes, shape (g,)."""
 
     neighbours: int
@@ -224,7 +225,7 @@ class LocalModel(LazyModel):
             squares += np.where(np.isnan(t), far, gap) ** 2
         return np.sqrt(squares), self._kernel_weights(squares)
 
-    def _kernel_weights(self, squares: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _kernel_weights(self, squares: Floats) -> Floats:
         """Weights of the nearest rows and those tied with the last of them."""
         user = self._user_weights
         k = min(self.neighbours, len(squares))
@@ -239,7 +240,7 @@ class LocalModel(LazyModel):
         mass = by_kernel * user
         return np.asarray(mass * (user[kept].sum() / mass.sum()))
 
-    def _densities(self, mass: NDArray[np.float64], query: Codes) -> GaussianTable:
+    def _densities(self, mass: Floats, query: Codes) -> GaussianTable:
         """Means and deviations of the weighted rows.
 
         A class without a known number has those of all rows, a class without a row a
@@ -286,7 +287,7 @@ class LocalModel(LazyModel):
         span = np.where(varies, high, np.inf) - np.where(varies, low, 0.0)
         return np.where(np.isfinite(low), low, 0.0), span
 
-    def _scaled(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _scaled(self, numbers: Floats) -> Floats:
         """Return numbers (m, g) as shares of the ranges of the training rows."""
         low, span = self._scale
         with np.errstate(over="ignore"):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.arrays import Floats, Ints
 from steelyard._common.files import WorkFolder
 from steelyard.exceptions import ColumnError, TableError
 from steelyard.model.base import RowsNeeded
@@ -31,7 +32,7 @@ class _Rows(NamedTuple):
 
     table: Table
     labels: Any
-    weights: NDArray[np.float64] | None
+    weights: Floats | None
     place: str
 
 
@@ -42,7 +43,7 @@ class SourceTable(NamedTuple):
     is_kept: NDArray[np.bool_] | None
     """Which rows are meant; None for all. Those of weight zero are not."""
 
-    def take(self, rows: NDArray[np.int64]) -> Table:
+    def take(self, rows: Ints) -> Table:
         """Read the rows at some positions, in that order; none may repeat."""
         import pyarrow as pa
 
@@ -91,7 +92,7 @@ def encode_source(
 
 def learned_encoding(
     summary: TableSummary, preparation: Preparation
-) -> tuple[TableEncoder, NDArray[np.float64] | None]:
+) -> tuple[TableEncoder, Floats | None]:
     """Return the encoder of all rows, and the factors of classes, if there are any."""
     factors = None
     check_two_classes(summary.classes)
@@ -142,7 +143,7 @@ def counted_training(
     encoder: TableEncoder,
     classes: NDArray[Any],
     preparation: Preparation,
-    factors: NDArray[np.float64] | None,
+    factors: Floats | None,
 ) -> TrainingSet:
     """Return the training set of counts alone, without rows."""
     rows = empty_rows(encoder.schema_, len(classes))
@@ -155,7 +156,7 @@ def stored_training(
     encoder: TableEncoder,
     classes: NDArray[Any],
     preparation: Preparation,
-    factors: NDArray[np.float64] | None,
+    factors: Floats | None,
 ) -> TrainingSet:
     """Return the training set of rows that were encoded chunk by chunk.
 
@@ -187,7 +188,7 @@ def _stored(
     encoder: TableEncoder,
     classes: NDArray[Any],
     preparation: Preparation,
-    factors: NDArray[np.float64] | None,
+    factors: Floats | None,
 ) -> TrainingSet:
     """Read all rows, and write their codes to files."""
     folder = WorkFolder(source.work_folder)
@@ -208,7 +209,7 @@ def _stored(
 
 def _encoded(
     source: Scan, encoder: TableEncoder, classes: NDArray[Any]
-) -> Iterator[tuple[Codes, NDArray[np.uint32], NDArray[np.float64] | None]]:
+) -> Iterator[tuple[Codes, NDArray[np.uint32], Floats | None]]:
     """Read all rows, and yield them as codes."""
     for rows in _read(source, source.features):
         try:

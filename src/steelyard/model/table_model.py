@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.arrays import Floats, Ints
 from steelyard._common.threads import pieces, row_blocks, run, thread_count
 from steelyard.kernels import scoring
 from steelyard.model.base import Model, TwoArrays
@@ -32,10 +33,10 @@ class NBModel(Model):
     classes: NDArray[Any]
     """Shape (K,), sorted."""
 
-    log_prior: NDArray[np.float64]
+    log_prior: Floats
     """Shape (K,)."""
 
-    table: NDArray[np.float64]
+    table: Floats
     """Contribution of every code to the score of every class, shape (V, K)."""
 
     gaussian: GaussianTable
@@ -44,17 +45,17 @@ class NBModel(Model):
     link_scale: float = 1.0
 
     @cached_property
-    def tie_order(self) -> NDArray[np.int64]:
+    def tie_order(self) -> Ints:
         """Classes by falling prior, then position: the first best one wins a tie."""
         return np.argsort(-self.log_prior, kind="stable")
 
-    def scores(self, codes: Codes, n_jobs: int | None = None) -> NDArray[np.float64]:
+    def scores(self, codes: Codes, n_jobs: int | None = None) -> Floats:
         """Joint log-probabilities of rows and classes, shape (n, K)."""
         out = self._scores_array(codes)
         self._by_piece(codes, n_jobs, lambda scores, rows: None, out=out)
         return out
 
-    def log_proba(self, codes: Codes, n_jobs: int | None = None) -> NDArray[np.float64]:
+    def log_proba(self, codes: Codes, n_jobs: int | None = None) -> Floats:
         """Log posterior probabilities, shape (n, K)."""
         out = self._scores_array(codes)
         self._by_piece(
@@ -65,7 +66,7 @@ class NBModel(Model):
         )
         return out
 
-    def proba(self, codes: Codes, n_jobs: int | None = None) -> NDArray[np.float64]:
+    def proba(self, codes: Codes, n_jobs: int | None = None) -> Floats:
         """Posterior probabilities, shape (n, K)."""
         out = self._scores_array(codes)
         self._by_piece(
@@ -79,7 +80,7 @@ class NBModel(Model):
 
     def true_proba(
         self, codes: Codes, y: NDArray[Any], n_jobs: int | None = None
-    ) -> NDArray[np.float64]:
+    ) -> Floats:
         """Posterior probability of the true class of every row, shape (n,)."""
         if not self._has_odds(codes):
             return super().true_proba(codes, y, n_jobs)
@@ -92,7 +93,7 @@ class NBModel(Model):
         self._by_piece(codes, n_jobs, None, by_odds)
         return chosen
 
-    def winners(self, codes: Codes, n_jobs: int | None = None) -> NDArray[np.int64]:
+    def winners(self, codes: Codes, n_jobs: int | None = None) -> Ints:
         """Position of the most probable class of every row."""
         order = self.tie_order.astype(np.uint64)
         chosen = codes.workspace.zeros(codes.n_rows, np.int64)
@@ -106,7 +107,7 @@ class NBModel(Model):
         self._by_piece(codes, n_jobs, by_scores, by_odds)
         return chosen
 
-    def contributions(self, codes: Codes) -> NDArray[np.float64]:
+    def contributions(self, codes: Codes) -> Floats:
         """Say what each attribute adds to each class score, shape (n, d, K).
 
         With the log prior these add up to ``scores``. Meant for the rows a person looks
@@ -126,9 +127,7 @@ class NBModel(Model):
         """Return the density of one attribute."""
         return self.gaussian.only(self.schema.gaussian.tolist().index(j))
 
-    def density_scores(
-        self, j: int, numbers: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def density_scores(self, j: int, numbers: Floats) -> Floats:
         """Say what numbers of one attribute add to each class score, shape (n, K)."""
         scores = np.zeros((len(numbers), self.n_classes))
         self.density(j).add_scores(np.ascontiguousarray(numbers[:, None]), scores)
@@ -166,10 +165,10 @@ class NBModel(Model):
         return two and bool(np.isfinite(self.log_prior).all())
 
     @cached_property
-    def _differences(self) -> NDArray[np.float64]:
+    def _differences(self) -> Floats:
         return np.ascontiguousarray(self.table[:, 1] - self.table[:, 0])
 
-    def _odds(self, codes: Codes, tables: Any, rows: slice) -> NDArray[np.float64]:
+    def _odds(self, codes: Codes, tables: Any, rows: slice) -> Floats:
         """Log-odds of the second class in a block of rows."""
         n = len(range(*rows.indices(codes.n_rows)))
         odds = np.full(n, self.log_prior[1] - self.log_prior[0])
@@ -177,11 +176,11 @@ class NBModel(Model):
             scoring.gather_difference(block.values[rows], starts, table, odds)
         return odds
 
-    def _scaled(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _scaled(self, scores: Floats) -> Floats:
         scores *= self.link_scale
         return scores
 
-    def _scores_array(self, codes: Codes) -> NDArray[np.float64]:
+    def _scores_array(self, codes: Codes) -> Floats:
         return np.empty((codes.n_rows, self.n_classes))
 
     def _by_piece(
@@ -190,7 +189,7 @@ class NBModel(Model):
         n_jobs: int | None,
         by_scores: Any,
         by_odds: Any = None,
-        out: NDArray[np.float64] | None = None,
+        out: Floats | None = None,
     ) -> None:
         """Hand on pieces of rows: their scores, or odds where there are any.
 
@@ -215,9 +214,7 @@ class NBModel(Model):
         for _ in run(work, row_blocks(codes.n_rows), thread_count(n_jobs)):
             pass
 
-    def _score_block(
-        self, codes: Codes, tables: Any, rows: slice, out: NDArray[np.float64]
-    ) -> None:
+    def _score_block(self, codes: Codes, tables: Any, rows: slice, out: Floats) -> None:
         out[:] = self.log_prior
         for block, (starts, table) in zip(codes.blocks, tables, strict=True):
             scoring.gather(block.values[rows], starts, table, out)
@@ -226,8 +223,8 @@ class NBModel(Model):
 
 
 def spread_table(
-    block: CodeBlock, codes: Codes, table: NDArray[np.float64]
-) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
+    block: CodeBlock, codes: Codes, table: Floats
+) -> tuple[NDArray[np.uint64], Floats]:
     """Return starts and table of a block of columns, by byte where it holds bytes."""
     rows = block.table_rows(codes.offsets)
     return block.starts(codes.offsets), table if rows is None else table[rows]

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.arrays import Floats, Ints
 from steelyard._common.threads import pieces
 from steelyard.exceptions import ParameterError
 from steelyard.model.table_model import NBModel
@@ -58,7 +59,7 @@ class Preparation:
 class Columns(Protocol):
     """The columns behind codes: a table in memory, or one that can be read again."""
 
-    def take(self, rows: NDArray[np.int64]) -> Table:
+    def take(self, rows: Ints) -> Table:
         """Return the rows at some positions, in that order."""
 
 
@@ -108,14 +109,12 @@ class RowPlace:
         """Return the training set of parts that a function makes of these."""
         return function(training)
 
-    def count(
-        self, training: TrainingSet, weights: NDArray[np.float64] | None
-    ) -> Counts:
+    def count(self, training: TrainingSet, weights: Floats | None) -> Counts:
         """Count rows in arrays of this process by weights, None for ones."""
         rows = training.codes, training.labels
         return count(*rows, weights, training.n_classes, training.n_jobs)
 
-    def take(self, training: TrainingSet, rows: NDArray[np.int64]) -> TrainingSet:
+    def take(self, training: TrainingSet, rows: Ints) -> TrainingSet:
         """Return some rows in arrays of this process, encoded as they are."""
         return training.taken(rows)
 
@@ -152,11 +151,11 @@ class TrainingSet:
     labels: NDArray[Any]
     """Positions among the classes: uint32, or narrower in a memory map."""
 
-    sample_weight: NDArray[np.float64] | None
+    sample_weight: Floats | None
     """Weights that the user gave, without those of classes; None where all are one."""
 
     preparation: Preparation
-    class_factors: NDArray[np.float64] | None = None
+    class_factors: Floats | None = None
     """Factor of each class that ``class_weight`` asks for, None without one."""
 
     is_kept: NDArray[np.bool_] | None = None
@@ -205,14 +204,14 @@ class TrainingSet:
         """What is known of the attributes."""
         return self.codes.schema
 
-    def row_factors(self) -> NDArray[np.float64]:
+    def row_factors(self) -> Floats:
         """Return the factor that ``class_weight`` puts on each row, shape (n,)."""
         if self.class_factors is None:
             return self.workspace.full(self.n_rows, 1.0)
         return self.workspace.take(self.class_factors, self.labels)
 
     @cached_property
-    def weights(self) -> NDArray[np.float64] | None:
+    def weights(self) -> Floats | None:
         """Weights of the rows, those of their classes included; None for ones."""
         if self.class_factors is None:
             return self.sample_weight
@@ -233,7 +232,7 @@ class TrainingSet:
         """Count rows in arrays here by ``sample_weight`` alone."""
         return self._count(self.sample_weight)
 
-    def count(self, learned: NDArray[np.float64] | None = None) -> Counts:
+    def count(self, learned: Floats | None = None) -> Counts:
         """Count the rows by their weights, times learned ones."""
         if learned is not None:
             return self._count(self.combined(learned))
@@ -241,12 +240,10 @@ class TrainingSet:
             return self.given_counts
         return self.given_counts.scaled(self.class_factors)
 
-    def _count(self, weights: NDArray[np.float64] | None) -> Counts:
+    def _count(self, weights: Floats | None) -> Counts:
         return self.place.count(self, weights)
 
-    def combined(
-        self, learned: NDArray[np.float64] | None
-    ) -> NDArray[np.float64] | None:
+    def combined(self, learned: Floats | None) -> Floats | None:
         """Return the weights of the rows times learned ones."""
         if learned is not None and learned.shape != (self.n_rows,):
             raise ParameterError(
@@ -291,7 +288,7 @@ class TrainingSet:
         codes = self.codes.with_pairs(encoder.schema_, self.n_jobs)
         return replace(self, encoder=encoder, codes=codes)
 
-    def rows_of(self, *classes: int) -> NDArray[np.int64]:
+    def rows_of(self, *classes: int) -> Ints:
         """Return the positions of the rows of some classes."""
         return self.workspace.rows_where(
             self.n_rows, lambda rows: np.isin(self.labels[rows], classes)
@@ -315,9 +312,7 @@ class TrainingSet:
             class_factors=None if factors is None else factors[[a, b]],
         )
 
-    def re_encoded(
-        self, rows: NDArray[np.int64], weights: NDArray[np.float64] | None
-    ) -> TrainingSet:
+    def re_encoded(self, rows: Ints, weights: Floats | None) -> TrainingSet:
         """Return some rows with other weights, the encoding learned from them alone."""
         assert self.table is not None, "the columns behind these rows are not there"
         table, labels = self.table.take(rows), self.labels[rows]
@@ -336,7 +331,7 @@ class TrainingSet:
             class_factors=None if factors is None else factors[present],
         )
 
-    def all_rows(self, learned: NDArray[np.float64]) -> NDArray[np.float64]:
+    def all_rows(self, learned: Floats) -> Floats:
         """Spread what was learned of rows over the user's table, NaN where left out."""
         if self.is_kept is None:
             return learned
@@ -349,7 +344,7 @@ class TrainingSet:
             start = stop
         return out
 
-    def in_memory(self, rows: NDArray[np.int64], with_columns: bool) -> TrainingSet:
+    def in_memory(self, rows: Ints, with_columns: bool) -> TrainingSet:
         """Return some rows in memory, with the columns behind them where asked for."""
         if isinstance(self.table, Table) and len(rows) == self.n_rows:
             return self
@@ -364,7 +359,7 @@ def encode_table(
     table: Table,
     classes: NDArray[Any],
     labels: NDArray[np.uint32],
-    weights: NDArray[np.float64] | None,
+    weights: Floats | None,
     preparation: Preparation,
 ) -> TrainingSet:
     """Learn how a table is encoded, from rows that all have a label and a weight."""

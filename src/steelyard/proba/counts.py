@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.arrays import Floats, Ints
 from steelyard._common.threads import pieces, row_blocks, run, thread_count
 from steelyard.exceptions import ColumnError
 from steelyard.kernels import counting
@@ -34,13 +35,13 @@ class Moments:
     digits that sums of squares lose.
     """
 
-    weight: NDArray[np.float64]
+    weight: Floats
     """Total weight of the known cells, shape (g, K)."""
 
-    mean: NDArray[np.float64]
+    mean: Floats
     """Weighted mean, shape (g, K); 0 where the weight is 0."""
 
-    squares: NDArray[np.float64]
+    squares: Floats
     """Weighted sum of squared deviations from the mean, shape (g, K)."""
 
     @classmethod
@@ -85,10 +86,10 @@ class Counts:
     """
 
     schema: TableSchema
-    by_class: NDArray[np.float64]
+    by_class: Floats
     """Total weight of each class, shape (K,)."""
 
-    by_code: NDArray[np.float64]
+    by_code: Floats
     """Weight of each code within each class, shape (V, K); code 0 is missing."""
 
     moments: Moments
@@ -125,7 +126,7 @@ class Counts:
             self.moments + other.moments,
         )
 
-    def scaled(self, factors: NDArray[np.float64]) -> Counts:
+    def scaled(self, factors: Floats) -> Counts:
         """Multiply the weight of all rows of each class by a factor, shape (K,)."""
         moments = Moments(
             self.moments.weight * factors,
@@ -147,7 +148,7 @@ class Counts:
 def count(
     codes: Codes,
     y: NDArray[np.uint32],
-    weights: NDArray[np.float64] | None,
+    weights: Floats | None,
     n_classes: int,
     n_jobs: int | None = None,
 ) -> Counts:
@@ -229,7 +230,7 @@ def refuse_large(schema: TableSchema, moments: Moments) -> None:
 class _Part:
     """Counts of a block of rows; histograms by byte are folded once, at the end."""
 
-    by_class: NDArray[np.float64]
+    by_class: Floats
     hists: list[NDArray[Any]]
     moments: Moments
 
@@ -250,9 +251,9 @@ def _add_histogram(
     block: CodeBlock,
     rows: slice,
     starts: NDArray[np.uint64],
-    sizes: NDArray[np.int64],
+    sizes: Ints,
     y: NDArray[np.uint32],
-    weights: NDArray[np.float64] | None,
+    weights: Floats | None,
     hist: NDArray[Any],
 ) -> None:
     """Count some columns and rows, into hist (K, V) or (K, bytes)."""
@@ -277,7 +278,7 @@ def _moments(
     codes: Codes,
     rows: slice,
     y: NDArray[np.uint32],
-    weights: NDArray[np.float64] | None,
+    weights: Floats | None,
     n_classes: int,
 ) -> Moments:
     """Moments of some rows."""
@@ -289,9 +290,7 @@ def _moments(
 _TINY = np.finfo(np.float64).tiny
 
 
-def log_conditional(
-    counts: NDArray[np.float64], log_prob: NDArray[np.float64], strength: float
-) -> NDArray[np.float64]:
+def log_conditional(counts: Floats, log_prob: Floats, strength: float) -> Floats:
     r"""Logarithms of value probabilities, given a parent's value and the class.
 
     .. math:: \theta_{v|a,c} = \frac{N_{avc} + m\,\theta_{v|c}}{N_{a \cdot c} + m}

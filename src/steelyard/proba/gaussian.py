@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from steelyard._common.agreed import DENSITY_DEPTH, SLOPE_LIMIT
+from steelyard._common.arrays import Floats, Ints
 from steelyard.kernels import scoring
 from steelyard.proba.counts import Counts, Moments
 from steelyard.table.schema import FeatureSchema
@@ -39,23 +39,23 @@ class GaussianTable:
     others by their density.
     """
 
-    mean: NDArray[np.float64]
+    mean: Floats
     """Shape (g, K)."""
 
-    deviation: NDArray[np.float64]
+    deviation: Floats
     """Shape (g, K), greater than 0."""
 
-    step: NDArray[np.float64]
+    step: Floats
     """Shape (g,), 0 for densities."""
 
-    weight: NDArray[np.float64] | None = None
+    weight: Floats | None = None
     """Factors on the log-densities, shape (g, K); None where all are one."""
 
-    depth: NDArray[np.float64] | None = None
+    depth: Floats | None = None
     """Shape (g,): an attribute with a depth is taken relative to the class in which its
     density is largest, and no lower than minus this; 0, or None for all, is plain."""
 
-    limit: NDArray[np.float64] | None = None
+    limit: Floats | None = None
     """Shape (g,): an attribute with a limit adds, whatever the class, how many
     deviations it is from the mean, at most so many; 0, or None for all, is none."""
 
@@ -69,9 +69,9 @@ class GaussianTable:
     def of(
         cls,
         features: Sequence[FeatureSchema],
-        mean: NDArray[np.float64],
-        deviation: NDArray[np.float64],
-        weight: NDArray[np.float64] | None = None,
+        mean: Floats,
+        deviation: Floats,
+        weight: Floats | None = None,
     ) -> GaussianTable:
         """Return the table of some Gaussian attributes, each as its kind says."""
         step = np.array([feature.step for feature in features], dtype=np.float64)
@@ -81,7 +81,7 @@ class GaussianTable:
         limit = np.where(linear, SLOPE_LIMIT, 0.0) if any(linear) else None
         return cls(mean, deviation, step, weight, depth, limit)
 
-    def weighted(self, weight: NDArray[np.float64]) -> GaussianTable:
+    def weighted(self, weight: Floats) -> GaussianTable:
         """Return the table with factors on the log-densities."""
         return replace(self, weight=weight)
 
@@ -109,7 +109,7 @@ class GaussianTable:
         )
 
     @property
-    def factors(self) -> NDArray[np.float64]:
+    def factors(self) -> Floats:
         """Factors on the log-densities, shape (g, K)."""
         return np.ones_like(self.mean) if self.weight is None else self.weight
 
@@ -118,9 +118,7 @@ class GaussianTable:
         """Whether all attributes are densities or intervals, without weights."""
         return self.weight is None and self.depth is None and self.limit is None
 
-    def add_scores(
-        self, numbers: NDArray[np.float64], scores: NDArray[np.float64]
-    ) -> None:
+    def add_scores(self, numbers: Floats, scores: Floats) -> None:
         """Add the weighted log-densities of numbers (n, g) to scores (n, K)."""
         if not self.is_plain:
             rows = np.ascontiguousarray(numbers)
@@ -147,9 +145,7 @@ class GaussianTable:
                 scores,
             )
 
-    def log_densities(
-        self, numbers: NDArray[np.float64]
-    ) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+    def log_densities(self, numbers: Floats) -> Iterator[tuple[slice, Floats]]:
         """Yield log-densities (rows, g, K) of numbers (n, g), a few rows at a time.
 
         Missing cells have log-density 0: they say nothing. Where all attributes are
@@ -171,7 +167,7 @@ class GaussianTable:
             yield rows, out
 
     @property
-    def forms(self) -> tuple[NDArray[np.float64] | float, ...]:
+    def forms(self) -> tuple[Floats | float, ...]:
         """What the kernels know of the attributes."""
         none = np.zeros(len(self.mean))
         # Numba 0.60 takes a tuple with an array that is not contiguous for one of those
@@ -217,7 +213,7 @@ def estimate_gaussian(
     return GaussianTable.of(features, *parts)
 
 
-def least_variance(overall: Moments, floor: float) -> NDArray[np.float64]:
+def least_variance(overall: Moments, floor: float) -> Floats:
     """Return the smallest variance that each attribute of all rows allows."""
     variance = overall.squares / np.maximum(overall.weight, 1e-300)
     return np.maximum(floor * variance, _TINY_VARIANCE)
@@ -229,7 +225,7 @@ def mean_and_deviation(
     overall: Moments,
     lowest: Any,
     unbiased: bool = False,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[Floats, Floats]:
     """Estimate as ``estimate_gaussian`` does, given the smallest variance allowed.
 
     Moments (m, K) and overall (m, 1) are of m attributes, or of one for each of m rows.
@@ -258,8 +254,6 @@ def mean_and_deviation(
     return mean, np.where(step > 0, on_grid, deviation)
 
 
-def _columns(
-    numbers: NDArray[np.float64], chosen: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def _columns(numbers: Floats, chosen: Ints) -> Floats:
     """Take columns, without a copy when all are taken."""
     return numbers if len(chosen) == numbers.shape[1] else numbers[:, chosen]

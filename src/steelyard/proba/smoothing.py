@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaln
 
+from steelyard._common.arrays import Floats
 from steelyard._common.settings import (
     NONE,
     DeclaredPart,
@@ -27,11 +27,11 @@ from steelyard.table.schema import TableSchema
 class Smoothing(DeclaredPart):
     """How counts become probabilities that are never zero."""
 
-    def prior_counts(self, counts: Counts) -> NDArray[np.float64]:
+    def prior_counts(self, counts: Counts) -> Floats:
         """Pseudo-counts added to each class, shape (K,)."""
         raise NotImplementedError
 
-    def value_counts(self, counts: Counts) -> NDArray[np.float64]:
+    def value_counts(self, counts: Counts) -> Floats:
         """Pseudo-counts added to each value of each attribute, shape (d,)."""
         raise NotImplementedError
 
@@ -40,16 +40,14 @@ class Smoothing(DeclaredPart):
         """Whether pseudo-counts change with the total weight of the rows."""
         return False
 
-    def factor_without(
-        self, counts: Counts, removed: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def factor_without(self, counts: Counts, removed: Floats) -> Floats:
         """Factor on all pseudo-counts when some weight is taken out of the counts.
 
         One, unless pseudo-counts depend on the total weight.
         """
         return np.ones_like(removed)
 
-    def log_prior(self, counts: Counts) -> NDArray[np.float64]:
+    def log_prior(self, counts: Counts) -> Floats:
         """Logarithms of the smoothed class priors, shape (K,)."""
         check_settings(self)
         smoothed = counts.by_class + self.prior_counts(counts)
@@ -101,11 +99,11 @@ class MEstimate(Smoothing):
         about="Weight of the uniform prior, in rows.",
     )
 
-    def prior_counts(self, counts: Counts) -> NDArray[np.float64]:
+    def prior_counts(self, counts: Counts) -> Floats:
         """Pseudo-counts added to each class, shape (K,)."""
         return np.full(counts.n_classes, float(self.m) / counts.n_classes)
 
-    def value_counts(self, counts: Counts) -> NDArray[np.float64]:
+    def value_counts(self, counts: Counts) -> Floats:
         """Pseudo-counts added to each value of each attribute, shape (d,)."""
         return float(self.m) / np.maximum(counts.schema.n_values, 1)
 
@@ -135,17 +133,15 @@ class Lidstone(Smoothing):
             return 1.0 / max(counts.total, 1e-300)
         return float(self.f)
 
-    def prior_counts(self, counts: Counts) -> NDArray[np.float64]:
+    def prior_counts(self, counts: Counts) -> Floats:
         """Pseudo-counts added to each class, shape (K,)."""
         return np.full(counts.n_classes, self._constant(counts))
 
-    def value_counts(self, counts: Counts) -> NDArray[np.float64]:
+    def value_counts(self, counts: Counts) -> Floats:
         """Pseudo-counts added to each value of each attribute, shape (d,)."""
         return np.full(len(counts.schema), self._constant(counts))
 
-    def factor_without(
-        self, counts: Counts, removed: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def factor_without(self, counts: Counts, removed: Floats) -> Floats:
         """Factor on all pseudo-counts when some weight is taken out of the counts."""
         if self.f is not None:
             return np.ones_like(removed)
@@ -184,11 +180,11 @@ class EmpiricalBayes(Smoothing):
     0.0
     """
 
-    def prior_counts(self, counts: Counts) -> NDArray[np.float64]:
+    def prior_counts(self, counts: Counts) -> Floats:
         """Pseudo-counts added to each class: Laplace's rule, shape (K,)."""
         return np.ones(counts.n_classes)
 
-    def value_counts(self, counts: Counts) -> NDArray[np.float64]:
+    def value_counts(self, counts: Counts) -> Floats:
         """Refuse: values are drawn to the class prior, not to each other."""
         raise ParameterError(
             "smoothing='empirical-bayes' has no pseudo-counts per value, which this "
@@ -235,10 +231,10 @@ _MOST_GAIN = 2.0
 
 def _dirichlet_strengths(
     table: FeatureTable,
-    known: NDArray[np.float64],
-    share: NDArray[np.float64],
-    least_gain: NDArray[np.float64],
-) -> NDArray[np.float64]:
+    known: Floats,
+    share: Floats,
+    least_gain: Floats,
+) -> Floats:
     """Strengths under which the counts of each attribute are most likely, shape (d,).
 
     The best of a coarse grid, the largest of equals, then ever smaller steps from
@@ -249,7 +245,7 @@ def _dirichlet_strengths(
     share_held = table.spread(share)[row, c]
     of_row = known.sum(axis=1)
 
-    def log_likelihood(strength: NDArray[np.float64]) -> NDArray[np.float64]:
+    def log_likelihood(strength: Floats) -> Floats:
         m = table.spread(strength)
         added = m[row] * share_held
         by_row = gammaln(m) - gammaln(of_row + m)
@@ -299,9 +295,7 @@ def resolve_smoothing(value: Any) -> Smoothing:
     )
 
 
-def estimate_prior(
-    setting: Any, counts: Counts, smoothing: Smoothing
-) -> NDArray[np.float64]:
+def estimate_prior(setting: Any, counts: Counts, smoothing: Smoothing) -> Floats:
     """Return log class priors as ``prior`` asks: smoothed, frequency, or given."""
     if isinstance(setting, str):
         if setting == "smoothed":
@@ -341,7 +335,7 @@ class Estimation:
     unbiased: bool = False
     """Whether variances divide by n - 1."""
 
-    count_factors: NDArray[np.float64] | None = None
+    count_factors: Floats | None = None
     """Factors on the counts of each attribute before they are smoothed, shape (d,)."""
 
     n_bins: tuple[int, ...] = ()
@@ -353,7 +347,7 @@ class Estimation:
 
     def tables(
         self, counts: Counts, resolutions: Resolutions | None = None
-    ) -> tuple[NDArray[np.float64], FeatureTable, GaussianTable]:
+    ) -> tuple[Floats, FeatureTable, GaussianTable]:
         """Return log priors, log-probabilities of codes, and densities.
 
         With several resolutions log-probabilities are averages over these. Pairs have

@@ -13,6 +13,7 @@ from dask.sizeof import sizeof
 from distributed import Client, Future, KilledWorker, get_worker, wait
 from numpy.typing import NDArray
 
+from steelyard._common.arrays import Ints
 from steelyard._common.files import WorkFolder
 from steelyard.exceptions import TableError
 from steelyard.fitting.rows import PackedRows, Passes, join_rows
@@ -207,7 +208,7 @@ class DaskPlace(RowPlace):
         codes = Codes(self.empty.schema, sum(self.sizes), ())
         return replace(made, codes=codes, place=self)
 
-    def take(self, training: TrainingSet, rows: NDArray[np.int64]) -> TrainingSet:
+    def take(self, training: TrainingSet, rows: Ints) -> TrainingSet:
         """Return some rows in memory, in the order of the table."""
         given = by_partition(rows, self.sizes)
         found = [part for part in self.parts.each(_take_some, given) if part]
@@ -261,9 +262,7 @@ class DaskPlace(RowPlace):
         )
 
 
-def by_partition(
-    rows: NDArray[np.int64], sizes: Sequence[int]
-) -> list[NDArray[np.int64]]:
+def by_partition(rows: Ints, sizes: Sequence[int]) -> list[Ints]:
     """Cut sorted positions by partition, counted from its first row."""
     first = np.cumsum([0, *sizes])
     ends = np.searchsorted(rows, first)
@@ -279,7 +278,7 @@ def _is_kept(part: TrainingSet) -> tuple[Any, int]:
     return part.is_kept, part.n_rows
 
 
-def _take_some(part: TrainingSet, picked: NDArray[np.int64]) -> Any:
+def _take_some(part: TrainingSet, picked: Ints) -> Any:
     return work.take_rows(part, picked) if len(picked) else None
 
 
@@ -327,7 +326,7 @@ class DaskRows:
         prepared = self.prepared.then(work.with_densities, gaussian)
         return replace(self, prepared=prepared, gaussian=gaussian)
 
-    def take(self, picked: NDArray[np.int64] | None) -> PackedRows:
+    def take(self, picked: Ints | None) -> PackedRows:
         """Return some rows in memory, or all, for second derivatives."""
         rows = np.arange(self.n_rows) if picked is None else picked
         return join_rows(self.training.take(rows), self.missing, self.gaussian)

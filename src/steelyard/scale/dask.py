@@ -11,6 +11,7 @@ import numpy as np
 from dask.array import Array
 from numpy.typing import NDArray
 
+from steelyard._common.arrays import Ints
 from steelyard._common.checks import is_dask
 from steelyard._common.text import did_you_mean, listed
 from steelyard.exceptions import ColumnError, TableError
@@ -353,7 +354,7 @@ class _DaskColumns:
         ]
         return Parts(self.client, joined)
 
-    def take(self, rows: NDArray[np.int64]) -> Table:
+    def take(self, rows: Ints) -> Table:
         """Read the rows at some sorted positions."""
         from steelyard.scale.cluster import by_partition
 
@@ -381,7 +382,7 @@ class _TakeFrom(NamedTuple):
 
     roles: work.Roles
 
-    def __call__(self, part: work.Partition, picked: NDArray[np.int64]) -> Any:
+    def __call__(self, part: work.Partition, picked: Ints) -> Any:
         return work.take_cells(part, self.roles, picked) if len(picked) else None
 
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.arrays import Floats, Ints
 from steelyard.exceptions import ColumnError, TableError
 from steelyard.fitting.rows import PackedRows, join_rows
 from steelyard.losses import LogLoss
@@ -58,7 +59,7 @@ class PartRows(NamedTuple):
 
     cells: Any
     labels: Any
-    weights: NDArray[np.float64] | None
+    weights: Floats | None
 
     @property
     def n_rows(self) -> int:
@@ -77,7 +78,7 @@ class Coding:
 
     encoder: TableEncoder
     classes: NDArray[Any]
-    factors: NDArray[np.float64] | None
+    factors: Floats | None
     preparation: Preparation
 
 
@@ -106,7 +107,7 @@ def read(part: Partition, roles: Roles) -> PartRows:
     return PartRows(_taken(cells, known), _taken(labels, known), some)
 
 
-def _taken(values: Any, rows: NDArray[np.int64]) -> Any:
+def _taken(values: Any, rows: Ints) -> Any:
     return values.iloc[rows] if hasattr(values, "iloc") else values[rows]
 
 
@@ -174,7 +175,7 @@ def count_part(part: Partition, roles: Roles, coding: Coding) -> Counts:
 
 def _encoded(
     rows: PartRows, coding: Coding, number: int
-) -> tuple[Codes, NDArray[np.uint32], NDArray[np.float64] | None]:
+) -> tuple[Codes, NDArray[np.uint32], Floats | None]:
     try:
         weights = check_weights(rows.weights, rows.n_rows)
         labels = known_labels(rows.labels, coding.classes)
@@ -186,7 +187,7 @@ def _encoded(
         ) from error
 
 
-def take_cells(part: Partition, roles: Roles, picked: NDArray[np.int64]) -> Any:
+def take_cells(part: Partition, roles: Roles, picked: Ints) -> Any:
     """Return some rows of a partition as they are, by position among those kept."""
     rows = read(part, roles)
     if rows.weights is not None:
@@ -194,7 +195,7 @@ def take_cells(part: Partition, roles: Roles, picked: NDArray[np.int64]) -> Any:
     return _taken(rows.cells, picked)
 
 
-def take_rows(part: TrainingSet, picked: NDArray[np.int64]) -> Any:
+def take_rows(part: TrainingSet, picked: Ints) -> Any:
     """Return codes, labels and weights of some rows."""
     taken = part.taken(picked)
     return taken.codes, taken.labels, taken.sample_weight

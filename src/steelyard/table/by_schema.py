@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.arrays import Floats, Ints
 from steelyard._common.one_cell import number_in
 from steelyard._common.threads import row_blocks, run, thread_count
 from steelyard.exceptions import ColumnError
@@ -77,7 +78,7 @@ class SchemaEncoder:
 
 def as_byte_matrix(
     matrix: NDArray[Any], n_jobs: int | None
-) -> tuple[NDArray[Any], NDArray[np.int64]] | None:
+) -> tuple[NDArray[Any], Ints] | None:
     """Return a matrix of one-byte values and what to add to each column of it.
 
     One-byte types are returned as they are. Wider whole numbers are copied into bytes
@@ -107,7 +108,7 @@ def as_byte_matrix(
 
 def observed_values(
     matrix: NDArray[Any],
-    lows: NDArray[np.int64],
+    lows: Ints,
     as_bool: bool,
     n_jobs: int | None = None,
 ) -> list[tuple[Any, ...]]:
@@ -132,9 +133,7 @@ def observed_values(
     return columns
 
 
-def look_up_of(
-    schema: TableSchema, dtype: np.dtype[Any], lows: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def look_up_of(schema: TableSchema, dtype: np.dtype[Any], lows: Ints) -> Ints:
     """Code of every byte in every column, 0 for values that the schema lacks."""
     look_up = np.zeros((len(schema), 256), dtype=np.int64)
     least = -128 if dtype.kind == "i" else 0
@@ -158,7 +157,7 @@ def look_up_of(
     return look_up
 
 
-def _int64_values(schema: TableSchema) -> NDArray[np.int64] | None:
+def _int64_values(schema: TableSchema) -> Ints | None:
     """All values column by column, None where not all are whole numbers of 64 bits."""
     values = list(chain.from_iterable(feature.values for feature in schema.features))
     if not set(map(type, values)) <= {int} or any(
@@ -214,7 +213,7 @@ def _least_and_most(cells: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
 def byte_codes(
     schema: TableSchema,
     matrix: NDArray[Any],
-    lows: NDArray[np.int64],
+    lows: Ints,
     all_known: bool = False,
 ) -> Codes:
     """Take a matrix of bytes without a copy; ``all_known`` if the schema has it all."""
@@ -258,7 +257,7 @@ def factor_of(column: TableColumn) -> Factor:
     return factor
 
 
-def numbers_of(column: TableColumn) -> NDArray[np.float64]:
+def numbers_of(column: TableColumn) -> Floats:
     """Cells of a numeric column as float64, all of them finite or NaN."""
     numbers = column.numbers()
     infinite = np.isinf(numbers)
@@ -267,7 +266,7 @@ def numbers_of(column: TableColumn) -> NDArray[np.float64]:
     return numbers
 
 
-def _infinite(column: TableColumn, rows: NDArray[np.int64]) -> ColumnError:
+def _infinite(column: TableColumn, rows: Ints) -> ColumnError:
     # A category type may declare a value that is in no row.
     where = f"in row {rows[0]}" if rows.size else "among its categories"
     return ColumnError(
@@ -282,7 +281,7 @@ def codes_of(feature: FeatureSchema, factor: Factor) -> NDArray[Any]:
     return factor.pick(by_value, feature.missing_code, code_dtype(feature.n_codes))
 
 
-def bins_of(feature: FeatureSchema, numbers: NDArray[np.float64]) -> NDArray[Any]:
+def bins_of(feature: FeatureSchema, numbers: Floats) -> NDArray[Any]:
     """Codes of a binned column."""
     codes = np.empty(numbers.size, dtype=code_dtype(feature.n_codes))
     bin_codes(numbers, np.array(feature.edges, dtype=np.float64), codes, 1)
@@ -303,7 +302,7 @@ class ColumnCells:
         return factor_of(self.column)
 
     @cached_property
-    def numbers(self) -> NDArray[np.float64]:
+    def numbers(self) -> Floats:
         """Cells as float64, all of them finite or NaN."""
         return numbers_of(self.column)
 
@@ -349,9 +348,7 @@ class ColumnCells:
         return Factor(factor.indices, list(map(number_in, factor.values)))
 
 
-def encode_numbers(
-    feature: FeatureSchema, numbers: NDArray[np.float64]
-) -> NDArray[Any]:
+def encode_numbers(feature: FeatureSchema, numbers: Floats) -> NDArray[Any]:
     """Codes of the cells of a binned column, or numbers as a Gaussian one has them."""
     if feature.kind == "binned":
         return bins_of(feature, numbers)
@@ -388,7 +385,7 @@ def check_cells(feature: FeatureSchema, column: TableColumn) -> None:
     )
 
 
-def on_grid(numbers: NDArray[np.float64], step: float) -> NDArray[np.float64]:
+def on_grid(numbers: Floats, step: float) -> Floats:
     """Round numbers to multiples of a step, halves to even; step 0 leaves them."""
     if not step:
         return numbers

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from steelyard._common.arrays import Floats, Ints
 from steelyard._common.threads import pieces, row_blocks, run, thread_count
 from steelyard.kernels import counting
 from steelyard.table.schema import FeatureSchema, Side, TableSchema
@@ -44,7 +45,7 @@ class Workspace:
         """Return a new array of zeros."""
         return np.zeros(shape, dtype, order)
 
-    def full(self, n_rows: int, value: float) -> NDArray[np.float64]:
+    def full(self, n_rows: int, value: float) -> Floats:
         """Return a number for each row, all the same."""
         out = self.zeros(n_rows, np.float64)
         out[:] = value
@@ -62,7 +63,7 @@ class Workspace:
 
     def rows_where(
         self, n_rows: int, test: Callable[[slice], NDArray[np.bool_]]
-    ) -> NDArray[np.int64]:
+    ) -> Ints:
         """Return the positions of the rows for which a test holds."""
         return np.flatnonzero(test(slice(0, n_rows)))
 
@@ -83,16 +84,16 @@ class CodeBlock:
     values: NDArray[Any]
     """Shape (n, b), unsigned, C or Fortran order."""
 
-    features: NDArray[np.int64]
+    features: Ints
     """Positions of the columns in the schema, shape (b,)."""
 
-    look_up: NDArray[np.int64] | None = None
+    look_up: Ints | None = None
     """Shape (b, 256)."""
 
     n_bytes: int = 256
     """Bytes from this one on do not occur: spread tables end there."""
 
-    def table_rows(self, offsets: NDArray[np.int64]) -> NDArray[np.int64] | None:
+    def table_rows(self, offsets: Ints) -> Ints | None:
         """Say which table row each row of the spread table is, None without look-up."""
         if self.look_up is None:
             return None
@@ -101,14 +102,14 @@ class CodeBlock:
         rows[:, : self.n_bytes] = used + offsets[self.features][:, None]
         return rows.ravel()
 
-    def starts(self, offsets: NDArray[np.int64]) -> NDArray[np.uint64]:
+    def starts(self, offsets: Ints) -> NDArray[np.uint64]:
         """First row of every column in the (spread) table."""
         if self.look_up is not None:
             columns = np.arange(len(self.features), dtype=np.uint64)
             return columns * np.uint64(self._stride)
         return offsets[self.features].astype(np.uint64)
 
-    def sizes(self, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+    def sizes(self, offsets: Ints) -> Ints:
         """How many codes, or bytes, every column may hold."""
         if self.look_up is not None:
             return np.full(len(self.features), self.n_bytes, dtype=np.int64)
@@ -137,7 +138,7 @@ class Codes:
     schema: TableSchema
     n_rows: int
     blocks: tuple[CodeBlock, ...]
-    numbers: NDArray[np.float64] | tuple[NDArray[Any], ...] = ()
+    numbers: Floats | tuple[NDArray[Any], ...] = ()
     """Columns of the Gaussian attributes: an (n, g) array of float64, or g arrays of
     length n, which may be narrower where that is exact."""
 
@@ -145,7 +146,7 @@ class Codes:
     """Where arrays as long as the table are put."""
 
     @property
-    def offsets(self) -> NDArray[np.int64]:
+    def offsets(self) -> Ints:
         """First table row of every attribute, shape (d + 1,)."""
         return self.schema.offsets
 
@@ -154,7 +155,7 @@ class Codes:
         """How many Gaussian attributes there are."""
         return len(self.schema.gaussian)
 
-    def number_rows(self, rows: slice) -> NDArray[np.float64]:
+    def number_rows(self, rows: slice) -> Floats:
         """Cells of the Gaussian attributes in a block of rows, shape (rows, g)."""
         if isinstance(self.numbers, np.ndarray):
             return self.numbers[rows]
@@ -163,7 +164,7 @@ class Codes:
             block[:, j] = column[rows]
         return block
 
-    def number_column(self, k: int) -> NDArray[np.float64]:
+    def number_column(self, k: int) -> Floats:
         """Cells of one Gaussian attribute, shape (n,)."""
         if isinstance(self.numbers, np.ndarray):
             return np.asarray(self.numbers[:, k])
@@ -285,7 +286,7 @@ class BlockBuilder:
         self._bytes = np.empty((n_rows, max_coded), dtype=np.uint8, order="F")
         self._byte_features: list[int] = []
         self._wide: list[CodeBlock] = []
-        self._numbers: list[NDArray[np.float64]] = []
+        self._numbers: list[Floats] = []
         self._n_added = 0
 
     def add(self, feature: FeatureSchema, cells: NDArray[Any]) -> None:
@@ -348,19 +349,19 @@ def _plain(column: NDArray[Any]) -> NDArray[Any]:
 class FeatureTable:
     """A quantity by code and class, such as log-probabilities or contributions."""
 
-    values: NDArray[np.float64]
+    values: Floats
     """Shape (V, K)."""
 
-    offsets: NDArray[np.int64]
+    offsets: Ints
     """Shape (d + 1,)."""
 
     @cached_property
-    def _owners(self) -> NDArray[np.int64]:
+    def _owners(self) -> Ints:
         """Attribute of each code."""
         return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
 
     @cached_property
-    def _filled(self) -> NDArray[np.int64]:
+    def _filled(self) -> Ints:
         """Attributes that have codes."""
         return np.flatnonzero(np.diff(self.offsets))
 

@@ -16,6 +16,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.arrays import Floats, Ints
 from steelyard.exceptions import ColumnError
 from steelyard.table import factors
 from steelyard.table.factors import CellKind, Factor, classify_objects, is_missing
@@ -65,7 +66,7 @@ class TableColumn:
         """Whether the column holds whole numbers only, by its type."""
         return False
 
-    def numbers(self) -> NDArray[np.float64]:
+    def numbers(self) -> Floats:
         """Cells as float64, missing ones as NaN, shape (n,)."""
         raise NotImplementedError
 
@@ -84,7 +85,7 @@ class TableColumn:
         """Cells as Python objects."""
         return self._values.tolist()
 
-    def take(self, rows: NDArray[np.int64]) -> Self:
+    def take(self, rows: Ints) -> Self:
         """Return the cells at some positions, in that order, as a column."""
         return type(self)(self.position, self.name, self._values[rows])
 
@@ -107,7 +108,7 @@ class ArrayColumn(TableColumn):
     def is_integer(self) -> bool:
         return self._values.dtype.kind in "iu"
 
-    def numbers(self) -> NDArray[np.float64]:
+    def numbers(self) -> Floats:
         return np.ascontiguousarray(self._values, dtype=np.float64)
 
     def factor(self) -> Factor:
@@ -139,7 +140,7 @@ class ObjectColumn(TableColumn):
             isinstance(value, Integral) or is_missing(value) for value in self._distinct
         )
 
-    def numbers(self) -> NDArray[np.float64]:
+    def numbers(self) -> Floats:
         numbers = self._distinct_numbers()
         return numbers if self._groups is None else numbers[self._groups]
 
@@ -152,7 +153,7 @@ class ObjectColumn(TableColumn):
     def release(self) -> None:
         self._groups, self._distinct = None, self._values
 
-    def _distinct_numbers(self) -> NDArray[np.float64]:
+    def _distinct_numbers(self) -> Floats:
         cells = (math.nan if is_missing(v) else float(v) for v in self._distinct)
         try:
             return np.fromiter(cells, np.float64, len(self._distinct))
@@ -250,7 +251,7 @@ class FrameColumn(TableColumn):
     def is_integer(self) -> bool:
         return bool(self._values.dtype.is_integer())
 
-    def numbers(self) -> NDArray[np.float64]:
+    def numbers(self) -> Floats:
         if self.cells == "nothing":
             return np.full(len(self._values), math.nan)
         if self._is_category:
@@ -318,7 +319,7 @@ def _spread(factor: Factor, known: Any, n: int) -> Factor:
     return Factor(indices, factor.values)
 
 
-def _float64(series: Any) -> NDArray[np.float64]:
+def _float64(series: Any) -> Floats:
     if series.dtype in _INTEGERS:
         # Not by a cast: pyarrow refuses whole numbers that float64 rounds.
         known, integers = _known_integers(series)

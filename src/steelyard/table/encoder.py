@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from steelyard._common.arrays import Floats
 from steelyard._common.settings import (
     COLUMN,
     N_JOBS,
@@ -197,7 +198,7 @@ class TableEncoder(SchemaEncoder, TransformerMixin, DeclaredPart):
         table: Table,
         y: NDArray[np.uint32] | None,
         n_classes: int,
-        weights: NDArray[np.float64] | None,
+        weights: Floats | None,
     ) -> Codes:
         """Learn the schema and return the codes of the training table."""
         check_settings(self)

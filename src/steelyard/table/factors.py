@@ -16,6 +16,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.arrays import Floats, Ints
 from steelyard.exceptions import ColumnError
 from steelyard.kernels import counting
 
@@ -61,9 +62,9 @@ class Factor:
     def mass(
         self,
         labels: NDArray[np.uint32],
-        weights: NDArray[np.float64] | None,
+        weights: Floats | None,
         n_classes: int,
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    ) -> tuple[Floats, Floats]:
         """Return the weight of each value by class (m, K), and of missing cells."""
         mass = np.zeros((len(self.values) + 1, n_classes))
         if self.indices.size < _FEW_CELLS:
@@ -91,7 +92,7 @@ class Factor:
         return is_signed and bool(self.indices.min(initial=0) < 0)
 
     @property
-    def _positions(self) -> NDArray[np.int64]:
+    def _positions(self) -> Ints:
         """Where cells are in a table that has an entry for missing ones in front."""
         return self.indices + np.int64(1)
 
@@ -285,7 +286,7 @@ def factor_narrow(values: NDArray[Any]) -> Factor | None:
     return factor_integers(values)
 
 
-def factor_floats(values: NDArray[np.float64]) -> Factor:
+def factor_floats(values: Floats) -> Factor:
     """Numbers, NaN where missing; whole ones are the same values as integers."""
     known = ~np.isnan(values)
     indices = np.full(values.size, -1, dtype=np.int64)

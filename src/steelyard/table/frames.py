@@ -12,6 +12,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.arrays import Ints
 from steelyard._common.checks import warn_user
 from steelyard.exceptions import ColumnError, TableError
 from steelyard.table.columns import TableColumn, array_column, series_column
@@ -32,7 +33,7 @@ class Table:
         """How many columns there are."""
         return len(self.columns)
 
-    def take(self, rows: NDArray[np.int64]) -> Table:
+    def take(self, rows: Ints) -> Table:
         """Return the rows at some positions, in that order; they may repeat.
 
         It is the table that ``as_table`` makes of these rows of the user's frame, which

@@ -15,13 +15,14 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import column_or_1d
 
 from steelyard._common.agreed import LARGEST_WEIGHT, LEAST_WEIGHT
+from steelyard._common.arrays import Floats, Ints
 from steelyard._common.checks import warn_user
 from steelyard._common.threads import pieces, row_blocks, run, thread_count
 from steelyard.exceptions import ParameterError, TableError
 from steelyard.table.columns import TableColumn
 from steelyard.table.frames import Table, as_series, as_table
 
-TrainingRows = tuple[Table, Any, NDArray[np.float64] | None]
+TrainingRows = tuple[Table, Any, Floats | None]
 """A table, its labels and its weights."""
 
 
@@ -151,7 +152,7 @@ def read_rows(X: Any, y: Any, sample_weight: Any, estimator: object) -> Training
     return table, y, check_weights(sample_weight, table.n_rows)
 
 
-def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:
+def check_weights(sample_weight: Any, n_rows: int) -> Floats | None:
     """Return row weights as float64, or None where all are one."""
     if sample_weight is None:
         return None
@@ -203,18 +204,14 @@ def chunk_rows(table: Table, y: Any, weights: Any) -> TrainingRows | None:
     return weighted_rows(table, as_label_column(y), weights)
 
 
-def weighted_rows(
-    table: Table, y: Any, weights: NDArray[np.float64] | None
-) -> TrainingRows:
+def weighted_rows(table: Table, y: Any, weights: Floats | None) -> TrainingRows:
     """Leave out the rows of weight zero."""
     if weights is None or weights.all():
         return table, y, weights
     return _take(np.flatnonzero(weights), table, y, weights)
 
 
-def labelled_rows(
-    table: Table, y: Any, weights: NDArray[np.float64] | None
-) -> TrainingRows:
+def labelled_rows(table: Table, y: Any, weights: Floats | None) -> TrainingRows:
     """Leave out the rows without a label, with a warning.
 
     Labels are as ``as_label_column`` makes them, one for each row of the table.
@@ -234,9 +231,7 @@ def labelled_rows(
     return table, y, check_weights(weights, table.n_rows)
 
 
-def _take(
-    rows: NDArray[np.int64], table: Table, y: Any, weights: NDArray[np.float64] | None
-) -> TrainingRows:
+def _take(rows: Ints, table: Table, y: Any, weights: Floats | None) -> TrainingRows:
     """Return some rows of a table with their labels and weights."""
     if isinstance(y, np.ndarray):
         y = y[rows]
@@ -254,7 +249,7 @@ def _as_classes(classes: list[Any], values: Any, column: TableColumn) -> NDArray
     return np.array(classes, dtype=np.float64 if is_float else None)
 
 
-def _check_whole(values: NDArray[np.float64]) -> None:
+def _check_whole(values: Floats) -> None:
     if np.isinf(values).any():
         raise TableError(
             "Input y contains infinity or a value too large for dtype('float64')."
@@ -287,9 +282,7 @@ def check_two_classes(classes: NDArray[Any]) -> None:
         )
 
 
-def class_factors(
-    class_weight: Any, classes: NDArray[Any], totals: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def class_factors(class_weight: Any, classes: NDArray[Any], totals: Floats) -> Floats:
     r"""Return the factor on each class that ``class_weight`` asks for, shape (K,).
 
     "balanced" is :math:`U / (q N_c)` over the classes that have rows.
@@ -315,8 +308,8 @@ def class_factors(
 
 
 def class_totals(
-    labels: NDArray[Any], weights: NDArray[np.float64] | None, n_classes: int
-) -> NDArray[np.float64]:
+    labels: NDArray[Any], weights: Floats | None, n_classes: int
+) -> Floats:
     """Total weight of each class, shape (K,)."""
     totals = np.zeros(n_classes)
     for rows in pieces(slice(0, len(labels))):

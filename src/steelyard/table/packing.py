@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.arrays import Floats, Ints
 from steelyard._common.threads import row_blocks, run, thread_count
 from steelyard.kernels import fitting, scoring
 from steelyard.table.codes import CodeBlock, Codes
@@ -42,7 +43,7 @@ class Packing:
     sizes: dict[int, int]
     """Number of codes of each attribute from there on."""
 
-    offsets: NDArray[np.int64]
+    offsets: Ints
     """Offsets of the attributes in the plain table."""
 
     @cached_property
@@ -69,9 +70,7 @@ class Packing:
             parts.append(rows)
         return np.concatenate(parts)
 
-    def digits(
-        self, joint: NDArray[Any], group: tuple[int, ...], feature: int
-    ) -> NDArray[np.int64]:
+    def digits(self, joint: NDArray[Any], group: tuple[int, ...], feature: int) -> Ints:
         """Codes of one attribute in joint codes of its group."""
         quotient = joint.astype(np.int64) // self.multiplier(group, feature)
         return quotient % self.sizes[feature] + self.lows[feature]
@@ -87,14 +86,14 @@ class Packing:
         digits = np.clip(codes - self.lows[feature], 0, self.sizes[feature] - 1)
         return (digits * self.multiplier(group, feature)).astype(np.uint8)
 
-    def expand(self, table: NDArray[np.float64]) -> NDArray[np.float64]:
+    def expand(self, table: Floats) -> Floats:
         """Turn a plain table (V, C) into a packed one (V', C)."""
         padded = np.concatenate([table, np.zeros((1, table.shape[1]))])
         out = np.zeros((len(self.members), table.shape[1]))
         scoring.gather(self.members, self._from_zero, padded, out)
         return out
 
-    def collapse(self, packed: NDArray[np.float64]) -> NDArray[np.float64]:
+    def collapse(self, packed: Floats) -> Floats:
         """Turn packed counts (V', C) into plain ones (V, C): transpose of expand."""
         out = np.zeros((int(self.offsets[-1]) + 1, packed.shape[1]))
         fitting.scatter(self.members, self._from_zero, packed, out)
@@ -104,7 +103,7 @@ class Packing:
     def _from_zero(self) -> NDArray[np.uint64]:
         return np.zeros(self.members.shape[1], dtype=np.uint64)
 
-    def likely_codes(self, by_code: NDArray[np.float64]) -> NDArray[np.int32]:
+    def likely_codes(self, by_code: Floats) -> NDArray[np.int32]:
         """Guess the most frequent joint code of each group, given counts (V,).
 
         Columns are taken to know nothing of each other.

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from steelyard._common.arrays import Floats, Ints
 from steelyard.table.schema import FeatureSchema, Side, TableSchema
 
 # Finest bins of a column with several resolutions: most of their numbers divide it.
@@ -26,7 +26,7 @@ _RANGE = (4, 20)
 _EXPLAINED = 0.95
 
 # Positions of codes, of effects, the entries there, and how many effects there are.
-_Factor = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], int]
+_Factor = tuple[Ints, Ints, Floats, int]
 
 # Groups of each side of a pair that are merged further, at resolutions of its own.
 _PAIR_GROUPS = (3, 6)
@@ -60,7 +60,7 @@ def _merged(n_bins: int, n_groups: int) -> tuple[int, ...]:
 @lru_cache(maxsize=1024)
 def _bin_groupings(
     n: int, missing_is_value: bool, n_bins: tuple[int, ...]
-) -> list[NDArray[np.int64]]:
+) -> list[Ints]:
     """Group bins and missing cells, which are merged with no bin, at resolutions."""
     numbers = sorted({min(number, n) for number in n_bins})
     return [
@@ -72,7 +72,7 @@ def _bin_groupings(
 @lru_cache(maxsize=1024)
 def _pair_groupings(
     n_bins: tuple[int, int], n_groups: tuple[int, int], is_merged: bool
-) -> list[NDArray[np.int64]]:
+) -> list[Ints]:
     """Group the codes of a pair, of whose groups on each side some are bins."""
     numbers = [n for n in _PAIR_GROUPS if is_merged and n < max(n_bins)]
     out = []
@@ -109,7 +109,7 @@ def _smooth(n: int, missing_is_value: bool, n_bins: tuple[int, ...]) -> _Factor:
     return codes, effects, factor[codes, effects], n_kept
 
 
-def _side_by_side(groupings: list[NDArray[np.int64]]) -> _Factor:
+def _side_by_side(groupings: list[Ints]) -> _Factor:
     """Give each group at each resolution an effect of its own."""
     codes, effects, first = [], [], 0
     for groups in groupings:
@@ -134,7 +134,7 @@ class Resolutions:
     """Numbers of bins, from few to many; empty for bins as they are."""
 
     @cached_property
-    def views(self) -> list[tuple[int, NDArray[np.int64]]]:
+    def views(self) -> list[tuple[int, Ints]]:
         """Attributes and the group of every code of theirs, from 1 on, 0 for none."""
         return [
             (j, groups)
@@ -142,7 +142,7 @@ class Resolutions:
             for groups in self._groupings(self.schema.features[j])
         ]
 
-    def _groupings(self, feature: FeatureSchema) -> list[NDArray[np.int64]]:
+    def _groupings(self, feature: FeatureSchema) -> list[Ints]:
         if feature.sides:
             return self._pair_groupings(feature)
         if feature.kind != "binned" or not self.n_bins:
@@ -150,7 +150,7 @@ class Resolutions:
         n = len(feature.edges) + 1
         return _bin_groupings(n, feature.missing_is_value, self.n_bins)
 
-    def _pair_groupings(self, pair: FeatureSchema) -> list[NDArray[np.int64]]:
+    def _pair_groupings(self, pair: FeatureSchema) -> list[Ints]:
         a, b = pair.sides
         n_bins = self._ordered_groups(a), self._ordered_groups(b)
         return _pair_groupings(n_bins, (a.n_groups, b.n_groups), bool(self.n_bins))
@@ -175,7 +175,7 @@ class Resolutions:
         return _side_by_side(groupings)
 
     @cached_property
-    def owners(self) -> NDArray[np.int64]:
+    def owners(self) -> Ints:
         """Attribute that each effect belongs to, shape (effects,)."""
         sizes = [n_effects for _, (*_, n_effects) in self._factors]
         return np.repeat([j for j, _ in self._factors], sizes).astype(np.int64)
@@ -230,9 +230,9 @@ class Resolutions:
 
 
 def _sparse(
-    entries: list[NDArray[np.float64]],
-    rows: list[NDArray[np.int64]],
-    columns: list[NDArray[np.int64]],
+    entries: list[Floats],
+    rows: list[Ints],
+    columns: list[Ints],
     shape: tuple[int, int],
 ) -> csr_array:
     if not rows:

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from steelyard._common.arrays import Floats, Ints
 from steelyard._common.files import WorkFolder
 from steelyard._common.threads import pieces
 from steelyard.exceptions import TableError
@@ -85,7 +86,7 @@ class DiskWorkspace(Workspace):
 
     def rows_where(
         self, n_rows: int, test: Callable[[slice], NDArray[np.bool_]]
-    ) -> NDArray[np.int64]:
+    ) -> Ints:
         """Return the positions of the rows for which a test holds."""
         parts = list(pieces(slice(0, n_rows)))
         ends = np.cumsum([0, *(np.count_nonzero(test(rows)) for rows in parts)])
@@ -113,7 +114,7 @@ class StoredRows:
     labels: NDArray[Any]
     """Positions among the classes, in the narrowest unsigned type."""
 
-    weights: NDArray[np.float64] | None
+    weights: Floats | None
     """Weights that the user gave, None where all are one."""
 
     is_kept: NDArray[np.bool_] | None
@@ -200,7 +201,7 @@ class Store:
         self,
         codes: Codes,
         labels: NDArray[Any],
-        weights: NDArray[np.float64] | None = None,
+        weights: Floats | None = None,
     ) -> None:
         """Write one more chunk of rows; those of weight zero are left out.
 

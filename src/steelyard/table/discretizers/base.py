@@ -20,6 +20,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from steelyard._common.arrays import Floats, Ints
 from steelyard._common.settings import (
     FLAG,
     N_JOBS,
@@ -35,7 +36,7 @@ from steelyard.table.labels import check_weights
 from steelyard.table.schema import Kind
 
 ColumnId = tuple[int, str | None]
-Array = NDArray[np.float64]
+Array = Floats
 Labels = NDArray[np.integer[Any]] | None
 Reads = Literal["nothing", "range", "order", "numbers"]
 Result = TypeVar("Result")
@@ -83,7 +84,7 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, DeclaredPart):
         "list of ndarray of shape (n_bins - 1,)",
         "Increasing edges of every column; empty where it is one bin.",
     )
-    n_bins_: NDArray[np.int64] = learned(
+    n_bins_: Ints = learned(
         "ndarray of shape (n_features,)", "Number of bins of every column."
     )
     n_features_in_: int = learned("int", "Number of columns seen in `fit`.")
@@ -375,7 +376,7 @@ def _counts(weights: Array) -> NDArray[Any]:
     return rounded
 
 
-def _xlog2(total: float, n_classes: int) -> tuple[NDArray[np.int64], float]:
+def _xlog2(total: float, n_classes: int) -> tuple[Ints, float]:
     """Return a table of i log2(i) as integers, and the size of their unit.
 
     The unit is as small as 64 bits allow. The sums of a search lie within
@@ -390,7 +391,7 @@ def _xlog2(total: float, n_classes: int) -> tuple[NDArray[np.int64], float]:
 # two if many values are missing. Filling one takes 5 ms. Counts beyond its end are
 # computed when they are met.
 @lru_cache(maxsize=2)
-def _shared_table(n_bits: int, exponent: int) -> NDArray[np.int64]:
+def _shared_table(n_bits: int, exponent: int) -> Ints:
     """Return i log2(i) for i below 2^n_bits in units of 2^-exponent."""
     table = np.zeros(1 << n_bits, dtype=np.int64)
     fill_xlog2(table, math.ldexp(1.0, exponent))

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard._common.arrays import Floats, Ints
 from steelyard.exceptions import ColumnError
 from steelyard.table.by_schema import bins_of
 from steelyard.table.discretizers import Discretizer
@@ -22,8 +22,6 @@ from steelyard.table.summary.number_cells import (
     most_cells,
 )
 from steelyard.table.summary.ranges import NumberRange, weighed_range
-
-_Floats = NDArray[np.float64]
 
 MOST_VALUES = 1_000_000
 """Most values of a categorical column."""
@@ -98,10 +96,10 @@ class Values:
 
     def __init__(self, n_classes: int) -> None:
         self.index: dict[Any, int] = {}
-        self.mass: _Floats = np.zeros((0, n_classes))
+        self.mass: Floats = np.zeros((0, n_classes))
         self.has_fractions = self.has_large = False
 
-    def add(self, factor: Factor, rows: LabelledRows, is_weighed: bool) -> _Floats:
+    def add(self, factor: Factor, rows: LabelledRows, is_weighed: bool) -> Floats:
         """Take in the cells of a chunk, and return the weight of missing ones."""
         if not is_weighed:
             held, n_missing = factor.held()
@@ -113,7 +111,7 @@ class Values:
         self.merge([factor.values[k] for k in kept], mass[kept])
         return missing
 
-    def merge(self, values: list[Any], mass: _Floats | None) -> None:
+    def merge(self, values: list[Any], mass: Floats | None) -> None:
         """Add values, each with its weight by class."""
         index = self.index
         places = [index.setdefault(value, len(index)) for value in values]
@@ -140,7 +138,7 @@ class Values:
                 "the column into text."
             )
 
-    def as_numbers(self) -> tuple[_Floats, LabelledRows]:
+    def as_numbers(self) -> tuple[Floats, LabelledRows]:
         """Return numbers or booleans as numbers, one for each value and class."""
         value, label = np.nonzero(self.mass)
         numbers = np.array(list(self.index), dtype=np.float64)[value]
@@ -161,7 +159,7 @@ class ChunkedColumn:
         self.position, self.name, self._needs = position, name, needs
         self.label = f"Column {position if name is None else repr(name)}"
         self._hold(Content())
-        self.missing: _Floats = np.zeros(n_classes)
+        self.missing: Floats = np.zeros(n_classes)
         """Weight of missing cells by class, shape (K,)."""
         self.values = Values(n_classes)
         self.numbers: Numbers | None = None
@@ -186,7 +184,7 @@ class ChunkedColumn:
         self.missing = self.missing + self._added(chunk)
         self.values.check(self.label)
 
-    def _added(self, chunk: WholeColumn) -> _Floats:
+    def _added(self, chunk: WholeColumn) -> Floats:
         """Take in the known cells, and return the weight of the others by class."""
         rows = chunk.rows
         if chunk.cells == "nothing":
@@ -216,9 +214,7 @@ class ChunkedColumn:
         self.values.has_large |= values.has_large
         self.values.check(self.label)
 
-    def with_classes(
-        self, positions: NDArray[np.int64], n_classes: int
-    ) -> ChunkedColumn:
+    def with_classes(self, positions: Ints, n_classes: int) -> ChunkedColumn:
         """Return the same among more classes: where each class has gone."""
         out = copy(self)
         out.missing = spread(self.missing, positions, n_classes)
@@ -257,7 +253,7 @@ class ChunkedColumn:
         if self.numbers is not None:
             self.numbers.finer = finer
 
-    def weighed(self, by_class: _Floats, factors: _Floats | None) -> ChunkedColumn:
+    def weighed(self, by_class: Floats, factors: Floats | None) -> ChunkedColumn:
         """Return the column of rows of known weight, with factors on the classes."""
         out = copy(self)
         out._by_class = by_class
@@ -278,13 +274,13 @@ class ChunkedColumn:
             return values
         return list(map(float if self.values.has_fractions else int, values))
 
-    def weights_by_code(self, feature: FeatureSchema) -> _Floats:
+    def weights_by_code(self, feature: FeatureSchema) -> Floats:
         """Return the weight of each category, shape (n_codes,)."""
         mass = self.by_code(feature)
         assert mass is not None
         return (mass * self._factors).sum(axis=1)
 
-    def by_code(self, feature: FeatureSchema) -> _Floats | None:
+    def by_code(self, feature: FeatureSchema) -> Floats | None:
         """Return the weight of the known cells by code and class, None if unknown.
 
         Densities need another reading, and so do bins that cut through cells.
@@ -314,11 +310,11 @@ class ChunkedColumn:
         known = (self._by_class - self.missing) * self._factors
         return float((self.numbers.sums * self._factors).sum() / known.sum())
 
-    def edges(self, discretizer: Discretizer, fill: float | None) -> _Floats:
+    def edges(self, discretizer: Discretizer, fill: float | None) -> Floats:
         """Return the cut points of the numbers, missing ones filled in."""
         return self._cells(fill).edges(discretizer, (self.position, self.name))
 
-    def distinct(self, fill: float | None) -> _Floats:
+    def distinct(self, fill: float | None) -> Floats:
         """Return the different numbers, sorted, missing ones filled in."""
         cells = self._cells(fill)
         if not cells.is_exact:
@@ -363,7 +359,7 @@ def _example_of(chunk: WholeColumn) -> Any:
     return next((value for value in some if not is_missing(value)), None)
 
 
-def spread(by_class: _Floats, positions: NDArray[np.int64], n_classes: int) -> _Floats:
+def spread(by_class: Floats, positions: Ints, n_classes: int) -> Floats:
     """Return numbers by class among more classes: where each class has gone."""
     out = np.zeros((*by_class.shape[:-1], n_classes))
     out[..., positions] = by_class

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.agreed import LEAST_STEP
+from steelyard._common.arrays import Floats
 from steelyard._common.checks import warn_user
 from steelyard.exceptions import ColumnError, IdentifierWarning
 from steelyard.table.by_schema import ColumnCells, check_cells, codes_of
@@ -32,8 +33,6 @@ from steelyard.table.treatments import EncoderSettings, Treatment
 if TYPE_CHECKING:
     from steelyard.table.summary.chunked_column import ChunkedColumn
 
-_Floats = NDArray[np.float64]
-
 
 @dataclass(frozen=True)
 class LabelledRows:
@@ -43,7 +42,7 @@ class LabelledRows:
     labels: Any = None
     """Positions among the classes, shape (n,)."""
 
-    weights: _Floats | None = None
+    weights: Floats | None = None
     n_classes: int = 0
 
     @cached_property
@@ -56,7 +55,7 @@ class LabelledRows:
         """Rows whose quartiles stand for those of all."""
         return sampled(self.n_rows)
 
-    def totals(self, chosen: Any = slice(None)) -> _Floats:
+    def totals(self, chosen: Any = slice(None)) -> Floats:
         """Return the weight of some rows by class, of all by default, shape (K,)."""
         weights = None if self.weights is None else self.weights[chosen]
         by_class = np.bincount(self.labels[chosen], weights, self.n_classes)
@@ -105,7 +104,7 @@ class WholeColumn(ColumnCells):
             self._held = self.factor.held()[0]
         return self._held
 
-    def weights_by_code(self, feature: FeatureSchema) -> _Floats:
+    def weights_by_code(self, feature: FeatureSchema) -> Floats:
         """Return the weight of each category, shape (n_codes,)."""
         codes = codes_of(feature, self.factor)
         weights = self.rows.weights
@@ -123,14 +122,14 @@ class WholeColumn(ColumnCells):
         weights = None if weights is None else weights[known]
         return float(np.average(self.numbers[known], weights=weights))
 
-    def edges(self, discretizer: Discretizer, fill: float | None) -> _Floats:
+    def edges(self, discretizer: Discretizer, fill: float | None) -> Floats:
         """Return the cut points of the numbers, missing ones filled in."""
         rows, place = self.rows, (self.position, self.name)
         return discretizer.known_edges(
             self._filled(fill), rows.labels, rows.n_classes, rows.weights, column=place
         )
 
-    def distinct(self, fill: float | None) -> _Floats:
+    def distinct(self, fill: float | None) -> Floats:
         """Return the different numbers, sorted, missing ones filled in."""
         numbers = self._filled(fill)
         return np.unique(numbers[~np.isnan(numbers)])
@@ -146,7 +145,7 @@ class WholeColumn(ColumnCells):
         some = None if weights is None else weights[rows]
         return weighed_range(self._ends, numbers, some, self.rows.total)
 
-    def _filled(self, fill: float | None) -> _Floats:
+    def _filled(self, fill: float | None) -> Floats:
         if fill is None or not self.some_missing:
             return self.numbers
         return np.where(self._known, self.numbers, fill)
@@ -283,7 +282,7 @@ def _category(column: ColumnSummary, settings: EncoderSettings) -> FeatureSchema
     return replace(feature, fill=1 + most)
 
 
-def _grid_step(distinct: NDArray[np.float64]) -> float:
+def _grid_step(distinct: Floats) -> float:
     """Mean distance of distinct neighbours, Weka's precision of an attribute."""
     if distinct.size < 2:
         return _ONLY_STEP

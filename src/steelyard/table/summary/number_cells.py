@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.arrays import Floats, Ints
 from steelyard.kernels import hashing
 from steelyard.kernels.cuts import midpoints
 from steelyard.table.by_schema import numbers_of
@@ -21,13 +22,12 @@ from steelyard.table.frames import Table
 from steelyard.table.labels import chunk_rows, known_labels
 from steelyard.table.summary.column_rules import LabelledRows
 
-_Floats = NDArray[np.float64]
 _Keys = NDArray[np.uint64]
 
-Spans = tuple[_Floats, _Floats]
+Spans = tuple[Floats, Floats]
 """Smallest and largest numbers of some cells."""
 
-_Table = tuple[_Keys, _Floats, int]
+_Table = tuple[_Keys, Floats, int]
 """Smallest and largest key of each cell, its weight by class, and the shift."""
 
 # Most cells of a column, with up to so many classes and beyond.
@@ -56,13 +56,13 @@ def most_cells(n_classes: int) -> int:
 class NumberCells:
     """Neighbouring numbers taken together: where each cell lies and what it weighs."""
 
-    low: _Floats
+    low: Floats
     """Smallest number of each cell, increasing, shape (m,)."""
 
-    high: _Floats
+    high: Floats
     """Largest number of each cell, shape (m,)."""
 
-    mass: _Floats
+    mass: Floats
     """Weight by class, shape (m, K)."""
 
     @property
@@ -70,7 +70,7 @@ class NumberCells:
         """Whether every cell is a single number."""
         return bool((self.low == self.high).all())
 
-    def with_number(self, number: float, mass: _Floats) -> NumberCells:
+    def with_number(self, number: float, mass: Floats) -> NumberCells:
         """Add the weight of one number, shape (K,)."""
         k = int(np.searchsorted(self.high, number))
         if k < len(self.low) and self.low[k] <= number:
@@ -100,7 +100,7 @@ class NumberCells:
         order = np.argsort(low)
         return NumberCells(low[order], high[order], mass[order])
 
-    def edges(self, discretizer: Discretizer, column: ColumnId) -> _Floats:
+    def edges(self, discretizer: Discretizer, column: ColumnId) -> Floats:
         """Find cut points, which lie between cells; exact where the cells are.
 
         A discretizer that looks at the order of numbers alone gets numbers of cells,
@@ -109,7 +109,7 @@ class NumberCells:
         cell, label = np.nonzero(self.mass)
         weights, n_classes = self.mass[cell, label], self.mass.shape[1]
 
-        def found(values: _Floats, times: int = 1) -> _Floats:
+        def found(values: Floats, times: int = 1) -> Floats:
             return discretizer.known_edges(
                 values,
                 np.tile(label.astype(np.uint32), times),
@@ -136,7 +136,7 @@ class CellsByValue:
     """
 
     _bounds: _Keys
-    _mass: _Floats
+    _mass: Floats
     _slots: NDArray[np.int32]
     _n_cells: int
     _shift: int
@@ -145,7 +145,7 @@ class CellsByValue:
         self._set(np.empty((0, 2), dtype=np.uint64), np.empty((0, n_classes)), 0)
 
     def add(
-        self, numbers: _Floats, labels: NDArray[np.uint32], weights: _Floats | None
+        self, numbers: Floats, labels: NDArray[np.uint32], weights: Floats | None
     ) -> None:
         """Take in numbers (NaN are left out) with their classes and weights."""
         bits = numbers.view(np.uint64)
@@ -180,9 +180,7 @@ class CellsByValue:
         """How many cells there are."""
         return len(self._settle()[0])
 
-    def with_classes(
-        self, positions: NDArray[np.int64], n_classes: int
-    ) -> CellsByValue:
+    def with_classes(self, positions: Ints, n_classes: int) -> CellsByValue:
         """Return the same cells among more classes: where each class has gone."""
         bounds, old, shift = self._held()
         mass = np.zeros((len(bounds), n_classes))
@@ -217,7 +215,7 @@ class CellsByValue:
             self._set(*_merged(*self._held()))
         return self._held()
 
-    def _set(self, bounds: _Keys, mass: _Floats, shift: int) -> None:
+    def _set(self, bounds: _Keys, mass: Floats, shift: int) -> None:
         """Make a table with these cells and room for more."""
         n, n_classes = mass.shape
         self._room = int(_SLACK * most_cells(n_classes))
@@ -233,7 +231,7 @@ class CellsByValue:
         hashing.place_cells(self._bounds, n, shift, self._slots)
 
 
-def _merged(bounds: _Keys, mass: _Floats, shift: int) -> _Table:
+def _merged(bounds: _Keys, mass: Floats, shift: int) -> _Table:
     """Take cells together that have the same prefix, as short as need be."""
     order = np.argsort(bounds[:, 0], kind="stable")
     bounds, mass = bounds[order], mass[order]
@@ -266,13 +264,13 @@ class Numbers:
     """What a second reading found in the heavy cells."""
 
     def __init__(self, n_classes: int, has_cells: bool) -> None:
-        self.sums: _Floats = np.zeros(n_classes)
+        self.sums: Floats = np.zeros(n_classes)
         self.cells = CellsByValue(n_classes) if has_cells else None
         self.running: NDArray[np.uint64] | None = np.zeros(3, dtype=np.uint64)
         """Number, sum and sum of squares (mod 2^64) of numbers that may be a running
         number; None if they cannot."""
 
-    def add(self, numbers: _Floats, rows: LabelledRows, is_integer: bool) -> _Floats:
+    def add(self, numbers: Floats, rows: LabelledRows, is_integer: bool) -> Floats:
         """Take in numbers, and return the weight of missing ones (NaN) by class."""
         weights = np.empty(0) if rows.weights is None else rows.weights
         missing = np.zeros(rows.n_classes)

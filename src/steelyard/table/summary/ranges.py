@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from steelyard._common.agreed import N_BARS
-
-_Floats = NDArray[np.float64]
+from steelyard._common.arrays import Floats
 
 Ends = tuple[float, float]
 """Smallest and largest number."""
@@ -56,7 +54,7 @@ class NumberRange:
         """Whether the column seems to hold whole numbers: ends and quartiles do."""
         return bool(self.quartiles) and all(x == round(x) for x in self.points)
 
-    def clipped(self, numbers: _Floats) -> _Floats:
+    def clipped(self, numbers: Floats) -> Floats:
         """Return the numbers that lie between the ends."""
         return numbers[(numbers >= self.low) & (numbers <= self.high)]
 
@@ -75,7 +73,7 @@ class NumberRange:
         bars[0] += below[0]
         return NumberRange(low, high, tuple(quartiles), tuple(bars.tolist()), weight)
 
-    def _below(self, numbers: _Floats) -> _Floats:
+    def _below(self, numbers: Floats) -> Floats:
         """Return the share of the weight below some numbers, by the bars."""
         if self.low == self.high:
             return np.where(numbers >= self.low, 1.0, 0.0)
@@ -84,7 +82,7 @@ class NumberRange:
         return np.asarray(np.interp(numbers, ends, upto))
 
 
-def range_of(numbers: _Floats, weights: _Floats | None = None) -> NumberRange | None:
+def range_of(numbers: Floats, weights: Floats | None = None) -> NumberRange | None:
     """Return the range of numbers, NaN left out; None where there are none."""
     known = ~np.isnan(numbers)
     if not known.all():
@@ -106,7 +104,7 @@ def sampled(n_rows: int) -> Any:
 
 
 def weighed_range(
-    ends: Ends, numbers: _Floats, weights: _Floats | None, weight: float
+    ends: Ends, numbers: Floats, weights: Floats | None, weight: float
 ) -> NumberRange:
     """Return a range with the quartiles and bars of some numbers."""
     low, high = ends

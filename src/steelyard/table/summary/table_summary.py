@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.arrays import Floats, Ints
 from steelyard._common.settings import check_settings
 from steelyard._common.threads import run, thread_count
 from steelyard.exceptions import ColumnError, TableError
@@ -28,8 +29,7 @@ from steelyard.table.summary.column_rules import (
 from steelyard.table.summary.number_cells import NumberCells, Rereading
 from steelyard.table.treatments import Treatment, numeric_treatments, treatments
 
-_Floats = NDArray[np.float64]
-_Places = NDArray[np.int64]
+_Places = Ints
 
 
 class TableSummary:
@@ -69,7 +69,7 @@ class TableSummary:
         self.names: list[str] | None = None
         self.classes: NDArray[Any] = np.empty(0)
         """Sorted classes."""
-        self.by_class: _Floats = np.empty(0)
+        self.by_class: Floats = np.empty(0)
         """Weight of each class, shape (K,)."""
         self.n_rows = 0
         """Rows of a weight above zero."""
@@ -147,7 +147,7 @@ class TableSummary:
 
     # ------------------------------------------------------------ the schema
 
-    def fitted(self, class_factors: _Floats | None = None) -> TableEncoder:
+    def fitted(self, class_factors: Floats | None = None) -> TableEncoder:
         """Return an encoder that has learned the schema.
 
         Parameters
@@ -165,7 +165,7 @@ class TableSummary:
         encoder.set_learned(columns, self.names, self.n_rows)
         return encoder
 
-    def counts_by_code(self, schema: TableSchema) -> _Floats | None:
+    def counts_by_code(self, schema: TableSchema) -> Floats | None:
         """Return the weight of each code within each class, shape (V, K), if known.
 
         The schema is that of the summary, whose rows were taken in with
