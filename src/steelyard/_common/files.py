@@ -18,6 +18,14 @@ from typing import Self
 
 from steelyard.exceptions import TableError
 
+PREFIX = "steelyard-work-"
+_LOCK = "lock"
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_ADVICE = (
+    "Name a folder on another disk with `work_folder` (--work-folder on the command "
+    "line)"
+)
+
 
 def atomic_write(path: str | PathLike[str], data: bytes) -> None:
     """Write a file in one step: whenever it is stopped, the old file or the new one."""
@@ -89,15 +97,6 @@ def _flush(path: Path, access: int) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-PREFIX = "steelyard-work-"
-_LOCK = "lock"
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_ADVICE = (
-    "Name a folder on another disk with `work_folder` (--work-folder on the command "
-    "line)"
-)
 
 
 class WorkFolder:

@@ -21,6 +21,9 @@ INF = math.inf
 
 _MISSING = ("NoneType", "NAType", "NaTType")
 
+_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?", re.ASCII)
+_TRUTH = {"true": True, "false": False}
+
 
 class _Unknown:
     """A cell of which nothing is known, not even that it is missing."""
@@ -137,10 +140,6 @@ def in_intervals(
         return entries[bisect_left(edges, cell)]
 
     return entry
-
-
-_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?", re.ASCII)
-_TRUTH = {"true": True, "false": False}
 
 
 def number_in(text: str) -> float | None:

@@ -17,6 +17,12 @@ from steelyard.exceptions import ParameterError
 Row = tuple[float, ...]
 """A number for each class of a sum, shape (K,)."""
 
+# Numbers of a model that is written as text.
+_MOST_NUMBERS = 1_000_000
+
+# Whole numbers that doubles tell apart are smaller.
+_WHOLE = 2**53
+
 
 @dataclass(frozen=True)
 class Column:
@@ -342,13 +348,6 @@ def _lists(fields: dict[str, Any]) -> dict[str, Any]:
 
 def _list(value: Any) -> Any:
     return list(map(_list, value)) if isinstance(value, tuple) else value
-
-
-# Numbers of a model that is written as text.
-_MOST_NUMBERS = 1_000_000
-
-# Whole numbers that doubles tell apart are smaller.
-_WHOLE = 2**53
 
 
 def refuse_intervals(plan: Plan, where: str) -> None:

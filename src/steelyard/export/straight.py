@@ -29,6 +29,13 @@ from steelyard._common.one_cell import (
 # With more amounts, classes are added up in loops: a line takes 0.01 ms to compile.
 _MOST_NAMES = 10_000
 
+# Far beyond what log-densities tell apart; the least that Weka's intervals may be.
+_FARTHEST = 1e100
+_FLOOR = 1e-75
+
+Pick = Callable[[Any], Any]
+"""What is taken of a row of a term: all classes, or the log-odds of the second."""
+
 
 class Lines:
     """The lines of a sum of a plan, and what they name.
@@ -229,15 +236,6 @@ def softmax(scores: Sequence[float]) -> list[float]:
     for power in powers:
         total += power
     return [power / total for power in powers]
-
-
-# Far beyond what log-densities tell apart; the least that Weka's intervals may be.
-_FARTHEST = 1e100
-_FLOOR = 1e-75
-
-
-Pick = Callable[[Any], Any]
-"""What is taken of a row of a term: all classes, or the log-odds of the second."""
 
 
 def lookup(term: Any, columns: list[CellsOf], pick: Pick) -> tuple[str, Any, Entry]:

@@ -47,6 +47,15 @@ from steelyard.table.schema import FeatureSchema, TableSchema
 
 _KEPT_THERE = ("counts", "sums", "pairs")
 
+# Cells of a joint table of two or more columns.
+_MOST_JOINT = 1024
+
+# Scores that are kept at a time, 128 MB of them.
+_MOST_SCORES = 1 << 24
+
+# Copies of tables in shared memory.
+_COPIES = 8
+
 
 class ArrayRows(RowsHere):
     """A table of whole numbers on a device; its rows stay there, if they can."""
@@ -270,16 +279,6 @@ def _empty(shape: tuple[int, int], like: Any) -> Any:
     if library is not None and library.__name__ == "cupy":
         return library.empty(shape)
     return cuda.device_array(shape)
-
-
-# Cells of a joint table of two or more columns.
-_MOST_JOINT = 1024
-
-# Scores that are kept at a time, 128 MB of them.
-_MOST_SCORES = 1 << 24
-
-# Copies of tables in shared memory.
-_COPIES = 8
 
 
 def proba_on_device(model: NBModel, codes: DeviceCodes, out: Any = None) -> Any:

@@ -31,7 +31,10 @@ if TYPE_CHECKING:
     import pandas
     import polars
 
+__all__ = ["ArffData", "ArffError", "WholeFiles", "parse_arff", "read_arff"]
+
 _MIXED = ("string", "mixed", "mixed-integer")
+_GZIP_MAGIC = b"\x1f\x8b"
 
 
 class WholeFiles(Reader):
@@ -185,11 +188,6 @@ _READERS: dict[str, Callable[[WholeFiles, File], pandas.DataFrame]] = {
     "sav": WholeFiles._read_spss,
     "dta": WholeFiles._read_stata,
 }
-
-
-__all__ = ["ArffData", "ArffError", "parse_arff", "read_arff"]
-
-_GZIP_MAGIC = b"\x1f\x8b"
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,6 +17,9 @@ from steelyard.io.chunks import MOST_ROWS, Part
 if TYPE_CHECKING:
     import pandas
 
+Example = Callable[[pa.DataType], tuple[Any, str] | None]
+"""From one type of a column to a cell that is not missing and where that is."""
+
 
 class TypesChangedError(Exception):
     """Parts that were read have other types than the source has; read it again."""
@@ -100,10 +103,6 @@ def whole_frame(reader: Reader, names: Sequence[str]) -> pandas.DataFrame:
     frame = whole_table(reader, names).to_pandas()
     frame.columns = list(names)
     return frame
-
-
-Example = Callable[[pa.DataType], tuple[Any, str] | None]
-"""From one type of a column to a cell that is not missing and where that is."""
 
 
 def is_text(kind: pa.DataType) -> bool:

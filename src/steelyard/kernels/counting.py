@@ -19,6 +19,8 @@ _MOMENT_ROWS = 8
 MOST_JOINT = 4096
 _JOINT_ROWS = 1024
 
+_BUFFER_ROWS = 256
+
 
 @kernel(plain=MANY)
 def count_rows(values, starts, y, weights, hist):
@@ -163,9 +165,6 @@ def moments(numbers, y, weights, n_classes):
                 m[j] += step
                 w[j] = total
     return weight, first + mean, squares
-
-
-_BUFFER_ROWS = 256
 
 
 @kernel(plain=MANY)

@@ -16,6 +16,12 @@ from steelyard.kernels.compiling import kernel
 # Rows between two columns: the hashes of so many stay in the first-level cache.
 _ROWS = 1024
 
+_SIGN = np.uint64(1 << 63)
+_ZERO = np.uint64(0)
+
+# 2^64 over the golden ratio: its product spreads neighbours over the whole table.
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
 
 @kernel
 def add_hashes(values, starts, table, keys):
@@ -52,13 +58,6 @@ def most_in_sketch(keys, sketch):
         other = sketch[1, (keys[i] >> np.uint64(32)) & mask]
         out[i] = min(one, other)
     return out
-
-
-_SIGN = np.uint64(1 << 63)
-_ZERO = np.uint64(0)
-
-# 2^64 over the golden ratio: its product spreads neighbours over the whole table.
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 @kernel

@@ -13,7 +13,7 @@ import numpy as np
 from steelyard.kernels.compiling import kernel
 
 TABLES = 4
-"""How many pair tables are best counted at a time."""
+"""How many tables are best filled at a time: rows of equal codes wait less."""
 
 
 @kernel
@@ -139,18 +139,14 @@ def count_later_pairs(columns, offsets, first, y, weights, table):
             row[offsets[k] + columns[k, i], c] += u
 
 
-_TABLES = 4
-"""How many tables are filled at a time, so that rows of equal codes wait less."""
-
-
 @kernel
 def _add_one_class(first, others, left, start, stop, tables):
     """Add up one number per row: tables (4, A, B, 1) += for up to four columns."""
-    if others.shape[0] == _TABLES:
+    if others.shape[0] == TABLES:
         for i in range(start, stop):
             a = first[i]
             z = left[i, 0]
-            for g in range(_TABLES):  # a constant, so that the loop is unrolled
+            for g in range(TABLES):  # a constant, so that the loop is unrolled
                 tables[g, a, others[g, i], 0] += z
         return
     for g in range(others.shape[0]):
@@ -183,9 +179,9 @@ def score_pairs(first, others, n_first, n_others, left, ends, scores):
     n_folds = ends.shape[0]
     width = left.shape[1]
     most = n_others.max() if n_others.size else 1
-    tables = np.empty((n_folds, _TABLES, n_first, most, width), dtype=np.complex128)
-    for low in range(0, others.shape[0], _TABLES):
-        some = others[low : low + _TABLES]
+    tables = np.empty((n_folds, TABLES, n_first, most, width), dtype=np.complex128)
+    for low in range(0, others.shape[0], TABLES):
+        some = others[low : low + TABLES]
         tables[:] = 0.0
         start = 0
         for f in range(n_folds):

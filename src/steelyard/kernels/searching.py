@@ -34,6 +34,8 @@ _MAX_FACTORS = 64
 # Logarithm of the smallest product that is safely above the smallest float64.
 _MIN_LOG_PRODUCT = -690.0
 
+_BUFFER_ROWS = 256
+
 
 @kernel
 def log_total(scores, weights):
@@ -146,9 +148,6 @@ def weigh_columns(values, starts, chosen, table, posterior, weights, out):
                     mixture += posterior[i, c] * table[cell, c]
                 total += weights[i] * math.log(mixture)
             out[j] += total
-
-
-_BUFFER_ROWS = 256
 
 
 @kernel

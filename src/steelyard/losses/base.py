@@ -22,6 +22,10 @@ from steelyard.model.base import (
     weighted,
 )
 
+# Beyond this exponent the exponential is continued by its second-order expansion, which
+# is convex and twice differentiable; e**60 rows' worth of loss is never at an optimum.
+HIGHEST = 60.0
+
 
 class Loss(DeclaredPart):
     """A loss of class scores ``z (n, K)`` and true classes ``y (n,)``.
@@ -102,11 +106,6 @@ class Loss(DeclaredPart):
         where the loss is not convex.
         """
         raise NotImplementedError
-
-
-# Beyond this exponent the exponential is continued by its second-order expansion, which
-# is convex and twice differentiable; e**60 rows' worth of loss is never at an optimum.
-HIGHEST = 60.0
 
 
 class _LikelihoodLoss(Loss):

@@ -24,6 +24,18 @@ if TYPE_CHECKING:
 
 TwoArrays = tuple[Floats, Floats]
 
+RowsNeeded = Literal["counts", "sums", "pairs", "per-row", "codes", "all"]
+
+NEEDS: dict[RowsNeeded, str] = {
+    "counts": "counts of single columns, in one pass; nothing of the rows is kept",
+    "sums": "several passes over encoded rows, each a sum over rows",
+    "pairs": "the same, and counts of pairs of columns, which are a sum too",
+    "per-row": "the same, and a few numbers for each row",
+    "codes": "codes by column and scores of each row, on one machine",
+    "all": "all rows, which are the model",
+}
+"""From little to much; each but the last can be done from memory maps."""
+
 
 @dataclass(frozen=True)
 class ModelPart:
@@ -208,9 +220,7 @@ class Curvature:
 
 def one_hot(y: NDArray[np.uint32], n_classes: int) -> Floats:
     """Return the indicator matrix of the classes, shape (n, K)."""
-    out = np.zeros((len(y), n_classes))
-    out[np.arange(len(y)), y] = 1.0
-    return out
+    return np.eye(n_classes)[y]
 
 
 def softmax(scores: Floats) -> Floats:
@@ -228,23 +238,7 @@ def weighted(values: Floats, weights: Floats | None) -> Floats:
 
 def softmax_jacobian(p: Floats) -> Floats:
     """Return diag(p) - p pᵀ for every row, shape (n, K, K)."""
-    jacobian = -p[:, :, None] * p[:, None, :]
-    k = np.arange(p.shape[1])
-    jacobian[:, k, k] += p
-    return np.asarray(jacobian)
-
-
-RowsNeeded = Literal["counts", "sums", "pairs", "per-row", "codes", "all"]
-
-NEEDS: dict[RowsNeeded, str] = {
-    "counts": "counts of single columns, in one pass; nothing of the rows is kept",
-    "sums": "several passes over encoded rows, each a sum over rows",
-    "pairs": "the same, and counts of pairs of columns, which are a sum too",
-    "per-row": "the same, and a few numbers for each row",
-    "codes": "codes by column and scores of each row, on one machine",
-    "all": "all rows, which are the model",
-}
-"""From little to much; each but the last can be done from memory maps."""
+    return Curvature(p, p).matrices()
 
 
 def most_needed(*needs: RowsNeeded) -> RowsNeeded:

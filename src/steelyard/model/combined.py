@@ -18,6 +18,9 @@ from steelyard.proba.counts import log_conditional
 from steelyard.table.codes import Codes
 from steelyard.table.schema import TableSchema
 
+# Rows that one thread takes at a time: each costs d * d * K additions.
+_ROWS_PER_BLOCK = 256
+
 
 @dataclass(frozen=True)
 class MixtureModel(Model):
@@ -219,10 +222,6 @@ class BoostedModel(Model):
     def simplified(self) -> Model:
         """Return the only voter of a vote of one."""
         return self.models[0] if len(self.models) == 1 else self
-
-
-# Rows that one thread takes at a time: each costs d * d * K additions.
-_ROWS_PER_BLOCK = 256
 
 
 @dataclass(frozen=True)

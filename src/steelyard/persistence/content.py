@@ -28,6 +28,9 @@ from steelyard.solvers import LBFGS, Fixed, Newton, SpectralGradient
 from steelyard.table.discretizers import CLASSES as DISCRETIZERS
 from steelyard.weighting import WEIGHTINGS
 
+# What a file says of every classifier in a place of its own.
+_ELSEWHERE = ("classes_", "model_", "encoder_", "n_features_in_", "feature_names_in_")
+
 
 def content_of(estimator: BaseNB) -> dict[str, Any]:
     """Describe a fitted classifier in JSON's own types."""
@@ -100,9 +103,6 @@ PARTS: dict[str, type[Declared]] = {
         SpectralGradient,
     )
 }
-
-# What a file says of every classifier in a place of its own.
-_ELSEWHERE = ("classes_", "model_", "encoder_", "n_features_in_", "feature_names_in_")
 
 
 def estimator_class(name: str) -> type[BaseNB]:

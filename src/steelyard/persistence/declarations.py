@@ -28,6 +28,23 @@ TABLE = Path(__file__).with_name("declared.json")
 _DEEPEST = 8
 _INFINITIES = ("inf", "-inf")
 
+# What filters had of an optimiser that they never used.
+_OPTIMISER = (
+    "weighting",
+    "loss",
+    "prior_weight",
+    "bounds",
+    "penalty",
+    "lam",
+    "center",
+    "multiclass",
+    "calibrated",
+    "published_gradient",
+    "solver",
+    "tol",
+    "max_iter",
+)
+
 
 @dataclass(frozen=True)
 class Declaration:
@@ -149,24 +166,6 @@ def _read_mapping(
             raise reader.complaint("mapping", "must have different plain keys")
         mapping[key] = _read(item, catalogue, depth + 1)
     return mapping
-
-
-# What filters had of an optimiser that they never used.
-_OPTIMISER = (
-    "weighting",
-    "loss",
-    "prior_weight",
-    "bounds",
-    "penalty",
-    "lam",
-    "center",
-    "multiclass",
-    "calibrated",
-    "published_gradient",
-    "solver",
-    "tol",
-    "max_iter",
-)
 
 
 class Changes(NamedTuple):

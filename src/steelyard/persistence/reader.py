@@ -33,6 +33,10 @@ _EXACT = 1 << 53
 # Arrays of fewer numbers are lists, which people can read.
 _SMALL = 1_000
 
+# Codes of single bytes take a bit at least: what is unpacked is at most so many times
+# as long, whoever packed it.
+_MOST_TIMES = 8
+
 
 class InvalidContentError(Exception):
     """A value in the document is not what it must be; says where."""
@@ -254,11 +258,6 @@ def read_tagged(value: Any, where: str, words: Sequence[str]) -> float:
     number = float(reader.text("number", words))
     reader.finish()
     return number
-
-
-# Codes of single bytes take a bit at least: what is unpacked is at most so many times
-# as long, whoever packed it.
-_MOST_TIMES = 8
 
 
 def pack(raw: bytes) -> str:

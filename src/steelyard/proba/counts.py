@@ -26,6 +26,8 @@ _NARROW = np.int32
 LARGEST_NUMBER = 1e100
 """Means and deviations up to here can be squared and weighted without overflow."""
 
+_TINY = np.finfo(np.float64).tiny
+
 
 @dataclass(frozen=True)
 class Moments:
@@ -285,9 +287,6 @@ def _moments(
     every = np.empty(0) if weights is None else weights
     parts = counting.moments(codes.number_rows(rows), y, every, n_classes)
     return Moments(*(np.ascontiguousarray(part.T) for part in parts))
-
-
-_TINY = np.finfo(np.float64).tiny
 
 
 def log_conditional(counts: Floats, log_prob: Floats, strength: float) -> Floats:

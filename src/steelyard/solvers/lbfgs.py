@@ -28,6 +28,17 @@ from steelyard.solvers.base import (
 _ITERATIONS_PER_STAGE = 40
 _CORRECTIONS = 15
 
+# A step has to go below the largest of so many values (Grippo, Lampariello & Lucidi,
+# 1986).
+_REMEMBERED = 10
+_ARMIJO = 1e-4
+_MIN_STEP = 1e-10
+_LONGEST = 1e6
+
+# The length of a step goes up and down by powers of ten: what it promises has to be
+# this much less than what is asked for.
+_CAUTION = 0.01
+
 
 class LBFGS(Solver):
     """L-BFGS-B (Byrd, Lu, Nocedal & Zhu, 1995), SciPy's.
@@ -232,18 +243,6 @@ def published_lbfgs() -> LBFGS:
     """
     machine = float(np.finfo(np.float64).eps)
     return LBFGS(tol=1e7 * machine, max_iter=100, memory=5, gradient_tol=1e-33)
-
-
-# A step has to go below the largest of so many values (Grippo, Lampariello & Lucidi,
-# 1986).
-_REMEMBERED = 10
-_ARMIJO = 1e-4
-_MIN_STEP = 1e-10
-_LONGEST = 1e6
-
-# The length of a step goes up and down by powers of ten: what it promises has to be
-# this much less than what is asked for.
-_CAUTION = 0.01
 
 
 class SpectralGradient(Solver):

@@ -57,6 +57,9 @@ _NUMBERS: dict[str, Any] = {
     "ensure_all_finite": "allow-nan",
 }
 
+_NO_WEIGHTS = np.empty(0, dtype=np.int64)
+_TABLE_BITS = 20
+
 
 class Discretizer(OneToOneFeatureMixin, TransformerMixin, DeclaredPart):
     r"""Base class: learns increasing edges for every column and returns bin numbers.
@@ -250,10 +253,6 @@ def map_columns(
     while batch := list(islice(pairs, 2 * n_threads)):
         results.extend(run(lambda pair: function(*pair), batch, n_threads))
     return results
-
-
-_NO_WEIGHTS = np.empty(0, dtype=np.int64)
-_TABLE_BITS = 20
 
 
 class MDLDiscretizer(Discretizer):

@@ -33,6 +33,17 @@ from steelyard.table.treatments import EncoderSettings, Treatment
 if TYPE_CHECKING:
     from steelyard.table.summary.chunked_column import ChunkedColumn
 
+ColumnSummary: TypeAlias = "WholeColumn | ChunkedColumn"
+"""What is known of a column: both kinds answer the same questions."""
+
+# Weka's step of numbers that are all the same.
+_ONLY_STEP = 0.01
+
+# A column looks like an identifier when nearly all its values differ; below this many
+# rows that is what an ordinary column may look like.
+_MIN_ROWS = 20
+_MIN_SHARE = 0.95
+
 
 @dataclass(frozen=True)
 class LabelledRows:
@@ -202,18 +213,6 @@ def with_values(
     if fill is not None:
         fill = 1 + values.index(feature.values[int(fill) - 1])
     return replace(feature, values=values, fill=fill)
-
-
-ColumnSummary: TypeAlias = "WholeColumn | ChunkedColumn"
-"""What is known of a column: both kinds answer the same questions."""
-
-# Weka's step of numbers that are all the same.
-_ONLY_STEP = 0.01
-
-# A column looks like an identifier when nearly all its values differ; below this many
-# rows that is what an ordinary column may look like.
-_MIN_ROWS = 20
-_MIN_SHARE = 0.95
 
 
 class LearnedColumn(NamedTuple):

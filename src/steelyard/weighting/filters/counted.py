@@ -31,6 +31,12 @@ from steelyard.weighting.filters.information import (
     training_uncertainty,
 )
 
+# As in Weka: what counts as an improvement of the merit, and as a correlation of zero.
+_MIN_IMPROVEMENT = 1e-5
+_MAX_ZERO_UNCERTAINTY = 1e-6
+
+_SELECTED = 2.0
+
 
 class FilterWeighting(AttributeWeighting):
     """Attribute weights that start from what a filter says.
@@ -229,13 +235,6 @@ def with_bins(training: TrainingSet) -> TrainingSet:
     schema = TableSchema(tuple(features))
     coded = replace(codes, schema=schema, blocks=tuple(blocks), numbers=())
     return replace(training, codes=coded)
-
-
-# As in Weka: what counts as an improvement of the merit, and as a correlation of zero.
-_MIN_IMPROVEMENT = 1e-5
-_MAX_ZERO_UNCERTAINTY = 1e-6
-
-_SELECTED = 2.0
 
 
 class SubsetWeighting(FilterWeighting):
