@@ -401,3 +401,15 @@ def test_safe_csv_writes_no_formulas(tmp_path, model, frame, run):
     numbers = [name for name in lines_of(plain.out)[0] if name.startswith("p(")]
     for one, other in zip(lines_of(plain.out), lines_of(safe.out), strict=True):
         assert [one[name] for name in numbers] == [other[name] for name in numbers]
+
+
+def test_whole_numbers_beyond_2_53_are_predicted(run, tmp_path):
+    rows = [f"{2**53 + 2 * k},{'no' if k < 6 else 'yes'}\n" for k in range(12)]
+    data, model, out = (tmp_path / f for f in ("data.csv", "m.json", "out.parquet"))
+    data.write_text("".join(["size,class\n", *rows]))
+    done = run("fit", data, "--target", "class", "--method", "NB", "-o", model)
+    assert done.status == 0
+    done = run("predict", model, data, "-o", out)
+    assert done.status == 0, done.err
+    labels = pd.read_parquet(out)["prediction"].tolist()
+    assert labels == ["no"] * 6 + ["yes"] * 6

@@ -228,7 +228,8 @@ def as_numbers(texts: Any, dialect: CsvDialect) -> tuple[Any, Counter[str]]:
     """
     numbers = plain_numbers(texts, dialect.decimal)
     if numbers is not None:
-        return numbers.cast(pa.float64()), Counter()
+        # Whole numbers beyond 2**53 are rounded, as they are when a model is fitted.
+        return numbers.cast(pa.float64(), safe=False), Counter()
     found, wrong = numbers_of(texts, dialect.decimal, dialect.thousands)
     if dialect.decimal == "," and found.null_count - texts.null_count > len(found) // 2:
         plain, others = numbers_of(texts, ".", dialect.thousands)
