@@ -118,3 +118,20 @@ def test_filter_of_one_or_of_useless_attributes_is_one_half(d, make_training):
     training = make_training(X, y)
     weights = correlation_weights(training)
     np.testing.assert_allclose(weights, 0.5)
+
+
+def test_rounding_is_no_information(make_training):
+    rng = np.random.default_rng(0)
+    y, u = rng.integers(0, 2, 120), rng.random(120)
+    X = np.full((120, 3), "same", dtype=object)
+    X[rng.random(120) < 0.05, 1] = None
+    X[:, 2] = rng.integers(0, 9, 120).astype(str)
+    for _ in range(5):
+        order = rng.permutation(120)
+        training = make_training(X[order], y[order], u[order])
+        weights = correlation_weights(
+            training.count(), training.codes, training.weights
+        )
+        # Nothing is known of one column from another: none is redundant.
+        expected = 1.0 / (1.0 + np.exp(-3.0 * np.array([0.0, 0.0, 1.0])))
+        np.testing.assert_allclose(weights, expected, rtol=1e-12)

@@ -21,6 +21,9 @@ from steelyard.table.codes import Codes
 _SMALL = 1 << 16
 _LARGEST = 1 << 24
 
+# Bits of information that rounding makes of none.
+_NOTHING = 1e-13
+
 Facts = Floats
 """Mutual information and the two entropies of some pairs, shape (pairs, 3)."""
 
@@ -161,9 +164,9 @@ def training_uncertainty(training: TrainingSet) -> Floats:
 
 
 def _normalised(values: Floats) -> Floats:
-    """Divide by the mean; all zero where that is zero."""
+    """Divide by the mean; all zero where that is zero, but for rounding."""
     mean = values.mean() if values.size else 0.0
-    return values / mean if mean > 0 else np.zeros_like(values)
+    return values / mean if mean > _NOTHING else np.zeros_like(values)
 
 
 def _mutual(facts: Facts) -> Floats:
