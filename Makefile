@@ -15,7 +15,7 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-times test-engines test-oldest fuzz lint ruff types layers spelling format bench docs dist clean
+.PHONY: help demo test test-all test-times test-engines test-oldest fuzz fuzz-planted mutate lint ruff types layers spelling format bench docs dist clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,8 +45,15 @@ test-oldest: $(OLDEST)/.installed ## Run the tests with the lowest versions that
 	NUMBA_CACHE_DIR=$(abspath $(OLDEST))/kernels $(OLDEST)/bin/python -m pytest -n 2 -W default::DeprecationWarning
 
 FUZZ ?= --seed 0
-fuzz: $(VENV)/.installed-dev ## Attack it with made-up files and tables; FUZZ="--seed 1 --files 200000"
+fuzz: $(VENV)/.installed-dev ## Attack it with made-up tables, files and texts; FUZZ="--files 20000 --tables 2000"
 	$(BIN)/python tools/fuzz.py $(FUZZ)
+
+fuzz-planted: $(VENV)/.installed-dev ## Plant known bugs one at a time, and see which of them `make fuzz` finds
+	$(BIN)/python tools/fuzz.py --planted $(FUZZ)
+
+MUTATE ?= --seed 0
+mutate: $(VENV)/.installed-dev ## Change the code of the heart a hundred times, and see which changes no test notices
+	$(BIN)/python tools/mutate.py $(MUTATE)
 
 lint: ruff types layers spelling ## Check style, format, types, import layers and spelling
 
