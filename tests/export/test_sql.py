@@ -3,6 +3,7 @@
 import os
 import sqlite3
 import time
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ from steelyard import export
 from steelyard.exceptions import ParameterError
 from steelyard.experiments.data import load_dataset
 from steelyard.export.check import check
+from steelyard.export.dialects import DIALECTS
 from steelyard.export.sql import sql_statements
 
 duckdb = pytest.importorskip("duckdb")
@@ -215,6 +217,29 @@ def small():
 def test_wrong_options_are_refused(options, message, small):
     with pytest.raises(ParameterError, match=message):
         export.to_sql(small, **options)
+
+
+def test_tables_have_only_so_many_columns(weather_model, monkeypatch):
+    clf, _ = weather_model
+    for most, keep in ((104, []), (105, ["id"])):
+        dialect = replace(DIALECTS["sqlite"], max_columns=most)
+        monkeypatch.setitem(DIALECTS, "sqlite", dialect)
+        export.to_sql(clf, "sqlite", keep=keep)
+        with pytest.raises(ParameterError, match=f"4 columns, .* at most {most}"):
+            export.to_sql(clf, "sqlite", keep=[*keep, "more"])
+
+
+@pytest.mark.parametrize("run", ENGINES)
+@pytest.mark.parametrize("form", ["elkan", "adaboost-m1"])
+def test_votes(run, form):
+    X, y = many_values(20, n=200)
+    y = np.where(y == "a", "yes", "no")
+    clf = sy.method("BNB", form=form, rounds=4).fit(X.drop(columns="id"), y)
+    assert len(clf.votes_) > 1
+    found = run(clf, X, keep=["id"]).sort_values("id")
+    expected = clf.predict_proba(X.drop(columns="id"))
+    proba = found[["p(no)", "p(yes)"]].astype(float)
+    np.testing.assert_allclose(proba, expected, atol=1e-12)
 
 
 def test_models_that_are_not_one_sum_have_no_contributions(fitted):
