@@ -75,6 +75,8 @@ for name, sizes in {
     "no digits before the point": [f".{int(size)}" for size in SIZES],
     "whole and large": [str(2**53 + int(size)) for size in SIZES],
     "large and fractions late": [str(2**53 + k) for k in range(N - 1)] + ["1.5"],
+    "large and few, and texts late": [str(2**53 + k % 12) for k in range(N - 5)]
+    + ["sum"] * 5,
     "leading zeros": [f"{int(size):07d}" for size in SIZES],
     "three digits after commas": [f'"{k % 9 + 1},{k:03d}"' for k in range(N)],
     "three digits after points": [f"{k % 9 + 1}.{k:03d}" for k in range(N)],

@@ -345,11 +345,14 @@ def _has_hex(column: Any) -> bool:
 
 def _count_numbers(tally: ColumnTally, column: Any, numbers: Any) -> None:
     """Count cells that are all plain numbers."""
-    some = numbers.drop_null().unique().slice(0, 16).to_pylist()
     are_whole = pa.types.is_integer(numbers.type)
     if are_whole and not tally.is_large:
         ends = pc.min_max(numbers).as_py()
         tally.is_large = max(-ends["min"], ends["max"]) >= 2**53
+    if tally.is_large:
+        # Those that are one number beside text are one here as well.
+        numbers = numbers.cast(pa.float64(), safe=False)
+    some = numbers.drop_null().unique().slice(0, 16).to_pylist()
     tally.add_numbers(len(numbers) - numbers.null_count, some, are_whole)
     for mark, pattern in _SURELY_DECIMAL.items():
         if not are_whole and mark == tally.decimal and mark not in tally.marks.certain:
