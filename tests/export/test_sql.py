@@ -109,6 +109,10 @@ def test_contributions_are_those_of_explanations(
         expected = parts.reshape(30, -1)
     assert list(found.columns[2 + n_classes :]) == columns
     np.testing.assert_allclose(found[columns].astype(float), expected, atol=1e-12)
+    proba = found.iloc[:, 2 : 2 + n_classes].astype(float)
+    X = X.drop(columns="id")
+    np.testing.assert_allclose(proba, clf.predict_proba(X), atol=1e-12)
+    assert found["prediction"].tolist() == clf.predict(X).tolist()
 
 
 @pytest.mark.parametrize("run", ENGINES)
@@ -240,6 +244,11 @@ def test_votes(run, form):
     expected = clf.predict_proba(X.drop(columns="id"))
     proba = found[["p(no)", "p(yes)"]].astype(float)
     np.testing.assert_allclose(proba, expected, atol=1e-12)
+
+
+def test_a_scale_of_one_is_not_written(weather_model):
+    clf, _ = weather_model
+    assert "1.0e0 * " not in export.to_sql(clf, probabilities=False)
 
 
 def test_models_that_are_not_one_sum_have_no_contributions(fitted):

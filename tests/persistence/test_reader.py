@@ -110,6 +110,7 @@ def test_values_are_sorted_and_of_a_kind():
 
 def test_shapes():
     assert of([[1, 2, 3]]).floats("key", (1, 3), 0, 9).tolist() == [[1.0, 2.0, 3.0]]
+    assert of([1, 2.5]).floats("key", (2,), 0, 9).tolist() == [1.0, 2.5]
     for cells in ([1, 2, 3], [[1, 2]], [[1, 2, 3], [1, 2, 3]], [[1, 2, 3, 4]], 5):
         refuses(lambda c=cells: of(c).floats("key", (1, 3), 0, 9), r"shape \(1, 3\)")
 

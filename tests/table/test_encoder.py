@@ -210,6 +210,16 @@ def test_the_number_of_threads_does_not_matter():
     assert_array_equal(one.predict_proba(frame), two.predict_proba(frame))
 
 
+@pytest.mark.parametrize(
+    "settings, uses", [({}, True), ({"numeric": "equal-width"}, False)]
+)
+def test_labels_are_used_where_cut_points_are_found_by_them(settings, uses):
+    X, y = pd.DataFrame({"t": ["a", "b"] * 9, "x": range(18)}), [0, 1, 1] * 6
+    assert TableEncoder(**settings).fit(X, y).uses_labels is uses
+    assert TableEncoder(**settings).fit(X[["t"]], y).uses_labels is False
+    assert TableEncoder(**settings).fit(X[["x"]], y).uses_labels is uses
+
+
 # ---------------------------------------------------------------------------- growth
 
 
@@ -282,6 +292,36 @@ def test_text_that_follows_a_gaussian_column_without_cells_is_refused():
     clf = NaiveBayes(numeric="gaussian").partial_fit(FIRST["float"], [0, 1], [0, 1])
     with pytest.raises(ColumnError, match=r"Column 0 was empty.*categorical_f"):
         clf.partial_fit(column("a", "b"), [0, 1])
+
+
+def every(**settings):
+    return NaiveBayes(categorical_features="all", **settings)
+
+
+def test_matrices_of_bytes_grow_and_keep_their_kind():
+    flags, more = np.array([[True], [True]]), np.array([[False], [True]])
+    clf = every().partial_fit(flags, [0, 1], [0, 1]).partial_fit(more, [0, 1])
+    assert list(map(repr, clf.encoder_.schema_.features[0].values)) == ["False", "True"]
+    small, more = np.array([[1, 0], [3, 0]]), np.array([[2, 0], [3, 5]])
+    clf = every().partial_fit(small, [0, 1], [0, 1]).partial_fit(more, [0, 1])
+    values = [list(map(repr, f.values)) for f in clf.encoder_.schema_.features]
+    assert values == [["1", "2", "3"], ["0", "5"]]
+    whole = every().fit(np.vstack([small, more]), [0, 1, 0, 1])
+    assert clf.encoder_.schema_ == whole.encoder_.schema_
+    assert_array_equal(clf.counts_.by_code, whole.counts_.by_code)
+
+
+def test_numbers_in_bytes_that_follow_text_are_refused():
+    clf = every().partial_fit(column("a", "b"), [0, 1], classes=[0, 1])
+    with pytest.raises(ColumnError, match="held text"):
+        clf.partial_fit(np.array([[1], [2]], dtype=np.uint8), [0, 1])
+
+
+def test_small_whole_numbers_may_follow_a_chunk_without_cells():
+    clf = every().partial_fit(FIRST["float"], [0, 1], classes=[0, 1])
+    clf.partial_fit(np.array([[1], [2]], dtype=np.uint8), [0, 1])
+    assert clf.encoder_.schema_.features[0].cells == "numbers"
+    assert len(clf.encoder_.schema_.features[0].values) == 2
 
 
 def test_a_refused_chunk_leaves_the_model_as_it_was():

@@ -150,7 +150,7 @@ def check_ways(
         _, refusal = own_error(lambda: clf.save(path))
         if refusal is None:
             same("loaded", p, sy.load(path).predict_proba(queries))
-        elif made.is_tame:
+        elif made.is_tame and not _ran_away(clf):
             raise WrongError(refusal)
     with case.check("chunks"):
         _check_chunks(case, clf, made, p)
