@@ -51,8 +51,8 @@ BUGS = (
     ),
     Bug(
         "classes in another order than their names",
-        "dict(zip(self.classes, self._model.posterior(row), strict=True))",
-        "dict(zip(sorted(self.classes, key=str), self._model.posterior(row)))",
+        "return dict(zip(self.classes, posterior, strict=True))",
+        "return dict(zip(sorted(self.classes, key=str)[::-1], posterior))",
     ),
     Bug(
         "weights ignored in one kernel",
@@ -66,7 +66,7 @@ BUGS = (
     ),
     Bug(
         "a range in a model file not checked",
-        "if array.size and not (low <= array.min() and array.max() <= high):",
+        "if numbers and not (low <= min(numbers) and max(numbers) <= high):",
         "if False:",
     ),
     Bug(
@@ -93,8 +93,8 @@ BUGS = (
     ),
     Bug(
         "the last bin closed above",
-        "return rows[bisect_left(edges, x)]",
-        "return rows[min(bisect_left(edges, x), len(rows) - 2)]",
+        "[bisect_left(e{k}, x)] if",
+        "[min(bisect_left(e{k}, x), len(e{k}) - 1)] if",
     ),
 )
 
