@@ -249,6 +249,9 @@ def check_invariances(case: Case, name: str, settings: Any, made: Made) -> None:
     # Weights that are near enough differ by much where numbers are far.
     if hasattr(sy.method(name), "max_iter"):
         to = Followed(case, name, settings, X, NEAR)
+    elif settings.get("missing") == "impute":
+        # A mean is rounded, and so are cut points beside it: no rows that lie on these.
+        to = Followed(case, name, settings, X, CLOSE)
     else:
         to = Followed(case, name, settings, made.queries, CLOSE)
     with case.check("fitted for comparison"):
