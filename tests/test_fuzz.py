@@ -18,15 +18,13 @@ answers = importlib.import_module("fuzzing.answers")
 model_files = importlib.import_module("fuzzing.model_files")
 texts = importlib.import_module("fuzzing.texts")
 
-# The quick way of `steelyard predict` trusts what it reads.
-KNOWN = {"predict of a file that load refuses"}
 COUNTS = {"tables": 5, "files": 30, "texts": 10, "journals": 60}
 
 
 @pytest.mark.parametrize("kind", COUNTS)
 def test_a_few_cases_hold(kind):
     done = [fuzz.run_case(kind, k, 1) for k in range(COUNTS[kind])]
-    assert {check for case in done for check in case.found} <= KNOWN
+    assert not {check for case in done for check in case.found}
     assert len({case.outcome for case in done} - {"refused"}) >= 1
 
 

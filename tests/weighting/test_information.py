@@ -129,9 +129,7 @@ def test_rounding_is_no_information(make_training):
     for _ in range(5):
         order = rng.permutation(120)
         training = make_training(X[order], y[order], u[order])
-        weights = correlation_weights(
-            training.count(), training.codes, training.weights
-        )
+        weights = correlation_weights(training)
         # Nothing is known of one column from another: none is redundant.
         expected = 1.0 / (1.0 + np.exp(-3.0 * np.array([0.0, 0.0, 1.0])))
         np.testing.assert_allclose(weights, expected, rtol=1e-12)
