@@ -113,6 +113,16 @@ CASES |= {
         ),
         "utf-8",
     ),
+    "infinity and words beside commas": (
+        table(
+            [
+                "inf" if k % 20 == 3 else "n.a." if k > N - 4 else written(size, ",")
+                for k, size in enumerate(SIZES)
+            ],
+            separator=";",
+        ),
+        "utf-8",
+    ),
     "texts with blanks at their end": (
         [line.replace("Ulm", "Ulm  ") for line in plain()],
         "utf-8",

@@ -230,7 +230,7 @@ def read_numbers(
             is_negative |= text.startswith("\u2212")
             sign = match["before"] or match["after"] or ""
             found[text] = (-float(digits) if is_negative else float(digits), sign)
-        elif (number := _plain_word(text)) is not None and decimal == ".":
+        elif (number := _plain_word(text)) is not None:
             found[text] = (number, "")
     return found
 
