@@ -677,3 +677,15 @@ def test_bad_parameters_are_explained(discretizer, message):
         discretizer.fit([[1.0], [2.0]], [0, 1])
     with pytest.raises(ParameterError, match=message):
         TableEncoder(numeric=discretizer).fit([[1.0], [2.0]], [0, 1])
+
+
+def test_ties_of_equal_frequency_are_ties_up_to_rounding():
+    # Half of the weight is half-way between two values, whatever order it is added in.
+    values = np.array([1.0, 2.0, 2.0, 2.0, 3.0])
+    weights = np.array([0.3, 0.3, 0.1, 0.2, 0.3])
+    found = set()
+    for order in itertools.permutations(range(5)):
+        at = list(order)
+        bins = EqualFrequencyDiscretizer(n_bins=2)
+        found.add(tuple(bins.column_edges(values[at], None, 0, weights[at])))
+    assert found == {(1.5,)}

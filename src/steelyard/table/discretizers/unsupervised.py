@@ -21,6 +21,10 @@ from steelyard.table.discretizers.base import (
 )
 
 
+# Sums of weights that differ by less than this share of them all are equal.
+_ROUNDING = 1e-12
+
+
 class EqualWidthDiscretizer(Discretizer):
     r"""Divide the range of a column into bins of equal width.
 
@@ -167,12 +171,13 @@ class EqualFrequencyDiscretizer(Discretizer):
             return np.empty(0)
 
         # B U(v) against k U instead of U(v) against k U / B: exact for whole weights,
-        # so that ties are ties.
+        # so that ties are ties. Of other weights they are ties up to rounding.
         below = below * self.n_bins
         targets = np.arange(1, self.n_bins) * total
         after = np.searchsorted(below, targets).clip(0, len(ends) - 1)
         before = (after - 1).clip(0)
-        nearer = targets - below[before] <= np.abs(below[after] - targets)
+        slack = _ROUNDING * below[-1]
+        nearer = targets - below[before] <= np.abs(below[after] - targets) + slack
         chosen = ends[np.unique(np.where(nearer, before, after))]
         return midpoints(ordered[chosen], ordered[chosen + 1])
 
