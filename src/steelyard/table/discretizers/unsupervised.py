@@ -20,7 +20,6 @@ from steelyard.table.discretizers.base import (
     Reads,
 )
 
-
 # Sums of weights that differ by less than this share of them all are equal.
 _ROUNDING = 1e-12
 
