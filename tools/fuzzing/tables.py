@@ -26,6 +26,9 @@ METHODS = [entry.acronym for entry in sy.methods()]
 UNSTEADY = {"DTAWNB", "DEAWNB", "CWANB", "BNB"}
 # They choose among columns, first come first served where several are as good.
 CHOOSING = {"TreeNB", "SPSS", "SBC", "SNB", "DFWNB", "TCSFS-NB", "TAN"}
+# Squared errors of posteriors have several minima; rounding decides which is reached.
+SEVERAL_MINIMA = {name for name in METHODS if name.endswith("-MSE")} | {"RNB"}
+UNSTEADY |= SEVERAL_MINIMA
 # What else a method does not promise, by check.
 UNFOLLOWED = {
     # The first column is the root of the tree.
@@ -42,6 +45,7 @@ STEADY = {"SHNB": {"strength": (1.0, 1.0, 1.0), "pairs": None}}
 
 # Of answers by counts, and by optimisation, which ends where it is near enough.
 CLOSE, NEAR = 1e-6, 1e-2
+ROUNDED = 1e-12
 # Where classes can be told apart without error, weights have no optimum and grow.
 RUN_AWAY = 20.0
 
@@ -142,7 +146,9 @@ def check_ways(
         same("arrow", p, clf.predict_proba(arrow))
     with case.check("frames that are fitted"):
         other = fit(to_polars(made.X), made.y, made.weights)
-        same("polars", p, other.predict_proba(queries))
+        # Categories that no row has may be known to one library and not to the other:
+        # sums over codes are then rounded otherwise.
+        same("polars", p, other.predict_proba(queries), ROUNDED)
     with case.check("fitted again"):
         same("again", p, fit(*_training(made)).predict_proba(queries))
     with case.check("saved and loaded"):
