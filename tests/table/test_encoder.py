@@ -502,3 +502,11 @@ def test_supervised_cuts_need_labels_only_where_there_are_numbers():
         ValueError, match=r"MDLDiscretizer needs labels: call fit\(X, y"
     ):
         TableEncoder().fit([[1.0], [2.0]])
+
+
+def test_columns_are_numbered_where_one_has_several_views_alone():
+    X = [[1.0, 2.0], [3.0, 5.0], [4.0, 1.0]]
+    one = TableEncoder(numeric="equal-width").fit(X)
+    assert [feature.column for feature in one.schema_.features] == [None, None]
+    two = TableEncoder(numeric=("gaussian", "equal-width")).fit(X)
+    assert [feature.column for feature in two.schema_.features] == [0, 0, 1, 1]
