@@ -26,8 +26,11 @@ class Later:
         return value
 
 
-def names_of(package: str, **modules: str) -> Callable[[str], Any]:
-    """Return the ``__getattr__`` of a package, given its modules and their names."""
+def names_of(package: str, **modules: str) -> tuple[Callable[[str], Any], list[str]]:
+    """Return ``__getattr__`` and ``__all__`` of a package, given what its modules name.
+
+    Type checkers, which cannot follow it, are shown the modules themselves.
+    """
     homes = {name: of for of, names in modules.items() for name in names.split()}
 
     def find(name: str) -> Any:
@@ -35,4 +38,4 @@ def names_of(package: str, **modules: str) -> Callable[[str], Any]:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         return getattr(import_module(f"{package}.{homes[name]}"), name)
 
-    return find
+    return find, sorted(homes)

@@ -24,63 +24,8 @@ from typing import Any, ClassVar, Literal, TypeVar, dataclass_transform
 from sklearn.base import BaseEstimator
 
 # What a class declares its settings with, all of it found here.
-from steelyard._common.allowed import (
-    ANY as ANY,
-)
-from steelyard._common.allowed import (
-    COLUMN as COLUMN,
-)
-from steelyard._common.allowed import (
-    FALSE as FALSE,
-)
-from steelyard._common.allowed import (
-    FLAG as FLAG,
-)
-from steelyard._common.allowed import (
-    INFINITE as INFINITE,
-)
-from steelyard._common.allowed import (
-    INFINITY as INFINITY,
-)
-from steelyard._common.allowed import (
-    N_JOBS as N_JOBS,
-)
-from steelyard._common.allowed import (
-    NONE as NONE,
-)
-from steelyard._common.allowed import (
-    SEED as SEED,
-)
-from steelyard._common.allowed import (
-    Check as Check,
-)
-from steelyard._common.allowed import (
-    accepted_by as accepted_by,
-)
-from steelyard._common.allowed import (
-    instance as instance,
-)
-from steelyard._common.allowed import (
-    listed as listed,
-)
-from steelyard._common.allowed import (
-    mapped as mapped,
-)
-from steelyard._common.allowed import (
-    matching as matching,
-)
-from steelyard._common.allowed import (
-    number as number,
-)
-from steelyard._common.allowed import (
-    part as part,
-)
-from steelyard._common.allowed import (
-    whole as whole,
-)
-from steelyard._common.allowed import (
-    word as word,
-)
+from steelyard._common.allowed import *  # noqa: F403
+from steelyard._common.allowed import Check, part
 from steelyard.exceptions import ParameterError
 
 _SAME: Any = object()

@@ -9,38 +9,16 @@ from typing import TYPE_CHECKING
 from steelyard._common.later import names_of
 
 if TYPE_CHECKING:
-    from steelyard.explain.counterfactual import Change, Counterfactual
-    from steelyard.explain.intervals import (
-        EvidenceIntervals,
-        WeightIntervals,
-        explain_weights,
-    )
-    from steelyard.explain.local import LocalExplanation, explain_local
-    from steelyard.explain.overall import GlobalExplanation, explain_global
-    from steelyard.explain.page import to_html
-    from steelyard.explain.reasons import column_importance
-    from steelyard.explain.value_tables import AttributeTable
-    from steelyard.explain.views import Evidence, EvidenceItem
+    from steelyard.explain.counterfactual import *  # noqa: F403
+    from steelyard.explain.intervals import *  # noqa: F403
+    from steelyard.explain.local import *  # noqa: F403
+    from steelyard.explain.overall import *  # noqa: F403
+    from steelyard.explain.page import *  # noqa: F403
+    from steelyard.explain.reasons import *  # noqa: F403
+    from steelyard.explain.value_tables import *  # noqa: F403
+    from steelyard.explain.views import *  # noqa: F403
 
-
-__all__ = [
-    "AttributeTable",
-    "Change",
-    "Counterfactual",
-    "Evidence",
-    "EvidenceIntervals",
-    "EvidenceItem",
-    "GlobalExplanation",
-    "LocalExplanation",
-    "WeightIntervals",
-    "column_importance",
-    "explain_global",
-    "explain_local",
-    "explain_weights",
-    "to_html",
-]
-
-__getattr__ = names_of(
+__getattr__, __all__ = names_of(
     "steelyard.explain",
     counterfactual="Change Counterfactual",
     intervals="EvidenceIntervals WeightIntervals explain_weights",

@@ -11,30 +11,16 @@ from typing import TYPE_CHECKING
 from steelyard._common.later import names_of
 
 if TYPE_CHECKING:
-    from steelyard.export.onnx import to_onnx
-    from steelyard.export.plan import Plan
-    from steelyard.export.pmml import to_pmml
-    from steelyard.export.reading import plan_of, scorer_of
-    from steelyard.export.scorer import Scorer
-    from steelyard.export.source import to_javascript, to_python
-    from steelyard.export.sql import to_sql
-    from steelyard.export.writing import write
+    from steelyard.export.onnx import *  # noqa: F403
+    from steelyard.export.plan import *  # noqa: F403
+    from steelyard.export.pmml import *  # noqa: F403
+    from steelyard.export.reading import *  # noqa: F403
+    from steelyard.export.scorer import *  # noqa: F403
+    from steelyard.export.source import *  # noqa: F403
+    from steelyard.export.sql import *  # noqa: F403
+    from steelyard.export.writing import *  # noqa: F403
 
-__all__ = [
-    "Plan",
-    "Scorer",
-    "plan_of",
-    "scorer_of",
-    "to_javascript",
-    "to_onnx",
-    "to_pmml",
-    "to_python",
-    "to_sql",
-    "write",
-]
-
-
-__getattr__ = names_of(
+__getattr__, __all__ = names_of(
     "steelyard.export",
     onnx="to_onnx",
     plan="Plan",

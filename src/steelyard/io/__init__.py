@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING
 from steelyard._common.later import names_of
 
 if TYPE_CHECKING:
-    from steelyard.io.chunks import Chunk, Place
-    from steelyard.io.recognise import as_source, open_files, scan
+    from steelyard.io.chunks import *  # noqa: F403
+    from steelyard.io.recognise import *  # noqa: F403
 
-__all__ = ["Chunk", "Place", "as_source", "open_files", "scan"]
-
-__getattr__ = names_of(
+__getattr__, __all__ = names_of(
     "steelyard.io", chunks="Chunk Place", recognise="as_source open_files scan"
 )

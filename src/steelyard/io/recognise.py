@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from steelyard.io.reader import Reader
     from steelyard.io.scanning import Progress, Scan
 
-__all__ = ["as_source", "scan"]
+__all__ = ["as_source", "open_files", "scan"]
 
 
 def scan(

@@ -8,31 +8,10 @@ from typing import TYPE_CHECKING
 from steelyard._common.later import names_of
 
 if TYPE_CHECKING:
-    from steelyard.proba.gaussian import GaussianTable, estimate_gaussian
-    from steelyard.proba.smoothing import (
-        SMOOTHINGS,
-        EmpiricalBayes,
-        Lidstone,
-        MEstimate,
-        Smoothing,
-        estimate_prior,
-        resolve_smoothing,
-    )
+    from steelyard.proba.gaussian import *  # noqa: F403
+    from steelyard.proba.smoothing import *  # noqa: F403
 
-
-__all__ = [
-    "SMOOTHINGS",
-    "EmpiricalBayes",
-    "GaussianTable",
-    "Lidstone",
-    "MEstimate",
-    "Smoothing",
-    "estimate_gaussian",
-    "estimate_prior",
-    "resolve_smoothing",
-]
-
-__getattr__ = names_of(
+__getattr__, __all__ = names_of(
     "steelyard.proba",
     gaussian="GaussianTable estimate_gaussian",
     smoothing="SMOOTHINGS EmpiricalBayes Lidstone MEstimate Smoothing estimate_prior "
