@@ -32,8 +32,7 @@ from steelyard.kernels import scoring
 from steelyard.model.base import RowsNeeded
 from steelyard.model.table_model import spread_table
 from steelyard.model.training import TrainingSet
-from steelyard.solvers import Box, Solution
-from steelyard.solvers.base import Status
+from steelyard.solvers import LBFGS, Box, Solution
 from steelyard.table.codes import FeatureTable
 
 __all__ = ["InstanceWeightedNB", "JointWeightedNB"]
@@ -118,13 +117,12 @@ class JointWeightedNB(WeightedNB):
         problem = build_problem(recipe, training)
         self._check_problem(problem)
         strength, bound = float(self.instance_lam), float(self.instance_bound)
-        joint = JointObjective(problem, training, strength)
-        solution = _minimise(joint, problem, training, bound, recipe)
-        if solution.status != "converged":
+        solution = _minimise(problem, training, strength, bound, recipe)
+        if solution.status == "iterations":
             warn_unsolved(solution, recipe)
-        n = training.n_rows
-        row_weights, weights = solution.weights[:n], solution.weights[n:]
-        fit = solved_fit(joint.at(row_weights), replace(solution, weights=weights))
+        row_weights, weights = np.split(solution.weights, [training.n_rows])
+        learned = problem.with_counts(training.count(row_weights))
+        fit = solved_fit(learned, replace(solution, weights=weights))
         return replace(fit, instance_weights=row_weights)
 
     def _check_problem(self, problem: Problem) -> None:
@@ -143,42 +141,33 @@ class JointWeightedNB(WeightedNB):
 
 
 class JointObjective:
-    """Loss of instance weights u and attribute weights w: value and gradient."""
+    """Loss of instance weights u and attribute weights w: value and gradient.
+
+    The vector of both is weights times ``unit``.
+    """
+
+    has_penalty: ClassVar[bool] = True
 
     def __init__(
-        self, problem: Problem, training: TrainingSet, strength: float
+        self, problem: Problem, training: TrainingSet, strength: float, unit: Any = 1.0
     ) -> None:
-        self._problem = problem
-        self._training = training
-        self._strength = strength
-        self._last: tuple[Floats, Floats] | None = None
-
-    def slope(self, box: Box) -> float:
-        """Return the largest projected gradient where it was last asked for."""
-        if self._last is None:
-            return float("nan")
-        step = box.projected(*self._last)
-        return float(np.abs(step).max(initial=0.0))
-
-    def at(self, learned: Floats) -> Problem:
-        """Return the problem of attribute weights under some instance weights."""
-        return self._problem.with_counts(self._training.count(learned))
+        self._problem, self._training = problem, training
+        self._strength, self._unit = strength, unit
+        self.n_evaluations = 0
 
     def __call__(self, vector: Floats) -> tuple[float, Floats]:
         """Return the objective and its gradient at (u, w)."""
-        training = self._training
-        n = training.n_rows
-        learned, weights = vector[:n], vector[n:]
-        problem = self.at(learned)
+        self.n_evaluations += 1
+        training, vector = self._training, vector / self._unit
+        learned, weights = np.split(vector, [training.n_rows])
+        problem = self._problem.with_counts(training.count(learned))
         value, d_weights, d_table, d_prior = problem.objective.with_tables(weights)
         row_weights = 1.0 if training.weights is None else training.weights
         d_rows = row_weights * self._by_row(problem, d_table, d_prior)
         away = learned - 1.0
         value += self._strength * float((row_weights * away * away).sum())
         d_rows += 2.0 * self._strength * row_weights * away
-        gradient = np.concatenate([d_rows, d_weights])
-        self._last = vector.copy(), gradient
-        return value, gradient
+        return value, np.concatenate([d_rows, d_weights]) / self._unit
 
     def _by_row(self, problem: Problem, d_table: Floats, d_prior: Floats) -> Floats:
         """Return the derivative with respect to each row's weight in the counts."""
@@ -208,15 +197,13 @@ class JointObjective:
 
 
 def _minimise(
-    joint: JointObjective,
     problem: Problem,
     training: TrainingSet,
+    strength: float,
     bound: float,
     recipe: Recipe,
 ) -> Solution:
     """Minimise over instance weights and attribute weights, one after the other."""
-    from scipy.optimize import Bounds, minimize
-
     n = training.n_rows
     start = np.concatenate([np.ones(n), problem.start_solution().weights])
     box = Box(
@@ -227,40 +214,16 @@ def _minimise(
     unit = np.ones(len(start))
     if training.weights is not None:
         unit[:n] = np.sqrt(np.where(training.weights > 0, training.weights, 1.0))
-    records: list[dict[str, Any]] = []
-
-    def note(intermediate_result: Any) -> None:
-        records.append(
-            {
-                "iteration": len(records) + 1,
-                "objective": float(intermediate_result.fun),
-                "gradient": joint.slope(box),
-            }
-        )
-
-    def scaled(vector: Floats) -> tuple[float, Floats]:
-        value, gradient = joint(vector / unit)
-        return value, gradient / unit
-
-    start = box.clip(start)
-    result = minimize(
-        scaled,
-        start * unit,
-        jac=True,
-        method="L-BFGS-B",
-        bounds=Bounds(box.lower * unit, box.upper * unit),
-        callback=note,
-        options={
-            "maxcor": 20,
-            "maxiter": recipe.max_iter,
-            "maxfun": 20 * recipe.max_iter,
-            "ftol": 1e-2 * recipe.tol,
-            "gtol": 1e-8 * max(1.0, joint(start)[0]),
-        },
+    start = box.clip(start) * unit
+    joint: Any = JointObjective(problem, training, strength, unit)
+    solver = LBFGS(
+        1e-2 * recipe.tol,
+        recipe.max_iter,
+        gradient_tol=1e-8 * max(1.0, joint(start)[0]),
     )
-    weights = box.clip(result.x / unit)
-    status: Status = "iterations" if result.status == 1 else "converged"
-    return Solution(weights, float(result.fun), status, int(result.nit), records)
+    scaled = Box(box.lower * unit, box.upper * unit)
+    solution = solver.minimize(joint, start, scaled)
+    return replace(solution, weights=box.clip(solution.weights / unit))
 
 
 class InstanceWeightedNB(StandardNB):

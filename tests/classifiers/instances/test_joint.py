@@ -124,8 +124,8 @@ def test_learned_weights_are_a_stationary_point(random_table):
     step = at - np.clip(at - gradient, lower, upper)
     assert np.abs(step).max() < 1e-3
     # The model is that of the weights; counts are those of the rows as they are.
-    own = joint.at(clf.instance_weights_)
-    expected = own.model(clf.attribute_weights_)
+    counts = clf._recipe().encode(X, y).count(clf.instance_weights_)
+    expected = problem.with_counts(counts).model(clf.attribute_weights_)
     assert clf.model_.table == pytest.approx(expected.table)
     assert clf.model_.log_prior == pytest.approx(expected.log_prior)
     assert clf.counts_.by_code == pytest.approx(problem.counts.by_code)
