@@ -80,73 +80,61 @@ class BoostedNB(StandardNB):
                 f"form='elkan' is defined for two classes, but there are "
                 f"{training.n_classes}. Use form='adaboost-m1'."
             )
-        boost = _boost_elkan if self.form == "elkan" else _boost_m1
-        models, votes, weights, records = boost(training, int(self.rounds))
+        boosted = _boost(training, int(self.rounds), self.form == "elkan")
+        models, votes, weights, records = boosted
         model = BoostedModel(tuple(models), np.array(votes), self.form)
         named = {"votes_": model.votes, "diagnostics_": records}
         return Fit(model, models[0].log_prior, named, weights)
 
 
-def _start(training: TrainingSet) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the user's weights, and learned ones of one."""
-    ones = training.workspace.full(training.n_rows, 1.0)
-    own = ones if training.weights is None else training.weights
-    return own, training.workspace.copy(ones)
+def _boost(
+    training: TrainingSet, rounds: int, by_proba: bool
+) -> tuple[list[NBModel], list[float], NDArray[np.float64], list[dict[str, Any]]]:
+    """Raise the weight of rows that are classified wrongly, as AdaBoost.M1 does.
 
-
-def _boost_m1(training: TrainingSet, rounds: int) -> tuple[Any, Any, Any, Any]:
-    """AdaBoost.M1: raise the weight of rows that are classified wrongly."""
-    own, learned = _start(training)
+    ``by_proba`` rows keep weight in proportion to their error, as in Elkan's form.
+    """
+    learned = training.workspace.full(training.n_rows, 1.0)
+    own = training.weights
+    own = training.workspace.copy(learned) if own is None else own
     total = own.sum()
     models: list[NBModel] = []
     votes: list[float] = []
     records = []
     for number in range(1, rounds + 1):
         model = training.estimate(training.count(learned))
-        wrong = model.winners(training.codes, training.n_jobs) != training.labels
-        error = float(_weighted(own, learned, wrong) / total)
+        missed = _missed(model, training, by_proba)
+        error = float(_weighted(own, learned, missed) / total)
         records.append({"round": number, "error": error})
-        if error <= 0.0 or error >= _USELESS:
+        if error <= (1e-12 if by_proba else 0.0) or error >= _USELESS:
             # A perfect or useless model ends the boosting; kept only if it is first.
             if not models:
                 models, votes = [model], [1.0]
             break
         models.append(model)
-        votes.append(float(np.log((1.0 - error) / error)))
-        for rows in pieces(slice(0, len(learned))):
-            of_rows = learned[rows]
-            of_rows[wrong[rows]] = of_rows[wrong[rows]] * (1.0 - error) / error
-        learned *= total / _weighted(own, learned)
-    return models, votes, learned, records
-
-
-def _boost_elkan(training: TrainingSet, rounds: int) -> tuple[Any, Any, Any, Any]:
-    """Boosting of probabilities: rows keep weight in proportion to their error."""
-    own, learned = _start(training)
-    total = own.sum()
-    miss = training.workspace.zeros(training.n_rows, np.float64)
-    models: list[NBModel] = []
-    votes: list[float] = []
-    records = []
-    for number in range(1, rounds + 1):
-        model = training.estimate(training.count(learned))
-        for rows in pieces(slice(0, len(miss))):
-            share = model.proba(training.codes.part(rows), training.n_jobs)[:, 1]
-            miss[rows] = np.abs(training.labels[rows].astype(np.float64) - share)
-        error = float(_weighted(own, learned, miss) / total)
-        records.append({"round": number, "error": error})
-        if error <= 1e-12 or error >= _USELESS:
-            if not models:
-                models, votes = [model], [1.0]
-            break
         beta = error / (1.0 - error)
-        models.append(model)
-        votes.append(float(-np.log(beta)))
+        vote = -np.log(beta) if by_proba else np.log((1.0 - error) / error)
+        votes.append(float(vote))
         for rows in pieces(slice(0, len(learned))):
-            learned[rows] *= beta ** (1.0 - miss[rows])
+            if by_proba:
+                learned[rows] *= beta ** (1.0 - missed[rows])
+            else:
+                wrong = learned[rows][missed[rows]]
+                learned[rows][missed[rows]] = wrong * (1.0 - error) / error
         # Counts are smoothed as for n rows: weights add up to the number of rows.
         learned *= total / _weighted(own, learned)
     return models, votes, learned, records
+
+
+def _missed(model: NBModel, training: TrainingSet, by_proba: bool) -> NDArray[Any]:
+    """Say which rows are classified wrongly, or how far each is from its class."""
+    if not by_proba:
+        return model.winners(training.codes, training.n_jobs) != training.labels
+    miss = training.workspace.zeros(training.n_rows, np.float64)
+    for rows in pieces(slice(0, len(miss))):
+        share = model.proba(training.codes.part(rows), training.n_jobs)[:, 1]
+        miss[rows] = np.abs(training.labels[rows].astype(np.float64) - share)
+    return miss
 
 
 def _weighted(
