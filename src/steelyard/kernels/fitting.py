@@ -18,7 +18,7 @@ import numpy as np
 
 from steelyard.kernels.compiling import FEW, MANY, kernel
 from steelyard.kernels.losses import deviance, odds_loss, posterior, scores_loss
-from steelyard.kernels.scoring import _exp
+from steelyard.kernels.scoring import _exp, gather_row
 
 ROWS = 64
 _TINY = 1e-6
@@ -109,24 +109,6 @@ def evaluate_two(values, starts, table, odds, y, weights, kind, a, slope, counts
 
 
 @kernel(inline="always")
-def _gather_row(row, starts, table, s, width):
-    """Add up the table rows of one row of codes: s (C,) +=."""
-    b = row.shape[0]
-    fours = b - b % 4
-    for j in range(0, fours, 4):
-        t0 = table[starts[j] + row[j]]
-        t1 = table[starts[j + 1] + row[j + 1]]
-        t2 = table[starts[j + 2] + row[j + 2]]
-        t3 = table[starts[j + 3] + row[j + 3]]
-        for c in range(width):
-            s[c] += (t0[c] + t1[c]) + (t2[c] + t3[c])
-    for j in range(fours, b):
-        t0 = table[starts[j] + row[j]]
-        for c in range(width):
-            s[c] += t0[c]
-
-
-@kernel(inline="always")
 def _scatter_row(row, starts, s, counts, width):
     """Add a row's gradient to the rows of its codes: counts (V, C) +=."""
     for j in range(row.shape[0]):
@@ -190,7 +172,7 @@ def evaluate_many(
             if len(lanes) == 3:
                 _gather_three(values[i], starts, table, scores[i])
             else:
-                _gather_row(values[i], starts, table, scores[i], n_classes)
+                gather_row(values[i], starts, table, scores[i], n_classes)
         if kind is None:
             # Exponentials of all rows in a loop of their own, which is vectorised.
             at = 0
@@ -263,7 +245,7 @@ def evaluate_mixture(
     for i in range(values.shape[0]):
         s = scores[i]
         u = 1.0 if weights.size == 0 else weights[i]
-        _gather_row(values[i], starts, table, s, width)
+        gather_row(values[i], starts, table, s, width)
         total, d_alpha = _mix(s, y[i], u, alpha, printed, width // 2, total, d_alpha)
         _scatter_row(values[i], starts, s, counts, width)
     return total, d_alpha

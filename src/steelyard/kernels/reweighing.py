@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from steelyard.kernels.compiling import kernel
-from steelyard.kernels.scoring import _exp
+from steelyard.kernels.scoring import _exp, add_row
 
 _ROWS = 64
 # Products of so few posteriors do not underflow while each is above the least.
@@ -25,23 +25,13 @@ _MIN_FACTOR = 1e-18
 @kernel
 def reweigh_two(values, starts, table, prior, y, user_weights, weights, hist):
     """Two classes: table (V,) and prior () are log-odds of the second."""
-    n, b = values.shape
-    fours = b - b % 4
+    n = values.shape[0]
     p = np.empty(_ROWS)
     loss = 0.0
     for lo in range(0, n, _ROWS):
         rows = min(_ROWS, n - lo)
         for r in range(rows):
-            row = values[lo + r]
-            x = prior
-            # Pairs of pairs: one sum after the other would wait for each addition.
-            for j in range(0, fours, 4):
-                x += (table[starts[j] + row[j]] + table[starts[j + 1] + row[j + 1]]) + (
-                    table[starts[j + 2] + row[j + 2]]
-                    + table[starts[j + 3] + row[j + 3]]
-                )
-            for j in range(fours, b):
-                x += table[starts[j] + row[j]]
+            x = add_row(values[lo + r], starts, table, prior)
             p[r] = x if y[lo + r] == 1 else -x
         for r in range(rows):
             e = _exp(-abs(p[r]))

@@ -57,25 +57,44 @@ def _exp(x):
     return p * scale if x >= _LOWEST else 0.0
 
 
+@kernel(inline="always")
+def gather_row(row, starts, table, s, width):
+    """Add up the table rows of one row of codes, four at a time: s (C,) +=."""
+    b = row.shape[0]
+    fours = b - b % 4
+    for j in range(0, fours, 4):
+        t0 = table[starts[j] + row[j]]
+        t1 = table[starts[j + 1] + row[j + 1]]
+        t2 = table[starts[j + 2] + row[j + 2]]
+        t3 = table[starts[j + 3] + row[j + 3]]
+        for c in range(width):
+            s[c] += (t0[c] + t1[c]) + (t2[c] + t3[c])
+    for j in range(fours, b):
+        t0 = table[starts[j] + row[j]]
+        for c in range(width):
+            s[c] += t0[c]
+
+
+@kernel(inline="always")
+def add_row(row, starts, table, x):
+    """Return x plus the numbers of one row of codes, four at a time: table (V,)."""
+    b = row.shape[0]
+    fours = b - b % 4
+    # Pairs of pairs: one sum after the other would wait for each addition.
+    for j in range(0, fours, 4):
+        x += (table[starts[j] + row[j]] + table[starts[j + 1] + row[j + 1]]) + (
+            table[starts[j + 2] + row[j + 2]] + table[starts[j + 3] + row[j + 3]]
+        )
+    for j in range(fours, b):
+        x += table[starts[j] + row[j]]
+    return x
+
+
 @kernel(plain=MANY)
 def gather(values, starts, table, scores):
-    """Score every row: add up one table row per cell, four columns at a time."""
-    n, b = values.shape
-    n_classes = scores.shape[1]
-    fours = b - b % 4
-    for i in range(n):
-        s = scores[i]
-        for j in range(0, fours, 4):
-            t0 = table[starts[j] + values[i, j]]
-            t1 = table[starts[j + 1] + values[i, j + 1]]
-            t2 = table[starts[j + 2] + values[i, j + 2]]
-            t3 = table[starts[j + 3] + values[i, j + 3]]
-            for c in range(n_classes):
-                s[c] += (t0[c] + t1[c]) + (t2[c] + t3[c])
-        for j in range(fours, b):
-            t0 = table[starts[j] + values[i, j]]
-            for c in range(n_classes):
-                s[c] += t0[c]
+    """Score every row: add up one table row per cell."""
+    for i in range(values.shape[0]):
+        gather_row(values[i], starts, table, scores[i], scores.shape[1])
 
 
 @gather.in_numpy
@@ -93,19 +112,8 @@ def _gather(values, starts, table, scores):
 @kernel(plain=MANY)
 def gather_difference(values, starts, differences, odds):
     """Add up one number per cell: differences (V,) -> odds (n,), for two classes."""
-    n, b = values.shape
-    fours = b - b % 4
-    for i in range(n):
-        total = 0.0
-        for j in range(0, fours, 4):
-            d0 = differences[starts[j] + values[i, j]]
-            d1 = differences[starts[j + 1] + values[i, j + 1]]
-            d2 = differences[starts[j + 2] + values[i, j + 2]]
-            d3 = differences[starts[j + 3] + values[i, j + 3]]
-            total += (d0 + d1) + (d2 + d3)
-        for j in range(fours, b):
-            total += differences[starts[j] + values[i, j]]
-        odds[i] += total
+    for i in range(values.shape[0]):
+        odds[i] += add_row(values[i], starts, differences, 0.0)
 
 
 @gather_difference.in_numpy

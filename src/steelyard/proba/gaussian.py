@@ -95,18 +95,8 @@ class GaussianTable:
 
     def only(self, g: int) -> GaussianTable:
         """Return the table of a single attribute."""
-        column = slice(g, g + 1)
-        weight = None if self.weight is None else self.weight[column]
-        depth = None if self.depth is None else self.depth[column]
-        limit = None if self.limit is None else self.limit[column]
-        return GaussianTable(
-            self.mean[column],
-            self.deviation[column],
-            self.step[column],
-            weight,
-            depth,
-            limit,
-        )
+        parts = {k: part for k, part in vars(self).items() if part is not None}
+        return GaussianTable(**{k: part[g : g + 1] for k, part in parts.items()})
 
     @property
     def factors(self) -> Floats:
