@@ -7,7 +7,9 @@ is larger than the training rows.
 What travels together is one tuple. ``rows`` are columns (d, n), y (n,) and weights (n,)
 or empty; ``smoothing`` is base (K,) log priors that were given, empty where they come
 from the rows, added (d,) pseudo-counts of values, sizes (d,) numbers of values,
-exponents (d,) attribute weights, and prior_added (K,).
+exponents (d,) attribute weights, and prior_added (K,). ``scores (m, r, K)`` have one
+row for a query, or, zero at the start, one for what each attribute adds, those with
+densities last, and after these one for the log priors.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from steelyard.kernels.compiling import kernel
 _TINY = np.finfo(np.float64).tiny
 
 # Log-density of a number in a class without a neighbour: Weka's least probability.
-ABSENT = math.log(1e-75)
+_ABSENT = math.log(1e-75)
 
 # No number is farther away, in ranges of its column: squares stay finite.
 FARTHEST = 1e100
@@ -49,13 +51,13 @@ def _count_matches(query, columns, matches):
 def match_scores(queries, rows, smoothing, scores):
     """Scores of queries when every row counts one plus its number of equal cells.
 
-    queries (m, d), scores (m, K)
+    queries (m, d)
     """
     columns, y, weights = rows
     base, added, sizes, exponents, prior_added = smoothing
     m, d = queries.shape
     n = columns.shape[1]
-    n_classes = scores.shape[1]
+    last, n_classes = scores.shape[1] - 1, scores.shape[2]
     matches = np.empty(n, dtype=np.uint16)
     mass = np.empty(n)
     total = np.empty(n_classes)
@@ -72,7 +74,7 @@ def match_scores(queries, rows, smoothing, scores):
             u = 1.0 + matches[i]
             mass[i] = u if weights.size == 0 else u * weights[i]
             total[y[i]] += mass[i]
-        _log_prior(total, base, prior_added, scores[q])
+        _log_prior(total, base, prior_added, scores[q, last])
         for j in range(d):
             value = query[j]
             if value == 0:
@@ -91,7 +93,8 @@ def match_scores(queries, rows, smoothing, scores):
                         known[y[i]] += mass[i]
             else:
                 known[:] = total
-            _add_log_share(hit, known, added[j], sizes[j], exponents[j], scores[q])
+            told = scores[q, min(j, last)]
+            _add_log_share(hit, known, added[j], sizes[j], exponents[j], told)
 
 
 @kernel
@@ -106,7 +109,7 @@ def pair_scores(queries, counts, smoothing, scores):
     offsets, pairs, known_pairs, singles, known_singles, class_mass = counts
     base, added, sizes, exponents, prior_added = smoothing
     m, d = queries.shape
-    n_classes = scores.shape[1]
+    last, n_classes = scores.shape[1] - 1, scores.shape[2]
     total = np.empty(n_classes)
     hit = np.empty(n_classes)
     known = np.empty(n_classes)
@@ -116,7 +119,7 @@ def pair_scores(queries, counts, smoothing, scores):
         for k in range(d):
             if query[k] != 0:
                 total += singles[offsets[k] + query[k]]
-        _log_prior(total, base, prior_added, scores[q])
+        _log_prior(total, base, prior_added, scores[q, last])
         for j in range(d):
             if query[j] == 0:
                 continue
@@ -129,7 +132,8 @@ def pair_scores(queries, counts, smoothing, scores):
                     for c in range(n_classes):
                         hit[c] += pairs[row, other, c]
                         known[c] += known_pairs[j, other, c]
-            _add_log_share(hit, known, added[j], sizes[j], exponents[j], scores[q])
+            told = scores[q, min(j, last)]
+            _add_log_share(hit, known, added[j], sizes[j], exponents[j], told)
 
 
 @kernel
@@ -183,7 +187,7 @@ def _difference(x, t):
 
 
 @kernel
-def _distances(matches, d, query, scaled, k, counts, distance):
+def distances(matches, d, query, scaled, k, counts, distance):
     """Fill squared distances (n,) of all rows from a query; return that of the k-th.
 
     matches (n,) equal cells among d, query (g,) and scaled (g, n) numbers on [0, 1].
@@ -211,7 +215,7 @@ def _distances(matches, d, query, scaled, k, counts, distance):
 
 
 @kernel
-def _keep_nearest(distance, radius, weights, kind, kept, mass):
+def keep_nearest(distance, radius, weights, kind, kept, mass):
     """Fill the rows within a squared radius and their weights; return their number.
 
     The weights fall with the distance and add up to those of the rows.
@@ -249,7 +253,7 @@ def local_scores(query_cells, rows, row_numbers, k, kind, smoothing, floors, sco
     base, added, sizes, exponents, prior_added = smoothing
     m, d = queries.shape
     g, n = numbers.shape
-    n_classes = scores.shape[1]
+    last, n_classes = scores.shape[1] - 1, scores.shape[2]
     matches = np.empty(n, dtype=np.uint16)
     distance = np.empty(n)
     kept = np.empty(n, dtype=np.int64)
@@ -261,12 +265,12 @@ def local_scores(query_cells, rows, row_numbers, k, kind, smoothing, floors, sco
     for q in range(m):
         query = queries[q]
         _count_matches(query, columns, matches)
-        radius = _distances(matches, d, scaled_queries[q], scaled, k, counts, distance)
-        n_kept = _keep_nearest(distance, radius, weights, kind, kept, mass)
+        radius = distances(matches, d, scaled_queries[q], scaled, k, counts, distance)
+        n_kept = keep_nearest(distance, radius, weights, kind, kept, mass)
         total[:] = 0.0
         for r in range(n_kept):
             total[y[kept[r]]] += mass[r]
-        _log_prior(total, base, prior_added, scores[q])
+        _log_prior(total, base, prior_added, scores[q, last])
         for j in range(d):
             value = query[j]
             if value == 0:
@@ -280,13 +284,15 @@ def local_scores(query_cells, rows, row_numbers, k, kind, smoothing, floors, sco
                     known[y[kept[r]]] += mass[r]
                     if code == value:
                         hit[y[kept[r]]] += mass[r]
-            _add_log_share(hit, known, added[j], sizes[j], exponents[j], scores[q])
+            told = scores[q, min(j, last)]
+            _add_log_share(hit, known, added[j], sizes[j], exponents[j], told)
         for j in range(g):
             x = query_numbers[q, j]
             if x == x:
                 rows, masses = kept[:n_kept], mass[:n_kept]
                 found = (y, rows, masses, total)
-                _local_density(x, numbers[j], found, floors[j], scores[q])
+                told = scores[q, min(d + j, last)]
+                _local_density(x, numbers[j], found, floors[j], told)
 
 
 @kernel
@@ -322,7 +328,7 @@ def _local_density(x, column, found, floor, scores):
             c = y[kept[r]]
             square[c] += mass[r] * (t - mean[c]) ** 2
             all_square += mass[r] * (t - all_mean) ** 2
-    lowest = ABSENT
+    lowest = _ABSENT
     for c in range(n_classes):
         if total[c] > 0.0:
             own = known[c] > 0.0

@@ -15,8 +15,6 @@ from steelyard._common.threads import run, thread_count
 from steelyard.kernels import lazy as kernels
 from steelyard.kernels import pairs
 from steelyard.model.base import ScoredModel, TwoArrays
-from steelyard.model.table_model import NBModel
-from steelyard.proba.gaussian import GaussianTable
 from steelyard.table.codes import Codes
 from steelyard.table.schema import TableSchema
 
@@ -25,8 +23,6 @@ _MAX_PAIR_COUNTS = 1 << 24
 
 # Queries that one thread takes at a time.
 _QUERIES_PER_BLOCK = 64
-
-_TINY = np.finfo(np.float64).tiny
 
 
 @dataclass(frozen=True)
@@ -58,15 +54,12 @@ class LazyModel(ScoredModel):
 
     def scores(self, codes: Codes, n_jobs: int | None = None) -> Floats:
         """Joint log-probabilities under the model of each query, shape (n, K)."""
-        out = np.empty((codes.n_rows, len(self.classes)))
+        out, score = np.empty((codes.n_rows, 1, self.n_classes)), self._scorer(codes)
         step = _QUERIES_PER_BLOCK
-        blocks = [
-            slice(lo, min(lo + step, codes.n_rows))
-            for lo in range(0, codes.n_rows, step)
-        ]
-        for _ in run(self._worker(codes, out), blocks, thread_count(n_jobs)):
+        blocks = (slice(at, at + step) for at in range(0, codes.n_rows, step))
+        for _ in run(lambda b: score(b, out[b]), blocks, thread_count(n_jobs)):
             pass
-        return out
+        return out[:, 0]
 
     def note(self) -> str:
         """Say in a sentence what the model is."""
@@ -78,56 +71,19 @@ class LazyModel(ScoredModel):
 
     def terms(self, codes: Codes) -> TwoArrays:
         """Say where the scores of queries start, and what each attribute adds."""
-        base = np.empty((codes.n_rows, self.n_classes))
-        added = np.empty((codes.n_rows, len(self.schema), self.n_classes))
-        for i in range(codes.n_rows):
-            query = codes.take(np.array([i]))
-            base[i : i + 1], added[i : i + 1] = self.query_model(query).terms(query)
-        return base, added
-
-    def query_model(self, query: Codes) -> NBModel:
-        """Make the model of one query: naive Bayes on weighted training rows."""
-        mass = self.row_weights(query)[1]
-        total = np.bincount(self.y, mass, minlength=self.n_classes).astype(np.float64)
-        log_prior = self.log_prior
-        if not log_prior.size:
-            share = total + self.prior_added
-            with np.errstate(divide="ignore"):
-                log_prior = np.asarray(np.log(share / share.sum()))
-        table, gaussian = self._value_table(mass), self._densities(mass, query)
-        return NBModel(self.schema, self.classes, log_prior, table, gaussian)
+        told = np.zeros((codes.n_rows, len(self.schema) + 1, self.n_classes))
+        self._scorer(codes)(slice(None), told)
+        order = np.argsort([*self.schema.coded, *self.schema.gaussian])
+        return told[:, -1], told[:, order]
 
     def row_weights(self, query: Codes) -> TwoArrays:
         """Distances of the training rows from a query, and what each counts, (n,)."""
         raise NotImplementedError
 
-    @property
-    def _user_weights(self) -> Floats:
-        return self.weights if self.weights.size else np.ones(len(self.y))
-
     def _matches(self, query: Codes) -> Ints:
         """Count the known cells that each training row shares with a query."""
         cells = query.to_array()[0][:, None]
         return ((self.columns == cells) & (cells != 0)).sum(axis=0)
-
-    def _value_table(self, mass: Floats) -> Floats:
-        """Log-probabilities of the values in weighted rows, shape (V, K)."""
-        schema, k = self.schema, self.n_classes
-        table = np.zeros((schema.n_codes, k))
-        for position, j in enumerate(schema.coded.tolist()):
-            n_codes = schema.features[j].n_codes
-            both = self.columns[position].astype(np.int64) * k + self.y
-            counts = np.bincount(both, mass, minlength=n_codes * k).reshape(n_codes, k)
-            added = self.value_added[position]
-            known = counts[1:].sum(axis=0)
-            p = (counts[1:] + added) / (known + (n_codes - 1) * added)
-            first = schema.offsets[j]
-            table[first + 1 : first + n_codes] = np.log(np.maximum(p, _TINY))
-        return table
-
-    def _densities(self, mass: Floats, query: Codes) -> GaussianTable:
-        """Densities of the numbers in weighted rows."""
-        return GaussianTable.empty(self.n_classes)
 
     def _smoothing(self, exponents: Floats) -> tuple[Any, ...]:
         """Return what turns counts into scores, as the kernels take it."""
@@ -135,8 +91,8 @@ class LazyModel(ScoredModel):
         added = (self.value_added, n_values, exponents, self.prior_added)
         return self.log_prior, *added
 
-    def _worker(self, codes: Codes, out: Any) -> Callable[[slice], None]:
-        """Return what scores some of the queries."""
+    def _scorer(self, codes: Codes) -> Callable[[slice, Floats], None]:
+        """Return what writes scores of some queries, or what these are sums of."""
         raise NotImplementedError
 
 
@@ -159,11 +115,8 @@ class MatchingModel(LazyModel):
         """Distances of the training rows from a query, and what each counts, (n,)."""
         matches = self._matches(query)
         distance = (len(self.columns) - matches).astype(np.float64)
-        return distance, (1.0 + matches) * self._user_weights
-
-    def _value_table(self, mass: Floats) -> Floats:
-        by_code = np.repeat(self.exponents, np.diff(self.schema.offsets))
-        return by_code[:, None] * super()._value_table(mass)
+        mass = 1.0 + matches.astype(np.float64)
+        return distance, mass * self.weights if self.weights.size else mass
 
     @cached_property
     def _pairs(self) -> tuple[NDArray[Any], ...] | None:
@@ -187,13 +140,13 @@ class MatchingModel(LazyModel):
         mass = np.bincount(self.y, u, minlength=k).astype(np.float64)
         return offsets[:-1], table, known, singles, known_singles, mass
 
-    def _worker(self, codes: Codes, out: Any) -> Callable[[slice], None]:
+    def _scorer(self, codes: Codes) -> Callable[[slice, Floats], None]:
         queries, smoothing = codes.to_array(), self._smoothing(self.exponents)
         score: Any = kernels.pair_scores
         data = self._pairs
         if data is None:
             score, data = kernels.match_scores, (self.columns, self.y, self.weights)
-        return lambda rows: score(queries[rows], data, smoothing, out[rows])
+        return lambda rows, out: score(queries[rows], data, smoothing, out)
 
 
 @dataclass(frozen=True)
@@ -215,64 +168,22 @@ class LocalModel(LazyModel):
 
     def row_weights(self, query: Codes) -> TwoArrays:
         """Distances of the training rows from a query, and what each counts, (n,)."""
-        squares = (len(self.columns) - self._matches(query)).astype(np.float64)
-        low, span = self._scale
-        for g, x in enumerate(self._scaled(query.number_rows(slice(None)))[0]):
-            t = (self.numbers[g] - low[g]) / span[g]
-            # A missing number is as far away as it can be.
-            far = np.maximum(x, 1.0 - x) if not np.isnan(x) else 1.0
-            gap = np.abs(x - t) if not np.isnan(x) else np.maximum(t, 1.0 - t)
-            squares += np.where(np.isnan(t), far, gap) ** 2
-        return np.sqrt(squares), self._kernel_weights(squares)
-
-    def _kernel_weights(self, squares: Floats) -> Floats:
-        """Weights of the nearest rows and those tied with the last of them."""
-        user = self._user_weights
-        k = min(self.neighbours, len(squares))
-        radius = np.partition(squares, k - 1)[k - 1]
-        kept = squares <= radius
-        by_kernel = np.zeros(len(squares))
-        by_kernel[kept] = 1.0
-        if radius > 0.0:
-            by_kernel[kept] = [
-                kernels._kernel(self.kernel, s) for s in np.sqrt(squares[kept] / radius)
-            ]
-        mass = by_kernel * user
-        return np.asarray(mass * (user[kept].sum() / mass.sum()))
-
-    def _densities(self, mass: Floats, query: Codes) -> GaussianTable:
-        """Means and deviations of the weighted rows.
-
-        A class without a known number has those of all rows, a class without a row a
-        density that is as low as the kernels' at the query. An attribute without a
-        known number is standard normal in every class.
-        """
-        mean = np.zeros((len(self.numbers), self.n_classes))
-        deviation = np.ones_like(mean)
-        present = np.bincount(self.y, mass, minlength=self.n_classes) > 0.0
-        cells = np.nan_to_num(query.number_rows(slice(None))[0])
-        for g, column in enumerate(self.numbers):
-            known = ~np.isnan(column) & (mass > 0.0)
-            if not known.any():
-                continue
-            for c in np.flatnonzero(present):
-                in_class = known & (self.y == c)
-                rows = in_class if in_class.any() else known
-                mean[g, c] = np.average(column[rows], weights=mass[rows])
-                square = (column[rows] - mean[g, c]) ** 2
-                variance = float(np.average(square, weights=mass[rows]))
-                deviation[g, c] = np.sqrt(max(variance, self.floors[g]))
-            with np.errstate(over="ignore"):
-                steps = np.abs(cells[g] - mean[g, present]) / deviation[g, present]
-            squares = np.minimum(steps, kernels.FARTHEST) ** 2
-            logs = -0.5 * squares - np.log(deviation[g, present])
-            least = float((logs - 0.5 * np.log(2.0 * np.pi)).min(initial=np.inf))
-            # So wide that it is level, and so far away that it is no higher.
-            wide = np.exp(-kernels.ABSENT) / np.sqrt(2.0 * np.pi)
-            away = np.sqrt(2.0 * max(kernels.ABSENT - least, 0.0))
-            deviation[g, ~present] = wide
-            mean[g, ~present] = cells[g] + away * wide
-        return GaussianTable(mean, deviation, np.zeros(len(self.numbers)))
+        d, n = self.columns.shape
+        squares, kept, mass = np.empty(n), np.empty(n, np.int64), np.empty(n)
+        radius = kernels.distances(
+            self._matches(query).astype(np.uint16),
+            d,
+            self._scaled(query.number_rows(slice(None)))[0],
+            self._scaled_numbers,
+            min(self.neighbours, n),
+            np.empty(d + 1, np.int64),
+            squares,
+        )
+        own = self.weights, self.kernel, kept, mass
+        n_kept = kernels.keep_nearest(squares, radius, *own)
+        counted = np.zeros(n)
+        counted[kept[:n_kept]] = mass[:n_kept]
+        return np.sqrt(squares), counted
 
     @cached_property
     def _scale(self) -> TwoArrays:
@@ -294,27 +205,27 @@ class LocalModel(LazyModel):
             shares = (numbers - low) / span
         return np.clip(shares, -kernels.FARTHEST, kernels.FARTHEST)
 
-    def _worker(self, codes: Codes, out: Any) -> Callable[[slice], None]:
-        queries, smoothing = (
-            codes.to_array(),
-            self._smoothing(np.ones(len(self.columns))),
-        )
-        scaled = np.ascontiguousarray(self._scaled(self.numbers.T).T)
+    @cached_property
+    def _scaled_numbers(self) -> Floats:
+        return np.ascontiguousarray(self._scaled(self.numbers.T).T)
 
-        def work(rows: slice) -> None:
+    def _scorer(self, codes: Codes) -> Callable[[slice, Floats], None]:
+        queries, ones = codes.to_array(), np.ones(len(self.columns))
+
+        def score(rows: slice, scores: Floats) -> None:
             # A copy: kernels are compiled for arrays of one kind.
-            numbers = np.zeros((len(out[rows]), 0))
+            numbers = np.zeros((len(scores), 0))
             if codes.n_numbers:
                 numbers = np.array(codes.number_rows(rows), order="C")
             kernels.local_scores(
                 (queries[rows], numbers, self._scaled(numbers)),
                 (self.columns, self.y, self.weights),
-                (self.numbers, scaled),
+                (self.numbers, self._scaled_numbers),
                 min(self.neighbours, len(self.y)),
                 self.kernel,
-                smoothing,
+                self._smoothing(ones),
                 self.floors,
-                out[rows],
+                scores,
             )
 
-        return work
+        return score
