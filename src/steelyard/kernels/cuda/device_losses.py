@@ -107,12 +107,11 @@ def scores_loss(s, units, i, m, y, u, kind, a, scale):
 
 
 @cuda.jit(device=True)
-def mixture_loss(s, units, i, m, y, u, form, scale):
+def mixture_loss(s, units, i, m, y, u, alpha, printed, scale):
     """Squared error of a mixture of two posteriors, s (2 K * m,), as ``scores_loss``.
 
     Returns the loss and its derivative with respect to alpha.
     """
-    alpha, printed = form
     k = s.size // m // 2
     at, true = np.uint64(i), np.uint64(i + y * m)
     half, m = np.uint64(k * m), np.uint64(m)

@@ -201,57 +201,39 @@ def gather_wide(codes, starts, table, row, n_rows, scores):
                 scores[c, i] += table[at, c]
 
 
-@kernel_of(registers=64)
-def score_losses(scores, m, labels, weights, row, n, kind, a, scale, units, sums):
-    """Turn scores into gradients, in units.
+def _losses(loss, is_largest):
+    """Return a kernel that turns scores into gradients, in units, by a loss.
 
-    scores (C * m,) float64 and units, int64, may be the same memory. sums (blocks,
-    2): the loss, and the largest slope.
+    scores (C * m,) float64 and units, int64, may be the same memory. ``a`` and ``b``
+    are what the loss takes. sums (blocks, 2): the loss, and the largest or the sum of
+    the other number of rows.
     """
-    shared = cuda.shared.array(0, float64)
-    total, top = 0.0, 0.0
-    for i in range(cuda.grid(1), m, cuda.gridsize(1)):
-        r = row + i
-        if r < n:
-            u = 1.0
-            if weights.size:
-                u = weights[r]
-            y = np.int64(byte(labels[r // 4], r % 4))
-            value, largest = scores_loss(scores, units, i, m, y, u, kind, a, scale)
-            total += value
-            top = max(top, largest)
-        else:
-            for c in range(i, scores.size, m):
-                units[c] = 0
-    _block_sums(shared, total, top, True, sums)
+
+    @kernel_of(registers=64)
+    def losses(scores, m, labels, weights, row, n, a, b, scale, units, sums):
+        shared = cuda.shared.array(0, float64)
+        total, other = 0.0, 0.0
+        for i in range(cuda.grid(1), m, cuda.gridsize(1)):
+            r = row + i
+            if r < n:
+                u = 1.0
+                if weights.size:
+                    u = weights[r]
+                y = np.int64(byte(labels[r // 4], r % 4))
+                value, more = loss(scores, units, i, m, y, u, a, b, scale)
+                total += value
+                other = max(other, more) if is_largest else other + more
+            else:
+                for c in range(i, scores.size, m):
+                    units[c] = 0
+        _block_sums(shared, total, other, is_largest, sums)
+
+    return losses
 
 
-@kernel_of(registers=64)
-def mixture_losses(
-    scores, m, labels, weights, row, n, alpha, printed, scale, units, sums
-):
-    """Turn both halves of scores into gradients, in units.
-
-    As ``score_losses``, for scores (2 K * m,); sums (blocks, 2): the loss, and its
-    derivative with respect to alpha.
-    """
-    shared = cuda.shared.array(0, float64)
-    total, slope = 0.0, 0.0
-    for i in range(cuda.grid(1), m, cuda.gridsize(1)):
-        r = row + i
-        if r < n:
-            u = 1.0
-            if weights.size:
-                u = weights[r]
-            y = np.int64(byte(labels[r // 4], r % 4))
-            form = (alpha, printed)
-            value, d_alpha = mixture_loss(scores, units, i, m, y, u, form, scale)
-            total += value
-            slope += d_alpha
-        else:
-            for c in range(i, scores.size, m):
-                units[c] = 0
-    _block_sums(shared, total, slope, False, sums)
+# The second number of a row is its largest slope, and the derivative by alpha.
+score_losses = _losses(scores_loss, True)
+mixture_losses = _losses(mixture_loss, False)
 
 
 @kernel_of(registers=64)
