@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial, reduce
 from itertools import pairwise
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -176,7 +177,7 @@ class DaskPlace(RowPlace):
     @cached_property
     def sizes(self) -> list[int]:
         """Number of rows of each part."""
-        return self.parts.each(_n_rows)
+        return self.parts.each(attrgetter("n_rows"))
 
     def each(
         self,
@@ -211,7 +212,7 @@ class DaskPlace(RowPlace):
     def take(self, training: TrainingSet, rows: Ints) -> TrainingSet:
         """Return some rows in memory, in the order of the table."""
         given = by_partition(rows, self.sizes)
-        found = [part for part in self.parts.each(_take_some, given) if part]
+        found = [part for part in self.parts.each(work.take_rows, given) if part]
         store = self._store(training, MEMORY, len(rows))
         for part in found:
             store.append(*part)
@@ -223,12 +224,12 @@ class DaskPlace(RowPlace):
         size = Store.bytes_per_row(training.schema, training.n_classes, True)
         folder.ensure_space(n_rows * size)
         store = self._store(training, DiskWorkspace(folder), n_rows)
-        futures = self.parts.then(_all_rows).futures
+        futures = self.parts.then(work.rows_of).futures
         for first in range(0, len(futures), _AHEAD):
             some = futures[first : first + _AHEAD]
             for part in gathered(self.parts.client, some, self.parts.futures):
                 store.append(*part)
-        kept = self.parts.each(_is_kept)
+        kept = self.parts.each(attrgetter("is_kept", "n_rows"))
         is_kept = None
         if any(mask is not None for mask, _ in kept):
             is_kept = np.concatenate(
@@ -270,22 +271,6 @@ def by_partition(rows: Ints, sizes: Sequence[int]) -> list[Ints]:
     return [rows[lo:hi] - start for (lo, hi), start in cuts]
 
 
-def _n_rows(part: TrainingSet) -> int:
-    return part.n_rows
-
-
-def _is_kept(part: TrainingSet) -> tuple[Any, int]:
-    return part.is_kept, part.n_rows
-
-
-def _take_some(part: TrainingSet, picked: Ints) -> Any:
-    return work.take_rows(part, picked) if len(picked) else None
-
-
-def _all_rows(part: TrainingSet) -> Any:
-    return part.codes, part.labels, part.sample_weight
-
-
 @dataclass(frozen=True)
 class DaskRows:
     """Training rows on workers, as passes read them."""
@@ -307,37 +292,28 @@ class DaskRows:
 
     def evaluate(self, loss: Loss, effect: Effect) -> tuple[float, Effect]:
         """Return a loss and its gradient with respect to the effect of weights."""
-        return self._sum(_evaluate, effect.table.size, loss=loss, effect=effect)
+        return self._sum(effect.table.size, "evaluate", loss, effect)
 
     def evaluate_mixture(
         self, alpha: float, halves: tuple[Effect, Effect], printed: bool
     ) -> tuple[float, float, Effect, Effect]:
         """Return the squared error of a mixture, and its three gradients."""
         size = 2 * halves[0].table.size
-        given = {"alpha": alpha, "halves": halves, "printed": printed}
-        return self._sum(_evaluate_mixture, size, **given)
+        return self._sum(size, "evaluate_mixture", alpha, halves, printed)
 
-    def _sum(self, function: Callable[..., Any], size: int, **given: Any) -> Any:
-        together = size > _MOST_BY_PART
-        return self.prepared.sum(partial(function, **given), together)
+    def _sum(self, size: int, method: str, *given: Any) -> Any:
+        function = partial(work.ask, method=method, given=given)
+        return self.prepared.sum(function, together=size > _MOST_BY_PART)
 
     def with_densities(self, gaussian: GaussianTable) -> DaskRows:
         """Return the same rows with other densities of Gaussian attributes."""
-        prepared = self.prepared.then(work.with_densities, gaussian)
+        prepared = self.prepared.then(work.ask, "with_densities", (gaussian,))
         return replace(self, prepared=prepared, gaussian=gaussian)
 
     def take(self, picked: Ints | None) -> PackedRows:
         """Return some rows in memory, or all, for second derivatives."""
         rows = np.arange(self.n_rows) if picked is None else picked
         return join_rows(self.training.take(rows), self.missing, self.gaussian)
-
-
-def _evaluate(rows: PackedRows | None, loss: Loss, effect: Effect) -> Any:
-    return None if rows is None else rows.evaluate(loss, effect)
-
-
-def _evaluate_mixture(rows: PackedRows | None, **given: Any) -> Any:
-    return None if rows is None else rows.evaluate_mixture(**given)
 
 
 def _total_weight(rows: PackedRows | None) -> float:

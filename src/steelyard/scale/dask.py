@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -359,31 +360,10 @@ class _DaskColumns:
         from steelyard.scale.cluster import by_partition
 
         parts = self.partitions()
-        sizes = parts.each(_SizeOf(self.roles))
+        sizes = parts.each(partial(work.n_kept, roles=self.roles))
         picked = by_partition(rows, sizes)
-        found = parts.each(_TakeFrom(self.roles), picked)
+        found = parts.each(partial(work.take_cells, roles=self.roles), picked)
         return as_table(_concatenated([cells for cells in found if cells is not None]))
-
-
-class _SizeOf(NamedTuple):
-    """Says how many rows of a partition are kept."""
-
-    roles: work.Roles
-
-    def __call__(self, part: work.Partition) -> int:
-        rows = work.read(part, self.roles)
-        if rows.weights is None:
-            return rows.n_rows
-        return int(np.count_nonzero(rows.weights))
-
-
-class _TakeFrom(NamedTuple):
-    """Takes some rows of a partition."""
-
-    roles: work.Roles
-
-    def __call__(self, part: work.Partition, picked: Ints) -> Any:
-        return work.take_cells(part, self.roles, picked) if len(picked) else None
 
 
 def _concatenated(found: list[Any]) -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import reduce
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -187,18 +188,28 @@ def _encoded(
         ) from error
 
 
-def take_cells(part: Partition, roles: Roles, picked: Ints) -> Any:
+def n_kept(part: Partition, roles: Roles) -> int:
+    """Say how many rows of a partition are kept."""
+    rows = read(part, roles)
+    return len(rows.cells if rows.weights is None else np.flatnonzero(rows.weights))
+
+
+def take_cells(part: Partition, picked: Ints, roles: Roles) -> Any:
     """Return some rows of a partition as they are, by position among those kept."""
+    if not len(picked):
+        return None
     rows = read(part, roles)
     if rows.weights is not None:
         picked = np.flatnonzero(rows.weights)[picked]
     return _taken(rows.cells, picked)
 
 
+rows_of = attrgetter("codes", "labels", "sample_weight")
+
+
 def take_rows(part: TrainingSet, picked: Ints) -> Any:
-    """Return codes, labels and weights of some rows."""
-    taken = part.taken(picked)
-    return taken.codes, taken.labels, taken.sample_weight
+    """Return codes, labels and weights of some rows, None for none."""
+    return rows_of(part.taken(picked)) if len(picked) else None
 
 
 # ------------------------------------------------------------------------ passes
@@ -221,11 +232,9 @@ def prepare(
     return rows
 
 
-def with_densities(
-    rows: PackedRows | None, gaussian: GaussianTable
-) -> PackedRows | None:
-    """Return the same rows with other densities."""
-    return None if rows is None else rows.with_densities(gaussian)
+def ask(rows: PackedRows | None, method: str, given: tuple[Any, ...]) -> Any:
+    """Return what a method says of the rows of a partition, None if it has none."""
+    return None if rows is None else getattr(rows, method)(*given)
 
 
 def n_bytes(held: TrainingSet | PackedRows) -> int:
