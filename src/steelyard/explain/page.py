@@ -5,14 +5,15 @@ from __future__ import annotations
 import html
 import math
 from base64 import b64encode
+from functools import partial
 from hashlib import sha256
-from importlib.resources import files
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from steelyard._common.files import atomic_write
+from steelyard._common.html import fill_template, read_asset, script_json
 from steelyard._common.text import counted
 from steelyard.exceptions import ParameterError
 from steelyard.explain.overall import explain_global
@@ -20,7 +21,7 @@ from steelyard.explain.value_tables import density_range, range_by_column
 from steelyard.explain.views import model_of, views_of
 from steelyard.export.plan import Plan, node_data
 from steelyard.export.reading import plan_of, side_of
-from steelyard.export.source import json_plan, json_side, scoring_script, script_json
+from steelyard.export.source import json_plan, json_side, scoring_script
 from steelyard.model.base import Model
 from steelyard.model.table_model import NBModel
 from steelyard.proba.counts import Counts
@@ -76,11 +77,11 @@ def to_html(
     """
     data = page_data(clf, target)
     heading = _question(data) if title is None else title
-    assets = files("steelyard.explain") / "assets"
-    text = (assets / "page.html").read_text(encoding="utf-8")
-    own = [(assets / name).read_text(encoding="utf-8") for name in _SCRIPTS]
-    style = (assets / "page.css").read_text(encoding="utf-8")
-    scripts = [scoring_script(), "".join(own)]
+    asset = partial(read_asset, "steelyard.explain")
+    style, scripts = (
+        asset("page.css"),
+        [scoring_script(), "".join(map(asset, _SCRIPTS))],
+    )
     parts = {
         "TITLE": html.escape(heading),
         "ABOUT": html.escape(_about(clf, data)),
@@ -90,9 +91,7 @@ def to_html(
         "SCORING": scripts[0],
         "SCRIPT": scripts[1],
     }
-    # In one pass: a column may be named like a placeholder.
-    pieces = text.split("@@")
-    text = "".join(parts[p] if k % 2 else p for k, p in enumerate(pieces))
+    text = fill_template(asset("page.html"), parts)
     # Half a pair of surrogates is no text; data have it escaped.
     atomic_write(path, text.encode("utf-8", "replace"))
 

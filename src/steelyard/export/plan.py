@@ -196,8 +196,8 @@ class Vote:
     classes: tuple[int, ...]
     tie_order: tuple[int, ...]
     parts: tuple[Sum, ...]
-    votes: tuple[float, ...]
     form: Literal["adaboost-m1", "elkan"]
+    votes: tuple[float, ...]
 
 
 Node = Sum | Mixture | Pairs | Vote
@@ -221,7 +221,7 @@ class Plan:
 
     def sums(self) -> Iterator[Sum]:
         """Yield all sums of the tree, from left to right."""
-        yield from _sums(self.root)
+        yield from sums_of(self.root)
 
     def terms(self) -> Iterator[Term]:
         """Yield the terms of all sums."""
@@ -251,12 +251,13 @@ def columns_of(term: Term) -> tuple[int, ...]:
     return (term.column,)
 
 
-def _sums(node: Node) -> Iterator[Sum]:
+def sums_of(node: Node) -> Iterator[Sum]:
+    """Yield all sums of a tree, from left to right."""
     if isinstance(node, Sum):
         yield node
     else:
         for part in node.parts:
-            yield from _sums(part)
+            yield from sums_of(part)
 
 
 def _size(term: Term) -> int:
@@ -306,48 +307,34 @@ def plan_data(plan: Plan) -> dict[str, Any]:
 
 def node_data(node: Node) -> dict[str, Any]:
     """Return a model of the tree as plain data."""
-    kind = {Sum: "sum", Mixture: "mixture", Pairs: "pairs"}.get(type(node), "vote")
-    data: dict[str, Any] = {
-        "kind": kind,
-        "classes": list(node.classes),
-        "order": list(node.tie_order),
-    }
-    if isinstance(node, Sum):
-        data["base"] = [b if math.isfinite(b) else None for b in node.base]
-        data["scale"], data["odds"] = node.scale, node.is_odds
-        data["terms"] = list(map(term_data, node.terms))
-        if node.blocks:
-            data["blocks"] = _list(node.blocks)
-        return data
-    if isinstance(node, Mixture):
-        data["shares"] = list(node.shares)
-    elif isinstance(node, Pairs):
-        data["pairs"] = list(map(list, node.pairs))
-    else:
-        data["form"], data["votes"] = node.form, list(node.votes)
-    data["parts"] = [node_data(part) for part in node.parts]
-    return data
+    fields = _fields(node)
+    data = {"kind": _kind(node), "classes": fields.pop("classes")}
+    data["order"] = fields.pop("tie_order")
+    if not isinstance(node, Sum):
+        parts = fields.pop("parts")
+        return {**data, **fields, "parts": parts}
+    data["base"] = [b if math.isfinite(b) else None for b in node.base]
+    data |= {"scale": node.scale, "odds": node.is_odds, "terms": fields["terms"]}
+    return {**data, "blocks": fields["blocks"]} if node.blocks else data
 
 
-def term_data(term: Term) -> dict[str, Any]:
-    """Return a term as plain data."""
-    if isinstance(term, Pair):
-        sides = [_lists(vars(side)) for side in term.sides]
-        rows = [list(map(list, rows)) for rows in term.rows]
-        return {"kind": "pair", "attribute": term.attribute, "sides": sides} | {
-            "rows": rows
-        }
-    kind = {Lookup: "lookup", Bins: "bins", Density: "density"}[type(term)]
-    return {"kind": kind, **_lists(vars(term))}
+def _kind(thing: Node | Term) -> str:
+    return type(thing).__name__.lower()
 
 
-def _lists(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return fields with lists in place of tuples."""
-    return {name: _list(value) for name, value in fields.items()}
+def _fields(thing: Any) -> dict[str, Any]:
+    return {name: _plain(value) for name, value in vars(thing).items()}
 
 
-def _list(value: Any) -> Any:
-    return list(map(_list, value)) if isinstance(value, tuple) else value
+def _plain(value: Any) -> Any:
+    """Return a field with lists in place of tuples, and data of what is inside."""
+    if isinstance(value, tuple):
+        return list(map(_plain, value))
+    if isinstance(value, Node):
+        return node_data(value)
+    if isinstance(value, Term):
+        return {"kind": _kind(value), **_fields(value)}
+    return _fields(value) if isinstance(value, Grouping) else value
 
 
 def refuse_intervals(plan: Plan, where: str) -> None:

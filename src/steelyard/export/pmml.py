@@ -28,6 +28,7 @@ from steelyard.export.plan import (
     refuse_intervals,
     refuse_large,
     refuse_large_categories,
+    sums_of,
 )
 from steelyard.export.reading import plan_of
 
@@ -169,7 +170,7 @@ class _PmmlWriter:
     ) -> tuple[Element, Element]:
         """Return a model that is made of others, and where these go."""
         model = Element("MiningModel", functionName="classification")
-        self._schema(model, self._names(_sums_of(node)), output)
+        self._schema(model, self._names(sums_of(node)), output)
         return model, _child(model, "Segmentation", multipleModelMethod=method)
 
     def _segment(self, segments: Element, **attributes: str) -> Element:
@@ -341,11 +342,3 @@ def _label_type(classes: Sequence[Any]) -> str:
     is_small = int not in kinds or max(map(abs, classes)) < 2**31
     names = {str: "string", bool: "boolean", int: "integer" if is_small else "double"}
     return names.get(kinds.pop(), "double") if len(kinds) == 1 else "double"
-
-
-def _sums_of(node: Node) -> Iterable[Sum]:
-    if isinstance(node, Sum):
-        yield node
-    else:
-        for part in node.parts:
-            yield from _sums_of(part)

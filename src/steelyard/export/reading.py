@@ -169,7 +169,7 @@ def _vote(model: Any, classes: tuple[int, ...], joined: bool) -> Sum | Vote:
     return (
         sums[0]
         if len(sums) == 1
-        else Vote(classes, sums[0].tie_order, sums, votes, model.form)
+        else Vote(classes, sums[0].tie_order, sums, model.form, votes)
     )
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from steelyard._common.html import fill_template, read_asset, script_json
 from steelyard.export.plan import (
     Grouping,
     Lookup,
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 _EXACT = 2**53
 
 _WIDTH = 88
+
+_asset = partial(read_asset, "steelyard.export")
 
 # Each needs those before it, and the name of an error.
 _MODULES = (
@@ -102,22 +105,12 @@ def to_javascript(clf: BaseNB) -> str:
         "SCORING": scoring_script(),
         "ABOUT": about(plan),
     }
-    text = (files("steelyard.export") / "assets" / "model.js").read_text("utf-8")
-    # In one pass: a value may look like a placeholder.
-    pieces = text.split("@@")
-    return "".join(parts[p] if k % 2 else p for k, p in enumerate(pieces))
+    return fill_template(_asset("model.js"), parts)
 
 
 def scoring_script() -> str:
     """Return the script that scores a plan."""
-    path = files("steelyard.export") / "assets" / "scoring.js"
-    return path.read_text(encoding="utf-8")
-
-
-def script_json(data: Any) -> str:
-    """Write JSON that cannot end the script element it stands in."""
-    text = json.dumps(data, ensure_ascii=True, allow_nan=False)
-    return text.translate({ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&"})
+    return _asset("scoring.js")
 
 
 def layout(data: Any, write: Callable[[Any], str], indent: str = "") -> str:

@@ -134,7 +134,7 @@ class Likelihood:
                 out = np.zeros(len(block.features))
                 cells = (block.values[rows], starts)
                 if self.weights is None:
-                    sizes = _sizes(block, codes)
+                    sizes = block.sizes(codes.offsets).astype(np.uint64)
                     searching.try_columns(*cells, sizes, columns, table, posterior, out)
                 else:
                     searching.weigh_columns(*cells, columns, table, posterior, u, out)
@@ -154,13 +154,6 @@ class Likelihood:
             if time.monotonic() > deadline:
                 raise OutOfTimeError
         return total, gains
-
-
-def _sizes(block: CodeBlock, codes: Codes) -> NDArray[np.uint64]:
-    """How many table rows each column of a block reads from."""
-    if block.look_up is not None:
-        return np.full(len(block.features), block.n_bytes, dtype=np.uint64)
-    return np.diff(codes.offsets)[block.features].astype(np.uint64)
 
 
 def simulate(model: NBModel, n_rows: int, rng: np.random.RandomState) -> Codes:
