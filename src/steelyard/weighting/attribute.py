@@ -190,11 +190,7 @@ class MixtureWeighting(Weighting):
     with :math:`P^D` from weights per class and attribute, :math:`P^I` from weights per
     attribute. The vector holds :math:`\alpha` first, then those of :math:`P^D`, then
     those of :math:`P^I` (each with a prior weight of its own, if asked for).
-
-    References
-    ----------
-    S. Wang, J. Ren, R. Bai (2020), "A Regularized Attribute Weighting Framework for
-    Naive Bayes", IEEE Access 8, DOI 10.1109/ACCESS.2020.3044946.
+    ``RegularizedNB`` learns these; see there for the paper.
     """
 
     has_hessian: ClassVar[bool] = True

@@ -191,7 +191,9 @@ class Weighting(DeclaredPart):
         inner = self._pullback(gradient, evidence)
         if not self.prior_weight:
             return inner
-        first = float(_dot(gradient.base, evidence.log_prior))
+        # A zero gradient cancels an infinite log prior.
+        base = gradient.base
+        first = np.where(base == 0.0, 0.0, base * evidence.log_prior).sum()
         return np.concatenate([[first], inner])
 
     def fitted(self, weights: Floats, evidence: LogProbs) -> dict[str, Any]:
@@ -234,8 +236,3 @@ class Weighting(DeclaredPart):
 
     def _fitted(self, weights: Floats, evidence: LogProbs) -> dict[str, Any]:
         raise NotImplementedError
-
-
-def _dot(a: Floats, b: Floats) -> float:
-    """Inner product in which a zero gradient cancels an infinite log prior."""
-    return float(np.where(a == 0.0, 0.0, a * b).sum())

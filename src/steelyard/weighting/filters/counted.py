@@ -67,12 +67,7 @@ class CorrelationWeighting(FilterWeighting):
     .. math:: w_j = \sigma(\text{normalised relevance}_j -
                            \text{mean normalised redundancy}_j)
 
-    With ``solver="fixed"`` they stay there; any other solver starts from them.
-
-    References
-    ----------
-    L. Jiang, L. Zhang, C. Li, J. Wu (2019), "A correlation-based feature weighting
-    filter for naive Bayes", IEEE TKDE 31(2), 201-213.
+    ``CorrelationWeightedNB`` has these weights; see there for the paper.
     """
 
     rows_needed: ClassVar[RowsNeeded] = "pairs"
@@ -89,15 +84,8 @@ class GainRatioWeighting(FilterWeighting):
 
     All ones where no attribute tells anything. The average Kullback-Leibler divergence
     of KLNB is the mutual information, and its split information the entropy, so that
-    its weights are the same.
-
-    References
-    ----------
-    H. Zhang, S. Sheng (2004), "Learning weighted naive Bayes with accurate ranking",
-    ICDM, 567-570.
-
-    C.-H. Lee, F. Gutierrez, D. Dou (2011), "Calculating feature weights in naive Bayes
-    with Kullback-Leibler measure", ICDM, 1146-1151.
+    its weights are the same. ``GainRatioWeightedNB`` has them; see there for the
+    papers.
     """
 
     def _filter(self, training: TrainingSet) -> Floats:
@@ -114,13 +102,7 @@ class AUCWeighting(FilterWeighting):
 
     over pairs of a positive row a and a negative row b whose cells are known, or the
     mean over all pairs of classes. Log-densities take the place of log-probabilities in
-    Gaussian attributes.
-
-    References
-    ----------
-    T. Kim, B. D. Chung, J.-S. Lee (2017), "Incorporating receiver operating
-    characteristics into naive Bayes for unbalanced data classification", Computing
-    99(3), 203-218.
+    Gaussian attributes. ``AUCWeightedNB`` has these weights; see there for the paper.
     """
 
     # Densities are ranked row by row.
@@ -251,13 +233,10 @@ class SubsetWeighting(FilterWeighting):
               {\sqrt{|F| + 2 \sum_{j<k \in F} SU(A_j, A_k)}}
 
     by forward best-first search, where SU is symmetrical uncertainty.
+    ``DeepWeightedNB`` has these weights.
 
     References
     ----------
-    L. Jiang, C. Li, S. Wang, L. Zhang (2016), "Deep feature weighting for naive Bayes
-    and its application to text classification", Engineering Applications of Artificial
-    Intelligence 52, 26-39.
-
     M. A. Hall (2000), "Correlation-based feature selection for discrete and numeric
     class machine learning", ICML, 359-366.
     """

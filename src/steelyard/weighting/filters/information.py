@@ -130,18 +130,9 @@ def pair_uncertainty(
 
 
 def correlation_weights(training: TrainingSet) -> Floats:
-    r"""Weights of the correlation-based filter CFW, shape (d,).
+    """CFW, see ``CorrelationWeightedNB``: weights of attributes, which all have codes.
 
-    .. math:: w_j = \sigma\Bigl(\frac{I(A_j;C)}{\text{mean}_k I(A_k;C)} -
-        \frac{\sum_{k \ne j} I(A_j;A_k)}{\text{mean}_l \sum_{k \ne l} I(A_l;A_k)}\Bigr)
-
-    An attribute that tells much about the class and little about the others weighs
-    more. All attributes have codes.
-
-    References
-    ----------
-    L. Jiang, L. Zhang, C. Li, J. Wu (2019), "A correlation-based feature weighting
-    filter for naive Bayes", IEEE TKDE 31(2), 201-213.
+    One that tells much about the class and little about the others weighs more.
     """
     relevance = class_information(training.count())
     redundancy = training_information(training).sum(axis=1)
@@ -151,16 +142,18 @@ def correlation_weights(training: TrainingSet) -> Floats:
 
 def training_information(training: TrainingSet) -> Floats:
     """Return ``pair_information`` of training rows, wherever they are."""
-    if not training.place.is_here:
-        return _over_parts(training, _mutual)
-    return pair_information(training.codes, training.weights, training.n_jobs)
+    return _over_training(training, _mutual)
 
 
 def training_uncertainty(training: TrainingSet) -> Floats:
     """Return ``pair_uncertainty`` of training rows, wherever they are."""
+    return _over_training(training, _symmetrical)
+
+
+def _over_training(training: TrainingSet, measure: Measure) -> Floats:
     if not training.place.is_here:
-        return _over_parts(training, _symmetrical)
-    return pair_uncertainty(training.codes, training.weights, training.n_jobs)
+        return _over_parts(training, measure)
+    return _over_pairs(training.codes, training.weights, training.n_jobs, measure)
 
 
 def _normalised(values: Floats) -> Floats:

@@ -38,12 +38,8 @@ class TreeWeighting(FilterWeighting):
     where :math:`d_{tj}` is the smallest depth at which tree t tests attribute j, 1 at
     the root; an attribute that a tree does not test gets 0 from it. Trees are grown on
     the codes by information gain until their leaves are pure. A missing cell is taken
-    for the most frequent value.
-
-    References
-    ----------
-    M. Hall (2007), "A decision tree-based attribute weighting filter for naive Bayes",
-    Knowledge-Based Systems 20(2), 120-126.
+    for the most frequent value. ``TreeWeightedNB`` has these weights; see there for the
+    paper.
     """
 
     rows_needed: ClassVar[RowsNeeded] = "codes"
