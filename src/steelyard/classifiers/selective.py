@@ -131,15 +131,11 @@ class SelectiveNB(SelectedNB):
         judged = losses[:, MEASURES.index(self.measure)]
         # The smallest up to rounding, of which the first has the fewest attributes.
         best = int(np.flatnonzero(judged <= judged.min() * (1.0 + EQUAL))[0])
-        path = [
-            Subset(tuple(order[:size]), -float(judged[size]), facts)
-            for size, facts in enumerate(map(_errors, losses))
-        ]
+        path = []
+        for size, (squared, wrong) in enumerate(losses.tolist()):
+            facts = {"rmse": float(np.sqrt(squared)), "zero_one": wrong}
+            path.append(Subset(tuple(order[:size]), -float(judged[size]), facts))
         return path, best
-
-
-def _errors(losses: Floats) -> dict[str, float]:
-    return {"rmse": float(np.sqrt(losses[0])), "zero_one": float(losses[1])}
 
 
 class ForwardSelectedNB(SelectedNB):

@@ -184,7 +184,9 @@ def device_bytes(X: Any) -> DeviceBytes:
     n_rows, n_columns = values.shape
     lows = np.zeros(n_columns, dtype=np.int64)
     is_bytes = values.dtype in (np.dtype(np.uint8), np.dtype(bool))
-    if is_bytes and _is_by_column(values):
+    # Columns lie one after the other, each of whole words.
+    is_by_column = values.strides == (1, n_rows) and n_rows % 16 == 0
+    if is_bytes and is_by_column:
         by_column = cuda.as_cuda_array(_BytesByColumn(values))
         return DeviceBytes(by_column, n_rows, lows, values.dtype.kind == "b")
     if not is_bytes:
@@ -210,11 +212,6 @@ class _BytesByColumn:
         n_rows, n_columns = values.shape
         described = {"shape": (n_columns, n_rows), "typestr": "|u1", "strides": None}
         self.__cuda_array_interface__ = {**values.__cuda_array_interface__, **described}
-
-
-def _is_by_column(values: Any) -> bool:
-    """Whether columns lie one after the other, each of whole words."""
-    return bool(values.strides == (1, len(values)) and len(values) % 16 == 0)
 
 
 def _extremes(values: Any) -> tuple[Ints, Ints]:

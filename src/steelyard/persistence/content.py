@@ -134,12 +134,12 @@ def declaration_of(owner: type[Declared]) -> Declaration:
     return Declaration(kinds, settings, owner, models, attributes)
 
 
-def _declaration(name: str) -> Declaration:
-    return declaration_of(PARTS[name] if name in PARTS else estimator_class(name))
-
-
 # The catalogue that is the classes themselves; only these are ever created.
-CLASSES = Catalogue(list(registry.classes()), list(PARTS), _declaration)
+CLASSES = Catalogue(
+    list(registry.classes()),
+    list(PARTS),
+    lambda name: declaration_of(PARTS.get(name) or estimator_class(name)),
+)
 
 
 def describe_settings(owner: Declared) -> dict[str, Any]:

@@ -30,19 +30,8 @@ _INFINITIES = ("inf", "-inf")
 
 # What filters had of an optimiser that they never used.
 _OPTIMISER = (
-    "weighting",
-    "loss",
-    "prior_weight",
-    "bounds",
-    "penalty",
-    "lam",
-    "center",
-    "multiclass",
-    "calibrated",
-    "published_gradient",
-    "solver",
-    "tol",
-    "max_iter",
+    *("weighting", "loss", "prior_weight", "bounds", "penalty", "lam", "center"),
+    *("multiclass", "calibrated", "published_gradient", "solver", "tol", "max_iter"),
 )
 
 

@@ -208,8 +208,9 @@ class BaseNB(ClassifierMixin, FittedNB, Declared):
         counts = fit.counts or training.given_counts
         class_count, factors = counts.by_class, training.class_factors
         encoder = training.encoder
-        for name in [name for name in vars(self) if _is_fitted_name(name)]:
-            delattr(self, name)
+        for name in list(vars(self)):
+            if name.endswith("_") and not name.startswith("_"):
+                delattr(self, name)
         self.classes_ = training.classes
         self.encoder_ = encoder
         self.n_features_in_ = encoder.n_features_in_
@@ -277,7 +278,3 @@ class StandardNB(BaseNB):
     def _estimation(self) -> Estimation:
         smoothing = resolve_smoothing(self.smoothing)
         return Estimation(smoothing, self.prior, float(self.variance_floor))
-
-
-def _is_fitted_name(name: str) -> bool:
-    return name.endswith("_") and not name.startswith("_")

@@ -74,14 +74,12 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, DeclaredPart):
     kind: ClassVar[Kind] = "binned"
     supervised: ClassVar[bool] = False
 
-    @property
-    def reads(self) -> Reads:
-        """What of the numbers decides on the edges, besides classes and weights.
+    reads: ClassVar[Reads] = "numbers"
+    """What of the numbers decides on the edges, besides classes and weights.
 
-        Nothing; the smallest and the largest; their order, with edges half-way between
-        neighbours; or the numbers themselves.
-        """
-        return "numbers"
+    Nothing; the smallest and the largest; their order, with edges half-way between
+    neighbours; or the numbers themselves.
+    """
 
     edges_: list[Array] = learned(
         "list of ndarray of shape (n_bins - 1,)",
@@ -313,6 +311,7 @@ class MDLDiscretizer(Discretizer):
     """
 
     supervised: ClassVar[bool] = True
+    reads: ClassVar[Reads] = "order"
 
     criterion: str = setting(
         default="fayyad-irani",
@@ -326,11 +325,6 @@ class MDLDiscretizer(Discretizer):
         "values in the range. More cuts are accepted.",
     )
     n_jobs: int | None = THREADS
-
-    @property
-    def reads(self) -> Reads:
-        """The order of the numbers decides."""
-        return "order"
 
     def column_edges(
         self, values: Array, y: Labels, n_classes: int, weights: Array | None, **_: Any

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -71,7 +71,7 @@ class EqualWidthDiscretizer(Discretizer):
     n_jobs: int | None = THREADS
 
     @property
-    def reads(self) -> Reads:
+    def reads(self) -> Reads:  # type: ignore[override]
         """The ends of the range decide, and where bins are merged all numbers."""
         return "range" if self.empty == "keep" else "numbers"
 
@@ -145,13 +145,10 @@ class EqualFrequencyDiscretizer(Discretizer):
     [array([0.5])]
     """
 
+    reads: ClassVar[Reads] = "order"
+
     n_bins: int = setting(default=10, allowed=whole(1), about="Number of bins.")
     n_jobs: int | None = THREADS
-
-    @property
-    def reads(self) -> Reads:
-        """The order of the numbers decides."""
-        return "order"
 
     def column_edges(
         self, values: Array, y: Labels, n_classes: int, weights: Array | None, **_: Any
@@ -199,17 +196,14 @@ class FixedEdgesDiscretizer(Discretizer):
            [nan,  1.]])
     """
 
+    reads: ClassVar[Reads] = "nothing"
+
     edges: Any = required(
         about="Increasing finite numbers, used for all columns; or one such sequence "
         "per column; or a mapping from column names to such sequences. An empty "
         "sequence puts all values into one bin."
     )
     n_jobs: int | None = THREADS
-
-    @property
-    def reads(self) -> Reads:
-        """The edges are given."""
-        return "nothing"
 
     def check_parameters(self) -> None:
         """Raise a `ParameterError` if the edges are not increasing numbers."""
