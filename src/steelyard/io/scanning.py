@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -45,30 +45,6 @@ class Reading:
 
 
 Progress = Callable[[Reading], None]
-
-
-class RowSource(Protocol):
-    """Rows that need not fit into memory."""
-
-    names: list[str]
-    """All columns that are read, target and weight among them."""
-
-    target: str | None
-    weight: str | None
-    n_rows: int | None
-    """How many rows there are, None until they were read once."""
-
-    is_repeatable: bool
-    """Whether chunks can be asked for again."""
-
-    is_cheap: bool
-    """Whether reading again is cheaper than keeping a copy."""
-
-    def chunks(
-        self, columns: Sequence[str] | None = None, *, keep: bool = True
-    ) -> Iterator[Chunk]:
-        """Yield all rows, in the same order each time."""
-        ...
 
 
 class Scan:

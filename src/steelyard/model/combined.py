@@ -22,8 +22,31 @@ from steelyard.table.schema import TableSchema
 _ROWS_PER_BLOCK = 256
 
 
+class _OfSums(Model):
+    """A model made of others of the same classes and attributes."""
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """Classes, shape (K,)."""
+        return self._like.classes
+
+    @property
+    def schema(self) -> TableSchema:
+        """Attributes of the table."""
+        return self._like.schema
+
+    @property
+    def tie_order(self) -> Ints:
+        """Classes by falling prior."""
+        return self._like.tie_order
+
+    @property
+    def _like(self) -> Model:
+        raise NotImplementedError
+
+
 @dataclass(frozen=True)
-class MixtureModel(Model):
+class MixtureModel(_OfSums):
     r"""Two naive Bayes posteriors, mixed: :math:`\alpha P^D + (1 - \alpha) P^I`."""
 
     kind: ClassVar[str] = "mixture"
@@ -36,19 +59,8 @@ class MixtureModel(Model):
     """The half with weights per attribute."""
 
     @property
-    def classes(self) -> NDArray[Any]:
-        """Classes, shape (K,)."""
-        return self.shared.classes
-
-    @property
-    def schema(self) -> TableSchema:
-        """Attributes of the table."""
-        return self.shared.schema
-
-    @property
-    def tie_order(self) -> Ints:
-        """Classes by falling prior."""
-        return self.shared.tie_order
+    def _like(self) -> Model:
+        return self.shared
 
     def proba(self, codes: Codes, n_jobs: int | None = None) -> Floats:
         """Posterior probabilities, shape (n, K)."""
@@ -138,7 +150,7 @@ class PairwiseModel(Model):
 
 
 @dataclass(frozen=True)
-class BoostedModel(Model):
+class BoostedModel(_OfSums):
     r"""A weighted vote of naive Bayes models.
 
     AdaBoost.M1: :math:`P(c) \propto \exp \sum_{t: \hat y_t = c} a_t`, and a single
@@ -155,19 +167,8 @@ class BoostedModel(Model):
     form: str
 
     @property
-    def classes(self) -> NDArray[Any]:
-        """Classes, shape (K,)."""
-        return self.models[0].classes
-
-    @property
-    def schema(self) -> TableSchema:
-        """Attributes of the table."""
-        return self.models[0].schema
-
-    @property
-    def tie_order(self) -> Ints:
-        """Classes by falling prior."""
-        return self.models[0].tie_order
+    def _like(self) -> Model:
+        return self.models[0]
 
     def proba(self, codes: Codes, n_jobs: int | None = None) -> Floats:
         """Posterior probabilities, shape (n, K)."""
