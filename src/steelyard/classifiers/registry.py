@@ -7,7 +7,7 @@ loads nothing, and ``steelyard.X`` finds every public class here.
 from __future__ import annotations
 
 from ast import literal_eval
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module, resources
@@ -133,7 +133,7 @@ def homes() -> dict[str, str]:
     return {**classes(), **_FURTHER}
 
 
-class MethodTable(Sequence[Method]):
+class MethodTable(tuple[Method, ...]):
     """The table of methods: a sequence that prints as a table.
 
     Examples
@@ -144,18 +144,6 @@ class MethodTable(Sequence[Method]):
     """
 
     _columns = ("acronym", "class", "family", "learns", "settings", "paper")
-
-    def __init__(self, entries: Sequence[Method]) -> None:
-        self._entries = tuple(entries)
-
-    def __getitem__(self, index: Any) -> Any:
-        return self._entries[index]
-
-    def __len__(self) -> int:
-        return len(self._entries)
-
-    def __iter__(self) -> Iterator[Method]:
-        return iter(self._entries)
 
     def rows(self) -> list[dict[str, str]]:
         """Return the table as one mapping of texts per method."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from steelyard._common.checks import warn_user
 from steelyard._common.greedy import Subset
+from steelyard._common.text import text_table
 from steelyard.exceptions import TableError
 from steelyard.table.encoder import TableEncoder
 from steelyard.table.frames import as_table, take_columns
@@ -104,7 +104,7 @@ class FeatureSelector(TransformerMixin):
         return given[support]
 
 
-class SelectionPath(Sequence[dict[str, Any]]):
+class SelectionPath(tuple[dict[str, Any], ...]):
     """The steps of a search for attributes: records that print as a table.
 
     Parameters
@@ -123,28 +123,17 @@ class SelectionPath(Sequence[dict[str, Any]]):
        1  outlook  *
     """
 
-    def __init__(self, records: Iterable[dict[str, Any]]) -> None:
-        self._records = tuple(dict(record) for record in records)
-
-    def __getitem__(self, index: Any) -> Any:
-        return self._records[index]
-
-    def __len__(self) -> int:
-        return len(self._records)
-
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        return iter(self._records)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, SelectionPath) and self._records == other._records
-
-    __hash__ = None  # type: ignore[assignment]
-
     def __repr__(self) -> str:
-        if not self._records:
+        if not self:
             return "(no steps)"
-        columns = [_printed(key, self._records) for key in self._records[0]]
-        return "\n".join("  ".join(row).rstrip() for row in zip(*columns, strict=True))
+        columns = {key: [record.get(key) for record in self] for key in self[0]}
+        headers = [key[:1].upper() + key[1:].replace("_", " ") for key in columns]
+        are_numbers = [
+            all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in values)
+            for values in columns.values()
+        ]
+        rows = [list(map(_cell, row)) for row in zip(*columns.values(), strict=True)]
+        return text_table(headers, rows, are_numbers, rule=False, max_width=None)
 
 
 def selected(
@@ -166,19 +155,6 @@ def selected(
         records.append({**record, **step.facts, "chosen": k == best})
     names = [labels[j] for j in path[best].members]
     return {"selected_features_": names, "selection_path_": SelectionPath(records)}
-
-
-def _printed(key: str, records: Sequence[dict[str, Any]]) -> list[str]:
-    """Return a column of the printed table: heading and cells of equal width."""
-    values = [record.get(key) for record in records]
-    heading = key[:1].upper() + key[1:].replace("_", " ")
-    cells = [heading, *map(_cell, values)]
-    width = max(map(len, cells))
-    numbers = all(
-        isinstance(value, (int, float)) and not isinstance(value, bool)
-        for value in values
-    )
-    return [cell.rjust(width) if numbers else cell.ljust(width) for cell in cells]
 
 
 def _cell(value: Any) -> str:
