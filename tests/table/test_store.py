@@ -81,16 +81,6 @@ def test_rows_of_weight_zero_are_left_out_and_remembered(disk, encoded):
     np.testing.assert_array_equal(rows.labels, labels[kept])
 
 
-def test_numbers_keep_the_type_of_the_source_where_that_is_exact(disk, encoded):
-    codes, labels = encoded
-    rows = filled(disk, codes, labels, number_types=[np.int8, np.float64])
-    assert [column.dtype for column in rows.codes.numbers] == [np.int8, np.float64]
-    assert rows.codes.number_column(0).dtype == np.float64
-    assert_same(rows.codes, codes)
-    with pytest.raises(TableError, match="cannot hold"):
-        filled(disk, codes, labels, number_types=[np.int8, np.float32])
-
-
 @pytest.mark.parametrize("cuts", [(0, 400), (0, 900, 900), (0, 900, 5)])
 def test_another_number_of_rows_is_a_source_that_changed(disk, encoded, cuts):
     codes, labels = encoded

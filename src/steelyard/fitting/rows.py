@@ -157,8 +157,7 @@ class PackedRows:
         picked = self.picked[rows]
         if isinstance(numbers, np.ndarray):
             return np.ascontiguousarray(numbers[picked])
-        columns = [column[picked].astype(np.float64) for column in numbers]
-        return np.stack(columns, axis=1)
+        return np.stack([column[picked] for column in numbers], axis=1)
 
     def with_densities(self, gaussian: GaussianTable) -> PackedRows:
         """Return the same rows with other densities of Gaussian attributes."""

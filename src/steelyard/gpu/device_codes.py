@@ -210,16 +210,9 @@ def codes_to_device(codes: Codes) -> DeviceCodes:
     )
 
 
-def number_type(codes: Codes) -> np.dtype[Any]:
-    """Return the narrowest type that has the numbers of a table exactly."""
-    if isinstance(codes.numbers, np.ndarray):
-        return np.dtype(np.float64)
-    return np.result_type(np.float32, *(column.dtype for column in codes.numbers))
-
-
 def _numbers_by_column(codes: Codes) -> Any:
     """Copy the numbers of a table to the device, by column, a piece at a time."""
-    out = zeros((codes.n_numbers, padded(codes.n_rows)), number_type(codes))
+    out = zeros((codes.n_numbers, padded(codes.n_rows)), np.float64)
     for lo in range(0, codes.n_rows, _ROWS_PER_PIECE):
         piece = codes.number_rows(slice(lo, lo + _ROWS_PER_PIECE))
         transpose(to_device(piece), out, lo)

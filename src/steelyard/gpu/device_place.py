@@ -14,7 +14,6 @@ from steelyard.gpu.device_codes import (
     DeviceCodes,
     bytes_to_device,
     codes_to_device,
-    number_type,
     taken,
 )
 from steelyard.gpu.device_counts import DeviceWeights, count_on_device
@@ -137,7 +136,7 @@ def _bytes_of_row(codes: Codes) -> int:
     blocks = [b.values for b in codes.blocks]
     own = sum(values.dtype.itemsize * values.shape[1] for values in blocks)
     joint = sum(v.shape[1] for v in blocks if v.dtype.itemsize == 1)
-    return own + joint + codes.n_numbers * number_type(codes).itemsize
+    return own + joint + 8 * codes.n_numbers
 
 
 def check_room(n_rows: int, bytes_of_row: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -335,23 +335,21 @@ class _DaskColumns:
     delayed: list[list[Any]]
     roles: work.Roles
 
-    def partitions(self, which: Sequence[int] | None = None) -> Any:
+    def partitions(self) -> Any:
         """Return partitions on workers; those that are not there are computed."""
         from steelyard.scale.cluster import Parts
 
-        chosen = range(len(self.delayed[0])) if which is None else which
         futures = [
-            self.client.compute([parts[k] for k in chosen]) if parts else None
-            for parts in self.delayed
+            self.client.compute(parts) if parts else None for parts in self.delayed
         ]
         joined = [
             self.client.submit(
                 work.Partition,
-                *(None if found is None else found[turn] for found in futures),
+                *(None if found is None else found[k] for found in futures),
                 k,
                 pure=False,
             )
-            for turn, k in enumerate(chosen)
+            for k in range(len(self.delayed[0]))
         ]
         return Parts(self.client, joined)
 

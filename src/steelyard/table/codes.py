@@ -138,9 +138,8 @@ class Codes:
     schema: TableSchema
     n_rows: int
     blocks: tuple[CodeBlock, ...]
-    numbers: Floats | tuple[NDArray[Any], ...] = ()
-    """Columns of the Gaussian attributes: an (n, g) array of float64, or g arrays of
-    length n, which may be narrower where that is exact."""
+    numbers: Floats | tuple[Floats, ...] = ()
+    """Columns of the Gaussian attributes: an (n, g) array, or g arrays of length n."""
 
     workspace: Workspace = field(default=MEMORY, repr=False, compare=False)
     """Where arrays as long as the table are put."""
@@ -168,13 +167,7 @@ class Codes:
         """Cells of one Gaussian attribute, shape (n,)."""
         if isinstance(self.numbers, np.ndarray):
             return np.asarray(self.numbers[:, k])
-        column = self.numbers[k]
-        if column.dtype == np.float64:
-            return column
-        wide = self.workspace.zeros(self.n_rows, np.float64)
-        for rows in pieces(slice(0, self.n_rows)):
-            wide[rows] = column[rows]
-        return wide
+        return self.numbers[k]
 
     def take(self, rows: NDArray[Any]) -> Codes:
         """Return some rows, by position or by a mask."""

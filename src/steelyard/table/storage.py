@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from math import prod
@@ -140,9 +140,6 @@ class Store:
         Number of classes.
     has_weights : bool, default=False
         Whether rows have weights.
-    number_types : sequence of dtype, default=None
-        Type of each Gaussian attribute: one that holds its numbers exactly, such as
-        that of the source. float64 for all by default.
 
     Examples
     --------
@@ -170,32 +167,27 @@ class Store:
         n_classes: int,
         *,
         has_weights: bool = False,
-        number_types: Sequence[DTypeLike] | None = None,
     ) -> None:
         self.schema, self.n_rows = schema, n_rows
         self._workspace = workspace
-        layout = _Layout(schema, n_classes, number_types)
-        self._narrow, self._wide = layout.narrow, layout.wide
+        self._narrow, self._wide = _by_width(schema)
         self._bytes = workspace.zeros((len(self._narrow), n_rows), np.uint8)
         self._columns = {j: workspace.zeros(n_rows, t) for j, t in self._wide.items()}
-        self._numbers = [workspace.zeros(n_rows, t) for t in layout.numbers]
-        self._labels = workspace.zeros(n_rows, layout.label)
+        n_numbers = len(schema.gaussian)
+        self._numbers = [workspace.zeros(n_rows, np.float64) for _ in range(n_numbers)]
+        self._labels = workspace.zeros(n_rows, code_dtype(n_classes))
         self._weights = workspace.zeros(n_rows, np.float64) if has_weights else None
         self._is_kept: NDArray[np.bool_] | None = None
         self._n_read = self._n_kept = 0
 
     @staticmethod
     def bytes_per_row(
-        schema: TableSchema,
-        n_classes: int,
-        has_weights: bool = False,
-        number_types: Sequence[DTypeLike] | None = None,
+        schema: TableSchema, n_classes: int, has_weights: bool = False
     ) -> int:
         """Say how much room a row takes, joint codes of a fit of weights included."""
-        layout = _Layout(schema, n_classes, number_types)
-        types = [*layout.wide.values(), *layout.numbers, layout.label]
-        size = sum(np.dtype(t).itemsize for t in types) + 8 * has_weights
-        return size + 2 * len(layout.narrow)
+        narrow, wide = _by_width(schema)
+        size = sum(t.itemsize for t in [*wide.values(), code_dtype(n_classes)])
+        return size + 8 * (len(schema.gaussian) + has_weights) + 2 * len(narrow)
 
     def append(
         self,
@@ -271,18 +263,7 @@ class Store:
                     values = block.look_up[k].astype(target.dtype)[values]
                 target[rows] = values
         for g, target in enumerate(self._numbers):
-            numbers = codes.number_column(g)
-            target[rows] = numbers
-            if target.dtype != np.float64:
-                self._check_exact(g, numbers, target[rows])
-
-    def _check_exact(self, g: int, numbers: Any, stored: Any) -> None:
-        if not np.array_equal(numbers, stored.astype(np.float64), equal_nan=True):
-            name = self.schema.labels()[int(self.schema.gaussian[g])]
-            raise TableError(
-                f"Column {name!r} holds numbers that {stored.dtype} cannot hold. The "
-                "source changed between two readings: read it again."
-            )
+            target[rows] = codes.number_column(g)
 
     def _changed(self, n_now: str) -> TableError:
         return TableError(
@@ -291,19 +272,8 @@ class Store:
         )
 
 
-class _Layout:
-    """Which arrays a store has, and of which types."""
-
-    def __init__(
-        self,
-        schema: TableSchema,
-        n_classes: int,
-        number_types: Sequence[DTypeLike] | None,
-    ) -> None:
-        types = {int(j): code_dtype(schema.features[j].n_codes) for j in schema.coded}
-        self.narrow = [j for j, t in types.items() if t == np.uint8]
-        self.wide = {j: t for j, t in types.items() if t != np.uint8}
-        self.numbers = list(number_types or [np.float64] * len(schema.gaussian))
-        if len(self.numbers) != len(schema.gaussian):
-            raise ValueError("`number_types` needs a type for each Gaussian attribute.")
-        self.label = code_dtype(n_classes)
+def _by_width(schema: TableSchema) -> tuple[list[int], dict[int, np.dtype[Any]]]:
+    """Return the attributes whose codes take a byte, and the types of the others."""
+    types = {int(j): code_dtype(schema.features[j].n_codes) for j in schema.coded}
+    narrow = [j for j, t in types.items() if t == np.uint8]
+    return narrow, {j: t for j, t in types.items() if t != np.uint8}
