@@ -49,7 +49,10 @@ class Fields:
         """Return a field that says whether a cell is missing: yes or no."""
         name = self.plan.columns[column].name
         told = _apply(
-            "if", _apply("isMissing", _field(name)), _text("yes"), _text("no")
+            "if",
+            _apply("isMissing", _field(name)),
+            _constant("yes", "string"),
+            _constant("no", "string"),
         )
         return self._add(f"missing({name})", "string", told)
 
@@ -108,7 +111,9 @@ class Fields:
         """Return the field of the groups of two columns, and its values."""
         first, second = map(self._group, term.sides)
         name = self.plan.attributes[term.attribute]
-        joined = _apply("concat", _field(first), _text(" & "), _field(second))
+        joined = _apply(
+            "concat", _field(first), _constant(" & ", "string"), _field(second)
+        )
         rows, columns = (range(side.n_groups) for side in term.sides)
         labels = [f"{a} & {b}" for a in rows for b in columns]
         return self._add(f"pair({name})", "string", joined), labels
@@ -196,13 +201,7 @@ def _field(name: str) -> Element:
     return Element("FieldRef", field=name)
 
 
-def _constant(number: str) -> Element:
-    made = Element("Constant", dataType="double")
-    made.text = number
-    return made
-
-
-def _text(text: str) -> Element:
-    made = Element("Constant", dataType="string")
+def _constant(text: str, kind: str = "double") -> Element:
+    made = Element("Constant", dataType=kind)
     made.text = text
     return made

@@ -5,7 +5,9 @@ Counts of pairs give probabilities that depend on the value of another attribute
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -68,14 +70,15 @@ class Moments:
             squares = self.squares + other.squares + delta**2 * share * self.weight
         return Moments(weight, mean, squares)
 
+    def map(self, function: Callable[[Floats], Floats]) -> Moments:
+        """Return what a function makes of weights, means and squares."""
+        return Moments(*map(function, (self.weight, self.mean, self.squares)))
+
     def pooled(self) -> Moments:
         """Merge all classes into one, shape (g, 1)."""
         total = Moments.zeros(len(self.weight), 1)
         for c in range(self.weight.shape[1]):
-            part = slice(c, c + 1)
-            total += Moments(
-                self.weight[:, part], self.mean[:, part], self.squares[:, part]
-            )
+            total += self.map(itemgetter(np.s_[:, c : c + 1]))
         return total
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 import numpy as np
 
@@ -52,7 +53,9 @@ class LeftOutNumbers:
         lowest = training.workspace.full(len(numbers), 0.0)
         for rows in pieces(slice(0, len(numbers))):
             for g in range(numbers.shape[1]):
-                left = _without(_row(overall, g), numbers[rows, g], removed[rows])
+                left = _without(
+                    overall.map(itemgetter(g)), numbers[rows, g], removed[rows]
+                )
                 asked = least_variance(left, floor)
                 lowest[rows] = np.maximum(lowest[rows], asked)
         features = [counts.schema.features[j] for j in counts.schema.gaussian]
@@ -62,14 +65,13 @@ class LeftOutNumbers:
     def terms(self, g: int, numbers: Floats, y: Labels, rows: slice) -> Floats:
         """Log-densities of some numbers of an attribute under each class, (rows, K)."""
         every, removed = np.arange(len(numbers)), self.removed[rows]
-        moments = _tiled(_row(self.moments, g), len(numbers))
-        own = Moments(*(part[every, y] for part in _parts(moments)))
-        for part, left in zip(
-            _parts(moments), _parts(_without(own, numbers, removed)), strict=True
-        ):
-            part[every, y] = left
-        overall = _without(_row(self.overall, g), numbers, removed)
-        overall = Moments(*(part[:, None] for part in _parts(overall)))
+        own = every, y
+        moments = self.moments.map(lambda part: np.tile(part[g], (len(numbers), 1)))
+        left = _without(moments.map(itemgetter(own)), numbers, removed)
+        moments.weight[own], moments.mean[own] = left.weight, left.mean
+        moments.squares[own] = left.squares
+        overall = _without(self.overall.map(itemgetter(g)), numbers, removed)
+        overall = overall.map(itemgetter(np.s_[:, None]))
         feature, lowest = self.features[g : g + 1], self.lowest[rows][:, None]
         mean, deviation = mean_and_deviation(
             feature, moments, overall, lowest, self.unbiased
@@ -101,23 +103,9 @@ def _without(moments: Moments, x: Floats, removed: Floats) -> Moments:
     mean = moments.mean - removed * delta / np.where(some, left, 1.0)
     squares = moments.squares - removed * delta * (x - mean)
     squares = np.where(squares > _ROUNDING * moments.squares, squares, 0.0)
-    downdated = left, np.where(some, mean, 0.0), np.where(some, squares, 0.0)
     missing = np.isnan(x)
     return Moments(
-        *(
-            np.where(missing, before, after)
-            for before, after in zip(_parts(moments), downdated, strict=True)
-        )
+        np.where(missing, moments.weight, left),
+        np.where(missing, moments.mean, np.where(some, mean, 0.0)),
+        np.where(missing, moments.squares, np.where(some, squares, 0.0)),
     )
-
-
-def _row(moments: Moments, g: int) -> Moments:
-    return Moments(*(part[g] for part in _parts(moments)))
-
-
-def _tiled(moments: Moments, n: int) -> Moments:
-    return Moments(*(np.tile(part, (n, 1)) for part in _parts(moments)))
-
-
-def _parts(moments: Moments) -> tuple[Floats, ...]:
-    return moments.weight, moments.mean, moments.squares
