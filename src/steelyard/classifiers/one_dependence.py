@@ -8,17 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.settings import learned, number, setting, word
+from steelyard._common.threads import pieces, run, thread_count
 from steelyard.classifiers.base import StandardNB
 from steelyard.classifiers.base.chunked import LearnsInChunks
 from steelyard.exceptions import ParameterError
 from steelyard.fitting.problem import Fit
 from steelyard.fitting.recipe import Recipe
+from steelyard.kernels import pairs
 from steelyard.model.base import RowsNeeded
-from steelyard.model.combined import (
-    ConditionalTable,
-    OneDependenceModel,
-    count_code_pairs,
-)
+from steelyard.model.combined import ConditionalTable, OneDependenceModel
 from steelyard.model.table_model import NBModel
 from steelyard.model.training import TrainingSet
 from steelyard.proba.counts import Counts, log_conditional
@@ -103,14 +101,7 @@ class TreeAugmentedNB(_DependentNB):
         plain, n_classes = training.schema, training.n_classes
         self._refuse_what_has_no_pairs(training)
         training = training.place.here(training)
-        information = conditional_information(
-            training.codes,
-            training.labels,
-            training.weights,
-            n_classes,
-            training.n_jobs,
-        )
-        parents = spanning_tree(information)
+        parents = spanning_tree(conditional_information(training))
         sides = [Side(j, tuple(range(f.n_codes))) for j, f in enumerate(plain.features)]
         children = np.flatnonzero(parents >= 0).tolist()
         pairs = [(sides[parents[j]], sides[j]) for j in children]
@@ -211,13 +202,28 @@ class OneDependenceNB(LearnsInChunks, _DependentNB):
 
 
 def _code_pairs(training: TrainingSet) -> NDArray[np.float64]:
-    return count_code_pairs(
-        training.codes,
-        training.labels,
-        training.weights,
-        training.n_classes,
-        training.n_jobs,
-    )
+    """Count the rows by every two codes and class, shape (V, V, K).
+
+    All attributes have codes. An attribute is not counted with itself.
+    """
+    offsets, size = training.schema.offsets, training.schema.n_codes
+    table = np.zeros((size, size, training.n_classes))
+    columns, weights = training.codes.by_column(), training.weights
+
+    def with_later(j: int) -> None:
+        for rows in pieces(slice(0, training.n_rows)):
+            u = None if weights is None else weights[rows]
+            truth = np.asarray(training.labels[rows], dtype=np.uint32)
+            cells = columns[:, rows], offsets[:-1], j
+            pairs.count_later_pairs(*cells, truth, u, table)
+        own = slice(offsets[j], offsets[j + 1])
+        later = slice(offsets[j + 1], offsets[-1])
+        table[later, own] = table[own, later].transpose(1, 0, 2)
+
+    every = range(len(training.schema))
+    for _ in run(with_later, every, thread_count(training.n_jobs)):
+        pass
+    return table
 
 
 def spanning_tree(weights: NDArray[np.float64]) -> NDArray[np.int64]:

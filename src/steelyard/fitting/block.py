@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -62,14 +63,7 @@ class Sums:
 
     def __add__(self, other: Sums) -> Sums:
         """Add what another block returned."""
-        return Sums(
-            self.value + other.value,
-            self.base + other.base,
-            self.packed + other.packed,
-            self.wide + other.wide,
-            self.multipliers + other.multipliers,
-            self.alpha + other.alpha,
-        )
+        return Sums(*map(add, vars(self).values(), vars(other).values()))
 
 
 @dataclass(frozen=True)

@@ -167,18 +167,13 @@ class PackedRows:
         """Return some of the rows, or all."""
         if picked is None:
             return self
-        return PackedRows(
-            self.schema,
-            np.asarray(self.y[picked], dtype=np.uint32),
-            self.weights[picked] if self.weights.size else self.weights,
-            self.packing,
-            self.packed[picked],
-            tuple(CodeBlock(b.values[picked], b.features) for b in self.wide),
-            self.codes,
-            self.gaussian,
-            self.n_classes,
-            self.n_jobs,
-            picked if self.picked is None else self.picked[picked],
+        return replace(
+            self,
+            y=np.asarray(self.y[picked], dtype=np.uint32),
+            weights=self.weights[picked] if self.weights.size else self.weights,
+            packed=self.packed[picked],
+            wide=tuple(CodeBlock(b.values[picked], b.features) for b in self.wide),
+            picked=picked if self.picked is None else self.picked[picked],
         )
 
     # ------------------------------------------------------------------------- passes

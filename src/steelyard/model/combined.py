@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from steelyard._common.arrays import Floats, Ints
 from steelyard._common.threads import pieces, run, thread_count
-from steelyard.kernels import pairs, scoring
+from steelyard.kernels import scoring
 from steelyard.model.base import Model, ModelPart, ScoredModel, TwoArrays, softmax
 from steelyard.model.table_model import NBModel
 from steelyard.proba.counts import log_conditional
@@ -351,33 +351,3 @@ class OneDependenceModel(ScoredModel):
             given[:, self.parents[0]] = added[:, self.parents[0]]
             added = np.where(self.shares[parent][:, None, None] > 0, given, added)
         return np.tile(self.log_prior, (codes.n_rows, 1)), added
-
-
-def count_code_pairs(
-    codes: Codes,
-    y: NDArray[np.uint32],
-    weights: Floats | None,
-    n_classes: int,
-    n_jobs: int | None = None,
-) -> Floats:
-    """Count the rows by every two codes and class, shape (V, V, K).
-
-    All attributes have codes. An attribute is not counted with itself.
-    """
-    offsets, d = codes.offsets, len(codes.schema)
-    table = np.zeros((codes.schema.n_codes, codes.schema.n_codes, n_classes))
-    columns = codes.by_column()
-
-    def with_later(j: int) -> None:
-        for rows in pieces(slice(0, codes.n_rows)):
-            u = None if weights is None else weights[rows]
-            truth = np.asarray(y[rows], dtype=np.uint32)
-            cells = columns[:, rows], offsets[:-1], j
-            pairs.count_later_pairs(*cells, truth, u, table)
-        own = slice(offsets[j], offsets[j + 1])
-        later = slice(offsets[j + 1], offsets[-1])
-        table[later, own] = table[own, later].transpose(1, 0, 2)
-
-    for _ in run(with_later, range(d), thread_count(n_jobs)):
-        pass
-    return table

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard._common.arrays import Floats, Ints, Labels
+from steelyard._common.arrays import Floats, Ints
 from steelyard._common.threads import pieces, run, thread_count
 from steelyard.kernels import pairs
 from steelyard.model.training import TrainingSet
@@ -75,13 +75,7 @@ def pair_information(
     return _over_pairs(codes, weights, n_jobs, _mutual)
 
 
-def conditional_information(
-    codes: Codes,
-    y: Labels,
-    weights: Floats | None,
-    n_classes: int,
-    n_jobs: int | None = None,
-) -> Floats:
+def conditional_information(training: TrainingSet) -> Floats:
     r"""Mutual information of every pair of attributes within the classes, shape (d, d).
 
     .. math:: I(A_j; A_k \mid C) = \sum_{v,v',c} p(v,v',c) \log_2
@@ -90,20 +84,15 @@ def conditional_information(
     over rows in which both cells are known. The diagonal and the rows of Gaussian
     attributes are 0.
     """
-    d = len(codes.schema)
+    d = len(training.schema)
     total, mass = np.zeros((d, d)), np.zeros((d, d))
-    for c in range(n_classes):
-        rows = codes.workspace.rows_where(len(y), partial(_is_class, y, c))
-        taken = codes.take(rows)
-        u = None if weights is None else codes.workspace.take(weights, rows)
-        of_class = _known_together(taken, u)
-        total += of_class * pair_information(taken, u, n_jobs)
+    for c in range(training.n_classes):
+        part = training.taken(training.rows_of(c))
+        rows = part.codes, part.weights
+        of_class = _known_together(*rows)
+        total += of_class * pair_information(*rows, training.n_jobs)
         mass += of_class
     return np.divide(total, mass, out=np.zeros((d, d)), where=mass > 0)
-
-
-def _is_class(y: NDArray[Any], c: int, rows: slice) -> NDArray[np.bool_]:
-    return np.asarray(y[rows] == c)
 
 
 def _known_together(codes: Codes, weights: Floats | None) -> Floats:
