@@ -14,7 +14,7 @@ import steelyard as sy
 from steelyard._common import threads
 from steelyard._common.files import WorkFolder
 from steelyard.model.base import NEEDS
-from steelyard.model.streamed import stored_training
+from steelyard.model.streamed import Coding
 from steelyard.table.storage import DiskWorkspace, Store
 
 METHODS = [*(entry.acronym for entry in sy.methods()), "JointWeightedNB"]
@@ -62,8 +62,8 @@ def stored(training, folder, chunk=170):
         rows = slice(lo, min(lo + chunk, training.n_rows))
         weights = None if u is None else u[rows]
         store.append(training.codes.part(rows), training.labels[rows], weights)
-    known = training.encoder, training.classes, training.preparation
-    rows = stored_training(store.finish(), *known, training.class_factors)
+    known = training.encoder, training.classes, training.class_factors
+    rows = Coding(*known, training.preparation).training(store.finish())
     return replace(rows, table=Elsewhere(training.table))
 
 
@@ -162,7 +162,7 @@ import numpy as np
 import steelyard as sy
 from steelyard._common import threads
 from steelyard._common.files import WorkFolder
-from steelyard.model.streamed import stored_training
+from steelyard.model.streamed import Coding
 from steelyard.table.storage import Store
 from steelyard.table.storage import DiskWorkspace
 
@@ -182,8 +182,8 @@ def fit(name, n_rows):
     store = Store(workspace, chunk.schema, n_rows, 3)
     for _ in range(0, n_rows, n_chunk):
         store.append(chunk.codes, chunk.labels)
-    known = chunk.encoder, chunk.classes, chunk.preparation
-    training = stored_training(store.finish(), *known, None)
+    coding = Coding(chunk.encoder, chunk.classes, None, chunk.preparation)
+    training = coding.training(store.finish())
     clf._publish(training, clf._fit(recipe, training))
 
 names = "NB", "WANBIA-CLL", "RNB", "DWNB", "ENB", "CFW"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -15,7 +15,7 @@ from steelyard.exceptions import ColumnError, TableError
 from steelyard.model.base import RowsNeeded
 from steelyard.model.training import Preparation, TrainingSet
 from steelyard.proba.counts import Counts, Moments, count
-from steelyard.table.codes import MEMORY, Codes
+from steelyard.table.codes import MEMORY, Codes, Workspace
 from steelyard.table.encoder import TableEncoder
 from steelyard.table.frames import Table, as_table
 from steelyard.table.labels import check_two_classes, class_factors, known_labels
@@ -63,6 +63,60 @@ class SourceTable(NamedTuple):
         return as_table(found.take(pa.array(np.argsort(order))))
 
 
+@dataclass(frozen=True)
+class Coding:
+    """How rows become codes, the same for all chunks of them."""
+
+    encoder: TableEncoder
+    classes: NDArray[Any]
+    factors: Floats | None
+    """Factors of classes, None without any."""
+
+    preparation: Preparation
+
+    @classmethod
+    def of(cls, summary: TableSummary, preparation: Preparation) -> Coding:
+        """Learn it from a summary of all rows."""
+        classes, factors = summary.classes, None
+        check_two_classes(classes)
+        if preparation.class_weight is not None:
+            weight = preparation.class_weight
+            factors = class_factors(weight, classes, summary.by_class)
+        return cls(summary.fitted(factors), classes, factors, preparation)
+
+    @property
+    def schema(self) -> TableSchema:
+        """What is known of the attributes."""
+        return self.encoder.schema_
+
+    def store(self, workspace: Workspace, n_rows: int, has_weights: bool) -> Store:
+        """Return a store for so many rows."""
+        n_classes = len(self.classes)
+        return Store(workspace, self.schema, n_rows, n_classes, has_weights=has_weights)
+
+    def no_rows(self, has_weights: bool = False) -> StoredRows:
+        """Return no rows."""
+        return self.store(MEMORY, 0, has_weights).finish()
+
+    def training(self, rows: StoredRows) -> TrainingSet:
+        """Return the training set of rows that were encoded chunk by chunk."""
+        given = rows.codes, self.classes, rows.labels, rows.weights
+        how = self.preparation, self.factors
+        return TrainingSet(None, self.encoder, *given, *how, rows.is_kept)
+
+    def counted(
+        self, summary: TableSummary, count: Callable[[], Counts]
+    ) -> TrainingSet:
+        """Return the training set of counts alone, which the summary may know."""
+        by_code, by_class = summary.counts_by_code(self.schema), summary.by_class
+        if by_code is None:
+            counts = count()
+        else:
+            nothing = Moments.zeros(0, len(by_class))
+            counts = Counts(self.schema, by_class, by_code, nothing)
+        return replace(self.training(self.no_rows()), earlier=counts)
+
+
 def encode_source(
     source: Scan, preparation: Preparation, needed: RowsNeeded
 ) -> TrainingSet:
@@ -74,32 +128,16 @@ def encode_source(
     if preparation.encoding.skips_unlabelled:
         source.drops_unlabelled = True
     summary = _summary(source, preparation, needed == "counts")
-    classes = summary.classes
-    encoder, factors = learned_encoding(summary, preparation)
+    coding = Coding.of(summary, preparation)
     if needed == "counts":
-        counts = known_counts(summary, encoder.schema_)
-        if counts is None:
-            counts = _counted(source, encoder, classes, preparation)
-        training = counted_training(counts, encoder, classes, preparation, factors)
+        training = coding.counted(summary, lambda: _counted(source, coding))
     else:
-        training = _stored(source, encoder, classes, preparation, factors)
+        training = _stored(source, coding)
     return replace(
         training,
         cut_points_are_exact=summary.cut_points_are_exact,
         target_name=source.target,
     )
-
-
-def learned_encoding(
-    summary: TableSummary, preparation: Preparation
-) -> tuple[TableEncoder, Floats | None]:
-    """Return the encoder of all rows, and the factors of classes, if there are any."""
-    factors = None
-    check_two_classes(summary.classes)
-    if preparation.class_weight is not None:
-        known = summary.classes, summary.by_class
-        factors = class_factors(preparation.class_weight, *known)
-    return summary.fitted(factors), factors
 
 
 def _summary(source: Scan, preparation: Preparation, counts: bool) -> TableSummary:
@@ -116,105 +154,37 @@ def _summary(source: Scan, preparation: Preparation, counts: bool) -> TableSumma
     return summary
 
 
-def known_counts(summary: TableSummary, schema: TableSchema) -> Counts | None:
-    """Return the counts of all rows where the summary knows them."""
-    by_code = summary.counts_by_code(schema)
-    if by_code is None:
-        return None
-    nothing = Moments.zeros(0, len(summary.classes))
-    return Counts(schema, summary.by_class, by_code, nothing)
-
-
-def _counted(
-    source: Scan,
-    encoder: TableEncoder,
-    classes: NDArray[Any],
-    preparation: Preparation,
-) -> Counts:
+def _counted(source: Scan, coding: Coding) -> Counts:
     """Read all rows, and count them."""
-    total = Counts.zeros(encoder.schema_, len(classes))
-    for codes, labels, weights in _encoded(source, encoder, classes):
-        total += count(codes, labels, weights, len(classes), preparation.n_jobs)
+    n_classes, n_jobs = len(coding.classes), coding.preparation.n_jobs
+    total = Counts.zeros(coding.schema, n_classes)
+    for rows in _encoded(source, coding):
+        total += count(*rows, n_classes, n_jobs)
     return total
 
 
-def counted_training(
-    counts: Counts,
-    encoder: TableEncoder,
-    classes: NDArray[Any],
-    preparation: Preparation,
-    factors: Floats | None,
-) -> TrainingSet:
-    """Return the training set of counts alone, without rows."""
-    rows = empty_rows(encoder.schema_, len(classes))
-    training = stored_training(rows, encoder, classes, preparation, factors)
-    return replace(training, earlier=counts)
-
-
-def stored_training(
-    rows: StoredRows,
-    encoder: TableEncoder,
-    classes: NDArray[Any],
-    preparation: Preparation,
-    factors: Floats | None,
-) -> TrainingSet:
-    """Return the training set of rows that were encoded chunk by chunk.
-
-    The encoder is that of the rows; ``factors`` are those of classes, known from a
-    summary of all rows.
-    """
-    return TrainingSet(
-        None,
-        encoder,
-        rows.codes,
-        classes,
-        rows.labels,
-        rows.weights,
-        preparation,
-        factors,
-        rows.is_kept,
-    )
-
-
-def empty_rows(
-    schema: TableSchema, n_classes: int, has_weights: bool = False
-) -> StoredRows:
-    """Return no rows, encoded by a schema."""
-    return Store(MEMORY, schema, 0, n_classes, has_weights=has_weights).finish()
-
-
-def _stored(
-    source: Scan,
-    encoder: TableEncoder,
-    classes: NDArray[Any],
-    preparation: Preparation,
-    factors: Floats | None,
-) -> TrainingSet:
+def _stored(source: Scan, coding: Coding) -> TrainingSet:
     """Read all rows, and write their codes to files."""
-    folder = WorkFolder(source.work_folder)
-    n_rows, schema = source.n_rows, encoder.schema_
+    folder, n_rows = WorkFolder(source.work_folder), source.n_rows
     assert n_rows is not None, "the source has been read"
     has_weights = source.weight is not None
-    size = Store.bytes_per_row(schema, len(classes), has_weights)
+    size = Store.bytes_per_row(coding.schema, len(coding.classes), has_weights)
     folder.ensure_space(n_rows * size)
-    store = Store(
-        DiskWorkspace(folder), schema, n_rows, len(classes), has_weights=has_weights
-    )
-    for codes, labels, weights in _encoded(source, encoder, classes):
-        store.append(codes, labels, weights)
-    rows = store.finish()
-    training = stored_training(rows, encoder, classes, preparation, factors)
+    store = coding.store(DiskWorkspace(folder), n_rows, has_weights)
+    for rows in _encoded(source, coding):
+        store.append(*rows)
+    training = coding.training(store.finish())
     return replace(training, table=SourceTable(source, training.is_kept))
 
 
 def _encoded(
-    source: Scan, encoder: TableEncoder, classes: NDArray[Any]
+    source: Scan, coding: Coding
 ) -> Iterator[tuple[Codes, NDArray[np.uint32], Floats | None]]:
     """Read all rows, and yield them as codes."""
     for rows in _read(source, source.features):
         try:
-            labels = known_labels(rows.labels, classes)
-            yield encoder.encode(rows.table), labels, rows.weights
+            labels = known_labels(rows.labels, coding.classes)
+            yield coding.encoder.encode(rows.table), labels, rows.weights
         except (TableError, ColumnError) as error:
             raise TableError(
                 f"{rows.place}: the source changed between two readings. Fit again "

@@ -19,13 +19,7 @@ from steelyard.exceptions import ColumnError, TableError
 from steelyard.fitting.recipe import Recipe, RowsHere
 from steelyard.io import scan
 from steelyard.model.base import RowsNeeded
-from steelyard.model.streamed import (
-    counted_training,
-    empty_rows,
-    known_counts,
-    learned_encoding,
-    stored_training,
-)
+from steelyard.model.streamed import Coding
 from steelyard.model.training import Preparation, TrainingSet
 from steelyard.scale import parts as work
 from steelyard.table.frames import Table, as_table
@@ -263,23 +257,19 @@ class _OnCluster(NamedTuple):
         raw = columns.partitions()
         encoder = preparation.encoding.encoder(None)
         summary = self._summary(raw, roles, encoder, needed == "counts")
-        classes = summary.classes
-        encoder, factors = learned_encoding(summary, preparation)
+        coding = Coding.of(summary, preparation)
         own = Preparation(preparation.encoding, preparation.estimation)
-        coding = work.Coding(copy(encoder), classes, factors, own)
-        encoder.n_jobs = preparation.n_jobs
+        there = replace(coding, encoder=copy(coding.encoder), preparation=own)
+        coding.encoder.n_jobs = preparation.n_jobs
         # A task, so that each worker gets it once, and again if it is lost.
-        shared = self.client.submit(_same, coding, pure=False)
+        shared = self.client.submit(_same, there, pure=False)
         if needed == "counts":
-            counts = known_counts(summary, encoder.schema_)
-            if counts is None:
-                counts = raw.then(work.count_part, roles, shared).tree_sum()
-            training = counted_training(counts, encoder, classes, preparation, factors)
-        else:
-            empty = self._encoded(raw.then(_encode, roles, shared), coding)
-            training = replace(
-                empty, table=columns, encoder=encoder, preparation=preparation
+            training = coding.counted(
+                summary, lambda: raw.then(work.count_part, roles, shared).tree_sum()
             )
+        else:
+            parts = raw.then(_encode, roles, shared)
+            training = replace(self._encoded(parts, coding), table=columns)
         exact = summary.cut_points_are_exact
         training = replace(training, cut_points_are_exact=exact)
         if needed in ("per-row", "codes"):
@@ -304,24 +294,20 @@ class _OnCluster(NamedTuple):
             summary.refine(again)
         return summary
 
-    def _encoded(self, parts: Any, coding: work.Coding) -> TrainingSet:
+    def _encoded(self, parts: Any, coding: Coding) -> TrainingSet:
         """Return the training set of encoded partitions."""
         from steelyard.scale.cluster import DaskPlace
 
-        roles, classes = self.rows.roles, coding.classes
-        has_weights = roles.weight is not None or self.rows.weights is not None
-        empty = empty_rows(coding.encoder.schema_, len(classes), has_weights)
-        training = stored_training(
-            empty, coding.encoder, classes, coding.preparation, coding.factors
-        )
-        return DaskPlace(parts, empty.codes).training(training)
+        own = self.rows.roles.weight, self.rows.weights
+        empty = coding.no_rows(any(weights is not None for weights in own))
+        return DaskPlace(parts, empty.codes).training(coding.training(empty))
 
 
 def _same(value: Any) -> Any:
     return value
 
 
-def _encode(part: work.Partition, roles: work.Roles, coding: work.Coding) -> Any:
+def _encode(part: work.Partition, roles: work.Roles, coding: Coding) -> Any:
     from steelyard.scale.cluster import n_threads
 
     return work.encode(part, roles, coding, n_threads())

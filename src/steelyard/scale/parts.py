@@ -17,15 +17,14 @@ from steelyard._common.arrays import Floats, Ints
 from steelyard.exceptions import ColumnError, TableError
 from steelyard.fitting.rows import PackedRows, join_rows
 from steelyard.losses import LogLoss
-from steelyard.model.streamed import empty_rows, stored_training
-from steelyard.model.training import Preparation, TrainingSet
+from steelyard.model.streamed import Coding
+from steelyard.model.training import TrainingSet
 from steelyard.proba.counts import Counts, count
 from steelyard.proba.gaussian import GaussianTable
 from steelyard.table.codes import MEMORY, Codes
 from steelyard.table.encoder import TableEncoder
 from steelyard.table.frames import Table, as_series, as_table
 from steelyard.table.labels import as_label_column, check_weights, known_labels
-from steelyard.table.storage import Store
 from steelyard.table.summary.number_cells import Rereading
 from steelyard.table.summary.table_summary import TableSummary
 from steelyard.weighting.base import Effect
@@ -71,16 +70,6 @@ class PartRows(NamedTuple):
     def table(self) -> Table:
         """The rows as a table."""
         return as_table(self.cells)
-
-
-@dataclass(frozen=True)
-class Coding:
-    """How partitions become codes, the same for all of them."""
-
-    encoder: TableEncoder
-    classes: NDArray[Any]
-    factors: Floats | None
-    preparation: Preparation
 
 
 def read(part: Partition, roles: Roles) -> PartRows:
@@ -151,25 +140,24 @@ def encode(
 
     Partitions are encoded side by side, passes over them run in all threads.
     """
-    rows, n_classes = read(part, roles), len(coding.classes)
-    encoder, schema = coding.encoder, coding.encoder.schema_
+    rows = read(part, roles)
     has_weights = rows.weights is not None
     if is_empty(rows):
-        stored = empty_rows(schema, n_classes, has_weights=has_weights)
-        stored = replace(stored, is_kept=np.zeros(rows.n_rows, dtype=bool))
+        is_kept = np.zeros(rows.n_rows, dtype=bool)
+        stored = replace(coding.no_rows(has_weights), is_kept=is_kept)
     else:
-        store = Store(MEMORY, schema, rows.n_rows, n_classes, has_weights=has_weights)
+        store = coding.store(MEMORY, rows.n_rows, has_weights)
         store.append(*_encoded(rows, coding, part.number))
         stored = store.finish()
     preparation = replace(coding.preparation, n_jobs=n_threads)
-    return stored_training(stored, encoder, coding.classes, preparation, coding.factors)
+    return replace(coding, preparation=preparation).training(stored)
 
 
 def count_part(part: Partition, roles: Roles, coding: Coding) -> Counts:
     """Count the rows of a partition; nothing of them is kept."""
     rows, n_classes = read(part, roles), len(coding.classes)
     if is_empty(rows):
-        return Counts.zeros(coding.encoder.schema_, n_classes)
+        return Counts.zeros(coding.schema, n_classes)
     codes, labels, weights = _encoded(rows, coding, part.number)
     return count(codes, labels, weights, n_classes)
 
