@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -38,6 +38,8 @@ class DeviceWeights:
         self.host = weights
         self.values = to_device(np.zeros(0) if weights is None else weights)
         self.largest = 1.0 if weights is None else float(weights.max(initial=0.0))
+        self.cell = 4 if weights is None else 8
+        """Bytes of a sum of weights in shared memory."""
 
     def scale(self) -> float:
         """Units of sums over all rows: whole weights stay whole numbers."""
@@ -55,108 +57,97 @@ def count_on_device(
     ``labels`` are classes, four rows to a word.
     """
     schema, scale = codes.schema, weights.scale()
+    rows = _Labelled(codes, labels, weights, n_classes)
     by_code = np.zeros((schema.n_codes, n_classes))
     by_class = np.zeros(n_classes)
     if codes.narrow is not None:
-        cell = 4 if weights.host is None else 8
-        fits = codes.sizes * n_classes * cell <= most_shared()
-        found = (_joint if fits.all() else _single)(codes, labels, weights, n_classes)
+        fits = codes.sizes * n_classes * weights.cell <= most_shared()
+        found = rows.joint() if fits.all() else rows.single()
         for j, stored, cells in zip(
             codes.features.tolist(), codes.meanings, found, strict=True
         ):
             by_class = cells.sum(axis=1) / scale
-            rows = schema.offsets[j] + stored
+            at = schema.offsets[j] + stored
             for c in range(n_classes):
-                by_code[:, c] += np.bincount(rows, cells[c] / scale, len(by_code))
+                by_code[:, c] += np.bincount(at, cells[c] / scale, len(by_code))
     if codes.wide is not None:
-        place = codes.wide, codes.wide_starts, schema.n_codes
-        wide = _far(*place, codes, labels, weights, n_classes) / scale
+        wide = rows.far(codes.wide, codes.wide_starts, schema.n_codes) / scale
         first = int(codes.wide_starts[0])
         last = int(schema.offsets[codes.wide_features[0] + 1])
         by_class = wide[:, first:last].sum(axis=1)
         by_code += wide.T
     if codes.narrow is None and codes.wide is None:
-        by_class = _one_column(codes, labels, weights, n_classes) / scale
+        by_class = rows.class_counts() / scale
     moments = Moments.zeros(0, n_classes)
     if codes.numbers is not None:
-        rows = labels, weights.values, codes.n_rows
-        moments = moments_on_device(codes.numbers, *rows, n_classes)
+        given = labels, weights.values, codes.n_rows
+        moments = moments_on_device(codes.numbers, *given, n_classes)
         refuse_large(schema, moments)
     return Counts(schema, by_class, by_code, moments)
 
 
-def _one_column(
-    codes: DeviceCodes, labels: Any, weights: DeviceWeights, n_classes: int
-) -> Ints:
-    """Count the classes, as a column whose codes are all the same."""
-    none = np.empty(0, dtype=np.int64)
-    place = np.zeros(1, dtype=np.int64)
-    zero = zeros((1, padded(codes.n_rows)), np.uint8)
-    column = DeviceCodes(
-        TableSchema(()), codes.n_rows, zero, place, (place,), None, none
-    )
-    return _joint(column, labels, weights, n_classes)[0][:, 0]
+class _Labelled(NamedTuple):
+    """Rows on a device to be counted: codes, classes four rows to a word, weights."""
+
+    codes: DeviceCodes
+    labels: Any
+    weights: DeviceWeights
+    n_classes: int
+
+    def class_counts(self) -> Ints:
+        """Count the classes, as a column whose codes are all the same."""
+        n_rows = self.codes.n_rows
+        zero = zeros((1, padded(n_rows)), np.uint8)
+        column = _bytes_only(zero, n_rows, np.zeros(1, dtype=np.int64))
+        return self._replace(codes=column).joint()[0][:, 0]
+
+    def joint(self) -> list[Ints]:
+        """Count each narrow column, (K, size), in shared memory, two by two."""
+        codes, labels, weights, n_classes = self
+        most = most_shared() // weights.cell
+        pairs = ColumnPairs.of(codes.sizes, n_classes, min(_MOST_JOINT, most))
+        parts = pairs.parts(most)
+        shared = weights.cell * int(np.diff(pairs.places[parts]).max())
+        counts = zeros(int(pairs.places[-1]), np.int64)
+        n_parts = len(parts) - 1
+        blocks = max(1, blocks_for(shared) // n_parts), n_parts
+        given = (codes.words, labels, codes.n_rows, *pairs.plan(labels.size))
+        given = (*given, to_device(parts))
+        if weights.host is None:
+            launch(scattering.count, blocks, shared, *given, counts)
+        else:
+            how = weights.values, weights.scale()
+            launch(scattering.count_weights, blocks, shared, *given, *how, counts)
+        return pairs.by_column(counts.copy_to_host(), n_classes)
+
+    def single(self) -> list[Ints]:
+        """Count each narrow column, where many classes do not fit shared memory."""
+        ends = np.cumsum([0, *self.codes.sizes])
+        cells = self.far(self.codes.narrow, ends[:-1], int(ends[-1]))
+        return [cells[:, lo:hi] for lo, hi in pairwise(ends)]
+
+    def far(self, columns: Any, starts: Ints, n_codes: int) -> Ints:
+        """Count columns in the device's memory, (K, V)."""
+        counts = zeros((self.n_classes, n_codes), np.int64)
+        own = self.weights.values, self.codes.n_rows, self.weights.scale()
+        rows = (columns, self.labels, *own, to_device(starts))
+        launch(scattering.count_wide, blocks_for(0), 0, *rows, counts)
+        return np.asarray(counts.copy_to_host())
+
+
+def _bytes_only(narrow: Any, n_rows: int, every: Ints) -> DeviceCodes:
+    """Return columns of bytes that mean themselves, of which these may occur."""
+    features, none = np.arange(narrow.shape[0]), np.empty(0, dtype=np.int64)
+    meanings = (every,) * len(features)
+    return DeviceCodes(TableSchema(()), n_rows, narrow, features, meanings, None, none)
 
 
 def histograms(narrow: Any, n_rows: int) -> list[Ints]:
     """Count each byte of columns on the device, shape (256,) for each."""
-    none = np.empty(0, dtype=np.int64)
-    every = np.arange(256)
-    meanings = (every,) * narrow.shape[0]
-    features = np.arange(narrow.shape[0])
-    codes = DeviceCodes(TableSchema(()), n_rows, narrow, features, meanings, None, none)
+    codes = _bytes_only(narrow, n_rows, np.arange(256))
     labels = zeros(codes.words.size // narrow.shape[0], np.uint32)
-    found = _joint(codes, labels, DeviceWeights(None), 1)
+    found = _Labelled(codes, labels, DeviceWeights(None), 1).joint()
     return [cells[0] for cells in found]
-
-
-def _joint(
-    codes: DeviceCodes, labels: Any, weights: DeviceWeights, n_classes: int
-) -> list[Ints]:
-    """Count each narrow column, (K, size), in shared memory, two by two."""
-    cell = 4 if weights.host is None else 8
-    most = most_shared() // cell
-    pairs = ColumnPairs.of(codes.sizes, n_classes, min(_MOST_JOINT, most))
-    parts = pairs.parts(most)
-    shared = cell * int(np.diff(pairs.places[parts]).max())
-    counts = zeros(int(pairs.places[-1]), np.int64)
-    n_parts = len(parts) - 1
-    blocks = max(1, blocks_for(shared) // n_parts), n_parts
-    given = (codes.words, labels, codes.n_rows, *pairs.plan(labels.size))
-    given = (*given, to_device(parts))
-    if weights.host is None:
-        launch(scattering.count, blocks, shared, *given, counts)
-    else:
-        how = weights.values, weights.scale()
-        launch(scattering.count_weights, blocks, shared, *given, *how, counts)
-    return pairs.by_column(counts.copy_to_host(), n_classes)
-
-
-def _single(
-    codes: DeviceCodes, labels: Any, weights: DeviceWeights, n_classes: int
-) -> list[Ints]:
-    """Count each narrow column, where many classes do not fit shared memory."""
-    ends = np.cumsum([0, *codes.sizes])
-    cells = _far(
-        codes.narrow, ends[:-1], int(ends[-1]), codes, labels, weights, n_classes
-    )
-    return [cells[:, lo:hi] for lo, hi in pairwise(ends)]
-
-
-def _far(
-    columns: Any,
-    starts: Ints,
-    n_codes: int,
-    codes: DeviceCodes,
-    labels: Any,
-    weights: DeviceWeights,
-    n_classes: int,
-) -> Ints:
-    """Count columns in the device's memory, (K, V)."""
-    counts = zeros((n_classes, n_codes), np.int64)
-    rows = (columns, labels, weights.values, codes.n_rows, weights.scale())
-    launch(scattering.count_wide, blocks_for(0), 0, *rows, to_device(starts), counts)
-    return np.asarray(counts.copy_to_host())
 
 
 def moments_on_device(

@@ -14,13 +14,16 @@ from steelyard.gpu.device_codes import (
     DeviceCodes,
     bytes_to_device,
     codes_to_device,
+    padded,
     taken,
 )
 from steelyard.gpu.device_counts import DeviceWeights, count_on_device
-from steelyard.gpu.device_rows import rows_on_device
+from steelyard.gpu.device_rows import DeviceRows
+from steelyard.kernels.cuda.launching import zeros
 from steelyard.model.training import HERE, RowPlace, TrainingSet
 from steelyard.proba.counts import Counts
 from steelyard.table.codes import CodeBlock, Codes
+from steelyard.table.packing import plan_packing
 
 _MOST_CLASSES = 256
 _MOST_ROWS = 1 << 30
@@ -47,11 +50,20 @@ class DevicePlace(RowPlace):
     def passes(self, training: TrainingSet, missing: Any, gaussian: Any) -> Any:
         """Return the rows prepared for many passes."""
         codes, labels = self.copied(training)
+        features = [int(j) for j in codes.features]
+        packing = plan_packing(codes.schema, features, missing, codes.n_rows)
+        if packing is None:
+            words = zeros((1, padded(codes.n_rows)), np.uint8).view(np.uint32)
+            modes = np.zeros(1, dtype=np.int32)
+        else:
+            words = codes.pack(packing)
+            by_code = training.given_counts.by_code
+            modes = packing.likely_codes(by_code.sum(axis=1))
         weights = DeviceWeights(training.weights)
-        counts = training.given_counts
+        joint = packing, words, modes, training.n_classes, gaussian, training.n_jobs
+        # Numbers of some rows are read in memory.
         host = training.codes if training.codes.n_numbers else None
-        given = counts, missing, gaussian, training.n_jobs, host
-        return rows_on_device(codes, labels, weights, *given)
+        return DeviceRows(codes, labels, weights, *joint, host)
 
     def take(self, training: TrainingSet, rows: Ints) -> TrainingSet:
         """Return some rows; they are few, and stay here."""

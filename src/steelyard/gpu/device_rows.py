@@ -7,13 +7,11 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from steelyard._common.arrays import Ints
 from steelyard.exceptions import ParameterError
 from steelyard.fitting.block import effect_of_odds
-from steelyard.gpu.device_codes import DeviceCodes, padded
-from steelyard.gpu.device_counts import DeviceWeights
+from steelyard.gpu.device_codes import padded
 from steelyard.gpu.joint_rows import JointRows
 from steelyard.kernels.cuda import passes
 from steelyard.kernels.cuda.launching import (
@@ -30,10 +28,6 @@ from steelyard.kernels.cuda.launching import (
     zeros,
 )
 from steelyard.losses import Loss
-from steelyard.proba.counts import Counts
-from steelyard.proba.gaussian import GaussianTable
-from steelyard.table.codes import Codes
-from steelyard.table.packing import plan_packing
 from steelyard.weighting.base import Effect
 
 # Scores that are kept at a time, 256 MB of them.
@@ -320,31 +314,3 @@ class DeviceRows(JointRows):
         if counts.numbers is not None:
             multipliers = counts.numbers.copy_to_host().sum(axis=0) / scale
         return Effect(total / scale, table, multipliers)
-
-
-def rows_on_device(
-    codes: DeviceCodes,
-    labels: Any,
-    weights: DeviceWeights,
-    counts: Counts,
-    missing: NDArray[np.bool_],
-    gaussian: GaussianTable,
-    n_jobs: int | None = None,
-    host: Codes | None = None,
-) -> DeviceRows:
-    """Join the small codes of rows on a device, for many passes.
-
-    ``host`` has the same rows in memory, where there are numbers.
-    """
-    features = [int(j) for j in codes.features]
-    packing = plan_packing(codes.schema, features, missing, codes.n_rows)
-    if packing is None:
-        words = zeros((1, padded(codes.n_rows)), np.uint8).view(np.uint32)
-        modes = np.zeros(1, dtype=np.int32)
-    else:
-        words = codes.pack(packing)
-        modes = packing.likely_codes(counts.by_code.sum(axis=1))
-    classes = counts.n_classes
-    return DeviceRows(
-        codes, labels, weights, packing, words, modes, classes, gaussian, n_jobs, host
-    )
