@@ -47,7 +47,7 @@ def test_correlation_weights(name, weather):
 def test_symmetrical_uncertainty_and_the_best_subset(weather, make_training):
     training = make_training(*weather)
     relevance = class_uncertainty(training.count())
-    redundancy = pair_uncertainty(training.codes, None)
+    redundancy = pair_uncertainty(training)
     assert relevance.tolist() == near(0.196013, 0.023407, 0.156508, 0.049989)
     assert sorted(best_subset(relevance, redundancy, 5)) == [0, 2]
     assert merit([0, 2], relevance, redundancy) == near(0.247287)

@@ -1,6 +1,7 @@
 """Information of attributes about the class and about each other."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -45,8 +46,8 @@ def test_all_measures_are_those_of_plain_loops(
     u = np.random.default_rng(1).random(len(y)) if weighted else None
     training = make_training(X, y, u)
     one = np.ones(len(y)) if u is None else u
-    mutual = pair_information(training.codes, training.weights)
-    uncertainty = pair_uncertainty(training.codes, training.weights)
+    mutual = pair_information(training)
+    uncertainty = pair_uncertainty(training)
     counts = training.count()
     for j in range(X.shape[1]):
         for k in range(X.shape[1]):
@@ -67,9 +68,7 @@ def test_pairs_agree_with_scikit_learn(make_training):
     X = rng.integers(0, 10, (3000, 7)).astype(np.uint8)
     X[:, 3] = X[:, 2] // 2
     y = rng.integers(0, 2, 3000)
-    found = pair_information(
-        make_training(X, y, categorical_features="all").codes, None
-    )
+    found = pair_information(make_training(X, y, categorical_features="all"))
     for j in range(7):
         for k in range(7):
             expected = mutual_info_score(X[:, j], X[:, k]) / math.log(2) * (j != k)
@@ -83,13 +82,13 @@ def test_columns_of_very_many_values_need_no_table(make_training, monkeypatch):
     X[:, 3] = None
     u = rng.random(300)
     training = make_training(X, rng.integers(0, 2, 300))
-    for weights in (None, u):
+    for rows in (training, replace(training, sample_weight=u)):
         for measure in (pair_information, pair_uncertainty):
-            dense = measure(training.codes, weights)
+            dense = measure(rows)
             with monkeypatch.context() as patch:
                 patch.setattr(information, "_SMALL", 10)
                 patch.setattr(information, "_LARGEST", 20)
-                sparse = measure(training.codes, weights)
+                sparse = measure(rows)
             np.testing.assert_allclose(sparse, dense, atol=1e-12)
 
 
@@ -97,7 +96,7 @@ def test_identifiers_on_both_sides_stay_within_memory(make_training):
     X = np.arange(60_000).reshape(-1, 2)[:, [0, 1, 1]]
     y = np.arange(len(X)) % 2
     training = make_training(X, y, categorical_features="all")
-    found = pair_information(training.codes, None)
+    found = pair_information(training)
     expected = math.log2(len(X))
     assert found[0, 1:].tolist() == pytest.approx([expected, expected])
 
@@ -105,9 +104,11 @@ def test_identifiers_on_both_sides_stay_within_memory(make_training):
 def test_threads_and_order_of_rows_do_not_matter(random_table, make_training):
     X, y = random_table(n=500)
     training = make_training(X, y)
-    one, two = (pair_information(training.codes, None, n_jobs) for n_jobs in (1, 2))
+    by_threads = (replace(training.preparation, n_jobs=n_jobs) for n_jobs in (1, 2))
+    trainings = [replace(training, preparation=of) for of in by_threads]
+    one, two = map(pair_information, trainings)
     np.testing.assert_array_equal(one, two)
-    turned = pair_information(make_training(X[::-1], y[::-1]).codes, None)
+    turned = pair_information(make_training(X[::-1], y[::-1]))
     np.testing.assert_array_equal(one, turned)
 
 

@@ -28,7 +28,7 @@ from steelyard.weighting.filters.information import (
     class_uncertainty,
     correlation_weights,
     gain_ratios,
-    training_uncertainty,
+    pair_uncertainty,
 )
 
 # As in Weka: what counts as an improvement of the merit, and as a correlation of zero.
@@ -277,7 +277,7 @@ class SubsetWeighting(FilterWeighting):
     def select(self, training: TrainingSet) -> list[int]:
         """Return the positions of the attributes that CFS selects, in its order."""
         relevance = class_uncertainty(training.count())
-        redundancy = training_uncertainty(training)
+        redundancy = pair_uncertainty(training)
         if self.zero_is_one:
             redundancy[redundancy < _MAX_ZERO_UNCERTAINTY] = 1.0
             np.fill_diagonal(redundancy, 0.0)

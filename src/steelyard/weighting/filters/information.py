@@ -61,18 +61,16 @@ def class_uncertainty(counts: Counts) -> Floats:
     return _symmetrical(_with_class(counts))
 
 
-def pair_information(
-    codes: Codes, weights: Floats | None, n_jobs: int | None = None
-) -> Floats:
+def pair_information(training: TrainingSet) -> Floats:
     r"""Mutual information of every pair of attributes, shape (d, d).
 
     .. math:: I(A_j; A_k) = \sum_{v,v'} p(v,v') \log_2
               \frac{p(v,v')}{p(v)\,p(v')}
 
-    over rows in which both cells are known. The diagonal and the rows of Gaussian
-    attributes are 0.
+    over rows in which both cells are known, wherever they are. The diagonal and the
+    rows of Gaussian attributes are 0.
     """
-    return _over_pairs(codes, weights, n_jobs, _mutual)
+    return _over_training(training, _mutual)
 
 
 def conditional_information(training: TrainingSet) -> Floats:
@@ -88,9 +86,8 @@ def conditional_information(training: TrainingSet) -> Floats:
     total, mass = np.zeros((d, d)), np.zeros((d, d))
     for c in range(training.n_classes):
         part = training.taken(training.rows_of(c))
-        rows = part.codes, part.weights
-        of_class = _known_together(*rows)
-        total += of_class * pair_information(*rows, training.n_jobs)
+        of_class = _known_together(part.codes, part.weights)
+        total += of_class * pair_information(part)
         mass += of_class
     return np.divide(total, mass, out=np.zeros((d, d)), where=mass > 0)
 
@@ -108,14 +105,12 @@ def _known_together(codes: Codes, weights: Floats | None) -> Floats:
     return total
 
 
-def pair_uncertainty(
-    codes: Codes, weights: Floats | None, n_jobs: int | None = None
-) -> Floats:
+def pair_uncertainty(training: TrainingSet) -> Floats:
     """Symmetrical uncertainty of every pair of attributes, shape (d, d).
 
     Over rows in which both cells are known; the diagonal is 0.
     """
-    return _over_pairs(codes, weights, n_jobs, _symmetrical)
+    return _over_training(training, _symmetrical)
 
 
 def correlation_weights(training: TrainingSet) -> Floats:
@@ -124,19 +119,9 @@ def correlation_weights(training: TrainingSet) -> Floats:
     One that tells much about the class and little about the others weighs more.
     """
     relevance = class_information(training.count())
-    redundancy = training_information(training).sum(axis=1)
+    redundancy = pair_information(training).sum(axis=1)
     difference = _normalised(relevance) - _normalised(redundancy)
     return np.asarray(1.0 / (1.0 + np.exp(-difference)))
-
-
-def training_information(training: TrainingSet) -> Floats:
-    """Return ``pair_information`` of training rows, wherever they are."""
-    return _over_training(training, _mutual)
-
-
-def training_uncertainty(training: TrainingSet) -> Floats:
-    """Return ``pair_uncertainty`` of training rows, wherever they are."""
-    return _over_training(training, _symmetrical)
 
 
 def _over_training(training: TrainingSet, measure: Measure) -> Floats:
