@@ -82,10 +82,12 @@ def test_labels_of_a_nomogram_with_forty_attributes_do_not_overlap(n_classes, nu
     X, y = wide(40, n_classes)
     clf = sy.NaiveBayes(numeric=numeric).fit(X, y)
     display = NomogramDisplay.from_estimator(clf, row=X[:1])
-    assert len(display.ax_.get_yticks()) == 42
+    # A density that rises and falls has two axes.
+    n_axes = len(display.ax_.get_yticks()) - 2
+    assert n_axes == 40 if numeric == "mdl" else 40 < n_axes <= 80
     assert overlaps(display.ax_) == []
     display = NomogramDisplay.from_estimator(clf, row=X[:1], scale="evidence")
-    assert len(display.ax_.get_yticks()) == 43
+    assert len(display.ax_.get_yticks()) == n_axes + 3
     assert overlaps(display.ax_) == []
 
 
@@ -379,15 +381,17 @@ def test_columns_with_views_are_drawn_once(n_classes):
     X, y = wide(9, n_classes)
     clf = sy.ShrinkageNB(strength=(1.0, 4.0, 1.0)).fit(X, y)
     nomogram = NomogramDisplay.from_estimator(clf, row=X[:1])
-    assert len(nomogram.ax_.get_yticks()) == 9 + 2
+    names = [text.get_text() for text in nomogram.ax_.get_yticklabels()[:-2]]
+    columns = [name.rsplit(", ", 1)[0] for name in names]
+    assert len(set(columns)) == 9
+    assert len(set(names)) == len(names)
     assert overlaps(nomogram.ax_) == []
     waterfall = WaterfallDisplay.from_estimator(clf, X)
     assert len(waterfall.ax_.get_yticks()) == 9 + 2
     total = waterfall.ax_.patches[-1].get_width()
     assert total == pytest.approx(clf.explain_local(X).evidence(0).total, abs=1e-9)
-    n_views = len(clf.view_names_)
-    assert WeightHeatmapDisplay.from_estimator(clf).values.shape == (n_classes, n_views)
+    assert WeightHeatmapDisplay.from_estimator(clf).values.shape == (n_classes, 9)
     bars = WeightBarsDisplay.from_estimator(clf)
-    assert sorted(bars.names) == sorted(clf.view_names_)
+    assert sorted(bars.names) == sorted(X.columns) and "importance" in bars.title
     curve = ValueCurveDisplay.from_estimator(clf, X.columns[0])
     assert curve.figure_.get_figwidth() < 8

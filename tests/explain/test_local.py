@@ -76,7 +76,8 @@ def test_missing_and_unseen_cells_are_shown_as_such(mixed):
     found = clf.explain_local(row)
     assert found.values[0][:2] == ["mauve (unseen)", "(missing)"]
     assert found.missing[0].tolist() == [False, True, False, False]
-    assert not found.contributions[0, :2].any()
+    # They add nothing, where the average row adds the mean.
+    np.testing.assert_array_equal(found.contributions[0, :2], -clf.model_.centre[:2])
     imputed = sy.NaiveBayes(missing="impute").fit(X, y).explain_local(row)
     assert imputed.values[0][1].startswith("(missing, taken as ")
     valued = sy.NaiveBayes(missing="value").fit(X, y).explain_local(row)
@@ -125,7 +126,7 @@ def test_text_names_the_classes_and_the_largest_evidence(two):
     found = sy.NaiveBayes().fit(X, y).explain_local(X[:5])
     text = repr(found)
     assert "row 2:" in text and "2 more rows" in text
-    assert "evidence in log-odds" in text and "base rate" in text
+    assert "evidence in log-odds" in text and "average row" in text
 
 
 def test_bad_requests_are_refused(two):

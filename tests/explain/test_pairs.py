@@ -117,7 +117,8 @@ def test_a_pair_with_an_unknown_side_says_nothing(two_classes):
     clf, _, _ = two_classes
     row = pd.DataFrame({"size": [np.nan], "mass": [1.0], "kind": ["never seen"]})
     found = clf.explain_local(row)
-    assert not found.contributions[0, 3:].any()
+    centre = clf.model_.centre[clf.model_.schema.is_pair]
+    np.testing.assert_array_equal(found.contributions[0, 3:], -centre)
     assert found.missing[0].tolist() == [True, False, False, True, False]
     assert "(unknown)" in found.values[0][3]
 

@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from typing import Any
 
 __all__ = [
+    "Markup",
     "element",
     "escape",
     "fill_template",
+    "html_bars",
     "html_table",
     "read_asset",
     "script_json",
 ]
+
+
+# For and against, as in the pictures.
+_FOR, _AGAINST = "#2a7f62", "#c0543c"
+
+
+class Markup(str):
+    """A text that is HTML already, and is not escaped in a table."""
 
 
 def element(tag: str, content: str = "", /, **attributes: Any) -> str:
@@ -53,12 +64,48 @@ def html_table(header: Sequence[str], rows: Sequence[Sequence[str]], texts: int)
 
     def line(tag: str, cells: Sequence[str]) -> str:
         styled = zip(cells, sides, strict=True)
-        cells = [element(tag, escape(c), style=f"text-align:{s}") for c, s in styled]
-        return element("tr", "".join(cells))
+        made = [
+            element(
+                tag,
+                cell if isinstance(cell, Markup) else escape(cell),
+                style=f"text-align:{side}",
+            )
+            for cell, side in styled
+        ]
+        return element("tr", "".join(made))
 
     head = element("thead", line("th", header))
     body = element("tbody", "".join(line("td", row) for row in rows))
     return element("table", head + body)
+
+
+def html_bars(amounts: Sequence[float]) -> list[Markup]:
+    """Draw numbers as bars on one axis: red to the left of it, green to the right.
+
+    Examples
+    --------
+    >>> "#2a7f62 25%" in html_bars([3.0, -1.0])[0]
+    True
+    """
+    finite = [amount for amount in amounts if math.isfinite(amount)]
+    low, high = min([0.0, *finite]), max([0.0, *finite])
+    scale = 100.0 / ((high - low) or 1.0)
+
+    def place(amount: float) -> str:
+        return f"{scale * (min(max(amount, low), high) - low):.3g}%"
+
+    bars = []
+    for amount in amounts:
+        # Both can be told from light and from dark paper.
+        colour = _AGAINST if amount < 0.0 else _FOR
+        start, end = place(min(amount, 0.0)), place(max(amount, 0.0))
+        none = "transparent"
+        stops = f"{none} {start},{colour} {start},{colour} {end},{none} {end}"
+        axis = f"linear-gradient(currentColor,currentColor) {place(0.0)} 0/1px 100%"
+        fill = f"background:{axis} no-repeat,linear-gradient(90deg,{stops})"
+        style = f"width:14em;height:.9em;{fill}"
+        bars.append(Markup(element("div", "", style=style, aria_hidden="true")))
+    return bars
 
 
 def script_json(data: Any) -> str:

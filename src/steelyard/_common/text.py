@@ -116,6 +116,38 @@ def bar(amount: float, largest: float, width: int = 16) -> str:
     return "█" * (eighths // 8) + _BLOCKS[eighths % 8].strip()
 
 
+def sided_bars(amounts: Sequence[float], width: int = 24) -> list[str]:
+    """Draw numbers as bars on one axis: to the left if negative, else to the right.
+
+    Examples
+    --------
+    >>> sided_bars([1.0, -0.5], 6)
+    ['  │████', '██│']
+    """
+    finite = [amount for amount in amounts if math.isfinite(amount)]
+    low, high = min([0.0, *finite]), max([0.0, *finite])
+    scale, most = width / ((high - low) or 1.0), max(high, -low)
+    left = round(-scale * low)
+    bars = []
+    for amount in amounts:
+        drawn = "█" * round(scale * min(abs(amount), most))
+        before, after = (drawn, "") if amount < 0.0 else ("", drawn)
+        bars.append(f"{before:>{left}}│{after}")
+    return bars
+
+
+def probability_text(p: float) -> str:
+    """Write a probability; none is so near to one that it is one.
+
+    Examples
+    --------
+    >>> probability_text(0.98765), probability_text(0.9999999992)
+    ('0.9877', '> 99.9 %')
+    """
+    text = f"{p:.4g}"
+    return "> 99.9 %" if text == "1" else text
+
+
 def text_table(
     headers: Sequence[str],
     rows: Iterable[Sequence[str]],

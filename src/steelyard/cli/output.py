@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 _PIPE_WIDTH = 400
 # What begins a formula in a spreadsheet, also after a blank that is dropped.
 _FORMULAS = ("=", "+", "-", "@", "\t", "\r")
-# With names and values, bars of evidence fill 80 columns.
-_BAR_WIDTH = 24
 _PICTURES = (".png", ".svg", ".pdf")
 
 
@@ -122,6 +120,8 @@ def evidence_table(evidence: Evidence, most: int | None = None) -> Table:
     from rich.table import Table
     from rich.text import Text
 
+    from steelyard._common.text import sided_bars
+
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
     for name in ("attribute", "value", "evidence", ""):
         table.add_column(name, justify="right" if name == "evidence" else "left")
@@ -130,16 +130,9 @@ def evidence_table(evidence: Evidence, most: int | None = None) -> Table:
     lines = [(*evidence.start, evidence.prior), *items[: len(items) - len(rest)]]
     if rest:
         lines.append((f"{len(rest)} others", "", sum(amount for *_, amount in rest)))
-    amounts = [amount for *_, amount in lines]
-    finite = [amount for amount in amounts if abs(amount) < float("inf")]
-    low, high = min(*finite, 0.0, 0.0), max(*finite, 0.0, 0.0)
-    scale = _BAR_WIDTH / ((high - low) or 1.0)
-    left = round(-scale * low)
-    for name, value, amount in lines:
-        bar = "█" * round(scale * min(abs(amount), max(high, -low)))
-        drawn = Text(bar.rjust(left), "red")
-        if amount >= 0:
-            drawn = Text(" " * left).append(bar, "green")
+    bars = sided_bars([amount for *_, amount in lines])
+    for (name, value, amount), bar in zip(lines, bars, strict=True):
+        drawn = Text(bar, "red" if amount < 0.0 else "green")
         table.add_row(Text(name), Text(value), f"{amount + 0.0:+.2f}", drawn)
     total = Text(f"{evidence.total + 0.0:+.2f}", "bold")
     table.add_row(Text("sum", "bold"), "", total, "")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from steelyard._common.arrays import Floats
-from steelyard._common.text import cell_text
+from steelyard._common.text import cell_text, probability_text
 from steelyard.displays import drawing as draw
 from steelyard.exceptions import ParameterError
 from steelyard.explain.local import LocalExplanation, explain_local
@@ -184,7 +184,7 @@ class ValueCurveDisplay(draw.Display):
 
 @dataclass(eq=False, repr=False)
 class WaterfallDisplay(draw.Display):
-    """Evidence of one row, added up from the prior to the log-odds.
+    """Evidence of one row, added up from the average row to the log-odds.
 
     Parameters
     ----------
@@ -290,7 +290,8 @@ class WaterfallDisplay(draw.Display):
         target, probability = self.evidence.target, self.evidence.probability
         names = draw.label(self.evidence.against, 30), draw.label(target, 30)
         ax.set_xlabel(draw.sides(names[0], "log-odds", names[1]))
-        draw.headline(ax, f"{draw.label(target, 50)}: probability {probability:.3g}")
+        shown = probability_text(probability)
+        draw.headline(ax, f"{draw.label(target, 50)}: probability {shown}")
         ax.tick_params(axis="y", length=0)
         draw.bare(ax, "top", "right", "left")
 

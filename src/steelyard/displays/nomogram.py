@@ -42,8 +42,10 @@ class NomogramDisplay(draw.Display):
     Points are read off the scale on top, as in R's rms: the least that an attribute
     can say has 0, and the longest line ends at 100. The two lowest lines turn the sum
     of the points into the probability of a class. A pale stroke on each line is where a
-    value that is not known counts. With more than two classes the others are taken as
-    one, and the probability is about that of ``predict_proba``.
+    value that is not known counts. A curve that rises and falls has an axis for each.
+    Values that speak for the class more than the average training row are green. With
+    more than two classes the others are taken as one, and the probability is about that
+    of ``predict_proba``.
 
     Parameters
     ----------
@@ -60,8 +62,8 @@ class NomogramDisplay(draw.Display):
         Draw maps of so many pairs of columns below, the most important ones of those
         with a line; on axes that are given there are none.
     scale : {"points", "evidence"}, default="points"
-        What the scale on top shows: points, or evidence in log-odds, with 0 for what
-        says nothing on all lines and a line for the base rate.
+        What the scale on top shows: points, or evidence in log-odds, with 0 for the
+        average training row on all lines and a line for its sum.
 
     Examples
     --------
@@ -133,26 +135,34 @@ class NomogramDisplay(draw.Display):
         self._check()
         whole, c, is_points = self.explanation, self._target(), self.scale == "points"
         assert whole.base is not None
-        evidence, base = against_rest(whole.base * whole.link_scale, c)
+        # Sums are made as predictions are, from what is known; the mean is for reading.
+        means = np.array([table.mean for table in whole.tables])
+        start = whole.base - means.sum(axis=0)
+        evidence, base = against_rest(start * whole.link_scale, c)
         chosen = self._chosen(c)
         lines = [line_of(whole.tables[j], evidence) for j in chosen]
-        places = Scale.of_points(lines) if is_points else Scale.plain(len(lines))
+        places = Scale.of_points(lines) if is_points else Scale.plain(lines)
         marks = None
         if self.row is not None and self.row.contributions is not None:
-            marks = evidence(self.row.contributions[0][chosen] * whole.link_scale)
+            added = self.row.contributions[0][chosen] + means[chosen]
+            marks = evidence(added * whole.link_scale)
         n_left_out = len(whole.attributes) - len(chosen)
-        n_rows = len(lines) + (not is_points)
+        n_rows = sum(len(line.tracks) for line in lines) + (not is_points)
         below = 2.6 * bool(np.isfinite(base)) + 0.5 * bool(n_left_out)
         ax = self._with_maps(ax, chosen, c, 1.3 + 0.44 * n_rows + 0.35 * below)
-        low, high = _limits(lines, places, 0.0 if is_points else base)
+        average = base + sum(line.mean for line in lines)
+        low, high = _limits(lines, places, 0.0 if is_points else average)
         ax.set_xlim(low, high)
         ax.set_ylim(-n_rows - below + 0.4, 0.7)
-        labels = [draw.label(whole.attributes[j], 34) for j in chosen]
+        names = [draw.label(whole.attributes[j], 34) for j in chosen]
+        labels = _axis_names(lines, names)
         inches = inches_of(ax) - max(draw.text_width(name, 9.0) for name in labels)
-        _draw_lines(ax, lines, places, marks, max(inches, 2.0) / (high - low))
+        numbers = [self._number_of_row(j) for j in chosen]
+        scale = max(inches, 2.0) / (high - low)
+        _draw_lines(ax, lines, places, marks, numbers, scale)
         levels = [-float(k) for k in range(n_rows)]
         if not is_points:
-            labels.append(self._draw_base(ax, c, base, -len(lines)))
+            labels.append(self._draw_base(ax, average, 1.0 - n_rows))
         if np.isfinite(base):
             row = None if marks is None or n_left_out else base + float(marks.sum())
             labels += self._draw_total(ax, c, lines, places, base, -n_rows - 0.4, row)
@@ -161,6 +171,13 @@ class NomogramDisplay(draw.Display):
         self._name_scale(ax, c)
         if n_left_out:
             self._say_left_out(ax, n_left_out)
+
+    def _number_of_row(self, j: int) -> float:
+        """Return the number of the marked row in a column, NaN if it has none."""
+        try:
+            return np.nan if self.row is None else float(self.row.values[0][j])
+        except ValueError:
+            return np.nan
 
     def _check(self) -> None:
         whole = self.explanation
@@ -190,13 +207,13 @@ class NomogramDisplay(draw.Display):
         rates = self.explanation.base_rates
         return "prior" if rates is None else f"base rate ({percent(float(rates[c]))})"
 
-    def _draw_base(self, ax: Any, c: int, base: float, y: float) -> str:
-        """Draw where the sum starts, and return what that is."""
+    def _draw_base(self, ax: Any, average: float, y: float) -> str:
+        """Draw the sum of the average row, and return what that is."""
         ax.axvline(0.0, color=draw.PALE, linewidth=1.0, zorder=0)
-        at = (base if np.isfinite(base) else 0.0, y)
+        at = (average if np.isfinite(average) else 0.0, y)
         ax.plot(*([x] for x in at), "D", color=draw.INK, markersize=5)
-        draw.mark(ax, f"{base:+.2f}", at, (0, 6), ha="center", fontsize=_SMALL)
-        return self._start(c)
+        draw.mark(ax, f"{average:+.2f}", at, (0, 6), ha="center", fontsize=_SMALL)
+        return "average row"
 
     def _draw_total(
         self,
@@ -211,7 +228,7 @@ class NomogramDisplay(draw.Display):
         """Draw the sum of all lines and the probability below, and name them."""
         least, most = (base + np.sum([line.ends for line in lines], axis=0)).tolist()
         total, is_points = Total(ax, least, most), self.scale == "points"
-        start = sum(places.origins) + base * is_points
+        start = sum(places.origins) + base if is_points else 0.0
         total.draw_sum(y, start, places.unit)
         total.draw_probability(y - 1.0)
         if is_points:
@@ -264,7 +281,8 @@ class NomogramDisplay(draw.Display):
             ax.set_xticks(np.arange(0, 101, 10))
             ax.set_xlabel(f"points for {right} against {left}   (pale stroke: unknown)")
         else:
-            ax.set_xlabel(draw.sides(left, "evidence in log-odds", right))
+            what = "evidence in log-odds (pale stroke: unknown)"
+            ax.set_xlabel(draw.sides(left, what, right))
         draw.bare(ax, "right", "left", "bottom")
 
     def _target(self) -> int:
@@ -285,26 +303,50 @@ def _limits(lines: list[Line], places: Scale, base: float) -> tuple[float, float
     return low - room, high + room
 
 
+def _axis_names(lines: list[Line], names: list[str]) -> list[str]:
+    """Name every axis: a curve that folds has two."""
+    return [
+        f"{name}, {track}" if track else name
+        for line, name in zip(lines, names, strict=True)
+        for track in line.tracks
+    ]
+
+
 def _draw_lines(
-    ax: Any, lines: list[Line], places: Scale, marks: Any, scale: float
+    ax: Any,
+    lines: list[Line],
+    places: Scale,
+    marks: Any,
+    numbers: list[float],
+    scale: float,
 ) -> None:
-    """Draw values on their lines, what is unknown, and those of a row."""
+    """Draw values on their axes, what is unknown, and those of a row."""
     ring = {"markersize": 11, "markerfacecolor": "none", "color": draw.INK, "zorder": 3}
+    y = 0
     for k, line in enumerate(lines):
-        placed = replace(line, amounts=places.place(k, line.amounts))
-        ends = [places.place(k, end) for end in line.ends]
-        ax.plot(ends, [-k, -k], color=draw.INK, linewidth=0.7, zorder=1)
-        if places.unit != 1.0:
-            x = places.place(k, 0.0)
-            ax.plot([x, x], [-k - 0.2, -k + 0.2], color=_UNKNOWN, lw=1.2, zorder=0)
-        share = line.rows / max(float(line.rows.max()), 1e-300)
-        style: dict[str, Any] = {"zorder": 2, "linewidths": 0.4, "edgecolors": "white"}
-        style["color"] = [_colour(amount) for amount in line.amounts]
-        level = np.full(len(line.amounts), -k)
-        ax.scatter(placed.amounts, level, s=8.0 + 40.0 * share, **style)
-        if marks is not None:
-            ax.plot([places.place(k, marks[k])], [-k], "o", **ring)
-        _draw_labels(ax, -k, placed, scale)
+        marked = line.track_of(numbers[k])
+        for t, own in enumerate(line.tracks.values()):
+            _draw_axis(ax, y - t, k, line.only(own), places, scale)
+            if marks is not None and t == marked:
+                ax.plot([places.place(k, marks[k])], [y - t], "o", **ring)
+        y -= len(line.tracks)
+
+
+def _draw_axis(
+    ax: Any, y: float, k: int, line: Line, places: Scale, scale: float
+) -> None:
+    """Draw the values of one axis, and where what is unknown counts."""
+    placed = replace(line, amounts=places.place(k, line.amounts))
+    ends = [places.place(k, end) for end in line.ends]
+    ax.plot(ends, [y, y], color=draw.INK, linewidth=0.7, zorder=1)
+    x = places.place(k, 0.0)
+    ax.plot([x, x], [y - 0.2, y + 0.2], color=_UNKNOWN, lw=1.2, zorder=0)
+    share = line.rows / max(float(line.rows.max()), 1e-300)
+    style: dict[str, Any] = {"zorder": 2, "linewidths": 0.4, "edgecolors": "white"}
+    style["color"] = [_colour(amount - line.mean) for amount in line.amounts]
+    level = np.full(len(line.amounts), y)
+    ax.scatter(placed.amounts, level, s=8.0 + 40.0 * share, **style)
+    _draw_labels(ax, y, placed, scale)
 
 
 def _colour(amount: float) -> str:

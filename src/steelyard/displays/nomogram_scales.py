@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
 
-from steelyard._common.arrays import Floats
+from steelyard._common.arrays import Floats, Ints
 from steelyard.displays import drawing as draw
 from steelyard.explain.value_tables import AttributeTable
 
@@ -23,6 +23,9 @@ _UNNUMBERED = (0.4, 0.6)
 # The scale of the sum ends here, where probabilities hardly change.
 _MAX_SUM = 12.0
 
+# A change of direction, as a share of the line, below which it has one axis.
+_LEAST_TURN = 0.02
+
 _TEXT, _SMALL = 7.5, 6.5
 
 
@@ -35,6 +38,56 @@ class Line:
     rows: Floats
     between: Floats = field(default_factory=lambda: np.zeros(0))
     """Evidence all along a curve, of which the values are some."""
+
+    mean: float = 0.0
+    """Evidence of the average training row: values with more speak for the class."""
+
+    numbers: Floats | None = None
+    """Values of a curve, None for others."""
+
+    @property
+    def tracks(self) -> dict[str, Ints]:
+        """Values on each axis, by what is said of it: a curve that folds has two.
+
+        As in R's rms, one has the values up to which it rises, one those up to which it
+        falls, and both the values where it turns.
+        """
+        every = np.arange(len(self.amounts))
+        if self.numbers is None:
+            return {"": every}
+        low, high = self.ends
+        steps = np.diff(self.amounts)
+        # What is too short to be seen is no turn.
+        steps[np.abs(steps) < _LEAST_TURN * (high - low)] = 0.0
+        tracks = {}
+        for name, moves in (("rising", steps > 0.0), ("falling", steps < 0.0)):
+            if moves.any():
+                on = np.append(moves, False) | np.append(False, moves)
+                tracks[name] = np.flatnonzero(on)
+        if len(tracks) < 2:
+            return {"": every}
+        # Where a curve is level its values are on the axis of those before them.
+        level = np.setdiff1d(every, np.concatenate(list(tracks.values())))
+        first = next(iter(tracks))
+        tracks[first] = np.union1d(tracks[first], level)
+        return tracks
+
+    def only(self, values: Ints) -> Line:
+        """Return the line of some of the values; all of them keep the curve's ends."""
+        if len(values) == len(self.amounts):
+            return self
+        labels = [self.labels[v] for v in values]
+        return Line(labels, self.amounts[values], self.rows[values], mean=self.mean)
+
+    def track_of(self, number: float) -> int:
+        """Return the position of the axis that a number is read off."""
+        names = list(self.tracks)
+        if self.numbers is None or len(names) < 2:
+            return 0
+        after = np.searchsorted(self.numbers, number)
+        k = int(np.clip(after, 1, len(self.numbers) - 1))
+        falls = self.amounts[k] < self.amounts[k - 1]
+        return names.index("falling" if falls else "rising")
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -62,9 +115,9 @@ class Scale:
         return cls(100.0 / max(longest, 1e-300), tuple(lows.tolist()))
 
     @classmethod
-    def plain(cls, n_lines: int) -> Scale:
-        """Return the scale of evidence itself."""
-        return cls(1.0, (0.0,) * n_lines)
+    def plain(cls, lines: list[Line]) -> Scale:
+        """Return the scale of evidence itself, told from the average row."""
+        return cls(1.0, tuple(line.mean for line in lines))
 
     def place(self, k: int, amounts: Any) -> Any:
         """Return the places of evidence on a line."""
@@ -100,7 +153,12 @@ def against_rest(base: Floats, c: int) -> tuple[Callable[[Floats], Floats], floa
 
 def line_of(table: AttributeTable, evidence: Callable[[Floats], Floats]) -> Line:
     """Return the values of an attribute that are drawn."""
-    amounts = evidence(table.contributions * table.link_scale)
+    mean = float(evidence(table.mean * table.link_scale))
+    return replace(_line(table, evidence), mean=mean)
+
+
+def _line(table: AttributeTable, evidence: Callable[[Floats], Floats]) -> Line:
+    amounts = evidence((table.contributions + table.mean) * table.link_scale)
     is_whole = table.range is not None and table.range.is_whole
     if table.points is not None:
         numbers = _ticks(*table.span, is_whole)
@@ -116,14 +174,14 @@ def line_of(table: AttributeTable, evidence: Callable[[Floats], Floats]) -> Line
         numbers = _ticks(*(outer if table.range is None else table.span), is_whole)
         inside = amounts[1 + np.searchsorted(table.edges, numbers)]
         return _curve(numbers, inside, amounts[1 : len(table.edges) + 2])
-    # The first is code 0: missing cells say nothing, at zero.
+    # The first is code 0: missing cells add nothing, at zero.
     rows = np.ones(len(amounts)) if table.counts is None else table.counts.sum(axis=1)
     return Line(table.labels[1:], amounts[1:], rows[1:])
 
 
 def _curve(numbers: Floats, amounts: Floats, between: Floats) -> Line:
     labels = [f"{x:g}" for x in numbers]
-    return Line(labels, amounts, np.ones(len(labels)), between)
+    return Line(labels, amounts, np.ones(len(labels)), between, numbers=numbers)
 
 
 def _cells(table: AttributeTable, amounts: Floats) -> Line:

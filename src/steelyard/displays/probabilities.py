@@ -124,7 +124,9 @@ class ReliabilityDisplay(draw.Display):
 
 @dataclass(eq=False, repr=False)
 class ROCDisplay(draw.Display):
-    """Share of a class that is found against the share of others taken for it.
+    """True positive rate against false positive rate: the ROC curve of a class.
+
+    The share of a class that is found, and that of others taken for it.
 
     Parameters
     ----------
@@ -203,8 +205,8 @@ class ROCDisplay(draw.Display):
             text = f"{draw.label(name, 30)}: {area:.3f}"
             ax.plot(false, found, color=draw.line_colour(k), linewidth=1.8, label=text)
         ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
-        ax.set_xlabel("others taken for the class")
-        ax.set_ylabel("rows of the class that are found")
+        ax.set_xlabel("false positive rate (FPR): others taken for the class")
+        ax.set_ylabel("true positive rate (TPR): rows of the class found")
         more = len(self.names) - len(shown)
         is_part = len(self.names) > 2 and self.target is None and more > 0
         rest = f", {more} classes not shown" if is_part else ""

@@ -57,6 +57,9 @@ class WeightBarsDisplay(draw.Display):
     ) -> WeightBarsDisplay:
         """Draw the attribute weights of a classifier; its importances without any.
 
+        A column that is seen in several ways has a weight for each, and none as a
+        whole: there, importances of columns are drawn too.
+
         Parameters
         ----------
         clf : BaseNB
@@ -65,7 +68,8 @@ class WeightBarsDisplay(draw.Display):
             As in ``WeightBarsDisplay``.
         """
         whole = explain_global(clf)
-        weights = whole.weights.get("attribute_weights_")
+        learned = whole.weights if whole.has_one_view else {}
+        weights = learned.get("attribute_weights_")
         names, title = whole.view_names, "weight"
         if weights is not None and np.ndim(weights) == 2:
             weights, title = np.mean(weights, axis=0), "mean weight over the pairs"
@@ -176,6 +180,8 @@ class WeightHeatmapDisplay(draw.Display):
     ) -> WeightHeatmapDisplay:
         """Draw class-attribute weights; importance by class where there are none.
 
+        That is so where a column is seen in several ways, too.
+
         Parameters
         ----------
         clf : BaseNB
@@ -186,7 +192,7 @@ class WeightHeatmapDisplay(draw.Display):
         whole = explain_global(clf)
         values = whole.weights.get("class_attribute_weights_")
         names, order, title = whole.view_names, whole.weighted_views, "weight"
-        if values is None or np.ndim(values) != 2:
+        if values is None or np.ndim(values) != 2 or not whole.has_one_view:
             title = "importance: mean absolute evidence for a class"
             names, order = whole.attributes, whole.order.tolist()
             if whole.class_importance is None:

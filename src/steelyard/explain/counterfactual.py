@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.arrays import Floats, Ints
-from steelyard._common.text import text_table
+from steelyard._common.text import probability_text, text_table
+from steelyard.explain.number_steps import NumberSteps
 from steelyard.explain.row_cells import RowCells, number_label
 from steelyard.explain.value_tables import gaussian_points
 from steelyard.explain.views import (
@@ -52,8 +53,8 @@ class Counterfactual(PlainData):
         By falling effect.
     is_minimal : bool
         Whether it is proven that fewer changes do not suffice: for any sum of two
-        classes, and wherever a bound for several classes is reached. Values of
-        Gaussian attributes are searched on a grid.
+        classes, and wherever a bound for several classes is reached. Numbers are
+        searched on a grid.
     before, after : ndarray of shape (K,)
         Posterior probabilities without and with the changes.
     """
@@ -69,21 +70,21 @@ class Counterfactual(PlainData):
     def __repr__(self) -> str:
         """List the changes as text."""
         c = self.classes.astype(str).tolist().index(self.target)
-        p, q = self.before[c], self.after[c]
+        p, q = (probability_text(proba[c]) for proba in (self.before, self.after))
         if not self.found:
             return (
                 f"No change of the values that may change lets {self.target} win; its "
-                f"probability goes from {p:.4g} to {q:.4g} at most by this search."
+                f"probability goes from {p} to {q} at most by this search."
             )
         if not self.changes:
-            return f"{self.target} wins as it is, with probability {p:.4g}."
+            return f"{self.target} wins as it is, with probability {p}."
         lines = [
             [change.attribute, change.before, change.after, f"{change.gain:+.2f}"]
             for change in self.changes
         ]
         headers = ["attribute", "from", "to", "log-odds"]
         return (
-            f"{self.target} would win, with probability {q:.4g} instead of {p:.4g} "
+            f"{self.target} would win, with probability {q} instead of {p} "
             f"({'fewest' if self.is_minimal else 'found'} changes: {len(lines)})\n"
             f"{text_table(headers, lines, [False, False, False, True])}"
         )
@@ -102,24 +103,29 @@ def counterfactual(
 
     Each step makes the change that brings the target furthest ahead of its best rival.
     For a sum and two classes these are the largest gains in order, and no smaller set
-    suffices. The last change is then made as small as it can be.
+    suffices. Then each change, the last one first, is made as small as it can be: a
+    number is searched from what it is outward, in the steps that its column has.
     """
     winner = int(model.winners(row.encoded())[0])
     targets = [c for c in range(model.n_classes) if c != winner]
-    candidates = _candidates(model, row, fixed, ranges)
+    steps = [
+        None if where is None else NumberSteps.of(where, label)
+        for where, label in zip(ranges, labels, strict=False)
+    ]
+    candidates = _candidates(model, row, fixed, steps)
     starts = [
         _Search(model, row, c, candidates)
         for c in (targets if target is None else [target])
     ]
     best = min(
-        (s if s.target == winner else _search(s, max_changes) for s in starts),
+        (s if s.target == winner else _search(s, max_changes, steps) for s in starts),
         key=lambda s: (not s.wins, len(s.steps) if s.wins else 0, -s.proba[s.target]),
     )
     names = column_labels(row.schema)
     margins = [best.moved(best.steps[:k]).margin for k in range(len(best.steps) + 1)]
     changes = []
     for k, (before, after) in zip(best.steps, pairwise(margins), strict=True):
-        column, value = candidates.column[k], candidates.labels[k]
+        column, value = best.candidates.column[k], best.candidates.labels[k]
         changes.append(Change(names[column], labels[column], value, after - before))
     least = _least_changes(best)
     is_minimal = least is not None and best.wins and len(best.steps) <= least
@@ -137,6 +143,22 @@ class _Candidates:
 
     column: Ints
     labels: list[str]
+    distance: Floats
+    """How far the new value is from that of the row; 0 for categories."""
+
+    def and_number(self, row: RowCells, column: int, number: float) -> _Candidates:
+        """Return the candidates with one more, a number of a column."""
+        more = _with_numbers(row, column, np.array([number]))
+        return _Candidates(
+            RowCells(
+                row.schema,
+                np.concatenate([self.rows.codes, more.codes]),
+                np.concatenate([self.rows.numbers, more.numbers]),
+            ),
+            np.append(self.column, column),
+            [*self.labels, number_text(number)],
+            np.append(self.distance, 0.0),
+        )
 
     def changed(self, cells: RowCells, positions: Ints) -> RowCells:
         """Make one of some changes, to all views of its column, in each row."""
@@ -149,41 +171,62 @@ class _Candidates:
         ).joined()
 
 
+def _with_numbers(row: RowCells, column: int, numbers: Floats) -> RowCells:
+    """Return a row once for each number that a column of it may have."""
+    views = views_of(row.schema)[column]
+    codes = np.repeat(row.codes, len(numbers), axis=0)
+    cells = np.repeat(row.numbers, len(numbers), axis=0)
+    codes[:, views], cells[:, views] = place_numbers(row.schema, views, numbers)
+    return RowCells(row.schema, codes, cells).joined()
+
+
 def _candidates(
-    model: Any, row: RowCells, fixed: set[int], ranges: list[NumberRange | None]
+    model: Any, row: RowCells, fixed: set[int], steps: list[NumberSteps | None]
 ) -> _Candidates:
     schema = row.schema
-    empty = np.zeros((0, len(schema)))
-    codes, numbers, owner, labels = [empty.astype(np.int64)], [empty], [], []
+    made = [RowCells(schema, row.codes[:0], row.numbers[:0])]
+    owner, labels, distance = [], [], [np.zeros(0)]
     # Pairs change with their columns.
     for column, views in enumerate(views_of(schema)[: schema.n_columns]):
         if column in fixed:
             continue
-        feature = schema.features[views[0]]
+        feature, now = schema.features[views[0]], row.codes[0, views[0]]
         if len(views) == 1 and feature.is_coded:
             values = np.arange(1, feature.n_values - feature.missing_is_value + 1)
-            new_codes = values[values != row.codes[0, views[0]], None]
-            new_numbers = np.full(new_codes.shape, np.nan)
-            labels += [feature.describe(int(code)) for code in new_codes[:, 0]]
+            values = values[values != now]
+            rows = RowCells(
+                schema,
+                np.repeat(row.codes, len(values), axis=0),
+                np.repeat(row.numbers, len(values), axis=0),
+            )
+            rows.codes[:, views[0]] = values
+            labels += [feature.describe(int(code)) for code in values]
+            is_ordered = feature.kind == "binned" and now > 0
+            distance.append(np.abs(values - now) * float(is_ordered))
         else:
-            tried = _column_numbers(model, views, ranges[column])
-            new_codes, new_numbers = place_numbers(schema, views, tried)
+            tried = _column_numbers(model, views, steps[column])
+            rows = _with_numbers(row, column, tried)
             write = number_label if len(views) == 1 else number_text
             labels += [write(x) for x in tried.tolist()]
-        codes.append(np.repeat(row.codes, len(new_codes), axis=0))
-        numbers.append(np.repeat(row.numbers, len(new_codes), axis=0))
-        codes[-1][:, views], numbers[-1][:, views] = new_codes, new_numbers
-        owner += [column] * len(new_codes)
-    rows = RowCells(schema, np.concatenate(codes), np.concatenate(numbers)).joined()
-    return _Candidates(rows, np.array(owner, dtype=np.int64), labels)
+            own = steps[column]
+            now = np.nan if own is None else own.now
+            distance.append(np.nan_to_num(np.abs(tried - now)))
+        made.append(rows)
+        owner += [column] * len(rows.codes)
+    codes = np.concatenate([rows.codes for rows in made])
+    numbers = np.concatenate([rows.numbers for rows in made])
+    rows = RowCells(schema, codes, numbers).joined()
+    columns = np.array(owner, dtype=np.int64)
+    return _Candidates(rows, columns, labels, np.concatenate(distance))
 
 
-def _column_numbers(model: Any, views: list[int], where: NumberRange | None) -> Floats:
+def _column_numbers(model: Any, views: list[int], steps: NumberSteps | None) -> Floats:
     """Numbers of one column to try: in every bin, and along its densities.
 
     None lies where no training row did, and none has more digits than it needs.
     """
     features = model.schema.features
+    where = None if steps is None else steps.where
     tried = [
         _numbers_to_try(model, j, where) for j in views if not features[j].is_coded
     ]
@@ -193,10 +236,9 @@ def _column_numbers(model: Any, views: list[int], where: NumberRange | None) -> 
         edges = np.concatenate([features[j].edges for j in views])
         tried.append(typical_numbers(np.unique(edges)))
     numbers = np.unique(np.concatenate(tried))
-    if where is None:
+    if steps is None:
         return numbers
-    numbers = np.unique(np.round(numbers)) if where.is_whole else numbers
-    return np.union1d(where.clipped(numbers), [where.low, where.high])
+    return np.union1d(steps.rounded(numbers), [steps.where.low, steps.where.high])
 
 
 def _numbers_to_try(model: Any, j: int, where: NumberRange | None) -> Floats:
@@ -274,7 +316,9 @@ def _gaps(logs: Floats, target: int) -> Floats:
     return np.where(np.isnan(gap), -np.inf, gap)
 
 
-def _search(state: _Search, max_changes: int | None) -> _Search:
+def _search(
+    state: _Search, max_changes: int | None, steps: list[NumberSteps | None]
+) -> _Search:
     """Make the best change until the target wins; then do as little as suffices."""
     columns = state.candidates.column
     if max_changes is None:
@@ -296,14 +340,39 @@ def _search(state: _Search, max_changes: int | None) -> _Search:
         fewer = state.moved(tuple(s for s in state.steps if s != step))
         if fewer.wins:
             state = fewer
-    if not state.steps:
-        return state
-    # Of the values that suffice in the last change take the one that adds least.
-    *first, last = state.steps
-    same = np.flatnonzero(columns == columns[last])
-    margins = state.moved(tuple(first)).tried(same)[0]
+    for k in reversed(range(len(state.steps))):
+        state = _nearer(state, k, steps[columns[state.steps[k]]])
+    return state
+
+
+def _nearer(state: _Search, k: int, steps: NumberSteps | None) -> _Search:
+    """Make one of the changes as small as suffices."""
+    candidates, column = state.candidates, int(state.candidates.column[state.steps[k]])
+    others = state.moved(state.steps[:k] + state.steps[k + 1 :])
+    same = np.flatnonzero(candidates.column == column)
+    margins, distance = others.tried(same)[0], candidates.distance[same]
     enough = np.flatnonzero(margins > 0.0)
-    return state.moved((*first, int(same[enough[np.argmin(margins[enough])]])))
+    order = np.lexsort((margins[enough], distance[enough]))
+    chosen = int(same[enough[order[0]]])
+    is_number = _has_numbers(state.row, column)
+    if is_number and steps is not None:
+
+        def found(numbers: Floats) -> Floats:
+            cells = _with_numbers(others.cells, column, numbers)
+            return numbers[others._margins(cells)[0] > 0.0]
+
+        number = steps.nearest(found)
+        if number is not None and abs(number - steps.now) < candidates.distance[chosen]:
+            candidates = candidates.and_number(state.row, column, number)
+            chosen = len(candidates.labels) - 1
+    made = (*state.steps[:k], chosen, *state.steps[k + 1 :])
+    return replace(state, candidates=candidates, steps=made)
+
+
+def _has_numbers(row: RowCells, column: int) -> bool:
+    """Whether a column is set by numbers, and not by codes alone."""
+    views = views_of(row.schema)[column]
+    return len(views) > 1 or not row.schema.features[views[0]].is_coded
 
 
 def _least_changes(state: _Search) -> int | None:

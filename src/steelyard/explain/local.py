@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.arrays import Floats
+from steelyard._common.text import probability_text
 from steelyard.exceptions import ParameterError
 from steelyard.explain.counterfactual import Counterfactual, counterfactual
 from steelyard.explain.row_cells import (
@@ -54,8 +55,10 @@ class LocalExplanation(Tabular):
     .. math:: z_{ic} = b_{ic} + \sum_j t_{ijc}, \qquad
        P(c \mid x_i) \propto e^{s z_{ic}},
 
-    with ``base`` b, ``contributions`` t and ``link_scale`` s. A model that is not one
-    sum has neither, and ``parts`` instead.
+    with ``base`` b, ``contributions`` t and ``link_scale`` s. The base is the mean
+    score of the training rows, and contributions are what differs from it: their mean
+    over the training rows is 0. A model that is not one sum has neither, and ``parts``
+    instead; one that makes a sum for each query begins with its prior.
 
     Attributes
     ----------
@@ -70,9 +73,9 @@ class LocalExplanation(Tabular):
     missing : ndarray of shape (n, d)
         Which cells are missing.
     base : ndarray of shape (n, K) or None
-        Where the scores start: log priors.
+        Where the scores start: means over the training rows.
     contributions : ndarray of shape (n, d, K) or None
-        What each cell adds to each score.
+        What each cell adds to each score, and what a missing one takes off by being so.
     view_names : list of str
         Names of the views: of the columns, where each is seen in one way.
     view_contributions : ndarray of shape (n, views, K) or None
@@ -88,7 +91,7 @@ class LocalExplanation(Tabular):
     neighbours : tuple of Neighbours
         The training rows behind each row's model, for lazy classifiers.
     base_rates : ndarray of shape (K,) or None
-        Shares of the classes, where the scores start with them.
+        Shares of the classes, where these are the answer with nothing known.
     """
 
     _not_data = ("model", "cells", "ranges")
@@ -143,7 +146,7 @@ class LocalExplanation(Tabular):
         Returns
         -------
         Evidence
-            Prior and one item per attribute, which add up to the log-odds.
+            The average row and one item per attribute, which add up to the log-odds.
         """
         self._check_row(row)
         if self.base is None or self.contributions is None:
@@ -169,8 +172,10 @@ class LocalExplanation(Tabular):
         classes = (str(self.classes[first]), str(self.classes[second]))
         probability = float(self.probabilities[row, first])
         prior = float(base[first] - base[second])
-        rate = None if self.base_rates is None else float(self.base_rates[first])
-        return Evidence(*classes, probability, prior, items, rate)
+        is_centred, rate = self.model.centre is not None, None
+        if self.base_rates is not None and not is_centred:
+            rate = float(self.base_rates[first])
+        return Evidence(*classes, probability, prior, items, rate, is_centred)
 
     def split_pairs(self) -> LocalExplanation:
         """Divide what each pair of columns adds between the two, half and half.
@@ -291,8 +296,8 @@ class LocalExplanation(Tabular):
 
     def _prediction(self, row: int) -> str:
         best = int(np.argmax(self.probabilities[row]))
-        p = self.probabilities[row, best]
-        return f"{self.predicted[row]} (largest probability {p:.4g})"
+        p = probability_text(self.probabilities[row, best])
+        return f"{self.predicted[row]} (largest probability {p})"
 
     def _check_row(self, row: int) -> None:
         if not -len(self) <= row < len(self):
@@ -363,8 +368,10 @@ def _explain(
     terms = model.terms(codes)
     if terms is not None:
         base, by_view = terms
+        scores = base + by_view.sum(axis=1)
+        if model.centre is not None:
+            base, by_view = base + model.centre.sum(axis=0), by_view - model.centre
         contributions = add_views(by_view, schema, axis=1)
-        scores = base + contributions.sum(axis=1)
     rows = (cells, values, missing, n_jobs, ranges)
     parts = tuple(
         ExplainedPart(part.name, part.share, _explain(part.model, *rows))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from steelyard._common.arrays import Floats
-from steelyard._common.html import element, escape, html_table
+from steelyard._common.html import element, escape, html_bars, html_table
 from steelyard.exceptions import ParameterError
 from steelyard.explain.local import LocalExplanation
 from steelyard.explain.overall import GlobalExplanation
@@ -115,12 +115,17 @@ def html_of(explanation: Any) -> str:
 @html_of.register
 def _(explanation: Evidence) -> str:
     title, header, rows = explanation.layout()
-    return element("p", escape(title)) + html_table(header, rows, 2)
+    bars = html_bars(explanation.amounts)
+    drawn = [[*row[:-1], bar] for row, bar in zip(rows, bars, strict=False)]
+    return element("p", escape(title)) + html_table(header, [*drawn, rows[-1]], 2)
 
 
 @html_of.register
 def _(explanation: GlobalExplanation) -> str:
     head, header, rows, notes = explanation.layout()
+    if rows and explanation.importance is not None:
+        bars = html_bars(explanation.importance[explanation.order].tolist())
+        rows = [[*row[:-1], bar] for row, bar in zip(rows, bars, strict=True)]
     table = html_table(header, rows, 1) if rows else ""
     return f"{_lines(head)}{table}{_lines(notes)}"
 

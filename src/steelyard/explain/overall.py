@@ -19,14 +19,16 @@ from steelyard.explain.views import (
     Tabular,
     base_rates_of,
     column_labels,
+    column_mean,
     evidence_of,
     kind_of,
     model_of,
     percent,
     views_of,
 )
-from steelyard.model.base import Model, ModelPart
-from steelyard.proba.counts import Counts, Moments
+from steelyard.model.base import Model
+from steelyard.model.table_model import NBModel
+from steelyard.proba.counts import Counts
 from steelyard.table.summary.ranges import NumberRange
 
 if TYPE_CHECKING:
@@ -45,8 +47,9 @@ _WEIGHTS = (
 class GlobalExplanation(Tabular):
     r"""What a model has learned, attribute by attribute.
 
-    Importance is the mean over rows of the absolute evidence of an attribute for a
-    class against the mean of the others, and the mean of that over classes,
+    What values add is told from the average training row. Importance is the mean over
+    rows of the absolute evidence of an attribute for a class against the mean of the
+    others, and the mean of that over classes,
 
     .. math:: I_j = \frac{1}{K} \sum_c \operatorname{mean}_i
        \Bigl| t_{ijc} - \frac{1}{K - 1} \sum_{k \ne c} t_{ijk} \Bigr|,
@@ -62,7 +65,8 @@ class GlobalExplanation(Tabular):
     attributes : list of str
         Names of the columns.
     base : ndarray of shape (K,) or None
-        Where the scores start: log priors. None where the model is not one sum.
+        Where the scores start: means over the training rows. None where the model is
+        not one sum.
     tables : list of AttributeTable
         Values, counts and contributions of every attribute; empty where the model is
         not one sum.
@@ -87,7 +91,7 @@ class GlobalExplanation(Tabular):
     rows : ndarray of shape (d,) or None
         Weight of the training rows whose cell is known, for every attribute.
     base_rates : ndarray of shape (K,) or None
-        Shares of the classes, where the scores start with them.
+        Shares of the classes, where these are the answer with nothing known.
     """
 
     _not_data = ("views", "view_tables")
@@ -145,7 +149,12 @@ class GlobalExplanation(Tabular):
             names = tuple(side.name for side in table.sides)
             if pair == table.name or pair in (names, names[::-1]):
                 return table
-        known = ", ".join(table.name for table in pairs) or "none"
+        if not pairs:
+            raise ParameterError(
+                "There is no pair of columns in this model: no pair was worth keeping, "
+                "or the method makes none."
+            )
+        known = ", ".join(table.name for table in pairs)
         raise ParameterError(f"There is no pair {pair!r}. Pairs: {known}.")
 
     def _is_pair(self, j: int) -> bool:
@@ -157,6 +166,11 @@ class GlobalExplanation(Tabular):
         if self.importance is None:
             return np.arange(len(self.attributes))
         return np.argsort(-self.importance, kind="stable")
+
+    @property
+    def has_one_view(self) -> bool:
+        """Whether each column is seen in one way, so that weights are by column."""
+        return all(len(views) == 1 for views in self.views)
 
     @property
     def view_order(self) -> list[int]:
@@ -221,21 +235,21 @@ class GlobalExplanation(Tabular):
         lines = []
         if self.importance is not None:
             lines.append(f"importance: mean absolute evidence over {self.source}")
-        if "evidence" in columns:
+        if "most" in columns:
             of = f"for {self.classes[1]}" if len(self.classes) == 2 else "for a class"
             lines.append(
-                f"evidence: least and most that a value says {of}, in log-odds"
+                f"least, most: what one of its values says {of}, in log-odds from the "
+                "average row"
             )
         if "rows" in columns:
-            lines.append("rows: weight of the training rows whose cell is known")
+            lines.append("rows: training rows in which its value is known, by weight")
         return lines
 
     def _columns(self) -> dict[str, list[str]]:
         """Numbers of the attributes in order, one of each, as texts by header."""
         columns = {}
         weights: Any = self.weights.get("attribute_weights_")
-        one_view = all(len(views) == 1 for views in self.views)
-        if one_view and np.shape(weights) == (len(self.view_names),):
+        if self.has_one_view and np.shape(weights) == (len(self.view_names),):
             weighted = set(self.weighted_views)
             columns["weight"] = [
                 # Pairs have effects and no weights.
@@ -247,8 +261,9 @@ class GlobalExplanation(Tabular):
             largest = float(self.importance.max())
             columns["importance"] = [f"{amount:.3f}" for amount in amounts]
             if self.tables:
-                ends = [self.tables[j].ends for j in self.order]
-                columns["evidence"] = [f"{signed(a)} to {signed(b)}" for a, b in ends]
+                ends = zip(*(self.tables[j].ends for j in self.order), strict=True)
+                least, most = (list(map(signed, part)) for part in ends)
+                columns |= {"least": least, "most": most}
             if self.rows is not None:
                 columns["rows"] = [f"{self.rows[j]:g}" for j in self.order]
             columns[""] = [bar(amount, largest) for amount in amounts]
@@ -324,7 +339,7 @@ def _explain(
     parts = []
     for k, part in enumerate(model.parts()):
         part_rows = None if rows is None else rows.parts[k].explanation
-        of_part = _counts_of(part, counts)
+        of_part = None if counts is None else counts.of_classes(part.classes)
         made = _explain(part.model, of_part, method, {}, part_rows, ranges)
         parts.append(ExplainedPart(part.name, part.share, made))
     by_class = _importance(tables, rows)
@@ -335,7 +350,8 @@ def _explain(
     if importance is None and parts:
         importance = _mean_of_parts(parts)
     source = "the training counts"
-    if len(model.schema.gaussian):
+    features = model.schema.features
+    if any(not own.is_coded and own.kind != "linear" for own in features):
         source += ", by the fitted densities for Gaussian attributes"
     if rows is not None:
         source = "the given rows"
@@ -345,7 +361,7 @@ def _explain(
         note=model.note(),
         classes=model.classes,
         attributes=column_labels(model.schema),
-        base=None if plain is None else plain.log_prior,
+        base=None if plain is None else plain.log_prior + _total_mean(plain),
         link_scale=float(model.link_scale),
         importance=importance,
         class_importance=by_class,
@@ -360,6 +376,10 @@ def _explain(
     )
 
 
+def _total_mean(model: NBModel) -> Floats:
+    return column_mean(model, list(range(len(model.schema))))
+
+
 def _importance(
     tables: list[AttributeTable], rows: LocalExplanation | None
 ) -> Floats | None:
@@ -370,17 +390,6 @@ def _importance(
     if tables and all(table.importance is not None for table in tables):
         return np.array([table.importance for table in tables])
     return None
-
-
-def _counts_of(part: ModelPart, counts: Counts | None) -> Counts | None:
-    """Return the counts of the rows of a part's classes."""
-    if counts is None or len(part.classes) == len(counts.by_class):
-        return counts
-    chosen, all_moments = list(part.classes), counts.moments
-    by_class, by_code = counts.by_class[chosen], counts.by_code[:, chosen]
-    arrays = (all_moments.weight, all_moments.mean, all_moments.squares)
-    moments = Moments(*(array[:, chosen] for array in arrays))
-    return Counts(counts.schema, by_class, by_code, moments)
 
 
 def _mean_of_parts(parts: list[ExplainedPart]) -> Floats | None:

@@ -12,10 +12,16 @@ from numpy.typing import NDArray
 from steelyard._common.arrays import Floats
 from steelyard._common.text import as_plain
 from steelyard.exceptions import ParameterError
+from steelyard.explain.importance import (
+    joint_importance,
+    mean_density,
+    mean_evidence,
+)
 from steelyard.explain.value_text import N_QUANTILES, table_text
 from steelyard.explain.views import (
     PairSide,
     Tabular,
+    column_mean,
     column_scores,
     evidence_of,
     pair_sides,
@@ -29,19 +35,18 @@ from steelyard.table.by_schema import on_grid
 from steelyard.table.schema import FeatureSchema, TableSchema
 from steelyard.table.summary.ranges import NumberRange
 
-# Numbers at which a density is tabulated, and nodes of means under it.
-_POINTS, _HERMITE = 61, 64
+# Numbers at which a density is tabulated.
+_POINTS = 61
 
 # Cut points that say where the rows are, and room beyond them as a share.
 _MIN_QUANTILES, _ROOM = 5, 0.1
-
-# Numbers that stand for the rows of one class in one bin.
-_PER_BIN = 8
 
 
 @dataclass(frozen=True, repr=False)
 class AttributeTable(Tabular):
     """One attribute of one sum: its values, how often they occur, what they add.
+
+    It is told from the average training row: the mean over all rows is 0.
 
     A Gaussian attribute is tabulated at evenly spaced numbers from the smallest to the
     largest of the training rows; so is a column with several views, one of them a
@@ -52,10 +57,13 @@ class AttributeTable(Tabular):
     kind: str
     classes: NDArray[Any]
     labels: list[str]
-    """Values, intervals or numbers; missing cells, which add nothing, come first."""
+    """Values, intervals or numbers; missing cells come first."""
 
     contributions: Floats
     """To the scores of the classes, shape (values, K)."""
+
+    mean: Floats
+    """What was taken off them: means over the training rows, shape (K,)."""
 
     counts: Floats | None
     """Weight of the training rows by value and class; None for densities."""
@@ -68,7 +76,8 @@ class AttributeTable(Tabular):
 
     link_scale: float
     importance: Floats | None
-    """Mean absolute evidence for each class over the training rows, shape (K,)."""
+    """Mean absolute evidence for each class over the training rows, about their mean,
+    shape (K,)."""
 
     quantiles: Floats | None = None
     """About ten cut points of a column with a density and bins, and the share of the
@@ -221,18 +230,19 @@ def _view_table(
 ) -> AttributeTable:
     feature, offsets = model.schema.features[j], model.schema.offsets
     points = by_value = None
+    mean = column_mean(model, [j])
     if feature.is_coded:
         rows = slice(offsets[j], offsets[j + 1])
-        contributions = model.table[rows]
+        contributions = model.table[rows] - mean
         by_value = None if counts is None else counts.by_code[rows]
         labels = [model.schema.describe(j, v) for v in range(feature.n_codes)]
-        importance = _mean_evidence(model, contributions, by_value)
+        importance = mean_evidence(model, contributions, by_value)
     else:
         points = gaussian_points(model.density(j), feature.step, where)
-        contributions = model.density_scores(j, points)
+        contributions = model.density_scores(j, points) - mean
         labels = [f"{x:.5g}" for x in points]
-        importance = _mean_density(model, counts, j)
-    head = (name, feature.kind, model.classes, labels, contributions, by_value)
+        importance = mean_density(model, counts, j)
+    head = (name, feature.kind, model.classes, labels, contributions, mean, by_value)
     made = AttributeTable(*head, points, feature.edges, model.link_scale, importance)
     sides = pair_sides(model.schema, j) if feature.sides else ()
     return replace(made, sides=sides, range=where)
@@ -258,7 +268,7 @@ def _joint_table(
         labels = [f"{x:.5g}" for x in points]
     else:
         inner = column_scores(model, views, typical_numbers(edges))
-        unknown = sum(table.contributions[0] for table in tables)
+        unknown = -column_mean(model, views)
         # Where missing is a value it is so in all views of a column.
         last = [table.contributions[-1] for table in tables]
         is_value = model.schema.features[views[0]].missing_is_value
@@ -268,11 +278,13 @@ def _joint_table(
         )
         labels = [whole.describe(code) for code in range(whole.n_codes)]
     kind = " + ".join(table.kind for table in tables)
-    importance = _joint_importance(model, counts, views, edges)
-    head = (tables[0].name, kind, model.classes, labels, contributions, None, points)
+    importance = joint_importance(model, counts, views, edges)
+    mean = column_mean(model, views)
+    head = (tables[0].name, kind, model.classes, labels, contributions, mean, None)
     where = None if points is None else _quantiles(model, counts, views)
     all_edges = tuple(edges.tolist())
-    made = AttributeTable(*head, all_edges, model.link_scale, importance, where)
+    rest = (points, all_edges, model.link_scale, importance, where)
+    made = AttributeTable(*head, *rest)
     return replace(made, range=tables[0].range)
 
 
@@ -295,62 +307,6 @@ def _quantiles(
     return np.stack([np.asarray(edges)[chosen], shares[chosen]], axis=1)
 
 
-def _joint_importance(
-    model: NBModel, counts: Counts | None, views: list[int], edges: Floats
-) -> Floats | None:
-    """Mean absolute evidence of a column with several views.
-
-    Counts tell how many rows of each class are in each bin of the finest view. Where
-    in the bin they are is left to the fitted density of the class or, without one, is
-    taken to be anywhere alike.
-    """
-    schema = model.schema
-    if counts is None or not counts.total > 0:
-        return None
-    coded = [j for j in views if schema.features[j].is_coded]
-    densities = [j for j in views if j not in coded]
-    cuts = np.array([-np.inf, np.inf])
-    mass = counts.moments.weight[np.isin(schema.gaussian, densities[:1])]
-    if coded:
-        finest = max(coded, key=lambda j: schema.features[j].n_codes)
-        cuts = np.array([-np.inf, *schema.features[finest].edges, np.inf])
-        first = schema.offsets[finest] + 1
-        mass = counts.by_code[first : first + len(cuts) - 1]
-    out = np.zeros(model.n_classes)
-    for c in range(model.n_classes):
-        for low, high, rows in zip(cuts[:-1], cuts[1:], mass[:, c], strict=True):
-            if not rows > 0.0:
-                continue
-            if densities:
-                table = model.density(densities[0])
-                mean, deviation = float(table.mean[0, c]), float(table.deviation[0, c])
-                numbers = _within(low, high, mean, deviation)
-            else:
-                numbers = typical_numbers(edges)
-                numbers = numbers[(numbers > low) & (numbers <= high)]
-            evidence = np.abs(evidence_of(column_scores(model, views, numbers)))
-            out += rows * evidence.mean(axis=0)
-    if schema.features[views[0]].missing_is_value:
-        rows = counts.by_code[schema.offsets[coded[0] + 1] - 1].sum()
-        last = [model.table[schema.offsets[j + 1] - 1] for j in coded]
-        out += rows * np.abs(evidence_of(np.sum(last, axis=0)))
-    # Missing cells that are skipped say nothing.
-    return np.asarray(out * model.link_scale / counts.total)
-
-
-def _within(low: float, high: float, mean: float, deviation: float) -> Floats:
-    """Return evenly spread quantiles of a normal distribution cut to an interval."""
-    from scipy.special import ndtr, ndtri
-
-    a, b = ndtr((low - mean) / deviation), ndtr((high - mean) / deviation)
-    share = (np.arange(_PER_BIN) + 0.5) / _PER_BIN
-    numbers = mean + deviation * ndtri(a + share * (b - a))
-    # Far from the mean all the mass is at the nearer end.
-    inside = np.clip(numbers, np.nextafter(low, np.inf), high)
-    near = high if np.isfinite(high) else np.nextafter(low, np.inf)
-    return np.where(np.isfinite(inside), inside, near)
-
-
 def gaussian_points(
     table: GaussianTable, step: float, where: NumberRange | None
 ) -> Floats:
@@ -363,34 +319,3 @@ def density_range(table: GaussianTable) -> tuple[float, float]:
     """Return the ends of three deviations around all class means."""
     low = float((table.mean - 3.0 * table.deviation).min())
     return low, float((table.mean + 3.0 * table.deviation).max())
-
-
-def _mean_evidence(
-    model: NBModel, contributions: Floats, counts: Floats | None
-) -> Floats | None:
-    """Mean absolute evidence over the training rows, from their counts."""
-    if counts is None or not counts.sum() > 0:
-        return None
-    share = counts.sum(axis=1) / counts.sum()
-    evidence = np.abs(evidence_of(contributions)) * model.link_scale
-    return np.asarray(share @ evidence)
-
-
-def _mean_density(model: NBModel, counts: Counts | None, j: int) -> Floats | None:
-    """Mean absolute evidence under the fitted densities of the classes.
-
-    Moments do not tell the rows; the densities that were fitted stand for them.
-    """
-    if counts is None or not counts.total > 0:
-        return None
-    nodes, weights = np.polynomial.hermite.hermgauss(_HERMITE)
-    weights = weights / weights.sum()
-    table = model.density(j)
-    mass = counts.moments.weight[model.schema.gaussian == j][0] / counts.total
-    out = np.zeros(model.n_classes)
-    for c in range(model.n_classes):
-        points = table.mean[0, c] + np.sqrt(2.0) * table.deviation[0, c] * nodes
-        points = on_grid(points, float(table.step[0]))
-        evidence = evidence_of(model.density_scores(j, points))
-        out += mass[c] * (weights @ np.abs(evidence))
-    return out * model.link_scale

@@ -15,9 +15,16 @@ from numpy.typing import NDArray
 
 from steelyard._common.arrays import Floats, Ints
 from steelyard._common.checks import check_fitted
-from steelyard._common.text import as_plain, bar, signed, text_table
+from steelyard._common.text import (
+    as_plain,
+    probability_text,
+    sided_bars,
+    signed,
+    text_table,
+)
 from steelyard.exceptions import ParameterError
 from steelyard.model.base import Model, softmax
+from steelyard.model.centring import centred_model
 from steelyard.model.table_model import NBModel
 from steelyard.table.by_schema import on_grid
 from steelyard.table.schema import FeatureSchema, Side, TableSchema
@@ -85,7 +92,7 @@ def model_of(clf: Any) -> Model:
             "neither a sum over attributes nor made of such sums. Use a classifier of "
             "this package, for example NaiveBayes or WeightedNB."
         )
-    return clf.model_.simplified()
+    return centred_model(clf).simplified()
 
 
 def base_rates_of(clf: Any, model: Model) -> Floats | None:
@@ -195,11 +202,18 @@ def place_numbers(
     return codes, values
 
 
+def column_mean(model: NBModel, views: list[int]) -> Floats:
+    """Return what views add on average over the training rows, 0 if unknown, (K,)."""
+    if model.centre is None:
+        return np.zeros(model.n_classes)
+    return np.asarray(model.centre[views].sum(axis=0))
+
+
 def column_scores(model: NBModel, views: list[int], numbers: Floats) -> Floats:
-    """Say what numbers of one column add to the scores of the classes, (n, K)."""
+    """Say what numbers of one column add to the scores of the average row, (n, K)."""
     schema = model.schema
     codes, values = place_numbers(schema, views, numbers)
-    out = np.zeros((len(numbers), model.n_classes))
+    out = np.tile(-column_mean(model, views), (len(numbers), 1))
     for k, j in enumerate(views):
         if schema.features[j].is_coded:
             out += model.table[schema.offsets[j] + codes[:, k]]
@@ -293,7 +307,7 @@ class EvidenceItem(PlainData):
 
 @dataclass(frozen=True, repr=False)
 class Evidence(Tabular):
-    """Two classes of one row compared: the prior and all items add up to log-odds."""
+    """Two classes of one row compared: the start and all items add up to log-odds."""
 
     target: str
     against: str
@@ -301,23 +315,35 @@ class Evidence(Tabular):
     """Posterior probability of the target."""
 
     prior: float
+    """Where the sum begins: with the mean over the training rows, if it is known."""
+
     items: tuple[EvidenceItem, ...]
     """By falling size."""
 
     base_rate: float | None = None
-    """Share of the target among the classes, where the model begins with it."""
+    """Share of the target among the classes, where the sum begins with it."""
+
+    is_centred: bool = False
+    """Whether the sum begins with the mean over the training rows."""
 
     @property
     def start(self) -> tuple[str, str]:
         """What the sum begins with: a name, and the base rate if it is that."""
+        if self.is_centred:
+            return "average row", ""
         if self.base_rate is None:
             return "prior", ""
         return "base rate", percent(self.base_rate)
 
     @property
+    def amounts(self) -> list[float]:
+        """All that is added up: the start, then the items."""
+        return [self.prior, *(item.amount for item in self.items)]
+
+    @property
     def total(self) -> float:
         """Log-odds of the target against the other class."""
-        return math.fsum([self.prior, *(item.amount for item in self.items)])
+        return math.fsum(self.amounts)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, for JSON."""
@@ -325,16 +351,12 @@ class Evidence(Tabular):
 
     def layout(self) -> tuple[str, list[str], list[list[str]]]:
         """Return a title, names of columns and lines of texts with bars."""
-        amounts = [self.prior, *(item.amount for item in self.items)]
-        largest = max((abs(a) for a in amounts if math.isfinite(a)), default=0.0)
         names = [self.start, *((item.attribute, item.value) for item in self.items)]
-        lines = [
-            [*name, signed(amount), bar(amount, largest)]
-            for name, amount in zip(names, amounts, strict=True)
-        ]
+        drawn = zip(names, self.amounts, sided_bars(self.amounts), strict=True)
+        lines = [[*name, signed(amount), bar] for name, amount, bar in drawn]
         lines.append(["sum", "", signed(self.total), ""])
         title = (
-            f"{self.target} (probability {self.probability:.4g}) against "
+            f"{self.target} (probability {probability_text(self.probability)}) against "
             f"{self.against}: evidence in log-odds"
         )
         return title, ["attribute", "value", "evidence", ""], lines

@@ -149,6 +149,10 @@ class Sum:
     """Positions of terms that ``predict_proba`` adds up together, where terms are views
     in its order; none where views of a column are joined."""
 
+    centre: tuple[Row, ...] = ()
+    """What each attribute of the plan adds on average over the training rows: readers
+    are shown what differs from it. Empty where that is not known."""
+
     @property
     def is_odds(self) -> bool:
         """Whether one number, the log-odds of the second class, is enough.
@@ -315,6 +319,7 @@ def node_data(node: Node) -> dict[str, Any]:
         return {**data, **fields, "parts": parts}
     data["base"] = [b if math.isfinite(b) else None for b in node.base]
     data |= {"scale": node.scale, "odds": node.is_odds, "terms": fields["terms"]}
+    data["centre"] = fields["centre"]
     return {**data, "blocks": fields["blocks"]} if node.blocks else data
 
 

@@ -103,7 +103,9 @@ def plan_of_model(name: str, model: Any, joined: bool) -> Plan:
 
 def _exportable(clf: BaseNB) -> Any:
     """Return the model of a classifier, if there is a formula of it."""
-    name, model = type(clf).__name__, clf.model_
+    from steelyard.model.centring import centred_model
+
+    name, model = type(clf).__name__, centred_model(clf)
     if getattr(model, "is_lazy", False):
         raise ParameterError(
             f"{name} keeps its {len(model.y)} training rows and fits a model to each "
@@ -186,7 +188,18 @@ def _sum(model: Any, classes: tuple[int, ...], joined: bool) -> Sum:
         _tie_order(model),
         tuple(_joined(views) if joined else views),
         () if joined else _blocks(model.schema),
+        _centre(model),
     )
+
+
+def _centre(model: Any) -> tuple[Row, ...]:
+    """Return what each attribute adds on average, its views together."""
+    if model.centre is None:
+        return ()
+    columns: dict[int, list[Row]] = {}
+    for own, row in zip(model.schema.columns, _listed(model.centre), strict=True):
+        columns.setdefault(own, []).append(row)
+    return tuple(_added(rows) for _, rows in sorted(columns.items()))
 
 
 _NODES: dict[str, Any] = {

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from operator import add
+from operator import add, sub
 from typing import Any
 
 from steelyard._common.one_cell import UNKNOWN, CellsOf
@@ -71,8 +71,9 @@ class Scorer:
     ) -> dict[str, float]:
         """Return what cells add to the log-odds of the best class against the next.
 
-        In a model that is not one sum, it is what is lost without the cell. The loudest
-        come first; cells that say nothing are left out.
+        It is told from the average training row, also of cells that are missing. In a
+        model that is not one sum, it is what is lost without the cell. The loudest come
+        first; cells that say nothing are left out.
         """
         amounts = self._model.reasons(self._whole(row), self.columns)
         loudest = sorted(amounts.items(), key=lambda item: -abs(item[1]))
@@ -141,6 +142,9 @@ class _Sum:
         for term, amounts in zip(self.data["terms"], self.amounts(row), strict=True):
             own = term["attribute" if term["kind"] == "pair" else "column"]
             told[own] = [*map(add, told[own], amounts)] if own in told else amounts
+        for own, mean in enumerate(self.data["centre"]):
+            if own in told:
+                told[own] = [*map(sub, told[own], mean)]
         return {
             own: self.scale * amounts[first] - self.scale * amounts[second]
             for own, amounts in sorted(told.items())

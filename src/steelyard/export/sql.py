@@ -165,14 +165,21 @@ class _Query:
         named = []
         for j, attribute in enumerate(self.plan.attributes):
             names = []
-            for i in range(1 if node.is_odds else len(classes)):
+            for i, pick in enumerate(picks_of(node)):
                 own = [added[i] for of, added in found if of == j and added[i]]
                 names.append(self.to.let(self.to.sum(own)) if own else "")
-                what = self.scaled(names[-1], node.scale) if own else self.number(0.0)
+                mean = pick(node.centre[j]) if node.centre else 0.0
+                what = self.away(names[-1], mean, node.scale)
                 of_class = "" if node.is_odds else f", {classes[i]}"
                 self.told.append((what, f"evidence({attribute}{of_class})"))
             named.append((j, names))
         return named
+
+    def away(self, what: str, mean: float, scale: float) -> str:
+        """Write how far something, '' for nothing, is from the average row."""
+        if not what:
+            return self.number(0.0 - scale * mean)
+        return self.scaled(f"({what} - {self.number(mean)})" if mean else what, scale)
 
     def winner(self, node: Sum, scores: Sequence[str | None]) -> str:
         """Write the class of the largest score, a tie in order."""

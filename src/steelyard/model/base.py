@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 TwoArrays = tuple[Floats, Floats]
 
+# Of a sum and the positions of its classes: what its attributes add on average.
+MeanTerms = Callable[["NBModel", tuple[int, ...]], "Floats | None"]
+
 RowsNeeded = Literal["counts", "sums", "pairs", "per-row", "codes", "all"]
 
 NEEDS: dict[RowsNeeded, str] = {
@@ -67,6 +70,12 @@ class Model:
 
     link_scale: float = 1.0
     """Factor on the scores before they are turned into probabilities."""
+
+    centre: Floats | None = None
+    """What each attribute of a sum adds on average over the training rows, (d, K).
+
+    Readers are shown what differs from it; predictions do without it.
+    """
 
     if TYPE_CHECKING:
         # Fields of some models, properties of others.
@@ -160,6 +169,13 @@ class Model:
         """Return the first sum that it is made of, None where it is made of none."""
         parts = self.parts()
         return parts[0].model.first_sum() if parts else None
+
+    def centred(self, mean: MeanTerms, classes: tuple[int, ...]) -> Model:
+        """Return the same model with the centre of each sum that it is made of.
+
+        ``classes`` are the positions of its classes among those of the whole.
+        """
+        return self
 
     def terms(self, codes: Codes) -> TwoArrays | None:
         """Say where the scores of rows start, and what each attribute adds.

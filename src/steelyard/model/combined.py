@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 from steelyard._common.arrays import Floats, Ints
 from steelyard._common.threads import pieces, run, thread_count
 from steelyard.kernels import scoring
-from steelyard.model.base import Model, ModelPart, ScoredModel, TwoArrays, softmax
+from steelyard.model.base import (
+    MeanTerms,
+    Model,
+    ModelPart,
+    ScoredModel,
+    TwoArrays,
+    softmax,
+)
 from steelyard.model.table_model import NBModel
 from steelyard.proba.counts import log_conditional
 from steelyard.table.codes import Codes
@@ -85,6 +92,11 @@ class MixtureModel(_OfSums):
             f"{1.0 - self.alpha:.3f} of the shared half. Each half is a sum."
         )
 
+    def centred(self, mean: MeanTerms, classes: tuple[int, ...]) -> MixtureModel:
+        """Return the same model with the centres of both halves."""
+        halves = (half.centred(mean, classes) for half in (self.specific, self.shared))
+        return MixtureModel(self.alpha, *halves)
+
     def parts(self) -> list[ModelPart]:
         """Return the two halves."""
         every = tuple(range(self.n_classes))
@@ -139,6 +151,12 @@ class PairwiseModel(Model):
             "scores the mean of its probabilities against the others. Each pair is a "
             "model of its own."
         )
+
+    def centred(self, mean: MeanTerms, classes: tuple[int, ...]) -> PairwiseModel:
+        """Return the same model with the centre of each pair, of its rows alone."""
+        both = [(classes[a], classes[b]) for a, b in self.pairs]
+        made = (m.centred(mean, own) for m, own in zip(self.models, both, strict=True))
+        return replace(self, models=tuple(made))
 
     def parts(self) -> list[ModelPart]:
         """Return the model of every pair."""
@@ -209,6 +227,11 @@ class BoostedModel(_OfSums):
             f"Not one sum: {len(self.models)} models vote, each with a weight of its "
             "own. Each voter is a sum."
         )
+
+    def centred(self, mean: MeanTerms, classes: tuple[int, ...]) -> BoostedModel:
+        """Return the same model with the centre of each voter."""
+        made = (voter.centred(mean, classes) for voter in self.models)
+        return replace(self, models=tuple(made))
 
     def parts(self) -> list[ModelPart]:
         """Return the voters."""

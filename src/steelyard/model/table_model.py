@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from steelyard._common.arrays import Floats, Ints
 from steelyard._common.threads import pieces, row_blocks, run, thread_count
 from steelyard.kernels import scoring
-from steelyard.model.base import Model, TwoArrays
+from steelyard.model.base import MeanTerms, Model, TwoArrays
 from steelyard.proba.gaussian import GaussianTable
 from steelyard.table.codes import CodeBlock, Codes
 from steelyard.table.schema import TableSchema
@@ -43,6 +43,7 @@ class NBModel(Model):
     """Densities of the attributes that have no codes."""
 
     link_scale: float = 1.0
+    centre: Floats | None = None
 
     @cached_property
     def tie_order(self) -> Ints:
@@ -136,6 +137,10 @@ class NBModel(Model):
     def terms(self, codes: Codes) -> TwoArrays:
         """Say where the scores of rows start, and what each attribute adds."""
         return np.tile(self.log_prior, (codes.n_rows, 1)), self.contributions(codes)
+
+    def centred(self, mean: MeanTerms, classes: tuple[int, ...]) -> NBModel:
+        """Return the same sum with its centre."""
+        return replace(self, centre=mean(self, classes))
 
     def note(self) -> str:
         """Say in a sentence what the model is."""

@@ -275,6 +275,9 @@ MODELS: dict[str, ModelKind] = {
         table=codec.numbers("vk", -LARGEST_LOG, LARGEST_LOG),
         gaussian=codec.record(_GAUSSIAN, _gaussian_table),
         link_scale=codec.numbers("", _MIN_SCALE, LARGEST_WEIGHT),
+        centre=replace(
+            codec.numbers("dk", -LARGEST_LOG, LARGEST_LOG), is_optional=True
+        ),
     ),
     "mixture": _kind(
         "combined.MixtureModel",

@@ -141,6 +141,16 @@ class Counts:
         by_code = self.by_code * factors
         return Counts(self.schema, self.by_class * factors, by_code, moments)
 
+    def of_classes(self, classes: tuple[int, ...]) -> Counts:
+        """Return the counts of the rows of some classes, in that order."""
+        if classes == tuple(range(self.n_classes)):
+            return self
+        own, chosen = self.moments, list(classes)
+        arrays = (own.weight, own.mean, own.squares)
+        moments = Moments(*(array[:, chosen] for array in arrays))
+        by_class, by_code = self.by_class[chosen], self.by_code[:, chosen]
+        return Counts(self.schema, by_class, by_code, moments)
+
     def in_schema(self, grown: TableSchema) -> Counts:
         """Move the counts to a schema that has grown out of theirs."""
         if grown == self.schema:

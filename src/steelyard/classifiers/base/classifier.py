@@ -31,6 +31,7 @@ from steelyard.classifiers.after_fit import FittedNB
 from steelyard.fitting.problem import Fit
 from steelyard.fitting.recipe import DEVICE, Recipe, rows_of
 from steelyard.model.base import RowsNeeded
+from steelyard.model.centring import centred
 from steelyard.model.training import Encoding, TrainingSet
 from steelyard.proba import SMOOTHINGS, Smoothing, resolve_smoothing
 from steelyard.proba.counts import Counts
@@ -218,7 +219,7 @@ class BaseNB(ClassifierMixin, FittedNB, Declared):
             self.ranges_ = encoder.ranges_
         if hasattr(encoder, "feature_names_in_"):
             self.feature_names_in_ = encoder.feature_names_in_
-        self.model_ = fit.model
+        self.model_ = centred(fit.model, counts, training)
         self.counts_ = counts
         self.class_count_ = class_count if factors is None else class_count * factors
         self.class_log_prior_ = fit.log_prior

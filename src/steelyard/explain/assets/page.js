@@ -36,8 +36,8 @@
       element("span", { className: "scale", "aria-hidden": "true" }, bar), number);
     return { line, value, bar, number };
   }
-  const base = reasonOf("");
-  base.line.className = "base";
+  const base = reasonOf(""), unknown = reasonOf("");
+  base.line.className = unknown.line.className = "base";
 
   // ----------------------------------------------------------------- classes and parts
 
@@ -93,9 +93,9 @@
     return points.filter((x) => x >= own.low && x <= own.high).sort((x, y) => x - y);
   }
 
-  // What the terms of one column add to each class, for a cell of it.
-  function contribution(terms, j, cell, nClasses) {
-    const cells = [], told = new Array(nClasses).fill(0);
+  // What the terms of one column add to each class of the average row, for a cell of it.
+  function contribution(terms, j, cell, leaf) {
+    const cells = [], told = scoring.meanOf(leaf, j).map((mean) => 0 - mean);
     cells[j] = cell;
     for (const term of terms) (scoring.amounts(term, cells) || []).forEach((amount, c) => { told[c] += amount; });
     return told;
@@ -105,10 +105,11 @@
   function possible(j, terms, leaf, first, second) {
     const own = attributes[j], evidence = (row) => evidenceFor(row, leaf, first, second);
     if (own.kind === "pair") {
-      const table = terms.length ? terms[0].rows.flat().map(evidence) : own.labels.map(() => 0);
+      const mean = evidence(scoring.meanOf(leaf, j));
+      const table = terms.length ? terms[0].rows.flat().map((row) => evidence(row) - mean) : own.labels.map(() => 0);
       return { table, all: table };
     }
-    const ofCell = (cell) => evidence(contribution(terms, j, cell, leaf.base.length));
+    const ofCell = (cell) => evidence(contribution(terms, j, cell, leaf));
     if (own.kind === "category") return { all: [...own.values, null].map(ofCell) };
     const points = along(own), amounts = points.map(ofCell);
     return { points, amounts, all: amounts };
@@ -165,26 +166,35 @@
 
   function explain(probabilities, shown) {
     const { leaf, first, second } = chosen(probabilities, shown);
-    const amounts = scoring.contributions(leaf, values, attributes.length).map((row) => evidenceFor(row, leaf, first, second));
+    const told = scoring.contributions(leaf, values, attributes.length);
+    const amounts = told.map((row) => evidenceFor(row, leaf, first, second));
     compare(leaf, first, second);
-    const prior = evidenceFor(scoring.baseOf(leaf), leaf, first, second);
+    // The sum begins with the mean over the training rows.
+    const means = attributes.map((_, j) => scoring.meanOf(leaf, j));
+    const prior = means.reduce((sum, mean) => sum + evidenceFor(mean, leaf, first, second),
+      evidenceFor(scoring.baseOf(leaf), leaf, first, second));
+    const isOpen = (j) => (isPair(j) ? told[j].every((amount, c) => amount === 0 - means[j][c]) : values[j] === null);
     const far = Math.min(1e6, largest([prior, ...amounts], reach)) * 1.05;
     drawAxis(far);
     for (const row of rows) {
-      const amount = amounts[row.j], known = values[row.j] !== null;
+      const amount = amounts[row.j], isUnknown = isOpen(row.j);
       row.show();
       row.number.textContent = amount === 0 ? "—" : signed(amount);
       row.number.dataset.evidence = String(amount);
-      const isUnknown = isPair(row.j) ? amount === 0 : !known;
       row.field.className = isUnknown ? "unknown" : amount < 0 ? "negative" : "";
-      row.reason.value.textContent = isUnknown ? " unknown" : `${isPair(row.j) ? ": " : " = "}${row.text(values[row.j])}`;
+      if (!isUnknown) row.reason.value.textContent = `${isPair(row.j) ? ": " : " = "}${row.text(values[row.j])}`;
       drawReason(row.reason, amount, far);
     }
     const rate = data.rates === null ? null : data.rates[leaf.classes[first]];
-    base.value.textContent = rate === null ? "Prior" : `Base rate ${percent(rate)}`;
+    base.value.textContent = leaf.centre.length ? "Average row" : rate === null ? "Prior" : `Base rate ${percent(rate)}`;
     drawReason(base, prior, far);
-    const shownRows = rows.filter((row) => Math.abs(amounts[row.j]) > 1e-12).sort((a, b) => Math.abs(amounts[b.j]) - Math.abs(amounts[a.j]));
-    byId("reasons").replaceChildren(base.line, ...shownRows.map((row) => row.reason.line));
+    const said = rows.filter((row) => Math.abs(amounts[row.j]) > 1e-12);
+    const shownRows = said.filter((row) => !isOpen(row.j)).sort((a, b) => Math.abs(amounts[b.j]) - Math.abs(amounts[a.j]));
+    // What is not known is one line: that nothing is said counts as well.
+    const open = said.filter((row) => isOpen(row.j)), nOpen = open.filter((row) => !isPair(row.j)).length;
+    unknown.value.textContent = `${nOpen} ${nOpen === 1 ? "value" : "values"} not known`;
+    drawReason(unknown, open.reduce((sum, row) => sum + amounts[row.j], 0), far);
+    byId("reasons").replaceChildren(base.line, ...(open.length ? [unknown.line] : []), ...shownRows.map((row) => row.reason.line));
     const total = amounts.reduce((a, b) => a + b, prior);
     const other = second === null ? "the mean of the others" : classes[leaf.classes[second]];
     byId("sum").textContent = `Together ${signed(total)}: the log-odds of ${classes[leaf.classes[first]]} against ${other}.`;

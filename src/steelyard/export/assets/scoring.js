@@ -108,9 +108,12 @@ const scoring = (() => {
 
   const attributeOf = (term) => (term.kind === "pair" ? term.attribute : term.column);
 
-  // What every attribute, column or pair, adds to each class of one sum.
+  // What an attribute adds to each class on average over the training rows.
+  const meanOf = (leaf, j) => leaf.centre[j] || new Array(leaf.base.length).fill(0);
+
+  // What every attribute, column or pair, adds to each class of one sum, from there on.
   function contributions(leaf, cells, nAttributes) {
-    const rows = Array.from({ length: nAttributes }, () => new Array(leaf.base.length).fill(0));
+    const rows = Array.from({ length: nAttributes }, (_, j) => meanOf(leaf, j).map((mean) => 0 - mean));
     for (const term of leaf.terms) {
       const own = rows[attributeOf(term)];
       (amounts(term, cells) || []).forEach((amount, c) => { own[c] += amount; });
@@ -234,7 +237,7 @@ const scoring = (() => {
     }
   }
 
-  return { amounts, attributeOf, baseOf, cellsOf, contributions, erfc, groupOf, intervalOf, leaves, posterior,
+  return { amounts, attributeOf, baseOf, cellsOf, contributions, erfc, groupOf, intervalOf, leaves, meanOf, posterior,
     scoresOf, winner };
 })();
 if (typeof module !== "undefined") module.exports = scoring;

@@ -67,17 +67,17 @@ def pair_records(
     """Say which columns each pair joins, how strongly it is held, how much it says.
 
     Its importance is the mean over rows and classes of its absolute evidence for a
-    class against the others.
+    class against the others, about the mean over rows.
     """
     schema, counts = training.schema, training.given_counts
     k = len(model.classes)
     records = []
     for j in np.flatnonzero(schema.is_pair):
         part = slice(schema.offsets[j], schema.offsets[j + 1])
-        added = model.table[part]
+        share = counts.by_code[part].sum(axis=1) / counts.total
+        added = model.table[part] - share @ model.table[part]
         against = (k * added - added.sum(axis=1, keepdims=True)) / (k - 1)
         amount = model.link_scale * np.abs(against).mean(axis=1)
-        share = counts.by_code[part].sum(axis=1) / counts.total
         joined = [schema.columns[side.feature] for side in schema.features[j].sides]
         records.append(
             {
