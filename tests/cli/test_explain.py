@@ -178,3 +178,14 @@ def test_reasons_of_predictions_have_pairs_or_not(csv, with_pairs, run):
 
 def test_splitting_pairs_needs_rows(with_pairs, refused):
     assert "name a file of rows" in refused("explain", with_pairs, "--split-pairs")
+
+
+def test_columns_that_cannot_change_are_fixed(model, csv, run_json, refused):
+    rows = (model, csv, "--rows", "8", "--counterfactual")
+    found = run_json("explain", *rows, "--fixed", "age,zip")["counterfactuals"]
+    changed = {change["attribute"] for one in found for change in one["changes"]}
+    assert changed == {"smoker"}
+    free = run_json("explain", *rows)["counterfactuals"]
+    assert "age" in {change["attribute"] for one in free for change in one["changes"]}
+    assert "--counterfactual" in refused("explain", model, csv, "--fixed", "age")
+    assert "hight" in refused("explain", *rows, "--fixed", "hight")

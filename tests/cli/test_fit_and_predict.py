@@ -365,7 +365,7 @@ def test_a_column_that_a_model_sees_in_several_ways_is_one_reason(tmp_path, csv,
     options = ["--target", "ill", "--method", "SHNB", "-o", path]
     assert run("fit", csv, *options).status == 0
     for line in lines_of(run("predict", path, csv, "--reasons", 3).out):
-        told = [line[f"reason {k}"].partition(" = ")[0] for k in (1, 2, 3)]
+        told = [line[f"reason {k}"].split(" ")[0] for k in (1, 2, 3)]
         named = [name for name in told if name]
         assert set(named) <= {"age", "smoker", "zip"}
         assert len(set(named)) == len(named)
@@ -413,3 +413,17 @@ def test_whole_numbers_beyond_2_53_are_predicted(run, tmp_path):
     assert done.status == 0, done.err
     labels = pd.read_parquet(out)["prediction"].tolist()
     assert labels == ["no"] * 6 + ["yes"] * 6
+
+
+def test_the_report_says_what_columns_hold_and_which_are_strongest(
+    csv, frame, run, run_json, tmp_path
+):
+    path = tmp_path / "new.json"
+    found = run_json("fit", csv, "--target", "ill", "--method", "NB", "-o", path)
+    holds = {line["column"]: line["holds"] for line in found["column_report"]}
+    assert holds["age"] == f"{frame.age.min():g} … {frame.age.max():g}"
+    share = 100 * (frame.smoker == frame.smoker.mode()[0]).mean()
+    assert holds["smoker"] == f"{frame.smoker.mode()[0]} {share:.0f} %"
+    assert found["strongest"][0] == "age"
+    done = run("fit", csv, "--target", "ill", "--method", "NB", "-o", path, "--force")
+    assert "new rows: accuracy " in done.out and "strongest columns: age" in done.out

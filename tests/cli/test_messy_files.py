@@ -78,13 +78,14 @@ def test_fit_reports_its_columns_and_the_next_command(tmp_path, frame, run, run_
     lines = {line.pop("column"): line for line in report["column_report"]}
     n_missing = int(frame["age"].isna().sum())
     n_ages = frame["age"].nunique()
+    ages = f"{frame['age'].min():g} … {frame['age'].max():g}"
     expected = {
-        "age": ("numbers", n_missing, n_ages, ""),
-        "smoker": ("categories", 0, 2, ""),
-        "zip": ("numbers", 0, 3, ""),
-        "nr": ("numbers", 0, 60, "like an identifier"),
-        "same": ("categories", 0, 1, "constant"),
-        "name": ("categories", 0, 60, "like an identifier"),
+        "age": ("numbers", n_missing, n_ages, "", ages),
+        "smoker": ("categories", 0, 2, "", "yes 55 %"),
+        "zip": ("numbers", 0, 3, "", "1 … 3"),
+        "nr": ("numbers", 0, 60, "like an identifier", "0 … 60"),
+        "same": ("categories", 0, 1, "constant", "x 100 %"),
+        "name": ("categories", 0, 60, "like an identifier", "n0 2 %"),
     }
     assert {name: tuple(line.values()) for name, line in lines.items()} == expected
     assert report["check"] is None

@@ -347,3 +347,14 @@ def test_bash_completes_a_word(words, expected):
     )
     done = subprocess.run(["bash", "-c", code], capture_output=True, text=True)
     assert set(done.stdout.split()) == expected
+
+
+def test_what_was_perhaps_meant_is_said(csv, refused):
+    error = refused("fit", csv, "--taget", "ill", "-o", "m.json")
+    assert "Did you mean '--target'?" in error and "'steelyard fit --help'" in error
+    error = refused("fti", csv)
+    assert "Did you mean 'fit'?" in error and "'steelyard --help'" in error
+    assert "Did you mean 'csv'?" in refused(
+        "fit", csv, "-o", "m.json", "--format", "cvs"
+    )
+    assert "mean" not in refused("fit", csv, "-o", "m.json", "--nothing-like-it")

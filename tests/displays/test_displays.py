@@ -2,6 +2,7 @@
 
 import os
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,7 @@ from steelyard.displays import (
     WeightHeatmapDisplay,
     regularization_path,
 )
+from steelyard.displays.nomogram_scales import Line
 from steelyard.exceptions import ParameterError
 from steelyard.explain import explain_weights
 from steelyard.io.formats import read_arff
@@ -395,3 +397,22 @@ def test_columns_with_views_are_drawn_once(n_classes):
     assert sorted(bars.names) == sorted(X.columns) and "importance" in bars.title
     curve = ValueCurveDisplay.from_estimator(clf, X.columns[0])
     assert curve.figure_.get_figwidth() < 8
+
+
+def test_an_axis_that_folds_is_split_in_two():
+    numbers = np.arange(7.0)
+    amounts = np.array([0.0, 2.0, 4.0, 3.9, 4.5, 2.0, 1.0])
+    line = Line([f"{x:g}" for x in numbers], amounts, np.ones(7), numbers=numbers)
+    tracks = {name: own.tolist() for name, own in line.tracks.items()}
+    # The short way back from 4 to 3.9 is none.
+    assert tracks == {"rising": [0, 1, 2, 3, 4], "falling": [4, 5, 6]}
+    assert line.track_of(0.5) == 0 and line.track_of(5.5) == 1
+    assert list(replace(line, amounts=np.sort(amounts)).tracks) == [""]
+    assert list(replace(line, numbers=None).tracks) == [""]
+
+
+def test_a_roc_curve_has_the_usual_words(small):
+    clf, X, y = small
+    ax = ROCDisplay.from_estimator(clf, X, y).ax_
+    assert "false positive rate" in ax.get_xlabel()
+    assert "true positive rate" in ax.get_ylabel()

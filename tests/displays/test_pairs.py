@@ -169,3 +169,10 @@ def test_curves_end_near_the_rows(fitted):
     span = np.ptp(X[LONG])
     assert X[LONG].min() - 0.15 * span < shown.min()
     assert shown.max() < X[LONG].max() + 0.15 * span
+
+
+def test_a_model_without_pairs_says_so(fitted):
+    _, X = fitted
+    clf = sy.NaiveBayes().fit(X, np.arange(len(X)) % 2)
+    with pytest.raises(ParameterError, match="no pair was worth keeping"):
+        PairHeatmapDisplay.from_estimator(clf)

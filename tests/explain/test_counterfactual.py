@@ -107,3 +107,57 @@ def test_the_winner_needs_no_change(two):
     done = found.counterfactual(target=found.predicted[0])
     assert done.found and not done.changes
     assert "wins as it is" in repr(done)
+
+
+def curve_table():
+    random = np.random.default_rng(5)
+    n = 300
+    X = pd.DataFrame(
+        {
+            "size": random.normal(40.0, 5.0, n).round(1),
+            "income": random.integers(0, 90_000, n),
+            "sky": random.choice(["clear", "rain"], n),
+        }
+    )
+    noise = random.normal(0.0, 2.0, n)
+    return X, np.where(X["size"] + noise > 41.0, "big", "small")
+
+
+@pytest.mark.parametrize("numeric", [("linear", "equal-frequency"), "gaussian"])
+def test_a_number_changes_no_further_than_it_must(numeric):
+    X, y = curve_table()
+    clf = sy.ShrinkageNB() if isinstance(numeric, tuple) else sy.NaiveBayes()
+    clf = clf.set_params(numeric=numeric).fit(X, y)
+    for i in range(5):
+        (change,) = clf.explain_local(X[i : i + 1]).counterfactual().changes
+        now, new = float(change.before), float(change.after)
+        assert change.attribute == "size" and round(new, 1) == new
+        assert X["size"].min() <= new <= X["size"].max()
+        far = round(abs(new - now) * 10)
+        steps = np.arange(-far + 1, far) / 10.0
+        tried = X.loc[[i] * len(steps)].assign(size=(now + steps).round(1))
+        tried = tried[tried["size"].between(X["size"].min(), X["size"].max())]
+        assert (clf.predict(tried) == clf.predict(X[i : i + 1])[0]).all()
+
+
+def test_whole_numbers_of_a_wide_range_are_found_to_the_unit():
+    X, _ = curve_table()
+    y = np.where(X["income"] > 31_237, "rich", "poor")
+    clf = sy.NaiveBayes(numeric="gaussian").fit(X[["income"]], y)
+    row = pd.DataFrame({"income": [60_000]})
+    (change,) = clf.explain_local(row).counterfactual().changes
+    found = int(change.after)
+    near = pd.DataFrame({"income": [found, found + 1]})
+    assert clf.predict(near).tolist() == ["poor", "rich"]
+
+
+def test_the_nearest_bin_is_taken():
+    X, y = curve_table()
+    clf = sy.NaiveBayes(numeric="equal-width").fit(X[["size"]], y)
+    row = pd.DataFrame({"size": [X["size"].max()]})
+    (change,) = clf.explain_local(row).counterfactual().changes
+    whole = clf.explain_global()
+    table, base = whole.table("size"), whole.base[1] - whole.base[0]
+    bins = zip(table.labels[1:], table.evidence[1:, 1], strict=True)
+    wins = [label for label, amount in bins if amount + base > 0.0]
+    assert change.after == wins[-1]

@@ -89,3 +89,29 @@ def test_a_model_that_is_no_sum_says_where_its_frames_are():
     with pytest.raises(ParameterError, match="Ask its parts"):
         why.to_frame()
     assert "<pre>" in why._repr_html_()
+
+
+def test_bars_go_to_both_sides_in_text_and_in_colour(two):
+    X, y = two
+    clf = sy.NaiveBayes().fit(X.rename(columns={"colour": "<b>colour</b>"}), y)
+    found = clf.explain_local(X[:1].rename(columns={"colour": "<b>colour</b>"}))
+    evidence = found.evidence()
+    lines = repr(evidence).splitlines()[3:-1]
+    axis = {line.index("│") for line in lines}
+    assert len(axis) == 1
+    for line, amount in zip(lines, evidence.amounts, strict=True):
+        before, _, after = line.partition("│")
+        assert not (before.endswith("█") and amount > 0.0)
+        assert not (after and amount < 0.0)
+    page = found._repr_html_()
+    assert "<b>" not in page and "&lt;b&gt;colour" in page
+    assert "#2a7f62" in page and "#c0543c" in page and "█" not in page
+    assert "#2a7f62" in clf.explain_global()._repr_html_()
+
+
+def test_no_probability_is_one():
+    X = pd.DataFrame({f"a{j}": list("xy") * 100 for j in range(9)})
+    found = sy.NaiveBayes().fit(X, [0, 1] * 100).explain_local(X[:1])
+    assert found.probabilities[0, 0] > 1.0 - 1e-9
+    assert "probability > 99.9 %" in repr(found.evidence())
+    assert "probability 1" not in repr(found)

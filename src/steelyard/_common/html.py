@@ -103,7 +103,7 @@ def html_bars(amounts: Sequence[float]) -> list[Markup]:
         stops = f"{none} {start},{colour} {start},{colour} {end},{none} {end}"
         axis = f"linear-gradient(currentColor,currentColor) {place(0.0)} 0/1px 100%"
         fill = f"background:{axis} no-repeat,linear-gradient(90deg,{stops})"
-        style = f"width:14em;height:.9em;{fill}"
+        style = f"width:14em;height:.9em;margin-left:.8em;{fill}"
         bars.append(Markup(element("div", "", style=style, aria_hidden="true")))
     return bars
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from steelyard._common.text import probability_text
 from steelyard.cli import options, output
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def run(arguments: argparse.Namespace) -> None:
     console.print(
         f"One prediction of the default, opened ({_TITLE}): "
         f"[bold]{evidence.target}[/bold],\n"
-        f"with probability {evidence.probability:.4f}, which is {right}. "
+        f"with probability {probability_text(evidence.probability)}, which is {right}. "
         f"Evidence for [green]{evidence.target}[/green] (+)\n"
         f"and for [red]{evidence.against}[/red] (-) in log-odds; "
         "the lines add up to the prediction.\n"

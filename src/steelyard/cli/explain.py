@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from steelyard._common.text import probability_text
 from steelyard.cli import options, output
 from steelyard.cli.inputs import load_model, rows_for
 from steelyard.exceptions import ParameterError
@@ -20,7 +21,7 @@ steelyard explain model.json
 steelyard explain model.json --attribute age,income
 steelyard explain model.json --details
 steelyard explain model.json --html model.html --picture nomogram.svg
-steelyard explain model.json new.csv --rows 3 --counterfactual
+steelyard explain model.json new.csv --rows 3 --counterfactual --fixed age
 steelyard explain model.json new.csv --picture first-row.png
 """
 
@@ -41,6 +42,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--rows", type=int, default=5, metavar="N", help=about)
     about = "say what would have to change for another class to win"
     add("--counterfactual", action="store_true", help=about)
+    about = "columns that cannot change, of a person their age for example"
+    options.add_names(parser, "--fixed", about)
     options.add_split_pairs(parser)
     about = "write a page in which values can be set"
     add("--html", metavar="FILE", help=about)
@@ -72,20 +75,25 @@ def _explain_model(clf: Any, arguments: argparse.Namespace) -> None:
 
 
 def _explain_rows(clf: Any, arguments: argparse.Namespace) -> None:
+    from steelyard.io.paths import find_column
+
     chunks = rows_for(clf, arguments.data, arguments, rows=max(arguments.rows, 1000))
     table, _ = next(chunks)
     chunks.close()  # type: ignore[attr-defined]
     rows = clf.explain_local(table.slice(0, arguments.rows))
+    for name in arguments.fixed:
+        find_column(name, rows.attributes[: rows.cells.schema.n_columns], "The model")
     if arguments.split_pairs:
         rows = rows.split_pairs()
     _write_files(clf, rows, arguments)
     if not arguments.json:
-        _show_rows(rows, arguments.counterfactual)
+        _show_rows(rows, arguments)
         return
     document = rows.to_dict()
     if arguments.counterfactual:
         document["counterfactuals"] = [
-            rows.counterfactual(i).to_dict() for i in range(len(rows))
+            rows.counterfactual(i, fixed=arguments.fixed).to_dict()
+            for i in range(len(rows))
         ]
     output.print_json(document)
 
@@ -95,6 +103,10 @@ def _check_options(arguments: argparse.Namespace) -> None:
         raise ParameterError(f"--rows must be at least 1. Got {arguments.rows}.")
     if arguments.counterfactual and arguments.data is None:
         raise ParameterError("--counterfactual is about rows: name a file of rows.")
+    if arguments.fixed and not arguments.counterfactual:
+        raise ParameterError(
+            "--fixed is about what would have to change: add --counterfactual."
+        )
     if arguments.split_pairs and arguments.data is None:
         raise ParameterError("--split-pairs is about rows: name a file of rows.")
     if arguments.attribute and arguments.data is not None:
@@ -190,7 +202,7 @@ def _show_tables(whole: GlobalExplanation, tables: list[Any], model: str) -> Non
         output.screen().print(Text(f"{heading}{table!r}"), soft_wrap=True)
 
 
-def _show_rows(rows: LocalExplanation, counterfactual: bool) -> None:
+def _show_rows(rows: LocalExplanation, arguments: argparse.Namespace) -> None:
     from rich.text import Text
 
     console = output.screen()
@@ -198,11 +210,12 @@ def _show_rows(rows: LocalExplanation, counterfactual: bool) -> None:
         console.print(Text(rows.note), soft_wrap=True)
     for i in range(len(rows)):
         label = (str(rows.predicted[i]), "bold")
-        best = f" (probability {rows.probabilities[i].max():.4g})"
+        best = f" (probability {probability_text(rows.probabilities[i].max())})"
         console.print(Text.assemble(f"\nrow {i + 1}: ", label, best))
         _show_evidence(console, rows, i)
-        if counterfactual:
-            console.print(Text(f"\n{rows.counterfactual(i)!r}"), soft_wrap=True)
+        if arguments.counterfactual:
+            found = rows.counterfactual(i, fixed=arguments.fixed)
+            console.print(Text(f"\n{found!r}"), soft_wrap=True)
 
 
 def _show_evidence(console: Any, rows: LocalExplanation, i: int) -> None:

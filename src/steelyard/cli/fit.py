@@ -6,11 +6,12 @@ A fit tells of itself: its columns, and how it does on rows it has not seen.
 from __future__ import annotations
 
 import argparse
+import sys
 import warnings
 from time import perf_counter, process_time
 from typing import Any
 
-from steelyard._common.text import listed
+from steelyard._common.text import listed, shortened
 from steelyard.cli import options, output, streams
 from steelyard.cli.inputs import check_kinds, make_classifier, read_training
 from steelyard.cli.output import note
@@ -20,6 +21,7 @@ _MOST_ROWS = 5_000
 # Of the processor, for all folds; the first fit of a machine compiles kernels too.
 _MOST_SECONDS = 300.0
 _MOST_COLUMNS = 30
+_MOST_STRONGEST = 5
 # Whole numbers that are all different and lie so close are running numbers.
 _DENSE = 1.1
 
@@ -68,9 +70,21 @@ def run(arguments: argparse.Namespace) -> None:
         **found,
         "columns": len(clf.feature_names_in_),
         "classes": clf.classes_,
+        "strongest": _strongest(clf),
         **_selection(clf),
     }
     output.present(arguments, lambda: summary, lambda: _show(summary))
+
+
+def _strongest(clf: Any) -> list[str]:
+    """Return the most important columns and pairs, where the model is one sum."""
+    if not getattr(clf.model_, "is_sum", False):
+        return []
+    whole = clf.explain_global()
+    if whole.importance is None:
+        return []
+    order = whole.order[:_MOST_STRONGEST]
+    return [whole.attributes[j] for j in order if whole.importance[j] > 0.0]
 
 
 def _selection(clf: Any) -> dict[str, Any]:
@@ -100,8 +114,7 @@ def _fit_table(clf: Any, method: str, arguments: argparse.Namespace) -> dict[str
     seconds, work = perf_counter() - start, process_time() - start_work
     found = None
     if not arguments.no_check:
-        with output.working("Checking by cross-validation …"):
-            found = _cross_validated(clf, data, weights, work)
+        found = _cross_validated(clf, data, weights, work)
     return {
         "target": data.target_name,
         "rows": len(data),
@@ -140,8 +153,8 @@ def _show(summary: dict[str, Any]) -> None:
     console, classes = output.screen(), summary["classes"]
     if lines := summary.get("column_report"):
         rows, n_hidden = _column_rows(lines)
-        header = ["column", "kind", "", "missing", "distinct"]
-        output.print_table(console, "Columns", header, rows, 3)
+        header = ["column", "kind", "", "holds", "missing", "distinct"]
+        output.print_table(console, "Columns", header, rows, 4)
         if n_hidden:
             console.print(f"and {n_hidden} columns more\n")
     model = escape(summary["model"])
@@ -151,7 +164,7 @@ def _show(summary: dict[str, Any]) -> None:
         f"({len(classes)} classes: {escape(listed(classes, 6))})\n"
         f"from {summary['rows']} rows and {summary['columns']} columns in "
         f"{summary['fit_seconds']:.2f} s{escape(_checked(summary))}\n"
-        f"saved to [green]{model}[/green]\n"
+        f"{escape(_said(summary['strongest']))}saved to [green]{model}[/green]\n"
         f"next: steelyard predict {model} NEW.csv -o predictions.csv",
         soft_wrap=True,
     )
@@ -165,6 +178,10 @@ def _show(summary: dict[str, Any]) -> None:
         output.screen().print(Text(f"\n{path!r}"), soft_wrap=True)
 
 
+def _said(names: list[str]) -> str:
+    return f"strongest columns: {', '.join(names)}\n" if names else ""
+
+
 def _checked(summary: dict[str, Any]) -> str:
     """Say how good predictions of new rows are, beside those without a model."""
     if summary["check"] is None:
@@ -172,9 +189,9 @@ def _checked(summary: dict[str, Any]) -> str:
     found, plain = summary["check"], summary["majority"]
     loss = "" if found["log_loss"] is None else f", log-loss {found['log_loss']:.3f}"
     return (
-        f"\nnew rows: {100 * found['accuracy']:.1f} % right{loss} "
+        f"\nnew rows: accuracy {100 * found['accuracy']:.1f} %{loss} "
         f"({found['folds']}-fold cross-validation of {found['rows']} rows)\n"
-        f"always {str(plain['class'])!r}: {100 * plain['accuracy']:.1f} % right, "
+        f"always {str(plain['class'])!r}: accuracy {100 * plain['accuracy']:.1f} %, "
         f"log-loss {plain['log_loss']:.3f}"
     )
 
@@ -205,7 +222,8 @@ def _cross_validated(
         with warnings.catch_warnings():
             # The fit has warned of the same table.
             warnings.simplefilter("ignore")
-            found = evaluate(clf, table, labels, sample_weight=weights, folds=_FOLDS)
+            how: Any = {"folds": _FOLDS, "progress": sys.stderr.isatty()}
+            found = evaluate(clf, table, labels, sample_weight=weights, **how)
     except ValueError as error:
         note(f"not checked by cross-validation: {error}")
         return None
@@ -249,9 +267,21 @@ def _describe(table: Any) -> list[dict[str, Any]]:
                 "missing": int(len(table) - len(known)),
                 "distinct": n_values,
                 "remark": remark,
+                "holds": _content(known, is_number),
             }
         )
     return lines
+
+
+def _content(known: Any, is_number: bool) -> str:
+    """Say what a column holds: the range of its numbers, or its commonest value."""
+    if not len(known):
+        return ""
+    if is_number:
+        return f"{known.min():.6g} … {known.max():.6g}"
+    counts = known.astype(str).value_counts()
+    share = 100 * counts.iloc[0] / len(known)
+    return f"{shortened(str(counts.index[0]), 20)} {share:.0f} %"
 
 
 def _is_running(numbers: Any, n_values: int) -> bool:
@@ -271,6 +301,6 @@ def _column_rows(lines: list[dict[str, Any]]) -> tuple[list[list[str]], int]:
     if len(lines) > _MOST_COLUMNS:
         shown = sorted(lines, key=lambda line: (not line["remark"], -line["missing"]))
         shown = shown[:_MOST_COLUMNS]
-    names = ("column", "kind", "remark", "missing", "distinct")
+    names = ("column", "kind", "remark", "holds", "missing", "distinct")
     texts = [[str(line[name] or "") for name in names] for line in shown]
     return texts, len(lines) - len(shown)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import re
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -25,10 +26,30 @@ class Parser(argparse.ArgumentParser):
         kept_lines = argparse.RawDescriptionHelpFormatter
         super().__init__(formatter_class=kept_lines, allow_abbrev=False, **options)
 
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse arguments; what is not known is an error of the command it follows."""
+        found, unknown = self.parse_known_args(args, namespace)
+        if unknown:
+            of: Parser = getattr(found, "parser", self)
+            of.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return found
+
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong in one line."""
+        """Say what is wrong in one line, and what was perhaps meant."""
         line = " ".join(message.split()).rstrip(".")
-        self.exit(2, f"{self.prog}: {line}. Try '{self.prog} --help'.\n")
+        hint = self._meant(line)
+        self.exit(2, f"{self.prog}: {line}.{hint} Try '{self.prog} --help'.\n")
+
+    def _meant(self, line: str) -> str:
+        """Suggest an option or a choice that is spelt nearly so."""
+        from steelyard._common.text import did_you_mean
+
+        if match := re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)$", line):
+            return did_you_mean(match[1], re.findall(r"[\w.-]+", match[2]))
+        if match := re.search(r"unrecognized arguments: (--?[\w-]+)", line):
+            known = [name for own in self._actions for name in own.option_strings]
+            return did_you_mean(match[1], known)
+        return ""
 
 
 def add_input(parser: argparse.ArgumentParser) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -23,8 +24,8 @@ _UNNUMBERED = (0.4, 0.6)
 # The scale of the sum ends here, where probabilities hardly change.
 _MAX_SUM = 12.0
 
-# A change of direction, as a share of the line, below which it has one axis.
-_LEAST_TURN = 0.02
+# A way back that is a smaller share of the line stays on its axis.
+_LEAST_TURN = 0.1
 
 _TEXT, _SMALL = 7.5, 6.5
 
@@ -49,28 +50,37 @@ class Line:
     def tracks(self) -> dict[str, Ints]:
         """Values on each axis, by what is said of it: a curve that folds has two.
 
-        As in R's rms, one has the values up to which it rises, one those up to which it
-        falls, and both the values where it turns.
+        As in R's rms, one has the values where it rises, one those where it falls, and
+        both the values where it turns.
         """
         every = np.arange(len(self.amounts))
-        if self.numbers is None:
+        turns = [] if self.numbers is None else self._turns()
+        if len(turns) < 3:
             return {"": every}
-        low, high = self.ends
-        steps = np.diff(self.amounts)
-        # What is too short to be seen is no turn.
-        steps[np.abs(steps) < _LEAST_TURN * (high - low)] = 0.0
-        tracks = {}
-        for name, moves in (("rising", steps > 0.0), ("falling", steps < 0.0)):
-            if moves.any():
-                on = np.append(moves, False) | np.append(False, moves)
-                tracks[name] = np.flatnonzero(on)
-        if len(tracks) < 2:
-            return {"": every}
-        # Where a curve is level its values are on the axis of those before them.
-        level = np.setdiff1d(every, np.concatenate(list(tracks.values())))
-        first = next(iter(tracks))
-        tracks[first] = np.union1d(tracks[first], level)
+        tracks: dict[str, Ints] = {}
+        for first, last in pairwise(turns):
+            rises = self.amounts[last] > self.amounts[first]
+            name = "rising" if rises else "falling"
+            own = every[first : last + 1]
+            tracks[name] = np.union1d(tracks.get(name, own), own)
         return tracks
+
+    def _turns(self) -> list[int]:
+        """Return where a curve turns, ends included; short ways back are no turns."""
+        low, high = self.ends
+        turns = list(range(len(self.amounts)))
+        while len(turns) > 2:
+            ways = np.diff(self.amounts[turns])
+            straight = np.flatnonzero(ways[1:] * ways[:-1] >= 0.0)
+            k = int(np.argmin(np.abs(ways)))
+            if straight.size:
+                del turns[straight[0] + 1]
+            elif abs(ways[k]) >= _LEAST_TURN * (high - low):
+                break
+            else:
+                # At an end the other side goes on; between two, both of them do.
+                del turns[max(k, 1) : min(k + 2, len(turns) - 1)]
+        return turns
 
     def only(self, values: Ints) -> Line:
         """Return the line of some of the values; all of them keep the curve's ends."""
@@ -86,8 +96,8 @@ class Line:
             return 0
         after = np.searchsorted(self.numbers, number)
         k = int(np.clip(after, 1, len(self.numbers) - 1))
-        falls = self.amounts[k] < self.amounts[k - 1]
-        return names.index("falling" if falls else "rising")
+        own = [bool(np.isin([k - 1, k], on).all()) for on in self.tracks.values()]
+        return own.index(True)
 
     @property
     def ends(self) -> tuple[float, float]:

@@ -193,7 +193,7 @@ class WeightHeatmapDisplay(draw.Display):
         values = whole.weights.get("class_attribute_weights_")
         names, order, title = whole.view_names, whole.weighted_views, "weight"
         if values is None or np.ndim(values) != 2 or not whole.has_one_view:
-            title = "importance: mean absolute evidence for a class"
+            title = "importance for a class"
             names, order = whole.attributes, whole.order.tolist()
             if whole.class_importance is None:
                 raise ParameterError(

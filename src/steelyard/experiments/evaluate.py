@@ -104,7 +104,7 @@ def evaluate(
             if part is not None:
                 proba[np.ix_(test, known)] = part
             parts.append((test, np.isin(np.arange(len(classes)), known)))
-            advance("")
+            advance(f"fold {len(parts)} of {folds} is done")
     whole = proba if hasattr(estimator, "predict_proba") else None
     predictions = classes.tolist(), true, predicted, whole
     return Evaluation.measured(parts, *predictions, folds, positive, costs)

@@ -20,7 +20,6 @@ from steelyard.explain.views import (
     add_views,
     column_labels,
     number_text,
-    place_numbers,
     typical_numbers,
     views_of,
 )
@@ -148,7 +147,7 @@ class _Candidates:
 
     def and_number(self, row: RowCells, column: int, number: float) -> _Candidates:
         """Return the candidates with one more, a number of a column."""
-        more = _with_numbers(row, column, np.array([number]))
+        more = row.with_numbers(column, np.array([number]))
         return _Candidates(
             RowCells(
                 row.schema,
@@ -171,15 +170,6 @@ class _Candidates:
         ).joined()
 
 
-def _with_numbers(row: RowCells, column: int, numbers: Floats) -> RowCells:
-    """Return a row once for each number that a column of it may have."""
-    views = views_of(row.schema)[column]
-    codes = np.repeat(row.codes, len(numbers), axis=0)
-    cells = np.repeat(row.numbers, len(numbers), axis=0)
-    codes[:, views], cells[:, views] = place_numbers(row.schema, views, numbers)
-    return RowCells(row.schema, codes, cells).joined()
-
-
 def _candidates(
     model: Any, row: RowCells, fixed: set[int], steps: list[NumberSteps | None]
 ) -> _Candidates:
@@ -191,7 +181,7 @@ def _candidates(
         if column in fixed:
             continue
         feature, now = schema.features[views[0]], row.codes[0, views[0]]
-        if len(views) == 1 and feature.is_coded:
+        if not row.takes_numbers(column):
             values = np.arange(1, feature.n_values - feature.missing_is_value + 1)
             values = values[values != now]
             rows = RowCells(
@@ -205,7 +195,7 @@ def _candidates(
             distance.append(np.abs(values - now) * float(is_ordered))
         else:
             tried = _column_numbers(model, views, steps[column])
-            rows = _with_numbers(row, column, tried)
+            rows = row.with_numbers(column, tried)
             write = number_label if len(views) == 1 else number_text
             labels += [write(x) for x in tried.tolist()]
             own = steps[column]
@@ -354,11 +344,10 @@ def _nearer(state: _Search, k: int, steps: NumberSteps | None) -> _Search:
     enough = np.flatnonzero(margins > 0.0)
     order = np.lexsort((margins[enough], distance[enough]))
     chosen = int(same[enough[order[0]]])
-    is_number = _has_numbers(state.row, column)
-    if is_number and steps is not None:
+    if state.row.takes_numbers(column) and steps is not None:
 
         def found(numbers: Floats) -> Floats:
-            cells = _with_numbers(others.cells, column, numbers)
+            cells = others.cells.with_numbers(column, numbers)
             return numbers[others._margins(cells)[0] > 0.0]
 
         number = steps.nearest(found)
@@ -367,12 +356,6 @@ def _nearer(state: _Search, k: int, steps: NumberSteps | None) -> _Search:
             chosen = len(candidates.labels) - 1
     made = (*state.steps[:k], chosen, *state.steps[k + 1 :])
     return replace(state, candidates=candidates, steps=made)
-
-
-def _has_numbers(row: RowCells, column: int) -> bool:
-    """Whether a column is set by numbers, and not by codes alone."""
-    views = views_of(row.schema)[column]
-    return len(views) > 1 or not row.schema.features[views[0]].is_coded
 
 
 def _least_changes(state: _Search) -> int | None:

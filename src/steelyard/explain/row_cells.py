@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from steelyard._common.arrays import Floats, Ints
 from steelyard._common.text import text_table
-from steelyard.explain.views import PlainData, views_of
+from steelyard.explain.views import PlainData, place_numbers, views_of
 from steelyard.table.by_schema import factor_of, numbers_of
 from steelyard.table.codes import CodeBlock, Codes, by_width, code_dtype
 from steelyard.table.columns import TableColumn
@@ -69,6 +69,19 @@ class RowCells:
             first = np.asarray(a.groups)[codes[:, a.feature]]
             codes[:, j] = first * b.n_groups + np.asarray(b.groups)[codes[:, b.feature]]
         return replace(self, codes=codes)
+
+    def takes_numbers(self, column: int) -> bool:
+        """Whether a column is set by numbers, and not by codes alone."""
+        views = views_of(self.schema)[column]
+        return len(views) > 1 or not self.schema.features[views[0]].is_coded
+
+    def with_numbers(self, column: int, numbers: Floats) -> RowCells:
+        """Return one row once for each number that a column of it may have."""
+        views = views_of(self.schema)[column]
+        codes = np.repeat(self.codes, len(numbers), axis=0)
+        cells = np.repeat(self.numbers, len(numbers), axis=0)
+        codes[:, views], cells[:, views] = place_numbers(self.schema, views, numbers)
+        return RowCells(self.schema, codes, cells).joined()
 
     def label(self, i: int, j: int) -> str:
         """Name the value of a cell."""
