@@ -334,12 +334,12 @@ def explain_local(
     >>> why.evidence()
     2 (probability 0.9946) against 1: evidence in log-odds
     attribute          value         evidence
-    -----------------------------------------------------------
-    base rate          33.3 %           +0.00
-    petal width (cm)   > 1.75           +3.53  ████████████████
-    petal length (cm)  > 4.75           +2.05  █████████▍
-    sepal length (cm)  (5.55, 6.15]     -0.81  ███▊
-    sepal width (cm)   (2.95, 3.35]     +0.46  ██▏
+    --------------------------------------------------------------------
+    average row                         -0.40  ███│
+    petal width (cm)   > 1.75           +3.25     │█████████████████████
+    petal length (cm)  > 4.75           +2.35     │███████████████
+    sepal width (cm)   (2.95, 3.35]     +0.13     │█
+    sepal length (cm)  (5.55, 6.15]     -0.10    █│
     sum                                 +5.23
     """
     if pairs not in ("shown", "split"):

@@ -237,10 +237,7 @@ class GlobalExplanation(Tabular):
             lines.append(f"importance: mean absolute evidence over {self.source}")
         if "most" in columns:
             of = f"for {self.classes[1]}" if len(self.classes) == 2 else "for a class"
-            lines.append(
-                f"least, most: what one of its values says {of}, in log-odds from the "
-                "average row"
-            )
+            lines.append(f"least, most: what its values say {of}, in log-odds")
         if "rows" in columns:
             lines.append("rows: training rows in which its value is known, by weight")
         return lines
@@ -299,15 +296,15 @@ def explain_global(clf: BaseNB, X: Any = None) -> GlobalExplanation:
     The score of a class is its prior plus one contribution per attribute.
     With nothing known: 0 33.3 %, 1 33.3 %, 2 33.3 %.
     <BLANKLINE>
-    attribute          importance        evidence  rows
-    ---------------------------------------------------------------------
-    petal length (cm)       2.925  -3.97 to +5.02   150  ████████████████
-    petal width (cm)        2.910  -3.88 to +5.02   150  ███████████████▉
-    sepal length (cm)       2.054  -4.33 to +2.82   150  ███████████▎
-    sepal width (cm)        1.126  -2.45 to +2.46   150  ██████▏
+    attribute          importance  least   most  rows
+    -------------------------------------------------------------------
+    petal width (cm)        2.852  -3.19  +5.71   150  ████████████████
+    petal length (cm)       2.826  -3.25  +5.74   150  ███████████████▉
+    sepal length (cm)       1.822  -3.36  +3.47   150  ██████████▎
+    sepal width (cm)        1.057  -2.20  +2.83   150  █████▉
     importance: mean absolute evidence over the training counts
-    evidence: least and most that a value says for a class, in log-odds
-    rows: weight of the training rows whose cell is known
+    least, most: what its values say for a class, in log-odds
+    rows: training rows in which its value is known, by weight
     """
     model = model_of(clf)
     rows = None if X is None else explain_local(clf, X)

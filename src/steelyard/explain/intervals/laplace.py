@@ -39,7 +39,8 @@ class EvidenceIntervals(PlainData):
 
     With two classes that is log-odds. Attributes are arrays: ``estimate``, ``low`` and
     ``high`` of shape (n, d, K) by column, ``total``, ``total_low`` and ``total_high``
-    of shape (n, K) for the sum of prior and all columns.
+    of shape (n, K) for the sum of prior and all columns. Columns are told from the
+    average training row, as in ``explain_local``, which is taken as it is.
     """
 
     level: float
@@ -145,8 +146,10 @@ def evidence_intervals(
 def _evidence(model: NBModel, codes: Codes, scale: float) -> tuple[Floats, Floats]:
     """Return the evidence of rows by a model: by column (n, d, K), and its sum."""
     base, by_view = model.terms(codes)
+    total = base + by_view.sum(axis=1)
+    if model.centre is not None:
+        by_view = by_view - model.centre
     by_column = add_views(by_view, model.schema, axis=1)
-    total = base + by_column.sum(axis=1)
     return evidence_of(by_column) * scale, evidence_of(total) * scale
 
 
