@@ -8,7 +8,7 @@ so that a sign means more or less than there; the base is the mean score.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from steelyard.model.base import Model
 from steelyard.model.table_model import NBModel
 from steelyard.model.training import TrainingSet
 from steelyard.proba.counts import Counts
+from steelyard.proba.gaussian import GaussianTable
 from steelyard.table.by_schema import on_grid
 from steelyard.table.codes import FeatureTable
 
@@ -29,9 +30,9 @@ _HERMITE = 64
 def centred(model: Any, counts: Counts | None, training: Any = None) -> Any:
     """Return a model whose sums know what each attribute adds on average.
 
-    Codes are averaged by their counts, by ``sample_weight`` alone. So are numbers over
-    the rows of a training set that has them all; otherwise their moments stand for
-    them: exactly for a Gaussian density, about so for others.
+    Codes are averaged by their counts, by ``sample_weight`` alone, Gaussian densities
+    by the moments of their numbers. Other numbers are averaged over the rows of a
+    training set that has them all; without one, by their moments, and about so.
     """
     if counts is None or not isinstance(model, Model):
         return model
@@ -63,31 +64,44 @@ def _mean_terms(
     rows = own.by_code.sum(axis=1, keepdims=True)
     added = np.where(rows > 0.0, rows * np.where(rows > 0.0, model.table, 0.0), 0.0)
     sums = FeatureTable(model.table, schema.offsets).collect(added)
-    if len(schema.gaussian) and training is not None:
-        of_part = partial(_number_sums, model=model, classes=classes)
-        sums[schema.gaussian] = training.place.sum(training, of_part)
-    else:
-        for j in schema.gaussian.tolist():
-            for weight, share, numbers in numbers_by_class(own, j):
-                sums[j] += weight * (share @ model.density_scores(j, numbers))
+    by_row = [
+        j
+        for j in schema.gaussian.tolist()
+        if training is not None and not _is_quadratic(model.density(j))
+    ]
+    for j in np.setdiff1d(schema.gaussian, by_row).tolist():
+        for weight, share, numbers in numbers_by_class(own, j):
+            sums[j] += weight * (share @ model.density_scores(j, numbers))
+    if by_row and training is not None:
+        of_part = partial(_number_sums, model=model, classes=classes, columns=by_row)
+        sums[by_row] = training.place.sum(training, of_part)
     # Impossible values have no mean: their column is shown as it is.
     return np.where(np.isfinite(sums).all(axis=1, keepdims=True), sums / own.total, 0.0)
 
 
+def _is_quadratic(density: GaussianTable) -> bool:
+    """Whether log-densities are quadratic, so that moments give their mean."""
+    forms = (density.step, density.depth, density.limit)
+    return not any(form is not None and form.any() for form in forms)
+
+
 def _number_sums(
-    training: TrainingSet, model: NBModel, classes: tuple[int, ...]
+    training: TrainingSet,
+    model: NBModel,
+    classes: tuple[int, ...],
+    columns: list[int],
 ) -> Floats:
-    """Add up what numbers of rows in arrays here add to the scores, shape (g, K)."""
-    gaussian = model.schema.gaussian.tolist()
-    sums = np.zeros((len(gaussian), model.n_classes))
+    """Add up what numbers of rows in arrays here add to the scores, by column, (K,)."""
+    places = np.searchsorted(model.schema.gaussian, columns).tolist()
+    sums = np.zeros((len(columns), model.n_classes))
     for rows in pieces(slice(0, training.n_rows)):
         kept = np.isin(training.labels[rows], classes)
         numbers = training.codes.number_rows(rows)[kept]
         weights = np.ones(len(numbers))
         if training.sample_weight is not None:
             weights = training.sample_weight[rows][kept]
-        for g, j in enumerate(gaussian):
-            sums[g] += weights @ model.density_scores(j, numbers[:, g])
+        for k, (j, g) in enumerate(zip(columns, places, strict=True)):
+            sums[k] += weights @ model.density_scores(j, numbers[:, g])
     return sums
 
 
@@ -96,11 +110,18 @@ def numbers_by_class(counts: Counts, j: int) -> Iterator[tuple[float, Floats, Fl
 
     They are nodes of a normal distribution with mean and variance of the rows.
     """
-    nodes, shares = np.polynomial.hermite.hermgauss(_HERMITE)
-    shares, moments = shares / shares.sum(), counts.moments
+    nodes, shares = _nodes()
+    moments = counts.moments
     g, step = counts.schema.gaussian.tolist().index(j), counts.schema.features[j].step
     for c, weight in enumerate(moments.weight[g].tolist()):
         if weight > 0.0:
             deviation = np.sqrt(2.0 * moments.squares[g, c] / weight)
             numbers = moments.mean[g, c] + deviation * nodes
             yield weight, shares, on_grid(numbers, step)
+
+
+@cache
+def _nodes() -> tuple[Floats, Floats]:
+    """Return nodes of a normal distribution, and their shares."""
+    nodes, shares = np.polynomial.hermite.hermgauss(_HERMITE)
+    return nodes, shares / shares.sum()
