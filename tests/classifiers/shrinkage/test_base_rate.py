@@ -40,8 +40,11 @@ def test_with_nothing_known_the_answer_is_the_base_rate(n_classes, settings):
     expected = np.exp(clf.class_log_prior_)
     np.testing.assert_allclose(clf.predict_proba(unknown(X))[0], expected, rtol=1e-12)
     np.testing.assert_allclose(expected, np.bincount(y) / len(y), atol=0.005)
-    base = clf.explain_local(X[:1]).base[0]
+    base = clf.model_.log_prior
     np.testing.assert_allclose(base, clf.class_log_prior_ / clf.scale_)
+    shown = clf.explain_local(unknown(X))
+    total = shown.base[0] + shown.contributions[0].sum(axis=0)
+    np.testing.assert_allclose(total, base)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

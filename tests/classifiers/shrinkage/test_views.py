@@ -90,7 +90,7 @@ def test_relative_densities_are_at_most_zero_and_no_lower_than_their_depth(mixed
     X, y = mixed
     clf = NaiveBayes(numeric="gaussian-relative").fit(X[["length"]], y)
     far = pd.DataFrame({"length": [-1e9, -3.0, 0.0, 1.0, 1e9, np.nan]})
-    parts = clf.explain_local(far).contributions[:, 0]
+    parts = clf.model_.contributions(clf._encode(far))[:, 0]
     assert (parts <= 0.0).all() and (parts >= -20.0).all()
     np.testing.assert_array_equal(parts.max(axis=1), 0.0)
     assert parts[0].min() == -20.0
@@ -160,7 +160,7 @@ def test_a_missing_cell_is_missing_in_all_views(missing, mixed, fixed):
     clf = fixed(missing=missing).fit(X, y)
     row = X[:1].copy()
     row["width"] = np.nan
-    parts = clf.explain_local(row).view_contributions[0]
+    parts = clf.model_.contributions(clf._encode(row))[0]
     views = [clf.view_names_.tolist().index(n) for n in ("width", "width (density)")]
     if missing == "skip":
         np.testing.assert_array_equal(parts[views], 0.0)
