@@ -188,4 +188,4 @@ def test_columns_that_cannot_change_are_fixed(model, csv, run_json, refused):
     free = run_json("explain", *rows)["counterfactuals"]
     assert "age" in {change["attribute"] for one in free for change in one["changes"]}
     assert "--counterfactual" in refused("explain", model, csv, "--fixed", "age")
-    assert "hight" in refused("explain", *rows, "--fixed", "hight")
+    assert "smokers" in refused("explain", *rows, "--fixed", "smokers")
