@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,11 +17,13 @@ from steelyard._common.arrays import Floats
 from steelyard._common.threads import pieces
 from steelyard.model.base import Model
 from steelyard.model.table_model import NBModel
-from steelyard.model.training import TrainingSet
 from steelyard.proba.counts import Counts
 from steelyard.proba.gaussian import GaussianTable
 from steelyard.table.by_schema import on_grid
 from steelyard.table.codes import FeatureTable
+
+if TYPE_CHECKING:
+    from steelyard.model.training import TrainingSet
 
 # Nodes of means under a normal distribution.
 _HERMITE = 64
