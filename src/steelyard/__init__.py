@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from steelyard.experiments.runner import compare
     from steelyard.gpu.devices import has_device as has_device
     from steelyard.io import scan
+    from steelyard.notices import Notice as Notice
     from steelyard.persistence import load
     from steelyard.table.discretizers import *  # noqa: F403
     from steelyard.table.encoder import *  # noqa: F403

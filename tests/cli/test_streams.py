@@ -30,9 +30,10 @@ def table(people):
 
 
 def content(path):
-    """Return a model file without what only a fit of chunks has."""
+    """Return a model file without what whole tables and chunks alone have."""
     found = json.loads(Path(path).read_text())["content"]
-    found["fitted"].pop("cut_points_are_exact_", None)
+    for name in ("cut_points_are_exact_", "row_sketch_"):
+        found["fitted"].pop(name, None)
     found["classes"].pop("dtype")
     return found
 

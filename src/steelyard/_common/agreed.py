@@ -17,6 +17,9 @@ SEARCH_ENDS = ("complete", "time limit", "interrupted")
 N_BARS = 20
 """Bars of a histogram, all of one width."""
 
+MOST_HASHES, HASH_BYTES = 256, 6
+"""How many hashes of training rows a model keeps, and how long they are."""
+
 # Weights of rows and of classes, and sums of their products, stay finite in single
 # precision, which preconditioners have.
 LEAST_WEIGHT, LARGEST_WEIGHT = 1e-15, 1e15

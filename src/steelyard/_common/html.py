@@ -15,6 +15,7 @@ __all__ = [
     "escape",
     "fill_template",
     "html_bars",
+    "html_list",
     "html_table",
     "read_asset",
     "script_json",
@@ -106,6 +107,21 @@ def html_bars(amounts: Sequence[float]) -> list[Markup]:
         style = f"width:14em;height:.9em;margin-left:.8em;{fill}"
         bars.append(Markup(element("div", "", style=style, aria_hidden="true")))
     return bars
+
+
+def html_list(title: str, lines: Sequence[str], **attributes: Any) -> str:
+    """Write lines of text that open under a title; nothing where there are none.
+
+    Examples
+    --------
+    >>> html_list("Noticed", ["1 < 2"])
+    '<details><summary>Noticed</summary><ul><li>1 &lt; 2</li></ul></details>'
+    """
+    if not lines:
+        return ""
+    items = "".join(element("li", escape(line)) for line in lines)
+    summary = element("summary", escape(title))
+    return element("details", summary + element("ul", items), **attributes)
 
 
 def script_json(data: Any) -> str:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from steelyard.explain import GlobalExplanation, LocalExplanation
     from steelyard.export import Scorer
     from steelyard.io.scanning import Scan
+    from steelyard.notices import Notice
     from steelyard.table.encoder import TableEncoder
 
 # What a model is asked by each way to predict.
@@ -164,14 +165,63 @@ class FittedNB:
             from steelyard.fitting.recipe import rows_of
 
             return rows_of(X).predicted(self, method)
-        ask = getattr(self.model_, _QUESTIONS[method])
-        return ask(self._encode(X), self.n_jobs)
+        (answer,) = self._answers(X, method)
+        return answer
+
+    def _answers(self, X: Any, *methods: str) -> list[Any]:
+        """Predict rows here in several ways, for which they are encoded once."""
+        codes = self._encode(X)
+        asked = [getattr(self.model_, _QUESTIONS[method]) for method in methods]
+        return [ask(codes, self.n_jobs) for ask in asked]
 
     def _encode(self, X: Any) -> Codes:
         if "model_" not in vars(self):
             check_fitted(self)
         codes = encode_few(X, self.encoder_.schema_)
         return self.encoder_.encode(as_table(X, self)) if codes is None else codes
+
+    def check(self, X: Any, y: Any = None) -> list[Notice]:
+        """Say what is odd about new rows, beside those of training.
+
+        Values that training never saw, with the nearest one that it did; numbers far
+        beyond those of training; columns that are missing, renamed or empty. With
+        labels, for rows to evaluate on: rows that were learned from, repeated rows and
+        unknown classes.
+
+        Parameters
+        ----------
+        X : table of shape (n, d), or source of rows
+            The rows. A table that ``predict`` would refuse is looked at all the same.
+        y : array-like of shape (n,), default=None
+            Their labels, none missing.
+
+        Returns
+        -------
+        list of Notice
+            Worst first; ``.column``, ``.rows``, ``.text`` and ``.cure`` say where, how
+            often, what, and what to do.
+
+        Examples
+        --------
+        >>> import pandas as pd, steelyard as sy
+        >>> X = pd.DataFrame({"sky": ["sun", "rain"] * 4, "degrees": [21.0, 12.0] * 4})
+        >>> clf = sy.NaiveBayes().fit(X, ["play", "stay"] * 4)
+        >>> for notice in clf.check(pd.DataFrame({"sky": ["Sun"], "degrees": [210]})):
+        ...     print(notice.column, "|", notice.text)
+        sky | the row has a value that training never saw: 'Sun' (near 'sun')
+        degrees | the row has a number beyond those of training (12 to 21), up to 210
+        """
+        from steelyard.notices.check import NewRows
+
+        check_fitted(self)
+        rows, source = NewRows(self), as_source(X)
+        if source is None:
+            rows.add(X, y)
+        else:
+            with source:
+                for chunk in source.chunks(source.features, keep=False):
+                    rows.add(chunk.cells)
+        return rows.notices()
 
     # ------------------------------------------------------- files, reasons, exports
 

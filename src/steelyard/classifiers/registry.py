@@ -108,6 +108,7 @@ _FURTHER = {
     "EqualWidthDiscretizer": "steelyard.table.discretizers",
     "FixedEdgesDiscretizer": "steelyard.table.discretizers",
     "MDLDiscretizer": "steelyard.table.discretizers",
+    "Notice": "steelyard.notices",
     "TableEncoder": "steelyard.table.encoder",
     "compare": "steelyard.experiments.runner",
     "has_device": "steelyard.gpu.devices",

@@ -60,6 +60,7 @@ def run(arguments: argparse.Namespace) -> None:
     if result.thresholds is None and any(deciding.values()):
         needs = "thresholds are for two classes with probabilities"
         output.note(f"{needs}; there are none here")
+    output.note_notices(result.notices)
     output.present(
         arguments, lambda: about | result.to_dict(), lambda: _show(about, result)
     )

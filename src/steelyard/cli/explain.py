@@ -80,12 +80,15 @@ def _explain_rows(clf: Any, arguments: argparse.Namespace) -> None:
     chunks = rows_for(clf, arguments.data, arguments, rows=max(arguments.rows, 1000))
     table, _ = next(chunks)
     chunks.close()  # type: ignore[attr-defined]
-    rows = clf.explain_local(table.slice(0, arguments.rows))
+    table = table.slice(0, arguments.rows)
+    notices = clf.check(table)
+    rows = clf.explain_local(table)
     for name in arguments.fixed:
         find_column(name, rows.attributes[: rows.cells.schema.n_columns], "The model")
     if arguments.split_pairs:
         rows = rows.split_pairs()
     _write_files(clf, rows, arguments)
+    output.note_notices(notices)
     if not arguments.json:
         _show_rows(rows, arguments)
         return
@@ -95,6 +98,7 @@ def _explain_rows(clf: Any, arguments: argparse.Namespace) -> None:
             rows.counterfactual(i, fixed=arguments.fixed).to_dict()
             for i in range(len(rows))
         ]
+    document["notices"] = [notice.to_dict() for notice in notices]
     output.print_json(document)
 
 

@@ -15,6 +15,7 @@ from steelyard._common.text import listed, shortened
 from steelyard.cli import options, output, streams
 from steelyard.cli.inputs import check_kinds, make_classifier, read_training
 from steelyard.cli.output import note
+from steelyard.notices.notice import in_lines
 
 _FOLDS = 5
 _MOST_ROWS = 5_000
@@ -62,6 +63,12 @@ def run(arguments: argparse.Namespace) -> None:
     check_kinds(arguments)
     learn = _fit_stream if streams.is_streamed(arguments) else _fit_table
     found = learn(clf, method, arguments)
+    clf.notices_ = [
+        notice
+        for notice in clf.notices_
+        # Names that look like numbers were asked for.
+        if notice.kind != "digits" or notice.column not in arguments.categorical
+    ]
     with output.writing(arguments.output, arguments.force) as path:
         clf.save(path)
     summary = {
@@ -71,9 +78,11 @@ def run(arguments: argparse.Namespace) -> None:
         "columns": len(clf.feature_names_in_),
         "classes": clf.classes_,
         "strongest": _strongest(clf),
+        "notices": [notice.to_dict() for notice in clf.notices_],
         **_selection(clf),
     }
-    output.present(arguments, lambda: summary, lambda: _show(summary))
+    lines = in_lines(clf.notices_)
+    output.present(arguments, lambda: summary, lambda: _show(summary, lines))
 
 
 def _strongest(clf: Any) -> list[str]:
@@ -144,7 +153,7 @@ def _fit_stream(clf: Any, method: str, arguments: argparse.Namespace) -> dict[st
     }
 
 
-def _show(summary: dict[str, Any]) -> None:
+def _show(summary: dict[str, Any], noticed: list[str]) -> None:
     from rich.markup import escape
     from rich.text import Text
 
@@ -157,6 +166,11 @@ def _show(summary: dict[str, Any]) -> None:
         output.print_table(console, "Columns", header, rows, 4)
         if n_hidden:
             console.print(f"and {n_hidden} columns more\n")
+    if noticed:
+        console.print("[bold]Noticed[/bold]")
+        for line in noticed:
+            console.print(Text(f"- {line}"), soft_wrap=True)
+        console.print()
     model = escape(summary["model"])
     console.print(
         f"[bold]{escape(summary['method'])}[/bold] learned "

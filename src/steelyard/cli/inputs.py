@@ -187,9 +187,14 @@ def rows_for(
 def _check_lacking(expected: Iterable[str], also: list[str], reader: Reader) -> None:
     lacking = [name for name in expected if name not in reader.names]
     if len(lacking) > 1:
+        from steelyard.notices.new_rows import column_notices
+
+        notices, _ = column_notices(reader.names, lacking, "")
+        renamed = [str(n) for n in notices if n.kind == "renamed-column"]
+        hint = f" {listed(renamed, 3)}." if renamed else ""
         raise ColumnError(
             f"{reader.name} lacks {len(lacking)} columns that the model needs: "
-            f"{listed(map(repr, lacking), 5)}."
+            f"{listed(map(repr, lacking), 5)}.{hint}"
         )
     for name in (*lacking, *also):
         find_column(name, reader.names, reader.name)

@@ -67,7 +67,8 @@ def add_input(parser: argparse.ArgumentParser) -> None:
         group.add_argument(option, metavar=metavar, help=about)
     about = (
         "cells of text files that stand for a missing one, besides empty ones; '' for "
-        f"no others (default: {', '.join(MISSING_VALUES)})"
+        "no others; NAME=CELL for one column of any file, as in age=-999 (default: "
+        f"{', '.join(MISSING_VALUES)})"
     )
     add_names(group, "--missing-values", about, "TEXT,...", default=None)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from steelyard._common.files import replacing
 from steelyard.exceptions import ParameterError
+from steelyard.notices.notice import Notice, in_one_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -54,6 +55,12 @@ def note(*texts: str) -> None:
     Where it fails, the one line that says why is not lost among others.
     """
     _notes.extend(texts)
+
+
+def note_notices(notices: Sequence[Notice]) -> None:
+    """Tell the user the worst of what was noticed, in one line."""
+    if notices:
+        note(in_one_line(notices))
 
 
 def show_notes(wanted: bool = True) -> None:

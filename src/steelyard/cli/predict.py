@@ -16,6 +16,7 @@ from steelyard._common.text import listed
 from steelyard.cli import options, output, streams
 from steelyard.cli.inputs import load_model, rows_for
 from steelyard.cli.quick import quick_predictions
+from steelyard.notices import Notice
 
 ABOUT = "predict classes and probabilities of the rows of a file"
 EXAMPLES = """
@@ -64,12 +65,14 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.output == "-":
         arguments.output = None
     output.check_output(arguments.output, arguments.force)
-    write = _writer(arguments)
-    classes, predictions = _answers(arguments)
+    noticed: list[Notice] = []
+    write = _writer(arguments, noticed)
+    classes, predictions = _answers(arguments, noticed)
     header = [*arguments.keep, "prediction", *(f"p({c})" for c in classes)]
     header += [f"reason {k + 1}" for k in range(arguments.reasons)]
     if arguments.output is None:
         write(sys.stdout, header, predictions(lambda *_: None))
+        output.note_notices(noticed)
         return
     with (
         output.writing(arguments.output, arguments.force) as path,
@@ -85,18 +88,23 @@ def run(arguments: argparse.Namespace) -> None:
                 write(stream, header, chunks)
     written = f"columns {listed(header, 6)}"
     output.note(f"{sum(counts)} rows written to {arguments.output}: {written}")
+    output.note_notices(noticed)
 
 
 def _answers(
-    arguments: argparse.Namespace,
+    arguments: argparse.Namespace, noticed: list[Notice]
 ) -> tuple[Any, Callable[[Callable[..., None]], Iterable[Columns]]]:
-    """Return classes, and what yields predictions when it is told where to count."""
+    """Return classes, and what yields predictions when it is told where to count.
+
+    After the last of them, ``noticed`` has what is odd about the rows.
+    """
     quick = quick_predictions(arguments)
     if quick is not None:
-        classes, columns = quick
+        classes, columns, found = quick
+        noticed += found
         return classes, lambda update: [columns]
     clf = load_model(arguments.model)
-    return clf.classes_, lambda update: _predictions(clf, arguments, update)
+    return clf.classes_, lambda update: _predictions(clf, arguments, update, noticed)
 
 
 def _counted(chunks: Iterable[Columns], counts: list[int]) -> Iterator[Columns]:
@@ -105,11 +113,13 @@ def _counted(chunks: Iterable[Columns], counts: list[int]) -> Iterator[Columns]:
         yield columns
 
 
-def _writer(arguments: argparse.Namespace) -> Callable[..., None]:
+def _writer(
+    arguments: argparse.Namespace, noticed: list[Notice]
+) -> Callable[..., None]:
     """Return what writes predictions, by the extension of the file."""
     if arguments.output is None:
         write = partial(_write_csv, separator=",", is_safe=arguments.safe_csv)
-        return _write_json if arguments.json else write
+        return partial(_write_json, noticed=noticed) if arguments.json else write
     allowed = _JSON if arguments.json else (*_COMMAS, *_TABS, *_PARQUET)
     suffix = Path(arguments.output).suffix.lower()
     if suffix not in allowed:
@@ -121,20 +131,28 @@ def _writer(arguments: argparse.Namespace) -> Callable[..., None]:
         return _write_parquet
     separator = "\t" if suffix in _TABS else ","
     write = partial(_write_csv, separator=separator, is_safe=arguments.safe_csv)
-    return _write_json if suffix in _JSON else write
+    return partial(_write_json, noticed=noticed) if suffix in _JSON else write
 
 
 def _predictions(
-    clf: Any, arguments: argparse.Namespace, update: Callable[..., None]
+    clf: Any,
+    arguments: argparse.Namespace,
+    update: Callable[..., None],
+    noticed: list[Notice],
 ) -> Iterator[Columns]:
-    """Yield predictions by column, chunk by chunk."""
+    """Yield predictions by column, chunk by chunk; then say what was noticed."""
+    from steelyard.notices.check import NewRows
+
     rows = arguments.chunk_rows or (
         _MAX_EXPLAINED_ROWS if arguments.reasons else _MAX_CHUNK_ROWS
     )
     told = partial(update, "Predicting")
     paths, keep = arguments.data, arguments.keep
+    check = NewRows(clf)
     for table, kept in rows_for(clf, paths, arguments, keep, rows, told):
+        check.add(table)
         yield _predicted(clf, table, kept, arguments)
+    noticed += check.notices()
 
 
 def _predicted(
@@ -142,8 +160,8 @@ def _predicted(
 ) -> Columns:
     # Cells as Python objects, missing ones as None.
     columns: Columns = [kept.column(name).to_pylist() for name in arguments.keep]
-    columns.append(clf.predict(table))
-    columns += list(clf.predict_proba(table).T)
+    labels, probabilities = clf._answers(table, "predict", "predict_proba")
+    columns += [labels, *probabilities.T]
     if arguments.reasons:
         from steelyard.explain.reasons import reasons
 
@@ -179,14 +197,20 @@ def _write_csv(
         writer.writerows(map(safe, _lines(columns)))
 
 
-def _write_json(stream: IO[str], header: list[str], chunks: Iterable[Columns]) -> None:
+def _write_json(
+    stream: IO[str],
+    header: list[str],
+    chunks: Iterable[Columns],
+    noticed: list[Notice],
+) -> None:
     """Write one document, a line for each row, without holding all of them."""
     before = f'{{"columns": {_json(header)},\n"rows": [\n '
     for columns in chunks:
         for line in _lines(columns):
             stream.write(before + _json(line))
             before = ",\n "
-    stream.write("\n]}\n")
+    notices = [notice.to_dict() for notice in noticed]
+    stream.write(f'\n],\n"notices": {_json(notices)}}}\n')
 
 
 def _write_parquet(

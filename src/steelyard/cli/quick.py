@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections import Counter
 from math import isfinite
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from steelyard._common.text import listed
@@ -18,6 +20,8 @@ from steelyard.io.dialect import HEAD, asked_dialect, find_dialect
 from steelyard.io.lines import CsvLines
 from steelyard.io.numbers import read_numbers
 from steelyard.io.paths import find_files
+from steelyard.notices import Notice
+from steelyard.notices.new_rows import ColumnCheck, all_notices, column_checks
 
 if TYPE_CHECKING:
     from steelyard.export.scorer import Scorer
@@ -27,8 +31,8 @@ _USUAL = {"csv": ",", "tsv": "\t"}
 _EXACT_KINDS = {"categorical", "binned", "linear", "pair"}
 _TRUTH = {"true": True, "1": True, "false": False, "0": False}
 
-Answer = tuple[list[Any], list[Any]]
-"""Classes, and columns of predictions."""
+Answer = tuple[list[Any], list[Any], list[Notice]]
+"""Classes, columns of predictions, and what was noticed."""
 
 
 class _UnusualFileError(Exception):
@@ -36,7 +40,7 @@ class _UnusualFileError(Exception):
 
 
 def quick_predictions(arguments: argparse.Namespace) -> Answer | None:
-    """Return classes and columns of predictions, None for the ordinary path."""
+    """Return classes, predictions and notices, None for the ordinary path."""
     try:
         return _predictions(arguments)
     except Exception:
@@ -48,8 +52,9 @@ def _predictions(arguments: argparse.Namespace) -> Answer:
     (path,), keep = arguments.data, arguments.keep
     is_parquet = (arguments.output or "").lower().endswith((".parquet", ".pq"))
     _need(not arguments.reasons and not is_parquet)
+    _need(not any("=" in word for word in arguments.missing_values or ()))
     _need(0 < os.path.getsize(path) <= _MOST_BYTES)
-    score = _scorer(arguments.model)
+    score, checks = _scorer(arguments.model)
     expected = {column["name"]: column["cells"] for column in score.data["columns"]}
     table = _Small(path, options.reading_of(arguments))
     _need({*keep, *expected} <= {*table.columns} and bool(table.n_rows))
@@ -63,13 +68,33 @@ def _predictions(arguments: argparse.Namespace) -> Answer:
         shown = listed(extra)
         note(f"columns that the model does not use are ignored: {shown}")
     note(*table.notes)
-    return score.classes, [*kept, labels, *zip(*probabilities, strict=True)]
+    for check, cells in zip(checks, read, strict=True):
+        _add_cells(check, cells)
+    columns = [*kept, labels, *zip(*probabilities, strict=True)]
+    return score.classes, columns, all_notices(checks)
 
 
-def _scorer(path: str) -> Scorer:
+def _add_cells(check: ColumnCheck, cells: list[Any]) -> None:
+    """Look at the cells of a column, beside those of training."""
+    known = [cell for cell in cells if cell is not None]
+    n_missing = len(cells) - len(known)
+    if check.feature.kind == "categorical":
+        unseen = Counter(cell for cell in known if cell not in check.feature.code_of)
+        check.add_values(len(cells), n_missing, unseen)
+    elif known and check.feature.cells != "nothing":
+        low, high = check.ends or (min(known), max(known))
+        n_beyond = sum(not low <= number <= high for number in known)
+        ends = min(known), max(known)
+        check.add_numbers(len(cells), n_missing, *ends, n_beyond)
+    else:
+        check.add_values(len(cells), n_missing, {})
+
+
+def _scorer(path: str) -> tuple[Scorer, list[ColumnCheck]]:
     """Return the scorer of a model file, if its answers are exact and its cells plain.
 
-    The file is read with all the checks of ``load``.
+    The file is read with all the checks of ``load``. With it comes what is known of the
+    columns, which new cells are compared with.
     """
     from steelyard.export.reading import scorer_of_model
     from steelyard.persistence import read
@@ -83,7 +108,12 @@ def _scorer(path: str) -> Scorer:
     is_text = all(isinstance(label, str) for label in classes.values)
     _need(is_text or classes.dtype in ("bool", "int64", "int32"))
     _need(model.schema.names is not None)
-    return scorer_of_model(checked.estimator, model)
+    counts, ranges = checked.attributes["counts_"], checked.attributes.get("ranges_")
+    if ranges is not None:
+        ranges = [found and SimpleNamespace(**found) for found in ranges]
+    known = counts.by_class.flat, counts.by_code.flat
+    checks = column_checks(model.schema, ranges, *known)
+    return scorer_of_model(checked.estimator, model), checks
 
 
 class _Small:

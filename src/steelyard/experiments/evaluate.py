@@ -13,6 +13,8 @@ from steelyard._common.progress import progress as show_progress
 from steelyard.exceptions import ParameterError, TableError
 from steelyard.experiments.evaluation_result import Evaluation, MeasureTable
 from steelyard.experiments.statistics.metrics import thresholds
+from steelyard.notices import Notice
+from steelyard.notices.check import NewRows
 
 __all__ = ["Evaluation", "MeasureTable", "evaluate", "evaluate_chunks", "thresholds"]
 
@@ -107,7 +109,8 @@ def evaluate(
             advance(f"fold {len(parts)} of {folds} is done")
     whole = proba if hasattr(estimator, "predict_proba") else None
     predictions = classes.tolist(), true, predicted, whole
-    return Evaluation.measured(parts, *predictions, folds, positive, costs)
+    choices = folds, positive, costs, _notices_of(X, labels)
+    return Evaluation.measured(parts, *predictions, *choices)
 
 
 def evaluate_chunks(
@@ -140,8 +143,11 @@ def evaluate_chunks(
     places = {str(label): k for k, label in enumerate(classes)}
     true: list[int] = []
     predicted, proba = [], []
+    rows = NewRows(model) if hasattr(model, "check") else None
     for X, y in chunks:
         if len(y):
+            if rows is not None:
+                rows.add(X, y)
             names = [_spelling(label, places) for label in np.asarray(y).tolist()]
             true += [places.setdefault(name, len(places)) for name in names]
             labels, probabilities = _predict(model, X)
@@ -156,7 +162,21 @@ def evaluate_chunks(
     parts = [(slice(None), np.arange(len(places)) < n_known)]
     classes += list(places)[n_known:]
     predictions = classes, np.array(true), np.concatenate(predicted), whole
-    return Evaluation.measured(parts, *predictions, None, positive, costs)
+    notices = [] if rows is None else rows.notices()
+    return Evaluation.measured(parts, *predictions, None, positive, costs, notices)
+
+
+def _notices_of(X: Any, y: Any) -> Sequence[Notice]:
+    """Return what a fit to all rows would notice, in the time of the quickest."""
+    from steelyard.classifiers.naive_bayes import NaiveBayes
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return NaiveBayes().fit(X, y).notices_
+        except (TypeError, ValueError):
+            # What another classifier learns from need not be a table.
+            return []
 
 
 def _is_fitted(estimator: Any) -> bool:

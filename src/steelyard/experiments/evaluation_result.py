@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard._common.html import html_table
+from steelyard._common.html import html_list, html_table
 from steelyard._common.text import as_plain, text_table
 from steelyard.exceptions import ParameterError
 from steelyard.experiments.statistics.metrics import (
@@ -18,6 +18,7 @@ from steelyard.experiments.statistics.metrics import (
     score_predictions,
     thresholds,
 )
+from steelyard.notices.notice import Notice, in_lines
 
 if TYPE_CHECKING:
     from steelyard.displays import ROCDisplay
@@ -79,6 +80,9 @@ class Evaluation:
     """As the function ``thresholds``, with the class as ``positive``; None unless there
     are two classes and probabilities."""
 
+    notices: tuple[Notice, ...] = ()
+    """What is odd about the rows, worst first."""
+
     @classmethod
     def measured(
         cls,
@@ -90,6 +94,7 @@ class Evaluation:
         folds: int | None,
         positive: Any,
         costs: tuple[float, float] | None,
+        notices: Sequence[Notice] = (),
     ) -> Evaluation:
         """Average measures over parts of the rows, each with the classes it knows."""
         rows = []
@@ -113,7 +118,7 @@ class Evaluation:
                 raise ParameterError(f"{name!r} is not among the classes: {known}.")
             k = names.index(name)
             cuts = thresholds(true == k, proba[:, k], costs) | {"positive": classes[k]}
-        measures = metrics, over_folds, n_unseen, folds, cuts
+        measures = metrics, over_folds, n_unseen, folds, cuts, tuple(notices)
         return cls(classes, true, predicted, proba, *measures)
 
     @property
@@ -163,6 +168,7 @@ class Evaluation:
             "confusion": self.confusion,
             "reliability": bins,
             "thresholds": self.thresholds,
+            "notices": [notice.to_dict() for notice in self.notices],
         }
         return as_plain(document)
 
@@ -184,18 +190,21 @@ class Evaluation:
         return tables
 
     def __repr__(self) -> str:
-        return "\n\n".join(
+        noticed = ["\n".join(["Noticed", *in_lines(self.notices)])]
+        tables = [
             f"{table.title}\n{text_table(table.header, table.rows, numeric)}"
             for table in self.tables()
             for numeric in [[k >= table.n_texts for k in range(len(table.header))]]
-        )
+        ]
+        return "\n\n".join(tables + noticed * bool(self.notices))
 
     def _repr_html_(self) -> str:
-        return "".join(
+        tables = "".join(
             f"<p><b>{escape(table.title)}</b></p>"
             f"{html_table(table.header, table.rows, table.n_texts)}"
             for table in self.tables()
         )
+        return tables + html_list("Noticed", in_lines(self.notices))
 
     def plot(self, *, ax: Any = None) -> ROCDisplay:
         """Draw ROC curves of the rows, from probabilities of all folds together.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from steelyard._common.files import atomic_write
-from steelyard._common.html import fill_template, read_asset, script_json
+from steelyard._common.html import fill_template, html_list, read_asset, script_json
 from steelyard._common.text import counted
 from steelyard.exceptions import ParameterError
 from steelyard.explain.overall import explain_global
@@ -24,6 +24,7 @@ from steelyard.export.reading import plan_of, side_of
 from steelyard.export.source import json_plan, json_side, scoring_script
 from steelyard.model.base import Model
 from steelyard.model.table_model import NBModel
+from steelyard.notices.notice import in_lines
 from steelyard.proba.counts import Counts
 from steelyard.table.schema import TableSchema
 from steelyard.table.summary.ranges import NumberRange
@@ -85,6 +86,7 @@ def to_html(
     parts = {
         "TITLE": html.escape(heading),
         "ABOUT": html.escape(_about(clf, data)),
+        "NOTICED": _noticed(clf),
         "POLICY": _policy(style, scripts),
         "STYLE": style,
         "DATA": script_json(data),
@@ -121,6 +123,13 @@ def _about(clf: BaseNB, data: dict[str, Any]) -> str:
     rows = "" if counts is None else f" of {float(counts.by_class.sum()):,.10g} rows"
     learned = f"{type(clf).__name__}, learned from {counted(n_columns, 'column')}{rows}"
     return f"{learned}. {data['note']}"
+
+
+def _noticed(clf: BaseNB) -> str:
+    """List what was odd about the training rows."""
+    lines = in_lines(getattr(clf, "notices_", []))
+    title = f"Noticed in the training rows: {counted(len(lines), 'thing')}"
+    return html_list(title, lines, id="noticed")
 
 
 def page_data(clf: BaseNB, target: str | None = None) -> dict[str, Any]:

@@ -125,6 +125,31 @@ def asked_dialect(
     return {**marks, "encoding": encoding, "missing_values": missing}
 
 
+def missing_words(
+    words: Iterable[str] | None,
+) -> tuple[list[str] | None, dict[str, list[str]]]:
+    """Return words for missing cells of all columns, and those of single columns.
+
+    Examples
+    --------
+    >>> missing_words(["-", "age=-999", "age=999"])
+    (['-'], {'age': ['-999', '999']})
+    >>> missing_words(["age=-999"])
+    (None, {'age': ['-999']})
+    """
+    if words is None:
+        return None, {}
+    plain: list[str] = []
+    by_column: dict[str, list[str]] = {}
+    for word in words:
+        name, _, value = word.rpartition("=")
+        if name and value:
+            by_column.setdefault(name, []).append(value)
+        else:
+            plain.append(word)
+    return plain if plain or not by_column else None, by_column
+
+
 def codec_of(encoding: str) -> str:
     """Return what decodes a file: a byte-order mark is no part of the first name."""
     return "utf-8-sig" if encoding == "utf-8" else encoding

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
+from steelyard._common.one_cell import number_in
 from steelyard.exceptions import ColumnError, TableError
 from steelyard.io.chunks import Part, regroup
 from steelyard.io.dialect import CsvDialect
@@ -125,6 +126,8 @@ class Recast(Reader):
             cells = part.cells
             for k, name in enumerate(cells.column_names):
                 column = self._column(name, cells.column(k), part)
+                for word in self._reader.missing_by_column.get(name, ()):
+                    column = _without(column, word)
                 self._note_texts(name, column)
                 cells = cells.set_column(k, name, column)
             self.n_read += cells.num_rows
@@ -254,6 +257,28 @@ def as_text(column: Any) -> Any:
         written = pa.array([_DIGITS(v) for v in part.dictionary.to_pylist()], "string")
         texts.append(pc.take(written, part.indices))
     return pa.chunked_array(texts, pa.string())
+
+
+def _without(column: Any, word: str) -> Any:
+    """Return a column with one value missing: a number, however it is written, or text.
+
+    Examples
+    --------
+    >>> _without(pa.chunked_array([[1.0, -999.0]]), "-999").to_pylist()
+    [1.0, None]
+    """
+    kind: Any = column.type.value_type if pt.is_dictionary(column.type) else column.type
+    column = column.cast(kind)
+    if is_number(kind):
+        number = number_in(word)
+        if number is None:
+            return column
+        is_word = pc.equal(column.cast(pa.float64(), safe=False), float(number))
+    elif is_text(kind):
+        is_word = pc.equal(column, pa.scalar(word, kind))
+    else:
+        return column
+    return pc.if_else(is_word, pa.scalar(None, kind), column)
 
 
 def _is_date(kind: pa.DataType) -> bool:

@@ -49,6 +49,9 @@ class Reader(ABC):
     notes: list[str] = []  # noqa: RUF012
     """What is left out, a sentence each."""
 
+    missing_by_column: Mapping[str, Sequence[str]] = {}
+    """Cells of single columns that stand for a missing value, as ``Recast`` reads."""
+
     about: Mapping[str, str] = {}
     """What the source says of itself: its name and the column to predict."""
 

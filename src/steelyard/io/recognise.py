@@ -61,7 +61,8 @@ def scan(
         How CSV files are written, by default as the files tell.
     missing_values : list of str, optional
         Cells of CSV files that stand for a missing value, besides empty ones; by
-        default NA, N/A, NaN, NULL and ? among others.
+        default NA, N/A, NaN, NULL and ? among others. ``"age=-999"`` is for one column,
+        of whatever kind of file, and leaves the others as they are.
     drop_missing_target : bool
         Whether to leave rows without a target out; otherwise they are an error.
     work_folder : path, optional
@@ -106,6 +107,10 @@ def scan(
             encoding=encoding,
             missing_values=missing_values,
         )
+    if reader.missing_by_column:
+        from steelyard.io.kinds import Recast
+
+        reader = Recast(reader)
     rows = Scan(
         reader,
         target=target,
@@ -253,6 +258,18 @@ def open_files(
     source: Any, *, format: str | None = None, once: bool = False, **asked: Any
 ) -> Reader:
     """Return what reads files; see ``scan``, and ``asked_dialect`` for the options."""
+    from steelyard.io.dialect import missing_words
+    from steelyard.io.paths import find_column
+
+    words, by_column = missing_words(asked.pop("missing_values", None))
+    reader = _open_files(source, format, once, missing_values=words, **asked)
+    for name in by_column:
+        find_column(name, reader.names, reader.name)
+    reader.missing_by_column = by_column
+    return reader
+
+
+def _open_files(source: Any, format: str | None, once: bool, **asked: Any) -> Reader:
     _need_pyarrow()
     from steelyard.io.dialect import CsvDialect, asked_dialect
     from steelyard.io.paths import find_files

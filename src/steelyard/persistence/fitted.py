@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import base64
 import math
 import sys
 from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from steelyard._common.agreed import N_BARS, SEARCH_ENDS
+from steelyard._common.agreed import HASH_BYTES, MOST_HASHES, N_BARS, SEARCH_ENDS
 from steelyard._common.later import Later
+from steelyard.notices import Notice
 from steelyard.persistence import codec
 from steelyard.persistence.codec import (
     LARGEST_NUMBER,
@@ -30,6 +32,7 @@ from steelyard.table.schema import feature_labels
 if TYPE_CHECKING:
     import numpy as np
 
+    from steelyard.notices.row_sketch import RowSketch
     from steelyard.proba.counts import Counts
     from steelyard.table.summary.ranges import NumberRange
 else:
@@ -244,6 +247,65 @@ def _build_ranges(ranges: list[Any], sizes: Sizes) -> list[NumberRange | None]:
     return [None if found is None else NumberRange(**found) for found in ranges]
 
 
+def _hash_text(hashes: Any) -> str:
+    """Write hashes as their bytes, six each, in base64."""
+    whole = b"".join(number.to_bytes(HASH_BYTES, "big") for number in hashes.tolist())
+    return base64.b64encode(whole).decode("ascii")
+
+
+def _read_hashes(reader: ObjectReader, key: str, sizes: Sizes) -> list[int]:
+    try:
+        whole = base64.b64decode(reader.text(key), validate=True)
+    except ValueError:
+        raise reader.complaint(key, "must be base64") from None
+    cuts = range(0, len(whole), HASH_BYTES)
+    hashes = [int.from_bytes(whole[k : k + HASH_BYTES], "big") for k in cuts]
+    is_set = hashes == sorted({*hashes})
+    if len(whole) % HASH_BYTES or not 0 < len(hashes) <= MOST_HASHES or not is_set:
+        raise reader.complaint(key, "must hold different hashes, in order")
+    return hashes
+
+
+def _read_notices(reader: ObjectReader, key: str, sizes: Sizes) -> Records:
+    notices = _read_records(reader, key, sizes)
+    for found in notices:
+        rows = found.pop("rows", None)
+        texts = [found.get(name) for name in ("kind", "text", "done", "cure")]
+        is_text = all(type(text) is str for text in texts)
+        if not is_text or type(rows) is not int or rows < 0 or len(found) != 5:
+            raise reader.complaint(key, "must hold texts and numbers of rows")
+        if "column" not in found or type(found["column"]) not in (str, type(None)):
+            raise reader.complaint(key, "must name columns")
+        found["rows"] = rows
+    return notices
+
+
+def _build_notices(notices: Records, sizes: Sizes) -> list[Notice]:
+    return [Notice(**found) for found in notices]
+
+
+_SKETCH = {
+    "n_rows": codec.whole(1),
+    "n_hashed": codec.whole(1),
+    "repeated": codec.numbers("", 0.0, 1.0),
+    "hashes": Field(_hash_text, _read_hashes),
+}
+
+
+def _read_sketch(reader: ObjectReader, key: str, sizes: Sizes) -> dict[str, Any]:
+    found = codec.read_fields(reader.inner(key), _SKETCH, sizes)
+    if found["n_hashed"] > found["n_rows"]:
+        raise reader.complaint(key, "must not hash more rows than there are")
+    return found
+
+
+def _build_sketch(found: dict[str, Any], sizes: Sizes) -> RowSketch:
+    from steelyard.notices.row_sketch import RowSketch
+
+    hashes = np.array(found["hashes"], dtype=np.uint64)
+    return RowSketch(**{**found, "hashes": hashes})
+
+
 _RECORDS = Field(_records, _read_records)
 
 # All fitted attributes that any classifier has, beside model and encoder.
@@ -277,6 +339,16 @@ ATTRIBUTES: dict[str, Field] = {
     "selection_path_": Field(_records, _read_records, _build_path),
     "search_end_": codec.word(SEARCH_ENDS),
     "ranges_": Field(_ranges, _read_ranges, _build_ranges),
+    "notices_": Field(
+        lambda notices: _records([vars(notice) for notice in notices]),
+        _read_notices,
+        _build_notices,
+    ),
+    "row_sketch_": Field(
+        lambda sketch: codec.describe_fields(_SKETCH, vars(sketch)),
+        _read_sketch,
+        _build_sketch,
+    ),
     "target_name_": Field(str, lambda reader, key, sizes: reader.text(key)),
     "parents_": Field(
         lambda parents: parents.tolist(),

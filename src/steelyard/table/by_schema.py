@@ -315,7 +315,7 @@ class ColumnCells:
         """Return codes, or numbers where the attribute is Gaussian."""
         column = self.column
         if feature.kind == "categorical":
-            return codes_of(feature, self._as_fitted(feature))
+            return codes_of(feature, self.as_fitted(feature))
         check_cells(feature, column)
         dtype = code_dtype(feature.n_codes)
         if column.cells == "text":
@@ -329,7 +329,7 @@ class ColumnCells:
             return self.narrow.pick(by_value.tolist(), feature.missing_code, dtype)
         return encode_numbers(feature, self.numbers)
 
-    def _as_fitted(self, feature: FeatureSchema) -> Factor:
+    def as_fitted(self, feature: FeatureSchema) -> Factor:
         """Return the values, numbers as text or text as numbers as at fit.
 
         Text that is no number is refused where categories were numbers, and so are

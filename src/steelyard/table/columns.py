@@ -320,12 +320,14 @@ def _spread(factor: Factor, known: Any, n: int) -> Factor:
 
 
 def _float64(series: Any) -> Floats:
-    if series.dtype in _INTEGERS:
+    # Once: narwhals finds it out each time.
+    dtype = series.dtype
+    if dtype in _INTEGERS:
         # Not by a cast: pyarrow refuses whole numbers that float64 rounds.
         known, integers = _known_integers(series)
         numbers = np.full(len(series), math.nan)
         numbers[known] = integers
         return numbers
-    if series.dtype != nw.Float64:
+    if dtype != nw.Float64:
         series = series.cast(nw.Float64)
     return np.ascontiguousarray(series.to_numpy(), dtype=np.float64)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 
+from steelyard._common.checks import warn_user
 from steelyard._common.settings import (
     ANY,
     NONE,
@@ -33,6 +34,9 @@ from steelyard.fitting.recipe import DEVICE, Recipe, rows_of
 from steelyard.model.base import RowsNeeded
 from steelyard.model.centring import centred
 from steelyard.model.training import Encoding, TrainingSet
+from steelyard.notices.notice import Notice
+from steelyard.notices.row_sketch import RowSketch
+from steelyard.notices.training import notices_at_fit
 from steelyard.proba import SMOOTHINGS, Smoothing, resolve_smoothing
 from steelyard.proba.counts import Counts
 from steelyard.proba.smoothing import Estimation
@@ -109,6 +113,18 @@ class BaseNB(ClassifierMixin, FittedNB, Declared):
     target_name_: str = learned(
         "str",
         "Name of the target, where labels were a named series or a column of a source.",
+        optional=True,
+    )
+    notices_: list[Notice] = learned(
+        "list of Notice",
+        "What is odd about the training rows, worst first; not in files of earlier "
+        "releases.",
+        optional=True,
+    )
+    row_sketch_: RowSketch = learned(
+        "RowSketch",
+        "A few hashes of training rows, by which ``check`` knows them again; only of "
+        "rows that were in memory.",
         optional=True,
     )
     n_features_in_: int = learned("int", "Number of columns.")
@@ -209,6 +225,7 @@ class BaseNB(ClassifierMixin, FittedNB, Declared):
         counts = fit.counts or training.given_counts
         class_count, factors = counts.by_class, training.class_factors
         encoder = training.encoder
+        notices, sketch = notices_at_fit(training, counts)
         for name in list(vars(self)):
             if name.endswith("_") and not name.startswith("_"):
                 delattr(self, name)
@@ -227,11 +244,17 @@ class BaseNB(ClassifierMixin, FittedNB, Declared):
             self.cut_points_are_exact_ = exact
         if target_name:
             self.target_name_ = target_name
+        self.notices_ = notices
+        if sketch is not None:
+            self.row_sketch_ = sketch
         for name, value in fit.named.items():
             setattr(self, name, value)
         if fit.instance_weights is not None:
             weights = training.all_rows(fit.instance_weights)
             self.instance_weights_ = weights
+        for notice in notices:
+            if notice.kind == "number-target":
+                warn_user(str(notice), UserWarning)
 
     def __sklearn_tags__(self) -> Tags:
         """Say what kinds of input the classifier takes."""

@@ -158,7 +158,7 @@ def read_dataset(
     **reading
         ``format``, ``separator``, ``decimal``, ``thousands``, ``encoding`` and
         ``missing_values``, a list of cells that stand for a missing value in place of
-        the usual ones.
+        the usual ones; ``"age=-999"`` for one column, besides them.
 
     Returns
     -------

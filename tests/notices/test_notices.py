@@ -1,0 +1,194 @@
+"""Notices: their order, where they are shown, what files keep, and honest columns."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+
+import steelyard as sy
+from steelyard.exceptions import ModelFileError
+from steelyard.experiments.evaluate import evaluate
+from steelyard.notices.notice import arranged, in_lines, in_one_line
+from steelyard.persistence import files
+
+HOSTILE = "<img src=x onerror='window.hacked = 2'>"
+
+
+def numbers(n, seed=0):
+    """Return rows of numbers and a category, and labels."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, n)
+    cells = {"a": rng.normal(size=n) + y, "b": rng.normal(size=n), "c": list("xyz"[:2])}
+    cells["c"] = rng.choice(cells["c"], n)
+    return pd.DataFrame(cells), np.array(["no", "yes"])[y]
+
+
+@pytest.mark.parametrize("load", [load_iris, load_wine, load_breast_cancer])
+def test_honest_columns_are_no_leaks(load):
+    X, y = load(return_X_y=True, as_frame=True)
+    assert sy.NaiveBayes().fit(X, y).notices_ == []
+    few = y < 2
+    assert sy.NaiveBayes().fit(X[few], y[few]).notices_ == []
+
+
+def test_the_worst_come_first_and_many_are_one_line():
+    many = [sy.Notice("constant", "one value", f"x{k}", k) for k in range(30)]
+    found = arranged(
+        [*many, sy.Notice("spelling", "a, A", "s"), sy.Notice("leak", "l")]
+    )
+    assert [notice.kind for notice in found] == ["leak", "spelling", "constant"]
+    assert found[2].text.startswith("30 columns hold one value only: x0, x1")
+    assert found[2].rows == 29
+    assert len(in_lines(many)) == 13 and in_lines(many)[-1] == "and 18 more"
+    assert in_one_line([]) == "" and "\n" not in in_one_line(found)
+
+
+def test_files_keep_notices_and_the_sketch(tmp_path):
+    X, y = numbers(400)
+    clf = sy.NaiveBayes().fit(X.assign(same=1.0, code=y), y)
+    assert [notice.kind for notice in clf.notices_] == ["leak", "constant"]
+    clf.save(tmp_path / "m.json")
+    again = sy.load(tmp_path / "m.json")
+    assert again.notices_ == clf.notices_
+    assert np.array_equal(again.row_sketch_.hashes, clf.row_sketch_.hashes)
+    assert len(again.row_sketch_.hashes) == 256
+    content = json.loads((tmp_path / "m.json").read_text())["content"]
+    assert len(json.dumps(content["fitted"]["row_sketch_"])) < 2200
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("notices_", lambda v: v[0]["rows"][0].__setitem__(0, 7)),
+        ("notices_", lambda v: v[0]["columns"].__setitem__(0, "what")),
+        ("notices_", lambda v: v[0]["rows"][0].__setitem__(3, -1)),
+        ("notices_", lambda v: v[0]["rows"][0].__setitem__(2, 1.5)),
+        ("row_sketch_", lambda v: v.update(hashes="AAAA")),
+        ("row_sketch_", lambda v: v.update(hashes="?")),
+        ("row_sketch_", lambda v: v.update(hashes=v["hashes"][8:16] + v["hashes"][:8])),
+        ("row_sketch_", lambda v: v.update(repeated=2.0)),
+        ("row_sketch_", lambda v: v.update(n_hashed=v["n_rows"] + 1)),
+    ],
+)
+def test_made_up_notices_are_refused(name, change, tmp_path):
+    X, y = numbers(40)
+    path = tmp_path / "m.json"
+    sy.NaiveBayes().fit(X.assign(same=1.0), y).save(path)
+    document = json.loads(path.read_text())
+    change(document["content"]["fitted"][name])
+    text = files._canonical(document["content"])
+    document["checksum"] = files._checksum(document["version"], text)
+    path.write_text(json.dumps(document))
+    with pytest.raises(ModelFileError, match=name):
+        sy.load(path)
+
+
+def test_the_sketch_is_of_rows_in_any_order_and_of_any_library():
+    polars = pytest.importorskip("polars")
+    X, y = numbers(1000)
+    order = np.random.default_rng(1).permutation(1000)
+    expected = sy.NaiveBayes().fit(X, y).row_sketch_.hashes
+    for other, labels in ((X.iloc[order], y[order]), (polars.from_pandas(X), y)):
+        found = sy.NaiveBayes().fit(other, labels).row_sketch_.hashes
+        assert np.array_equal(found, expected)
+
+
+@pytest.mark.parametrize("share", [0.25, 1.0])
+def test_the_share_of_learned_rows_is_estimated(share):
+    X, y = numbers(6000)
+    clf = sy.NaiveBayes().fit(X, y)
+    n_seen = round(2000 * share)
+    new, labels = numbers(2000 - n_seen or 1, seed=2)
+    rows = pd.concat([X[:n_seen], new])
+    (notice,) = clf.check(rows, [*y[:n_seen], *labels])
+    assert notice.kind == "seen-rows"
+    assert abs(notice.rows - n_seen) < 250 and "about" in notice.text
+    assert clf.check(*numbers(2000, seed=3)) == []
+
+
+def test_a_long_matrix_is_known_again_by_some_of_its_rows():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(9000, 3)), rng.integers(0, 2, 9000)
+    clf = sy.NaiveBayes(numeric="gaussian").fit(X, y)
+    assert clf.row_sketch_.n_hashed < 9000
+    (notice,) = clf.check(X, y)
+    assert notice.kind == "seen-rows" and 7500 < notice.rows <= 9000
+    assert clf.check(rng.normal(size=(9000, 3)), y) == []
+
+
+def test_rows_that_are_equal_by_chance_are_not_said():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.choice(list("ab"), (300, 3)), columns=list("uvw"))
+    y = rng.choice(["no", "yes"], 300)
+    clf = sy.NaiveBayes().fit(X, y)
+    assert clf.notices_ == [] and clf.check(X, y) == []
+
+
+def test_the_page_lists_notices_and_escapes_them(tmp_path):
+    X, y = numbers(60)
+    clf = sy.NaiveBayes().fit(X.assign(**{HOSTILE: "x"}), y)
+    clf.to_html(tmp_path / "m.html")
+    text = (tmp_path / "m.html").read_text()
+    shown = text.partition('<details id="noticed">')[2].partition("</details>")[0]
+    assert "Noticed in the training rows: 1 thing" in shown
+    assert "&lt;img src=x" in shown and HOSTILE not in text
+    sy.NaiveBayes().fit(X, y).to_html(tmp_path / "n.html")
+    assert 'id="noticed"' not in (tmp_path / "n.html").read_text()
+
+
+def test_evaluations_show_notices():
+    X, y = numbers(60)
+    X = X.assign(**{HOSTILE: y})
+    result = evaluate(sy.NaiveBayes(), X, y, folds=3)
+    assert [notice.kind for notice in result.notices] == ["leak"]
+    assert "Noticed\n" in repr(result) and "gives the class away" in repr(result)
+    assert HOSTILE not in result._repr_html_()
+    assert "&lt;img" in result._repr_html_()
+    plain = evaluate(sy.NaiveBayes(), X[["a"]], y, folds=3)
+    assert plain.notices == () and "Noticed" not in repr(plain)
+
+
+def test_rows_in_chunks_have_notices_of_what_is_counted():
+    X, y = numbers(200)
+    frame = X.assign(code=y, same="x", y=y)
+    expected = sy.NaiveBayes().fit(X.assign(code=y, same="x"), y).notices_
+    rows = sy.scan([frame[:90], frame[90:]])
+    clf = sy.NaiveBayes().fit(rows, "y")
+    assert clf.notices_ == expected and not hasattr(clf, "row_sketch_")
+    assert clf.check(rows) == [
+        sy.Notice(
+            "unused-column",
+            "columns that the model does not use: y",
+            cure="X[clf.feature_names_in_] leaves them out",
+        )
+    ]
+    clf = sy.NaiveBayes().partial_fit(X.assign(code=y, same="x"), y, ["no", "yes"])
+    assert clf.notices_ == expected
+
+
+def test_models_of_the_first_release_check_what_they_know():
+    path = Path(__file__).parents[1] / "golden" / "models-0.1" / "NB.json"
+    clf = sy.load(path)
+    assert not hasattr(clf, "notices_")
+    feature = clf.encoder_.schema_.features[0]
+    assert feature.kind == "categorical"
+    rows = {name: [None] for name in clf.feature_names_in_} | {feature.name: ["never"]}
+    kinds = [notice.kind for notice in clf.check(pd.DataFrame(rows), ["other"])]
+    assert sorted(kinds) == ["unknown-class", "unseen"]
+
+
+def test_tables_without_names_are_checked_by_position():
+    X, y = numbers(60)
+    clf = sy.NaiveBayes().fit(X[["a", "b"]].to_numpy(), y)
+    (notice,) = clf.check(np.array([[0.0, 100.0]]))
+    assert (notice.kind, notice.column) == ("beyond", "x1")
+
+
+def test_numbers_and_their_text_are_one_category():
+    X = pd.DataFrame({"zip": ["1", "2", "3"] * 9})
+    clf = sy.NaiveBayes().fit(X, list("abc") * 9)
+    (notice,) = clf.check(pd.DataFrame({"zip": [1, 2, 7]}))
+    assert (notice.kind, notice.rows) == ("unseen", 1) and "'7'" in notice.text

@@ -1,0 +1,99 @@
+"""List what is noticed in all data sets: every notice should be true and useful.
+
+    python tools/notices.py [FOLDER]
+    python tools/notices.py --cost
+
+Plain naive Bayes is fitted to each data set of a folder (environment STEELYARD_DATA)
+and to those of scikit-learn. The last lines have the number of notices by kind, and a
+data set on average. With ``--cost`` they tell what notices add to the processor time
+of fits.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from statistics import median
+from time import process_time
+from typing import Any
+
+import numpy as np
+
+from steelyard import NaiveBayes, ShrinkageNB
+from steelyard.classifiers.base import classifier
+from steelyard.experiments.data import BUNDLED, data_folder, load_dataset
+from steelyard.io.paths import stem_and_format
+
+_ROUNDS = 5
+
+
+def main() -> None:
+    """Fit and list, or measure."""
+    warnings.simplefilter("ignore")
+    if sys.argv[1:] == ["--cost"]:
+        for name, clf, X, y in tables():
+            print(f"{name:36} {100 * cost(clf, X, y):5.1f} % of the fit")
+        return
+    list_notices(sys.argv[1] if len(sys.argv) > 1 else None)
+
+
+def list_notices(folder: str | None) -> None:
+    """Print every notice, and how many there are."""
+    files = [stem_and_format(path) for path in sorted(data_folder(folder).iterdir())]
+    names = [name for name, format in files if format and name != "MANIFEST"]
+    names += [f"sklearn:{name}" for name in BUNDLED]
+    kinds: Counter[str] = Counter()
+    for name in names:
+        data = load_dataset(name, folder)
+        notices = NaiveBayes().fit(data.table, data.target).notices_
+        kinds.update(notice.kind for notice in notices)
+        for notice in notices:
+            print(f"{name:24} {notice.kind:16} {notice}")
+    for kind, n in kinds.most_common():
+        print(f"{n:4} {kind}")
+    print(f"{kinds.total() / len(names):.2f} notices a data set ({len(names)} sets)")
+
+
+def tables() -> Iterator[tuple[str, Any, Any, Any]]:
+    """Yield classifiers, and tables of several kinds for them."""
+    rng = np.random.default_rng(0)
+    for n, d in ((1_000_000, 7), (10_000, 20)):
+        y, codes = rng.integers(0, 2, n), rng.integers(0, 5, (n, d)).astype(np.uint8)
+        yield f"NB {n} x {d} bytes", NaiveBayes(categorical_features="all"), codes, y
+    y = rng.integers(0, 2, 50_000)
+    yield "NB 50000 x 10 numbers", NaiveBayes(), rng.normal(size=(50_000, 10)), y
+    for name in ("iris", "breast_cancer", "digits"):
+        data = load_dataset(f"sklearn:{name}")
+        for clf in (NaiveBayes(), ShrinkageNB()):
+            label = f"{type(clf).__name__} {name}"
+            yield label, clf, data.table, data.target
+
+
+def cost(clf: Any, X: Any, y: Any) -> float:
+    """Return the time for notices as a share of that of the rest of a fit."""
+    module: Any = classifier
+    own, noticing = module.notices_at_fit, [0.0]
+
+    def timed(*given: Any) -> Any:
+        start = process_time()
+        found = own(*given)
+        noticing[0] = process_time() - start
+        return found
+
+    module.notices_at_fit = timed
+    try:
+        shares = []
+        for _ in range(_ROUNDS + 1):
+            start = process_time()
+            clf.fit(X, y)
+            shares.append(noticing[0] / (process_time() - start - noticing[0]))
+        # The first may compile.
+        return median(shares[1:])
+    finally:
+        module.notices_at_fit = own
+
+
+if __name__ == "__main__":
+    main()
