@@ -237,7 +237,7 @@ def magic() -> tuple[Any, Any]:
     path = Path(folder) / "magic.arff.gz"
     if not path.is_file():
         raise Skip("there is no magic.arff.gz in STEELYARD_DATA")
-    from steelyard.io.formats import read_arff
+    from steelyard.io.arff import read_arff
 
     columns, labels = read_arff(path).split()
     X = np.stack([np.asarray(column) for column in columns.values()], axis=1)

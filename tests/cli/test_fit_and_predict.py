@@ -130,12 +130,27 @@ def test_a_column_without_a_name_is_left_out_and_mentioned(tmp_path, run):
     assert "left out, for want of a name: column 1" in done.err
 
 
-def test_dates_are_names_and_mentioned(tmp_path, frame, run):
-    frame["day"] = pd.Timestamp("2020-01-01")
-    path = tmp_path / "days.parquet"
-    frame.to_parquet(path)
-    done = run("fit", path, "--target", "ill", "-o", tmp_path / "z.json")
-    assert "day: dates, taken as names, such as '2020-01-01'" in done.err
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_dates_have_views_in_every_format(tmp_path, frame, run, kind):
+    hours = pd.to_timedelta(np.arange(len(frame)) * 7, unit="h")
+    frame["day"] = pd.Timestamp("2020-01-25") + hours
+    path, model = tmp_path / f"days.{kind}", tmp_path / "z.json"
+    frame.to_csv(path, index=False) if kind == "csv" else frame.to_parquet(path)
+    done = run("fit", path, "--target", "ill", "--method", "NB", "-o", model)
+    told = "day: dates, year first, read as days, month, weekday and hour"
+    assert (told in done.err) == (kind == "csv")
+    clf = sy.load(model)
+    names = ["age", "smoker", "zip", "day", "day.month", "day.weekday", "day.hour"]
+    assert clf.encoder_.schema_.names == names
+    assert clf.encoder_.schema_.by_column[4][0].values == (1, 2)
+    expected = clf.predict_proba(frame.drop(columns="ill"))
+    for other in ("csv", "parquet"):
+        new = tmp_path / f"new.{other}"
+        rows = frame.drop(columns="ill")
+        rows.to_csv(new, index=False) if other == "csv" else rows.to_parquet(new)
+        done = run("predict", model, new, "--json")
+        found = [row[1:] for row in json.loads(done.out)["rows"]]
+        assert found == expected.tolist()
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from steelyard.displays import (
 from steelyard.displays.nomogram_scales import Line
 from steelyard.exceptions import ParameterError
 from steelyard.explain import explain_weights
-from steelyard.io.formats import read_arff
+from steelyard.io.arff import read_arff
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")

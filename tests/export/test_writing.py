@@ -149,3 +149,13 @@ def test_a_server_is_not_checked():
     clf = sy.NaiveBayes().fit(*weather(2))
     with pytest.raises(ParameterError, match="postgres is not checked"):
         check(clf, weather(2)[0], "sql", dialect="postgres")
+
+
+def test_models_of_dates_take_their_parts(tmp_path):
+    moments = pd.Timestamp("2023-01-01") + pd.to_timedelta(np.arange(60) * 37, "h")
+    X = pd.DataFrame({"when": moments, "a": np.arange(60) % 7})
+    clf = sy.NaiveBayes().fit(X, np.where(moments.hour < 8, "night", "day"))
+    for kind in ("py", "sql"):
+        assert check(clf, X, kind).agrees
+    row = {"when": None, "a": 3, "when.month": 2, "when.weekday": 1, "when.hour": 3}
+    assert clf.scorer().predict(row) == "night"

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.io import arff as scipy_arff
 
-from steelyard.io.formats import ArffError, read_arff
+from steelyard.io.arff import ArffError, read_arff
 
 HEADER = """% A comment, then a blank line.
 

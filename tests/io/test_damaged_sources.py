@@ -125,11 +125,11 @@ def test_what_is_no_table_is_refused(tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(TableError, match=r"holds no \.csv, .*\.parquet"):
         sy.scan(tmp_path / "empty")
-    (tmp_path / "a.ods").touch()
+    (tmp_path / "a.odt").touch()
     with pytest.raises(
-        ParameterError, match=r"a\.ods has no known extension.*`format`"
+        ParameterError, match=r"a\.odt has no known extension.*`format`"
     ):
-        sy.scan(tmp_path / "a.ods")
+        sy.scan(tmp_path / "a.odt")
     with pytest.raises(TableError, match="list of files is empty"):
         sy.scan([])
     with pytest.raises(TableError, match="not on this machine"):

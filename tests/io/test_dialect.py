@@ -174,7 +174,8 @@ def test_currency_and_percent_signs_are_left_out_and_mentioned(tmp_path):
     assert found["p"].tolist() == [1250.5, -3, -2]
     assert found["q"].tolist() == [12.5, 7, 1]
     assert found["r"].tolist() == [3, -4, 5]
-    assert notes == [
+    assert notes[0].endswith("data.csv: thousands marked by ','")
+    assert notes[1:] == [
         f"{name}: numbers, {sign!r} left out"
         for name, sign in (("p", "$"), ("q", "%"), ("r", "EUR"))
     ]

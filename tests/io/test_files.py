@@ -196,7 +196,7 @@ def test_a_file_in_another_encoding_than_was_said_is_refused(tmp_path):
 @pytest.mark.parametrize(
     "name, message",
     [
-        ("data.ods", r"no known extension.*`format`"),
+        ("data.odt", r"no known extension.*`format`"),
         ("data.parquet.gz", "no known extension"),
         ("absent.csv", "There is no file"),
     ],

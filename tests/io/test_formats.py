@@ -1,16 +1,19 @@
-"""Spreadsheets, SPSS, Stata and Arrow: the same table from each; dates are names."""
+"""Spreadsheets, SPSS, Stata, Arrow and JSON: the same table from each."""
 
 import datetime
 import subprocess
 import sys
+from importlib.util import find_spec
 
 import numpy as np
 import pandas as pd
 import pyreadstat
 import pytest
-from pandas.testing import assert_frame_equal
+from pandas.testing import assert_frame_equal, assert_series_equal
 
-from steelyard.exceptions import TableError
+import steelyard as sy
+from steelyard.cli import main
+from steelyard.exceptions import ColumnError, ParameterError, TableError
 from steelyard.experiments.data import read_dataset
 from steelyard.io.chunks import regroup
 from steelyard.io.kinds import Recast
@@ -121,7 +124,9 @@ def test_what_is_lacking_is_named(kind, library, frame, tmp_path):
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path
     )
     (line,) = done.stderr.splitlines()
-    assert repr(library) in line and "pip install 'steelyard[formats]'" in line
+    assert (
+        f"is read by {library}," in line and "pip install 'steelyard[formats]'" in line
+    )
 
 
 # -------------------------------------------------------------------------------- dates
@@ -131,24 +136,121 @@ TIMES = ["2024-01-05 10:30:00", "2024-02-29 23:00:00", None, "2024-01-05 10:30:0
 
 
 @pytest.mark.parametrize("texts", [DAYS, TIMES], ids=["dates", "times"])
-@pytest.mark.parametrize("kind", ["csv", "parquet", "feather", "xlsx"])
-def test_dates_are_the_same_names_in_every_format(texts, kind, tmp_path):
+@pytest.mark.parametrize("kind", ["csv", "parquet", "feather", "xlsx", "json"])
+def test_dates_are_the_same_in_every_format(texts, kind, tmp_path):
     path = tmp_path / f"d.{kind}"
-    frame = pd.DataFrame({"day": pd.to_datetime(pd.Series(texts)), "label": [0, 1] * 2})
-    write = {"csv": "to_csv", "xlsx": "to_excel"}.get(kind, f"to_{kind}")
-    getattr(frame, write)(path, **({"index": False} if kind in ("csv", "xlsx") else {}))
-    data = read_dataset(path)
-    found = data.table["day"].astype(object)
-    assert found.where(found.notna(), None).tolist() == texts
-    assert data.notes[0].startswith("day: dates, taken as names, such as '2024-01-05")
+    dates = pd.to_datetime(pd.Series(texts))
+    frame = pd.DataFrame({"day": dates, "label": [0, 1] * 2})
+    if kind == "json":
+        frame["day"] = texts
+        frame.to_json(path, orient="records")
+    else:
+        write = {"csv": "to_csv", "xlsx": "to_excel"}.get(kind, f"to_{kind}")
+        options = {"index": False} if kind in ("csv", "xlsx") else {}
+        getattr(frame, write)(path, **options)
+    found = read_dataset(path).table["day"].astype("datetime64[us]")
+    assert_series_equal(found, dates, check_names=False)
     ((chunk, _),) = chunks(path, {"day": "text"})
     cells = chunk["day"].astype(object)
     assert cells.where(cells.notna(), None).tolist() == texts
+    ((chunk, _),) = chunks(path, {"day": "dates"})
+    assert chunk["day"].astype("datetime64[us]").tolist() == dates.tolist()
 
 
-def test_dates_without_times_are_names_in_parquet(tmp_path):
+def test_a_target_of_dates_is_text(tmp_path):
     path = tmp_path / "d.parquet"
     day = datetime.date(2024, 1, 5)
-    pd.DataFrame({"day": [day, None], "label": [0, 1]}).to_parquet(path)
-    day = read_dataset(path).table["day"].astype(object)
-    assert day.where(day.notna(), None).tolist() == ["2024-01-05", None]
+    pd.DataFrame({"a": [0, 1], "class": [day, day]}).to_parquet(path)
+    assert read_dataset(path).target.tolist() == ["2024-01-05"] * 2
+
+
+# ------------------------------------------------------------- JSON and spreadsheets
+
+
+@pytest.mark.parametrize(
+    "name, text",
+    [
+        ("a.json", '[{"a": 1, "b": "x"}, {"a": null, "b": "y"}]'),
+        ("a.json", '{"a": [1, null], "b": ["x", "y"]}'),
+        ("a.json", '{"columns": ["a", "b"], "rows": [[1, "x"], [null, "y"]]}'),
+        ("a.jsonl", '{"a": 1, "b": "x"}\n\n{"b": "y", "a": "NA"}\n'),
+        ("a.ndjson", '{"a": "1", "b": "x", "tags": [1]}\n{"b": "y"}\n'),
+    ],
+)
+def test_json_is_a_table(tmp_path, name, text):
+    path = tmp_path / name
+    path.write_text(text)
+    found, notes = whole(path)
+    assert found["a"].fillna(-1).tolist() == [1, -1]
+    assert found["b"].tolist() == ["x", "y"] and list(found) == ["a", "b"]
+    assert notes == (["tags: nested values, left out"] if "tags" in text else [])
+
+
+@pytest.mark.parametrize("text", ['{"a": 3}', "3", "[1, 2]", "{", '[{"a": 1}'])
+def test_json_that_is_no_table_is_refused(tmp_path, text):
+    path = tmp_path / "a.json"
+    path.write_text(text)
+    with pytest.raises(TableError, match=r"a\.json (holds no table|cannot be read as)"):
+        whole(path)
+
+
+@pytest.fixture
+def book(tmp_path):
+    path = tmp_path / "book.xlsx"
+    frame = pd.DataFrame({"size": [1, 2, 3], "kind": list("xyz"), "class": list("aba")})
+    with pd.ExcelWriter(path) as writer:
+        frame.to_excel(writer, sheet_name="2007", index=False, startrow=3)
+        writer.sheets["2007"].cell(1, 1).value = "Penguins"
+        frame.iloc[:, :2].to_excel(writer, sheet_name="2008", index=False)
+    return path
+
+
+def test_titles_of_a_sheet_are_left_out_and_mentioned(book):
+    found, notes = whole(book)
+    assert found["size"].tolist() == [1, 2, 3] and list(found)[2] == "class"
+    assert notes[0].endswith("the sheet '2007' is read, and not '2008'")
+    assert notes[1].endswith("a line above the names is left out, 'Penguins'")
+    assert whole(book, skip=3)[0].equals(found)
+
+
+def test_a_sheet_is_chosen_by_name(book):
+    found, notes = whole(book, sheet="2008")
+    assert list(found) == ["size", "kind"] and notes == []
+    bare, notes = whole(book, sheet="2008", no_header=True)
+    assert bare.shape == (4, 2) and list(bare) == ["x1", "x2"]
+    with pytest.raises(TableError, match=r"no sheet '2009'.*Sheets: '2007', '2008'"):
+        whole(book, sheet="2009")
+    with pytest.raises(ColumnError, match="with `sheet`: '2007'"):
+        read_dataset(book, sheet="2008", target="class")
+    with pytest.raises(ParameterError, match="with `sheet`: '2007'"):
+        read_dataset(book, sheet="2008")
+
+
+@pytest.mark.parametrize("name, package", [("a.xls", "xlrd"), ("a.ods", "odfpy")])
+def test_what_reads_a_spreadsheet_is_named(tmp_path, name, package):
+    module = {"odfpy": "odf"}.get(package, package)
+    if find_spec(module):
+        pytest.skip("the reader is there")
+    (tmp_path / name).write_bytes(b"")
+    with pytest.raises(ModuleNotFoundError, match=f"pip install {package}"):
+        whole(tmp_path / name)
+
+
+@pytest.mark.parametrize("kind", ["sav", "dta"])
+def test_labels_of_variables_go_into_the_model_and_the_report(tmp_path, kind):
+    path, out = tmp_path / f"a.{kind}", tmp_path / "m.json"
+    frame = pd.DataFrame({"mass": [1.5, 2.5] * 9, "x": [1.0, 2] * 9, "y": [0, 1] * 9})
+    labels = ["Body mass in g", "x", None]
+    getattr(pyreadstat, f"write_{kind}")(frame, str(path), column_labels=labels)
+    options = ["--target", "y", "--method", "NB", "--no-check", "-o", str(out)]
+    assert main(["fit", str(path), *options]) == 0
+    assert sy.load(out).column_labels_ == {"mass": "Body mass in g"}
+
+
+def test_the_report_shows_labels(tmp_path, capsys):
+    path = tmp_path / "a.sav"
+    frame = pd.DataFrame({"mass": [1.5, 2.5] * 9, "y": [0, 1] * 9})
+    pyreadstat.write_sav(frame, str(path), column_labels=["Body mass in g", None])
+    options = ["--target", "y", "--method", "NB", "--no-check"]
+    assert main(["fit", str(path), *options, "-o", str(tmp_path / "m.json")]) == 0
+    assert "Body mass in g" in capsys.readouterr().out

@@ -25,7 +25,7 @@ CELLS = {
     "windy": [True, False, None, True, False, False, False, True],
     "size": ["S", "L", "M", None, "L", "S", "L", "S"],
 }
-SIZES = ["XL", "S", "M", "L"]
+SIZES = ["L", "M", "S", "XL"]
 LABELS = ["in", "out", "out", "in", "out", "in", "out", "in"]
 
 
@@ -43,7 +43,7 @@ def as_pandas(cells, **dtypes):
 
 
 def pandas_plain(cells):
-    sizes = pd.CategoricalDtype(SIZES)
+    sizes = pd.CategoricalDtype(SIZES[::-1])
     return as_pandas(
         cells, sky="str", heat="float64", count="int64", windy=object, size=sizes
     )

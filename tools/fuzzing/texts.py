@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import datetime
 import gzip
 import json
 import random
@@ -20,12 +21,17 @@ from steelyard.experiments.data import read_dataset
 
 WORDS = ["Ulm", "Köln", "St. Gallen", "a b", "x,y", 'say "so"', "it's", "two\nlines"]
 MISSING = ["", "NA", "?", "-", "NaN", "NULL", "n.a.", "unknown", "  "]
+KINDS = (
+    "number number whole money large words words dates days times units codes "
+    "brackets flag"
+).split()
 LATE = ["sum", "x", "1e400", "inf", "0x1F", "1,5", "1.5", "3+", "$4", "5 %", "-", "é"]
+LATE += ["31/12/2024", "2024-02-30", "7 g", "(3)", "3.5D2", "00", "007"]
 
 
 def _cells(n: int, rng: random.Random, decimal: str) -> list[str]:
     """Return the cells of a column; the last may show that it is another kind."""
-    kind = rng.choice("number number whole money large words words dates flag".split())
+    kind = rng.choice(KINDS)
     make: dict[str, Callable[[], str]] = {
         "number": lambda: f"{rng.gauss(0, 10 ** rng.choice([0, 3])):.2f}",
         "whole": lambda: str(rng.randrange(-3, 9)),
@@ -33,6 +39,11 @@ def _cells(n: int, rng: random.Random, decimal: str) -> list[str]:
         "large": lambda: str(2**53 + rng.randrange(9)),
         "words": lambda: rng.choice(WORDS),
         "dates": lambda: f"2024-01-{rng.randrange(1, 29):02d}",
+        "days": lambda: f"{rng.randrange(1, 29)}/{rng.randrange(1, 13)}/2024",
+        "times": lambda: f"{rng.randrange(1, 29)}.1.2024 {rng.randrange(24)}:00",
+        "units": lambda: f"{rng.randrange(99)} kg",
+        "codes": lambda: f"{rng.randrange(99999):05d}",
+        "brackets": lambda: rng.choice(["({})", "{}"]).format(rng.randrange(99)),
         "flag": lambda: rng.choice(["TRUE", "false", "true"]),
     }
     cells = [make[kind]() for _ in range(n)]
@@ -98,7 +109,7 @@ def as_whole(path: Path) -> Read:
     }
     # Rows without a label are left out there.
     notes = [note for note in data.notes if "without 'class'" not in note]
-    return cells, [note for note in notes if "dates" not in note]
+    return cells, [note for note in notes if "taken as names" not in note]
 
 
 def as_scan(path: Path, n_bytes: int | None = None, rows: int | None = None) -> Read:
@@ -134,14 +145,16 @@ def outcome_of(read: Callable[[], Read]) -> Any:
     except ValueError as error:
         return re.sub(r"\S*data\.csv(\.gz)?", "FILE", str(error))
     names = re.compile(r"^\S*\.csv(\.gz)?: ")
-    plain = {name: _as_numbers(cells) for name, cells in columns.items()}
+    plain = {name: list(map(_plain, cells)) for name, cells in columns.items()}
     # As text: NaN is not itself, and 1 equals 1.0.
     return repr(plain), sorted(names.sub("FILE: ", note) for note in notes)
 
 
-def _as_numbers(cells: list[Any]) -> list[Any]:
-    """Return whole numbers as floats, which pandas makes of them beside gaps."""
-    return [float(cell) if type(cell) is int else cell for cell in cells]
+def _plain(cell: Any) -> Any:
+    """Return what pandas makes of it: floats of whole numbers, moments of days."""
+    if type(cell) is datetime.date:
+        return datetime.datetime.combine(cell, datetime.time())
+    return float(cell) if type(cell) is int else cell
 
 
 def attack_text(case: Case, number: int) -> None:

@@ -13,6 +13,7 @@ from steelyard._common.checks import check_fitted, is_elsewhere
 from steelyard.exceptions import ParameterError, TableError
 from steelyard.io import as_source
 from steelyard.table.codes import Codes
+from steelyard.table.dates import date_of_part
 from steelyard.table.few_rows import encode_few
 from steelyard.table.frames import as_table
 
@@ -135,7 +136,12 @@ class FittedNB:
 
     def _predicted(self, source: Scan, predict: Any) -> Iterator[NDArray[Any]]:
         names = getattr(self, "feature_names_in_", None)
-        columns = source.features if names is None else [str(name) for name in names]
+        columns = source.features
+        if names is not None:
+            # Of dates there is one column, whatever parts the model has.
+            known = {*source.names}
+            columns = [n if n in known else date_of_part(n) for n in map(str, names)]
+            columns = list(dict.fromkeys(columns))
         with source:
             for chunk in source.chunks(columns, keep=False):
                 yield predict(chunk.cells)

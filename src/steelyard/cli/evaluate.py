@@ -145,7 +145,8 @@ def _find_target(clf: Any, path: str, arguments: argparse.Namespace) -> str:
 
     fits = []
     if path != "-":
-        reader = open_files(path, **options.reading_of(arguments))
+        like = getattr(clf, "reading_", {})
+        reader = open_files(path, like=like, **options.reading_of(arguments))
         others = [n for n in reader.names if n not in clf.feature_names_in_]
         table = whole_table(reader, others)
         classes = {*map(str, clf.classes_)}

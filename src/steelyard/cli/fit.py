@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import sys
 import warnings
+from collections.abc import Mapping
 from time import perf_counter, process_time
 from typing import Any
 
@@ -120,6 +121,10 @@ def _fit_table(clf: Any, method: str, arguments: argparse.Namespace) -> dict[str
     with output.working(f"Fitting {method} …"):
         clf.fit(data.table, data.target, sample_weight=weights)
     clf.target_name_ = data.target_name
+    if data.reading:
+        clf.reading_ = data.reading
+    if data.labels:
+        clf.column_labels_ = dict(data.labels)
     seconds, work = perf_counter() - start, process_time() - start_work
     found = None
     if not arguments.no_check:
@@ -129,7 +134,7 @@ def _fit_table(clf: Any, method: str, arguments: argparse.Namespace) -> dict[str
         "rows": len(data),
         "check": found,
         "majority": _majority(data.target),
-        "column_report": _describe(data.table),
+        "column_report": _describe(data.table, data.labels),
         "fit_seconds": seconds,
     }
 
@@ -258,8 +263,11 @@ def _majority(labels: Any) -> dict[str, Any]:
     }
 
 
-def _describe(table: Any) -> list[dict[str, Any]]:
-    """Return kind, missing cells, values and remarks of each column."""
+def _describe(table: Any, labels: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return kind, missing cells, values and remarks of each column.
+
+    Without a remark it is the label of the column, if there is one.
+    """
     import pandas as pd
 
     from steelyard.table.summary.column_rules import too_many_values
@@ -274,13 +282,16 @@ def _describe(table: Any) -> list[dict[str, Any]]:
             remark = "like an identifier"
         elif is_number and _is_running(known, n_values):
             remark = "like an identifier"
+        kind = "numbers" if is_number else "categories"
+        if pd.api.types.is_datetime64_any_dtype(known):
+            kind, remark = "dates", ""
         lines.append(
             {
                 "column": str(name),
-                "kind": "numbers" if is_number else "categories",
+                "kind": kind,
                 "missing": int(len(table) - len(known)),
                 "distinct": n_values,
-                "remark": remark,
+                "remark": remark or labels.get(str(name), ""),
                 "holds": _content(known, is_number),
             }
         )

@@ -14,6 +14,7 @@ from steelyard.cli.options import names_of, reading_of
 from steelyard.cli.output import note
 from steelyard.exceptions import ColumnError, ModelFileError, ParameterError, TableError
 from steelyard.io.paths import find_column
+from steelyard.table.dates import date_of_part
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -162,26 +163,44 @@ def rows_for(
     from steelyard.io.kinds import Recast
     from steelyard.io.recognise import open_files
 
-    schema = clf.encoder_.schema_
-    cells = {feature.name: feature.cells for feature in schema.features}
-    expected = {name: cells[name] for name in schema.names}
+    like = getattr(clf, "reading_", {})
+    reader = open_files(paths, once=True, like=like, **reading_of(arguments))
+    expected = _expected(clf.encoder_.schema_, reader.names)
     others = [name for name in also if name not in expected]
-    reader = open_files(paths, once=True, **reading_of(arguments))
     _check_lacking(expected, others, reader)
     extra = [name for name in reader.names if name not in {*expected, *also}]
     if extra:
         shown = listed(extra)
         note(f"columns that the model does not use are ignored: {shown}")
-    recast = Recast(reader, text=others, expected=expected)
+    recast = Recast(reader, text=others, expected=expected, like=like)
     n_rows = n_bytes = 0
-    for part in regroup(recast.read([*expected, *others], rows), rows):
-        yield part.cells.select(list(expected)), part.cells.select(list(also))
-        n_rows, n_bytes = n_rows + part.cells.num_rows, n_bytes + part.n_bytes
-        if progress is not None:
-            progress(n_rows, n_bytes, reader.n_bytes)
-    if not n_rows:
-        raise TableError(f"There are no rows in {reader.name}.")
-    note(*recast.notes)
+    try:
+        for part in regroup(recast.read([*expected, *others], rows), rows):
+            yield part.cells.select(list(expected)), part.cells.select(list(also))
+            n_rows, n_bytes = n_rows + part.cells.num_rows, n_bytes + part.n_bytes
+            if progress is not None:
+                progress(n_rows, n_bytes, reader.n_bytes)
+        if not n_rows:
+            raise TableError(f"There are no rows in {reader.name}.")
+    finally:
+        # Also where the first rows are enough.
+        note(*recast.notes)
+
+
+def _expected(schema: Any, names: Sequence[str]) -> dict[str, str]:
+    """Return the columns to read for a model, and what they are to hold.
+
+    A file has a column of dates, and the model a column for each of its parts.
+    """
+    cells = {feature.name: feature.cells for feature in schema.features}
+    expected: dict[str, str] = {}
+    for name in schema.names:
+        whole = name if name in names else date_of_part(name)
+        if whole in names and whole != name:
+            expected[whole] = "dates"
+        else:
+            expected.setdefault(name, cells[name])
+    return expected
 
 
 def _check_lacking(expected: Iterable[str], also: list[str], reader: Reader) -> None:

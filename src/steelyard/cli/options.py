@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import json
 import re
 from collections.abc import Sequence
 from typing import Any, NoReturn
@@ -12,15 +13,20 @@ from steelyard.io.dialect import MISSING_VALUES
 from steelyard.io.paths import FORMATS
 
 DATA = (
-    "CSV, TSV, Parquet, Arrow, ARFF, .xlsx, .sav or .dta file, or - for standard input"
+    "CSV, TSV, text, JSON, Parquet, Arrow, ARFF, .xlsx, .sav or .dta file, text also "
+    "compressed (.gz, .bz2, .xz, .zst, .zip), or - for standard input"
 )
 SEVERAL = f"{DATA}; several, a folder or a quoted pattern are read in chunks"
 MODEL = "a model file, written by fit"
 READING = "format separator decimal thousands encoding missing_values".split()
+READING += "skip comment no_header sheet".split()
 
 
 class Parser(argparse.ArgumentParser):
     """A parser whose errors are one line, and whose examples keep their lines."""
+
+    as_json = False
+    """Whether errors are JSON, since that is asked for."""
 
     def __init__(self, **options: Any) -> None:
         kept_lines = argparse.RawDescriptionHelpFormatter
@@ -37,8 +43,10 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Say what is wrong in one line, and what was perhaps meant."""
         line = " ".join(message.split()).rstrip(".")
-        hint = self._meant(line)
-        self.exit(2, f"{self.prog}: {line}.{hint} Try '{self.prog} --help'.\n")
+        advice = f"{line}.{self._meant(line)} Try '{self.prog} --help'."
+        document = json.dumps({"error": advice}, ensure_ascii=False)
+        text = document if self.as_json else f"{self.prog}: {advice}"
+        self.exit(2, f"{text}\n")
 
     def _meant(self, line: str) -> str:
         """Suggest an option or a choice that is spelt nearly so."""
@@ -71,6 +79,14 @@ def add_input(parser: argparse.ArgumentParser) -> None:
         f"{', '.join(MISSING_VALUES)})"
     )
     add_names(group, "--missing-values", about, "TEXT,...", default=None)
+    about = "lines, or rows of a sheet, above the table (default: titles are found out)"
+    group.add_argument("--skip", type=int, metavar="N", help=about)
+    about = "leave out lines that begin so, such as '#'"
+    group.add_argument("--comment", metavar="CHAR", help=about)
+    about = "the file has no names of columns: they are x1, x2 and so on"
+    group.add_argument("--no-header", action="store_true", help=about)
+    about = "the sheet of a spreadsheet (default: the first)"
+    group.add_argument("--sheet", metavar="NAME", help=about)
 
 
 def add_split_pairs(parser: argparse.ArgumentParser) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import _thread
 import argparse
 import contextlib
+import json
 import os
 import re
 import sys
@@ -46,6 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     Arguments are those of the process if None.
     """
+    Parser.as_json = "--json" in (sys.argv[1:] if argv is None else argv)
     arguments = build_parser().parse_args(argv)
     show_notes(wanted=False)
     if sys.stderr.isatty():
@@ -66,6 +68,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout = open(os.devnull, "w")
         return 0
     except ModuleNotFoundError as error:
+        if "not installed" in str(error):
+            return _fail(str(error).replace("`", ""))
         package = (error.name or "").partition(".")[0]
         install = f"pip install 'steelyard[{_EXTRAS.get(package, 'cli')}]'"
         needs = f"this command needs the package {package!r}"
@@ -123,7 +127,10 @@ def _fail(message: str) -> int:
         sys.stdout.flush()
     except OSError:
         sys.stdout = open(os.devnull, "w")
-    print(f"steelyard: {' '.join(message.split())}", file=sys.stderr)
+    line = " ".join(message.split())
+    # Not on standard output, which may hold a part of a document already.
+    error = json.dumps({"error": line}, ensure_ascii=False)
+    print(error if Parser.as_json else f"steelyard: {line}", file=sys.stderr)
     return 2
 
 

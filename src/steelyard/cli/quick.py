@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 from steelyard._common.text import listed
 from steelyard.cli import options
 from steelyard.cli.output import note
-from steelyard.io.dialect import HEAD, asked_dialect, find_dialect
+from steelyard.io.dialect import HEAD, USUAL, asked_dialect, find_dialect
 from steelyard.io.lines import CsvLines
 from steelyard.io.numbers import read_numbers
-from steelyard.io.paths import find_files
+from steelyard.io.paths import TEXT, find_files
 from steelyard.notices import Notice
 from steelyard.notices.new_rows import ColumnCheck, all_notices, column_checks
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from steelyard.export.scorer import Scorer
 
 _MOST_BYTES = 250_000
-_USUAL = {"csv": ",", "tsv": "\t"}
 _EXACT_KINDS = {"categorical", "binned", "linear", "pair"}
 _TRUTH = {"true": True, "1": True, "false": False, "0": False}
 
@@ -54,9 +53,9 @@ def _predictions(arguments: argparse.Namespace) -> Answer:
     _need(not arguments.reasons and not is_parquet)
     _need(not any("=" in word for word in arguments.missing_values or ()))
     _need(0 < os.path.getsize(path) <= _MOST_BYTES)
-    score, checks = _scorer(arguments.model)
+    score, like, checks = _scorer(arguments.model)
     expected = {column["name"]: column["cells"] for column in score.data["columns"]}
-    table = _Small(path, options.reading_of(arguments))
+    table = _Small(path, options.reading_of(arguments), like)
     _need({*keep, *expected} <= {*table.columns} and bool(table.n_rows))
     read = [table.cells(name, kind) for name, kind in expected.items()]
     kept = [table.cells(name, expected.get(name, "text")) for name in keep]
@@ -90,11 +89,11 @@ def _add_cells(check: ColumnCheck, cells: list[Any]) -> None:
         check.add_values(len(cells), n_missing, {})
 
 
-def _scorer(path: str) -> tuple[Scorer, list[ColumnCheck]]:
+def _scorer(path: str) -> tuple[Scorer, dict[str, Any], list[ColumnCheck]]:
     """Return the scorer of a model file, if its answers are exact and its cells plain.
 
-    The file is read with all the checks of ``load``. With it comes what is known of the
-    columns, which new cells are compared with.
+    The file is read with all the checks of ``load``. With it come how the training file
+    was read, and what is known of the columns, which new cells are compared with.
     """
     from steelyard.export.reading import scorer_of_model
     from steelyard.persistence import read
@@ -108,27 +107,31 @@ def _scorer(path: str) -> tuple[Scorer, list[ColumnCheck]]:
     is_text = all(isinstance(label, str) for label in classes.values)
     _need(is_text or classes.dtype in ("bool", "int64", "int32"))
     _need(model.schema.names is not None)
+    like = checked.attributes.get("reading_", {})
     counts, ranges = checked.attributes["counts_"], checked.attributes.get("ranges_")
     if ranges is not None:
         ranges = [found and SimpleNamespace(**found) for found in ranges]
     known = counts.by_class.flat, counts.by_code.flat
     checks = column_checks(model.schema, ranges, *known)
-    return scorer_of_model(checked.estimator, model), checks
+    return scorer_of_model(checked.estimator, model), like, checks
 
 
 class _Small:
     """The cells of a small text file, by the rules of all text files."""
 
-    def __init__(self, path: str, reading: dict[str, Any]) -> None:
+    def __init__(
+        self, path: str, reading: dict[str, Any], like: dict[str, Any]
+    ) -> None:
         format = reading.pop("format")
         (file,) = find_files(path, format)
-        _need(file.format in ("csv", "tsv"))
-        asked, usual = asked_dialect(**reading), _USUAL[file.format]
-        self._dialect = find_dialect(file.head(HEAD), asked, usual)
+        _need(file.format in TEXT)
+        asked, usual = asked_dialect(**reading), USUAL[file.format]
+        self._dialect = find_dialect(file.head(HEAD), asked, usual, like)
+        self._units = like.get("units", {})
         lines = CsvLines.of(file, self._dialect, asked["encoding"] is not None)
         with file.open() as raw:
             rows = list(lines.rows(raw))
-        words = self._dialect.in_words(asked, usual)
+        words = self._dialect.in_words(asked, usual, like)
         self.notes = [f"{file.name}: {words}"] if words else []
         self.notes += lines.left_out()
         self.n_rows = len(rows)
@@ -145,11 +148,13 @@ class _Small:
             return [None if cell is None else _TRUTH[cell.lower()] for cell in known]
         _need(kind == "numbers" or not any(known))
         texts = {cell for cell in known if cell is not None}
-        dialect = self._dialect
-        found = read_numbers(texts, dialect.decimal, dialect.thousands)
+        marks = self._dialect.decimal, self._dialect.thousands
+        found = read_numbers(texts, *marks, self._units.get(name, ""))
         # Where some are none, that is said.
-        _need(len(found) == len(texts) and all(isfinite(x) for x, _ in found.values()))
-        return [None if cell is None else found[cell][0] for cell in known]
+        _need(
+            len(found) == len(texts) and all(isfinite(x.value) for x in found.values())
+        )
+        return [None if cell is None else found[cell].value for cell in known]
 
 
 def _need(condition: bool) -> None:

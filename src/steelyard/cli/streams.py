@@ -86,11 +86,12 @@ def is_streamed(arguments: argparse.Namespace) -> bool:
 
 def _size_in_memory(path: str, format: str | None) -> int:
     """Guess how many bytes a file takes in memory, 0 if it cannot be streamed."""
-    from steelyard.io.paths import stem_and_format
+    from steelyard.io.packing import packing_of
+    from steelyard.io.paths import TEXT, stem_and_format
 
     format, size = format or stem_and_format(path)[1], os.path.getsize(path)
-    if format in ("csv", "tsv"):
-        return size * _BYTES_A_BYTE * (_UNPACKED if path.endswith(".gz") else 1)
+    if format in TEXT:
+        return size * _BYTES_A_BYTE * (_UNPACKED if packing_of(path) else 1)
     if format != "parquet":
         return size * _BYTES_A_BYTE if format == "arrow" else 0
     from pyarrow import ArrowException

@@ -22,6 +22,8 @@ from steelyard.export.plan import Plan
 from steelyard.export.reading import plan_of
 from steelyard.export.sql import sql_statements
 from steelyard.export.writing import content_of
+from steelyard.table.dates import date_of_part
+from steelyard.table.frames import as_table
 
 if TYPE_CHECKING:
     from steelyard.classifiers.base import BaseNB
@@ -86,7 +88,7 @@ def check(clf: BaseNB, X: Any, kind: str, **options: Any) -> Agreement:
             "and compare with `steelyard predict`."
         )
     engine, score = ENGINES[name]
-    labels, proba = score(clf, X, options)
+    labels, proba = score(clf, _without_dates(clf, X), options)
     expected = clf.predict_proba(X)
     # A missing answer is as far as can be.
     found = np.nan_to_num(np.array(proba, dtype=float), nan=np.inf)
@@ -98,6 +100,22 @@ def check(clf: BaseNB, X: Any, kind: str, **options: Any) -> Agreement:
         best = np.sort(expected, axis=1)[:, -2:]
         is_other &= best[:, 1] - best[:, 0] > _TOLERANCE
     return Agreement(engine, len(labels), float(difference), int(is_other.sum()))
+
+
+def _without_dates(clf: BaseNB, X: Any) -> Any:
+    """Return a frame with the columns of the model in place of dates."""
+    table = as_table(X)
+    if not table.parts:
+        return X
+    import pandas as pd
+
+    numbers = {date_of_part(name) for name in table.parts} | {*table.parts}
+    return pd.DataFrame(
+        {
+            column.name: column.numbers() if column.name in numbers else X[column.name]
+            for column in clf.encoder_.match(table)
+        }
+    )
 
 
 def cells_of(X: Any) -> list[dict[str, Any]]:

@@ -90,7 +90,7 @@ class Chunk:
         """Return some columns, for the encoder."""
         from steelyard.table.frames import as_table
 
-        return as_table(self.cells.select(list(names)))
+        return as_table(self.cells.select(list(names)), is_whole=False)
 
     def column(self, name: str) -> Any:
         """Return one column, for ``as_series`` or as weights."""

@@ -9,15 +9,15 @@ alone, so that small files are read at once.
 from __future__ import annotations
 
 import codecs
-import csv
+import io
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from itertools import islice
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from steelyard.exceptions import ParameterError
+from steelyard.io.top import MOST_ROWS, Top, read_top
 
 MISSING_VALUES = ("NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "<NA>", "?")
 """Cells that are missing in every column, besides empty ones."""
@@ -28,19 +28,31 @@ LATIN = "cp1252"
 HEAD = 2**18
 """Bytes that are looked at for separator, quote and decimal mark."""
 
-CURRENCY = r"[$€£¥₹]|(?:EUR|USD|GBP|CHF|JPY|INR)"
+USUAL = {"csv": ",", "tsv": "\t", "txt": " "}
+"""Separators by the format of a file, where its lines do not tell."""
+
+_CURRENCIES = ("EUR", "USD", "GBP", "CHF", "JPY", "INR")
+CURRENCY = rf"[$€£¥₹]|(?:{'|'.join(_CURRENCIES)})"
+UNIT = r"[A-Za-zµμ°Ω][A-Za-zµμΩ/]{0,7}[23²³]?"
+"""Letters behind numbers."""
+
 GROUPS = " \u00a0\u202f'\u2019"
 """Thousands separators, besides the comma or point that is not the decimal mark."""
 
 _NUMBER_LIKE = re.compile(
-    rf"[-+\u2212]?\d[\d.,{GROUPS}]*(?:[eE][-+]?\d+)?|[-+]?[.,]\d+"
+    rf"[-+\u2212]?\d[\d.,{GROUPS}]*(?:[eEdD][-+]?\d+)?|[-+]?[.,]\d+"
 )
-_SIGNS = re.compile(rf"^(?:{CURRENCY})\s*|\s*(?:{CURRENCY}|%)$|^[-+\u2212]")
-_MOST_ROWS = 500
+_SIGNS = re.compile(
+    rf"^\(?[-+\u2212]?(?:{CURRENCY})?\s*|\s*(?:{CURRENCY}|%|(?<=[\d. ]){UNIT})?\)?$"
+)
 # A later one of equal merit gives way: commas are in names of columns too.
 _SEPARATORS = ("\t", ";", "|", ",")
 _BOMS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _NAMES = {"\t": "tabs", ";": "semicolons", "|": "vertical bars", ",": "commas"}
+_NAMES[" "] = "blanks"
+_DECIMALS = {".": "points", ",": "commas"}
+# What Excel writes and reads above the names.
+_SEPARATOR_LINE = re.compile(r"\ufeff?\"?sep=(.)\"?\s*")
 
 # A comma with anything but three digits after it, or after a leading zero, or after a
 # point or four digits, separates no thousands. The same of a point.
@@ -66,14 +78,38 @@ class CsvDialect:
     encoding: str = "utf-8"
     quote: str = '"'
     missing_values: tuple[str, ...] = MISSING_VALUES
+    skip: int = 0
+    """Lines, or rows of a sheet, above the table."""
+
+    comment: str = ""
+    """How lines begin that are left out."""
+
+    no_header: bool = False
+    """Whether there are no names of columns."""
+
+    sheet: str = ""
+    """The sheet of a spreadsheet, the first if empty."""
 
     @property
     def empty(self) -> tuple[str, ...]:
         """Cells that are missing in every column."""
         return ("", *self.missing_values)
 
-    def in_words(self, asked: Mapping[str, Any] = {}, usual: str = ",") -> str:
+    @property
+    def reading(self) -> dict[str, Any]:
+        """What a model keeps of it."""
+        names = ("separator", "decimal", "thousands", "missing_values")
+        return {name: getattr(self, name) for name in names}
+
+    def in_words(
+        self,
+        asked: Mapping[str, Any] = {},
+        usual: str = ",",
+        like: Mapping[str, Any] = {},
+    ) -> str:
         """Say what was found other than in a plain CSV file, and not asked for.
+
+        So is a decimal mark other than in the file of a model, which `like` is about.
 
         Examples
         --------
@@ -82,11 +118,15 @@ class CsvDialect:
         """
         words = {
             "separator": f"cells between {_NAMES.get(self.separator, self.separator)}",
-            "decimal": "decimal commas",
+            "decimal": f"decimal {_DECIMALS[self.decimal]}",
             "quote": "texts in single quotes",
             "encoding": f"encoding {self.encoding}",
         }
-        plain = CsvDialect(separator=usual)
+        plain = CsvDialect(separator=usual if usual != " " else ",")
+        known = like.get("decimal", self.decimal)
+        if known != self.decimal:
+            words["decimal"] += f" (the file of the model had {_DECIMALS[known]})"
+            plain = replace(plain, decimal=known)
         return ", ".join(
             text
             for name, text in words.items()
@@ -101,8 +141,14 @@ def asked_dialect(
     thousands: str | None = None,
     encoding: str | None = None,
     missing_values: Iterable[str] | None = None,
+    skip: int | None = None,
+    comment: str | None = None,
+    no_header: bool = False,
+    sheet: str | None = None,
 ) -> dict[str, Any]:
     """Return what was said about a file; ``tab`` and ``none`` are words for marks."""
+    if skip is not None and (type(skip) is not int or skip < 0):
+        raise ParameterError(f"`skip` must be a number of lines. Got {skip!r}.")
     words = {"\\t": "\t", "tab": "\t", "comma": ",", "point": ".", "space": " "}
     marks = {"separator": separator, "decimal": decimal, "thousands": thousands}
     for option, mark in marks.items():
@@ -116,13 +162,17 @@ def asked_dialect(
         raise ParameterError(problem)
     if marks["decimal"] and marks["decimal"] == marks["thousands"]:
         raise ParameterError("`decimal` and `thousands` must differ.")
+    if marks["decimal"] is None:
+        marks["decimal"] = {".": ",", ",": "."}.get(marks["thousands"] or "")
     if encoding is not None:
         try:
             encoding = codecs.lookup(encoding).name
         except LookupError:
             raise ParameterError(f"There is no encoding {encoding!r}.") from None
     missing = None if missing_values is None else tuple(missing_values)
-    return {**marks, "encoding": encoding, "missing_values": missing}
+    top = {"skip": skip, "comment": comment or None, "no_header": no_header or None}
+    marks |= {"encoding": encoding, "sheet": sheet or None}
+    return {**marks, "missing_values": missing, **top}
 
 
 def missing_words(
@@ -170,41 +220,81 @@ def find_encoding(head: bytes) -> str:
     return "utf-8"
 
 
-def find_dialect(head: bytes, asked: Mapping[str, Any], usual: str = ",") -> CsvDialect:
+def find_dialect(
+    head: bytes,
+    asked: Mapping[str, Any],
+    usual: str = ",",
+    like: Mapping[str, Any] = {},
+) -> CsvDialect:
     """Find out how the cells of a file are written, from its first ``HEAD`` bytes.
 
     `asked` is what was said, as ``asked_dialect`` has it, and `usual` the separator
-    where lines do not tell.
+    where lines do not tell. Where they do not tell either how numbers are written, that
+    is as in the file of a model, which `like` is about.
     """
     found = {name: value for name, value in asked.items() if value is not None}
     found["encoding"] = asked.get("encoding") or find_encoding(head)
-    lines = _lines(head, codec_of(found["encoding"]))
-    merits = {
-        (sep, quote): _merit(_rows(lines, sep, quote))
-        for sep in _candidates(asked.get("separator"), usual, lines)
+    found.setdefault("missing_values", like.get("missing_values", MISSING_VALUES))
+    lines, separator = first_lines(head, CsvDialect(**found)), asked.get("separator")
+    if separator is None and lines and (said := _SEPARATOR_LINE.fullmatch(lines[0])):
+        separator = said[1]
+    tops = {
+        (sep, quote): top_of(lines, CsvDialect(**{**found, **_marks(sep, quote)}))
+        for sep in _candidates(separator, usual, lines)
         for quote in _quotes(lines, sep)
     }
+    merits = {pair: _merit(*top) for pair, top in tops.items()}
     sep, quote = max(merits, key=lambda pair: merits[pair])
-    if merits[sep, quote][0] == 0 and asked.get("separator") is None:
+    if merits[sep, quote][0] == 0 and separator is None:
         # One column, or lines that do not agree: errors are those of the usual.
-        sep, quote = usual, '"'
+        sep, quote = like.get("separator", usual if usual != " " else ","), '"'
     if asked.get("decimal") is None:
-        rows = list(islice(_rows(lines, sep, quote), 1, _MOST_ROWS))
-        found["decimal"] = decimal_of(_marks(rows), sep)
-    return CsvDialect(**{**found, "separator": sep, "quote": quote})
+        rows = _rows_of(tops.get((sep, quote)), found)
+        found["decimal"] = decimal_of(_marks_of(rows), sep, known=like.get("decimal"))
+    return CsvDialect(**{**found, **_marks(sep, quote)})
 
 
-def _lines(head: bytes, codec: str) -> list[str]:
-    lines = head.decode(codec, "ignore").splitlines(keepends=True)
+def _marks(separator: str, quote: str) -> dict[str, str]:
+    return {"separator": separator, "quote": quote}
+
+
+def _rows_of(
+    top: tuple[Top, list[list[str]]] | None, found: Mapping[str, Any]
+) -> list[list[str]]:
+    """Return the rows below the names."""
+    if top is None:
+        return []
+    return top[1][: MOST_ROWS - 1] if found.get("no_header") else top[1][1:MOST_ROWS]
+
+
+def first_lines(head: bytes, dialect: CsvDialect) -> list[str]:
+    """Return the first lines of a file, those to skip and comments left out."""
+    text = head.decode(codec_of(dialect.encoding), "ignore")
+    lines = list(io.StringIO(text, newline=""))
     if len(head) >= HEAD and len(lines) > 2:
         # The last line was cut.
         lines.pop()
-    return lines
+    lines = lines[dialect.skip :]
+    comment = dialect.comment
+    return [x for x in lines if not x.startswith(comment)] if comment else lines
+
+
+def top_of(lines: list[str], dialect: CsvDialect) -> tuple[Top, list[list[str]]]:
+    """Return what is above the table in some lines, and the first of its rows.
+
+    Of what was said how many lines to skip, no more are titles.
+    """
+    n = int(bool(lines) and _SEPARATOR_LINE.fullmatch(lines[0]) is not None)
+    may_skip = not dialect.skip and not dialect.no_header
+    top, rows = read_top(lines[n:], dialect.separator, dialect.quote, may_skip=may_skip)
+    return replace(top, n_lines=top.n_lines + n), rows
 
 
 def _candidates(separator: str | None, expected: str, lines: list[str]) -> list[str]:
     if separator is not None:
         return [separator]
+    if expected == " ":
+        return [*_SEPARATORS, expected]
     if expected != "," and lines and expected in lines[0]:
         return [expected]
     return list(_SEPARATORS)
@@ -217,26 +307,16 @@ def _quotes(lines: list[str], separator: str) -> tuple[str, ...]:
     return ('"', "'") if opens and '"' not in text else ('"',)
 
 
-def _rows(lines: list[str], separator: str, quote: str) -> Iterator[list[str]]:
-    reader = csv.reader(
-        iter(lines), delimiter=separator, quotechar=quote, skipinitialspace=True
-    )
-    try:
-        yield from filter(None, reader)
-    except csv.Error:
-        return
-
-
-def _merit(rows: Iterator[list[str]]) -> tuple[float, int, int]:
+def _merit(top: Top, rows: list[list[str]]) -> tuple[float, int, int]:
     """Return the share of rows with as many cells as names, names, and bare cells."""
-    header = next(rows, [])
-    if len(header) < 2:
+    header, *part = rows[: MOST_ROWS + 1] or [[]]
+    n_cells = len(header) + top.has_row_names
+    if n_cells < 2:
         return 0.0, 0, 0
-    part = list(islice(rows, _MOST_ROWS))
-    fit = sum(len(row) == len(header) for row in part)
+    fit = sum(len(row) == n_cells for row in part)
     # Quotes that were taken for letters are left in the cells.
     n_quoted = sum(cell[:1] == "'" == cell[-1:] for row in part for cell in row)
-    return (round(fit / len(part), 1) if part else 1.0), len(header), -n_quoted
+    return (round(fit / len(part), 1) if part else 1.0), n_cells, -n_quoted
 
 
 @dataclass
@@ -256,8 +336,10 @@ class Marks:
     def add(self, counts: Mapping[str, int]) -> None:
         """Count texts."""
         for text, n in counts.items():
-            number = _SIGNS.sub("", text)
             self.n_known += n
+            if text[:1].isalpha() and not text.startswith(_CURRENCIES):
+                continue
+            number = _SIGNS.sub("", text)
             if _NUMBER_LIKE.fullmatch(number):
                 self.n_like += n
                 self.certain |= {m for m, c in _CERTAIN.items() if c.fullmatch(number)}
@@ -269,10 +351,20 @@ class Marks:
         return self.n_known > 0 and self.n_like >= 0.6 * self.n_known
 
 
-def decimal_of(columns: Iterable[Marks], separator: str, guess: str = ".") -> str:
-    """Return the mark that more columns of numbers cannot do without."""
+def decimal_of(
+    columns: Iterable[Marks],
+    separator: str,
+    guess: str = ".",
+    known: str | None = None,
+) -> str:
+    """Return the mark that more columns of numbers cannot do without.
+
+    Where they can do without any it is the one of a model's file, if that is known.
+    """
     numbers = [marks for marks in columns if marks.are_numbers]
     votes = Counter(mark for marks in numbers for mark in marks.certain)
+    if not votes and known is not None:
+        return known
     if not votes:
         # Where commas are for decimals, cells are between semicolons.
         is_maybe = any(marks.is_maybe for marks in numbers)
@@ -280,7 +372,7 @@ def decimal_of(columns: Iterable[Marks], separator: str, guess: str = ".") -> st
     return "," if votes[","] > votes["."] else "."
 
 
-def _marks(rows: list[list[str]]) -> Iterator[Marks]:
+def _marks_of(rows: list[list[str]]) -> Iterator[Marks]:
     """Yield what each column of some rows tells."""
     for k in range(max(map(len, rows), default=0)):
         cells = Counter(row[k].strip() for row in rows if k < len(row))

@@ -1,44 +1,40 @@
-"""Tables of spreadsheets, of statistics programs and of Weka, which are read whole."""
+"""Tables of spreadsheets, statistics programs, Weka and JSON, which are read whole."""
 
 from __future__ import annotations
 
-import gzip
 import io
-import zlib
+import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
-from os import PathLike, fspath
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from steelyard._common.arrays import Floats
 from steelyard._common.text import did_you_mean, listed
 from steelyard.exceptions import TableError
-from steelyard.io.arff_reader import ArffError, ArffReader
+from steelyard.io.arff import parse_arff
 from steelyard.io.chunks import Part, Place
-from steelyard.io.dialect import CsvDialect
-from steelyard.io.numbers import ColumnTally, read_numbers
+from steelyard.io.dates import date_note, read_date
+from steelyard.io.dialect import CsvDialect, codec_of
+from steelyard.io.numbers import ANY_UNIT, ColumnTally, code_note, read_numbers
+from steelyard.io.packing import packing_of
 from steelyard.io.paths import File
 from steelyard.io.reader import Reader
 from steelyard.io.streams import as_arrow
+from steelyard.io.top import Top, first_names
 
 if TYPE_CHECKING:
     import pandas
-    import polars
-
-__all__ = ["ArffData", "ArffError", "WholeFiles", "parse_arff", "read_arff"]
 
 _MIXED = ("string", "mixed", "mixed-integer")
-_GZIP_MAGIC = b"\x1f\x8b"
+_ENGINES = {"xlsx": "openpyxl", "xls": "xlrd", "ods": "odf"}
+_PACKAGES = {"openpyxl": "'steelyard[formats]'", "pyreadstat": "'steelyard[formats]'"}
+_PACKAGES |= {"xlrd": "xlrd", "odf": "odfpy"}
 
 
 class WholeFiles(Reader):
-    """Files of Excel, SPSS, Stata or Weka.
+    """Files of Excel and other spreadsheets, SPSS, Stata, Weka, or JSON.
 
     Values that are labelled in SPSS and Stata are categories, named by their labels.
 
@@ -54,6 +50,9 @@ class WholeFiles(Reader):
 
     def __init__(self, files: Sequence[File], dialect: CsvDialect) -> None:
         self.dialect, self.notes, self.about = dialect, [], {}
+        self.labels = {}
+        words = dialect.missing_values
+        self.reading = {"missing_values": words, "dates": {}, "units": {}}
         self._tables = {file.name: self._table(file) for file in files}
         first = self._tables[files[0].name]
         self.name = files[0].name if len(files) == 1 else f"{len(files)} files"
@@ -86,42 +85,132 @@ class WholeFiles(Reader):
     def _read_excel(self, file: File) -> pandas.DataFrame:
         import pandas as pd
 
-        _library("openpyxl", file)
-        with pd.ExcelFile(_data(file), engine="openpyxl") as book:
-            first, *others = book.sheet_names
-            empty = {"na_values": list(self.dialect.empty), "keep_default_na": False}
-            frame = pd.read_excel(book, sheet_name=first, **empty)
+        engine = _ENGINES[file.format]
+        _library(engine, file)
+        how: Any = {"na_values": list(self.dialect.empty), "keep_default_na": False}
+        how["comment"] = self.dialect.comment or None
+        with pd.ExcelFile(_data(file), engine=engine) as book:
+            how["sheet_name"] = sheet = self._sheet(book.sheet_names, file)
+            skip = self.dialect.skip or self._titles(book, sheet, file)
+            how["header"] = None if self.dialect.no_header else 0
+            frame = pd.read_excel(book, skiprows=skip, **how)
+        if self.dialect.no_header:
+            frame.columns = [f"x{k}" for k in range(1, frame.shape[1] + 1)]
+        unnamed = frame.columns.map(str).str.fullmatch(r"Unnamed: \d+")
+        frame = frame.loc[:, ~(unnamed & frame.isna().all().to_numpy())]
+        return self._read_objects(frame)
+
+    def _sheet(self, sheets: Sequence[Any], file: File) -> str:
+        """Return the sheet that was asked for, or the first; say which others are."""
+        names = list(map(str, sheets))
+        chosen = self.dialect.sheet or names[0]
+        if chosen not in names:
+            raise TableError(
+                f"{file.name} has no sheet {chosen!r}.{did_you_mean(chosen, names)} "
+                f"Sheets: {listed(map(repr, names))}."
+            )
+        others = listed(repr(name) for name in names if name != chosen)
+        if others and not self.dialect.sheet:
+            read = f"the sheet {chosen!r} is read, and not {others}"
+            self.notes.append(f"{file.name}: {read}")
         if others:
-            sheets = f"the sheet {first!r} is read, and not {listed(map(repr, others))}"
-            self.notes.append(f"{file.name}: {sheets}")
-        for name in frame.columns[frame.dtypes.map(str) == "object"]:
+            self.hint = f" Other sheets, to choose with `sheet`: {others}."
+        return chosen
+
+    def _titles(self, book: Any, sheet: str, file: File) -> int:
+        """Return how many rows are above the names of columns, and say which."""
+        import pandas as pd
+
+        if self.dialect.no_header:
+            return 0
+        first = pd.read_excel(book, sheet_name=sheet, header=None, nrows=60)
+        rows = [[cell for cell in row if cell == cell] for row in first.to_numpy()]
+        known = [k for k, row in enumerate(rows) if row]
+        start = first_names([rows[k] for k in known])
+        titles = tuple(str(rows[k][0]) for k in known[:start])
+        if titles:
+            self.notes.append(f"{file.name}: {Top(start, titles).in_words()}")
+        return known[start] if known else 0
+
+    def _read_objects(self, frame: pandas.DataFrame) -> pandas.DataFrame:
+        """Read columns of several types, or of text, as those of text files are."""
+        import pandas as pd
+
+        for name in frame.columns[frame.dtypes.map(str).isin(["object", "str"])]:
             if pd.api.types.infer_dtype(frame[name]) in _MIXED:
                 texts = frame[name].map(_cell_text, na_action="ignore")
                 frame[name] = self._numbers_or_text(texts, str(name))
         return frame
 
+    def _read_json(self, file: File) -> pandas.DataFrame:
+        """Read objects, one to a row: a list of them, or a line for each."""
+        import pandas as pd
+
+        with file.open() as raw:
+            text = file.unpacked(raw).read().decode(codec_of(self.dialect.encoding))
+        if file.format == "jsonl":
+            rows = [json.loads(line) for line in text.splitlines() if line.strip()]
+        else:
+            rows = json.loads(text)
+        if isinstance(rows, dict) and rows.keys() == {"columns", "rows"}:
+            # As predictions are written.
+            rows = [
+                dict(zip(rows["columns"], row, strict=True)) for row in rows["rows"]
+            ]
+        by_column = isinstance(rows, dict) and all(
+            isinstance(column, list) for column in rows.values()
+        )
+        if not by_column and not (
+            isinstance(rows, list) and all(isinstance(row, dict) for row in rows)
+        ):
+            raise TableError(
+                f"{file.name} holds no table. A table is a list of objects, one for "
+                "each row, or an object with a list for each column."
+            )
+        frame = pd.DataFrame(rows)
+        nested = [n for n in frame if frame[n].map(type).isin((list, dict)).any()]
+        self.notes += [f"{name}: nested values, left out" for name in nested]
+        frame = frame.drop(columns=nested)
+        empty = list(self.dialect.empty)
+        return self._read_objects(frame.mask(frame.isin(empty)))
+
     def _numbers_or_text(self, texts: pandas.Series, name: str) -> pandas.Series:
-        """Return numbers where text holds them, except for a few cells; say so."""
+        """Return numbers or dates where text holds them, and say so."""
+        import pandas as pd
+
         known = texts.dropna()
         tally = ColumnTally(".", self.dialect.thousands)
         tally.add_texts(Counter(known), known.head(200).tolist())
+        if (order := tally.dates.order("")) is not None:
+            self.notes.append(date_note(name, order, tally.dates.has_time))
+            self.reading["dates"][name] = order
+            dates = {text: read_date(text, order) for text in known.unique()}
+            return pd.to_datetime(texts.map(dates))
+        if tally.are_codes:
+            self.notes.append(code_note(name, tally.width))
         if not tally.is_numeric():
             return texts
         self.notes += tally.tally.notes(name)
-        found = read_numbers(known.unique(), ".", self.dialect.thousands)
-        values = texts.map({text: value for text, (value, _) in found.items()})
+        if unit := tally.tally.unit:
+            self.reading["units"][name] = unit
+        found = read_numbers(known.unique(), ".", self.dialect.thousands, ANY_UNIT)
+        values = texts.map({text: number.value for text, number in found.items()})
         return values.astype(float)
 
     def _read_spss(self, file: File) -> pandas.DataFrame:
         frame, about = _library("pyreadstat", file).read_sav(_path(file))
+        self._take_labels(about.column_names_to_labels)
         for name, labels in about.variable_value_labels.items():
-            frame[name] = _labelled(frame[name], labels)
+            is_ordinal = about.variable_measure.get(name) == "ordinal"
+            frame[name] = _labelled(frame[name], labels, is_ordinal)
         return frame
 
     def _read_stata(self, file: File) -> pandas.DataFrame:
         import pandas as pd
 
-        frame = pd.read_stata(_path(file), convert_categoricals=False)
+        with pd.io.stata.StataReader(_path(file)) as stata:
+            frame = stata.read(convert_categoricals=False)
+            self._take_labels(stata.variable_labels())
         try:
             named = pd.read_stata(_path(file))
         except ValueError:
@@ -135,9 +224,16 @@ class WholeFiles(Reader):
                     frame[name] = names.cat.as_unordered()
         return frame
 
+    def _take_labels(self, labels: Mapping[str, str | None]) -> None:
+        for name, label in labels.items():
+            if label and label.strip() not in ("", name):
+                self.labels[name] = label.strip()
+
     def _read_arff(self, file: File) -> pandas.DataFrame:
         with file.open() as raw:
-            data = parse_arff(raw.read(), file.name, self.dialect.encoding)
+            is_gzip = packing_of(file.path).lower() == ".gz"
+            text = (raw if is_gzip else file.unpacked(raw)).read()
+        data = parse_arff(text, file.name, self.dialect.encoding)
         if data.weights is not None:
             problem = "the weights that its rows state are not used"
             self.notes.append(f"{file.name}: {problem}")
@@ -165,7 +261,7 @@ def _library(name: str, file: File) -> Any:
     except ImportError:
         raise ModuleNotFoundError(
             f"{file.name} is read by {name}, which is not installed. Install it with "
-            "`pip install 'steelyard[formats]'`, or save the table as CSV.",
+            f"`pip install {_PACKAGES[name]}`, or save the table as CSV.",
             name=name,
         ) from None
 
@@ -175,138 +271,30 @@ def _cell_text(cell: Any) -> str:
     return str(int(cell) if is_whole else cell).strip()
 
 
-def _labelled(column: pandas.Series, labels: dict[Any, str]) -> pandas.Series:
-    """Return names in place of numbers, where each that occurs has one."""
+def _labelled(
+    column: pandas.Series, labels: dict[Any, str], is_ordinal: bool
+) -> pandas.Series:
+    """Return names in place of numbers, where each that occurs has one.
+
+    They are in the order of the numbers, if that means something.
+    """
+    import pandas as pd
+
     if not len(known := column.dropna()) or not known.isin(list(labels)).all():
         return column
-    return column.map(labels).astype("category")
+    named = column.map(labels).astype("category")
+    if not is_ordinal or len(set(labels.values())) < len(labels):
+        return named
+    names = [labels[number] for number in sorted(labels)]
+    kind = pd.CategoricalDtype([n for n in names if n in {*named.cat.categories}], True)
+    return named.astype(kind)
 
 
 _READERS: dict[str, Callable[[WholeFiles, File], pandas.DataFrame]] = {
     "arff": WholeFiles._read_arff,
-    "xlsx": WholeFiles._read_excel,
+    "json": WholeFiles._read_json,
+    "jsonl": WholeFiles._read_json,
+    **dict.fromkeys(_ENGINES, WholeFiles._read_excel),
     "sav": WholeFiles._read_spss,
     "dta": WholeFiles._read_stata,
 }
-
-
-@dataclass(frozen=True, eq=False)
-class ArffData:
-    """The contents of an ARFF file, one array per attribute.
-
-    A column is float64 with NaN for missing where the attribute is numeric, and object,
-    of str and None, where it is nominal or a string. Values are ``declared`` of nominal
-    attributes, None of others. There are no ``weights`` when no row states one.
-    """
-
-    relation: str
-    names: list[str]
-    columns: list[NDArray[Any]]
-    declared: list[tuple[str, ...] | None]
-    weights: Floats | None = None
-
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        return len(self.columns[0])
-
-    def target_name(self) -> str:
-        """Return the attribute named "class" in any case, else the last one."""
-        named = [name for name in self.names if name.lower() == "class"]
-        return "class" if "class" in named else [*named, self.names[-1]][0]
-
-    def split(
-        self, target: str | None = None
-    ) -> tuple[dict[str, NDArray[Any]], NDArray[Any]]:
-        """Return the other columns by name, and the labels: those of `target_name`."""
-        target = self.target_name() if target is None else target
-        if target not in self.names:
-            raise ValueError(
-                f"The data set {self.relation!r} has no attribute {target!r}."
-                f"{did_you_mean(target, self.names)}"
-            )
-        table = dict(zip(self.names, self.columns, strict=True))
-        labels = table.pop(target)
-        return table, labels
-
-    def to_pandas(self) -> pandas.DataFrame:
-        """Return a pandas frame; nominal columns are categories as declared."""
-        import pandas as pd
-
-        columns = zip(self.names, self.columns, self.declared, strict=True)
-        return pd.DataFrame(
-            {
-                name: column if values is None else pd.Categorical(column, list(values))
-                for name, column, values in columns
-            }
-        )
-
-    def to_polars(self) -> polars.DataFrame:
-        """Return a polars frame; nominal columns are enums, NaN becomes null."""
-        import polars as pl
-
-        series = []
-        for name, column, values in zip(
-            self.names, self.columns, self.declared, strict=True
-        ):
-            if column.dtype == object:
-                kind = pl.String if values is None else pl.Enum(values)
-                series.append(pl.Series(name, column.tolist(), dtype=kind))
-            else:
-                series.append(pl.Series(name, column, nan_to_null=True))
-        return pl.DataFrame(series)
-
-
-def read_arff(path: str | PathLike[str], encoding: str = "utf-8") -> ArffData:
-    r"""Read an ARFF file, plain or compressed with gzip.
-
-    Numeric, nominal and string attributes are understood, as are quoted names
-    and values, sparse rows, instance weights and comments. In a sparse row an
-    unlisted numeric cell is 0 and an unlisted nominal cell is the *first*
-    declared value. An unquoted ``?`` is a missing value; a quoted one is text.
-
-    Compression is recognised by the contents, not the name. What is not ARFF as
-    described raises an ``ArffError`` with the line and the remedy.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> text = '''@relation weather
-    ... @attribute outlook {sunny, rainy}
-    ... @attribute temperature numeric
-    ... @attribute play {yes, no}
-    ... @data
-    ... sunny, 31.5, no
-    ... rainy, ?, yes
-    ... '''
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = Path(folder) / "weather.arff"
-    ...     _ = file.write_text(text)
-    ...     data = read_arff(file)
-    >>> data.names
-    ['outlook', 'temperature', 'play']
-    >>> data.columns[1]
-    array([31.5,  nan])
-    >>> X, y = data.split()
-    >>> list(y)
-    ['no', 'yes']
-    """
-    return parse_arff(Path(path).read_bytes(), fspath(path), encoding)
-
-
-def parse_arff(raw: bytes, name: str, encoding: str = "utf-8") -> ArffData:
-    """Read the bytes of an ARFF file, as `read_arff`; messages call it ``name``."""
-    if raw.startswith(_GZIP_MAGIC):
-        try:
-            raw = gzip.decompress(raw)
-        except (EOFError, OSError, zlib.error) as error:
-            problem = f"the gzip data are truncated or damaged ({error})."
-            raise ArffError(name, None, f"{problem} Fetch the file again.") from error
-    try:
-        text = raw.decode(encoding).removeprefix("\ufeff")
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        problem = f"the byte 0x{raw[error.start]:02x} at offset {error.start} is not "
-        advice = 'Give the file\'s encoding, for example `encoding="latin-1"`.'
-        raise ArffError(name, line, f"{problem}{encoding} text. {advice}") from error
-    return ArffData(*ArffReader(name).read(text))

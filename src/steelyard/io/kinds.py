@@ -17,10 +17,12 @@ import pyarrow.types as pt
 from steelyard._common.one_cell import number_in
 from steelyard.exceptions import ColumnError, TableError
 from steelyard.io.chunks import Part, regroup
+from steelyard.io.convert import dates_of, numbers_of, plain_numbers
+from steelyard.io.dates import DateTally
 from steelyard.io.dialect import CsvDialect
 from steelyard.io.numbers import exceptions, is_blank
-from steelyard.io.reader import Reader, is_number, is_text
-from steelyard.io.text import TextFiles, numbers_of, plain_numbers
+from steelyard.io.reader import Reader, is_date, is_number, is_text
+from steelyard.io.text import TextFiles
 
 # As many digits as a float64 can be trusted with.
 _DIGITS = "{:.15g}".format
@@ -32,7 +34,7 @@ _TRUTH = {"true": True, "1": True, "false": False, "0": False}
 class Recast(Reader):
     """Another reader, with columns as they are asked for.
 
-    Dates are text in every format, and decimals are numbers.
+    Dates are dates in every format, and decimals and durations are numbers.
 
     Parameters
     ----------
@@ -41,8 +43,10 @@ class Recast(Reader):
     text, numbers : sequences of str
         Columns whose cells are names, or numbers without an exception.
     expected : mapping
-        Columns of a model and what their cells held: a few cells that are no numbers
-        are taken as missing, and said.
+        Columns of a model and what their cells held, ``"dates"`` among others: a few
+        cells that are none are taken as missing, and said.
+    like : mapping
+        How the file of the model was read.
     target : str, optional
         The column of classes: whole numbers stay numbers, booleans become text.
     """
@@ -54,8 +58,9 @@ class Recast(Reader):
         numbers: Sequence[str] = (),
         expected: Mapping[str, str] | None = None,
         target: str | None = None,
+        like: Mapping[str, Any] = {},
     ) -> None:
-        self._reader, self._target = reader, target
+        self._reader, self._target, self._like = reader, target, like
         self._text, self._numbers = set(text), set(numbers)
         self._expected = dict(expected or {})
         self._dialect = getattr(reader, "dialect", CsvDialect())
@@ -63,12 +68,14 @@ class Recast(Reader):
             # Before they are numbers, which would lose leading zeros.
             reader.keep_text({*text, *numbers, *self._expected})
         self.name, self.names, self.about = reader.name, reader.names, reader.about
+        self.hint, self.labels = reader.hint, reader.labels
         self.n_rows, self.n_bytes = reader.n_rows, reader.n_bytes
         self.is_repeatable, self.is_cheap = reader.is_repeatable, reader.is_cheap
         self.needs_copy, self.reads_ahead = reader.needs_copy, reader.reads_ahead
         self.n_read = self.n_unlabelled = 0
         """Rows of the last reading, and those of them without a class."""
         self._wrong: dict[str, Counter[str]] = {}
+        self._wrong_dates: dict[str, Counter[str]] = {}
         self._first: dict[str, list[str]] = {}
 
     def with_target(self, target: str) -> Recast:
@@ -81,13 +88,20 @@ class Recast(Reader):
         """What was decided and left out, a sentence each."""
         notes = list(self._reader.notes)
         notes += [exceptions(name, wrong) for name, wrong in self._wrong.items()]
+        for name, wrong in self._wrong_dates.items():
+            notes.append(exceptions(name, wrong, "dates"))
         for name, texts in self._first.items():
             if texts and all(map(_DATE.fullmatch, texts)):
                 notes.append(
-                    f"{name}: dates, taken as names, such as {texts[0]!r}. Numbers say "
-                    "more, such as days since a date; or leave the column out"
+                    f"{name}: dates, taken as names, such as {texts[0]!r}, since some "
+                    "cells are none, or have day and month in another order"
                 )
         return notes
+
+    @property
+    def reading(self) -> dict[str, Any]:  # type: ignore[override]
+        """How files of text are read."""
+        return self._reader.reading
 
     def check_names(self, wanted: Sequence[str] | None) -> None:
         """Raise an error if a part lacks one of some columns, or differs in any."""
@@ -104,9 +118,10 @@ class Recast(Reader):
         held = kind.value_type if pt.is_dictionary(kind) else kind
         if pt.is_null(held):
             return kind
-        if _is_date(held):
-            return pa.string()
-        if pt.is_decimal(kind):
+        if is_date(held):
+            is_named = name in self._text or name == self._target
+            return pa.string() if is_named else held
+        if pt.is_decimal(kind) or pt.is_duration(kind) or pt.is_time(kind):
             kind = held = pa.float64()
         if name == self._target and not is_text(held):
             return pa.int64() if is_number(kind) else pa.string()
@@ -117,7 +132,7 @@ class Recast(Reader):
     def read(self, names: Sequence[str], most_rows: int) -> Iterator[Part]:
         """Yield some columns of all rows."""
         self.n_read = self.n_unlabelled = 0
-        self._wrong, self._first = {}, {}
+        self._wrong, self._wrong_dates, self._first = {}, {}, {}
         parts: Iterable[Part] = self._reader.read(names, most_rows)
         if self._expected:
             # What half of the cells are is judged by as many rows as can be.
@@ -147,8 +162,14 @@ class Recast(Reader):
         if pt.is_null(kind):
             return column
         held = kind.value_type if pt.is_dictionary(kind) else kind
-        if _is_date(held):
-            column, held = _dates_as_text(column), pa.string()
+        if is_date(held):
+            if pt.is_dictionary(kind):
+                column = column.cast(held)
+            is_named = name in self._text or name == self._target
+            is_named |= self._expected.get(name) == "text"
+            return _dates_as_text(column) if is_named else column
+        if pt.is_duration(kind) or pt.is_time(kind):
+            column, held = _seconds(column), pa.float64()
         elif pt.is_decimal(kind):
             column = column.cast(pa.float64(), safe=False)
             held = column.type
@@ -171,11 +192,30 @@ class Recast(Reader):
                 if not wrong:
                     del self._wrong[name]
                 return column
+            case "dates":
+                return self._as_dates(name, column)
             case "text":
                 return column
             case "booleans":
                 return self._as_booleans(name, column)
         return as_text(column)
+
+    def _as_dates(self, name: str, column: Any) -> Any:
+        """Turn text into moments, day and month in the order that the model knows."""
+        kind = column.type.value_type if pt.is_dictionary(column.type) else column.type
+        if not is_text(kind):
+            return column
+        texts = pc.utf8_trim_whitespace(column.cast(pa.string()))
+        order = self._like.get("dates", {}).get(name, "")
+        if not order:
+            tally = DateTally()
+            known = texts.drop_null().unique().to_pylist()
+            tally.add(dict.fromkeys(known, 1), is_blank)
+            order = tally.order("") or "dmy"
+        dates, wrong = dates_of(texts, order)
+        if wrong:
+            self._wrong_dates.setdefault(name, Counter()).update(wrong)
+        return dates
 
     def _as_numbers(
         self, name: str, column: Any, part: Part, wrong: Counter[str] | None = None
@@ -189,7 +229,8 @@ class Recast(Reader):
             # The library has messages for what is neither.
             return column
         texts = pc.utf8_trim_whitespace(column.cast(pa.string()))
-        numbers, others = as_numbers(texts, self._dialect)
+        unit = self._like.get("units", {}).get(name, "")
+        numbers, others = as_numbers(texts, self._dialect, unit)
         bad = {text for text in others if not is_blank(text)}
         n_bad = sum(others[text] for text in bad)
         if bad and (wrong is None or 2 * n_bad > len(texts) - texts.null_count):
@@ -223,7 +264,9 @@ class Recast(Reader):
         return pa.chunked_array([pa.array(found, pa.bool_())])
 
 
-def as_numbers(texts: Any, dialect: CsvDialect) -> tuple[Any, Counter[str]]:
+def as_numbers(
+    texts: Any, dialect: CsvDialect, unit: str = ""
+) -> tuple[Any, Counter[str]]:
     """Return a number for each text, and the texts that are none.
 
     Where decimal marks are commas and most cells are written with points, they are
@@ -233,9 +276,9 @@ def as_numbers(texts: Any, dialect: CsvDialect) -> tuple[Any, Counter[str]]:
     if numbers is not None:
         # Whole numbers beyond 2**53 are rounded, as they are when a model is fitted.
         return numbers.cast(pa.float64(), safe=False), Counter()
-    found, wrong = numbers_of(texts, dialect.decimal, dialect.thousands)
+    found, wrong = numbers_of(texts, dialect.decimal, dialect.thousands, unit)
     if dialect.decimal == "," and found.null_count - texts.null_count > len(found) // 2:
-        plain, others = numbers_of(texts, ".", dialect.thousands)
+        plain, others = numbers_of(texts, ".", dialect.thousands, unit)
         if plain.null_count < found.null_count:
             return plain, others
     return found, wrong
@@ -281,14 +324,16 @@ def _without(column: Any, word: str) -> Any:
     return pc.if_else(is_word, pa.scalar(None, kind), column)
 
 
-def _is_date(kind: pa.DataType) -> bool:
-    return bool(pt.is_date(kind) or pt.is_timestamp(kind))
+def _seconds(column: Any) -> Any:
+    """Return durations and times of day as seconds."""
+    kind = column.type
+    whole = pa.int32() if pt.is_time32(kind) else pa.int64()
+    numbers = column.cast(whole).cast(pa.float64(), safe=False)
+    return pc.divide(numbers, {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[kind.unit])
 
 
 def _dates_as_text(column: Any) -> Any:
     """Write dates as text files have them, without the time where it is midnight."""
-    if pt.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
     texts = column.cast(pa.string())
     texts = pc.replace_substring_regex(texts, r"(\.\d*?)0+(Z?)$", r"\1\2")
     texts = pc.replace_substring_regex(texts, r"\.(Z?)$", r"\1")

@@ -10,18 +10,24 @@ import codecs
 import csv
 import gzip
 import io
-import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import IO, Any, NoReturn
 
 from steelyard.exceptions import ColumnError, TableError
-from steelyard.io.dialect import HEAD, LATIN, CsvDialect, codec_of, find_encoding
-from steelyard.io.paths import File
+from steelyard.io.dialect import (
+    HEAD,
+    LATIN,
+    CsvDialect,
+    codec_of,
+    find_encoding,
+    first_lines,
+    top_of,
+)
+from steelyard.io.paths import DAMAGED, File
+from steelyard.io.top import Top
 
 LARGEST_CELL = 2**22
-
-_DAMAGED = (gzip.BadGzipFile, EOFError, zlib.error)
 
 
 class CsvLines:
@@ -39,7 +45,8 @@ class CsvLines:
 
     def __init__(self, file: File, dialect: CsvDialect, may_change: bool) -> None:
         self.file, self.dialect, self.may_change = file, dialect, may_change
-        self.notes: list[str] = []
+        self.top, self.n_above = Top(), dialect.skip
+        """What is above the names, and how many lines are."""
         self.header = self._read_header()
         self.names = [name for name in self.header if name]
         for name in self.names:
@@ -59,8 +66,15 @@ class CsvLines:
 
     def left_out(self) -> list[str]:
         """Say what of the file is not in the table, and what is taken as missing."""
-        notes = []
-        if len(self.names) < len(self.header):
+        words = self.top.in_words()
+        notes = [f"{self.file.name}: {words}"] if words else []
+        if self.dialect.no_header:
+            called = f"{self.names[0]} to {self.names[-1]}"
+            notes.append(f"{self.file.name}: columns are called {called}")
+        if self.top.has_row_names:
+            what = "names of rows, which begin each line, are left out"
+            notes.append(f"{self.file.name}: {what}")
+        elif len(self.names) < len(self.header):
             places = [str(k) for k, name in enumerate(self.header, 1) if not name]
             where = f"{self.file.name}: left out, for want of a name"
             notes.append(f"{where}: column {', '.join(places)}")
@@ -79,16 +93,32 @@ class CsvLines:
         return io.TextIOWrapper(data, encoding=codec, newline="")
 
     def cells(self, text: io.TextIOWrapper) -> Any:
-        """Return a reader of the cells of lines."""
+        """Return a reader of the cells of lines, from the names of columns on."""
         csv.field_size_limit(max(csv.field_size_limit(), LARGEST_CELL))
+        lines: Iterable[str] = text
+        if comment := self.dialect.comment:
+            lines = (line for line in text if not line.startswith(comment))
+        for _ in range(self.dialect.skip):
+            next(text, None)
+        for _ in range(self.n_above - self.dialect.skip):
+            next(iter(lines), None)
         return csv.reader(
-            text,
+            lines,
             delimiter=self.dialect.separator,
             quotechar=self.dialect.quote,
             skipinitialspace=True,
         )
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether no line but those on top is left out, nor a blank separates cells."""
+        return not self.dialect.comment and self.dialect.separator != " "
+
     def _read_header(self) -> list[str]:
+        self.top, _ = top_of(
+            first_lines(self.file.head(HEAD), self.dialect), self.dialect
+        )
+        self.n_above = self.dialect.skip + self.top.n_lines
         try:
             with self.file.open() as raw, self.text(self.file.unpacked(raw)) as text:
                 header = next(self.cells(text), None)
@@ -98,14 +128,21 @@ class CsvLines:
             self.refuse(error)
         except Exception as error:
             self.refuse(error)
-        if header is None or not any(header):
+        if header is None or not any(map(str.strip, header)):
             raise TableError(
                 f"{self.file.name} is empty. Its first line must hold the names of "
                 "columns."
             )
         if "\0" in "".join(header):
-            raise TableError(f"{self.file.name} is not text: it holds zero bytes.")
-        return [name.strip() for name in header]
+            order = "le" if header[0][1:2] == "\0" else "be"
+            raise TableError(
+                f"{self.file.name} is not text: it holds zero bytes. If it is UTF-16, "
+                f"say so with `encoding=utf-16-{order}`."
+            )
+        if self.dialect.no_header:
+            return [f"x{k}" for k in range(1, len(header) + 1)]
+        names = [name.strip() for name in header]
+        return ["", *names] if self.top.has_row_names else names
 
     def change_encoding(self) -> bool:
         """Take another encoding where UTF-8 was a guess; return whether it was."""
@@ -123,12 +160,13 @@ class CsvLines:
         self._short = []
         try:
             lines = self.cells(text)
-            next(lines)
+            if not self.dialect.no_header:
+                next(lines)
             for row in filter(None, lines):
                 if len(row) != len(self.header):
                     if not any(map(str.strip, row)):
                         continue
-                    self._fit(row, lines.line_num, n_rows)
+                    self._fit(row, self.n_above + lines.line_num, n_rows)
                 n_rows += 1
                 if n_rows > skipped:
                     yield row
@@ -174,7 +212,7 @@ class CsvLines:
             self._refuse_encoding(error)
         if isinstance(error, gzip.BadGzipFile):
             problem = "is not compressed by gzip, or is damaged."
-        elif isinstance(error, _DAMAGED):
+        elif isinstance(error, DAMAGED):
             problem = "was cut short or is damaged."
         elif "field larger" in text or "straddling" in text:
             problem = (
@@ -192,12 +230,12 @@ class CsvLines:
             raise TableError(
                 f"{self.file.name} has more cells in its rows than names in its first "
                 f"line: {saw} in line {line}, and {len(self.header)} columns. Name all "
-                "columns."
+                "columns, or leave lines above the names out with `skip`."
             )
         raise TableError(
             f"{self.file.name} has {saw} cells in line {line}, and {len(self.header)} "
-            "columns. Correct the line; if it is the last one, the file may have been "
-            "cut short."
+            "columns. Correct the line; if it is a comment, say how such lines begin "
+            "with `comment`; if it is the last one, the file may have been cut short."
         )
 
     def _refuse_encoding(self, error: UnicodeDecodeError) -> NoReturn:

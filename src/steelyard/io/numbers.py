@@ -1,4 +1,4 @@
-"""Numbers as people write them: decimal commas, thousands, currencies, percent.
+"""Numbers as people write them: decimal commas, thousands, currencies, units.
 
 What is counted about the cells of a column adds up over blocks and files, so that a
 column is judged by all its cells, however they are read. With the standard library
@@ -12,9 +12,11 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from steelyard._common.text import counted
-from steelyard.io.dialect import CURRENCY, GROUPS, Marks
+from steelyard.io.dates import DateTally
+from steelyard.io.dialect import CURRENCY, GROUPS, UNIT, Marks
 
 _BLANK_WORDS = frozenset(
     "- -- --- . .. ? unknown unk missing none nil na n/a n.a. n.a nan null #n/a #na "
@@ -33,8 +35,19 @@ _FIRST_CELLS = 200
 # So many texts that are no numbers are told apart.
 _MOST_TEXTS = 10_000
 
-Number = tuple[float, str]
-"""A number, and the currency or percent sign that it was written with."""
+_CURRENCY = re.compile(CURRENCY)
+ANY_UNIT = "any unit"
+
+
+class Number(NamedTuple):
+    """A number, and how it was written."""
+
+    value: float
+    sign: str = ""
+    """A currency, percent sign or unit."""
+
+    form: str = ""
+    """A mark of thousands, ``()`` for brackets of a negative number, D exponents."""
 
 
 @dataclass
@@ -49,7 +62,10 @@ class Tally:
     """Cells that are no numbers, and how often they occur."""
 
     signs: Counter[str] = field(default_factory=Counter)
-    """Currency and percent signs."""
+    """Currency and percent signs, and units."""
+
+    forms: Counter[str] = field(default_factory=Counter)
+    """Marks of thousands, brackets and D exponents."""
 
     def add(self, counts: Mapping[str, int], found: Mapping[str, Number]) -> None:
         """Count texts, of which some were found to be numbers."""
@@ -62,9 +78,11 @@ class Tally:
                     self.wrong["…"] += n
                 continue
             self.n_numbers += n
-            if number[1]:
-                self.signs[number[1]] += n
-            self.add_distinct([number[0]])
+            if number.sign:
+                self.signs[number.sign] += n
+            if number.form:
+                self.forms[number.form] += n
+            self.add_distinct([number.value])
 
     def add_distinct(self, numbers: Iterable[float]) -> None:
         """Note some of the numbers."""
@@ -83,15 +101,29 @@ class Tally:
         is_measured = len(self.distinct) >= _MANY_NUMBERS
         return is_measured and (is_few or share <= _VERY_FEW_CELLS)
 
+    @property
+    def unit(self) -> str:
+        """The unit that all numbers have, if they have one."""
+        return next((s for s in self.signs if _CURRENCY.fullmatch(s) is None), "")
+
     def _has_one_sign(self) -> bool:
-        """Whether amounts compare: not dollars with euros, nor percent with shares."""
-        if len(self.signs) > 1:
+        """Whether amounts compare: not dollars with euros, nor percent with shares.
+
+        Numbers that are all in brackets are names, and so are few with a letter.
+        """
+        if len(self.signs) > 1 or self.forms["()"] == self.n_numbers:
             return False
-        return self.signs.get("%", self.n_numbers) == self.n_numbers
+        if self.unit not in ("", "%") and len(self.distinct) < _MANY_NUMBERS:
+            return False
+        return not self.unit or self.signs[self.unit] == self.n_numbers
 
     def notes(self, name: str) -> list[str]:
         """Say what was left out and what was taken as missing."""
         notes = [f"{name}: numbers, {sign!r} left out" for sign in self.signs]
+        if self.forms["()"]:
+            notes.append(f"{name}: numbers, negative where in brackets")
+        if self.forms["D"]:
+            notes.append(f"{name}: numbers, with exponents after D")
         return [*notes, exceptions(name, self.wrong)] if self.wrong else notes
 
 
@@ -111,6 +143,11 @@ class ColumnTally:
     is_large: bool = False
     """Whether a whole number is so large that a float may not be the same."""
 
+    width: int | None = None
+    """How many digits all cells have; 0 where that differs, or some are none."""
+
+    has_leading_zeros: bool = False
+    dates: DateTally = field(default_factory=DateTally)
     n_first: int = 0
     """How many of the first cells were seen, and how many are numbers."""
 
@@ -136,12 +173,25 @@ class ColumnTally:
         """Count texts; ``first`` are those of the first rows, in order."""
         self.is_odd = True
         self.marks.add(counts)
+        if self.dates.is_possible:
+            self.dates.add(counts, is_blank)
+        for text in counts:
+            if self.width == 0:
+                break
+            is_digits = text.isascii() and text.isdigit()
+            if is_digits or not is_blank(text):
+                self.add_width(len(text) if is_digits else 0, text.startswith("0"))
         wanted, numbers = first[: max(_FIRST_CELLS - self.n_first, 0)], {}
         for mark, tally in self.by_mark.items():
-            found = read_numbers(counts, mark, self.thousands)
+            found = read_numbers(counts, mark, self.thousands, ANY_UNIT)
             numbers[mark] = sum(text in found for text in wanted)
             tally.add(counts, found)
         self._add_first(len(wanted), numbers)
+
+    def add_width(self, width: int, is_zero_first: bool) -> None:
+        """Note how many digits cells have, 0 where they differ."""
+        self.width = width if self.width in (None, width) else 0
+        self.has_leading_zeros |= is_zero_first
 
     def _add_first(self, n: int, numbers: Mapping[str, int]) -> None:
         room = max(_FIRST_CELLS - self.n_first, 0)
@@ -152,7 +202,7 @@ class ColumnTally:
     @property
     def is_surely_text(self) -> bool:
         """Whether the first cells tell that the others need not be looked at."""
-        is_enough = self.n_first >= _FIRST_CELLS
+        is_enough = self.n_first >= _FIRST_CELLS and not self.dates.is_possible
         return is_enough and 2 * max(self.first_numbers.values()) < self.n_first
 
     @property
@@ -172,14 +222,24 @@ class ColumnTally:
         """What the cells are with that mark."""
         return self.by_mark[self.mark]
 
+    @property
+    def are_codes(self) -> bool:
+        """Whether cells are names made of digits: all of one length, some with 0 first.
+
+        Zip codes are such, which numbers would lose zeros of.
+        """
+        return (self.width or 0) > 1 and self.has_leading_zeros
+
     def is_numeric(self) -> bool:
         """Whether the column holds numbers."""
+        if self.are_codes:
+            return False
         is_text = 2 * self.first_numbers[self.mark] < self.n_first
         return not is_text and self.tally.is_numeric()
 
 
-def exceptions(name: str, wrong: Counter[str]) -> str:
-    """Say which cells of a column of numbers are none.
+def exceptions(name: str, wrong: Counter[str], what: str = "numbers") -> str:
+    """Say which cells of a column of numbers, or dates, are none.
 
     Examples
     --------
@@ -187,7 +247,12 @@ def exceptions(name: str, wrong: Counter[str]) -> str:
     "mass: numbers, except 4 cells: 'unknown' (3), 'n/a' (1); taken as missing"
     """
     cells = counted(wrong.total(), "cell")
-    return f"{name}: numbers, except {cells}: {quoted(wrong)}; taken as missing"
+    return f"{name}: {what}, except {cells}: {quoted(wrong)}; taken as missing"
+
+
+def code_note(name: str, width: int | None) -> str:
+    """Say that digits are names."""
+    return f"{name}: names, since all cells have {width} digits, and some begin with 0"
 
 
 def is_blank(text: str) -> bool:
@@ -208,44 +273,59 @@ def quoted(counts: Counter[str], most: int = 4) -> str:
 
 
 def read_numbers(
-    texts: Iterable[str], decimal: str = ".", thousands: str = ""
+    texts: Iterable[str], decimal: str = ".", thousands: str = "", unit: str = ""
 ) -> dict[str, Number]:
     """Read texts as numbers, whatever thousands separators they have.
 
-    `thousands` is the separator to allow; empty for all, ``"none"`` for none.
+    `thousands` is the separator to allow; empty for all, ``"none"`` for none. `unit` is
+    what may stand behind, or ``ANY_UNIT``.
 
     Examples
     --------
-    >>> read_numbers(["1.250,5 €", "3,75 €", "much"], ",")
-    {'1.250,5 €': (1250.5, '€'), '3,75 €': (3.75, '€')}
+    >>> found = read_numbers(["1.250,5 €", "3,75 €", "much"], ",")
+    >>> {text: number.value for text, number in found.items()}
+    {'1.250,5 €': 1250.5, '3,75 €': 3.75}
     """
-    pattern, found = _pattern(decimal, thousands), {}
+    pattern, found = _pattern(decimal, thousands, unit), {}
     for text in texts:
-        if match := pattern.fullmatch(text):
-            digits = match["grouped"] or match["plain"]
-            if match["grouped"]:
-                digits = digits.replace(match["mark"], "")
-            digits = digits.replace(decimal, ".")
-            is_negative = "-" in text.split(match["grouped"] or match["plain"])[0]
-            is_negative |= text.startswith("\u2212")
-            sign = match["before"] or match["after"] or ""
-            found[text] = (-float(digits) if is_negative else float(digits), sign)
+        is_bracketed = text.startswith("(") and text.endswith(")")
+        inner = text[1:-1] if is_bracketed else text
+        if match := pattern.fullmatch(inner):
+            found[text] = _number(match, inner, decimal, is_bracketed)
         elif (number := _plain_word(text)) is not None:
-            found[text] = (number, "")
+            found[text] = Number(number)
     return found
 
 
+def _number(
+    match: re.Match[str], text: str, decimal: str, is_bracketed: bool
+) -> Number:
+    digits, form = match["grouped"] or match["plain"], "()" if is_bracketed else ""
+    before = text.split(digits)[0]
+    if match["grouped"]:
+        digits, form = digits.replace(match["mark"], ""), form or match["mark"]
+    elif match["fortran"]:
+        digits, form = digits.lower().replace("d", "e"), form or "D"
+    value = float(digits.replace(decimal, "."))
+    is_negative = "-" in before or text.startswith("\u2212")
+    sign = match["before"] or match["after"] or ""
+    return Number(-value if is_negative != is_bracketed else value, sign, form)
+
+
 @functools.lru_cache
-def _pattern(decimal: str, thousands: str) -> re.Pattern[str]:
+def _pattern(decimal: str, thousands: str, unit: str) -> re.Pattern[str]:
     d = re.escape(decimal)
     marks = GROUPS + ("." if decimal == "," else ",") if not thousands else thousands
     mark = "(?!)" if thousands == "none" else f"[{re.escape(marks)}]"
     grouped = rf"[1-9]\d{{0,2}}(?P<mark>{mark})\d{{3}}(?:(?P=mark)\d{{3}})*(?:{d}\d*)?"
     plain = rf"(?:\d+(?:{d}\d*)?|{d}\d+)(?:[eE][-+]?\d+)?"
+    # Without a decimal mark it may be a code.
+    fortran = rf"\d*{d}\d*[dD][-+]?\d+"
+    units = UNIT if unit == ANY_UNIT else re.escape(unit) or "(?!)"
     return re.compile(
         rf"[-+\u2212]?\s*(?P<before>{CURRENCY})?\s*[-+]?"
-        rf"(?:(?P<grouped>{grouped})|(?P<plain>{plain}))"
-        rf"\s*(?P<after>{CURRENCY}|%)?"
+        rf"(?:(?P<grouped>{grouped})|(?P<plain>(?P<fortran>{fortran})|{plain}))"
+        rf"\s*(?P<after>{CURRENCY}|%|{units})?"
     )
 
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import glob
-import gzip
 import io
 import os
 import sys
-import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -19,12 +17,19 @@ from urllib.parse import unquote
 
 from steelyard._common.text import did_you_mean, listed
 from steelyard.exceptions import ColumnError, ParameterError, TableError
+from steelyard.io.packing import DAMAGED, packing_of, unpack, within
+
+__all__ = ["DAMAGED", "File", "find_column", "find_files", "stem_and_format"]
 
 _EXTENSIONS = {
     ".arff": "arff",
     ".csv": "csv",
     ".tsv": "tsv",
     ".tab": "tsv",
+    ".txt": "txt",
+    ".json": "json",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
     ".parquet": "parquet",
     ".pq": "parquet",
     ".parq": "parquet",
@@ -32,15 +37,19 @@ _EXTENSIONS = {
     ".feather": "arrow",
     ".ipc": "arrow",
     ".xlsx": "xlsx",
+    ".xls": "xls",
+    ".ods": "ods",
     ".sav": "sav",
     ".dta": "dta",
 }
-FORMATS = ("csv", "tsv", "parquet", "arff", "arrow", "xlsx", "sav", "dta")
+FORMATS = tuple(dict.fromkeys(_EXTENSIONS.values()))
+TEXT = ("csv", "tsv", "txt")
 # The others are compressed inside.
-_ZIPPED = ("csv", "tsv", "arff")
+_ZIPPED = (*TEXT, "arff", "json", "jsonl")
+# Without .txt files, which mostly are about the others.
 _IN_FOLDERS = ("csv", "tsv", "parquet", "arrow")
 # Formats that one reader reads together.
-_READERS = {"tsv": "csv", "arrow": "parquet"}
+_READERS = {"tsv": "csv", "txt": "csv", "arrow": "parquet"}
 _NOTHING = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -67,11 +76,6 @@ class File:
         """How messages call it."""
         return self.shown or ("standard input" if self.path == "-" else self.path)
 
-    @property
-    def is_compressed(self) -> bool:
-        """Whether the file as a whole is compressed."""
-        return self.path.lower().endswith(".gz")
-
     def open(self) -> IO[bytes]:
         """Open it as it is stored."""
         if self.path != "-":
@@ -84,7 +88,7 @@ class File:
 
     def unpacked(self, raw: IO[bytes]) -> IO[bytes]:
         """Undo the compression of what was opened."""
-        return gzip.GzipFile(fileobj=raw) if self.is_compressed else raw  # type: ignore[return-value]
+        return unpack(raw, self.path)
 
     def head(self, n_bytes: int) -> bytes:
         """Return the first bytes; what is wrong with a file is said where it is read.
@@ -95,7 +99,7 @@ class File:
             if not self._kept:
                 self._kept.append(sys.stdin.buffer.read(n_bytes))
             return self._kept[0]
-        with contextlib.suppress(OSError, EOFError, zlib.error):
+        with contextlib.suppress(OSError, TableError, *DAMAGED):
             with self.open() as raw:
                 return self.unpacked(raw).read(n_bytes)
         return b""
@@ -177,11 +181,11 @@ def stem_and_format(path: str | PathLike[str]) -> tuple[str, str | None]:
 
     Examples
     --------
-    >>> stem_and_format("data/my.table.csv.gz"), stem_and_format("table.ods")
+    >>> stem_and_format("data/my.table.csv.gz"), stem_and_format("table.odt")
     (('my.table', 'csv'), ('table', None))
     """
     name = Path(path).name
-    plain = name[:-3] if name.lower().endswith(".gz") else name
+    plain = name.removesuffix(packing_of(name))
     stem, _, suffix = plain.rpartition(".")
     format = _EXTENSIONS.get(f".{suffix.lower()}")
     return stem, format if format in _ZIPPED or plain == name else None
@@ -194,18 +198,26 @@ def is_several(paths: Sequence[str]) -> bool:
     return len(paths) > 1 or os.path.isdir(path) or is_pattern
 
 
-def find_column(name: str, columns: Iterable[Any], where: str) -> str:
-    """Return a name if there is such a column, else say which is nearest."""
+def find_column(name: str, columns: Iterable[Any], where: str, hint: str = "") -> str:
+    """Return a name if there is such a column, else say which is nearest.
+
+    A hint says where else it may be.
+    """
     known = [str(column) for column in columns]
     if name in known:
         return name
-    hint = ""
+    if sum(map(_is_number, known)) > 1:
+        hint += " If its first line holds no names, say so with `no_header`."
     if len(known) == 1 and any(mark in known[0] for mark in ";\t|,"):
-        hint = " If its cells are separated otherwise, say so with `separator`."
+        hint += " If its cells are separated otherwise, say so with `separator`."
     raise ColumnError(
         f"{where} has no column {name!r}.{did_you_mean(name, known)} Columns: "
         f"{listed(known)}.{hint}"
     )
+
+
+def _is_number(text: str) -> bool:
+    return text.replace(".", "", 1).replace(",", "", 1).isdigit()
 
 
 def close_names(name: str, known: Iterable[str]) -> str:
@@ -265,10 +277,13 @@ def _fixed(pattern: str) -> str:
 
 def _file(path: str, root: str | None, format: str | None) -> File:
     format = format or stem_and_format(path)[1]
+    if format is None and packing_of(path).lower() == ".zip":
+        format = stem_and_format(within(path))[1]
     if format is None:
         raise ParameterError(
-            f"The file {path} has no known extension. Known: {_known()}, and .csv.gz, "
-            ".tsv.gz, .arff.gz. Say what it is with `format`."
+            f"The file {path} has no known extension. Known: {_known()}, and text, "
+            "ARFF and JSON files that end with .gz, .bz2, .xz, .zst or .zip. Say what "
+            "it is with `format`."
         )
     status = os.stat(path)
     keys: dict[str, str | None] = {}

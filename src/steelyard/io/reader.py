@@ -52,6 +52,15 @@ class Reader(ABC):
     missing_by_column: Mapping[str, Sequence[str]] = {}
     """Cells of single columns that stand for a missing value, as ``Recast`` reads."""
 
+    hint: str = ""
+    """What to try where a column is not there."""
+
+    reading: dict[str, Any] = {}  # noqa: RUF012
+    """How files of text are read: marks, words for missing cells, orders of dates."""
+
+    labels: dict[str, str] = {}  # noqa: RUF012
+    """What columns are called in words, by name, where files say so."""
+
     about: Mapping[str, str] = {}
     """What the source says of itself: its name and the column to predict."""
 
@@ -103,7 +112,7 @@ def _example(
 
 def whole_frame(reader: Reader, names: Sequence[str]) -> pandas.DataFrame:
     """Return all rows of some columns as a frame of pandas."""
-    frame = whole_table(reader, names).to_pandas()
+    frame = whole_table(reader, names).to_pandas(date_as_object=False)
     frame.columns = list(names)
     return frame
 
@@ -116,6 +125,11 @@ def is_text(kind: pa.DataType) -> bool:
 def is_number(kind: pa.DataType) -> bool:
     """Whether cells are numbers."""
     return bool(pt.is_integer(kind) or pt.is_floating(kind) or pt.is_decimal(kind))
+
+
+def is_date(kind: pa.DataType) -> bool:
+    """Whether cells are days, or moments."""
+    return bool(pt.is_date(kind) or pt.is_timestamp(kind))
 
 
 def _is_view(kind: pa.DataType) -> bool:
@@ -132,6 +146,8 @@ def kind_of(kind: pa.DataType) -> str:
         return "text"
     if pt.is_boolean(kind):
         return "booleans"
+    if is_date(kind):
+        return "dates"
     return "nothing" if pt.is_null(kind) else str(kind)
 
 
@@ -185,7 +201,9 @@ def _wider(types: list[pa.DataType]) -> pa.DataType:
     if all(map(pt.is_dictionary, types)):
         values = list(dict.fromkeys(kind.value_type for kind in types))
         return pa.dictionary(
-            pa.int32(), values[0] if len(values) == 1 else _wider(values)
+            pa.int32(),
+            values[0] if len(values) == 1 else _wider(values),
+            all(kind.ordered for kind in types),
         )
     types = [kind.value_type if pt.is_dictionary(kind) else kind for kind in types]
     types = list(dict.fromkeys(types))
@@ -193,6 +211,8 @@ def _wider(types: list[pa.DataType]) -> pa.DataType:
         return types[0]
     if all(map(is_text, types)):
         return pa.large_string()
+    if all(map(is_date, types)):
+        return pa.timestamp("us")
     if all(map(pt.is_integer, types)):
         widest = np.result_type(*(kind.to_pandas_dtype() for kind in types))
         return pa.from_numpy_dtype(widest)

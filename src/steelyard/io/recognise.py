@@ -31,6 +31,10 @@ def scan(
     thousands: str | None = None,
     encoding: str | None = None,
     missing_values: Sequence[str] | None = None,
+    skip: int | None = None,
+    comment: str | None = None,
+    no_header: bool = False,
+    sheet: str | None = None,
     drop_missing_target: bool = False,
     work_folder: str | PathLike[str] | None = None,
 ) -> Scan:
@@ -41,9 +45,10 @@ def scan(
     Parameters
     ----------
     source : path, list of paths, lazy frame, query or iterable of frames
-        Parquet, Arrow (Feather) or CSV files, which may be compressed by gzip; files of
-        Excel, SPSS, Stata and Weka, which are read whole; a folder, whose files are
-        taken in the order of their names, with columns named by folders such as
+        Parquet, Arrow (Feather) or text files, which may be compressed (``.gz``,
+        ``.bz2``, ``.xz``, ``.zst``, or ``.zip`` of one file); files of Excel, SPSS,
+        Stata and Weka, and JSON, which are read whole; a folder, whose files are taken
+        in the order of their names, with columns named by folders such as
         ``year=2024``; a pattern such as ``"trips/*.parquet"``; a list of these. A
         polars LazyFrame, a pyarrow Dataset, a DuckDB relation or any object with an
         Arrow stream. An iterable of frames of pandas, polars or pyarrow.
@@ -55,14 +60,24 @@ def scan(
         Columns to learn from, by default all but target and weight.
     chunk_rows : int, optional
         How many rows to hold at once, by default 131,072 or what fits into 32 MB.
-    format : {"csv", "tsv", "parquet", "arff", "arrow", "xlsx", "sav", "dta"}, optional
-        What the files are, by default what their extensions say.
+    format : str, optional
+        What the files are, by default what their extensions say: one of csv, tsv, txt,
+        json, jsonl, parquet, arrow, arff, xlsx, xls, ods, sav, dta.
     separator, decimal, thousands, encoding : str, optional
         How CSV files are written, by default as the files tell.
     missing_values : list of str, optional
         Cells of CSV files that stand for a missing value, besides empty ones; by
         default NA, N/A, NaN, NULL and ? among others. ``"age=-999"`` is for one column,
         of whatever kind of file, and leaves the others as they are.
+    skip : int, optional
+        Lines of text files, or rows of sheets, above the table. By default titles are
+        found out.
+    comment : str, optional
+        How lines begin that are no rows, such as ``"#"``.
+    no_header : bool
+        Whether files have no names of columns; they are then x1, x2 and so on.
+    sheet : str, optional
+        The sheet of a spreadsheet, by default the first.
     drop_missing_target : bool
         Whether to leave rows without a target out; otherwise they are an error.
     work_folder : path, optional
@@ -106,6 +121,10 @@ def scan(
             thousands=thousands,
             encoding=encoding,
             missing_values=missing_values,
+            skip=skip,
+            comment=comment,
+            no_header=no_header,
+            sheet=sheet,
         )
     if reader.missing_by_column:
         from steelyard.io.kinds import Recast
@@ -255,21 +274,32 @@ def _stream_reader(source: Any) -> Reader | None:
 
 
 def open_files(
-    source: Any, *, format: str | None = None, once: bool = False, **asked: Any
+    source: Any,
+    *,
+    format: str | None = None,
+    once: bool = False,
+    like: Mapping[str, Any] = {},
+    **asked: Any,
 ) -> Reader:
-    """Return what reads files; see ``scan``, and ``asked_dialect`` for the options."""
+    """Return what reads files; see ``scan``, and ``asked_dialect`` for the options.
+
+    Files are read as the one of a model was, which ``like`` is about, where they do not
+    tell otherwise.
+    """
     from steelyard.io.dialect import missing_words
     from steelyard.io.paths import find_column
 
     words, by_column = missing_words(asked.pop("missing_values", None))
-    reader = _open_files(source, format, once, missing_values=words, **asked)
+    reader = _open_files(source, format, once, like, missing_values=words, **asked)
     for name in by_column:
         find_column(name, reader.names, reader.name)
     reader.missing_by_column = by_column
     return reader
 
 
-def _open_files(source: Any, format: str | None, once: bool, **asked: Any) -> Reader:
+def _open_files(
+    source: Any, format: str | None, once: bool, like: Mapping[str, Any], **asked: Any
+) -> Reader:
     _need_pyarrow()
     from steelyard.io.dialect import CsvDialect, asked_dialect
     from steelyard.io.paths import find_files
@@ -280,10 +310,10 @@ def _open_files(source: Any, format: str | None, once: bool, **asked: Any) -> Re
             from steelyard.io.columnar import ColumnarFiles
 
             return ColumnarFiles(files)
-        case "csv" | "tsv":
+        case "csv" | "tsv" | "txt":
             from steelyard.io.text import TextFiles
 
-            return TextFiles(files, said)
+            return TextFiles(files, said, like=like)
     from steelyard.io.formats import WholeFiles
 
     told = {name: value for name, value in said.items() if value is not None}

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import (
+    Callable,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Self
@@ -118,6 +125,11 @@ class Scan:
     def notes(self) -> list[str]:
         """What was left out, a sentence each."""
         return self._reader.notes
+
+    @property
+    def reading(self) -> Mapping[str, Any]:
+        """How files of text are read."""
+        return self._reader.reading
 
     @property
     def n_rows(self) -> int | None:

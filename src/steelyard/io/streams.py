@@ -221,10 +221,25 @@ def _as_arrow(frame: Any) -> pa.Table | None:
     if polars is not None and isinstance(frame, polars.DataFrame):
         # A Categorical declares nothing, as in a table in memory.
         texts = polars.col(polars.Categorical).cast(polars.String)
-        return frame.with_columns(texts).to_arrow()
+        cells = frame.with_columns(texts).to_arrow()
+        for name in frame.select(polars.selectors.enum()).columns:
+            cells = _with_order(cells, name)
+        return cells
     if hasattr(frame, "__arrow_c_stream__") and not isinstance(frame, Mapping):
         return _open(frame).read_all()
     return None
+
+
+def _with_order(cells: pa.Table, name: str) -> pa.Table:
+    """Say that the values of a dictionary have an order, as those of an enum have."""
+    column = cells.column(name)
+    kind = pa.dictionary(column.type.index_type, column.type.value_type, True)
+    chunks = [
+        pa.DictionaryArray.from_arrays(c.indices, c.dictionary, ordered=True)
+        for c in column.chunks
+    ]
+    place = cells.column_names.index(name)
+    return cells.set_column(place, name, pa.chunked_array(chunks, kind))
 
 
 def _open(stream: Any) -> Any:

@@ -8,13 +8,11 @@ otherwise, the rows are read once more.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import IO, Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
@@ -23,18 +21,20 @@ from steelyard._common.text import listed
 from steelyard.exceptions import ColumnError
 from steelyard.io.chunks import Part, Place
 from steelyard.io.columnar import types_of_keys, with_keys
-from steelyard.io.dialect import HEAD, decimal_of, find_dialect
+from steelyard.io.convert import (
+    as_decided,
+    count_numbers,
+    count_texts,
+    plain_numbers,
+)
+from steelyard.io.dates import date_note
+from steelyard.io.dialect import HEAD, USUAL, decimal_of, find_dialect
 from steelyard.io.lines import LARGEST_CELL, CsvLines, WatchedStream
-from steelyard.io.numbers import ColumnTally, read_numbers
+from steelyard.io.numbers import ColumnTally, code_note
 from steelyard.io.paths import File
 from steelyard.io.reader import Reader, TypesChangedError
 
 _ROWS = 2**15
-# Point and comma as decimal marks that numbers cannot do without: see ``dialect``.
-_SURELY_DECIMAL = {
-    mark: rf"^[-+]?(\d*{m}(\d\d?|\d{{4,}})|0{m}\d+|\d{{4,}}{m}\d+)$"
-    for mark, m in ((".", r"\."), (",", ","))
-}
 
 
 class TextFiles(Reader):
@@ -48,6 +48,8 @@ class TextFiles(Reader):
         What was said about them, as ``asked_dialect`` has it.
     block_bytes : int
         How much is read at a time.
+    like : mapping
+        How the file of a model was read, for what these do not tell.
     """
 
     is_cheap = False
@@ -59,9 +61,11 @@ class TextFiles(Reader):
         files: Sequence[File],
         asked: Mapping[str, Any],
         block_bytes: int = LARGEST_CELL,
+        like: Mapping[str, Any] = {},
     ) -> None:
-        usual = "\t" if files[0].format == "tsv" else ","
-        self.dialect = find_dialect(files[0].head(HEAD), asked, usual)
+        usual = USUAL[files[0].format]
+        self.dialect = find_dialect(files[0].head(HEAD), asked, usual, like)
+        self._like = like
         self.asked, self._usual, self._block_bytes = asked, usual, block_bytes
         is_asked = asked.get("encoding") is not None
         self._files = [CsvLines.of(file, self.dialect, is_asked) for file in files]
@@ -80,16 +84,67 @@ class TextFiles(Reader):
         """What was found out and left out, a sentence each."""
         first = self._files[0].dialect
         dialect = replace(self.dialect, encoding=first.encoding)
-        words = dialect.in_words(self.asked, self._usual)
-        notes = [f"{self.name}: {words}"] if words else []
+        words = dialect.in_words(self.asked, self._usual, self._like)
+        said = ", ".join(filter(None, (words, self._thousands())))
+        notes = [f"{self.name}: {said}"] if said else []
         for lines in self._files[1:]:
             if lines.dialect.encoding != first.encoding:
                 notes.append(f"{lines.file.name}: encoding {lines.dialect.encoding}")
         notes += [note for lines in self._files for note in lines.left_out()]
         for name, tally in self.decided.items():
-            if tally.is_odd and tally.is_numeric():
-                notes += tally.tally.notes(name)
+            notes += self._notes_of(name, tally)
         return notes
+
+    def _thousands(self) -> str:
+        """Say which mark of thousands is in numbers."""
+        numbers = [
+            t.tally for t in self.decided.values() if t.is_odd and t.is_numeric()
+        ]
+        marks = {m for tally in numbers for m in tally.forms if m not in ("()", "D")}
+        is_asked = self.asked.get("thousands") is not None
+        shown = " or ".join(map(repr, sorted(marks)))
+        return f"thousands marked by {shown}" if marks and not is_asked else ""
+
+    def _notes_of(self, name: str, tally: ColumnTally) -> list[str]:
+        if tally.are_codes:
+            return [code_note(name, tally.width)]
+        if (order := self.date_order(name)) is not None:
+            return [date_note(name, order, tally.dates.has_time)]
+        if tally.is_odd:
+            return tally.tally.notes(name) if tally.is_numeric() else []
+        if self._may_be_thousands(tally):
+            return [
+                f"{name}: all points have three digits behind them. They are read as "
+                "decimal points; if they mark thousands, say thousands '.'"
+            ]
+        return []
+
+    def _may_be_thousands(self, tally: ColumnTally) -> bool:
+        """Whether points that are read as decimal points may separate thousands."""
+        is_open = self.asked.get("decimal") is None and "decimal" not in self._like
+        is_german = self.dialect.separator == ";" and self.dialect.decimal == "."
+        votes = any(t.marks.certain for t in self.decided.values())
+        return is_open and is_german and not tally.are_whole and not votes
+
+    def date_order(self, name: str) -> str | None:
+        """Return the order of days and months of a column of dates, else None."""
+        tally = self.decided.get(name)
+        if tally is None or tally.are_codes or not tally.is_odd:
+            return None
+        usual = "dmy" if self.dialect.separator == ";" else ""
+        return tally.dates.order(self._like.get("dates", {}).get(name, usual))
+
+    @property
+    def reading(self) -> dict[str, Any]:  # type: ignore[override]
+        """How the files are read, for those that a model predicts."""
+        orders = {name: self.date_order(name) for name in self.decided}
+        units = {n: t.tally.unit for n, t in self.decided.items() if t.is_odd}
+        numeric = {n for n in units if self.decided[n].is_numeric()}
+        return {
+            **self.dialect.reading,
+            "dates": {name: order for name, order in orders.items() if order},
+            "units": {n: unit for n, unit in units.items() if unit and n in numeric},
+        }
 
     def check_names(self, wanted: Sequence[str] | None) -> None:
         """Raise an error if a file lacks a column, or has one more."""
@@ -144,7 +199,8 @@ class TextFiles(Reader):
         self, lines: CsvLines, names: list[str]
     ) -> Iterator[tuple[pa.Table, int]]:
         """Yield some columns as text, empty cells missing, and bytes of the file."""
-        n_rows, is_regular = 0, len(lines.header) > 1 and not lines.file.is_read_once
+        n_rows, is_regular = 0, lines.is_plain and len(lines.header) > 1
+        is_regular &= not lines.file.is_read_once
         while True:
             read = self._by_pyarrow if is_regular else self._by_line
             done = 0
@@ -176,7 +232,7 @@ class TextFiles(Reader):
         labels = [name or f"\0{k}" for k, name in enumerate(lines.header)]
         last: Any = None
         try:
-            for batch in self._open_csv(stream, dialect, labels, names):
+            for batch in self._open_csv(stream, lines, labels, names):
                 if stream.is_marked:
                     raise _IrregularError
                 block = pa.Table.from_batches([batch]).slice(skipped)
@@ -200,14 +256,20 @@ class TextFiles(Reader):
                 pass
 
     def _open_csv(
-        self, stream: WatchedStream, dialect: Any, labels: list[str], names: list[str]
+        self,
+        stream: WatchedStream,
+        lines: CsvLines,
+        labels: list[str],
+        names: list[str],
     ) -> Any:
+        dialect = lines.dialect
         return pyarrow.csv.open_csv(
             pa.PythonFile(stream, "r"),
             read_options=pyarrow.csv.ReadOptions(
                 use_threads=False,
                 column_names=labels,
-                skip_rows_after_names=1,
+                skip_rows=lines.n_above,
+                skip_rows_after_names=int(not dialect.no_header),
                 block_size=self._block_bytes,
             ),
             parse_options=pyarrow.csv.ParseOptions(
@@ -279,18 +341,19 @@ class _Counting:
         if column.null_count == len(column):
             return pa.chunked_array([pa.nulls(len(column))])
         if name in self.source.decided:
-            return _as_decided(column, self.source.decided[name])
+            order = self.source.date_order(name)
+            return as_decided(column, self.source.decided[name], order)
         tally = self.tallies[name]
         if not tally.is_odd:
             numbers = plain_numbers(column, tally.decimal)
             if numbers is not None:
-                _count_numbers(tally, column, numbers)
+                count_numbers(tally, column, numbers)
                 # Large ones were yielded as whole numbers, and are no floats.
                 self.is_valid &= tally.are_whole or not tally.is_large
                 return numbers
             # Numbers of earlier blocks were yielded as such.
             self.is_valid &= not tally.marks.n_known
-        _count_texts(tally, column)
+        count_texts(tally, column)
         return column
 
     def finish(self) -> None:
@@ -299,96 +362,18 @@ class _Counting:
         new = {name: t for name, t in self.tallies.items() if name not in decided}
         if not decided and self.source.asked.get("decimal") is None:
             marks = [t.marks for t in new.values() if not t.is_surely_text]
-            found = decimal_of(marks, dialect.separator, dialect.decimal)
+            # The first lines were read as the file of a model, where they did not tell.
+            known = dialect.decimal if "decimal" in self.source._like else None
+            found = decimal_of(marks, dialect.separator, dialect.decimal, known)
             if found != dialect.decimal:
                 self.source.dialect = replace(dialect, decimal=found)
                 raise TypesChangedError
         decided.update(new)
-        is_other = any(t.is_odd and t.is_numeric() for t in new.values())
+        is_other = any(
+            (t.is_odd and t.is_numeric())
+            or (not t.is_odd and t.are_codes)
+            or self.source.date_order(name) is not None
+            for name, t in new.items()
+        )
         if is_other or not self.is_valid:
             raise TypesChangedError
-
-
-def plain_numbers(column: Any, decimal: str = ".") -> Any:
-    """Return cells as whole numbers or floats, None if one of them is neither."""
-    numbers = _cast(column, pa.int64())
-    if numbers is not None:
-        return None if _has_hex(column) else numbers
-    if decimal == ",":
-        if pc.any(pc.match_substring(column, ".")).as_py():
-            return None
-        column = pc.replace_substring(column, ",", ".")
-    numbers = _cast(column, pa.float64())
-    if numbers is None:
-        # A sign before a number.
-        plain = pc.replace_substring_regex(column, r"^\+", "")
-        numbers = _cast(plain, pa.int64())
-        numbers = _cast(plain, pa.float64()) if numbers is None else numbers
-    return numbers
-
-
-def _cast(column: Any, kind: pa.DataType) -> Any:
-    try:
-        return column.cast(kind)
-    except pa.ArrowInvalid:
-        return None
-
-
-def _has_hex(column: Any) -> bool:
-    """Whether a cell may be written as 0x10, which is a number to pyarrow alone."""
-    for chunk in column.chunks:
-        letters = chunk.buffers()[2]
-        if letters is not None and (np.frombuffer(letters, np.uint8) | 32 == 120).any():
-            return True
-    return False
-
-
-def _count_numbers(tally: ColumnTally, column: Any, numbers: Any) -> None:
-    """Count cells that are all plain numbers."""
-    are_whole = pa.types.is_integer(numbers.type)
-    if are_whole and not tally.is_large:
-        ends = pc.min_max(numbers).as_py()
-        tally.is_large = max(-ends["min"], ends["max"]) >= 2**53
-    if tally.is_large:
-        # Those that are one number beside text are one here as well.
-        numbers = numbers.cast(pa.float64(), safe=False)
-    some = numbers.drop_null().unique().slice(0, 16).to_pylist()
-    tally.add_numbers(len(numbers) - numbers.null_count, some, are_whole)
-    for mark, pattern in _SURELY_DECIMAL.items():
-        if not are_whole and mark == tally.decimal and mark not in tally.marks.certain:
-            if pc.any(pc.match_substring_regex(column, pattern)).as_py():
-                tally.marks.certain.add(mark)
-
-
-def _count_texts(tally: ColumnTally, column: Any) -> None:
-    """Count cells of which some are no plain numbers."""
-    if tally.is_surely_text:
-        return
-    known = column.drop_null()
-    first = known.slice(0, 200).to_pylist()
-    counts = {e["values"].as_py(): e["counts"].as_py() for e in known.value_counts()}
-    tally.add_texts(counts, first)
-
-
-def _as_decided(column: Any, tally: ColumnTally) -> Any:
-    """Return a column as it was decided when all cells were seen."""
-    if not tally.is_odd:
-        numbers = plain_numbers(column, tally.decimal)
-        return numbers if tally.are_whole else numbers.cast(pa.float64(), safe=False)
-    if not tally.is_numeric():
-        return column
-    return numbers_of(column, tally.mark, tally.thousands)[0]
-
-
-def numbers_of(column: Any, decimal: str, thousands: str) -> tuple[Any, Counter[str]]:
-    """Return a number for each text, missing where it is none, and those texts."""
-    coded = column.combine_chunks().dictionary_encode()
-    texts = coded.dictionary.to_pylist()
-    found = read_numbers(texts, decimal, thousands)
-    values = [found[text][0] if text in found else None for text in texts]
-    numbers = pc.take(pa.array(values, pa.float64()), coded.indices)
-    wrong: Counter[str] = Counter()
-    if len(found) < len(texts):
-        for e in column.filter(pc.is_null(numbers)).drop_null().value_counts():
-            wrong[e["values"].as_py()] = e["counts"].as_py()
-    return pa.chunked_array([numbers]), wrong

@@ -137,6 +137,7 @@ def encode_source(
         training,
         cut_points_are_exact=summary.cut_points_are_exact,
         target_name=source.target,
+        reading=source.reading,
     )
 
 

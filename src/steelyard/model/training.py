@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, Protocol
 
@@ -172,6 +172,8 @@ class TrainingSet:
     """Where the rows are."""
 
     target_name: str | None = None
+    reading: Mapping[str, Any] = field(default_factory=dict)
+    """How files of text were read."""
     """Name of the target, where labels were a named series or a column of a source."""
 
     @property

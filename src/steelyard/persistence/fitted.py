@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from steelyard._common.agreed import HASH_BYTES, MOST_HASHES, N_BARS, SEARCH_ENDS
 from steelyard._common.later import Later
+from steelyard.io.dates import ORDERS
 from steelyard.notices import Notice
 from steelyard.persistence import codec
 from steelyard.persistence.codec import (
@@ -306,6 +307,32 @@ def _build_sketch(found: dict[str, Any], sizes: Sizes) -> RowSketch:
     return RowSketch(**{**found, "hashes": hashes})
 
 
+def _read_reading(reader: ObjectReader, key: str, sizes: Sizes) -> dict[str, Any]:
+    inner = reader.inner(key)
+    found: dict[str, Any] = {"missing_values": inner.items("missing_values")}
+    # A spreadsheet has no marks.
+    if inner.has("separator"):
+        found["separator"] = inner.text("separator")
+        found["decimal"] = inner.text("decimal", (".", ","))
+        found["thousands"] = inner.text("thousands")
+        if len(found["separator"]) != 1 or len(found["thousands"]) > len("none"):
+            raise inner.complaint("separator", "must be a character, and so thousands")
+    if not all(isinstance(word, str) for word in found["missing_values"]):
+        raise inner.complaint("missing_values", "must hold words")
+    found["dates"] = _read_texts(inner, "dates", tuple(ORDERS))
+    found["units"] = _read_texts(inner, "units")
+    inner.finish()
+    return found
+
+
+def _read_texts(
+    reader: ObjectReader, key: str, allowed: tuple[str, ...] | None = None
+) -> dict[str, str]:
+    """Return a text for each of some names."""
+    inner = reader.inner(key)
+    return {name: inner.text(name, allowed) for name in reader.get(key)}
+
+
 _RECORDS = Field(_records, _read_records)
 
 # All fitted attributes that any classifier has, beside model and encoder.
@@ -349,6 +376,11 @@ ATTRIBUTES: dict[str, Field] = {
         _read_sketch,
         _build_sketch,
     ),
+    "reading_": Field(
+        lambda reading: {**reading, "missing_values": [*reading["missing_values"]]},
+        _read_reading,
+    ),
+    "column_labels_": Field(dict, lambda reader, key, sizes: _read_texts(reader, key)),
     "target_name_": Field(str, lambda reader, key, sizes: reader.text(key)),
     "parents_": Field(
         lambda parents: parents.tolist(),

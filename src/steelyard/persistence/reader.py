@@ -122,15 +122,21 @@ class ObjectReader:
             raise self.complaint(key, "must be a list")
         return value
 
-    def values(self, key: str, kinds: Iterable[type]) -> list[Any]:
-        """Return distinct values of the given kinds in increasing order."""
+    def values(
+        self, key: str, kinds: Iterable[type], has_order: bool = False
+    ) -> list[Any]:
+        """Return distinct values of the given kinds.
+
+        They are in increasing order, unless they have one of their own.
+        """
         items = self.items(key)
         if not set(map(type, items)) <= set(kinds):
             raise self.complaint(key, "holds a value of a wrong kind")
         if not all(math.isfinite(v) for v in items if isinstance(v, float)):
             raise self.complaint(key, "holds a number that is not finite")
         # Not by a set: whole numbers can be chosen so that all have one hash.
-        if not all(map(operator.lt, items, items[1:])):
+        increasing = sorted(items) if has_order else items
+        if not all(map(operator.lt, increasing, increasing[1:])):
             raise self.complaint(key, "must be sorted, without repetition")
         return items
 

@@ -108,6 +108,8 @@ def describe_schema(schema: TableSchema) -> list[dict[str, Any]]:
         # Files of one view do not name the column that an attribute reads.
         if feature["column"] is None:
             del feature["column"]
+        if not feature["ordered"]:
+            del feature["ordered"]
         sides = feature.pop("sides")
         if sides:
             feature["sides"] = [{**s, "groups": list(s["groups"])} for s in sides]
@@ -186,18 +188,22 @@ def _read_feature(reader: ObjectReader) -> FeatureSchema:
     n_edges = len(reader.items("edges"))
     # Cut points are compared and no more: they may be as large as cells are.
     edges = reader.floats("edges", (n_edges,), -_LARGEST_FLOAT, _LARGEST_FLOAT).flat
+    is_ordered = reader.has("ordered") and reader.flag("ordered")
     # Numbers and booleans may have met in one column, over several chunks of rows.
     feature = FeatureSchema(
         name,
         kind,
         cells,
-        values=tuple(reader.values("values", _TEXT if cells == "text" else _NUMBERS)),
+        values=tuple(
+            reader.values("values", _TEXT if cells == "text" else _NUMBERS, is_ordered)
+        ),
         edges=tuple(edges),
         missing_is_value=reader.flag("missing_is_value"),
         fill=None if reader.get("fill") is None else _read_number(reader, "fill"),
         step=_read_number(reader, "step"),
         column=reader.whole("column") if reader.has("column") else None,
         sides=_read_sides(reader) if reader.has("sides") else (),
+        ordered=is_ordered,
     )
     reader.finish()
     if bool(feature.sides) != (kind == "pair"):
@@ -209,6 +215,8 @@ def _read_feature(reader: ObjectReader) -> FeatureSchema:
     increases = all(map(operator.lt, edges, edges[1:]))
     if not increases or (n_edges and kind != "binned"):
         raise reader.complaint("edges", "must increase, and belong to bins")
+    if is_ordered and not feature.values:
+        raise reader.complaint("ordered", "must belong to values")
     if feature.values and (kind != "categorical" or cells == "nothing"):
         raise reader.complaint("values", "must belong to categories")
     if kind != "categorical" and cells == "text":

@@ -69,7 +69,7 @@ class PartRows(NamedTuple):
     @property
     def table(self) -> Table:
         """The rows as a table."""
-        return as_table(self.cells)
+        return as_table(self.cells, is_whole=False)
 
 
 def read(part: Partition, roles: Roles) -> PartRows:

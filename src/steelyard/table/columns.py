@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from steelyard._common.arrays import Floats, Ints
 from steelyard.exceptions import ColumnError
 from steelyard.table import factors
+from steelyard.table.dates import PARTS
 from steelyard.table.factors import CellKind, Factor, classify_objects, is_missing
 
 __all__ = ["TableColumn", "array_column", "series_column"]
@@ -59,6 +60,11 @@ class TableColumn:
     @property
     def declared(self) -> list[Any] | None:
         """Values declared by a category or enum type, None for other types."""
+        return None
+
+    @property
+    def order(self) -> tuple[Any, ...] | None:
+        """Declared values in their order, None for types that have none."""
         return None
 
     @property
@@ -119,6 +125,15 @@ class ArrayColumn(TableColumn):
             unique, indices = np.unique(values, return_inverse=True)
             return Factor(indices, unique.tolist())
         return factors.factor_floats(np.asarray(values, dtype=np.float64))
+
+
+class PartColumn(ArrayColumn):
+    """The months, weekdays or hours of dates."""
+
+    @property
+    def declared(self) -> list[Any] | None:
+        values = PARTS[str(self.name).rpartition(".")[2]]
+        return None if values is None else list(values)
 
 
 class ObjectColumn(TableColumn):
@@ -246,6 +261,12 @@ class FrameColumn(TableColumn):
             return None
         categories = factors.categories_of(self._values.to_native())
         return None if categories is None else factors.plain_values(categories)
+
+    @property
+    def order(self) -> tuple[Any, ...] | None:
+        if not self._is_category or not factors.is_ordered(self._values.to_native()):
+            return None
+        return tuple(self.declared or ())
 
     @property
     def is_integer(self) -> bool:

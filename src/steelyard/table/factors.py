@@ -377,6 +377,17 @@ def categories_of(series: Any) -> list[Any] | None:
     return None
 
 
+def is_ordered(series: Any) -> bool:
+    """Whether the type of a native series says that its categories have an order."""
+    dtype = getattr(series, "dtype", None)
+    polars = sys.modules.get("polars")
+    if polars is not None and isinstance(dtype, polars.Enum):
+        return True
+    # Categories of pandas, dictionaries of Arrow, and those in pandas.
+    kind = getattr(dtype, "pyarrow_dtype", getattr(series, "type", dtype))
+    return bool(getattr(kind, "ordered", False))
+
+
 def plain_values(values: Iterable[Any]) -> list[Any]:
     """Known values as str, bool, int or float."""
     return [_plain(value) for value in values if not is_missing(value)]

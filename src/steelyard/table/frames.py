@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -16,6 +16,11 @@ from steelyard._common.arrays import Ints
 from steelyard._common.checks import warn_user
 from steelyard.exceptions import ColumnError, TableError
 from steelyard.table.columns import TableColumn, array_column, series_column
+from steelyard.table.dates import as_moments, as_seconds, date_columns, date_of_part
+from steelyard.table.factors import dates_refused
+
+# Cells of a column of objects among which nested ones are looked for.
+_LOOKED_AT = 64
 
 
 @dataclass(frozen=True)
@@ -27,6 +32,12 @@ class Table:
     names: list[str] | None
     matrix: NDArray[Any] | None = None
     """The array behind the columns, where they came from one of numbers."""
+
+    parts: Mapping[str, TableColumn] = field(default_factory=dict)
+    """Parts of dates by name, of which some are columns: see ``dates``."""
+
+    nested: Sequence[str] = ()
+    """Columns of lists and other nested values, which are left out."""
 
     @property
     def n_columns(self) -> int:
@@ -46,29 +57,76 @@ class Table:
         return Table(columns, len(rows), self.names)
 
 
-def as_table(X: Any, estimator: object = None) -> Table:
-    """Split any supported table into columns."""
+def as_table(X: Any, estimator: object = None, *, is_whole: bool = True) -> Table:
+    """Split any supported table into columns.
+
+    Dates that are all at midnight have no hours, if all rows are there to tell.
+    """
     frame = _as_frame(X)
     if frame is None:
         return _table_of_array(X, estimator)
     names = list(map(str, frame.columns))
     _check_unique(names)
-    named = _are_names(frame.columns)
     _check_size(frame.shape, estimator)
-    columns = list(map(series_column, range(len(names)), names, frame.iter_columns()))
-    return Table(columns, frame.shape[0], names if named else None)
+    if not _are_names(frame.columns):
+        columns = map(series_column, range(len(names)), names, frame.iter_columns())
+        return Table(list(columns), frame.shape[0], None)
+    return _named_table(names, frame, is_whole)
 
 
-def take_columns(X: Any, positions: Sequence[int]) -> Any:
-    """Return the columns at some positions, as a table of the same library.
+def _named_table(names: list[str], frame: nw.DataFrame[Any], is_whole: bool) -> Table:
+    """Read columns with names, dates as columns of their parts, which come last."""
+    columns: list[TableColumn] = []
+    parts: dict[str, TableColumn] = {}
+    idle: set[str] = set()
+    nested = []
+    for name, series in zip(names, frame.iter_columns(), strict=True):
+        j = len(columns)
+        if _is_nested(series):
+            nested.append(name)
+        elif (moments := as_moments(series)) is not None:
+            days, of_date, has_hours = date_columns(j, name, moments)
+            columns.append(days)
+            parts |= of_date
+            if not has_hours and (is_whole or series.dtype == nw.Date):
+                idle.add(f"{name}.hour")
+        elif (seconds := as_seconds(series)) is not None:
+            columns.append(array_column(j, name, seconds))
+        else:
+            columns.append(series_column(j, name, series))
+    if not columns:
+        # Says what is wrong with it.
+        series_column(0, nested[0], frame[nested[0]])
+    parts = {name: part for name, part in parts.items() if name not in names}
+    columns += [part for name, part in parts.items() if name not in idle]
+    for j, column in enumerate(columns):
+        column.position = j
+    kept = [str(column.name) for column in columns]
+    return Table(columns, frame.shape[0], kept, None, parts, nested)
+
+
+def _is_nested(series: Any) -> bool:
+    if series.dtype != nw.Object:
+        return bool(series.dtype.is_nested())
+    kinds = {type(cell) for cell in series.to_numpy()[:_LOOKED_AT]}
+    return any(issubclass(k, (list, tuple, dict, set, np.ndarray)) for k in kinds)
+
+
+def take_columns(X: Any, columns: Sequence[TableColumn]) -> Any:
+    """Return some columns of a table, as a table of the same library.
 
     Lists of rows become an array. The table has been through ``as_table`` before, so
-    that whatever is no table is refused there.
+    that whatever is no table is refused there. A part of a date is the date.
     """
-    frame = _as_frame(X)
+    frame, positions = _as_frame(X), [column.position for column in columns]
     if frame is None:
         array = np.asarray(array_from_rows(X) if isinstance(X, (list, tuple)) else X)
         return array[:, np.asarray(positions, dtype=np.intp)]
+    if frame.columns and isinstance(frame.columns[0], str):
+        place = {name: j for j, name in enumerate(frame.columns)}
+        names = (str(column.name) for column in columns)
+        whole = (name if name in place else date_of_part(name) for name in names)
+        positions = [place[name] for name in dict.fromkeys(whole)]
     # Nothing is kept by dropping all: pandas would otherwise lose its rows.
     kept = frame[:, list(positions)] if positions else frame.drop(frame.columns)
     return kept.to_native()
@@ -221,6 +279,12 @@ def check_names(names: list[str], expected: list[str]) -> None:
     ):
         shown = [*differing[:5], *(["..."] if len(differing) > 5 else [])]
         message += "".join([what, *(f"- {name}\n" for name in shown)]) if shown else ""
+    dates = {date_of_part(name) for name in lacking} - {*lacking}
+    if dates & {*names}:
+        message += (
+            f"Column {min(dates)!r} held dates. Turn it into dates, for example with "
+            "pandas.to_datetime.\n"
+        )
     if len(extra) == len(lacking) == 1:
         message += f"Was {lacking[0]!r} renamed to {extra[0]!r}?\n"
     raise ColumnError(message)
@@ -249,12 +313,18 @@ def matched_columns(
     table: Table, expected: list[str] | None, n_expected: int, owner: str
 ) -> list[TableColumn]:
     """Put the columns of a table into the order of the one that was fitted."""
-    names = table.names
+    names, parts = table.names, table.parts
     if expected is not None and names is not None:
         if names == expected:
             return table.columns
+        for date in {date_of_part(part) for part in parts} & {*expected}:
+            if f"{date}.month" not in expected:
+                raise dates_refused(f"Column {date!r}", "not so at fit")
+        # Of dates the model says which parts there are.
+        names = [name for name in names if name not in parts or name in expected]
+        names += [name for name in expected if name in parts and name not in names]
         check_names(names, expected)
-        by_name = dict(zip(names, table.columns, strict=True))
+        by_name = {**parts, **{str(column.name): column for column in table.columns}}
         return [by_name[name] for name in expected]
     if expected is not None or names is not None:
         now = "does not have valid" if names is None else "has"

@@ -142,6 +142,9 @@ def training_rows(
 def read_rows(X: Any, y: Any, sample_weight: Any, estimator: object) -> TrainingRows:
     """Read a table, its labels (or None) and its weights, and check their lengths."""
     table = as_table(X, estimator)
+    if table.nested:
+        shown = ", ".join(map(repr, table.nested))
+        warn_user(f"Left out, since they hold nested values: {shown}.", UserWarning)
     if y is not None:
         y = as_label_column(y)
         if len(y) != table.n_rows:

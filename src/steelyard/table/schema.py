@@ -32,9 +32,16 @@ Kind = Literal[
 _MAX_NAMED = 3
 
 
-def sort_values(values: Sequence[Any]) -> tuple[Any, ...]:
-    """Sort distinct values: text by code point, numbers and booleans by size."""
-    return tuple(sorted(set(values)))
+def sort_values(
+    values: Iterable[Any], order: Sequence[Any] | None = None
+) -> tuple[Any, ...]:
+    """Sort distinct values: text by code point, numbers and booleans by size.
+
+    Those of an order come first, and as it has them.
+    """
+    distinct = set(values)
+    first = [value for value in dict.fromkeys(order or ()) if value in distinct]
+    return (*first, *sorted(distinct.difference(first)))
 
 
 @dataclass(frozen=True)
@@ -69,7 +76,7 @@ class FeatureSchema:
     """What the cells held at fit: numbers, text, booleans or nothing."""
 
     values: tuple[Any, ...] = ()
-    """Sorted values of a categorical attribute."""
+    """Values of a categorical attribute, sorted unless they have an order."""
 
     edges: tuple[float, ...] = ()
     """Increasing cut points of a binned attribute; bins are closed on the right."""
@@ -89,6 +96,8 @@ class FeatureSchema:
 
     sides: tuple[Side, ...] = ()
     """The two attributes that a pair is made of."""
+    ordered: bool = False
+    """Whether the values have an order of their own, in which they are."""
 
     @property
     def is_coded(self) -> bool:

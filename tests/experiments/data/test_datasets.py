@@ -11,7 +11,7 @@ import pytest
 
 from steelyard import NaiveBayes, load
 from steelyard.exceptions import IdentifierWarning
-from steelyard.io.formats import read_arff
+from steelyard.io.arff import read_arff
 
 FOLDER = os.environ.get("STEELYARD_DATA")
 FILES = (

@@ -112,7 +112,7 @@ def test_file_that_is_absent_names_its_neighbours(folder):
 
 
 def test_file_of_no_known_kind_is_refused(tmp_path):
-    path = tmp_path / "table.ods"
+    path = tmp_path / "table.odt"
     path.write_text("")
     with pytest.raises(ParameterError, match=r"no known extension\. Known: \.arff"):
         load_dataset(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Self, dataclass_transform, final
 
@@ -127,6 +128,17 @@ class BaseNB(ClassifierMixin, FittedNB, Declared):
         "rows that were in memory.",
         optional=True,
     )
+    reading_: Mapping[str, Any] = learned(
+        "dict",
+        "How files of text were read: separator, decimal and thousands marks, words "
+        "for missing cells, orders of dates and units by column.",
+        optional=True,
+    )
+    column_labels_: dict[str, str] = learned(
+        "dict",
+        "What columns are called in words, where a file of SPSS or Stata said so.",
+        optional=True,
+    )
     n_features_in_: int = learned("int", "Number of columns.")
     feature_names_in_: NDArray[Any] = learned(
         "ndarray of str", "Names of the columns, where the training table had any."
@@ -221,6 +233,7 @@ class BaseNB(ClassifierMixin, FittedNB, Declared):
         model as it was.
         """
         exact, target_name = training.cut_points_are_exact, training.target_name
+        reading = training.reading
         training = fit.training or training
         counts = fit.counts or training.given_counts
         class_count, factors = counts.by_class, training.class_factors
@@ -247,6 +260,8 @@ class BaseNB(ClassifierMixin, FittedNB, Declared):
         self.notices_ = notices
         if sketch is not None:
             self.row_sketch_ = sketch
+        if reading:
+            self.reading_ = reading
         for name, value in fit.named.items():
             setattr(self, name, value)
         if fit.instance_weights is not None:

@@ -73,7 +73,7 @@ class FeatureSelector(TransformerMixin):
         columns = self.encoder_.match(as_table(X, self))
         if not support.size:
             warn_user("No features were selected: the table is empty.", UserWarning)
-        return take_columns(X, [columns[j].position for j in support])
+        return take_columns(X, [columns[j] for j in support])
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Return the names of the selected columns.

@@ -7,7 +7,7 @@ from steelyard.experiments.data.sets import (
     dataset_group,
     load_dataset,
 )
-from steelyard.io.formats import read_arff
+from steelyard.io.arff import read_arff
 
 __all__ = [
     "BUNDLED",

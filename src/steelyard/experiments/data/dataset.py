@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import pandas
 
     from steelyard.io.kinds import Recast
+    from steelyard.io.reader import Reader
 
 _TARGETS = ("class", "target", "label")
 # Whole numbers of more values than this are measurements, unless they are declared.
@@ -52,6 +53,12 @@ class DataSet:
     notes: tuple[str, ...] = ()
     """What was left out when it was read, a sentence each."""
 
+    reading: Mapping[str, Any] = field(default_factory=dict)
+    """How a file of text was read, for the files that a model predicts."""
+
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """What columns are called in words, where files of SPSS and Stata say so."""
+
     def __len__(self) -> int:
         """Return the number of rows."""
         return len(self.target)
@@ -63,12 +70,10 @@ class DataSet:
 
     @property
     def kinds(self) -> dict[str, str]:
-        """Whether each column is ``"numeric"`` or ``"categorical"``."""
-        numbers = set(self.table.select_dtypes("number"))
-        return {
-            name: "numeric" if name in numbers else "categorical"
-            for name in self.table.columns
-        }
+        """Whether each column is ``"numeric"``, ``"categorical"`` or ``"dates"``."""
+        kinds = dict.fromkeys(self.table.columns, "categorical")
+        kinds |= dict.fromkeys(self.table.select_dtypes("number"), "numeric")
+        return kinds | dict.fromkeys(self.table.select_dtypes("datetime"), "dates")
 
     @property
     def declared(self) -> dict[str, tuple[Any, ...]]:
@@ -139,14 +144,15 @@ def read_dataset(
     separator, decimal mark and marks of thousands are found out from the file. An empty
     cell is missing, and so is ``NA``, ``N/A``, ``NaN``, ``NULL`` or ``?``. A few other
     cells in a column of numbers are taken as missing, and named in ``notes``. Values
-    with labels in SPSS and Stata are categories, and dates are text in every format.
+    with labels in SPSS and Stata are categories, and dates are dates in every format.
 
     Parameters
     ----------
     path : str or path
-        A CSV, TSV, Parquet, Arrow or ARFF file, the text formats also gzipped, or one
-        of Excel (``.xlsx``, its first sheet), SPSS (``.sav``) or Stata (``.dta``);
-        ``-`` is standard input. ``steelyard[formats]`` reads Excel and SPSS.
+        A CSV, TSV, text, JSON, Parquet, Arrow or ARFF file, the text formats also
+        compressed (``.gz``, ``.bz2``, ``.xz``, ``.zst``, or ``.zip`` of one file), or
+        one of Excel (``.xlsx``), SPSS (``.sav``) or Stata (``.dta``); ``-`` is standard
+        input. ``steelyard[formats]`` reads Excel and SPSS.
     name : str, default=None
         How the data set is called; as the file if None.
     target : str, default=None
@@ -156,9 +162,10 @@ def read_dataset(
     bins : int, default=None
         In how many classes to cut a target of numbers, of about as many rows each.
     **reading
-        ``format``, ``separator``, ``decimal``, ``thousands``, ``encoding`` and
+        ``format``, ``separator``, ``decimal``, ``thousands``, ``encoding``,
         ``missing_values``, a list of cells that stand for a missing value in place of
-        the usual ones; ``"age=-999"`` for one column, besides them.
+        the usual ones (``"age=-999"`` for one column, besides them), ``skip``,
+        ``comment``, ``no_header`` and ``sheet``, as in ``sy.scan``.
 
     Returns
     -------
@@ -197,9 +204,9 @@ def open_table(
 
     reader = open_files(source, **reading)
     if target is None:
-        target = reader.about.get("target") or target_of(reader.names, reader.name)
+        target = reader.about.get("target") or target_of(reader)
     for name in (target, *categorical, *numeric):
-        find_column(name, reader.names, reader.name)
+        find_column(name, reader.names, reader.name, reader.hint)
     return Recast(reader, categorical, numeric), target
 
 
@@ -209,7 +216,8 @@ def dataset_of(reader: Recast, target: str, name: str) -> DataSet:
 
     frame = whole_frame(reader, reader.names)
     about = reader.about.get("relation", "")
-    return split_labels(name, frame, target, about, reader.notes)
+    data = split_labels(name, frame, target, about, reader.notes)
+    return replace(data, reading=reader.reading, labels=reader.labels)
 
 
 def _cut(data: DataSet, bins: int) -> NDArray[Any]:
@@ -221,16 +229,16 @@ def _cut(data: DataSet, bins: int) -> NDArray[Any]:
     return cut(data.target, bins)
 
 
-def target_of(names: Sequence[str], where: str) -> str:
+def target_of(reader: Reader) -> str:
     """Find the column to predict by its name."""
     for word in _TARGETS:
-        fits = [name for name in names if name.lower() == word]
+        fits = [name for name in reader.names if name.lower() == word]
         if fits:
             return word if word in fits else fits[0]
     raise ParameterError(
-        f"The file {where!r} has no column named {', '.join(_TARGETS[:-1])} or "
+        f"The file {reader.name!r} has no column named {', '.join(_TARGETS[:-1])} or "
         f"{_TARGETS[-1]}: say which to predict with `target`. Columns: "
-        f"{listed(names, 12)}."
+        f"{listed(reader.names, 12)}.{reader.hint}"
     )
 
 
@@ -257,6 +265,9 @@ def _labels(column: pandas.Series) -> NDArray[Any]:
     """Return whole numbers as integers, and everything but numbers as text."""
     if column.dtype.kind in "iu":
         return np.asarray(column, dtype=np.int64)
+    if column.dtype.kind == "M":
+        has_time = (column != column.dt.normalize()).any()
+        column = column.dt.strftime("%Y-%m-%d %H:%M:%S" if has_time else "%Y-%m-%d")
     if column.dtype.kind == "f":
         values = np.asarray(column, dtype=np.float64)
         whole = values.astype(np.int64)

@@ -57,6 +57,9 @@ class Content:
     declared: frozenset[Any] | None = None
     """Values of category and enum types; empty where they do not count."""
 
+    order: tuple[Any, ...] | None = None
+    """Values of a type that says their order, where all chunks agree."""
+
     place: str = field(default="", compare=False)
     example: Any = field(default=None, compare=False)
 
@@ -88,6 +91,7 @@ class Content:
             is_category=is_category,
             is_integer=self.is_integer and other.is_integer,
             declared=declared if is_category else None,
+            order=self.order if self.order == other.order else None,
         )
 
 
@@ -169,6 +173,7 @@ class ChunkedColumn:
         self.storage, self.cells = content.storage, content.cells
         self.is_category, self.is_integer = content.is_category, content.is_integer
         self.declared = None if content.declared is None else list(content.declared)
+        self.order = content.order
 
     def take_in(self, chunk: WholeColumn, place: str) -> None:
         """Take in the cells of a chunk."""
@@ -176,7 +181,12 @@ class ChunkedColumn:
         if chunk.declared is not None:
             declared = frozenset(chunk.declared if self._needs.declared else ())
         content = Content(
-            chunk.storage, chunk.cells, chunk.is_category, chunk.is_integer, declared
+            chunk.storage,
+            chunk.cells,
+            chunk.is_category,
+            chunk.is_integer,
+            declared,
+            chunk.order,
         )
         if content.cells != self.cells:
             content = replace(content, place=place, example=_example_of(chunk))

@@ -93,6 +93,7 @@ class WholeColumn(ColumnCells):
         self.position, self.name, self.label = column.position, name, column.label
         self.storage, self.cells = column.storage, column.cells
         self.declared, self.is_integer = column.declared, column.is_integer
+        self.order = column.order
         self.rows, self.is_category = rows, is_category
         self._held, self._ends = values, ends
         self._is_known = values is not None
@@ -208,7 +209,8 @@ def with_values(
     """
     if all(value in feature.code_of for value in listed):
         return feature
-    values = sort_values([*feature.values, *held()])
+    order = feature.values if feature.ordered else None
+    values = sort_values([*feature.values, *held()], order)
     fill = feature.fill
     if fill is not None:
         fill = 1 + values.index(feature.values[int(fill) - 1])
@@ -272,8 +274,9 @@ def _category(column: ColumnSummary, settings: EncoderSettings) -> FeatureSchema
         column.name,
         "categorical",
         column.cells,
-        sort_values(values),
+        sort_values(values, column.order),
         missing_is_value=settings.missing == "value" and column.some_missing,
+        ordered=column.order is not None and bool(values),
     )
     if settings.missing != "impute" or not held:
         return feature

@@ -74,6 +74,8 @@ class TableSummary:
         self.n_rows = 0
         """Rows of a weight above zero."""
         self._place = ""
+        self._parts: set[str] = set()
+        """Columns that are parts of dates."""
 
     def take_in(
         self, table: Table, y: Any, weights: Any = None, place: str = "the table"
@@ -112,6 +114,7 @@ class TableSummary:
         labels = here.astype(np.uint32)[labels]
         rows = LabelledRows(table.n_rows, labels, weights, n_classes)
         columns = self._matched(table, place)
+        self._parts.update(table.parts)
         by_column = treatments(self.encoder, columns, self.names)
 
         def take_in(j: int) -> None:
@@ -134,6 +137,7 @@ class TableSummary:
         places = out._with_classes(other.classes, other._place)
         n_classes = len(out.classes)
         a, b = map(spread, (self.by_class, other.by_class), places, [n_classes] * 2)
+        out._parts = self._parts | other._parts
         out.by_class, out.n_rows = a + b, self.n_rows + other.n_rows
         out.columns, more = (
             [column.with_classes(at, n_classes) for column in part.columns]
@@ -155,6 +159,7 @@ class TableSummary:
         class_factors : ndarray of shape (K,), default=None
             Factor on the weights of each class, in the order of ``classes``.
         """
+        self._drop_idle_hours()
         encoder, by_column = copy(self.encoder), self._treatments()
 
         def learn(j: int) -> LearnedColumn:
@@ -193,9 +198,21 @@ class TableSummary:
         returned gets the same chunks, of which it reads some columns; then it is given
         to ``refine``.
         """
+        self._drop_idle_hours()
         spans = {j: cells.heavy() for j, cells in self._coarse_columns().items()}
         spans = {j: (low, high) for j, (low, high) in spans.items() if len(low)}
         return Rereading(spans, self.names, self.classes) if spans else None
+
+    def _drop_idle_hours(self) -> None:
+        """Leave out hours of dates that are all at midnight, as a whole table does."""
+        for name in [n for n in self.names or () if n in self._parts]:
+            j = (self.names or []).index(name)
+            numbers = self.columns[j].numbers
+            if name.endswith(".hour") and numbers is not None and numbers.high <= 0:
+                self.names = [n for n in self.names or () if n != name]
+                del self.columns[j]
+                for k, column in enumerate(self.columns):
+                    column.position = k
 
     def refine(self, again: Rereading) -> None:
         """Take in what a second reading gave."""

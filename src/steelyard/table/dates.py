@@ -1,0 +1,129 @@
+"""A column of dates as columns of numbers: days, and month, weekday and hour.
+
+The days stay in the place of the dates, as a number since 1970-01-01 with the time of
+day as a fraction. The others are named after the column, as in ``when.month``, and come
+after all columns; month and weekday (1 for Monday) are categories.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from steelyard._common.later import Later
+
+# The command line asks for names alone.
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from steelyard._common.arrays import Floats
+    from steelyard.table.columns import TableColumn
+else:
+    np = Later("numpy")
+
+PARTS: dict[str, range | None] = {
+    "month": range(1, 13),
+    "weekday": range(1, 8),
+    "hour": None,
+}
+"""Parts of dates besides days, with their values where they are categories."""
+
+_DAY = 86_400_000_000
+# 1970-01-01 was a Thursday.
+_FIRST_WEEKDAY = 3
+
+
+def date_of_part(name: str) -> str:
+    """Return the column of dates that a name may be a part of, else the name.
+
+    Examples
+    --------
+    >>> date_of_part("when.month"), date_of_part("when"), date_of_part("a.b")
+    ('when', 'when', 'a.b')
+    """
+    whole, _, part = name.rpartition(".")
+    return whole if part in PARTS else name
+
+
+def as_moments(series: Any) -> NDArray[Any] | None:
+    """Return the dates of a narwhals series as ``datetime64``, None for other cells.
+
+    Times are those of the clock, in whatever time zone.
+    """
+    import narwhals.stable.v2 as nw
+
+    dtype = series.dtype
+    if isinstance(dtype, nw.Datetime):
+        if dtype.time_zone is not None:
+            series = series.dt.replace_time_zone(None)
+        return np.asarray(series.to_numpy()).astype("datetime64[us]")
+    if dtype == nw.Date:
+        return np.asarray(series.to_numpy()).astype("datetime64[us]")
+    if dtype == nw.Object:
+        return _moments_of_objects(np.asarray(series.to_numpy(), dtype=object))
+    return None
+
+
+def _moments_of_objects(cells: NDArray[Any]) -> NDArray[Any] | None:
+    from datetime import date
+
+    from steelyard.table.factors import is_missing
+
+    # Of other columns the first cell tells.
+    first = next((cell for cell in cells if not is_missing(cell)), None)
+    if not isinstance(first, date):
+        return None
+    known = np.array([not is_missing(cell) for cell in cells])
+    if not all(isinstance(cell, date) for cell in cells[known]):
+        return None
+    moments = np.full(len(cells), "NaT", dtype="datetime64[us]")
+    moments[known] = [
+        cell.replace(tzinfo=None) if getattr(cell, "tzinfo", None) else cell
+        for cell in cells[known]
+    ]
+    return moments
+
+
+def as_seconds(series: Any) -> Floats | None:
+    """Return durations, or times of day, as seconds, None for other cells."""
+    import narwhals.stable.v2 as nw
+
+    if isinstance(series.dtype, nw.Duration):
+        moments = np.asarray(series.to_numpy()).astype("timedelta64[us]")
+        return np.where(np.isnat(moments), np.nan, moments.astype(np.int64) / 1e6)
+    if series.dtype == nw.Time:
+        cells = series.to_list()
+        return np.array([np.nan if c is None else _since_midnight(c) for c in cells])
+    return None
+
+
+def _since_midnight(time: Any) -> float:
+    seconds = 3600 * time.hour + 60 * time.minute + time.second
+    return float(seconds + time.microsecond / 1e6)
+
+
+def date_columns(
+    position: int, name: str, moments: NDArray[Any]
+) -> tuple[TableColumn, dict[str, TableColumn], bool]:
+    """Return the days of dates, their other parts by name, and whether it has hours."""
+    from steelyard.table.columns import ArrayColumn, PartColumn
+
+    micros, missing = moments.astype(np.int64), np.isnat(moments)
+    parts: dict[str, TableColumn] = {
+        f"{name}.{part}": PartColumn(position, f"{name}.{part}", values)
+        for part, values in _parts_of(moments, micros, missing)
+    }
+    days = np.where(missing, np.nan, micros / _DAY)
+    has_hours = bool((micros[~missing] % _DAY >= _DAY // 24).any())
+    return ArrayColumn(position, name, days), parts, has_hours
+
+
+def _parts_of(
+    moments: NDArray[Any], micros: NDArray[Any], missing: NDArray[Any]
+) -> Iterator[tuple[str, Floats]]:
+    month = moments.astype("datetime64[M]").astype(np.int64) % 12 + 1
+    weekday = (micros // _DAY + _FIRST_WEEKDAY) % 7 + 1
+    hour = micros % _DAY // (_DAY // 24)
+    for part, values in zip(PARTS, (month, weekday, hour), strict=True):
+        yield part, np.where(missing, np.nan, values.astype(np.float64))
