@@ -21,7 +21,7 @@ from benchmarks.registry import (
     within_seconds,
 )
 from steelyard import ShrinkageNB
-from steelyard.fitting.default.column_pairs import rank_pairs
+from steelyard.fitting.default.column_pairs import score_columns
 from steelyard.weighting.filters.information import pair_information
 
 STRENGTH = (2.5, 10.0, 2.5)
@@ -99,7 +99,7 @@ def _(scale: float) -> Case:
     residual = np.stack([y == 0, y == 1], axis=1) - share
     ends = np.linspace(0, len(y), 6).astype(np.int64)[1:]
     return Case(
-        lambda: rank_pairs(training, residual, share * (1.0 - share), ends, 30),
+        lambda: score_columns(training, residual, share * (1.0 - share), ends),
         {"mutual information": lambda: pair_information(training.codes, None, 2)},
     )
 

@@ -11,7 +11,7 @@ from steelyard.exceptions import ParameterError
 from steelyard.fitting.default.column_pairs import (
     coded_views,
     listed_pairs,
-    rank_pairs,
+    score_columns,
     sides,
 )
 from steelyard.fitting.recipe import encode_training
@@ -126,7 +126,7 @@ def test_pairs_are_ranked_by_what_is_left_over_in_their_cells(n_classes, most):
     training = encoded(X, y, categorical_features=[3, 4])
     residual, curvature = residuals(training)
     ends = np.array([60, 130, 240])
-    ranked = rank_pairs(training, residual, curvature, ends, most)
+    ranked = score_columns(training, residual, curvature, ends).best(most)
     rows = np.arange(240)
     wanted = plain_ranking(training, residual, curvature, rows, most)
     assert ranked.overall == wanted
@@ -141,7 +141,7 @@ def test_pairs_are_ranked_by_what_is_left_over_in_their_cells(n_classes, most):
 def test_one_column_alone_has_no_pairs():
     rng = np.random.default_rng(0)
     training = encoded(rng.normal(size=(50, 1)), np.arange(50) % 2)
-    ranked = rank_pairs(training, *residuals(training), np.array([25, 50]), 5)
+    ranked = score_columns(training, *residuals(training), np.array([25, 50])).best(5)
     assert ranked.overall == []
     assert ranked.by_fold == [[], []]
 
@@ -156,7 +156,8 @@ def test_threads_do_not_change_the_ranking():
             training.preparation.encoding, training.estimation, None, n_jobs
         )
         rows = encode_training(X, y, None, prepared)
-        found.append(rank_pairs(rows, *residuals(rows), np.array([90, 200]), 20))
+        scored = score_columns(rows, *residuals(rows), np.array([90, 200]))
+        found.append(scored.best(20))
     assert found[0] == found[1]
 
 

@@ -13,7 +13,12 @@ from steelyard.fitting.recipe import encode_training
 from steelyard.model.training import Encoding, Preparation
 from steelyard.proba.smoothing import EmpiricalBayes, Estimation, Lidstone
 from steelyard.table.discretizers import EqualFrequencyDiscretizer
-from steelyard.table.resolutions import FINEST, Resolutions, bins_of_resolutions
+from steelyard.table.resolutions import (
+    FINEST,
+    Resolutions,
+    bins_of_resolutions,
+    closeness,
+)
 from steelyard.table.schema import FeatureSchema, Side, TableSchema
 
 N_BINS = (4, 6, 10)
@@ -185,7 +190,7 @@ def test_counts_of_groups_add_up_to_those_of_bins(training):
 
 
 @pytest.mark.parametrize("smoothing", [EmpiricalBayes(), Lidstone(1.0)])
-def test_evidence_is_the_mean_over_tables_of_one_resolution(smoothing, training):
+def test_evidence_is_a_smooth_mean_over_tables_of_one_resolution(smoothing, training):
     counts, schema = training.count(), training.schema
     estimation = Estimation(smoothing, "smoothed", 1e-9, n_bins=N_BINS)
     found = estimation.tables(counts)[1].values
@@ -203,6 +208,10 @@ def test_evidence_is_the_mean_over_tables_of_one_resolution(smoothing, training)
             plain.fit(own, training.labels, sample_weight=training.sample_weight)
             table = plain.model_.table
             means[1:] += table[1 + group] / len(N_BINS)
+        near = closeness(n_fine, N_BINS, 0.5)
+        means[1 : n_fine + 1] = (
+            near / near.sum(axis=1, keepdims=True) @ means[1 : n_fine + 1]
+        )
         assert_allclose(found[low : schema.offsets[j + 1]], means, atol=1e-12)
     # Text is what it is without resolutions.
     alone = smoothing.log_prob(counts).values[schema.offsets[2] :]

@@ -72,10 +72,10 @@ class ShrinkageNB(SolvedNB):
     the counts of its column say, so that a useless column does next to no harm
     (:math:`c_k = 1` for categories, 0 for numbers). A number is seen as it is,
     standardised, with a slope for each class among the value effects :math:`U`, in bins
-    that MDL cuts where classes change, and in bins of equal frequency at several
-    resolutions, which make one nearly smooth curve. Pairs of columns have effects
-    :math:`S` only, chosen by what the rest leaves over in held-out rows. The problem is
-    convex. Each level opens only as far as the rows support it. A prediction stays a
+    that MDL cuts where classes change, held back unless such steps pay on held-out
+    rows, and in fine bins of equal frequency, whose effects make one smooth curve. Pairs
+    of columns have effects :math:`S` only, chosen by what the rest leaves over in
+    held-out rows. The problem is convex. Each level opens only as far as the rows support it. A prediction stays a
     sum of contributions. It begins at the base rate: what :math:`b` differs from it by
     goes to the columns, by their shares of the variance, so that with nothing known the
     model answers the base rate.
@@ -111,7 +111,7 @@ class ShrinkageNB(SolvedNB):
             "greater than 0"
         ),
         about='What "auto" chooses from, best from strong to weak; None is a grid of '
-        "five.",
+        "seven, searched both ways from its middle.",
     )
     cv: Any = setting(
         default=5,
@@ -125,8 +125,8 @@ class ShrinkageNB(SolvedNB):
     resolutions: int = setting(
         default=8,
         allowed=whole(1),
-        about="Numbers of bins of equal frequency, 4 to 20, that evidence and value "
-        "effects of a number are averaged over, as one table; 1 for ten bins.",
+        about="Numbers of bins of equal frequency, 4 to 20, whose widths curves of "
+        "numbers are averaged over, as one table; 1 for ten bins.",
     )
     pairs: Any = setting(
         default="auto",
@@ -152,15 +152,23 @@ class ShrinkageNB(SolvedNB):
     strength_: tuple[float, float, float] = learned(
         "tuple of three floats", "Strengths of the model."
     )
+    step_factor_: float = learned(
+        "float",
+        "How many times more strongly than other bins those of MDL are held, which "
+        "make steps: 1 where steps pay on held-out rows.",
+        optional=True,
+    )
     scale_: float = learned(
         "float",
-        "Factor on the scores before they become probabilities: below one, since a "
-        "model is overconfident about the rows it has seen. Found by the "
-        "cross-validation; 1 where the strengths were given.",
+        "Factor on the scores before they become probabilities: what makes up for a "
+        "model that is too sure, or not sure enough, of rows it has not seen. Found by "
+        "the cross-validation; nearer to 1 the more rows there are beyond 5,000; 1 "
+        "where the strengths were given.",
     )
     strength_path_: list[dict[str, float]] = learned(
         "list of dict",
-        "Strengths that were compared, each with its ``scale``, its cross-validated "
+        "Strengths that were compared, with the factor of MDL bins as ``intervals`` "
+        "and that of pairs, each with its ``scale``, its cross-validated "
         "``log_loss``, the standard error of that, and its ``error`` rate; empty where "
         "they were given.",
     )
@@ -200,7 +208,9 @@ class ShrinkageNB(SolvedNB):
         )
 
     def _fitted_recipe(self) -> Recipe:
-        chosen = Strengths(*self.strength_)
+        # Files of earlier versions have no factor of coarse bins.
+        factor = float(getattr(self, "step_factor_", 1.0))
+        chosen = Strengths(*self.strength_, intervals=factor)
         # Files of the first release have no pairs.
         for pair in getattr(self, "pairs_", [])[:1]:
             chosen = replace(chosen, by_pair=pair["strength"])
@@ -245,6 +255,7 @@ class ShrinkageNB(SolvedNB):
         named = {
             **fit.named,
             "strength_": (chosen.shared, chosen.by_class, chosen.by_value),
+            "step_factor_": chosen.intervals,
             "scale_": choice.scale,
             "strength_path_": choice.path,
             "pairs_": pair_records(training, model, chosen.by_pair),
@@ -261,7 +272,8 @@ class ShrinkageNB(SolvedNB):
         if is_given:
             return Choice(grid[0], pairs=pairs if isinstance(pairs, list) else [])
         held = HeldOutFolds.of(training, self.cv, self.random_state)
-        return choose(recipe, held, grid, pairs)
+        share = held.training.given_counts.total / training.given_counts.total
+        return choose(recipe, held, grid, pairs).of_more_rows(share)
 
 
 def _refined(numeric: Any, finest: EqualFrequencyDiscretizer) -> Any:

@@ -179,7 +179,7 @@ _CHANGES = {
     "ShrinkageNB": Changes({"resolutions": 1, "pairs": None}, ("overall",)),
     # A filter could be one of pairs of classes, and weigh the prior by one.
     "FilteredNB": Changes({}, _OPTIMISER, ("prior_weight_",), ("pairs",)),
-    "HierarchicalWeighting": Changes({"by_pair": 2.5}),
+    "HierarchicalWeighting": Changes({"by_pair": 2.5, "intervals": 1.0}),
     "OneTreeWeighting": Changes({"n_trees": 1, "share": None, "verbose": False}),
     "LBFGS": Changes({}, ("keeps_units",)),
 }

@@ -350,8 +350,9 @@ class Estimation:
     ) -> tuple[Floats, FeatureTable, GaussianTable]:
         """Return log priors, log-probabilities of codes, and densities.
 
-        With several resolutions log-probabilities are averages over these. Pairs have
-        none: their rows are zero. ``resolutions`` of the schema may be at hand.
+        With several resolutions log-probabilities are averages over these, and smooth.
+        Pairs have none: their rows are zero. ``resolutions`` of the schema may be at
+        hand.
         """
         if resolutions is None:
             resolutions = self.resolutions(counts.schema)
@@ -371,7 +372,8 @@ class Estimation:
         owners = [j for j, _ in resolutions.views]
         n_views = np.maximum(np.bincount(owners, minlength=len(schema)), 1)
         table = FeatureTable(log_prob, schema.offsets)
-        return replace(table, values=log_prob / table.spread(n_views)[:, None])
+        averages = log_prob / table.spread(n_views)[:, None]
+        return replace(table, values=resolutions.smoothed(averages))
 
     def _factored(self, counts: Counts) -> Counts:
         """Return counts of codes times the factors of their attributes."""

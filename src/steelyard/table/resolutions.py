@@ -22,6 +22,9 @@ FINEST = 60
 # Bins of the coarsest resolution of a column, and of the finest one.
 _RANGE = (4, 20)
 
+# Width of the averages that make evidence smooth, in bins of each resolution.
+_NEAR = 0.5
+
 # Share of the variance of effects that a basis keeps.
 _EXPLAINED = 0.95
 
@@ -92,16 +95,37 @@ def _beyond(n_merged: int, n_others: int) -> range:
     return range(n_merged + 1, n_merged + n_others)
 
 
+def closeness(n: int, n_bins: tuple[int, ...], width: float = 1.0) -> Floats:
+    r"""Return how far n neighbouring bins are alike, shape (n, n).
+
+    .. math:: C_{ab} = \frac1R \sum_r \exp\left(-\tfrac12
+        \left(\frac{(a - b)\, r}{w n}\right)^2\right)
+
+    over the numbers r of bins of R resolutions, with the width w in bins of each.
+    """
+    apart = np.subtract.outer(np.arange(n), np.arange(n)) / (width * n)
+    near: Floats = np.exp(-0.5 * np.multiply.outer(n_bins, apart) ** 2).mean(axis=0)
+    return near
+
+
+@lru_cache(maxsize=1024)
+def _average(n: int, n_bins: tuple[int, ...]) -> Floats:
+    """Return the share of each bin in the average around every bin."""
+    near = closeness(n, n_bins, _NEAR)
+    return near / near.sum(axis=1, keepdims=True)
+
+
 @lru_cache(maxsize=1024)
 def _smooth(n: int, missing_is_value: bool, n_bins: tuple[int, ...]) -> _Factor:
-    """Factor the covariance that effects at several resolutions give to codes.
+    """Factor the covariance of the effects of codes that make a smooth curve.
 
     Its largest components are kept, up to a share of the variance: what they leave out
-    is steps between single bins.
+    is steps between single bins. Missing cells have an effect of their own.
     """
-    groups = np.array(_bin_groupings(n, missing_is_value, n_bins))
-    together = (groups[:, :, None] == groups[:, None, :]) & (groups[:, :, None] > 0)
-    variances, vectors = np.linalg.eigh(together.mean(axis=0))
+    covariance = np.zeros((n + 1 + missing_is_value,) * 2)
+    covariance[1 : n + 1, 1 : n + 1] = closeness(n, n_bins)
+    covariance[n + 1 :, n + 1 :] = 1.0
+    variances, vectors = np.linalg.eigh(covariance)
     explained = np.cumsum(variances[::-1]) / variances.sum()
     n_kept = 1 + int(np.searchsorted(explained, _EXPLAINED))
     factor = vectors[:, : -n_kept - 1 : -1] * np.sqrt(variances[: -n_kept - 1 : -1])
@@ -174,6 +198,15 @@ class Resolutions:
             return _smooth(n, feature.missing_is_value, self.n_bins)
         return _side_by_side(groupings)
 
+    def smoothed(self, log_prob: Floats) -> Floats:
+        """Return log-probabilities of codes (V, K) where curves of bins are smooth."""
+        out = log_prob.copy()
+        for j, feature in enumerate(self.schema.features):
+            if feature.kind == "binned" and len(self._groupings(feature)) > 1:
+                n, first = len(feature.edges) + 1, self.schema.offsets[j] + 1
+                out[first : first + n] = _average(n, self.n_bins) @ out[first:][:n]
+        return out
+
     @cached_property
     def owners(self) -> Ints:
         """Attribute that each effect belongs to, shape (effects,)."""
@@ -185,9 +218,9 @@ class Resolutions:
         r"""The map from effects, all of the same variance, to effects of codes.
 
         Shape (codes, effects). For attributes of a single resolution it is the
-        identity. Effects of R resolutions of bins would give codes the covariance
-        :math:`\frac1R \sum_r [\text{same group at } r]`; its main components are the
-        columns here, fewer than groups. Pairs keep an effect for each group.
+        identity. Bins have the covariance of a smooth curve, ``closeness``; its main
+        components are the columns here, fewer than bins. Pairs keep an effect for each
+        group.
         """
         rows, columns, entries, first = [], [], [], 0
         for j, (codes, effects, values, n_effects) in self._factors:

@@ -262,6 +262,16 @@ class TableSchema:
         return [first[column] == j for j, column in enumerate(self.columns)]
 
     @cached_property
+    def is_coarser(self) -> NDArray[np.bool_]:
+        """Whether attributes are bins of a column that has other bins after them."""
+        is_binned = [feature.kind == "binned" for feature in self.features]
+        last = {c: j for j, c in enumerate(self.columns) if is_binned[j]}
+        own = zip(is_binned, self.columns, strict=True)
+        return np.array(
+            [b and last[c] != j for j, (b, c) in enumerate(own)], dtype=bool
+        )
+
+    @cached_property
     def names(self) -> list[str] | None:
         """Column names, None for a table without them."""
         by_column = {

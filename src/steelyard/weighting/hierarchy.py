@@ -104,6 +104,13 @@ class HierarchicalWeighting(Weighting):
         allowed=number(0.0),
         about="Share s of ``by_value`` that holds the slopes of linear views.",
     )
+    intervals: float = setting(
+        default=1.0,
+        allowed=number(0.0),
+        about="How many times more strongly bins of a column are held that has finer "
+        "ones besides.",
+        kw_only=True,
+    )
     prior_weight: bool = setting(
         default=False,
         allowed=FALSE.called("False, since its intercepts correct the prior"),
@@ -130,13 +137,14 @@ class HierarchicalWeighting(Weighting):
         of_class[evidence.schema.is_linear] = self.slope * self.by_value
         owners, schema = evidence.resolutions.owners, evidence.schema
         of_value = self.by_value * np.maximum(schema.n_categories / _MANY_VALUES, 1.0)
-        of_value = np.where(schema.is_pair, self.by_pair, of_value)[owners]
+        held = np.where(schema.is_coarser, self.intervals, 1.0)
+        of_value = np.where(schema.is_pair, self.by_pair, held * of_value)[owners]
         strength = np.concatenate(
             [
                 np.full(k, self.intercept),
                 [overall],
-                np.full(d, self.shared),
-                np.repeat(of_class, k),
+                held * self.shared,
+                np.repeat(held * of_class, k),
                 np.repeat(of_value, k),
             ]
         )

@@ -339,7 +339,8 @@ def test_the_spread_of_strengths_that_are_hardly_worse_widens_intervals(two):
 
     X, y = two
     grid = [(2.5, 10.0, 2.5), (0.5, 2.5, 0.5)]
-    clf = sy.ShrinkageNB(grid=grid, pairs=None).fit(X, y)
+    views = ("linear", "equal-frequency")
+    clf = sy.ShrinkageNB(grid=grid, pairs=None, numeric=views).fit(X, y)
     level = 0.6826894921370859
     rows = X[:5]
     path = clf.strength_path_
@@ -361,7 +362,8 @@ def test_the_spread_of_strengths_that_are_hardly_worse_widens_intervals(two):
     width = both.evidence.total_high - both.evidence.total
     np.testing.assert_allclose(width**2, np.mean([*expected], 0) + apart / 2, rtol=1e-6)
     np.testing.assert_allclose(both.evidence.total, one.evidence.total)
-    refit = sy.ShrinkageNB(strength=tuple(grid[1 - best]), pairs=None).fit(X, y)
+    given = tuple(grid[1 - best])
+    refit = sy.ShrinkageNB(strength=given, pairs=None, numeric=views).fit(X, y)
     raw = refit.predict_joint_log_proba(rows)
     np.testing.assert_allclose(
         other.scores(codes)[1][:, 1] / path[1 - best]["scale"],

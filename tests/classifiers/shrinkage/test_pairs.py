@@ -32,6 +32,22 @@ def either(n=300, seed=0, numeric=False, noise=0.05, gaps=0.0):
     return X, y
 
 
+def exactly_two(n=400, seed=0):
+    """Return six columns, exactly two of which hold their first value in a class."""
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, [3, 3, 2, 3, 4, 2], (n, 6))
+    X = pd.DataFrame(codes.astype(str).astype(object), columns=list("abcdef"))
+    return X, ((codes == 0).sum(axis=1) == 2).astype(int)
+
+
+def test_a_class_that_is_a_sum_over_all_pairs_is_learned():
+    X, y = exactly_two()
+    clf = ShrinkageNB().fit(X, y)
+    new, truth = exactly_two(seed=1)
+    assert clf.score(new, truth) > 0.99
+    assert len(clf.pairs_) == 15
+
+
 def columns_of(clf):
     return [record["columns"] for record in clf.pairs_]
 

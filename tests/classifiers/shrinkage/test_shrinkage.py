@@ -6,7 +6,7 @@ import pytest
 from sklearn.base import clone
 
 from steelyard import ShrinkageNB, WeightedNB
-from steelyard.classifiers.shrinkage import GRID
+from steelyard.classifiers.shrinkage import GRID, Strengths
 from steelyard.exceptions import ParameterError
 
 
@@ -26,7 +26,8 @@ def test_strengths_are_the_least_loss_of_the_path(mixed):
 def test_chosen_strengths_make_the_same_model_as_given_ones(mixed):
     X, y = mixed
     chosen = ShrinkageNB().fit(X, y)
-    given = ShrinkageNB(strength=chosen.strength_).fit(X, y)
+    strengths = Strengths(*chosen.strength_, intervals=chosen.step_factor_)
+    given = ShrinkageNB(strength=strengths).fit(X, y)
     assert given.strength_path_ == []
     assert given.strength_ == chosen.strength_
     np.testing.assert_array_equal(
@@ -62,6 +63,29 @@ def test_the_choice_is_the_same_for_every_order_of_rows(mixed):
         assert one["log_loss"] == pytest.approx(other["log_loss"], rel=1e-6)
     assert a.strength_ == b.strength_
     np.testing.assert_allclose(a.predict_proba(X), b.predict_proba(X), atol=1e-6)
+
+
+@pytest.mark.parametrize("is_named", [True, False])
+def test_the_model_is_the_same_for_every_order_of_columns(is_named, make_mixed):
+    X, y = make_mixed(200, 3)
+    order = [2, 0, 3, 1]
+    other = X.iloc[:, order]
+    if not is_named:
+        X, other = X.to_numpy(dtype=object), other.to_numpy(dtype=object)
+    a, b = ShrinkageNB().fit(X, y), ShrinkageNB().fit(other, y)
+    np.testing.assert_allclose(a.predict_proba(X), b.predict_proba(other), atol=1e-9)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_model_is_the_same_for_every_order_of_classes(n_classes, make_mixed):
+    X, y = make_mixed(200, n_classes)
+    turned = {"ant": "zebra", "bee": "ape", "cat": "mole"}
+    a = ShrinkageNB().fit(X, y)
+    b = ShrinkageNB().fit(X, [turned[label] for label in y])
+    places = [b.classes_.tolist().index(turned[label]) for label in a.classes_]
+    np.testing.assert_allclose(
+        a.predict_proba(X), b.predict_proba(X)[:, places], atol=1e-9
+    )
 
 
 def test_another_seed_deals_other_folds(mixed):

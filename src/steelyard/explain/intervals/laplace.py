@@ -30,7 +30,7 @@ from steelyard.weighting import HierarchicalWeighting
 # larger by no more than so many of its standard errors.
 _HARDLY_WORSE = 0.5
 
-_LEVELS = ("shared", "by_class", "by_value", "by_pair")
+_LEVELS = ("shared", "by_class", "by_value", "by_pair", "intervals")
 
 
 @dataclass(frozen=True, repr=False)

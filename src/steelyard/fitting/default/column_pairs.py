@@ -157,10 +157,28 @@ class RankedPairs:
     """Pairs ranked on all rows."""
 
 
-def rank_pairs(
-    training: TrainingSet, residual: Floats, curvature: Floats, ends: Ints, most: int
-) -> RankedPairs:
-    r"""Rank all pairs of columns by what posteriors of unseen rows leave over.
+@dataclass(frozen=True)
+class PairScores:
+    """How much main effects leave over in the cells of all pairs."""
+
+    pairs: list[ColumnPair]
+    scores: Floats
+    """Shape (pairs, folds + 1): on all rows but those of each fold, and on all."""
+
+    def best(self, most: int, is_positive: bool = True) -> RankedPairs:
+        """Return so many pairs at most, of those with a positive score or of all."""
+        ranked = [self._best(own, most, is_positive) for own in self.scores.T]
+        return RankedPairs(ranked[:-1], ranked[-1])
+
+    def _best(self, scores: Floats, most: int, is_positive: bool) -> list[ColumnPair]:
+        order = np.argsort(-scores, kind="stable")[:most]
+        return [self.pairs[k] for k in order if not is_positive or scores[k] > 0.0]
+
+
+def score_columns(
+    training: TrainingSet, residual: Floats, curvature: Floats, ends: Ints
+) -> PairScores:
+    r"""Score all pairs of columns by what posteriors of unseen rows leave over.
 
     With :math:`r = u ([y = c] - p_c)` and :math:`h = u\, p_c (1 - p_c)` of the rows,
     shape (n, K), and G, H their sums in the cells of a pair, the score is
@@ -180,15 +198,7 @@ def rank_pairs(
 
     parts = list(run(score, range(len(columns) - 1), thread_count(training.n_jobs)))
     scores = np.concatenate([np.empty((0, len(ends) + 1)), *parts])
-    pairs = list(combinations(columns, 2))
-
-    def best(of_pairs: Floats) -> list[ColumnPair]:
-        order = np.argsort(-of_pairs, kind="stable")[:most]
-        return [pairs[k] for k in order if of_pairs[k] > 0.0]
-
-    return RankedPairs(
-        [best(of_fold) for of_fold in scores.T[:-1]], best(scores[:, -1])
-    )
+    return PairScores(list(combinations(columns, 2)), scores)
 
 
 def _coarse_codes(

@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 
 from steelyard._common.arrays import Floats, Ints, Labels
 from steelyard.exceptions import ParameterError
-from steelyard.fitting.default.row_sample import sample_rows
+from steelyard.fitting.default.row_sample import column_numbers, mixed, sample_rows
 from steelyard.model.training import TrainingSet
 from steelyard.table.codes import Codes
 from steelyard.table.frames import Table
@@ -28,6 +28,7 @@ MAX_ROWS = 5_000
 # Pull of the scale of posteriors towards one, in rows, and the largest log posterior
 # that is taken at its word.
 _SCALE_ROWS = 2.0
+_LOG_SCALES = (np.log(0.1), np.log(4.0))
 _MAX_LOG_POSTERIOR = 100.0
 
 # Posteriors are judged so many at a time, which a cache holds.
@@ -129,7 +130,7 @@ class HeldOutFolds:
 
         best = minimize_scalar(
             lambda t: u @ losses(t) + _SCALE_ROWS * t * t,
-            bounds=(np.log(0.1), np.log(2.0)),
+            bounds=_LOG_SCALES,
             method="bounded",
             options={"xatol": 1e-3},
         )
@@ -155,6 +156,10 @@ class Judgement:
     def log_loss(self) -> float:
         """Mean log-loss."""
         return float(self.weights @ self.losses / self.weights.sum())
+
+    def is_better(self, other: Judgement, errors: float = 1.0) -> bool:
+        """Whether the log-loss is lower than another by so many standard errors."""
+        return other.log_loss - self.log_loss > errors * self.standard_error(other)
 
     def standard_error(self, other: Judgement | None = None) -> float:
         """Return the standard error of the log-loss, or of its difference."""
@@ -210,7 +215,8 @@ def _splits(
             rest, fold = (_among_kept(training, rows) for rows in split)
             yield (rest, u[rest]), (fold, u[fold])
         return
-    rows, fold_of, amount = deal(_with_numbers(training), int(cv), rng)
+    numbered = _with_numbers(training)
+    rows, fold_of, amount = deal(numbered, int(cv), rng, by_content=True)
     for number in range(int(cv)):
         is_out = fold_of == number
         yield (rows[~is_out], amount[~is_out]), (rows[is_out], amount[is_out])
@@ -262,18 +268,24 @@ def _among_kept(training: TrainingSet, rows: Any) -> Ints:
 
 
 def deal(
-    training: TrainingSet, n_folds: int, rng: np.random.RandomState
+    training: TrainingSet,
+    n_folds: int,
+    rng: np.random.RandomState,
+    by_content: bool = False,
 ) -> tuple[Ints, Labels, Floats]:
     """Deal rows to folds: positions of rows, their folds, and their weights there.
 
     Equal rows of a class are merged and put in an order that depends on their content
     alone. Then each class is shuffled, and one class after the other dealt out in
     turns, so that folds have the same size and the same classes. With weights that are
-    not whole numbers rows are not merged, but each is dealt as a whole.
+    not whole numbers rows are not merged, but each is dealt as a whole. Where asked
+    for, the order of columns and of classes does not matter either.
     """
     labels, u = training.labels, training.sample_weight
     u = np.ones(len(labels)) if u is None else u
     first, unit = distinct_rows(training.codes, labels)
+    if by_content:
+        first, unit, labels = _by_content(training.codes, labels, first, unit)
     if not (u == np.rint(u)).all():
         sorted_rows = np.lexsort((u, unit))
         rows = sorted_rows[_shuffled_by_class(labels[sorted_rows], rng)]
@@ -290,6 +302,36 @@ def deal(
     )
     entry, turn = np.nonzero(shares)
     return first[order][entry], turn.astype(np.uint32), shares[entry, turn]
+
+
+def _by_content(
+    codes: Codes, labels: Labels, first: Ints, unit: Ints
+) -> tuple[Ints, Ints, Labels]:
+    """Return kinds of rows and classes, numbered whatever the order of columns is.
+
+    The number of a kind comes from a hash that is a sum over columns, of a name or of
+    all that the column holds; that of a class from a sum over its rows.
+    """
+    cells = [codes.column(j)[first] for j in codes.schema.coded.tolist()]
+    numbers = [codes.number_column(g)[first] + 0.0 for g in range(codes.n_numbers)]
+    cells += [np.where(np.isnan(n), np.nan, n).view(np.uint64) for n in numbers]
+    names, is_named = column_numbers(codes.schema), codes.schema.names is not None
+    order = [*codes.schema.coded.tolist(), *codes.schema.gaussian.tolist()]
+    keys = np.zeros(len(first), dtype=np.uint64)
+    for j, column in zip(order, cells, strict=True):
+        own = mixed(np.uint64(0), column)
+        # As an array: a scalar that overflows would warn.
+        salt = names[j : j + 1] if is_named else own.sum(dtype=np.uint64, keepdims=True)
+        keys += mixed(mixed(np.uint64(1), salt), own)
+    keys = mixed(np.uint64(2), keys)
+    totals = np.zeros(int(labels.max()) + 1, dtype=np.uint64)
+    np.add.at(totals, labels[first], keys)
+    rank = np.argsort(np.argsort(totals, kind="stable"), kind="stable")
+    by_class = rank.astype(labels.dtype)[labels]
+    place = np.lexsort((keys, by_class[first]))
+    number = np.empty_like(place)
+    number[place] = np.arange(len(place))
+    return first[place], number[unit], by_class
 
 
 def distinct_rows(codes: Codes, labels: Labels) -> tuple[Ints, Ints]:

@@ -10,6 +10,7 @@ which a sketch of all keys tells; memory does not grow with the table.
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -23,6 +24,7 @@ from steelyard._common.threads import pieces
 from steelyard.kernels import hashing
 from steelyard.model.training import TrainingSet
 from steelyard.table.codes import Codes
+from steelyard.table.schema import TableSchema
 
 _Keys = NDArray[np.uint64]
 
@@ -108,18 +110,27 @@ def expected_share(n_rows: int, most: int) -> float:
     return (most + 8.0 * np.sqrt(most) + 8.0) / n_rows
 
 
+def column_numbers(schema: TableSchema) -> _Keys:
+    """Return a number for each attribute: of its name, or its position without one."""
+    if schema.names is None:
+        return np.arange(len(schema), dtype=np.uint64)
+    labels = [zlib.crc32(label.encode()) for label in schema.labels()]
+    return np.array(labels, dtype=np.uint64)
+
+
 def row_keys(
     codes: Codes, labels: NDArray[Any], weights: Floats | None, seed: np.uint64
 ) -> _Keys:
     """Return the key of every row, whatever blocks its codes are in."""
     schema = codes.schema
-    salts = _mixed(np.full(len(schema) + 2, seed), np.arange(len(schema) + 2))
+    numbers = np.concatenate([column_numbers(schema), len(schema) + np.arange(2)])
+    salts = mixed(np.full(len(numbers), seed), numbers)
     table = np.empty(schema.n_codes, dtype=np.uint64)
     for j, (start, stop) in enumerate(
         zip(schema.offsets[:-1], schema.offsets[1:], strict=True)
     ):
-        table[start:stop] = _mixed(salts[j], np.arange(stop - start))
-    keys = _mixed(salts[-1], labels)
+        table[start:stop] = mixed(salts[j], np.arange(stop - start))
+    keys = mixed(salts[-1], labels)
     for block in codes.blocks:
         spread = block.table_rows(schema.offsets)
         of_block = table if spread is None else table[spread]
@@ -128,10 +139,10 @@ def row_keys(
         # Zeros of either sign are equal, and so are all missing ones.
         number = codes.number_column(g) + 0.0
         number = np.where(np.isnan(number), np.nan, number)
-        keys += _mixed(salts[j], number.view(np.uint64))
+        keys += mixed(salts[j], number.view(np.uint64))
     if weights is not None:
-        keys += _mixed(salts[-2], np.ascontiguousarray(weights).view(np.uint64))
-    return _mixed(keys, np.uint64(0))
+        keys += mixed(salts[-2], np.ascontiguousarray(weights).view(np.uint64))
+    return mixed(keys, np.uint64(0))
 
 
 class RowSketch:
@@ -277,12 +288,12 @@ def _totals(keys: _Keys, counts: Ints) -> tuple[_Keys, Ints]:
 
 def _waiting(keys: _Keys, turn: int) -> Floats:
     """Return how long each key waits for its next draw: exponential, mean one."""
-    hashes = _mixed(keys, np.uint64(turn + 1))
+    hashes = mixed(keys, np.uint64(turn + 1))
     uniform = ((hashes >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
     return np.asarray(-np.log(uniform))
 
 
-def _mixed(key: Any, values: Any) -> _Keys:
+def mixed(key: Any, values: Any) -> _Keys:
     """Mix values into hashes, by the finaliser of MurmurHash3."""
     key = key ^ np.asarray(values).astype(np.uint64)
     key = (key ^ (key >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
@@ -12,9 +13,10 @@ from steelyard._common.arrays import Floats
 from steelyard._common.threads import run, thread_count
 from steelyard.fitting.default.column_pairs import (
     ColumnPair,
+    PairScores,
     RankedPairs,
     joined,
-    rank_pairs,
+    score_columns,
 )
 from steelyard.fitting.default.held_out import Fold, HeldOutFolds, Judgement
 from steelyard.fitting.problem import build_problem, weigh_rows
@@ -31,6 +33,8 @@ class Strengths:
     by_class: float
     by_value: float
     by_pair: float = 2.5
+    intervals: float = 1.0
+    """Factor on the first three for coarse bins beside finer ones, which make steps."""
 
     def weighting(self, intercept: float) -> HierarchicalWeighting:
         """Return the weighting with these strengths."""
@@ -39,24 +43,38 @@ class Strengths:
         )
 
 
-# From strong to weak: each fit starts from the one before it.
+# From strong to weak. The search begins in the middle: most tables are near it.
 GRID = (
+    Strengths(160.0, 640.0, 160.0),
+    Strengths(40.0, 160.0, 40.0),
     Strengths(10.0, 40.0, 10.0),
     Strengths(2.5, 10.0, 2.5),
     Strengths(2.5, 10.0, 0.5),
     Strengths(0.5, 2.5, 0.5),
     Strengths(0.5, 1.0, 0.15),
 )
+_MIDDLE = 2
 
-# Strengths of pairs that are tried, as shares of that of value effects.
-_SHARES = (4.0, 1.0, 0.3)
+# How many times more strongly coarse bins are held where steps do not pay.
+_NO_STEPS = 30.0
+
+# Strengths of pairs that are tried: of those that promise something alone, from strong
+# to weak until they get worse, and of all, since some only tell together.
+_BY_PAIR = (10.0, 2.5, 0.6, 0.15)
+_OPEN = (0.1, 0.02)
 
 # Relative accuracy of the fits that are compared.
 _ROUGH_TOL = 3e-3
 
-# Pairs of a model, by column and in all.
-_MAX_PAIRS_PER_COLUMN = 2
-_MAX_PAIRS = 30
+# Pairs of a model, by column and in all: of those that promise something alone, and of
+# those that may together.
+_MAX_PAIRS_PER_COLUMN, _MAX_PAIRS = 2, 30
+_MORE_PAIRS_PER_COLUMN, _MORE_PAIRS = 3, 60
+
+# Standard errors that the longer list must gain: it is tried several times.
+_LEAST_GAIN_OF_MORE = 2.0
+
+_Judged = tuple[Strengths, Judgement]
 
 
 @dataclass(frozen=True)
@@ -68,6 +86,13 @@ class Choice:
     pairs: list[ColumnPair] = field(default_factory=list)
     path: list[dict[str, float]] = field(default_factory=list)
     """Records of all that was compared."""
+
+    def of_more_rows(self, share: float) -> Choice:
+        """Return the choice for a table of which a share of the rows was compared.
+
+        What a model of some rows is too sure of, one of more rows is less.
+        """
+        return replace(self, scale=self.scale**share)
 
 
 def choose(
@@ -85,26 +110,102 @@ def choose(
         path = [{**_named(entry), "log_loss": np.nan, "scale": 1.0} for entry in grid]
         listed = pairs if isinstance(pairs, list) else []
         return Choice(grid[0], pairs=listed, path=path)
-    threads = thread_count(held.training.n_jobs)
-    fits = list(run(partial(_FoldFit, recipe), held.folds, threads))
-    judged = _judged(held, fits, grid)
-    best = _best(judged)
-    path = [{**_named(entry), **judgement.record()} for entry, judgement in judged]
-    choice = Choice(judged[best][0], judged[best][1].scale, [], path)
-    ranked = _ranked(held, judged[best][1], pairs)
-    if not ranked.overall:
-        return choice
-    pairs_of_fits = list(zip(fits, ranked.by_fold, strict=True))
-    fits = list(run(lambda fit: fit[0].with_pairs(fit[1]), pairs_of_fits, threads))
-    with_pairs = _with_pairs(held, fits, grid[: best + 1])
-    path = path + [
-        {**_named(e), "by_pair": e.by_pair, **j.record()} for e, j in with_pairs
-    ]
-    entry, judgement = with_pairs[_best(with_pairs)]
-    gain = judged[best][1].log_loss - judgement.log_loss
-    if pairs == "auto" and gain <= judgement.standard_error(judged[best][1]):
-        return replace(choice, path=path)
-    return Choice(entry, judgement.scale, ranked.overall, path)
+    search = _Search(recipe, held)
+    search.main_effects(grid)
+    if isinstance(pairs, list):
+        search.pairs(RankedPairs([pairs] * len(held.folds), pairs), least_gain=None)
+    elif pairs == "auto":
+        search.promising_pairs()
+    elif pairs:
+        search.pairs(search.scores().best(int(pairs)), least_gain=None)
+    return search.choice
+
+
+class _Search:
+    """What is compared, one after the other, each with the best so far."""
+
+    def __init__(self, recipe: Recipe, held: HeldOutFolds) -> None:
+        self._held, self._threads = held, thread_count(held.training.n_jobs)
+        self._fits = list(run(partial(_FoldFit, recipe), held.folds, self._threads))
+        self._pairs: list[ColumnPair] = []
+        self._path: list[dict[str, float]] = []
+        self._best: _Judged
+
+    @property
+    def choice(self) -> Choice:
+        """What is best."""
+        entry, judgement = self._best
+        return Choice(entry, judgement.scale, self._pairs, self._path)
+
+    def main_effects(self, grid: tuple[Strengths, ...]) -> None:
+        """Walk along the grid; its own default both ways from the middle.
+
+        Coarse bins, which make steps, are held back unless they pay.
+        """
+        first = _MIDDLE if grid == GRID else 0
+        judged = self._walk(self._fits, grid[first:])
+        if judged[0] is _best(judged):
+            judged = self._walk(self._fits, grid[:first][::-1], judged)
+        self._best = _best(judged)
+        if self._held.training.schema.is_coarser.any():
+            without = replace(self._best[0], intervals=_NO_STEPS)
+            judged = self._walk(self._fits, (without,), [self._best])
+            self._best = _best(judged)
+
+    def promising_pairs(self) -> None:
+        """Join pairs that promise something alone, then more that may together."""
+        scores, n = self.scores(), self._held.training.schema.n_columns
+        self.pairs(scores.best(min(_MAX_PAIRS_PER_COLUMN * n, _MAX_PAIRS)))
+        more = scores.best(min(_MORE_PAIRS_PER_COLUMN * n, _MORE_PAIRS), False)
+        again = {self._best[0].by_pair} if self._pairs else set()
+        for by_pair in sorted({*again, *_OPEN}, reverse=True):
+            self.pairs(more, (by_pair,), _LEAST_GAIN_OF_MORE)
+
+    def pairs(
+        self,
+        ranked: RankedPairs,
+        tried: tuple[float, ...] = _BY_PAIR,
+        least_gain: float | None = 1.0,
+    ) -> None:
+        """Join pairs where they gain so many standard errors; None: in any case."""
+        if not ranked.overall:
+            return
+        of_folds = list(zip(self._fits, ranked.by_fold, strict=True))
+        join = lambda of_fold: of_fold[0].with_pairs(of_fold[1])  # noqa: E731
+        fits = list(run(join, of_folds, self._threads))
+        entries = tuple(replace(self._best[0], by_pair=own) for own in tried)
+        found = _best(self._walk(fits, entries, has_pairs=True))
+        if least_gain is None or found[1].is_better(self._best[1], least_gain):
+            self._best, self._pairs = found, ranked.overall
+
+    def scores(self) -> PairScores:
+        """Score pairs by the residuals of what is best."""
+        held, share = self._held, self._best[1].posteriors()
+        u, residual = held.weights[:, None], -share
+        residual[np.arange(len(share)), held.labels] += 1.0
+        rows = replace(held.training.take(held.rows), sample_weight=held.weights)
+        curvature = u * share * (1.0 - share)
+        return score_columns(rows, u * residual, curvature, held.ends)
+
+    def _walk(
+        self,
+        fits: list[_FoldFit],
+        grid: tuple[Strengths, ...],
+        judged: Sequence[_Judged] = (),
+        has_pairs: bool = False,
+    ) -> list[_Judged]:
+        """Fit strengths in each fold, one after the other, until they get worse."""
+        out = list(judged)
+        for entry in grid:
+            one = partial(_FoldFit.posteriors, entry=entry)
+            posteriors = np.concatenate(list(run(one, fits, self._threads)))
+            judgement = self._held.judge(posteriors)
+            out.append((entry, judgement))
+            by_pair = {"by_pair": entry.by_pair} if has_pairs else {}
+            self._path.append({**_named(entry), **by_pair, **judgement.record()})
+            if _best(out)[1].is_better(judgement):
+                break
+        return out
 
 
 def _named(entry: Strengths) -> dict[str, float]:
@@ -114,56 +215,8 @@ def _named(entry: Strengths) -> dict[str, float]:
     return named
 
 
-def _best(judged: list[tuple[Strengths, Judgement]]) -> int:
-    return int(np.argmin([judgement.log_loss for _, judgement in judged]))
-
-
-def _ranked(
-    held: HeldOutFolds, judgement: Judgement, pairs: str | int | list[ColumnPair] | None
-) -> RankedPairs:
-    """Rank pairs by the residuals of main effects, or take those that are listed."""
-    if pairs is None or isinstance(pairs, list):
-        listed = pairs or []
-        return RankedPairs([listed] * len(held.folds), listed)
-    share, u = judgement.posteriors(), held.weights[:, None]
-    residual = -share
-    residual[np.arange(len(share)), held.labels] += 1.0
-    most = min(_MAX_PAIRS_PER_COLUMN * held.training.schema.n_columns, _MAX_PAIRS)
-    most = most if pairs == "auto" else int(pairs)
-    curvature = u * share * (1.0 - share)
-    rows = replace(held.training.take(held.rows), sample_weight=held.weights)
-    return rank_pairs(rows, u * residual, curvature, held.ends, most)
-
-
-def _with_pairs(
-    held: HeldOutFolds, fits: list[_FoldFit], grid: tuple[Strengths, ...]
-) -> list[tuple[Strengths, Judgement]]:
-    """Judge strengths with pairs.
-
-    Every share of the last of the grid, which is best without pairs; then the next
-    stronger one with the best share.
-    """
-    entries = tuple(replace(grid[-1], by_pair=s * grid[-1].by_value) for s in _SHARES)
-    judged = _judged(held, fits, entries)
-    share = _SHARES[_best(judged)]
-    stronger = tuple(replace(e, by_pair=share * e.by_value) for e in grid[-2:-1])
-    return judged + _judged(held, fits, stronger)
-
-
-def _judged(
-    held: HeldOutFolds, fits: list[_FoldFit], grid: tuple[Strengths, ...]
-) -> list[tuple[Strengths, Judgement]]:
-    """Fit strengths in each fold, from strong to weak, until they get worse."""
-    threads = thread_count(held.training.n_jobs)
-    judged: list[tuple[Strengths, Judgement]] = []
-    for entry in grid:
-        posteriors = run(partial(_FoldFit.posteriors, entry=entry), fits, threads)
-        judgement = held.judge(np.concatenate(list(posteriors)))
-        judged.append((entry, judgement))
-        best = judged[_best(judged)][1]
-        if judgement.log_loss - best.log_loss > judgement.standard_error(best):
-            break
-    return judged
+def _best(judged: Sequence[_Judged]) -> _Judged:
+    return min(judged, key=lambda own: own[1].log_loss)
 
 
 class _FoldFit:
