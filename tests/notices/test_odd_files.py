@@ -102,10 +102,6 @@ NOTICED = {
         whole("mass", lambda f: f["mass"].astype(str) + " [g]"),
         "digits",
     ),
-    "exponents of Fortran": (
-        whole("bill", lambda f: [f"{b / 1000:.4f}d+03" for b in f["bill"]]),
-        "digits",
-    ),
     "versions": (
         whole("version", lambda f: [f"{k % 9}.{k % 5}.0" for k in running(f)]),
         "digits",
@@ -180,6 +176,9 @@ REFUSED = {
 
 # Read as it is meant: nothing is noticed.
 READ = {
+    "exponents of Fortran": whole(
+        "bill", lambda f: [f"{b / 1000:.4f}d+03" for b in f["bill"]]
+    ),
     "as it is": lambda f: f,
     "labels with blanks at the end": column("species", lambda c: c + "  "),
     "labels with blanks in front": column("species", lambda c: "  " + c),

@@ -73,12 +73,12 @@ class ShrinkageNB(SolvedNB):
     (:math:`c_k = 1` for categories, 0 for numbers). A number is seen as it is,
     standardised, with a slope for each class among the value effects :math:`U`, in bins
     that MDL cuts where classes change, held back unless such steps pay on held-out
-    rows, and in fine bins of equal frequency, whose effects make one smooth curve. Pairs
-    of columns have effects :math:`S` only, chosen by what the rest leaves over in
-    held-out rows. The problem is convex. Each level opens only as far as the rows support it. A prediction stays a
-    sum of contributions. It begins at the base rate: what :math:`b` differs from it by
-    goes to the columns, by their shares of the variance, so that with nothing known the
-    model answers the base rate.
+    rows, and in fine bins of equal frequency, whose effects make one smooth curve.
+    Pairs of columns have effects :math:`S` only, chosen by what the rest leaves over in
+    held-out rows. The problem is convex. Each level opens only as far as the rows
+    support it. A prediction stays a sum of contributions. It begins at the base rate:
+    what :math:`b` differs from it by goes to the columns, by their shares of the
+    variance, so that with nothing known the model answers the base rate.
 
     Examples
     --------

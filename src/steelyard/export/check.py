@@ -104,6 +104,8 @@ def check(clf: BaseNB, X: Any, kind: str, **options: Any) -> Agreement:
 
 def _without_dates(clf: BaseNB, X: Any) -> Any:
     """Return a frame with the columns of the model in place of dates."""
+    if not len(X.columns):
+        return X
     table = as_table(X)
     if not table.parts:
         return X

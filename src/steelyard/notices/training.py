@@ -114,13 +114,15 @@ def is_measured(classes: Any) -> bool:
 
 def _leaks(look: TrainingLook) -> Iterator[Notice]:
     """Say which columns give the class away: the codes alone do, in nearly all rows."""
-    by_class, (known, n_used, right) = look.counts.by_class, look.known
+    # Pairs of columns come after all columns.
+    by_class, n_plain = look.counts.by_class, look.counts.schema.n_plain
+    known, n_used, right = (own[:n_plain] for own in look.known)
     share = by_class.max() / by_class.sum()
     # Of single rows any code is right.
     is_dense = (known >= look.total / 2) & (n_used * _ROWS_OF_CODE <= known)
     wrong = np.where(is_dense, 1.0 - right / np.maximum(known, 1.0), 1.0)
     is_pure = wrong <= min(1.0 - _PURE, _ERROR_SHARE * (1.0 - float(share)))
-    columns = np.array(look.counts.schema.columns)
+    columns = np.array(look.counts.schema.columns[:n_plain])
     pure = {int(columns[j]): j for j in np.flatnonzero(is_pure)[::-1]}
     honest = wrong[~np.isin(columns, [*pure])].min(initial=1.0)
     found = {
