@@ -157,9 +157,12 @@ class Judgement:
         """Mean log-loss."""
         return float(self.weights @ self.losses / self.weights.sum())
 
-    def is_better(self, other: Judgement, errors: float = 1.0) -> bool:
-        """Whether the log-loss is lower than another by so many standard errors."""
-        return other.log_loss - self.log_loss > errors * self.standard_error(other)
+    def is_better(
+        self, other: Judgement, errors: float = 1.0, least: float = 0.0
+    ) -> bool:
+        """Whether the log-loss is lower by so many standard errors, and by so much."""
+        gain = other.log_loss - self.log_loss
+        return gain > max(errors * self.standard_error(other), least)
 
     def standard_error(self, other: Judgement | None = None) -> float:
         """Return the standard error of the log-loss, or of its difference."""

@@ -71,8 +71,9 @@ _ROUGH_TOL = 3e-3
 _MAX_PAIRS_PER_COLUMN, _MAX_PAIRS = 2, 30
 _MORE_PAIRS_PER_COLUMN, _MORE_PAIRS = 3, 60
 
-# Standard errors that the longer list must gain: it is tried several times.
-_LEAST_GAIN_OF_MORE = 2.0
+# Standard errors, and log-loss, that the longer list must gain: it is tried several
+# times, and nobody reads sixty pairs for next to nothing.
+_LEAST_GAIN_OF_MORE = (2.0, 1e-3)
 
 _Judged = tuple[Strengths, Judgement]
 
@@ -165,9 +166,9 @@ class _Search:
         self,
         ranked: RankedPairs,
         tried: tuple[float, ...] = _BY_PAIR,
-        least_gain: float | None = 1.0,
+        least_gain: tuple[float, float] | None = (1.0, 0.0),
     ) -> None:
-        """Join pairs where they gain so many standard errors; None: in any case."""
+        """Join pairs where they gain that, as `is_better` says; None: in any case."""
         if not ranked.overall:
             return
         of_folds = list(zip(self._fits, ranked.by_fold, strict=True))
@@ -175,7 +176,7 @@ class _Search:
         fits = list(run(join, of_folds, self._threads))
         entries = tuple(replace(self._best[0], by_pair=own) for own in tried)
         found = _best(self._walk(fits, entries, has_pairs=True))
-        if least_gain is None or found[1].is_better(self._best[1], least_gain):
+        if least_gain is None or found[1].is_better(self._best[1], *least_gain):
             self._best, self._pairs = found, ranked.overall
 
     def scores(self) -> PairScores:
