@@ -15,7 +15,7 @@ from steelyard.notices.new_rows import (
     column_notices,
 )
 from steelyard.notices.notice import Notice
-from steelyard.notices.row_sketch import RowSketch, new_hashes, sketch_of
+from steelyard.notices.row_sketch import RowHashes, new_hashes, sketch_of
 from steelyard.table.by_schema import ColumnCells
 from steelyard.table.columns import TableColumn
 from steelyard.table.factors import Factor
@@ -46,7 +46,7 @@ class NewRows:
         self.columns = column_checks(schema, ranges, totals, by_code)
         classes = fitted.classes_.tolist()
         self._classes = {*classes, *map(str, classes)}
-        self._sketch: RowSketch | None = getattr(fitted, "row_sketch_", None)
+        self._sketch: RowHashes | None = getattr(fitted, "row_sketch_", None)
         self._others: dict[Notice, None] = {}
         self._n_rows = self._n_below = self._n_found = 0
         self._hashes: list[Any] = []

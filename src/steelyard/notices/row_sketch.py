@@ -1,4 +1,4 @@
-"""RowSketch: hashes of training rows, few enough for a model file.
+"""RowHashes: hashes of training rows, few enough for a model file.
 
 The smallest hashes stand for all rows: of new rows whose hash is as small, those that
 are among them were learned from, and their share is that of all (Bar-Yossef et al.,
@@ -31,7 +31,7 @@ _COLUMNS = 256
 
 
 @dataclass(frozen=True, eq=False)
-class RowSketch:
+class RowHashes:
     """The smallest hashes of rows, and of how many rows they are."""
 
     hashes: Hashes
@@ -63,12 +63,12 @@ class RowSketch:
         return min(1.0, n_found / n_below * self.n_rows / self.n_hashed)
 
 
-def sketch_of(hashes: Hashes, n_rows: int) -> tuple[RowSketch, int]:
+def sketch_of(hashes: Hashes, n_rows: int) -> tuple[RowHashes, int]:
     """Return the sketch of rows, and how many of them occur more than once."""
     kept, counts = np.unique(hashes, return_counts=True)
     n_repeated = int(counts[counts > 1].sum())
     share = n_repeated / len(hashes)
-    return RowSketch(kept[:MOST_HASHES], n_rows, len(hashes), share), n_repeated
+    return RowHashes(kept[:MOST_HASHES], n_rows, len(hashes), share), n_repeated
 
 
 def new_hashes(columns: Sequence[TableColumn], schema: TableSchema) -> Hashes:

@@ -12,7 +12,7 @@ import numpy as np
 from steelyard.model.training import TrainingSet
 from steelyard.notices.notice import Notice, arranged, rows_have
 from steelyard.notices.odd_columns import column_notices_at_fit
-from steelyard.notices.row_sketch import RowSketch, row_hashes, sketch_of
+from steelyard.notices.row_sketch import RowHashes, row_hashes, sketch_of
 from steelyard.notices.training_look import (
     FEW,
     SAMPLE,
@@ -50,7 +50,7 @@ _REPEATED, _MEASURE, _BY_CHANCE = 0.05, 0.05, 5.0
 
 def notices_at_fit(
     training: TrainingSet, counts: Counts
-) -> tuple[list[Notice], RowSketch | None]:
+) -> tuple[list[Notice], RowHashes | None]:
     """Return what is odd about training rows, worst first, and a sketch of the rows.
 
     There is no sketch of rows that are not in memory.

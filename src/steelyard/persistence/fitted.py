@@ -33,7 +33,7 @@ from steelyard.table.schema import feature_labels
 if TYPE_CHECKING:
     import numpy as np
 
-    from steelyard.notices.row_sketch import RowSketch
+    from steelyard.notices.row_sketch import RowHashes
     from steelyard.proba.counts import Counts
     from steelyard.table.summary.ranges import NumberRange
 else:
@@ -300,11 +300,11 @@ def _read_sketch(reader: ObjectReader, key: str, sizes: Sizes) -> dict[str, Any]
     return found
 
 
-def _build_sketch(found: dict[str, Any], sizes: Sizes) -> RowSketch:
-    from steelyard.notices.row_sketch import RowSketch
+def _build_sketch(found: dict[str, Any], sizes: Sizes) -> RowHashes:
+    from steelyard.notices.row_sketch import RowHashes
 
     hashes = np.array(found["hashes"], dtype=np.uint64)
-    return RowSketch(**{**found, "hashes": hashes})
+    return RowHashes(**{**found, "hashes": hashes})
 
 
 def _read_reading(reader: ObjectReader, key: str, sizes: Sizes) -> dict[str, Any]:

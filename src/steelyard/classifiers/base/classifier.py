@@ -36,7 +36,7 @@ from steelyard.model.base import RowsNeeded
 from steelyard.model.centring import centred
 from steelyard.model.training import Encoding, TrainingSet
 from steelyard.notices.notice import Notice
-from steelyard.notices.row_sketch import RowSketch
+from steelyard.notices.row_sketch import RowHashes
 from steelyard.notices.training import notices_at_fit
 from steelyard.proba import SMOOTHINGS, Smoothing, resolve_smoothing
 from steelyard.proba.counts import Counts
@@ -122,8 +122,8 @@ class BaseNB(ClassifierMixin, FittedNB, Declared):
         "releases.",
         optional=True,
     )
-    row_sketch_: RowSketch = learned(
-        "RowSketch",
+    row_sketch_: RowHashes = learned(
+        "RowHashes",
         "A few hashes of training rows, by which ``check`` knows them again; only of "
         "rows that were in memory.",
         optional=True,

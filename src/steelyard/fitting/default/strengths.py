@@ -111,7 +111,7 @@ def choose(
         path = [{**_named(entry), "log_loss": np.nan, "scale": 1.0} for entry in grid]
         listed = pairs if isinstance(pairs, list) else []
         return Choice(grid[0], pairs=listed, path=path)
-    search = _Search(recipe, held)
+    search = _StrengthSearch(recipe, held)
     search.main_effects(grid)
     if isinstance(pairs, list):
         search.pairs(RankedPairs([pairs] * len(held.folds), pairs), least_gain=None)
@@ -122,7 +122,7 @@ def choose(
     return search.choice
 
 
-class _Search:
+class _StrengthSearch:
     """What is compared, one after the other, each with the best so far."""
 
     def __init__(self, recipe: Recipe, held: HeldOutFolds) -> None:
