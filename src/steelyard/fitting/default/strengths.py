@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
@@ -159,23 +159,36 @@ class _StrengthSearch:
         self.pairs(scores.best(min(_MAX_PAIRS_PER_COLUMN * n, _MAX_PAIRS)))
         more = scores.best(min(_MORE_PAIRS_PER_COLUMN * n, _MORE_PAIRS), False)
         again = {self._best[0].by_pair} if self._pairs else set()
+        fits = self._joined(more)
         for by_pair in sorted({*again, *_OPEN}, reverse=True):
-            self.pairs(more, (by_pair,), _LEAST_GAIN_OF_MORE)
+            # Each starts from the main effects.
+            self._try(map(copy, fits), more, (by_pair,), _LEAST_GAIN_OF_MORE)
 
     def pairs(
         self,
         ranked: RankedPairs,
-        tried: tuple[float, ...] = _BY_PAIR,
         least_gain: tuple[float, float] | None = (1.0, 0.0),
     ) -> None:
         """Join pairs where they gain that, as `is_better` says; None: in any case."""
+        self._try(self._joined(ranked), ranked, _BY_PAIR, least_gain)
+
+    def _joined(self, ranked: RankedPairs) -> list[_FoldFit]:
+        """Return the fits of main effects with pairs."""
+        of_folds = list(zip(self._fits, ranked.by_fold, strict=True))
+        return list(run(lambda own: own[0].with_pairs(own[1]), of_folds, self._threads))
+
+    def _try(
+        self,
+        fits: Iterable[_FoldFit],
+        ranked: RankedPairs,
+        tried: tuple[float, ...],
+        least_gain: tuple[float, float] | None,
+    ) -> None:
+        """Take pairs, held by the best of some strengths, if they gain enough."""
         if not ranked.overall:
             return
-        of_folds = list(zip(self._fits, ranked.by_fold, strict=True))
-        join = lambda of_fold: of_fold[0].with_pairs(of_fold[1])  # noqa: E731
-        fits = list(run(join, of_folds, self._threads))
         entries = tuple(replace(self._best[0], by_pair=own) for own in tried)
-        found = _best(self._walk(fits, entries, has_pairs=True))
+        found = _best(self._walk(list(fits), entries, has_pairs=True))
         if least_gain is None or found[1].is_better(self._best[1], *least_gain):
             self._best, self._pairs = found, ranked.overall
 
