@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.agreed import HASH_BYTES, MOST_HASHES
+from steelyard._common.arrays import comparable
 from steelyard.table.by_schema import ColumnCells
 from steelyard.table.columns import TableColumn
 from steelyard.table.schema import TableSchema
@@ -93,10 +94,7 @@ def row_hashes(contents: Iterable[NDArray[Any]]) -> Hashes:
     keys: Any = None
     for content, factor in zip(contents, islice(_factors(), _COLUMNS), strict=False):
         if content.dtype.kind == "f":
-            # Zeros of either sign are equal, and so are all missing ones.
-            numbers = content + 0.0
-            numbers[np.isnan(numbers)] = np.nan
-            bits = numbers.view(np.uint64)
+            bits = comparable(content).view(np.uint64)
             # The last bits of most numbers are zero.
             bits ^= bits >> _HALF
             bits *= factor

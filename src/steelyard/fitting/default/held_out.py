@@ -14,7 +14,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 from sklearn.utils import check_random_state
 
-from steelyard._common.arrays import Floats, Ints, Labels
+from steelyard._common.arrays import Floats, Ints, Labels, comparable
 from steelyard.exceptions import ParameterError
 from steelyard.fitting.default.row_sample import column_numbers, mixed, sample_rows
 from steelyard.model.training import TrainingSet
@@ -316,8 +316,8 @@ def _by_content(
     all that the column holds; that of a class from a sum over its rows.
     """
     cells = [codes.column(j)[first] for j in codes.schema.coded.tolist()]
-    numbers = [codes.number_column(g)[first] + 0.0 for g in range(codes.n_numbers)]
-    cells += [np.where(np.isnan(n), np.nan, n).view(np.uint64) for n in numbers]
+    numbers = [codes.number_column(g)[first] for g in range(codes.n_numbers)]
+    cells += [comparable(column).view(np.uint64) for column in numbers]
     names, is_named = column_numbers(codes.schema), codes.schema.names is not None
     order = [*codes.schema.coded.tolist(), *codes.schema.gaussian.tolist()]
     keys = np.zeros(len(first), dtype=np.uint64)
@@ -341,9 +341,7 @@ def distinct_rows(codes: Codes, labels: Labels) -> tuple[Ints, Ints]:
     """Return the first row of each kind, in order of content, and each row's kind."""
     parts = [labels[:, None].astype(">u4"), codes.by_column().T]
     if codes.n_numbers:
-        # Zeros of either sign are equal, and so are all missing ones.
-        numbers = codes.number_rows(slice(None)) + 0.0
-        parts.append(np.where(np.isnan(numbers), np.nan, numbers))
+        parts.append(comparable(codes.number_rows(slice(None))))
     content = np.concatenate(
         [
             np.ascontiguousarray(part).view(np.uint8).reshape(len(labels), -1)

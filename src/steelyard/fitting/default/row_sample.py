@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard._common.arrays import Floats, Ints
+from steelyard._common.arrays import Floats, Ints, comparable
 from steelyard._common.threads import pieces
 from steelyard.kernels import hashing
 from steelyard.model.training import TrainingSet
@@ -136,9 +136,7 @@ def row_keys(
         of_block = table if spread is None else table[spread]
         hashing.add_hashes(block.values, block.starts(schema.offsets), of_block, keys)
     for g, j in enumerate(schema.gaussian.tolist()):
-        # Zeros of either sign are equal, and so are all missing ones.
-        number = codes.number_column(g) + 0.0
-        number = np.where(np.isnan(number), np.nan, number)
+        number = comparable(codes.number_column(g))
         keys += mixed(salts[j], number.view(np.uint64))
     if weights is not None:
         keys += mixed(salts[-2], np.ascontiguousarray(weights).view(np.uint64))
