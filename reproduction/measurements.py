@@ -21,7 +21,7 @@ from reproduction.report import (
 )
 from reproduction.simulated import flip_labels, sum_of_attributes
 from steelyard.classifiers.spss import SPSSNaiveBayes
-from steelyard.experiments.data.sets import DataSet, dataset_group, load_dataset
+from steelyard.experiments.data import DataSet, dataset_group, load_dataset
 from steelyard.experiments.protocols import discretize_whole, find_protocol
 from steelyard.experiments.statistics.two_methods import corrected_t_test
 

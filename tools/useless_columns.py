@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.text import counted
-from steelyard.experiments.data.sets import DataSet, load_dataset
+from steelyard.experiments.data import DataSet, load_dataset
 from steelyard.experiments.report.layouts import Cell, ReportTable, failure_table
 from steelyard.experiments.report.results_text import table_to_markdown
 from steelyard.experiments.report.summaries import MEASURES

@@ -22,7 +22,7 @@ from steelyard.exceptions import ParameterError, TableError
 from steelyard.experiments import baselines
 from steelyard.experiments import journal as journals
 from steelyard.experiments.baselines import BASELINES
-from steelyard.experiments.data.sets import DataSet, load_dataset
+from steelyard.experiments.data import DataSet, load_dataset
 from steelyard.experiments.journal import JournalError
 from steelyard.experiments.processes import Progress
 from steelyard.experiments.protocols import PROTOCOLS, discretize_whole

@@ -35,14 +35,15 @@ from steelyard._common.text import markdown_table
 from steelyard.cli import main
 from steelyard.cli import reproduce as command
 from steelyard.exceptions import ParameterError
-from steelyard.experiments.data.sets import data_folder, read_from_folder
-from steelyard.experiments.data.sets import load_dataset as load_any
-from steelyard.experiments.data.tasks import (
+from steelyard.experiments.data.sets import (
     MULTICLASS,
     TASKS,
+    data_folder,
     one_against_rest,
+    read_from_folder,
     standardize,
 )
+from steelyard.experiments.data.sets import load_dataset as load_any
 from steelyard.experiments.protocols import PROTOCOLS, discretize_whole
 
 FOLDER = os.environ.get("STEELYARD_DATA")

@@ -183,7 +183,7 @@ def _labelled(
 
 def _as_classes(labels: list[Any], classes: Any) -> Any:
     """Return numbers as the ranges that a model has for classes, if it has any."""
-    from steelyard.experiments.data.bins import cut_as
+    from steelyard.experiments.data.dataset import cut_as
 
     known = {*map(str, classes)}
     if all(str(label) in known for label in labels):

@@ -23,7 +23,7 @@ from typing import Any
 from joblib.externals.loky import ProcessPoolExecutor
 
 from steelyard._common.files import WorkFolder
-from steelyard.experiments.data.sets import DataSet
+from steelyard.experiments.data.dataset import DataSet
 from steelyard.experiments.journal import Journal, read_journal
 from steelyard.experiments.results import KEY
 from steelyard.experiments.work import FoldTask, Worker, WorkPlan, failed_row

@@ -22,8 +22,8 @@ from steelyard.classifiers.base import BaseNB
 from steelyard.classifiers.naive_bayes import NaiveBayes
 from steelyard.classifiers.published import LogisticNB
 from steelyard.exceptions import ParameterError
-from steelyard.experiments.data.sets import DataSet
-from steelyard.experiments.data.tasks import standardize
+from steelyard.experiments.data.dataset import DataSet
+from steelyard.experiments.data.sets import standardize
 from steelyard.table.encoder import TableEncoder
 
 if TYPE_CHECKING:

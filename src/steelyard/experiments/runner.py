@@ -21,7 +21,8 @@ from sklearn.base import is_classifier
 from steelyard.classifiers.registry import _plain, method, methods
 from steelyard.exceptions import ParameterError, TableError
 from steelyard.experiments.baselines import BASELINES, baseline
-from steelyard.experiments.data.sets import DataSet, expand_names, load_dataset
+from steelyard.experiments.data.dataset import DataSet
+from steelyard.experiments.data.sets import expand_names, load_dataset
 from steelyard.experiments.journal import Journal, open_journal, read_journal
 from steelyard.experiments.processes import Progress, run_tasks
 from steelyard.experiments.protocols import find_protocol

@@ -18,7 +18,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from threadpoolctl import threadpool_limits
 
 from steelyard._common.text import as_plain
-from steelyard.experiments.data.sets import DataSet
+from steelyard.experiments.data.dataset import DataSet
 from steelyard.experiments.journal import Journal
 from steelyard.experiments.protocols import PROTOCOLS, Prepared
 from steelyard.experiments.results import COLUMNS, KEY

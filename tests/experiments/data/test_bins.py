@@ -6,7 +6,7 @@ import pytest
 
 from steelyard.exceptions import ParameterError, TableError
 from steelyard.experiments.data import read_dataset
-from steelyard.experiments.data.bins import cut, cut_as
+from steelyard.experiments.data.dataset import cut, cut_as
 
 
 @pytest.mark.parametrize("n_bins", [2, 5, 12])

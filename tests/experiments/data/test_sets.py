@@ -12,13 +12,8 @@ import pytest
 from sklearn import datasets
 
 from steelyard.exceptions import ColumnError, ParameterError, TableError
-from steelyard.experiments.data.sets import (
-    BUNDLED,
-    DataSet,
-    dataset_group,
-    expand_names,
-    load_dataset,
-)
+from steelyard.experiments.data import BUNDLED, DataSet, dataset_group, load_dataset
+from steelyard.experiments.data.sets import expand_names
 
 FOLDER = os.environ.get("STEELYARD_DATA")
 ARFF = """@relation weather
