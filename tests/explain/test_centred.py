@@ -10,7 +10,7 @@ import pytest
 import steelyard as sy
 from steelyard.experiments.data.sets import load_dataset
 from steelyard.explain.reasons import reasons
-from steelyard.model.centring import centred
+from steelyard.model.table_model import centred
 
 DATA = os.environ.get("STEELYARD_DATA")
 

@@ -11,8 +11,7 @@ from steelyard.explain.views import (
     evidence_of,
     typical_numbers,
 )
-from steelyard.model.centring import numbers_by_class
-from steelyard.model.table_model import NBModel
+from steelyard.model.table_model import NBModel, numbers_by_class
 from steelyard.proba.counts import Counts
 
 # Numbers that stand for the rows of one class in one bin.

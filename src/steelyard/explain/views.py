@@ -24,8 +24,7 @@ from steelyard._common.text import (
 )
 from steelyard.exceptions import ParameterError
 from steelyard.model.base import Model, softmax
-from steelyard.model.centring import centred_model
-from steelyard.model.table_model import NBModel
+from steelyard.model.table_model import NBModel, centred_model
 from steelyard.table.by_schema import on_grid
 from steelyard.table.schema import FeatureSchema, Side, TableSchema
 

@@ -103,7 +103,7 @@ def plan_of_model(name: str, model: Any, joined: bool) -> Plan:
 
 def _exportable(clf: BaseNB) -> Any:
     """Return the model of a classifier, if there is a formula of it."""
-    from steelyard.model.centring import centred_model
+    from steelyard.model.table_model import centred_model
 
     name, model = type(clf).__name__, centred_model(clf)
     if getattr(model, "is_lazy", False):

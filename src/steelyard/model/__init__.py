@@ -4,5 +4,5 @@
 of a source, chunk by chunk. ``base`` says what every model answers and what methods
 keep of their rows, and has what scores, losses and weightings share; ``table_model`` is
 a sum over attributes, ``combined`` are models made of such sums, ``lazy`` those that
-keep their training rows; ``centring`` says what attributes add in the average row.
+keep their training rows.
 """

@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 
 TwoArrays = tuple[Floats, Floats]
 
-# Of a sum and the positions of its classes: what its attributes add on average.
-MeanTerms = Callable[["NBModel", tuple[int, ...]], "Floats | None"]
+# Positions of the classes of a model among those of the whole; None for all of them.
+SomeClasses = tuple[int, ...] | None
+# Of a sum and its classes: what its attributes add on average.
+MeanTerms = Callable[["NBModel", SomeClasses], "Floats | None"]
 
 RowsNeeded = Literal["counts", "sums", "pairs", "per-row", "codes", "all"]
 
@@ -170,11 +172,8 @@ class Model:
         parts = self.parts()
         return parts[0].model.first_sum() if parts else None
 
-    def centred(self, mean: MeanTerms, classes: tuple[int, ...]) -> Model:
-        """Return the same model with the centre of each sum that it is made of.
-
-        ``classes`` are the positions of its classes among those of the whole.
-        """
+    def centred(self, mean: MeanTerms, classes: tuple[int, ...] | None = None) -> Model:
+        """Return the same model with the centre of each sum that it is made of."""
         return self
 
     def terms(self, codes: Codes) -> TwoArrays | None:

@@ -17,6 +17,7 @@ from steelyard.model.base import (
     Model,
     ModelPart,
     ScoredModel,
+    SomeClasses,
     TwoArrays,
     softmax,
 )
@@ -92,7 +93,7 @@ class MixtureModel(_OfSums):
             f"{1.0 - self.alpha:.3f} of the shared half. Each half is a sum."
         )
 
-    def centred(self, mean: MeanTerms, classes: tuple[int, ...]) -> MixtureModel:
+    def centred(self, mean: MeanTerms, classes: SomeClasses = None) -> MixtureModel:
         """Return the same model with the centres of both halves."""
         halves = (half.centred(mean, classes) for half in (self.specific, self.shared))
         return MixtureModel(self.alpha, *halves)
@@ -152,10 +153,10 @@ class PairwiseModel(Model):
             "model of its own."
         )
 
-    def centred(self, mean: MeanTerms, classes: tuple[int, ...]) -> PairwiseModel:
+    def centred(self, mean: MeanTerms, classes: SomeClasses = None) -> PairwiseModel:
         """Return the same model with the centre of each pair, of its rows alone."""
-        both = [(classes[a], classes[b]) for a, b in self.pairs]
-        made = (m.centred(mean, own) for m, own in zip(self.models, both, strict=True))
+        own = zip(self.models, self.pairs, strict=True)
+        made = (model.centred(mean, pair) for model, pair in own)
         return replace(self, models=tuple(made))
 
     def parts(self) -> list[ModelPart]:
@@ -228,7 +229,7 @@ class BoostedModel(_OfSums):
             "own. Each voter is a sum."
         )
 
-    def centred(self, mean: MeanTerms, classes: tuple[int, ...]) -> BoostedModel:
+    def centred(self, mean: MeanTerms, classes: SomeClasses = None) -> BoostedModel:
         """Return the same model with the centre of each voter."""
         made = (voter.centred(mean, classes) for voter in self.models)
         return replace(self, models=tuple(made))

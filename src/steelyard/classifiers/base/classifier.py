@@ -33,7 +33,7 @@ from steelyard.classifiers.after_fit import FittedNB
 from steelyard.fitting.problem import Fit
 from steelyard.fitting.recipe import DEVICE, Recipe, rows_of
 from steelyard.model.base import RowsNeeded
-from steelyard.model.centring import centred
+from steelyard.model.table_model import centred
 from steelyard.model.training import Encoding, TrainingSet
 from steelyard.notices.notice import Notice
 from steelyard.notices.row_sketch import RowHashes
