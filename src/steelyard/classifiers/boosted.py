@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from steelyard._common.agreed import FORMS
 from steelyard._common.settings import learned, setting, whole, word
 from steelyard._common.threads import pieces
-from steelyard.classifiers.base import StandardNB, hard_rows
+from steelyard.classifiers.base import StandardNB, hardest_rows
 from steelyard.exceptions import ParameterError
 from steelyard.fitting.problem import Fit
 from steelyard.fitting.recipe import Recipe
@@ -72,7 +72,7 @@ class BoostedNB(StandardNB):
         "list of dict", "One record per round, with its weighted error."
     )
 
-    hardest_rows = hard_rows.hardest_rows
+    hardest_rows = hardest_rows
 
     def _fit(self, recipe: Recipe, training: TrainingSet) -> Fit:
         if self.form == "elkan" and training.n_classes > 2:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from steelyard._common.arrays import Floats
 from steelyard._common.settings import NONE, learned, number, part, setting
 from steelyard._common.threads import pieces
-from steelyard.classifiers.base import StandardNB, hard_rows
+from steelyard.classifiers.base import StandardNB, hardest_rows
 from steelyard.classifiers.weighted import WeightedNB
 from steelyard.exceptions import ParameterError
 from steelyard.fitting.problem import (
@@ -265,7 +265,7 @@ class InstanceWeightedNB(StandardNB):
         "list of dict", "One record per round."
     )
 
-    hardest_rows = hard_rows.hardest_rows
+    hardest_rows = hardest_rows
 
     def _fit(self, recipe: Recipe, training: TrainingSet) -> Fit:
         weighed = Learned(training.workspace.full(training.n_rows, 1.0))

@@ -22,7 +22,7 @@ from steelyard._common.settings import (
     whole,
     word,
 )
-from steelyard.classifiers.base import DEVICE_SETTING, StandardNB, hard_rows
+from steelyard.classifiers.base import DEVICE_SETTING, StandardNB, hardest_rows
 from steelyard.fitting.problem import Fit, fit_weights
 from steelyard.fitting.recipe import PenaltySetting, Recipe
 from steelyard.instances import INSTANCES, InstanceWeighting, resolve_instances
@@ -72,7 +72,7 @@ class SolvedNB(StandardNB):
         "list of dict", "One record per iteration."
     )
 
-    hardest_rows = hard_rows.hardest_rows
+    hardest_rows = hardest_rows
 
     def _recipe(self) -> Recipe:
         recipe = replace(super()._recipe(), device=self.device)

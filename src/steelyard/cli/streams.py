@@ -86,8 +86,7 @@ def is_streamed(arguments: argparse.Namespace) -> bool:
 
 def _size_in_memory(path: str, format: str | None) -> int:
     """Guess how many bytes a file takes in memory, 0 if it cannot be streamed."""
-    from steelyard.io.packing import packing_of
-    from steelyard.io.paths import TEXT, stem_and_format
+    from steelyard.io.paths import TEXT, packing_of, stem_and_format
 
     format, size = format or stem_and_format(path)[1], os.path.getsize(path)
     if format in TEXT:

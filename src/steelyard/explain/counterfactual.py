@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from steelyard._common.arrays import Floats, Ints
 from steelyard._common.text import probability_text, text_table
-from steelyard.explain.number_steps import NumberSteps
-from steelyard.explain.row_cells import RowCells, number_label
+from steelyard.explain.row_cells import NumberSteps, RowCells, number_label
 from steelyard.explain.value_tables import gaussian_points
 from steelyard.explain.views import (
     PlainData,

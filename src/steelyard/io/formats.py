@@ -18,8 +18,7 @@ from steelyard.io.chunks import Part, Place
 from steelyard.io.dates import date_note, read_date
 from steelyard.io.dialect import CsvDialect, codec_of
 from steelyard.io.numbers import ANY_UNIT, ColumnTally, code_note, read_numbers
-from steelyard.io.packing import packing_of
-from steelyard.io.paths import File
+from steelyard.io.paths import File, packing_of
 from steelyard.io.reader import Reader
 from steelyard.io.streams import as_arrow
 from steelyard.io.top import Top, first_names
