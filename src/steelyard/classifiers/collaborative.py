@@ -20,8 +20,7 @@ from steelyard.fitting.problem import (
     warn_unsolved,
 )
 from steelyard.fitting.recipe import Recipe
-from steelyard.instances import DiscriminativeWeighting
-from steelyard.instances.row_weights import add_losses
+from steelyard.instances import DiscriminativeWeighting, add_losses
 from steelyard.model.base import RowsNeeded
 from steelyard.model.training import TrainingSet
 from steelyard.solvers import Solution

@@ -1,4 +1,7 @@
-"""Instance weights: of rows that the model gets wrong, or that have frequent values."""
+"""Instance weightings: from codes and labels to row weights, before counting.
+
+Large weights are of rows that the model gets wrong, or that have frequent values.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.arrays import Floats
-from steelyard._common.settings import DeclaredPart, setting, whole
+from steelyard._common.settings import DeclaredPart, resolve_part, setting, whole
 from steelyard._common.threads import pieces, row_blocks, run, thread_count
 from steelyard.exceptions import ParameterError
 from steelyard.kernels import reweighing, scoring
@@ -19,6 +22,15 @@ from steelyard.model.training import TrainingSet
 from steelyard.proba.counts import Counts, Moments
 from steelyard.table.codes import FeatureTable
 from steelyard.table.packing import Packing, pack_codes
+
+__all__ = [
+    "INSTANCES",
+    "DiscriminativeWeighting",
+    "InstanceWeighting",
+    "Learned",
+    "ValueFrequencyWeighting",
+    "resolve_instances",
+]
 
 
 @dataclass(frozen=True)
@@ -233,3 +245,14 @@ class ValueFrequencyWeighting(InstanceWeighting):
         for part in found:
             part[~(part > 0)] = floor
         return Learned(weights)
+
+
+INSTANCES: dict[str, type[InstanceWeighting]] = {
+    "discriminative": DiscriminativeWeighting,
+    "value-frequency": ValueFrequencyWeighting,
+}
+
+
+def resolve_instances(setting: Any) -> InstanceWeighting:
+    """Return the instance weighting that a setting names."""
+    return resolve_part(setting, InstanceWeighting, INSTANCES, "instances")
