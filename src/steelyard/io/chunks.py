@@ -6,7 +6,7 @@ import queue
 import threading
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -38,34 +38,35 @@ class Place:
         return f"{self.name}, row {self.row + 1:,}"
 
 
+Places = Sequence[tuple[int, Place]]
+"""Rows at which a file or row group begins, increasing, and that."""
+
+
+def places_between(places: Places, start: int, stop: int) -> Places:
+    """Return the places of the rows from one on to another, counted from the first."""
+    first = bisect_right([offset for offset, _ in places], start) - 1
+    return [
+        (max(offset - start, 0), replace(at, row=at.row + max(start - offset, 0)))
+        for offset, at in places[first:]
+        if offset < stop
+    ]
+
+
 @dataclass(frozen=True)
 class Part:
     """Some rows as they were read, and the places where stretches of them begin."""
 
     cells: pa.Table
-    places: Sequence[tuple[int, Place]]
+    places: Places
     n_bytes: int = 0
     """How many bytes of the file they took, as far as that is known."""
 
     def cut(self, start: int, stop: int) -> Part:
         """Return the rows between two positions."""
-        offsets = [offset for offset, _ in self.places]
-        first = bisect_right(offsets, start) - 1
-        kept = [
-            _moved(offset - start, place)
-            for offset, place in self.places[first:]
-            if offset < stop
-        ]
         share = (stop - start) / max(self.cells.num_rows, 1)
-        return Part(
-            self.cells.slice(start, stop - start), kept, round(self.n_bytes * share)
-        )
-
-
-def _moved(offset: int, place: Place) -> tuple[int, Place]:
-    if offset >= 0:
-        return offset, place
-    return 0, Place(place.name, place.group, place.row - offset)
+        cells, places = self.cells.slice(start, stop - start), self.places
+        size = round(self.n_bytes * share)
+        return Part(cells, places_between(places, start, stop), size)
 
 
 @dataclass(frozen=True)
@@ -78,8 +79,7 @@ class Chunk:
     first_row: int
     """Position of the first row in the whole source, from 0."""
 
-    places: Sequence[tuple[int, Place]]
-    """Rows of the chunk at which a file or row group begins, and that."""
+    places: Places
 
     @property
     def n_rows(self) -> int:
@@ -98,9 +98,7 @@ class Chunk:
 
     def place_at(self, row: int = 0) -> Place:
         """Return where a row of the chunk came from."""
-        offsets = [offset for offset, _ in self.places]
-        offset, place = self.places[bisect_right(offsets, row) - 1]
-        return Place(place.name, place.group, place.row + row - offset)
+        return places_between(self.places, row, row + 1)[0][1]
 
     def place(self, row: int = 0) -> str:
         """Return in words where a row came from, counted from 1 in its file."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -14,11 +13,10 @@ import pyarrow.ipc
 import pyarrow.parquet as pq
 import pyarrow.types as pt
 
-from steelyard._common.text import listed
-from steelyard.exceptions import ColumnError, TableError
-from steelyard.io.chunks import MOST_BYTES, Part, Place
-from steelyard.io.paths import File, key_types
-from steelyard.io.reader import Reader, conform, join_types
+from steelyard.exceptions import TableError
+from steelyard.io.chunks import MOST_BYTES, Part, Place, Places, places_between
+from steelyard.io.paths import File, check_distinct, key_types
+from steelyard.io.reader import Reader, check_names_of, conform, join_types
 
 _DAMAGED = (pa.ArrowException, OSError)
 # Text whose length is not known: a guess that only sizes of pieces depend on.
@@ -71,21 +69,11 @@ class ColumnarFiles(Reader):
 
     def check_names(self, wanted: Sequence[str] | None) -> None:
         """Raise an error if a file lacks a column, or has one more."""
-        first = self._contents[0]
-        expected = set(first.schema.names if wanted is None else wanted) - {*self._keys}
-        for other in self._contents[1:]:
-            names = set(other.schema.names)
-            if lacking := expected - names:
-                raise ColumnError(
-                    f"{other.file.name} has no column {min(lacking)!r} that "
-                    f"{first.file.name} has. Its columns: "
-                    f"{listed(other.schema.names)}."
-                )
-            if wanted is None and (extra := names - expected - {*self._keys}):
-                raise ColumnError(
-                    f"{other.file.name} has a column {min(extra)!r} that "
-                    f"{first.file.name} has not. Say with `columns` which to read."
-                )
+        check_names_of(
+            [(each.file.name, each.schema.names) for each in self._contents],
+            wanted,
+            self._keys,
+        )
 
     def types(self, names: Sequence[str]) -> dict[str, pa.DataType]:
         """Return types that hold what all files have."""
@@ -159,12 +147,7 @@ def _look_into(file: File) -> Contents:
         raise TableError(
             f"{file.path} is damaged, was cut short or is not {kind} file: {error}"
         ) from None
-    names = contents.stored.names
-    for name in names:
-        if names.count(name) > 1:
-            raise ColumnError(
-                f"{file.path} has two columns named {name!r}. Rename one of them."
-            )
+    check_distinct(contents.stored.names, file.path)
     return contents
 
 
@@ -250,14 +233,14 @@ def _read_parquet(
         for run in _runs(contents.groups, most_rows):
             stop = row + sum(contents.groups[k][0] for k in run)
             size = sum(contents.groups[k][1] for k in run) / max(stop - row, 1)
-            starts = _starts(contents.groups, run, row)
+            starts = _starts(path, contents.groups, run, row)
             try:
                 for batch in file.iter_batches(
                     most_rows, row_groups=run, columns=names
                 ):
                     yield Part(
                         pa.Table.from_batches([batch]),
-                        _places(path, starts, row, row + batch.num_rows),
+                        places_between(starts, row, row + batch.num_rows),
                         round(size * batch.num_rows),
                     )
                     row += batch.num_rows
@@ -282,26 +265,13 @@ def _runs(groups: list[tuple[int, int]], most_rows: int) -> Iterator[list[int]]:
 
 
 def _starts(
-    groups: list[tuple[int, int]], run: list[int], row: int
-) -> list[tuple[int, int]]:
-    """Return the first row of each row group, and its number."""
+    path: str, groups: list[tuple[int, int]], run: list[int], row: int
+) -> Places:
+    """Return the first row of each row group that has any, and its place."""
     sizes = [groups[k][0] for k in run]
-    first = [row + before for before in accumulate(sizes, initial=0)]
-    return [
-        (start, k) for start, k, size in zip(first, run, sizes, strict=False) if size
-    ]
-
-
-def _places(
-    path: str, starts: list[tuple[int, int]], start: int, stop: int
-) -> list[tuple[int, Place]]:
-    """Return the places of rows from one position to another of a file."""
-    first = bisect_right(starts, (start, len(starts) + starts[-1][1])) - 1
-    inside = [entry for entry in starts[first:] if entry[0] < stop]
-    return [
-        (max(row - start, 0), Place(path, group, max(row, start)))
-        for row, group in inside
-    ]
+    first = accumulate(sizes, initial=row)
+    known = zip(first, run, sizes, strict=False)
+    return [(start, Place(path, k, start)) for start, k, size in known if size]
 
 
 def _refuse(

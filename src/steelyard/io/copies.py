@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from bisect import bisect_right
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from os import PathLike
@@ -14,7 +13,7 @@ import pyarrow.parquet as pq
 
 from steelyard._common.files import WorkFolder
 from steelyard.exceptions import TableError
-from steelyard.io.chunks import MOST_ROWS, Part, Place, regroup
+from steelyard.io.chunks import MOST_ROWS, Part, Place, Places, places_between, regroup
 from steelyard.io.columnar import ColumnarFiles
 from steelyard.io.paths import File
 from steelyard.io.reader import TypesChangedError, conform, join_types, kind_of
@@ -125,12 +124,11 @@ class CopyReader(ColumnarFiles):
     def __init__(
         self,
         files: Sequence[File],
-        origins: Sequence[tuple[int, Place]],
+        origins: Places,
         folder: WorkFolder,
     ) -> None:
         super().__init__(files)
         self._origins = origins
-        self._rows = [row for row, _ in origins]
         self._folder = folder
 
     def read(self, names: Sequence[str], most_rows: int) -> Iterator[Part]:
@@ -138,17 +136,10 @@ class CopyReader(ColumnarFiles):
         row = 0
         for part in super().read(names, most_rows):
             stop = row + part.cells.num_rows
-            yield Part(part.cells, self._places(row, stop), part.n_bytes)
+            yield Part(
+                part.cells, places_between(self._origins, row, stop), part.n_bytes
+            )
             row = stop
-
-    def _places(self, start: int, stop: int) -> list[tuple[int, Place]]:
-        first = bisect_right(self._rows, start) - 1
-        places = []
-        for row, place in self._origins[first : bisect_right(self._rows, stop - 1)]:
-            skipped = max(start - row, 0)
-            moved = Place(place.name, place.group, place.row + skipped)
-            places.append((max(row - start, 0), moved))
-        return places
 
     def close(self) -> None:
         """Remove the copy."""

@@ -24,7 +24,7 @@ from steelyard.io.dialect import (
     first_lines,
     top_of,
 )
-from steelyard.io.paths import DAMAGED, File
+from steelyard.io.paths import DAMAGED, File, check_distinct
 from steelyard.io.top import Top
 
 LARGEST_CELL = 2**22
@@ -49,11 +49,7 @@ class CsvLines:
         """What is above the names, and how many lines are."""
         self.header = self._read_header()
         self.names = [name for name in self.header if name]
-        for name in self.names:
-            if self.names.count(name) > 1:
-                raise ColumnError(
-                    f"{file.name} has two columns named {name!r}. Rename one of them."
-                )
+        check_distinct(self.names, file.name)
         self._short: list[int] = []
 
     @classmethod

@@ -1,7 +1,4 @@
-"""Paths, folders, globs and standard input to files that can be opened and unpacked.
-
-With the standard library alone, but for Zstandard before Python 3.14.
-"""
+"""Paths, folders, globs and standard input to files that are opened and unpacked."""
 
 from __future__ import annotations
 
@@ -220,6 +217,14 @@ def find_column(name: str, columns: Iterable[Any], where: str, hint: str = "") -
     )
 
 
+def check_distinct(names: Sequence[str], where: str) -> None:
+    """Refuse two columns of one name."""
+    if len({*names}) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        problem = f"{where} has two columns named {twice!r}."
+        raise ColumnError(f"{problem} Rename one of them.")
+
+
 def _is_number(text: str) -> bool:
     return text.replace(".", "", 1).replace(",", "", 1).isdigit()
 
@@ -285,9 +290,9 @@ def _file(path: str, root: str | None, format: str | None) -> File:
         format = stem_and_format(within(path))[1]
     if format is None:
         raise ParameterError(
-            f"The file {path} has no known extension. Known: {_known()}, and text, "
-            "ARFF and JSON files that end with .gz, .bz2, .xz, .zst or .zip. Say what "
-            "it is with `format`."
+            f"The file {path} has no known extension. Known: {', '.join(_EXTENSIONS)}, "
+            "and text, ARFF and JSON files that end with .gz, .bz2, .xz, .zst or .zip. "
+            "Say what it is with `format`."
         )
     status = os.stat(path)
     keys: dict[str, str | None] = {}
@@ -297,10 +302,6 @@ def _file(path: str, root: str | None, format: str | None) -> File:
             if equals and key:
                 keys[unquote(key)] = None if value == _NOTHING else unquote(value)
     return File(path, format, status.st_size, status.st_mtime_ns, keys)
-
-
-def _known() -> str:
-    return ", ".join(_EXTENSIONS)
 
 
 def _no_file(path: Path) -> str:
@@ -384,6 +385,7 @@ def _only_file(archive: zipfile.ZipFile, path: str) -> str:
 
 
 def _zstandard(raw: IO[bytes], path: str) -> Any:
+    # All else takes the standard library alone.
     try:
         from compression import zstd  # type: ignore[import-not-found]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
+from steelyard._common.text import listed
 from steelyard.exceptions import ColumnError, TableError
 from steelyard.io.chunks import MOST_ROWS, Part
 
@@ -77,6 +78,30 @@ class Reader(ABC):
     @abstractmethod
     def read(self, names: Sequence[str], most_rows: int) -> Iterator[Part]:
         """Yield some columns of all rows, in order."""
+
+
+def check_names_of(
+    parts: Sequence[tuple[str, Sequence[str]]],
+    wanted: Iterable[str] | None,
+    keys: Iterable[str] = (),
+) -> None:
+    """Refuse a part that lacks a column of the first, or, if all are wanted, has more.
+
+    Parts have names; columns that are ``keys`` come from elsewhere.
+    """
+    (first, own), *others = parts
+    expected = set(own if wanted is None else wanted) - {*keys}
+    for name, columns in others:
+        if lacking := expected - {*columns}:
+            raise ColumnError(
+                f"{name} has no column {min(lacking)!r} that {first} has. Its columns: "
+                f"{listed(columns)}."
+            )
+        if wanted is None and (extra := {*columns} - expected - {*keys}):
+            raise ColumnError(
+                f"{name} has a column {min(extra)!r} that {first} has not. Say with "
+                "`columns` which to read."
+            )
 
 
 def whole_table(reader: Reader, names: Sequence[str]) -> pa.Table:

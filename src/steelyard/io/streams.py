@@ -9,10 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from steelyard._common.text import listed
 from steelyard.exceptions import ColumnError, TableError
 from steelyard.io.chunks import Part, Place
-from steelyard.io.reader import Reader, plain
+from steelyard.io.paths import check_distinct
+from steelyard.io.reader import Reader, check_names_of, plain
 
 
 class _Stream(Reader):
@@ -133,11 +133,11 @@ class FrameReader(Reader):
         except StopIteration:
             raise TableError("The iterable of frames is empty.") from None
         self.names = list(self._first.column_names)
-        self._wanted: set[str] | None = None
+        self._wanted: Sequence[str] | None = None
 
     def check_names(self, wanted: Sequence[str] | None) -> None:
         """Say which columns every frame must have, None for those of the first."""
-        self._wanted = None if wanted is None else set(wanted)
+        self._wanted = wanted
 
     def types(self, names: Sequence[str]) -> dict[str, pa.DataType]:
         """Return the types of the first frame."""
@@ -146,7 +146,8 @@ class FrameReader(Reader):
     def read(self, names: Sequence[str], most_rows: int) -> Iterator[Part]:
         """Yield some columns of all frames."""
         for k, cells in enumerate(self._tables()):
-            self._check(cells.column_names, k)
+            parts = [(_chunk(0), self.names), (_chunk(k), cells.column_names)]
+            check_names_of(parts, self._wanted)
             yield Part(cells.select(list(names)), [(0, Place(_chunk(k)))])
 
     def _tables(self) -> Iterator[pa.Table]:
@@ -161,19 +162,6 @@ class FrameReader(Reader):
             self._first = self._first.slice(0, 0)
         for k, frame in enumerate(rest, 1):
             yield as_arrow(frame, _chunk(k))
-
-    def _check(self, names: list[str], k: int) -> None:
-        expected = set(self.names) if self._wanted is None else self._wanted
-        if lacking := expected - set(names):
-            raise ColumnError(
-                f"{_chunk(k)} has no column {min(lacking)!r} that {_chunk(0)} has. Its "
-                f"columns: {listed(names)}."
-            )
-        if self._wanted is None and (extra := set(names) - expected):
-            raise ColumnError(
-                f"{_chunk(k)} has a column {min(extra)!r} that {_chunk(0)} has not. "
-                "Say with `columns` which to read."
-            )
 
 
 def already_read(name: str) -> TableError:
@@ -198,12 +186,7 @@ def as_arrow(frame: Any, where: str) -> pa.Table:
             f"{where} is not a frame with names of columns but "
             f"{type(frame).__name__}. Yield frames of pandas, polars or pyarrow."
         )
-    names = cells.column_names
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ColumnError(
-            f"{where} has two columns named {twice!r}. Rename one of them."
-        )
+    check_distinct(cells.column_names, where)
     for k, field in enumerate(cells.schema):
         if (kind := plain(field.type)) != field.type:
             cells = cells.set_column(k, field.name, cells.column(k).cast(kind))

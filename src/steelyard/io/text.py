@@ -17,8 +17,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from steelyard._common.text import listed
-from steelyard.exceptions import ColumnError
 from steelyard.io.chunks import Part, Place
 from steelyard.io.columnar import types_of_keys, with_keys
 from steelyard.io.convert import (
@@ -32,7 +30,7 @@ from steelyard.io.dialect import HEAD, USUAL, decimal_of, find_dialect
 from steelyard.io.lines import LARGEST_CELL, CsvLines, WatchedStream
 from steelyard.io.numbers import ColumnTally, code_note
 from steelyard.io.paths import File
-from steelyard.io.reader import Reader, TypesChangedError
+from steelyard.io.reader import Reader, TypesChangedError, check_names_of
 
 _ROWS = 2**15
 
@@ -148,20 +146,8 @@ class TextFiles(Reader):
 
     def check_names(self, wanted: Sequence[str] | None) -> None:
         """Raise an error if a file lacks a column, or has one more."""
-        first = self._files[0]
-        expected = set(first.names if wanted is None else wanted) - {*self._keys}
-        for other in self._files[1:]:
-            if lacking := expected - set(other.names):
-                raise ColumnError(
-                    f"{other.file.name} has no column {min(lacking)!r} that "
-                    f"{first.file.name} has. Its columns: {listed(other.names)}."
-                )
-            extra = set(other.names) - expected - {*self._keys}
-            if wanted is None and extra:
-                raise ColumnError(
-                    f"{other.file.name} has a column {min(extra)!r} that "
-                    f"{first.file.name} has not. Say with `columns` which to read."
-                )
+        parts = [(lines.file.name, lines.names) for lines in self._files]
+        check_names_of(parts, wanted, self._keys)
 
     def keep_text(self, names: Iterable[str]) -> None:
         """Read some columns as they are written, also where all cells are numbers."""
