@@ -206,7 +206,7 @@ def model_of(log_prior, table):
         classes,
         np.array(log_prior, dtype=np.float64),
         table,
-        GaussianTable.empty(len(classes)),
+        GaussianTable(*np.zeros((2, 0, len(classes))), np.zeros(0)),
     )
     rows = np.arange(len(table), dtype=np.uint8)[:, None]
     codes = Codes(schema, len(rows), (CodeBlock(rows, np.array([0])),))

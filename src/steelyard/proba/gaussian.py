@@ -60,12 +60,6 @@ class GaussianTable:
     deviations it is from the mean, at most so many; 0, or None for all, is none."""
 
     @classmethod
-    def empty(cls, n_classes: int) -> GaussianTable:
-        """Return the table of no attributes."""
-        none = np.zeros((0, n_classes))
-        return cls(none, none, np.zeros(0))
-
-    @classmethod
     def of(
         cls,
         features: Sequence[FeatureSchema],
@@ -176,7 +170,7 @@ class GaussianTable:
 def estimate_gaussian(
     counts: Counts, floor: float, unbiased: bool = False
 ) -> GaussianTable:
-    r"""Estimate means and standard deviations from moments.
+    r"""Estimate means and standard deviations from moments, of one attribute at least.
 
     Densities: the variance divides by the weight (less one, if ``unbiased``) and is at
     least ``floor`` times the
@@ -194,8 +188,6 @@ def estimate_gaussian(
     Linear attributes have the mean and deviation of all rows in every class.
     """
     moments = counts.moments
-    if not len(moments.weight):
-        return GaussianTable.empty(counts.n_classes)
     features = [counts.schema.features[j] for j in counts.schema.gaussian]
     overall = moments.pooled()
     lowest = least_variance(overall, floor)

@@ -356,11 +356,13 @@ class Estimation:
         """
         if resolutions is None:
             resolutions = self.resolutions(counts.schema)
-        return (
-            estimate_prior(self.prior, counts, self.smoothing),
-            self._log_prob(self._factored(counts), resolutions),
-            estimate_gaussian(counts, self.variance_floor, self.unbiased),
-        )
+        log_prior = estimate_prior(self.prior, counts, self.smoothing)
+        log_prob = self._log_prob(self._factored(counts), resolutions)
+        no_attributes = np.zeros((0, counts.n_classes))
+        gaussian = GaussianTable(no_attributes, no_attributes, np.zeros(0))
+        if len(counts.moments.weight):
+            gaussian = estimate_gaussian(counts, self.variance_floor, self.unbiased)
+        return log_prior, log_prob, gaussian
 
     def _log_prob(self, counts: Counts, resolutions: Resolutions) -> FeatureTable:
         schema = counts.schema

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from steelyard._common.arrays import Ints
 from steelyard._common.checks import is_dask
-from steelyard._common.text import did_you_mean, listed
-from steelyard.exceptions import ColumnError, TableError
+from steelyard.exceptions import TableError
 from steelyard.fitting.recipe import Recipe, RowsHere
 from steelyard.io import scan
+from steelyard.io.paths import find_column
 from steelyard.model.base import RowsNeeded
 from steelyard.model.streamed import Coding
 from steelyard.model.training import Preparation, TrainingSet
@@ -176,8 +176,8 @@ def _checked(X: Any, y: Any, sample_weight: Any) -> _Collections:
             f"X must be a Dask frame or a Dask array of two dimensions. Got "
             f"{type(X).__name__}."
         )
-    target = _column_name("y", "target", y, columns)
-    weight = _column_name("sample_weight", "weight", sample_weight, columns)
+    target = _column_name("y", y, columns)
+    weight = _column_name("sample_weight", sample_weight, columns)
     for what, value in (("y", y), ("sample_weight", sample_weight)):
         if is_dask(value):
             _check_partitions(X, value, what)
@@ -192,9 +192,7 @@ def _checked(X: Any, y: Any, sample_weight: Any) -> _Collections:
     )
 
 
-def _column_name(
-    what: str, role: str, value: Any, columns: list[Any] | None
-) -> str | None:
+def _column_name(what: str, value: Any, columns: list[Any] | None) -> str | None:
     """Return the name of a column that has a role, None where it is apart."""
     if value is None or is_dask(value):
         return None
@@ -208,13 +206,7 @@ def _column_name(
             f"{what}={value!r} names a column, but X is a Dask array, which has no "
             "names. Give a Dask array with the same chunks."
         )
-    if value not in columns:
-        known = list(map(str, columns))
-        raise ColumnError(
-            f"The Dask frame has no column {value!r} to use as {role}."
-            f"{did_you_mean(value, known)} Columns: {listed(known)}."
-        )
-    return value
+    return find_column(value, columns, "The Dask frame")
 
 
 def _check_partitions(X: Any, other: Any, what: str) -> None:

@@ -116,15 +116,20 @@ def _small_integers(
     return np.flatnonzero(present).astype(values.dtype), labels
 
 
-def known_labels(y: Any, classes: NDArray[Any]) -> NDArray[np.uint32]:
+def known_labels(
+    y: Any,
+    classes: NDArray[Any],
+    where: str = "y",
+    advice: str = "Announce all classes at the first call.",
+) -> NDArray[np.uint32]:
     """Return the position of every label among known classes."""
     present, codes = encode_labels(y)
     position = {value: k for k, value in enumerate(classes.tolist())}
     unknown = [value for value in present.tolist() if value not in position]
     if unknown:
         raise TableError(
-            f"The target label(s) {unknown} in y do not exist in the initial classes "
-            f"{classes.tolist()}. Announce all classes at the first call."
+            f"The target label(s) {unknown} in {where} do not exist in the initial "
+            f"classes {classes.tolist()}. {advice}"
         )
     return np.array([position[v] for v in present.tolist()], dtype=np.uint32)[codes]
 

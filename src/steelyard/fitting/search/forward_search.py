@@ -22,7 +22,7 @@ from steelyard.model.training import TrainingSet
 from steelyard.proba.counts import Counts
 from steelyard.table.codes import CodeBlock, Codes, FeatureTable, code_dtype
 from steelyard.table.frames import as_table
-from steelyard.table.labels import as_label_column, encode_labels, labelled_rows
+from steelyard.table.labels import as_label_column, known_labels, labelled_rows
 from steelyard.table.schema import TableSchema, feature_labels
 from steelyard.table.treatments import column_positions
 
@@ -342,23 +342,15 @@ def encode_test_rows(
         )
     table, y, _ = labelled_rows(table, y, None)
     codes = training.encoder.encode(table)
-    classes, labels = encode_labels(y)
-    known = training.classes.tolist()
-    unknown = [value for value in classes.tolist() if value not in known]
-    if unknown:
-        raise TableError(
-            f"y_test holds {unknown}, which are not among the classes {known} of the "
-            "training rows. Leave those test rows out."
-        )
-    position = np.array([known.index(value) for value in classes.tolist()])
+    advice = "Leave those test rows out."
+    labels = known_labels(y, training.classes, "y_test", advice)
     has_cells = _rows_with_cells(codes, candidates)
     if not has_cells.any():
         raise TableError(
             "No row of X_test has a known cell among the predictors. Leave X_test and "
             "y_test out, or check that categories are written alike."
         )
-    kept = labels[has_cells]
-    return TestRows(codes.take(has_cells), position[kept].astype(np.uint32))
+    return TestRows(codes.take(has_cells), labels[has_cells])
 
 
 def error_rate(model: NBModel, training: TrainingSet, test: TestRows | None) -> float:
