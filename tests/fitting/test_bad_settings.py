@@ -59,8 +59,14 @@ X, Y = load_iris(return_X_y=True)
         ({"bounds": "01"}, r"must be None, a pair \(low, high\)"),
         ({"bounds": ("a", "b")}, r"pair \(low, high\) of numbers"),
         ({"bounds": {0: 1}}, r"pair \(low, high\) of numbers"),
-        ({"bounds": {"sepal": (0, 1)}}, "'sepal', which is no column.*x0, x1, x2, x3"),
-        ({"bounds": {7: (0, 1)}}, "names 7, which is no column.*from 0 to 3"),
+        (
+            {"bounds": {"sepal": (0, 1)}},
+            "'sepal', which is not a column.*x0, x1, x2",
+        ),
+        (
+            {"bounds": {7: (0, 1)}},
+            r"column 7, but there are 4 columns \(0 to 3\)",
+        ),
         ({"bounds": {None: (0, 1)}}, "a mapping from attribute to pair.*Got {None"),
         (
             {"penalty": "l1", "lam": 1.0, "bounds": None},

@@ -2,6 +2,7 @@
 
 from functools import partial
 
+import numpy as np
 import pytest
 
 from steelyard import NaiveBayes
@@ -21,3 +22,16 @@ def make_training(X, y, weights=None, **settings):
 @pytest.fixture(scope="session", name="make_training")
 def make_training_fixture():
     return make_training
+
+
+@pytest.fixture
+def merit():
+    """Return what CFS maximises, of SU with the class (d,) and between columns."""
+
+    def of_subset(chosen, relevance, redundancy):
+        chosen = np.asarray(chosen, dtype=np.int64)
+        between = redundancy[np.ix_(chosen, chosen)]
+        pairs = between.sum() - np.trace(between)
+        return relevance[chosen].sum() / np.sqrt(max(len(chosen) + pairs, 1.0))
+
+    return of_subset

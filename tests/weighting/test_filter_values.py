@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import steelyard as sy
-from steelyard.weighting.filters.counted import best_subset, merit
+from steelyard.weighting.filters.counted import best_subset
 from steelyard.weighting.filters.information import (
     class_uncertainty,
     gain_ratios,
@@ -44,7 +44,7 @@ def test_correlation_weights(name, weather):
     assert yes(clf, weather[0]) == near(0.409859)
 
 
-def test_symmetrical_uncertainty_and_the_best_subset(weather, make_training):
+def test_symmetrical_uncertainty_and_the_best_subset(weather, make_training, merit):
     training = make_training(*weather)
     relevance = class_uncertainty(training.count())
     redundancy = pair_uncertainty(training)

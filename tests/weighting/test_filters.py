@@ -24,7 +24,6 @@ from steelyard.weighting.filters.counted import (
     add_locally_predictive,
     area_under_curve,
     best_subset,
-    merit,
 )
 from steelyard.weighting.filters.trees import depth_weights
 
@@ -307,7 +306,7 @@ def test_a_constant_attribute_gets_no_weight_by_gain_ratio(weather):
 # ------------------------------------------------------------------------------ subsets
 
 
-def test_best_first_search_finds_the_best_subset_of_small_tables():
+def test_best_first_search_finds_the_best_subset_of_small_tables(merit):
     for seed in range(20):
         rng = np.random.default_rng(seed)
         relevance = rng.random(6)
@@ -320,7 +319,7 @@ def test_best_first_search_finds_the_best_subset_of_small_tables():
         assert merit(found, relevance, redundancy) >= largest - 1e-5
 
 
-def test_search_goes_on_past_a_subset_that_is_no_better():
+def test_search_goes_on_past_a_subset_that_is_no_better(merit):
     # Attributes 0 and 1 repeat each other; 2 and 3 are good together only.
     relevance = np.array([0.5, 0.5, 0.34, 0.34])
     redundancy = np.zeros((4, 4))

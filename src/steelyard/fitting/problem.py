@@ -137,7 +137,8 @@ def weighted_model(
     link_scale: float = 1.0,
 ) -> NBModel:
     """Return the model that adds up what weights do to the scores."""
-    densities = gaussian.weighted(np.ascontiguousarray(effect.multipliers))
+    factors = np.ascontiguousarray(effect.multipliers)
+    densities = replace(gaussian, weight=factors)
     table = np.ascontiguousarray(effect.table)
     return NBModel(schema, classes, effect.base, table, densities, link_scale)
 
@@ -243,15 +244,20 @@ class Fit:
 
 def fit_weights(recipe: Recipe, training: TrainingSet) -> Fit:
     """Learn weights as a recipe says: of rows first, where it asks for any."""
-    if recipe.one_vs_one and training.n_classes > 2:
-        return _fit_pairs(recipe, training)
     weighed = weigh_rows(recipe, training)
     learned = None if weighed is None else weighed.weights
-    problem = build_problem(recipe, training, learned)
-    solution = problem.solve(recipe)
-    warn_unsolved(solution, recipe)
-    fit = solved_fit(problem, solution, recipe.link_scale)
-    return fit if weighed is None else _with_rows(fit, weighed)
+    if recipe.one_vs_one and training.n_classes > 2:
+        fit = _fit_pairs(recipe, training, learned)
+    else:
+        problem = build_problem(recipe, training, learned)
+        solution = problem.solve(recipe)
+        warn_unsolved(solution, recipe)
+        fit = solved_fit(problem, solution, recipe.link_scale)
+    if weighed is None:
+        return fit
+    records = [*weighed.records, *fit.named["diagnostics_"]]
+    named = {**fit.named, "diagnostics_": records}
+    return replace(fit, named=named, instance_weights=weighed.weights)
 
 
 def computed_fit(recipe: Recipe, training: TrainingSet) -> Fit:
@@ -287,17 +293,8 @@ def solved_fit(problem: Problem, solution: Solution, link_scale: float = 1.0) ->
     )
 
 
-def _with_rows(fit: Fit, weighed: Learned) -> Fit:
-    """Add learned instance weights, and the records of how they were learned."""
-    records = [*weighed.records, *fit.named["diagnostics_"]]
-    named = {**fit.named, "diagnostics_": records}
-    return replace(fit, named=named, instance_weights=weighed.weights)
-
-
-def _fit_pairs(recipe: Recipe, training: TrainingSet) -> Fit:
+def _fit_pairs(recipe: Recipe, training: TrainingSet, learned: Floats | None) -> Fit:
     """Fit one two-class model for each pair of classes, on its rows alone."""
-    weighed = weigh_rows(recipe, training)
-    learned = None if weighed is None else weighed.weights
     estimation, classes = training.estimation, training.classes
     counts = training.count(learned)
     log_prior = estimate_prior(estimation.prior, counts, estimation.smoothing)
@@ -331,7 +328,7 @@ def _fit_pairs(recipe: Recipe, training: TrainingSet) -> Fit:
         for pair, solution in zip(pairs, solutions, strict=True)
         for record in solution.records
     ]
-    fit = Fit(
+    return Fit(
         PairwiseModel(classes, pairs, models, log_prior),
         log_prior,
         {
@@ -341,7 +338,6 @@ def _fit_pairs(recipe: Recipe, training: TrainingSet) -> Fit:
             **{name: _side_by_side([n[name] for n in named]) for name in named[0]},
         },
     )
-    return fit if weighed is None else _with_rows(fit, weighed)
 
 
 def _side_by_side(values: list[Any]) -> Any:

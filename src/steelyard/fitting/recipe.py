@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import import_module
-from numbers import Integral
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -31,6 +30,7 @@ from steelyard.table.labels import (
     weighted_rows,
 )
 from steelyard.table.schema import TableSchema
+from steelyard.table.treatments import column_positions
 from steelyard.weighting import AttributeWeighting, LogProbs, Weighting
 
 if TYPE_CHECKING:
@@ -81,17 +81,9 @@ def by_position(
     mapping: Mapping[Any, Any], schema: TableSchema, setting: str
 ) -> Iterator[tuple[int, Any]]:
     """Yield positions and values of a mapping from names or positions of attributes."""
-    d, names = len(schema), schema.labels()
-    for key, value in mapping.items():
-        if isinstance(key, str) and key in names:
-            yield names.index(key), value
-        elif isinstance(key, Integral) and -d <= int(key) < d:
-            yield int(key), value
-        else:
-            raise ParameterError(
-                f"`{setting}` names {key!r}, which is no column. Columns: "
-                f"{', '.join(names)}; or give positions from 0 to {d - 1}."
-            )
+    names = schema.labels()
+    positions = column_positions(mapping, len(names), names, setting)
+    return zip(positions, mapping.values(), strict=True)
 
 
 def _pair(pair: Any) -> tuple[float, float]:

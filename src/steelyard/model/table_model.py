@@ -171,8 +171,7 @@ class NBModel(Model):
         if kept.all():
             return model
         factors = np.where(kept[:, None], self.gaussian.factors, 0.0)
-        weighted = self.gaussian.weighted(factors)
-        return replace(model, gaussian=weighted)
+        return replace(model, gaussian=replace(self.gaussian, weight=factors))
 
     # Two classes need one number per code instead of two, and one exponential.
 

@@ -75,10 +75,6 @@ class GaussianTable:
         limit = np.where(linear, SLOPE_LIMIT, 0.0) if any(linear) else None
         return cls(mean, deviation, step, weight, depth, limit)
 
-    def weighted(self, weight: Floats) -> GaussianTable:
-        """Return the table with factors on the log-densities."""
-        return replace(self, weight=weight)
-
     def repeated(self, n: int) -> GaussianTable:
         """Return the table of one kind of attribute, n times; it has n means."""
         depth, limit = (

@@ -219,8 +219,8 @@ def test_seed_decides_the_folds():
     [
         ({"a0": -1.0}, "at least 0. Got -1 for column 'a0'"),
         ([1, 2, np.nan, 4, 5], "a finite number for each column.*Got"),
-        ({"b": 1.0}, "names 'b', which is no column"),
-        ({7: 1.0}, "names 7, which is no column"),
+        ({"b": 1.0}, "names 'b', which is not a column"),
+        ({7: 1.0}, "names column 7, but"),
         ([1.0, 2.0], "each of the 5 columns"),
         (3.0, "number for each column.*Got 3.0"),
         ("dear", "number for each column.*Got 'dear'"),

@@ -287,16 +287,6 @@ class SubsetWeighting(FilterWeighting):
         return chosen
 
 
-def merit(chosen: Any, relevance: Floats, redundancy: Floats) -> float:
-    """Merit of a subset, given SU with the class (d,) and between attributes (d, d)."""
-    chosen = np.asarray(chosen, dtype=np.int64)
-    if not chosen.size:
-        return 0.0
-    between = redundancy[np.ix_(chosen, chosen)]
-    pairs = between.sum() - np.trace(between)
-    return float(relevance[chosen].sum() / np.sqrt(len(chosen) + pairs))
-
-
 def best_subset(relevance: Floats, redundancy: Floats, max_stale: int) -> list[int]:
     """Search for the subset of largest merit, best first, one attribute at a time.
 
