@@ -103,7 +103,7 @@ def known_of_column(column):
     known += [numbers.is_running, numbers.low, numbers.high, numbers.sums.tolist()]
     if numbers.cells is not None:
         cells = numbers.cells.cells()
-        known += [numbers.cells.shift]
+        known += [numbers.cells._settle()[2]]
         known += [part.tolist() for part in (cells.low, cells.high, cells.mass)]
     return known
 

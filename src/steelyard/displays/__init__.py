@@ -1,30 +1,25 @@
 """Pictures of models, in scikit-learn's manner; they need matplotlib."""
 
-from steelyard.displays.contributions import ValueCurveDisplay, WaterfallDisplay
-from steelyard.displays.fits import (
-    RegularizationPathDisplay,
-    SolverTraceDisplay,
-    StrengthPathDisplay,
-    WeightPath,
-    regularization_path,
-)
-from steelyard.displays.nomogram import NomogramDisplay
-from steelyard.displays.pair_maps import PairHeatmapDisplay
-from steelyard.displays.probabilities import ReliabilityDisplay, ROCDisplay
-from steelyard.displays.weight_bars import WeightBarsDisplay, WeightHeatmapDisplay
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "NomogramDisplay",
-    "PairHeatmapDisplay",
-    "ROCDisplay",
-    "RegularizationPathDisplay",
-    "ReliabilityDisplay",
-    "SolverTraceDisplay",
-    "StrengthPathDisplay",
-    "ValueCurveDisplay",
-    "WaterfallDisplay",
-    "WeightBarsDisplay",
-    "WeightHeatmapDisplay",
-    "WeightPath",
-    "regularization_path",
-]
+from steelyard._common.later import names_of
+
+if TYPE_CHECKING:
+    from steelyard.displays.contributions import *  # noqa: F403
+    from steelyard.displays.fits import *  # noqa: F403
+    from steelyard.displays.nomogram import *  # noqa: F403
+    from steelyard.displays.pair_maps import *  # noqa: F403
+    from steelyard.displays.probabilities import *  # noqa: F403
+    from steelyard.displays.weight_bars import *  # noqa: F403
+
+_OF_FITS = "RegularizationPathDisplay SolverTraceDisplay StrengthPathDisplay WeightPath"
+
+__getattr__, __all__ = names_of(
+    "steelyard.displays",
+    contributions="ValueCurveDisplay WaterfallDisplay",
+    fits=f"{_OF_FITS} regularization_path",
+    nomogram="NomogramDisplay",
+    pair_maps="PairHeatmapDisplay",
+    probabilities="ROCDisplay ReliabilityDisplay",
+    weight_bars="WeightBarsDisplay WeightHeatmapDisplay",
+)

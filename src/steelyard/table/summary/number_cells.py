@@ -170,16 +170,6 @@ class CellsByValue:
             else:
                 self._settle()
 
-    @property
-    def shift(self) -> int:
-        """How many bits of a key a cell leaves open."""
-        return self._settle()[2]
-
-    @property
-    def n_cells(self) -> int:
-        """How many cells there are."""
-        return len(self._settle()[0])
-
     def with_classes(self, positions: Ints, n_classes: int) -> CellsByValue:
         """Return the same cells among more classes: where each class has gone."""
         bounds, old, shift = self._held()
