@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from steelyard._common.agreed import FORMS
 from steelyard._common.settings import learned, setting, whole, word
 from steelyard._common.threads import pieces
-from steelyard.classifiers.base import StandardNB, hardest_rows
+from steelyard.classifiers.base import StandardNB
 from steelyard.exceptions import ParameterError
 from steelyard.fitting.problem import Fit
 from steelyard.fitting.recipe import Recipe
+from steelyard.instances import hardest_rows
 from steelyard.model.base import RowsNeeded
 from steelyard.model.combined import BoostedModel
 from steelyard.model.table_model import NBModel

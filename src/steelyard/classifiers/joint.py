@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from steelyard._common.arrays import Floats
 from steelyard._common.settings import NONE, learned, number, part, setting
 from steelyard._common.threads import pieces
-from steelyard.classifiers.base import StandardNB, hardest_rows
+from steelyard.classifiers.base import StandardNB
 from steelyard.classifiers.weighted import WeightedNB
 from steelyard.exceptions import ParameterError
 from steelyard.fitting.problem import (
@@ -26,6 +26,7 @@ from steelyard.instances import (
     INSTANCES,
     InstanceWeighting,
     Learned,
+    hardest_rows,
     resolve_instances,
 )
 from steelyard.kernels import scoring

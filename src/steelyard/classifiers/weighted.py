@@ -22,10 +22,15 @@ from steelyard._common.settings import (
     whole,
     word,
 )
-from steelyard.classifiers.base import DEVICE_SETTING, StandardNB, hardest_rows
+from steelyard.classifiers.base import DEVICE_SETTING, StandardNB
 from steelyard.fitting.problem import Fit, fit_weights
 from steelyard.fitting.recipe import PenaltySetting, Recipe
-from steelyard.instances import INSTANCES, InstanceWeighting, resolve_instances
+from steelyard.instances import (
+    INSTANCES,
+    InstanceWeighting,
+    hardest_rows,
+    resolve_instances,
+)
 from steelyard.losses import LOSSES, Loss, resolve_loss
 from steelyard.model.base import RowsNeeded
 from steelyard.model.training import TrainingSet

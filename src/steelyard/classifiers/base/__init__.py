@@ -4,11 +4,6 @@
 chunks, ``selection`` makes a transformer of what selects columns.
 """
 
-from steelyard.classifiers.base.classifier import (
-    DEVICE_SETTING,
-    BaseNB,
-    StandardNB,
-    hardest_rows,
-)
+from steelyard.classifiers.base.classifier import DEVICE_SETTING, BaseNB, StandardNB
 
-__all__ = ["DEVICE_SETTING", "BaseNB", "StandardNB", "hardest_rows"]
+__all__ = ["DEVICE_SETTING", "BaseNB", "StandardNB"]

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from numbers import Integral
 from typing import Any, ClassVar, Self, dataclass_transform, final
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted
 
 from steelyard._common.checks import warn_user
 from steelyard._common.settings import (
@@ -32,7 +30,6 @@ from steelyard._common.settings import (
 )
 from steelyard._common.threads import one_blas_thread
 from steelyard.classifiers.after_fit import FittedNB
-from steelyard.exceptions import ParameterError
 from steelyard.fitting.problem import Fit
 from steelyard.fitting.recipe import DEVICE, Recipe, rows_of
 from steelyard.model.base import RowsNeeded
@@ -47,7 +44,7 @@ from steelyard.proba.smoothing import Estimation
 from steelyard.table.encoder import TableEncoder
 from steelyard.table.summary.ranges import NumberRange
 
-__all__ = ["DEVICE_SETTING", "BaseNB", "StandardNB", "hardest_rows"]
+__all__ = ["DEVICE_SETTING", "BaseNB", "StandardNB"]
 
 DEVICE_SETTING: Any = setting(
     default="cpu",
@@ -320,35 +317,3 @@ class StandardNB(BaseNB):
     def _estimation(self) -> Estimation:
         smoothing = resolve_smoothing(self.smoothing)
         return Estimation(smoothing, self.prior, float(self.variance_floor))
-
-
-def hardest_rows(self: Any, n_rows: int = 10) -> NDArray[np.int64]:
-    """Return the training rows that the model found hardest, hardest first.
-
-    Rows with a large weight are those that the model gets wrong: rare cases, or labels
-    that are wrong themselves. A method of classifiers that learn instance weights.
-
-    Parameters
-    ----------
-    n_rows : int, default=10
-        How many; fewer where there are no more. Rows of weight zero are left out.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-        Positions of rows in the training table.
-    """
-    check_is_fitted(self)
-    if not hasattr(self, "instance_weights_"):
-        raise ParameterError(
-            f"This {type(self).__name__} learned no instance weights. Set "
-            "`instances`, for example to 'discriminative', and fit again."
-        )
-    if isinstance(n_rows, bool) or not isinstance(n_rows, Integral) or n_rows < 0:
-        raise ParameterError(
-            f"'n_rows' must be a whole number of at least 0. Got {n_rows!r} instead."
-        )
-    # NaN, of rows that took no part, comes last.
-    order = np.argsort(-self.instance_weights_, kind="stable")
-    known = np.count_nonzero(~np.isnan(self.instance_weights_))
-    return order[: min(int(n_rows), known)]
