@@ -84,23 +84,31 @@ docs: $(VENV)/.installed-docs ## Build the documentation site in build/docs/html
 dist: $(VENV)/.installed-dist ## Build wheel and sdist, install each in a fresh environment and try it
 	rm -rf dist
 	$(BIN)/python -m build --outdir dist .
+	$(BIN)/twine check --strict dist/*
 	$(BIN)/python tools/check_dist.py dist
 
 clean: ## Remove the environment, builds and caches
 	rm -rf $(VENV) $(OLDEST) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find src tests tools benchmarks reproduction docs -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
-# One stamp per set of extras, so that `make demo` waits for no test tools.
+# One stamp per set of extras and groups, so that `make demo` waits for no test tools.
 EXTRAS_cli := cli
-EXTRAS_dev := test,lint
-EXTRAS_engines := engines
-EXTRAS_bench := bench
-EXTRAS_docs := docs
-EXTRAS_dist := dist
+EXTRAS_dev := all,dask
+EXTRAS_engines := all
+EXTRAS_bench := cli
+EXTRAS_docs := all
+EXTRAS_dist := cli
+GROUPS_dev := dev
+GROUPS_engines := engines
+GROUPS_bench := bench
+GROUPS_docs := docs
+GROUPS_dist := dist
 
+# The pip of a new environment may know no groups.
 $(VENV)/.installed-%: pyproject.toml | $(VENV)/.created
-	@echo "Installing steelyard[$(EXTRAS_$*)] into $(VENV); the first time takes a minute or more."
-	@$(PIP_INSTALL) --editable ".[$(EXTRAS_$*)]"
+	@echo "Installing steelyard[$(EXTRAS_$*)] $(GROUPS_$*) into $(VENV); the first time takes a minute or more."
+	@$(if $(GROUPS_$*),$(PIP_INSTALL) "pip>=25.1")
+	@$(PIP_INSTALL) --editable ".[$(EXTRAS_$*)]" $(addprefix --group ,$(GROUPS_$*))
 	@touch $@
 
 # Removed and made anew where the existing one lacks a working Python >= 3.11.
@@ -116,7 +124,7 @@ $(VENV)/.created:
 # The bounds of pyproject.toml, and the newest of whatever these ask for in turn.
 $(OLDEST)/.installed: pyproject.toml | $(VENV)/.created
 	@echo "Installing the lowest versions into $(OLDEST)."
-	@$(PIP_INSTALL) "uv>=0.5"
+	@$(PIP_INSTALL) "uv>=0.7"
 	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(OLDEST)
-	@$(BIN)/uv pip install --quiet --python $(OLDEST)/bin/python --resolution lowest-direct --editable ".[test]"
+	@$(BIN)/uv pip install --quiet --python $(OLDEST)/bin/python --resolution lowest-direct --editable ".[all,dask]" --group test
 	@touch $@

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from steelyard.export.plan import Bins, Density, Grouping, Lookup, Pair, Plan, Row, Sum
 from steelyard.export.statement import Statement
@@ -84,7 +85,9 @@ class Terms:
             return known
         return f"CASE WHEN {cell} IS NULL THEN {number(missing)} ELSE {known} END"
 
-    def _case(self, cell: str, missing: float, by_result: dict[float, list]) -> str:
+    def _case(
+        self, cell: str, missing: float, by_result: dict[float, list[Any]]
+    ) -> str:
         """Write a CASE of values; a value that is not listed adds nothing."""
         dialect, parts = self.to.dialect, []
         if missing:
@@ -255,9 +258,11 @@ def picks_of(node: Sum) -> list[Callable[[Row], float]]:
     return [lambda row, c=c: row[c] for c in range(len(node.base))]  # type: ignore[misc]
 
 
-def _by_result(values: Sequence, results: Sequence[float]) -> dict[float, list]:
+def _by_result(
+    values: Sequence[Any], results: Sequence[float]
+) -> dict[float, list[Any]]:
     """Put values of equal results together; those that add nothing are left out."""
-    found: dict[float, list] = {}
+    found: dict[float, list[Any]] = {}
     for value, result in zip(values, results, strict=True):
         if result:
             found.setdefault(result, []).append(value)

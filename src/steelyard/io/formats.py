@@ -148,7 +148,7 @@ class WholeFiles(Reader):
         with file.open() as raw:
             text = file.unpacked(raw).read().decode(codec_of(self.dialect.encoding))
         if file.format == "jsonl":
-            rows = [json.loads(line) for line in text.splitlines() if line.strip()]
+            rows: Any = [json.loads(line) for line in text.splitlines() if line.strip()]
         else:
             rows = json.loads(text)
         if isinstance(rows, dict) and rows.keys() == {"columns", "rows"}:

@@ -46,7 +46,7 @@ class Parts:
     where a worker is lost.
     """
 
-    def __init__(self, client: Client, futures: list[Future]) -> None:
+    def __init__(self, client: Client, futures: list[Future[Any]]) -> None:
         self.client, self.futures = client, futures
         self._groups: list[tuple[str, list[int]]] | None = None
 
@@ -136,7 +136,9 @@ def n_threads() -> int:
     return int(get_worker().state.nthreads)
 
 
-def gathered(client: Client, tasks: list[Future], partitions: list[Future]) -> Any:
+def gathered(
+    client: Client, tasks: list[Future[Any]], partitions: list[Future[Any]]
+) -> Any:
     """Return the results of tasks that depend on partitions."""
     try:
         return client.gather(tasks)
@@ -145,7 +147,7 @@ def gathered(client: Client, tasks: list[Future], partitions: list[Future]) -> A
 
 
 def failure(
-    partitions: list[Future], error: BaseException | None = None
+    partitions: list[Future[Any]], error: BaseException | None = None
 ) -> BaseException:
     """Return the error of the first partition that has one, or of what depends on them.
 
