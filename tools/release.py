@@ -160,8 +160,8 @@ def main() -> int:
             return 1
     tag = f"v{version()}"
     print(
-        f"\nReady. Left to you: `git tag -s {tag}`, push the tag, approve the upload in "
-        f"the workflow `publish`, and attach build/sbom.spdx.json to the release."
+        f"\nReady. Left to you: `git tag -s {tag}`, push the tag, approve the upload "
+        "in the workflow Publish, and attach build/sbom.spdx.json to the release."
     )
     return 0
 
