@@ -127,7 +127,7 @@ def test_a_column_without_a_name_is_left_out_and_mentioned(tmp_path, run):
     path = tmp_path / "index.csv"
     path.write_text(",a,class\n0,1,x\n1,2,y\n2,1,x\n")
     done = run("fit", path, "--method", "NB", "-o", tmp_path / "m.json")
-    assert "left out, for want of a name: column 1" in done.err
+    assert "left out, without a name: column 1" in done.err
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])

@@ -166,5 +166,5 @@ def test_listed_pairs_are_distinct_and_of_two_columns():
     assert listed_pairs([(0, 1), (1, 0), [0, 1], (2, -4)], schema) == [(0, 1), (2, 0)]
     with pytest.raises(ParameterError, match="joins column 1 with itself"):
         listed_pairs([(0, 1), (1, -3)], schema)
-    with pytest.raises(ParameterError, match="3, which has no two categories or bins"):
+    with pytest.raises(ParameterError, match="3, which has fewer than two"):
         listed_pairs([(0, 3)], schema)

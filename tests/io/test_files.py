@@ -159,7 +159,7 @@ def test_a_column_without_a_name_is_left_out_and_mentioned(tmp_path):
     path = written(tmp_path, ",a,class\n0,1,x\n1,2,y\n2,1,x\n")
     data = read_dataset(path)
     assert list(data.table) == ["a"]
-    assert data.notes == (f"{path}: left out, for want of a name: column 1",)
+    assert data.notes == (f"{path}: left out, without a name: column 1",)
 
 
 @pytest.mark.parametrize(

@@ -197,7 +197,7 @@ def test_an_empty_table_is_refused_at_fit_and_prediction(clf, X, words):
             pl.from_pandas(FRAME).lazy(),
             r"lazy.*\.collect\(\)|read in chunks.*name of a column",
         ),
-        ({"a": [1, 2, 3, 4]}, r"mapping is no table.*pandas\.DataFrame"),
+        ({"a": [1, 2, 3, 4]}, r"mapping is not a table.*pandas\.DataFrame"),
         (np.array([[1j], [2], [3], [4]]), "Complex data not supported"),
         (np.array([[b"a"], [b"b"], [b"c"], [b"d"]]), r"bytes.*decode"),
         (np.zeros((4, 1), dtype="M8[D]"), "datetime64.*dates have to be turned"),

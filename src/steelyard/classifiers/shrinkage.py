@@ -134,7 +134,7 @@ class ShrinkageNB(SolvedNB):
             "'auto', None, a number of pairs, or a list of pairs of columns"
         ),
         about="Pairs of columns with effects of their own: those that the rows "
-        "support, none, so many at most, or the ones listed.",
+        "support, none, at most this many, or the ones listed.",
     )
     loss: Any = setting_of(WeightedNB, "loss")
     solver: Any = setting_of(WeightedNB, "solver")

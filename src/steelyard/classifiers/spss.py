@@ -114,13 +114,13 @@ class SPSSNaiveBayes(FeatureSelector, BaseNB):
     exact_size: int | None = setting(
         default=None,
         allowed=NONE | whole(0),
-        about="Select exactly so many predictors beyond the forced ones, whatever the "
-        "criterion.",
+        about="Select exactly this many predictors beyond the forced ones, whatever "
+        "the criterion.",
     )
     max_size: Any = setting(
         default="auto",
         allowed=word("auto") | whole(0),
-        about='Select at most so many predictors beyond the forced ones. "auto" is '
+        about='Select at most this many predictors beyond the forced ones. "auto" is '
         r":math:`\min\{100, \max(20, \lfloor J_0 / 5 \rfloor)\}` for :math:`J_0` "
         "usable predictors.",
     )
@@ -130,7 +130,7 @@ class SPSSNaiveBayes(FeatureSelector, BaseNB):
         about="Predictors, by name or position, in every subset.",
     )
     excluded: Any = setting(
-        default=None, allowed=_COLUMNS, about="Columns that are no predictors."
+        default=None, allowed=_COLUMNS, about="Columns not used as predictors."
     )
     criterion: str = setting(
         default="auto",

@@ -38,7 +38,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     options.add_names(parser, "--attribute", about)
     about = "show weights, views and the value tables of the most important columns"
     add("--details", action="store_true", help=about)
-    about = "explain so many rows of the file (default: 5)"
+    about = "how many rows of the file to explain (default: 5)"
     add("--rows", type=int, default=5, metavar="N", help=about)
     about = "say what would have to change for another class to win"
     add("--counterfactual", action="store_true", help=about)

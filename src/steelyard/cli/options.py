@@ -71,7 +71,7 @@ def add_input(parser: argparse.ArgumentParser) -> None:
         ("--thousands", "CHAR", "the mark of thousands in numbers, or none"),
         ("--encoding", "NAME", "encoding of text files, such as utf-8 or cp1252"),
     ):
-        about = f"{text} (default: as the file tells)"
+        about = f"{text} (default: detected)"
         group.add_argument(option, metavar=metavar, help=about)
     about = (
         "cells of text files that stand for a missing one, besides empty ones; '' for "
@@ -79,11 +79,11 @@ def add_input(parser: argparse.ArgumentParser) -> None:
         f"{', '.join(MISSING_VALUES)})"
     )
     add_names(group, "--missing-values", about, "TEXT,...", default=None)
-    about = "lines, or rows of a sheet, above the table (default: titles are found out)"
+    about = "lines, or rows of a sheet, above the table (default: detected)"
     group.add_argument("--skip", type=int, metavar="N", help=about)
-    about = "leave out lines that begin so, such as '#'"
+    about = "leave out lines that begin with this, such as '#'"
     group.add_argument("--comment", metavar="CHAR", help=about)
-    about = "the file has no names of columns: they are x1, x2 and so on"
+    about = "the file has no header line: columns are called x1, x2 and so on"
     group.add_argument("--no-header", action="store_true", help=about)
     about = "the sheet of a spreadsheet (default: the first)"
     group.add_argument("--sheet", metavar="NAME", help=about)
@@ -98,7 +98,7 @@ def add_split_pairs(parser: argparse.ArgumentParser) -> None:
 def add_training(parser: argparse.ArgumentParser) -> None:
     """Say what is learned, from which columns, by which method."""
     add_target(parser)
-    about = "cut a target of numbers into N classes of about as many rows each"
+    about = "cut a target of numbers into N classes of about equal size"
     parser.add_argument("--bins", type=int, metavar="N", help=about)
     about = "go on where the target has more than 200 classes"
     parser.add_argument("--yes", action="store_true", help=about)

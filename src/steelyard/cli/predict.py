@@ -47,7 +47,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     about = "CSV, TSV or Parquet file to write (default: CSV to standard output)"
     add("-o", "--output", metavar="FILE", help=about)
     options.add_force(parser)
-    about = "also the N cells that speak loudest for or against the class"
+    about = "add the N strongest reasons for or against the class"
     add("--reasons", type=_at_least(0), default=0, metavar="N", help=about)
     options.add_split_pairs(parser)
     about = "columns of the file to copy, such as an identifier"

@@ -191,7 +191,7 @@ class WaterfallDisplay(draw.Display):
     evidence : Evidence
         Of one row and two classes.
     max_attributes : int, default=15
-        Draw so many attributes; the rest are one bar.
+        How many attributes to draw; the rest are one bar.
 
     Examples
     --------

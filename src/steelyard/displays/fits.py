@@ -221,7 +221,7 @@ class RegularizationPathDisplay(draw.Display):
     path : WeightPath
         From ``regularization_path``.
     max_named : int, default=12
-        Name so many lines, those that move most; the others are pale.
+        How many lines to name, those that move most; the others are pale.
 
     Examples
     --------

@@ -55,12 +55,12 @@ class NomogramDisplay(draw.Display):
         The class that evidence speaks for; the second of two, the most frequent one of
         several.
     max_attributes : int, default=40
-        Draw so many attributes, the most important ones.
+        How many attributes to draw, the most important ones.
     row : LocalExplanation, default=None
         A row whose values are marked.
     max_pairs : int, default=8
-        Draw maps of so many pairs of columns below, the most important ones of those
-        with a line; on axes that are given there are none.
+        How many pairs of columns to draw as maps below, the most important ones of
+        those with a line; on axes that are given there are none.
     scale : {"points", "evidence"}, default="points"
         What the scale on top shows: points, or evidence in log-odds, with 0 for the
         average training row on all lines and a line for its sum.

@@ -221,7 +221,7 @@ class PairHeatmapDisplay(draw.Display):
     def _draw(self, ax: Any) -> None:
         table = self.table
         if not table.sides:
-            problem = f"{table.name} is no pair of columns. Use ValueCurveDisplay."
+            problem = f"{table.name} is not a pair. Use ValueCurveDisplay."
             raise ParameterError(problem)
         most, strength = _MAX_CLASSES if ax is None else 1, table.importance
         if strength is None:

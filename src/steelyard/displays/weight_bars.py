@@ -33,7 +33,7 @@ class WeightBarsDisplay(draw.Display):
     title : str, default="weight"
         What the numbers are.
     max_attributes : int, default=40
-        Draw so many, the largest ones.
+        How many to draw, the largest ones.
 
     Examples
     --------
@@ -187,7 +187,7 @@ class WeightHeatmapDisplay(draw.Display):
         clf : BaseNB
             A fitted classifier.
         max_attributes : int, default=60
-            Draw so many attributes, the most important ones.
+            How many attributes to draw, the most important ones.
         """
         whole = explain_global(clf)
         values = whole.weights.get("class_attribute_weights_")

@@ -207,7 +207,7 @@ def _check_folds(folds: int, true: NDArray[np.intp]) -> None:
     if folds < 2:
         raise ParameterError(f"`folds` must be at least 2. Got {folds}.")
     if len(counts) < 2:
-        raise TableError("The labels are of one class. Two are needed to tell apart.")
+        raise TableError("All labels are of one class. At least two are needed.")
     if counts.max() < folds:
         raise TableError(
             f"No class has {folds} rows, one for each fold. Lower `folds` to at most "

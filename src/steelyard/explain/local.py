@@ -224,7 +224,7 @@ class LocalExplanation(Tabular):
         fixed : list of str, default=()
             Attributes that cannot change.
         max_changes : int, default=None
-            Give up beyond so many changes.
+            Give up beyond this many changes.
 
         Returns
         -------
@@ -237,7 +237,7 @@ class LocalExplanation(Tabular):
         unknown = [name for name in fixed if name not in columns]
         if unknown:
             raise ParameterError(
-                f"`fixed` names {unknown}, which are no columns. Columns: "
+                f"`fixed` names {unknown}, which are not columns. Columns: "
                 f"{', '.join(columns)}."
             )
         held = {columns.index(name) for name in fixed}

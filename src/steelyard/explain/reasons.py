@@ -1,4 +1,4 @@
-"""The cells that speak loudest for a prediction, and how much each column says."""
+"""The cells with the most evidence for a prediction, and how much each column says."""
 
 from __future__ import annotations
 

@@ -153,7 +153,7 @@ class AttributeTable(Tabular):
 
     def _by_cell(self, values: Floats) -> Floats:
         if not self.sides:
-            raise ParameterError(f"{self.name} is no pair of columns: it has no cells.")
+            raise ParameterError(f"{self.name} is not a pair of columns.")
         a, b = (len(side.labels) + 1 for side in self.sides)
         # Unknown cells come first.
         return values.reshape(a, b, -1)[1:, 1:]

@@ -122,7 +122,7 @@ def _refuse(plan: Plan, missing_text: str) -> None:
             raise ParameterError(
                 f"{missing_text!r} is a value of column {column.name!r}, and would "
                 "stand for missing cells as well: text in ONNX cannot be null. Set "
-                "missing_text to text that is no value."
+                "missing_text to text that is not a value."
             )
 
 

@@ -72,7 +72,7 @@ class CsvLines:
             notes.append(f"{self.file.name}: {what}")
         elif len(self.names) < len(self.header):
             places = [str(k) for k, name in enumerate(self.header, 1) if not name]
-            where = f"{self.file.name}: left out, for want of a name"
+            where = f"{self.file.name}: left out, without a name"
             notes.append(f"{where}: column {', '.join(places)}")
         if self._short:
             first, n = self._short[0], len(self._short)

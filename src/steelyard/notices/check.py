@@ -115,7 +115,7 @@ class NewRows:
         if not self._unknown:
             return []
         n, shown = sum(self._unknown.values()), listed(map(repr, self._unknown), 4)
-        text = f"{n:,} of {self._n_rows:,} labels are no classes of the model: {shown}"
+        text = f"{n:,} of {self._n_rows:,} labels are not classes of the model: {shown}"
         return [Notice("unknown-class", text, None, n, "counted as wrong")]
 
     def _learned_rows(self) -> list[Notice]:

@@ -26,7 +26,7 @@ _KINDS = {
     "seen-rows": (3, ""),
     "unseen": (3, "hold values that training never saw"),
     "beyond": (3, "hold numbers far beyond the training rows"),
-    "all-missing": (3, "have no known cell, and had no missing one in training"),
+    "all-missing": (3, "are missing throughout, and had no missing cell in training"),
     "spelling": (2, "have values that differ by case or blanks only"),
     "identifier": (2, "look like identifiers"),
     "repeated-rows": (2, ""),

@@ -160,7 +160,7 @@ def failure(
         return first
     where = f"partition {failed[0]}" if failed else "the partitions"
     return TableError(
-        f"Workers died over {where} of {len(partitions)}, most likely for want of "
+        f"Workers died over {where} of {len(partitions)}, most likely for lack of "
         "memory. Cut the frame into smaller parts, for example by "
         "repartition(partition_size='64MB'), or give workers more memory."
     )

@@ -223,12 +223,12 @@ def _as_array(X: Any) -> Any:
         )
     if hasattr(X, "is_repeatable"):
         raise TableError(
-            "A source of rows is no table in memory. Learn from it by fit(rows, "
+            "A source of rows is not a table in memory. Learn from it by fit(rows, "
             "'target column'), and predict by predict_chunks(rows)."
         )
     if isinstance(X, Mapping):
         raise TableError(
-            "A mapping is no table. Make a frame of it, for example with "
+            "A mapping is not a table. Make a frame of it, for example with "
             "pandas.DataFrame(X)."
         )
     if isinstance(X, np.ma.MaskedArray):

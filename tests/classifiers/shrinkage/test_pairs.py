@@ -134,7 +134,7 @@ def test_the_same_two_columns_are_one_pair():
         (-1, "a number of pairs"),
         (True, "a number of pairs"),
         (2.5, "a number of pairs"),
-        ([("a", "same")], "'same', which has no two categories or bins"),
+        ([("a", "same")], "'same', which has fewer than two categories or bins"),
     ],
 )
 def test_bad_pairs_are_refused_and_leave_the_model(pairs, words):

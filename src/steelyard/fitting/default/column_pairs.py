@@ -47,8 +47,8 @@ def listed_pairs(pairs: Any, schema: TableSchema) -> list[ColumnPair]:
     for named, column in zip(flat, found, strict=True):
         if column not in views:
             raise ParameterError(
-                f"`pairs` names column {named!r}, which has no two categories or bins "
-                "to be joined. Leave it out, or give it bins in `numeric`."
+                f"`pairs` names column {named!r}, which has fewer than two categories "
+                "or bins. Leave it out, or give it bins in `numeric`."
             )
     distinct: dict[frozenset[int], ColumnPair] = {}
     for a, b in zip(found[::2], found[1::2], strict=True):

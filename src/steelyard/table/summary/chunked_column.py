@@ -138,8 +138,8 @@ class Values:
         if self.has_fractions and self.has_large:
             raise ColumnError(
                 f"{label} holds whole numbers above 2^53 in some chunks and numbers "
-                "with fractions in others, which cannot be told apart from them. Turn "
-                "the column into text."
+                "with fractions in others. They cannot be compared exactly. Turn the "
+                "column into text."
             )
 
     def as_numbers(self) -> tuple[Floats, LabelledRows]:
