@@ -279,9 +279,9 @@ def about(plan: Plan) -> str:
 
 def library_version() -> str:
     """Return the version of the library."""
-    from importlib.metadata import version
+    import steelyard
 
-    return version("steelyard")
+    return steelyard.__version__
 
 
 def plan_data(plan: Plan) -> dict[str, Any]:
