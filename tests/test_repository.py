@@ -74,6 +74,19 @@ def test_readme_names_both_commands_and_its_links_exist():
     assert [link for link in local if not (ROOT / link).exists()] == []
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["README.md", *(f"docs/{p}.md" for p in ("index", "tutorial", "user_guide"))],
+)
+def test_pages_that_users_read_first_have_plain_words_and_short_sentences(name):
+    text = re.sub(r"```.*?```|^\|.*?$", "", read(name), flags=re.DOTALL | re.MULTILINE)
+    turns = r"for want of|so many|at hand|an enemy|\btold\b|is no part"
+    assert re.findall(turns, read(name)) == []
+    for paragraph in re.split(r"\n\s*\n|\n- ", text):
+        for sentence in re.split(r"(?<=[.!?])\s+(?=[A-Z`\[])", paragraph):
+            assert len(sentence.split()) <= 30, sentence
+
+
 @pytest.mark.plain
 def test_readme_example_runs(tmp_path):
     (code,) = re.findall(r"```python\n(.*?)```", read("README.md"), flags=re.DOTALL)

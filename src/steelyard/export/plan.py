@@ -8,6 +8,7 @@ some formats cannot hold is refused here, and a plan can be had as plain data.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -278,10 +279,9 @@ def about(plan: Plan) -> str:
 
 
 def library_version() -> str:
-    """Return the version of the library."""
-    import steelyard
-
-    return steelyard.__version__
+    """Return the version of the library, as it is written at the top."""
+    # Metadata may be those of another copy, or of an earlier version.
+    return str(sys.modules["steelyard"].__version__)
 
 
 def plan_data(plan: Plan) -> dict[str, Any]:
