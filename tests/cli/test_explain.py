@@ -38,12 +38,12 @@ def test_views_are_details(tmp_path, csv, run):
     options = ["--target", "ill", "--set", "strength=[2.5, 10.0, 2.5]", "-o", path]
     assert run("fit", csv, *options).status == 0
     out = run("explain", path).out
-    assert "bins 1" not in out
-    assert "linear" not in out
+    assert "bins 2" not in out
+    assert "binned" not in out
     assert "0.000, " not in out
     details = run("explain", path, "--details").out
-    assert "age (bins 1)" in details
-    assert "linear" in details
+    assert "age (bins 2)" in details
+    assert "binned" in details
 
 
 @pytest.mark.parametrize("method", ["CAWNB", "RNB", "BNB", "LWNB", "SPSS", "ENB"])

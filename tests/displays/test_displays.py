@@ -365,11 +365,14 @@ def test_a_path_of_strengths_marks_the_chosen_ones():
     clf = sy.ShrinkageNB().fit(X, y)
     display = StrengthPathDisplay.from_estimator(clf)
     assert overlaps(display.ax_) == []
-    losses = [record["log_loss"] for record in clf.strength_path_]
+    names = ("shared", "by_class", "by_value")
+    triples = [tuple(record[name] for name in names) for record in clf.strength_path_]
+    place = triples.index(clf.strength_)
     (mark,) = [line for line in display.ax_.lines if line.get_markersize() == 10]
-    assert mark.get_xydata().tolist() == [[np.argmin(losses), min(losses)]]
+    loss = clf.strength_path_[place]["log_loss"]
+    assert mark.get_xydata().tolist() == [[place, loss]]
     ticks = [text.get_text() for text in display.ax_.get_xticklabels()]
-    assert ticks[int(np.argmin(losses))].split() == [f"{s:g}" for s in clf.strength_]
+    assert ticks[place].split() == [f"{s:g}" for s in clf.strength_]
     _, ax = plt.subplots()
     assert StrengthPathDisplay(clf.strength_path_).plot(ax=ax).ax_ is ax
     with pytest.raises(ParameterError, match="strength='auto'"):

@@ -138,5 +138,5 @@ def test_bad_requests_are_refused(two):
         found.evidence(target="cow")
     with pytest.raises(ParameterError, match="two different classes"):
         found.evidence(target="bee", against="bee")
-    with pytest.raises(ParameterError, match="no columns"):
+    with pytest.raises(ParameterError, match="are not columns"):
         found.counterfactual(fixed=["size"])

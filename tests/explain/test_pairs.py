@@ -199,7 +199,7 @@ def test_pairs_are_found_by_name_columns_or_place(two_classes):
     for wrong in ("size", 2, ("size", "kind")):
         with pytest.raises(ParameterError, match="Pairs: "):
             whole.pair(wrong)
-    with pytest.raises(ParameterError, match="no pair of columns"):
+    with pytest.raises(ParameterError, match="not a pair of columns"):
         _ = whole.table("size").cells
 
 

@@ -126,7 +126,9 @@ def test_pairs_are_ranked_by_what_is_left_over_in_their_cells(n_classes, most):
     training = encoded(X, y, categorical_features=[3, 4])
     residual, curvature = residuals(training)
     ends = np.array([60, 130, 240])
-    ranked = score_columns(training, residual, curvature, ends).best(most)
+    ranked = score_columns(training, residual, curvature, [(slice(0, 240), ends)]).best(
+        most
+    )
     rows = np.arange(240)
     wanted = plain_ranking(training, residual, curvature, rows, most)
     assert ranked.overall == wanted
@@ -138,10 +140,28 @@ def test_pairs_are_ranked_by_what_is_left_over_in_their_cells(n_classes, most):
         )
 
 
+def test_each_deal_is_scored_by_itself():
+    rng = np.random.default_rng(5)
+    X, y = rng.normal(size=(100, 4)), np.arange(100) % 2
+    rows = np.concatenate([np.arange(100), rng.permutation(100)])
+    twice = encoded(X[rows], y[rows])
+    residual, curvature = residuals(twice)
+    ends = np.array([40, 100])
+    deals = [(slice(0, 100), ends), (slice(100, 200), ends)]
+    both = score_columns(twice, residual, curvature, deals).scores
+    overall = []
+    for f, deal in enumerate(deals):
+        one = score_columns(twice, residual, curvature, [deal]).scores
+        np.testing.assert_allclose(both[:, 2 * f : 2 * f + 2], one[:, :-1])
+        overall.append(one[:, -1])
+    np.testing.assert_allclose(both[:, -1], np.mean(overall, axis=0))
+
+
 def test_one_column_alone_has_no_pairs():
     rng = np.random.default_rng(0)
     training = encoded(rng.normal(size=(50, 1)), np.arange(50) % 2)
-    ranked = score_columns(training, *residuals(training), np.array([25, 50])).best(5)
+    deals = [(slice(0, 50), np.array([25, 50]))]
+    ranked = score_columns(training, *residuals(training), deals).best(5)
     assert ranked.overall == []
     assert ranked.by_fold == [[], []]
 
@@ -156,7 +176,8 @@ def test_threads_do_not_change_the_ranking():
             training.preparation.encoding, training.estimation, None, n_jobs
         )
         rows = encode_training(X, y, None, prepared)
-        scored = score_columns(rows, *residuals(rows), np.array([90, 200]))
+        deals = [(slice(0, 200), np.array([90, 200]))]
+        scored = score_columns(rows, *residuals(rows), deals)
         found.append(scored.best(20))
     assert found[0] == found[1]
 

@@ -164,7 +164,8 @@ def test_keys_do_not_depend_on_how_codes_are_stored():
 def test_above_ten_thousand_rows_the_choice_does_not_depend_on_their_order(n_distinct):
     rng = np.random.default_rng(0)
     kinds = rng.integers(0, 6, (n_distinct, 3))
-    kinds[:, 2] = rng.permutation(n_distinct) % 97
+    # Fewer numbers than bins: rows that share all bins are drawn by where they stand.
+    kinds[:, 2] = rng.permutation(n_distinct) % 47
     X = kinds[np.arange(12_000) % n_distinct]
     flip = rng.random(12_000) < 0.2
     y = ((X[:, 0] > 2) ^ (X[:, 1] > 2) ^ flip).astype(int)
@@ -184,4 +185,4 @@ def test_above_ten_thousand_rows_the_choice_does_not_depend_on_their_order(n_dis
     assert_allclose(clf.scale_, other.scale_, rtol=1e-6)
     for one, two in zip(clf.strength_path_, other.strength_path_, strict=True):
         assert_allclose(list(one.values()), list(two.values()), rtol=1e-6)
-    assert_allclose(clf.predict_proba(X[:200]), other.predict_proba(X[:200]), atol=1e-5)
+    assert_allclose(clf.predict_proba(X[:200]), other.predict_proba(X[:200]), atol=5e-5)

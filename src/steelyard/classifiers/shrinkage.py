@@ -70,10 +70,10 @@ class ShrinkageNB(SolvedNB):
 
     The evidence :math:`e_k` of a category or bin is drawn to the class prior by what
     the counts of its column say, so that a useless column does next to no harm
-    (:math:`c_k = 1` for categories, 0 for numbers). A number is seen as it is,
-    standardised, with a slope for each class among the value effects :math:`U`, in bins
-    that MDL cuts where classes change, held back unless such steps pay on held-out
-    rows, and in fine bins of equal frequency, whose effects make one smooth curve.
+    (:math:`c_k = 1` for categories, 0 for numbers). A number is seen in fine
+    bins of equal frequency, whose effects :math:`U` make one smooth curve with a trend,
+    level beyond the data, and in bins that MDL cuts where classes change, held back
+    unless such steps pay on held-out rows.
     Pairs of columns have effects :math:`S` only, chosen by what the rest leaves over in
     held-out rows. The problem is convex. Each level opens only as far as the rows
     support it. A prediction stays a sum of contributions. It begins at the base rate:
@@ -86,9 +86,9 @@ class ShrinkageNB(SolvedNB):
     >>> from steelyard import ShrinkageNB
     >>> clf = ShrinkageNB().fit(*load_iris(return_X_y=True))
     >>> clf.strength_
-    (10.0, 40.0, 10.0)
+    (2.3, 8.7, 1.4)
     >>> clf.view_names_[:2].tolist()
-    ['x0', 'x0 (bins 1)']
+    ['x0', 'x0 (bins 2)']
     """
 
     strength: Any = setting(
@@ -98,8 +98,8 @@ class ShrinkageNB(SolvedNB):
             "weights, class weights and value effects"
         ),
         about=r":math:`\lambda_w, \lambda_V, \lambda_U`; "
-        '"auto" chooses them from a grid by cross-validated log-loss, with everything '
-        "learned from scratch in each fold.",
+        '"auto" compares a grid by cross-validated log-loss, with everything learned '
+        "from scratch in each fold, and takes the mean of the best, on the log scale.",
     )
     intercept: float = setting(
         default=0.5, allowed=number(0.0), about=r":math:`\lambda_b`."
@@ -119,8 +119,9 @@ class ShrinkageNB(SolvedNB):
             "a whole number of at least 2, or a list of pairs of arrays: positions of "
             "training rows and of test rows"
         ),
-        about="Folds of the cross-validation, on at most 5,000 rows; or positions of "
-        "training and test rows of each fold.",
+        about="Folds of the cross-validation, on 5,000 rows or, of long tables, 5,000 "
+        "times the cube root of how many times longer they are, where some of the "
+        "folds are enough; or positions of training and test rows of each fold.",
     )
     resolutions: int = setting(
         default=8,
@@ -140,7 +141,7 @@ class ShrinkageNB(SolvedNB):
     solver: Any = setting_of(WeightedNB, "solver")
     tol: float = setting_of(WeightedNB, "tol", default=1e-6)
     max_iter: int = setting_of(WeightedNB, "max_iter")
-    numeric: Any = setting(default=("linear", "mdl", "equal-frequency"))
+    numeric: Any = setting(default=("mdl", "equal-frequency"))
     smoothing: Any = setting(default="empirical-bayes")
     random_state: Any = setting(
         default=0,
@@ -162,7 +163,7 @@ class ShrinkageNB(SolvedNB):
         "float",
         "Factor on the scores before they become probabilities: what makes up for a "
         "model that is too sure, or not sure enough, of rows it has not seen. Found by "
-        "the cross-validation; nearer to 1 the more rows there are beyond 5,000; 1 "
+        "the cross-validation; nearer to 1 the more rows there are beyond those; 1 "
         "where the strengths were given.",
     )
     strength_path_: list[dict[str, float]] = learned(

@@ -38,6 +38,9 @@ from steelyard.table.summary.ranges import NumberRange
 # Numbers at which a density is tabulated.
 _POINTS = 61
 
+# Intervals of a column with several views that are listed; with more it is a curve.
+_MAX_INTERVALS = 20
+
 # Cut points that say where the rows are, and room beyond them as a share.
 _MIN_QUANTILES, _ROOM = 5, 0.1
 
@@ -50,7 +53,7 @@ class AttributeTable(Tabular):
 
     A Gaussian attribute is tabulated at evenly spaced numbers from the smallest to the
     largest of the training rows; so is a column with several views, one of them a
-    density, whose contributions are the sums over its views.
+    density or of many bins, whose contributions are the sums over its views.
     """
 
     name: str
@@ -256,14 +259,16 @@ def _joint_table(
 ) -> AttributeTable:
     """Tabulate a column with several views: along numbers, or by common intervals."""
     edges = np.unique(np.concatenate([table.edges for table in tables]))
-    points = None
+    points, span = None, tables[0].range
     grids = [table.points for table in tables if table.points is not None]
+    if span is not None and len(edges) >= _MAX_INTERVALS:
+        grids.append(np.array([span.low, span.high]))
     if grids:
         # Both sides of every jump.
         after = np.nextafter(edges, np.inf)
         points = np.unique(np.concatenate([*grids, edges, after]))
-        if tables[0].range is not None:
-            points = tables[0].range.clipped(points)
+        if span is not None:
+            points = span.clipped(points)
         contributions = column_scores(model, views, points)
         labels = [f"{x:.5g}" for x in points]
     else:
@@ -285,7 +290,7 @@ def _joint_table(
     all_edges = tuple(edges.tolist())
     rest = (points, all_edges, model.link_scale, importance, where)
     made = AttributeTable(*head, *rest)
-    return replace(made, range=tables[0].range)
+    return replace(made, range=span)
 
 
 def _quantiles(

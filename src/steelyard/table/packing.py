@@ -162,20 +162,21 @@ def _groups(
     one more has to lower that, unless there are next to no joint codes.
     """
     groups: list[list[int]] = []
-    products: list[int] = []
+    # Joint codes of each group, and how many attributes it has.
+    product, m = np.zeros((2, len(features)), dtype=np.int64)
     for j in sorted(features, key=lambda j: -sizes[j]):
-        for g, product in enumerate(products):
-            joint, m = product * sizes[j], len(groups[g])
-            added = _LOOK_UPS_PER_MEMBER * (joint - product) * m * (m + 1)
-            if joint <= _MAX_JOINT_CODES_OF_FEW_ROWS or (
-                joint <= most and added < n_rows
-            ):
-                groups[g].append(j)
-                products[g] = joint
-                break
-        else:
-            groups.append([j])
-            products.append(sizes[j])
+        old, size = product[: len(groups)], m[: len(groups)]
+        joint = old * sizes[j]
+        added = _LOOK_UPS_PER_MEMBER * (joint - old) * size * (size + 1)
+        fits = (joint <= most) & (added < n_rows)
+        fits |= joint <= _MAX_JOINT_CODES_OF_FEW_ROWS
+        g = int(fits.argmax()) if fits.any() else len(groups)
+        if g == len(groups):
+            groups.append([])
+            product[g] = 1
+        groups[g].append(j)
+        product[g] *= sizes[j]
+        m[g] += 1
     return tuple(map(tuple, groups))
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from steelyard._common.arrays import Floats, Ints
@@ -27,6 +28,12 @@ _NEAR = 0.5
 
 # Share of the variance of effects that a basis keeps.
 _EXPLAINED = 0.95
+
+# Largest distance of a bin from the mean of a column, in standard deviations.
+_FAR = 4.0
+
+# Variance of the trend of a curve, in that of its other effects.
+_TREND = 1.0 / 0.3
 
 # Positions of codes, of effects, the entries there, and how many effects there are.
 _Factor = tuple[Ints, Ints, Floats, int]
@@ -133,6 +140,38 @@ def _smooth(n: int, missing_is_value: bool, n_bins: tuple[int, ...]) -> _Factor:
     return codes, effects, factor[codes, effects], n_kept
 
 
+def trend(edges: Floats) -> Floats:
+    """Return where bins lie, standardised: at their centres, shape (n,).
+
+    The outer bins reach half as far beyond their edge as their neighbours do.
+    """
+    even = np.linspace(-1.0, 1.0, len(edges) + 1)
+    if len(edges) < 2:
+        return even
+    # So that nothing overflows.
+    edges = edges / np.abs(edges).max()
+    first, last = 2.0 * edges[0] - edges[1], 2.0 * edges[-1] - edges[-2]
+    ends = np.concatenate([[first], edges, [last]])
+    centres = (ends[1:] + ends[:-1]) / 2.0
+    centres -= centres.mean()
+    # Numbers that differ in their last digit only.
+    if not centres.std() > 0.0:
+        return even
+    return np.clip(centres / centres.std(), -_FAR, _FAR)
+
+
+def _with_trend(factor: _Factor, edges: tuple[float, ...]) -> _Factor:
+    """Add a trend of bins, as the last effect."""
+    codes, effects, entries, n_effects = factor
+    n, own = len(edges) + 1, np.sqrt(_TREND) * trend(np.array(edges))
+    return (
+        np.concatenate([codes, np.arange(1, n + 1)]),
+        np.concatenate([effects, np.full(n, n_effects)]),
+        np.concatenate([entries, own]),
+        n_effects + 1,
+    )
+
+
 def _side_by_side(groupings: list[Ints]) -> _Factor:
     """Give each group at each resolution an effect of its own."""
     codes, effects, first = [], [], 0
@@ -188,15 +227,17 @@ class Resolutions:
     @cached_property
     def _factors(self) -> list[tuple[int, _Factor]]:
         """Coded attributes, and the map from their effects to those of their codes."""
-        features = self.schema.features
-        return [(j, self._factor(features[j])) for j in self.schema.coded.tolist()]
+        return [(j, self._factor(j)) for j in self.schema.coded.tolist()]
 
-    def _factor(self, feature: FeatureSchema) -> _Factor:
+    def _factor(self, j: int) -> _Factor:
+        feature = self.schema.features[j]
         groupings = self._groupings(feature)
         if feature.kind == "binned" and len(groupings) > 1:
             n = len(feature.edges) + 1
-            return _smooth(n, feature.missing_is_value, self.n_bins)
-        return _side_by_side(groupings)
+            factor = _smooth(n, feature.missing_is_value, self.n_bins)
+        else:
+            factor = _side_by_side(groupings)
+        return _with_trend(factor, feature.edges) if self.is_curve[j] else factor
 
     def smoothed(self, log_prob: Floats) -> Floats:
         """Return log-probabilities of codes (V, K) where curves of bins are smooth."""
@@ -214,12 +255,28 @@ class Resolutions:
         return np.repeat([j for j, _ in self._factors], sizes).astype(np.int64)
 
     @cached_property
+    def is_curve(self) -> NDArray[np.bool_]:
+        """Whether each attribute is the finest bins of a number, with a trend.
+
+        That of a column whose first view is coarser bins; others have a slope, or are
+        evidence first of all.
+        """
+        schema = self.schema
+        views = zip(
+            schema.is_first_view, schema.is_coarser, schema.columns, strict=True
+        )
+        columns = {column for first, coarser, column in views if first and coarser}
+        has_trend = np.isin(schema.columns, list(columns)) & ~schema.is_coarser
+        n_edges = np.array([len(feature.edges) for feature in schema.features])
+        return has_trend & (n_edges > 0) & bool(self.n_bins)
+
+    @cached_property
     def basis(self) -> csr_array:
         r"""The map from effects, all of the same variance, to effects of codes.
 
         Shape (codes, effects). For attributes of a single resolution it is the
         identity. Bins have the covariance of a smooth curve, ``closeness``; its main
-        components are the columns here, fewer than bins. Pairs keep an effect for each
+        components are the columns here, fewer than bins, and a trend. Pairs keep an effect for each
         group.
         """
         rows, columns, entries, first = [], [], [], 0

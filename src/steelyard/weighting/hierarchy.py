@@ -230,6 +230,8 @@ class HierarchicalWeighting(Weighting):
         """Return what shared weights are drawn to, at an overall weight of one."""
         schema = evidence.schema
         is_own = np.array(schema.is_first_view) & ~schema.is_linear & ~schema.is_pair
+        if evidence.resolutions.n_bins:  # a curve has a trend instead
+            is_own &= ~schema.is_coarser
         return is_own.astype(np.float64)
 
     def _shared(self, level: _Levels, evidence: LogProbs) -> Floats:

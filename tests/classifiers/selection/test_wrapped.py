@@ -265,7 +265,7 @@ def test_mutants_come_from_three_others_and_are_crossed():
         ({"bounds": None}, "must be finite"),
         ({"bounds": (0, None)}, "must be finite"),
         ({"bounds": (1, 0)}, "lower bound above"),
-        ({"bounds": {"q": (0, 1)}}, "no column"),
+        ({"bounds": {"q": (0, 1)}}, "not a column"),
     ],
 )
 def test_bad_settings_are_refused(settings, message):

@@ -8,18 +8,67 @@ from sklearn.base import clone
 from steelyard import ShrinkageNB, WeightedNB
 from steelyard.classifiers.shrinkage import GRID, Strengths
 from steelyard.exceptions import ParameterError
+from steelyard.fitting.default.held_out import HeldOutFolds, Judgement
+from steelyard.fitting.default.strengths import _average
 
 
-def test_strengths_are_the_least_loss_of_the_path(mixed):
+def test_strengths_are_a_mean_of_those_that_are_about_as_good_as_the_best(mixed):
     clf = ShrinkageNB(pairs=None).fit(*mixed)
-    assert 2 <= len(clf.strength_path_) <= len(GRID)
-    losses = [record["log_loss"] for record in clf.strength_path_]
-    best = clf.strength_path_[int(np.argmin(losses))]
-    assert clf.strength_ == (best["shared"], best["by_class"], best["by_value"])
+    *compared, last = clf.strength_path_
+    assert 2 <= len(compared) <= len(GRID) + 1
+    names = ("shared", "by_class", "by_value")
+    assert clf.strength_ == tuple(last[name] for name in names)
+    best = min(compared, key=lambda record: record["log_loss"])
+    assert last["log_loss"] < best["log_loss"] + 0.5 * best["standard_error"]
+    for name in names:
+        tried = [record[name] for record in compared]
+        assert min(tried) <= last[name] <= max(tried)
     for record in clf.strength_path_:
         assert record["standard_error"] > 0.0
         assert 0.0 <= record["error"] <= 1.0
         assert record["log_loss"] < np.log(3)
+
+
+def test_a_mean_of_strengths_goes_by_standard_errors():
+    def judged(losses):
+        return Judgement(np.zeros((4, 2)), np.array(losses), np.ones(4), 1.0, 0.0)
+
+    strong, weak = Strengths(100.0, 100.0, 100.0), Strengths(1.0, 1.0, 1.0)
+    same = [
+        (strong, judged([0.2, 0.3, 0.2, 0.3])),
+        (weak, judged([0.3, 0.2, 0.3, 0.2])),
+    ]
+    assert _average(same).shared == pytest.approx(10.0)
+    far = [
+        (strong, judged([0.2, 0.3, 0.2, 0.3])),
+        (weak, judged([1.2, 1.3, 1.2, 1.31])),
+    ]
+    assert _average(far).shared == pytest.approx(100.0)
+
+
+@pytest.mark.parametrize(
+    ("n", "n_columns", "wanted"), [(90, 3, 2), (600, 3, 1), (90, 600, 1)]
+)
+def test_few_rows_are_dealt_twice(n, n_columns, wanted):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(n, n_columns)), np.arange(n) % 2
+    clf = ShrinkageNB()
+    training = clf._recipe().encode(X, y, None)
+    held = HeldOutFolds.of(training, 5, 0)
+    assert held.n_deals == wanted and len(held.folds) == 5 * wanted
+    for part, ends in held.by_deal():
+        assert sorted(held.rows[part]) == list(range(n)) and len(ends) == 5
+    assert held.weights.sum() == pytest.approx(n)
+
+
+def test_long_tables_are_compared_on_more_rows_and_fewer_folds(monkeypatch):
+    monkeypatch.setattr("steelyard.fitting.default.held_out.MAX_ROWS", 600)
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(16_200, 2)), np.arange(16_200) % 2
+    clf = ShrinkageNB()
+    training = clf._recipe().encode(X, y, None)
+    held = HeldOutFolds.of(training, 5, 0)
+    assert held.training.n_rows == pytest.approx(1_800, abs=1) and len(held.folds) == 2
 
 
 @pytest.mark.usefixtures("as_solved")
@@ -38,8 +87,8 @@ def test_chosen_strengths_make_the_same_model_as_given_ones(mixed):
 def test_the_scale_of_posteriors_comes_from_held_out_rows(mixed):
     X, y = mixed
     clf = ShrinkageNB().fit(X, y)
-    best = min(clf.strength_path_, key=lambda record: record["log_loss"])
-    assert clf.scale_ == best["scale"] == clf.model_.link_scale
+    assert clf.scale_ == clf.model_.link_scale
+    assert clf.scale_ in [record["scale"] for record in clf.strength_path_]
     scores = clf.scale_ * clf.predict_joint_log_proba(X)
     powers = np.exp(scores - scores.max(axis=1, keepdims=True))
     expected = powers / powers.sum(axis=1, keepdims=True)

@@ -165,25 +165,32 @@ class PairScores:
     scores: Floats
     """Shape (pairs, folds + 1): on all rows but those of each fold, and on all."""
 
-    def best(self, most: int, is_positive: bool = True) -> RankedPairs:
-        """Return so many pairs at most, of those with a positive score or of all."""
-        ranked = [self._best(own, most, is_positive) for own in self.scores.T]
+    noise: Floats
+    """How far scores of columns that have nothing to do with each other go, (pairs,)"""
+
+    def best(self, most: int, least: float = 0.0) -> RankedPairs:
+        """Return so many pairs at most, whose scores are so many times the noise."""
+        ranked = [self._best(own, most, least) for own in self.scores.T]
         return RankedPairs(ranked[:-1], ranked[-1])
 
-    def _best(self, scores: Floats, most: int, is_positive: bool) -> list[ColumnPair]:
+    def _best(self, scores: Floats, most: int, least: float) -> list[ColumnPair]:
         order = np.argsort(-scores, kind="stable")[:most]
-        return [self.pairs[k] for k in order if not is_positive or scores[k] > 0.0]
+        return [self.pairs[k] for k in order if scores[k] > least * self.noise[k]]
 
 
 def score_columns(
-    training: TrainingSet, residual: Floats, curvature: Floats, ends: Ints
+    training: TrainingSet,
+    residual: Floats,
+    curvature: Floats,
+    deals: list[tuple[slice, Ints]],
 ) -> PairScores:
     r"""Score all pairs of columns by what posteriors of unseen rows leave over.
 
     With :math:`r = u ([y = c] - p_c)` and :math:`h = u\, p_c (1 - p_c)` of the rows,
     shape (n, K), and G, H their sums in the cells of a pair, the score is
     :math:`\sum (G^2 - H) / (H + 1)`: what a step against a ridge of one would gain,
-    less what noise would. ``ends`` says where each fold of the rows ends.
+    less what noise would. Each deal of the rows to folds, given with the ends of these,
+    is scored by itself; scores on all rows are averaged.
     """
     codes, sizes, columns = _coarse_codes(training, residual)
     if residual.shape[1] == 2:  # the other class has the same, with the other sign
@@ -191,14 +198,23 @@ def score_columns(
     left = residual + 1j * curvature
 
     def score(k: int) -> Floats:
-        scores = np.empty((len(columns) - k - 1, len(ends) + 1))
-        others = codes[k + 1 :], int(sizes[k]), sizes[k + 1 :]
-        score_pairs(codes[k], *others, left, ends, scores)
-        return scores
+        others, of_deals = (int(sizes[k]), sizes[k + 1 :]), []
+        for rows, ends in deals:
+            scores = np.empty((len(columns) - k - 1, len(ends) + 1))
+            own = np.ascontiguousarray(codes[k + 1 :, rows])
+            score_pairs(codes[k, rows], own, *others, left[rows], ends, scores)
+            of_deals.append(scores)
+        overall = np.mean([scores[:, -1:] for scores in of_deals], axis=0)
+        by_fold = [scores[:, :-1] for scores in of_deals]
+        return np.concatenate([*by_fold, overall], axis=1)
 
     parts = list(run(score, range(len(columns) - 1), thread_count(training.n_jobs)))
-    scores = np.concatenate([np.empty((0, len(ends) + 1)), *parts])
-    return PairScores(list(combinations(columns, 2)), scores)
+    n_folds = sum(len(ends) for _, ends in deals)
+    scores = np.concatenate([np.empty((0, n_folds + 1)), *parts])
+    n_cells = residual.shape[1] * np.array(list(map(np.prod, combinations(sizes, 2))))
+    pairs = list(combinations(columns, 2))
+    # Squares of residuals, each with a variance of two.
+    return PairScores(pairs, scores, np.sqrt(2.0 * n_cells))
 
 
 def _coarse_codes(

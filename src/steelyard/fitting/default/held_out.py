@@ -21,9 +21,15 @@ from steelyard.model.training import TrainingSet
 from steelyard.table.codes import Codes
 from steelyard.table.frames import Table
 
-# Strengths are compared on so many rows at most. They say how far weights differ from
-# table to table, which does not depend on the number of rows.
+# Strengths and pairs are compared on so many rows, and on more the longer a table is, by
+# this power. About so many are held out.
 MAX_ROWS = 5_000
+_GROWTH = 1.0 / 3.0
+
+# Rows are dealt to folds anew, so many times at most, until so many rows, or cells, have
+# been predicted: the fewer there are, the more depends on which are together.
+_ROWS_OF_DEALS, _CELLS_OF_DEALS = 1_000, 50_000
+_MAX_DEALS = 2
 
 # Pull of the scale of posteriors towards one, in rows, and the largest log posterior
 # that is taken at its word.
@@ -61,6 +67,8 @@ class HeldOutFolds:
 
     training: TrainingSet
     folds: tuple[Fold, ...]
+    deals: Ints
+    """Which deal each fold is of, from 0 on; rows are in one fold of each."""
 
     @classmethod
     def of(cls, training: TrainingSet, cv: Any, random_state: Any) -> HeldOutFolds:
@@ -69,23 +77,26 @@ class HeldOutFolds:
         So many folds are dealt from rows that are drawn from the table, where it is
         long; nothing else is read from then on.
         """
-        folds, rng = [], check_random_state(random_state)
+        folds, deals, rng = [], [], check_random_state(random_state)
         if isinstance(cv, Integral):
-            rows = sample_rows(training, MAX_ROWS, rng)
+            n_rows = int(MAX_ROWS * max(training.n_rows / MAX_ROWS, 1.0) ** _GROWTH)
+            rows = sample_rows(training, n_rows, rng)
             training = training.in_memory(rows, _needs_columns(training))
         elif not isinstance(training.table, Table):
             raise ParameterError(
                 "`cv` names rows by position, but this table is read from a source, "
                 "whose rows have no order. Give a number of folds."
             )
-        for (rest, amount), (fold, fold_amount) in _splits(training, cv, rng):
+        for number, (learned_from, held_out) in _splits(training, cv, rng):
+            (rest, amount), (fold, fold_amount) = learned_from, held_out
             # Rows of a class that the others lack tell nothing about strengths.
             is_known = np.isin(training.labels[fold], training.labels[rest])
             fold, fold_amount = fold[is_known], fold_amount[is_known]
             if fold.size and len(np.unique(training.labels[rest])) > 1:
                 part, codes = _parts(training, rest, amount, fold)
                 folds.append(Fold(part, codes, fold, fold_amount))
-        return cls(training, tuple(folds))
+                deals.append(number)
+        return cls(training, tuple(folds), np.array(deals, dtype=np.int64))
 
     @cached_property
     def rows(self) -> Ints:
@@ -102,10 +113,20 @@ class HeldOutFolds:
         """Classes of the rows."""
         return self.training.labels[self.rows]
 
-    @cached_property
-    def ends(self) -> Ints:
-        """Where each fold ends."""
-        return np.cumsum([len(fold.rows) for fold in self.folds])
+    @property
+    def n_deals(self) -> int:
+        """How many times rows were dealt."""
+        return len(np.unique(self.deals))
+
+    def by_deal(self) -> list[tuple[slice, Ints]]:
+        """Return the rows of each deal, and where its folds end among them."""
+        out, first = [], 0
+        sizes = np.array([len(fold.rows) for fold in self.folds])
+        for number in np.unique(self.deals):
+            ends = np.cumsum(sizes[self.deals == number])
+            out.append((slice(first, first + int(ends[-1])), ends))
+            first += int(ends[-1])
+        return out
 
     def judge(self, log_proba: Floats) -> Judgement:
         """Find the scale under which posteriors fit best, and how well they do.
@@ -209,20 +230,31 @@ def _parts(
 
 def _splits(
     training: TrainingSet, cv: Any, rng: np.random.RandomState
-) -> Iterator[tuple[_Share, _Share]]:
-    """Yield rows to learn from and rows to predict, each with their weights."""
+) -> Iterator[tuple[int, tuple[_Share, _Share]]]:
+    """Yield deals, rows to learn from and rows to predict, each with their weights."""
     if not isinstance(cv, Integral):
         u = training.sample_weight
         u = np.ones(training.n_rows) if u is None else u
         for split in cv:
             rest, fold = (_among_kept(training, rows) for rows in split)
-            yield (rest, u[rest]), (fold, u[fold])
+            yield 0, ((rest, u[rest]), (fold, u[fold]))
         return
-    numbered = _with_numbers(training)
-    rows, fold_of, amount = deal(numbered, int(cv), rng, by_content=True)
-    for number in range(int(cv)):
-        is_out = fold_of == number
-        yield (rows[~is_out], amount[~is_out]), (rows[is_out], amount[is_out])
+    numbered, n_deals = _with_numbers(training), _n_deals(training)
+    # Of a long table some folds are enough.
+    n_folds = min(int(cv), max(2, -(-int(cv) * MAX_ROWS // training.n_rows)))
+    for number in range(n_deals):
+        rows, fold_of, amount = deal(numbered, int(cv), rng, by_content=True)
+        for turn in range(n_folds):
+            is_out = fold_of == turn
+            held_out = rows[is_out], amount[is_out] / n_deals
+            yield number, ((rows[~is_out], amount[~is_out]), held_out)
+
+
+def _n_deals(training: TrainingSet) -> int:
+    """Say how many times rows are dealt; one of weight two counts as two."""
+    total = max(training.given_counts.total, 1.0)
+    most = min(_ROWS_OF_DEALS, _CELLS_OF_DEALS / training.schema.n_columns)
+    return int(np.clip(most / total, 1, _MAX_DEALS))
 
 
 def _with_numbers(training: TrainingSet) -> TrainingSet:

@@ -60,7 +60,7 @@ _NO_STEPS = 30.0
 
 # Strengths of pairs that are tried: of those that promise something alone, from strong
 # to weak until they get worse, and of all, since some only tell together.
-_BY_PAIR = (10.0, 2.5, 0.6, 0.15)
+_BY_PAIR = (40.0, 10.0, 2.5, 0.6, 0.15)
 _OPEN = (0.1, 0.02)
 
 # Relative accuracy of the fits that are compared.
@@ -71,9 +71,15 @@ _ROUGH_TOL = 3e-3
 _MAX_PAIRS_PER_COLUMN, _MAX_PAIRS = 2, 30
 _MORE_PAIRS_PER_COLUMN, _MORE_PAIRS = 3, 60
 
-# Standard errors, and log-loss, that the longer list must gain: it is tried several
+# Pairs with scores of so many times the noise are tried by themselves first.
+_SURE = 3.0
+
+# Standard errors, and log-loss, that the longest list must gain: it is tried several
 # times, and nobody reads sixty pairs for next to nothing.
 _LEAST_GAIN_OF_MORE = (2.0, 1e-3)
+
+# Differences of log-loss that are rounding, not more.
+_NO_GAP = 1e-6
 
 _Judged = tuple[Strengths, Judgement]
 
@@ -139,25 +145,35 @@ class _StrengthSearch:
         return Choice(entry, judgement.scale, self._pairs, self._path)
 
     def main_effects(self, grid: tuple[Strengths, ...]) -> None:
-        """Walk along the grid; its own default both ways from the middle.
+        """Walk along the grid, its own default both ways from the middle.
 
-        Coarse bins, which make steps, are held back unless they pay.
+        Coarse bins, which make steps, are held back unless they pay. What is about as
+        good as the best has a share in the strengths.
         """
         first = _MIDDLE if grid == GRID else 0
         judged = self._walk(self._fits, grid[first:])
         if judged[0] is _best(judged):
             judged = self._walk(self._fits, grid[:first][::-1], judged)
-        self._best = _best(judged)
+        steps = [_best(judged)]
         if self._held.training.schema.is_coarser.any():
-            without = replace(self._best[0], intervals=_NO_STEPS)
-            judged = self._walk(self._fits, (without,), [self._best])
-            self._best = _best(judged)
+            without = replace(steps[0][0], intervals=_NO_STEPS)
+            steps = self._walk(self._fits, (without,), steps)
+        self._best = _best(steps)
+        mean = replace(_average(judged), intervals=_average(steps).intervals)
+        if mean != self._best[0]:
+            found = self._walk(self._fits, (mean,))[0]
+            if not self._best[1].is_better(found[1]):
+                self._best = found
 
     def promising_pairs(self) -> None:
-        """Join pairs that promise something alone, then more that may together."""
+        """Join pairs that surely tell something, that may alone, that may together.
+
+        The longer a list, the more of its pairs are noise on a table of many columns.
+        """
         scores, n = self.scores(), self._held.training.schema.n_columns
-        self.pairs(scores.best(min(_MAX_PAIRS_PER_COLUMN * n, _MAX_PAIRS)))
-        more = scores.best(min(_MORE_PAIRS_PER_COLUMN * n, _MORE_PAIRS), False)
+        for least in (_SURE, 0.0):
+            self.pairs(scores.best(min(_MAX_PAIRS_PER_COLUMN * n, _MAX_PAIRS), least))
+        more = scores.best(min(_MORE_PAIRS_PER_COLUMN * n, _MORE_PAIRS), -np.inf)
         again = {self._best[0].by_pair} if self._pairs else set()
         fits = self._joined(more)
         for by_pair in sorted({*again, *_OPEN}, reverse=True):
@@ -195,11 +211,11 @@ class _StrengthSearch:
     def scores(self) -> PairScores:
         """Score pairs by the residuals of what is best."""
         held, share = self._held, self._best[1].posteriors()
-        u, residual = held.weights[:, None], -share
-        residual[np.arange(len(share)), held.labels] += 1.0
         rows = replace(held.training.take(held.rows), sample_weight=held.weights)
+        u, residual = held.n_deals * held.weights[:, None], -share
+        residual[np.arange(len(share)), held.labels] += 1.0
         curvature = u * share * (1.0 - share)
-        return score_columns(rows, u * residual, curvature, held.ends)
+        return score_columns(rows, u * residual, curvature, held.by_deal())
 
     def _walk(
         self,
@@ -231,6 +247,22 @@ def _named(entry: Strengths) -> dict[str, float]:
 
 def _best(judged: Sequence[_Judged]) -> _Judged:
     return min(judged, key=lambda own: own[1].log_loss)
+
+
+def _average(judged: Sequence[_Judged]) -> Strengths:
+    r"""Return the geometric mean of strengths by how well they did, to two digits.
+
+    The share of each is :math:`\exp(-\tfrac12 (d / s)^2)`, with the difference d of its
+    log-loss from the best, and the standard error s of that.
+    """
+    best = _best(judged)[1]
+    gaps = [
+        (own.log_loss - best.log_loss) / max(own.standard_error(best), _NO_GAP)
+        for _, own in judged
+    ]
+    share = np.exp(-0.5 * np.square(gaps))
+    logs = np.log([list(asdict(entry).values()) for entry, _ in judged])
+    return Strengths(*(float(f"{q:.2g}") for q in np.exp(share @ logs / share.sum())))
 
 
 class _FoldFit:
