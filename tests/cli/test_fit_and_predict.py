@@ -137,7 +137,7 @@ def test_dates_have_views_in_every_format(tmp_path, frame, run, kind):
     path, model = tmp_path / f"days.{kind}", tmp_path / "z.json"
     frame.to_csv(path, index=False) if kind == "csv" else frame.to_parquet(path)
     done = run("fit", path, "--target", "ill", "--method", "NB", "-o", model)
-    told = "day: dates, year first, read as days, month, weekday and hour"
+    told = "day: dates, year first, read as days, year, month, weekday and hour"
     assert (told in done.err) == (kind == "csv")
     clf = sy.load(model)
     names = ["age", "smoker", "zip", "day", "day.month", "day.weekday", "day.hour"]

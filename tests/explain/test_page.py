@@ -474,3 +474,22 @@ def test_scripts_that_are_not_the_pages_own_do_not_run(browser, mixed, tmp_path)
         "document.body.click(); })()"
     )
     assert browser.run("typeof window.hacked") == "undefined"
+
+
+def test_a_date_is_set_as_a_date_and_sets_its_parts(browser, tmp_path):
+    moments = pd.Timestamp("2023-03-01") + pd.to_timedelta(np.arange(200) * 53, "h")
+    X = pd.DataFrame({"when": moments, "id": np.arange(200)})
+    y = np.where((moments.hour < 9) == (np.arange(200) % 7 > 0), "night", "day")
+    with pytest.warns(UserWarning, match="identifier"):
+        clf = sy.ShrinkageNB(strength=(1.0, 4.0, 1.0)).fit(X, y)
+    clf.to_html(tmp_path / "model.html")
+    browser.open(tmp_path / "model.html")
+    assert browser.run("document.getElementById('value-0').type") == "datetime-local"
+    # A column that is left out is not there to be set.
+    assert browser.run("document.getElementById('value-1')") is None
+    set_value(browser, "value-0", "2023-05-17T04:00")
+    rows = pd.DataFrame({"when": [pd.Timestamp("2023-05-17 04:00")], "id": [0]})
+    expected = clf.predict_proba(rows)[0]
+    shown = browser.run("document.getElementById('probability-1').textContent")
+    assert shown.replace("\xa0", " ") == f"{100 * expected[1]:.1f} %"
+    assert browser.errors == []

@@ -192,3 +192,33 @@ def test_numbers_and_their_text_are_one_category():
     clf = sy.NaiveBayes().fit(X, list("abc") * 9)
     (notice,) = clf.check(pd.DataFrame({"zip": [1, 2, 7]}))
     assert (notice.kind, notice.rows) == ("unseen", 1) and "'7'" in notice.text
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.float64])
+def test_what_a_user_changes_after_a_fit_changes_no_notice(dtype):
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 5, (300, 4)).astype(dtype)
+    X[:, 2] = 1
+    y = rng.integers(0, 2, 300)
+    how = {"categorical_features": "all"} if dtype == np.uint8 else {}
+    clf, other = (sy.NaiveBayes(**how).fit(X, y) for _ in range(2))
+    expected, sketch = clf.notices_, clf.row_sketch_
+    assert [notice.kind for notice in expected] == ["constant"]
+    X[:] = 3
+    assert other.notices_ == expected
+    assert (other.row_sketch_.hashes == sketch.hashes).all()
+
+
+def test_rows_are_kept_no_longer_than_until_notices_are_made():
+    import pickle
+
+    X, y = np.arange(40.0).reshape(20, 2) % 7, np.arange(20) % 2
+    clf = sy.NaiveBayes().fit(X, y)
+    assert "_to_notice" in vars(clf) and "notices_" not in vars(clf)
+    again = pickle.loads(pickle.dumps(clf))
+    assert "_to_notice" not in vars(clf) and "_to_notice" not in vars(again)
+    assert again.notices_ == clf.notices_ == []
+    with pytest.raises(AttributeError, match="no attribute 'nothing_'"):
+        clf.nothing_  # noqa: B018
+    assert "_to_notice" in vars(clf.fit(X, y))
+    assert "_to_notice" not in vars(clf.fit(np.zeros((110_000, 2)), [0, 1] * 55_000))

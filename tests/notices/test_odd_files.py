@@ -1,7 +1,12 @@
 """Odd files, made here: each is noticed, said or refused, from Python and the shell."""
 
+import bz2
+import io
 import json
+import lzma
 import warnings
+import zipfile
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -196,6 +201,128 @@ READ = {
 }
 
 
+# Text as other programs write it: name and content of the file, a word that says what
+# was done, and the kind of notice where one says more. All are read as they are meant.
+
+
+def lines(frame, change, **how):
+    """Return the bytes of a file, its lines changed."""
+    own = frame.to_csv(index=False, **how).splitlines()
+    return ("\n".join(change(own)) + "\n").encode()
+
+
+def written(cells=None, encoding="utf-8", **how):
+    """Return what writes a frame, some of its columns changed cell by cell."""
+
+    def write_it(frame):
+        for name, change in (cells or {}).items():
+            changed = [change(k, c) for k, c in enumerate(frame[name])]
+            frame = frame.assign(**{name: changed})
+        return frame.to_csv(index=False, **how).encode(encoding)
+
+    return write_it
+
+
+def above(*more, **how):
+    return lambda f: lines(f, lambda own: [*more, *own], **how)
+
+
+def zipped(f):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("a.csv", f.to_csv(index=False))
+    return packed.getvalue()
+
+
+def points(k, number):
+    return f"{int(number):,}".replace(",", ".")
+
+
+WRITTEN = {
+    "semicolons, decimal commas": (
+        "a.csv",
+        written(sep=";", decimal=","),
+        "decimal commas",
+        None,
+    ),
+    "points in thousands": (
+        "a.csv",
+        written({"mass": points}, sep=";", decimal=","),
+        "thousands marked by '.'",
+        None,
+    ),
+    "tabs": ("a.csv", written(sep="\t"), "cells between tabs", None),
+    "vertical bars": ("a.txt", written(sep="|"), "vertical bars", None),
+    "a title": ("a.csv", above("Birds of three islands"), "is left out", None),
+    "a comment": ("a.csv", above("# by hand"), "is left out", None),
+    "blank lines on top": ("a.csv", above("", ""), "", None),
+    "sep= on top": ("a.csv", above("sep=;", sep=";"), "semicolons", None),
+    "UTF-16": ("a.csv", written(encoding="utf-16"), "encoding utf-16", None),
+    "a byte-order mark": ("a.csv", written(encoding="utf-8-sig"), "", None),
+    "ends of lines of old Macs": ("a.csv", written(lineterminator="\r"), "", None),
+    "blanks around cells": (
+        "a.csv",
+        lambda f: lines(f, lambda own: [line.replace(",", " , ") for line in own]),
+        "",
+        None,
+    ),
+    "units below the names": (
+        "a.csv",
+        lambda f: lines(f, lambda own: [own[0], ",mm,g,,mm,", *own[1:]]),
+        "bill: numbers, except 1 cell: 'mm'",
+        None,
+    ),
+    "names of rows, as R writes": (
+        "a.csv",
+        lambda f: lines(
+            f, lambda own: [own[0], *(f"r{k},{own[k]}" for k in range(1, len(own)))]
+        ),
+        "names of rows",
+        None,
+    ),
+    "grams": (
+        "a.csv",
+        written({"mass": lambda k, c: f"{c:.0f} g"}),
+        "mass: numbers, 'g' left out",
+        None,
+    ),
+    "dollars": (
+        "a.csv",
+        written({"mass": lambda k, c: f"${c:,.0f}"}),
+        "mass: numbers, '$' left out",
+        None,
+    ),
+    "percent": (
+        "a.csv",
+        written({"depth": lambda k, c: f"{c} %"}),
+        "depth: numbers, '%' left out",
+        None,
+    ),
+    "a few words among numbers": (
+        "a.csv",
+        written({"mass": lambda k, c: c if k % 40 else "unknown"}),
+        "except 3 cells: 'unknown'",
+        None,
+    ),
+    "both decimal marks": (
+        "a.csv",
+        written({"bill": lambda k, c: str(c).replace(".", ",."[k % 2])}),
+        "",
+        "digits",
+    ),
+    "lines of JSON": (
+        "a.jsonl",
+        lambda f: f.to_json(orient="records", lines=True).encode(),
+        "",
+        None,
+    ),
+    "JSON": ("a.json", lambda f: f.to_json(orient="records").encode(), "", None),
+    "a zip archive": ("a.zip", zipped, "", None),
+    "xz": ("a.csv.xz", lambda f: lzma.compress(written()(f)), "", None),
+    "bzip2": ("a.csv.bz2", lambda f: bz2.compress(written()(f)), "", None),
+}
+
+
 def write(tmp_path, edit):
     """Write a changed file, its rows in one order; return its path."""
     path = tmp_path / "odd.csv"
@@ -261,6 +388,23 @@ def test_it_is_read_as_it_is_meant(what, tmp_path, capsys):
     assert in_python(path) == []
     status, document, _ = in_the_shell(path, capsys)
     assert (status, document["notices"], len(document["classes"])) == (0, [], 3)
+
+
+@pytest.mark.parametrize("what", WRITTEN)
+def test_it_is_read_however_it_is_written(what, tmp_path, capsys):
+    name, make, said, kind = WRITTEN[what]
+    path = tmp_path / name
+    path.write_bytes(make(birds()))
+    data = read_dataset(path, target="species")
+    assert said in "\n".join(data.notes)
+    assert in_python(path) == ([kind] if kind else [])
+    status, document, err = in_the_shell(path, capsys)
+    assert (status, document["rows"]) == (0, N) and said in err
+    assert [notice["kind"] for notice in document["notices"]] == in_python(path)
+    if kind is None:
+        expected = birds().drop(columns="species")
+        known = data.table["mass"].notna()
+        assert (data.table[known] == expected[known].to_numpy()).all(axis=None)
 
 
 # ---------------------------------------------------------------------------- new rows
@@ -378,7 +522,15 @@ def test_explain_says_it_too(model, tmp_path, capsys):
 
 
 def test_there_are_enough_odd_files():
-    assert len(NOTICED) + len(REFUSED) + len(READ) + len(NEW) + len(TESTED) >= 75
+    kinds = (NOTICED, REFUSED, READ, WRITTEN, NEW, TESTED)
+    assert sum(map(len, kinds)) >= 100
+
+
+def test_the_page_lists_all_of_them():
+    page = Path(__file__).parents[2] / "docs" / "odd_files.md"
+    listed = page.read_text("utf-8")
+    for what in (*NOTICED, *REFUSED, *READ, *WRITTEN, *NEW):
+        assert f"| {what} |" in listed, "run tools/odd_files.py"
 
 
 def test_a_code_for_missing_is_cured_by_the_option_that_is_named(tmp_path, capsys):

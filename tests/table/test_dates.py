@@ -19,6 +19,7 @@ CLOCK = [dt.time(10, 30), dt.time(23), None, dt.time(0)]
 TIMES = [d and dt.datetime.combine(d, t) for d, t in zip(DAYS, CLOCK, strict=True)]
 PARTS = {
     "when": [19727, 19782, None, -4],
+    "when.year": [2024, 2024, None, 1969],
     "when.month": [1, 2, None, 12],
     "when.weekday": [5, 4, None, 7],
     "when.hour": [10, 23, None, 0],
@@ -68,8 +69,22 @@ def test_times_of_every_library_have_the_same_parts(name):
 @pytest.mark.parametrize("name", DATES)
 def test_dates_without_times_have_no_hours(name):
     table = as_table(DATES[name])
-    assert cells(table) == {part: PARTS[part] for part in list(PARTS)[:3]}
-    assert [column.declared is not None for column in table.columns] == [0, 1, 1]
+    assert cells(table) == {part: PARTS[part] for part in list(PARTS)[:4]}
+    assert [column.declared is not None for column in table.columns] == [0, 0, 1, 1]
+
+
+def test_dates_of_one_year_have_no_years():
+    frame = pd.DataFrame({"when": DAYS[:3]})
+    assert "when.year" not in as_table(frame).names
+    y = ["a", "b"] * 20
+    one_year = pd.DataFrame({"when": pd.date_range("2024-01-01", periods=40), "y": y})
+    two_years = pd.DataFrame({"when": pd.date_range("2023-12-01", periods=40), "y": y})
+    for both, has_years in ((one_year, False), (two_years, True)):
+        whole = sy.NaiveBayes().fit(both[["when"]], both["y"])
+        chunks = sy.NaiveBayes().fit(sy.scan([both[:20], both[20:]]), "y")
+        names = whole.feature_names_in_.tolist()
+        assert chunks.feature_names_in_.tolist() == names
+        assert ("when.year" in names) == has_years
 
 
 def test_durations_and_times_of_day_are_seconds():
@@ -152,7 +167,8 @@ def test_dates_in_place_of_numbers_are_refused_and_the_other_way(clf, rows):
 def test_a_column_of_the_name_of_a_part_stays(rows):
     table = rows[["when"]].assign(**{"when.month": "x"})
     found = as_table(table)
-    assert found.names == ["when", "when.month", "when.weekday", "when.hour"]
+    parts = ["when.year", "when.weekday", "when.hour"]
+    assert found.names == ["when", "when.month", *parts]
     assert found.columns[1].cells == "text"
 
 
@@ -163,10 +179,10 @@ def test_selected_parts_are_the_date(rows):
 
 
 def test_names_of_parts():
-    assert [*map(date_of_part, ["a.hour", "a.b.month", "a.year", ".x"])] == [
+    assert [*map(date_of_part, ["a.hour", "a.b.month", "a.second", ".x"])] == [
         "a",
         "a.b",
-        "a.year",
+        "a.second",
         ".x",
     ]
 

@@ -14,6 +14,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
+import steelyard as sy
 from steelyard import NaiveBayes, TableEncoder
 from steelyard.exceptions import ColumnError, IdentifierWarning
 from steelyard.table.discretizers import FixedEdgesDiscretizer
@@ -420,6 +421,8 @@ IDENTIFIERS = {
     "pandas Int64": pd.DataFrame({"id": pd.Series(RUNNING, dtype="Int64")}),
     "polars text": pl.DataFrame({"id": NAMES}),
     "polars int": pl.DataFrame({"id": RUNNING}),
+    "with gaps": pd.DataFrame({"id": [k + k // 4 for k in RUNNING]}),
+    "long": pd.DataFrame({"id": [4_000_123_412_340_000 + 7919 * k for k in RUNNING]}),
     "arrow text": pa.table({"id": NAMES}),
     "arrow int": pa.table({"id": RUNNING}),
     "array text": np.array(NAMES)[:, None],
@@ -459,13 +462,72 @@ def test_an_identifier_draws_one_warning_at_the_users_line(name):
         pd.DataFrame({"x": [*RUNNING[:-1], RUNNING[0]]}),
         pd.DataFrame({"x": np.arange(N) * 2}),
         pd.DataFrame({"x": [None] * N}),
-        pl.DataFrame({"x": [*RUNNING[:-1], None]}),
+        pd.DataFrame({"year": np.arange(1980, 1980 + N)}),
+        pd.DataFrame({"celsius": np.arange(20, 20 + N)}),
+        pd.DataFrame({"stamp": 1_700_000_000_000 + 7919 * np.arange(N)}),
+        pd.DataFrame({"when": pd.date_range("2020-01-01", periods=N)}),
+        pl.DataFrame({"x": [*RUNNING[:-9], *[None] * 9]}),
     ],
-    ids=range(9),
+    ids=range(13),
 )
 def test_ordinary_columns_draw_no_warning(table):
     y = (HALVES * 2)[: table.shape[0]]
     NaiveBayes().fit(table, y)
+
+
+@pytest.mark.filterwarnings("ignore::steelyard.exceptions.IdentifierWarning")
+def test_identifiers_are_left_out_where_that_is_asked_for():
+    X = np.column_stack([np.arange(N), np.arange(N) % 3, np.arange(N) % 5])
+    frame = pd.DataFrame(X, columns=["id", "a", "b"]).assign(name=NAMES)
+    holes = frame.assign(id=frame["id"].where(frame["id"] != 7))
+    for table in (frame, holes, pl.from_pandas(holes), pa.Table.from_pandas(frame)):
+        clf = NaiveBayes(keep_identifiers=False).fit(table, HALVES)
+        assert clf.encoder_.schema_.left_out == [0, 3]
+    bytes_, numbers = X.astype(np.uint8), X.astype(np.int64)
+    for table, how in (
+        (bytes_, {"categorical_features": "all"}),
+        (bytes_, {"numeric": "gaussian"}),
+        (numbers, {}),
+    ):
+        clf = NaiveBayes(keep_identifiers=False, **how).fit(table, HALVES)
+        assert clf.encoder_.schema_.left_out == [0]
+        plain = NaiveBayes(**how).fit(table[:, 1:], HALVES)
+        assert (clf.predict_proba(table) == plain.predict_proba(table[:, 1:])).all()
+    clf = NaiveBayes(keep_identifiers=False).fit(frame, HALVES)
+    found = clf.predict_proba(frame)
+    # New rows need not have them, and they may hold anything.
+    assert (clf.predict_proba(frame[["b", "a"]]) == found).all()
+    assert (clf.predict_proba(frame.assign(id="x", name=3)) == found).all()
+    assert clf.check(frame.assign(id="x", name=3)) == clf.check(frame[["a", "b"]]) == []
+    more = clf.partial_fit(frame, HALVES).encoder_.schema_
+    assert more.left_out == [0, 3]
+
+
+@pytest.mark.filterwarnings("ignore::steelyard.exceptions.IdentifierWarning")
+def test_identifiers_alone_are_kept():
+    for chunks in (False, True):
+        frame = pd.DataFrame({"id": RUNNING, "name": NAMES, "y": HALVES})
+        given = (sy.scan([frame[:20], frame[20:]]), "y")
+        X, y = given if chunks else (frame[["id", "name"]], HALVES)
+        clf = NaiveBayes(keep_identifiers=False).fit(X, y)
+        assert clf.encoder_.schema_.left_out == []
+        kinds = [(notice.kind, notice.done) for notice in clf.notices_]
+        assert kinds == [("identifier", "")] * 2
+
+
+@pytest.mark.filterwarnings("ignore::steelyard.exceptions.IdentifierWarning")
+def test_folds_leave_out_what_all_rows_did():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"id": np.arange(150), "a": rng.normal(size=150)})
+    # In order of the class, so that the number gives it away.
+    y = np.repeat(["n", "y"], 75)
+    clf, kept = (sy.ShrinkageNB(keep_identifiers=k).fit(X, y) for k in (False, True))
+    assert clf.encoder_.schema_.left_out == [0]
+    assert min(step["log_loss"] for step in clf.strength_path_) > 0.6
+    assert max(step["log_loss"] for step in kept.strength_path_) < 0.4
+    (notice,) = (n for n in clf.notices_ if n.kind == "identifier")
+    assert (notice.column, notice.done) == ("id", "left out")
+    assert "keep_identifiers=True" in notice.cure
 
 
 def test_declared_values_do_not_make_an_identifier():

@@ -104,7 +104,7 @@ class CollaborativeNB(WeightedNB):
             )
         return replace(recipe, instances=DiscriminativeWeighting(int(self.rounds)))
 
-    def _fit(self, recipe: Recipe, training: TrainingSet) -> Fit:
+    def _solved(self, recipe: Recipe, training: TrainingSet) -> Fit:
         if self.variant == "plain":
             fit = fit_weights(recipe, training)
             n_rounds = int(self.rounds)

@@ -114,7 +114,7 @@ class JointWeightedNB(WeightedNB):
             )
         return recipe
 
-    def _fit(self, recipe: Recipe, training: TrainingSet) -> Fit:
+    def _solved(self, recipe: Recipe, training: TrainingSet) -> Fit:
         problem = build_problem(recipe, training)
         self._check_problem(problem)
         strength, bound = float(self.instance_lam), float(self.instance_bound)

@@ -141,8 +141,10 @@ class ShrinkageNB(SolvedNB):
     solver: Any = setting_of(WeightedNB, "solver")
     tol: float = setting_of(WeightedNB, "tol", default=1e-6)
     max_iter: int = setting_of(WeightedNB, "max_iter")
+    verbose: bool = setting_of(WeightedNB, "verbose")
     numeric: Any = setting(default=("mdl", "equal-frequency"))
     smoothing: Any = setting(default="empirical-bayes")
+    keep_identifiers: bool = setting(default=False)
     random_state: Any = setting(
         default=0,
         allowed=SEED,
@@ -244,7 +246,7 @@ class ShrinkageNB(SolvedNB):
         n_bins = bins_of_resolutions(int(self.resolutions))
         return replace(super()._estimation(), n_bins=n_bins)
 
-    def _fit(self, recipe: Recipe, training: TrainingSet) -> Fit:
+    def _solved(self, recipe: Recipe, training: TrainingSet) -> Fit:
         choice = self._choice(recipe, training)
         weighting = choice.strengths.weighting(float(self.intercept))
         final = replace(recipe, weighting=weighting, link_scale=choice.scale)

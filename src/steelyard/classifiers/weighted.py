@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.progress import watching
 from steelyard._common.settings import (
     COLUMN,
     FLAG,
@@ -86,6 +87,13 @@ class SolvedNB(StandardNB):
         return replace(recipe, instances=resolve_instances(self.instances))
 
     def _fit(self, recipe: Recipe, training: TrainingSet) -> Fit:
+        with watching(
+            f"Fitting {type(self).__name__}", getattr(self, "verbose", False)
+        ):
+            return self._solved(recipe, training)
+
+    def _solved(self, recipe: Recipe, training: TrainingSet) -> Fit:
+        """Learn weights from encoded rows."""
         return fit_weights(recipe, training)
 
     def _fitted_training(
@@ -197,6 +205,12 @@ class WeightedNB(SolvedNB):
     )
     max_iter: int = setting(
         default=1000, allowed=whole(1), about="Largest number of iterations."
+    )
+    verbose: bool = setting(
+        default=False,
+        allowed=FLAG,
+        about="Whether to show passes over the rows, and the time left, on standard "
+        "error.",
     )
     variance: str = setting(
         default="population",

@@ -12,10 +12,12 @@ from collections.abc import Mapping
 from time import perf_counter, process_time
 from typing import Any
 
+from steelyard._common.progress import watching
 from steelyard._common.text import listed, shortened
 from steelyard.cli import options, output, streams
 from steelyard.cli.inputs import check_kinds, make_classifier, read_training
 from steelyard.cli.output import note
+from steelyard.exceptions import IdentifierWarning
 from steelyard.notices.notice import in_lines
 
 _FOLDS = 5
@@ -24,8 +26,6 @@ _MOST_ROWS = 5_000
 _MOST_SECONDS = 300.0
 _MOST_COLUMNS = 30
 _MOST_STRONGEST = 5
-# Whole numbers that are all different and lie so close are running numbers.
-_DENSE = 1.1
 
 ABOUT = "learn a model from a table"
 EXAMPLES = """
@@ -63,7 +63,10 @@ def run(arguments: argparse.Namespace) -> None:
         raise ValueError(f"{method} is a baseline and cannot be saved; {advice}.")
     check_kinds(arguments)
     learn = _fit_stream if streams.is_streamed(arguments) else _fit_table
-    found = learn(clf, method, arguments)
+    with warnings.catch_warnings():
+        # A notice says the same.
+        warnings.simplefilter("ignore", IdentifierWarning)
+        found = learn(clf, method, arguments)
     clf.notices_ = [
         notice
         for notice in clf.notices_
@@ -118,7 +121,7 @@ def _fit_table(clf: Any, method: str, arguments: argparse.Namespace) -> dict[str
     with output.working("Reading …"):
         data, weights = read_training(arguments.data[0], arguments)
     start, start_work = perf_counter(), process_time()
-    with output.working(f"Fitting {method} …"):
+    with watching(f"Fitting {method}", sys.stderr.isatty(), stays=False):
         clf.fit(data.table, data.target, sample_weight=weights)
     clf.target_name_ = data.target_name
     if data.reading:
@@ -134,7 +137,7 @@ def _fit_table(clf: Any, method: str, arguments: argparse.Namespace) -> dict[str
         "rows": len(data),
         "check": found,
         "majority": _majority(data.target),
-        "column_report": _describe(data.table, data.labels),
+        "column_report": _describe(data.table, clf, data.labels),
         "fit_seconds": seconds,
     }
 
@@ -236,7 +239,9 @@ def _cross_validated(
         rows = np.sort(np.random.default_rng(1).choice(rows, n_rows, replace=False))
     if weights is not None:
         weights = np.asarray(weights)[rows]
-    table, labels = data.table.iloc[rows], data.target[rows]
+    # Some rows alone might not tell which columns are identifiers.
+    aside = [clf.feature_names_in_[j] for j in clf.encoder_.schema_.left_out]
+    table, labels = data.table.iloc[rows].drop(columns=aside), data.target[rows]
     try:
         with warnings.catch_warnings():
             # The fit has warned of the same table.
@@ -263,25 +268,25 @@ def _majority(labels: Any) -> dict[str, Any]:
     }
 
 
-def _describe(table: Any, labels: Mapping[str, str]) -> list[dict[str, Any]]:
+def _describe(table: Any, clf: Any, labels: Mapping[str, str]) -> list[dict[str, Any]]:
     """Return kind, missing cells, values and remarks of each column.
 
-    Without a remark it is the label of the column, if there is one.
+    Without a remark it is the label of the column, if there is one. Columns that are
+    left out come last.
     """
     import pandas as pd
 
-    from steelyard.table.summary.column_rules import too_many_values
-
+    aside = [clf.feature_names_in_[j] for j in clf.encoder_.schema_.left_out]
+    suspects = [n.column for n in clf.notices_ if n.kind == "identifier"]
+    remarks = dict.fromkeys(suspects, "like an identifier")
+    remarks |= dict.fromkeys(aside, "identifier: left out")
     lines = []
-    for name in table.columns:
+    for name in sorted(table.columns, key=lambda name: name in aside):
         known = table[name].dropna()
         n_values = int(known.nunique())
         is_number = pd.api.types.is_numeric_dtype(known) and known.dtype != bool
         remark = "constant" if n_values < 2 else ""
-        if not is_number and too_many_values(len(known), n_values):
-            remark = "like an identifier"
-        elif is_number and _is_running(known, n_values):
-            remark = "like an identifier"
+        remark = remarks.get(str(name), remark)
         kind = "numbers" if is_number else "categories"
         if pd.api.types.is_datetime64_any_dtype(known):
             kind, remark = "dates", ""
@@ -307,14 +312,6 @@ def _content(known: Any, is_number: bool) -> str:
     counts = known.astype(str).value_counts()
     share = 100 * counts.iloc[0] / len(known)
     return f"{shortened(str(counts.index[0]), 20)} {share:.0f} %"
-
-
-def _is_running(numbers: Any, n_values: int) -> bool:
-    if len(numbers) < 20 or n_values < len(numbers):
-        return False
-    # Rows without a label leave gaps.
-    is_dense = numbers.max() - numbers.min() < _DENSE * len(numbers)
-    return bool(is_dense and (numbers == numbers.round()).all())
 
 
 def _column_rows(lines: list[dict[str, Any]]) -> tuple[list[list[str]], int]:

@@ -75,6 +75,8 @@ def make_classifier(arguments: argparse.Namespace) -> tuple[str, Any]:
 
     name = arguments.method or DEFAULT
     settings = dict(map(_setting, arguments.settings))
+    if getattr(arguments, "keep_identifiers", False):
+        settings["keep_identifiers"] = True
     clf: Any = method(name, **settings)
     if hasattr(clf, "_settings"):
         _read_names(clf, settings)
@@ -165,10 +167,11 @@ def rows_for(
 
     like = getattr(clf, "reading_", {})
     reader = open_files(paths, once=True, like=like, **reading_of(arguments))
-    expected = _expected(clf.encoder_.schema_, reader.names)
+    schema = clf.encoder_.schema_
+    expected = _expected(schema, reader.names)
     others = [name for name in also if name not in expected]
     _check_lacking(expected, others, reader)
-    extra = [name for name in reader.names if name not in {*expected, *also}]
+    extra = [n for n in reader.names if n not in {*expected, *also, *schema.names}]
     if extra:
         shown = listed(extra)
         note(f"columns that the model does not use are ignored: {shown}")
@@ -194,7 +197,10 @@ def _expected(schema: Any, names: Sequence[str]) -> dict[str, str]:
     """
     cells = {feature.name: feature.cells for feature in schema.features}
     expected: dict[str, str] = {}
-    for name in schema.names:
+    # Columns that are left out may be lacking, and hold anything.
+    for j, name in enumerate(schema.names):
+        if j in schema.left_out:
+            continue
         whole = name if name in names else date_of_part(name)
         if whole in names and whole != name:
             expected[whole] = "dates"

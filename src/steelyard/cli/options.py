@@ -111,6 +111,8 @@ def add_training(parser: argparse.ArgumentParser) -> None:
     ):
         add_names(group, option, text)
     group.add_argument("--weights", metavar="NAME", help="column of row weights")
+    about = "learn from columns that look like identifiers too"
+    group.add_argument("--keep-identifiers", action="store_true", help=about)
     group = parser.add_argument_group("method")
     about = "see 'steelyard methods' (default: SHNB)"
     group.add_argument("--method", metavar="ACRONYM", help=about)

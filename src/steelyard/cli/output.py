@@ -132,7 +132,7 @@ def evidence_table(evidence: Evidence, most: int | None = None) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
     for name in ("attribute", "value", "evidence", ""):
         table.add_column(name, justify="right" if name == "evidence" else "left")
-    items = [(item.attribute, item.value, item.amount) for item in evidence.items]
+    items = [(i.title or i.attribute, i.value, i.amount) for i in evidence.items]
     rest = items[most:] if most is not None and len(items) > most + 1 else []
     lines = [(*evidence.start, evidence.prior), *items[: len(items) - len(rest)]]
     if rest:

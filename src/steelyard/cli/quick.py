@@ -54,7 +54,11 @@ def _predictions(arguments: argparse.Namespace) -> Answer:
     _need(not any("=" in word for word in arguments.missing_values or ()))
     _need(0 < os.path.getsize(path) <= _MOST_BYTES)
     score, like, checks = _scorer(arguments.model)
-    expected = {column["name"]: column["cells"] for column in score.data["columns"]}
+    _need(not like.get("missing_by_column"))
+    # Columns that are left out may be lacking, and hold anything.
+    used = {check.name for check in checks}
+    columns = [column for column in score.data["columns"] if column["name"] in used]
+    expected = {column["name"]: column["cells"] for column in columns}
     table = _Small(path, options.reading_of(arguments), like)
     _need({*keep, *expected} <= {*table.columns} and bool(table.n_rows))
     read = [table.cells(name, kind) for name, kind in expected.items()]
@@ -62,7 +66,8 @@ def _predictions(arguments: argparse.Namespace) -> Answer:
     by_row = zip(*read, strict=True)
     answers = [score.answer(dict(zip(expected, r, strict=True))) for r in by_row]
     labels, probabilities = zip(*answers, strict=True)
-    extra = [n for n in table.columns if n not in expected and n not in keep]
+    known = {*score.columns, *keep}
+    extra = [name for name in table.columns if name not in known]
     if extra:
         shown = listed(extra)
         note(f"columns that the model does not use are ignored: {shown}")
@@ -113,6 +118,7 @@ def _scorer(path: str) -> tuple[Scorer, dict[str, Any], list[ColumnCheck]]:
         ranges = [found and SimpleNamespace(**found) for found in ranges]
     known = counts.by_class.flat, counts.by_code.flat
     checks = column_checks(model.schema, ranges, *known)
+    checks = [check for check in checks if not check.feature.left_out]
     return scorer_of_model(checked.estimator, model), like, checks
 
 

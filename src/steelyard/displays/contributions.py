@@ -95,7 +95,7 @@ class ValueCurveDisplay(draw.Display):
             for amounts, style in curves:
                 ax.plot(table.points[shown], amounts[shown], **style)
             self._histogram(ax)
-            ax.set_xlabel(draw.label(table.name, 60))
+            ax.set_xlabel(draw.label(table.title or table.name, 60))
         elif table.edges:
             self._draw_bins(ax, curves)
         else:
@@ -136,7 +136,9 @@ class ValueCurveDisplay(draw.Display):
         if not self._histogram(ax):
             self._counts(ax, middle, widths, inner)
         ax.set_xlim(bounds[0], bounds[-1])
-        ax.set_xlabel(f"{draw.label(table.name, 60)}  (outer intervals are open)")
+        ax.set_xlabel(
+            f"{draw.label(table.title or table.name, 60)}  (outer intervals are open)"
+        )
         if len(table.labels) > len(bounds):
             last = zip(table.classes, table.evidence[-1], strict=True)
             texts = [f"{name}: {amount:+.2f}" for name, amount in last]
@@ -156,7 +158,7 @@ class ValueCurveDisplay(draw.Display):
         slanted = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"}
         ax.set_xticks(places, labels, **(slanted if long else {}))
         ax.set_xlim(-0.6, len(labels) - 0.4)
-        ax.set_xlabel(draw.label(self.table.name, 60))
+        ax.set_xlabel(draw.label(self.table.title or self.table.name, 60))
 
     def _histogram(self, ax: Any) -> bool:
         """Draw the histogram of a column of numbers; say whether it has one."""
@@ -263,7 +265,10 @@ class WaterfallDisplay(draw.Display):
         items = self.evidence.items
         lines = [(" ".join(self.evidence.start).strip(), self.evidence.prior)]
         for item in items[: self.max_attributes]:
-            name, value = draw.label(item.attribute, 34), draw.label(item.value, 26)
+            name, value = (
+                draw.label(item.title or item.attribute, 34),
+                draw.label(item.value, 26),
+            )
             lines.append((cell_text(name, value), item.amount))
         rest = items[self.max_attributes :]
         if rest:

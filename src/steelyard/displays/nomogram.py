@@ -22,7 +22,7 @@ from steelyard.exceptions import ParameterError
 from steelyard.explain.local import LocalExplanation
 from steelyard.explain.overall import GlobalExplanation, explain_global
 from steelyard.explain.value_tables import AttributeTable
-from steelyard.explain.views import percent, position_of
+from steelyard.explain.views import in_words, percent, position_of
 
 # Size of the names of values, and their distances from the line: above and below.
 _SMALL = 6.5
@@ -154,7 +154,8 @@ class NomogramDisplay(draw.Display):
         low, high = _limits(lines, places, 0.0 if is_points else average)
         ax.set_xlim(low, high)
         ax.set_ylim(-n_rows - below + 0.4, 0.7)
-        names = [draw.label(whole.attributes[j], 34) for j in chosen]
+        chosen_names = (whole.attributes[j] for j in chosen)
+        names = [draw.label(name, 34) for name in in_words(chosen_names, whole.titles)]
         labels = _axis_names(lines, names)
         inches = inches_of(ax) - max(draw.text_width(name, 9.0) for name in labels)
         numbers = [self._number_of_row(j) for j in chosen]

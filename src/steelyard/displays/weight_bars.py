@@ -13,6 +13,7 @@ from steelyard.displays import drawing as draw
 from steelyard.exceptions import ParameterError
 from steelyard.explain.intervals import WeightIntervals
 from steelyard.explain.overall import explain_global
+from steelyard.explain.views import in_words
 
 # A map of more cells than this has no numbers in it.
 _MAX_NUMBERS = 300
@@ -78,7 +79,7 @@ class WeightBarsDisplay(draw.Display):
             names, weights = [names[k] for k in kept], weights[kept]
         if weights is None:
             weights, title = whole.importance, "importance: mean absolute evidence"
-            names = whole.attributes
+            names = in_words(whole.attributes, whole.titles)
         if weights is None:
             raise ParameterError(
                 f"{type(clf).__name__} has no weights of attributes, and importance "

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -29,6 +30,7 @@ from steelyard.explain.views import (
     base_rates_of,
     column_labels,
     halve_pairs,
+    in_words,
     kind_of,
     model_of,
     position_of,
@@ -116,6 +118,8 @@ class LocalExplanation(Tabular):
     cells: RowCells
     ranges: list[NumberRange | None] | None = None
     base_rates: Floats | None = None
+    titles: Mapping[str, str] = field(default_factory=dict)
+    """Columns in words, where a file had labels of them."""
 
     def __len__(self) -> int:
         """Count the rows."""
@@ -165,8 +169,11 @@ class LocalExplanation(Tabular):
             added = self.view_contributions[row]
         base, added = self.base[row] * self.link_scale, added * self.link_scale
         amounts = added[:, first] - added[:, second]
+        titles = in_words(names, self.titles) if self.titles else [""] * len(names)
         items = tuple(
-            EvidenceItem(names[j], values[j], float(amounts[j]), bool(missing[j]))
+            EvidenceItem(
+                names[j], values[j], float(amounts[j]), bool(missing[j]), titles[j]
+            )
             for j in np.argsort(-np.abs(amounts), kind="stable")
         )
         classes = (str(self.classes[first]), str(self.classes[second]))
@@ -351,7 +358,8 @@ def explain_local(
     ranges = getattr(clf, "ranges_", None)
     model = model_of(clf)
     found = _explain(model, cells, values, missing, clf.n_jobs, ranges)
-    found = replace(found, base_rates=base_rates_of(clf, model))
+    titles = getattr(clf, "column_labels_", {})
+    found = replace(found, base_rates=base_rates_of(clf, model), titles=titles)
     return found.split_pairs() if pairs == "split" else found
 
 

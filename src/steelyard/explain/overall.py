@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from steelyard.explain.views import (
     column_labels,
     column_mean,
     evidence_of,
+    in_words,
     kind_of,
     model_of,
     percent,
@@ -114,6 +116,8 @@ class GlobalExplanation(Tabular):
     view_tables: list[AttributeTable]
     rows: Floats | None = None
     base_rates: Floats | None = None
+    titles: Mapping[str, str] = field(default_factory=dict)
+    """Columns in words, where a file had labels of them."""
 
     def table(self, attribute: str | int) -> AttributeTable:
         """Return the value table of one attribute, by name or position.
@@ -214,7 +218,7 @@ class GlobalExplanation(Tabular):
             rates = ", ".join(f"{c} {percent(rate)}" for c, rate in pairs)
             head.append(f"With nothing known: {rates}.")
         columns = self._columns()
-        names = [self.attributes[j] for j in self.order]
+        names = in_words((self.attributes[j] for j in self.order), self.titles)
         rows = list(map(list, zip(names, *columns.values(), strict=True)))
         tail = self._notes(columns) + [""] * bool(self.parts)
         for part in self.parts[:_MAX_PARTS]:
@@ -312,7 +316,12 @@ def explain_global(clf: BaseNB, X: Any = None) -> GlobalExplanation:
     ranges = getattr(clf, "ranges_", None)
     weights = learned_weights(clf)
     made = _explain(model, counts, type(clf).__name__, weights, rows, ranges)
-    return replace(made, base_rates=base_rates_of(clf, model))
+    titles = getattr(clf, "column_labels_", {})
+    made = replace(made, base_rates=base_rates_of(clf, model), titles=titles)
+    if not titles:
+        return made
+    named = zip(made.tables, in_words(made.attributes, titles), strict=False)
+    return replace(made, tables=[replace(table, title=title) for table, title in named])
 
 
 def learned_weights(clf: Any) -> dict[str, Any]:

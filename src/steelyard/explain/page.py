@@ -18,7 +18,7 @@ from steelyard._common.text import counted
 from steelyard.exceptions import ParameterError
 from steelyard.explain.overall import explain_global
 from steelyard.explain.value_tables import density_range, range_by_column
-from steelyard.explain.views import model_of, views_of
+from steelyard.explain.views import in_words, model_of, views_of
 from steelyard.export.plan import Plan, node_data
 from steelyard.export.reading import plan_of, side_of
 from steelyard.export.source import json_plan, json_side, scoring_script
@@ -26,6 +26,7 @@ from steelyard.model.base import Model
 from steelyard.model.table_model import NBModel
 from steelyard.notices.notice import in_lines
 from steelyard.proba.counts import Counts
+from steelyard.table.dates import PARTS
 from steelyard.table.schema import TableSchema
 from steelyard.table.summary.ranges import NumberRange
 
@@ -118,7 +119,7 @@ def _policy(style: str, scripts: list[str]) -> str:
 
 def _about(clf: BaseNB, data: dict[str, Any]) -> str:
     """Say what the model has learned from, and how it adds up."""
-    n_columns = sum(own["kind"] != "pair" for own in data["attributes"])
+    n_columns = sum(data["attributes"][j]["kind"] != "pair" for j in data["order"])
     counts = getattr(clf, "counts_", None)
     rows = "" if counts is None else f" of {float(counts.by_class.sum()):,.10g} rows"
     learned = f"{type(clf).__name__}, learned from {counted(n_columns, 'column')}{rows}"
@@ -147,10 +148,19 @@ def page_data(clf: BaseNB, target: str | None = None) -> dict[str, Any]:
     whole = explain_global(clf)
     ranges = range_by_column(model.schema, getattr(clf, "ranges_", None))
     columns = zip(views_of(model.schema), plan.attributes, ranges, strict=True)
+    titles, names = getattr(clf, "column_labels_", {}), {*plan.attributes}
     attributes = [
         {"name": name, **_control(plain, views, plan, where)}
         for views, name, where in columns
     ]
+    for own, title in zip(attributes, in_words(plan.attributes, titles), strict=True):
+        own["title"] = title
+    for own in attributes:
+        parts = {part: f"{own['name']}.{part}" for part in PARTS}
+        places = {p: plan.attributes.index(n) for p, n in parts.items() if n in names}
+        if own["kind"] == "number" and {"month", "weekday"} <= {*places}:
+            own["date"] = places
+    left_out, asked = model.schema.left_out, getattr(clf, "target_name_", None)
     for j, table in enumerate(whole.tables):
         if table.sides and table.counts is not None:
             # Codes of cells that no training row is in; weights of rows may be zero.
@@ -158,9 +168,9 @@ def page_data(clf: BaseNB, target: str | None = None) -> dict[str, Any]:
     _add_shares(attributes, plain.schema, getattr(clf, "counts_", None))
     return {
         "note": model.note(),
-        "target": target or getattr(clf, "target_name_", None),
+        "target": target or titles.get(asked, asked),
         "classes": [str(c) for c in model.classes.tolist()],
-        "order": whole.order.tolist(),
+        "order": [j for j in whole.order.tolist() if j not in left_out],
         "rates": None if whole.base_rates is None else whole.base_rates.tolist(),
         "attributes": attributes,
         "parts": _part_names(model, ""),

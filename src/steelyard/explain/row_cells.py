@@ -127,7 +127,9 @@ def describe_cells(
             elif len(positions) > 1:
                 label = number_label(float(value))
             elif feature.is_coded and cells.codes[i, positions[0]] == 0:
-                label = f"{value} (unseen)"
+                label = (
+                    f"{value} (left out)" if feature.left_out else f"{value} (unseen)"
+                )
             labels[i].append(label)
     for j, (k,) in enumerate(views[len(own) :], start=len(own)):
         sides = [schema.columns[side.feature] for side in schema.features[k].sides]

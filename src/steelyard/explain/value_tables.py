@@ -92,6 +92,9 @@ class AttributeTable(Tabular):
     range: NumberRange | None = None
     """Where the training rows of a column of numbers lie, if the model says it."""
 
+    title: str = ""
+    """The name in words, where a file had labels of columns."""
+
     @property
     def evidence(self) -> Floats:
         """Evidence for each class against the mean of the others, shape (values, K).

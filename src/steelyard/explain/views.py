@@ -7,6 +7,7 @@ speaks for one class against another, or against all others.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
@@ -30,6 +31,9 @@ from steelyard.table.schema import FeatureSchema, Side, TableSchema
 
 if TYPE_CHECKING:
     import pandas
+
+# Between the names of two columns, as schemas have it.
+_PAIR = " × "
 
 ModelKind = Literal["sum", "mixture", "pairs", "vote", "neighbours", "average"]
 
@@ -162,6 +166,17 @@ def column_labels(schema: TableSchema) -> list[str]:
     """Name every column, by position where the table has no names."""
     labels = schema.labels()
     return [labels[views[0]] for views in views_of(schema)]
+
+
+def in_words(names: Iterable[str], titles: Mapping[str, str]) -> list[str]:
+    """Return columns, and pairs of them, as they are called in words.
+
+    Examples
+    --------
+    >>> in_words(["mass", "mass × sex", "age"], {"mass": "Body mass in g"})
+    ['Body mass in g', 'Body mass in g × sex', 'age']
+    """
+    return [_PAIR.join(titles.get(n, n) for n in name.split(_PAIR)) for name in names]
 
 
 def add_views(values: Floats, schema: TableSchema, axis: int) -> Floats:
@@ -302,6 +317,8 @@ class EvidenceItem(PlainData):
     """In log-odds; positive speaks for the class."""
 
     missing: bool
+    title: str = ""
+    """The attribute in words, where a file had labels of columns."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -350,7 +367,7 @@ class Evidence(Tabular):
 
     def layout(self) -> tuple[str, list[str], list[list[str]]]:
         """Return a title, names of columns and lines of texts with bars."""
-        names = [self.start, *((item.attribute, item.value) for item in self.items)]
+        names = [self.start, *((i.title or i.attribute, i.value) for i in self.items)]
         drawn = zip(names, self.amounts, sided_bars(self.amounts), strict=True)
         lines = [[*name, signed(amount), bar] for name, amount, bar in drawn]
         lines.append(["sum", "", signed(self.total), ""])

@@ -88,7 +88,7 @@ def check(clf: BaseNB, X: Any, kind: str, **options: Any) -> Agreement:
             "and compare with `steelyard predict`."
         )
     engine, score = ENGINES[name]
-    labels, proba = score(clf, _without_dates(clf, X), options)
+    labels, proba = score(clf, _as_columns(clf, X), options)
     expected = clf.predict_proba(X)
     # A missing answer is as far as can be.
     found = np.nan_to_num(np.array(proba, dtype=float), nan=np.inf)
@@ -102,22 +102,22 @@ def check(clf: BaseNB, X: Any, kind: str, **options: Any) -> Agreement:
     return Agreement(engine, len(labels), float(difference), int(is_other.sum()))
 
 
-def _without_dates(clf: BaseNB, X: Any) -> Any:
-    """Return a frame with the columns of the model in place of dates."""
+def _as_columns(clf: BaseNB, X: Any) -> Any:
+    """Return a frame with the columns of the model: parts of dates as numbers.
+
+    Columns that are left out are empty, whatever they hold.
+    """
     if not len(X.columns):
         return X
-    table = as_table(X)
-    if not table.parts:
+    table, left_out = as_table(X), clf.encoder_.schema_.left_out
+    if not table.parts and not left_out:
         return X
     import pandas as pd
 
+    columns = clf.encoder_.match(table)
     numbers = {date_of_part(name) for name in table.parts} | {*table.parts}
-    return pd.DataFrame(
-        {
-            column.name: column.numbers() if column.name in numbers else X[column.name]
-            for column in clf.encoder_.match(table)
-        }
-    )
+    cells = {c.name: c.numbers() if c.name in numbers else X[c.name] for c in columns}
+    return pd.DataFrame({**cells, **{columns[j].name: np.nan for j in left_out}})
 
 
 def cells_of(X: Any) -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from steelyard._common import progress
 from steelyard._common.arrays import Floats, Ints, Labels
 from steelyard.fitting.recipe import Penalty
 from steelyard.fitting.rows import Passes
@@ -92,6 +93,8 @@ class Objective:
     def __call__(self, weights: Floats) -> tuple[float, Floats]:
         """Return the objective and its gradient."""
         self.n_evaluations += 1
+        if progress.watch is not None:
+            progress.watch.passed()
         return self._with_penalty(weights, *self._evaluate(weights))
 
     def _evaluate(self, weights: Floats) -> tuple[float, Floats]:

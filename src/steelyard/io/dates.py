@@ -116,9 +116,11 @@ def date_note(name: str, order: str, has_time: bool) -> str:
     Examples
     --------
     >>> date_note("when", "dmy", False)
-    'when: dates, day first, read as days, month and weekday'
+    'when: dates, day first, read as days, year, month and weekday'
     """
-    views = "days, month, weekday and hour" if has_time else "days, month and weekday"
+    views = "days, year, month and weekday"
+    if has_time:
+        views = "days, year, month, weekday and hour"
     return f"{name}: dates, {ORDERS[order]}, read as {views}"
 
 

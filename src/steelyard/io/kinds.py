@@ -100,8 +100,12 @@ class Recast(Reader):
 
     @property
     def reading(self) -> dict[str, Any]:  # type: ignore[override]
-        """How files of text are read."""
-        return self._reader.reading
+        """How files are read: those of text, and cells that stand for missing ones."""
+        own, words = self._reader.reading, self._reader.missing_by_column
+        if not words:
+            return own
+        nothing: dict[str, Any] = {"missing_values": [], "dates": {}, "units": {}}
+        return {**nothing, **own, "missing_by_column": dict(words)}
 
     def check_names(self, wanted: Sequence[str] | None) -> None:
         """Raise an error if a part lacks one of some columns, or differs in any."""

@@ -293,7 +293,7 @@ def open_files(
     reader = _open_files(source, format, once, like, missing_values=words, **asked)
     for name in by_column:
         find_column(name, reader.names, reader.name)
-    reader.missing_by_column = by_column
+    reader.missing_by_column = {**like.get("missing_by_column", {}), **by_column}
     return reader
 
 

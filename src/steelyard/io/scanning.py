@@ -132,6 +132,11 @@ class Scan:
         return self._reader.reading
 
     @property
+    def labels(self) -> Mapping[str, str]:
+        """What columns are called in words, by name, where files say so."""
+        return self._reader.labels
+
+    @property
     def n_rows(self) -> int | None:
         """How many rows there are, None until they were read once."""
         if self._n_read is not None:

@@ -138,6 +138,7 @@ def encode_source(
         cut_points_are_exact=summary.cut_points_are_exact,
         target_name=source.target,
         reading=source.reading,
+        column_labels=source.labels,
     )
 
 

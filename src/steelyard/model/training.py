@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -23,6 +23,9 @@ from steelyard.table.frames import Table
 from steelyard.table.labels import class_factors, class_totals
 from steelyard.table.schema import Side, TableSchema
 
+# Of tables up to so many cells, a copy may be kept until somebody asks.
+_FEW_CELLS = 200_000
+
 
 @dataclass(frozen=True)
 class Encoding:
@@ -35,6 +38,8 @@ class Encoding:
     skips_unlabelled: bool = False
     """Whether rows without a label are left out instead of refused."""
 
+    keep_identifiers: bool = True
+
     def encoder(self, n_jobs: int | None) -> TableEncoder:
         """Return an encoder that has learned nothing yet."""
         return TableEncoder(
@@ -43,6 +48,7 @@ class Encoding:
             self.missing,
             self.cardinality,
             n_jobs,
+            self.keep_identifiers,
         )
 
 
@@ -172,9 +178,13 @@ class TrainingSet:
     """Where the rows are."""
 
     target_name: str | None = None
+    """Name of the target, where labels were a named series or a column of a source."""
+
     reading: Mapping[str, Any] = field(default_factory=dict)
     """How files of text were read."""
-    """Name of the target, where labels were a named series or a column of a source."""
+
+    column_labels: Mapping[str, str] = field(default_factory=dict)
+    """What columns are called in words."""
 
     @property
     def workspace(self) -> Workspace:
@@ -318,7 +328,14 @@ class TrainingSet:
         """Return some rows with other weights, the encoding learned from them alone."""
         assert self.table is not None, "the columns behind these rows are not there"
         table, labels = self.table.take(rows), self.labels[rows]
-        return encode_table(table, self.classes, labels, weights, self.preparation)
+        return encode_table(
+            table,
+            self.classes,
+            labels,
+            weights,
+            self.preparation,
+            self.encoder.schema_.left_out,
+        )
 
     def without_empty_classes(self) -> TrainingSet:
         """Return the same rows with the classes that they have."""
@@ -346,6 +363,21 @@ class TrainingSet:
             start = stop
         return out
 
+    def small_copy(self) -> TrainingSet | None:
+        """Return rows that no user changes, None where they are many or elsewhere.
+
+        Codes and columns of a frame are its own already.
+        """
+        table = self.table
+        if not isinstance(table, Table) or not self.place.is_here:
+            return None
+        if self.n_rows * table.n_columns > _FEW_CELLS:
+            return None
+        if table.matrix is None:
+            return self
+        own = replace(table, matrix=table.matrix.copy())
+        return replace(self, table=own, codes=self.codes.copy())
+
     def in_memory(self, rows: Ints, with_columns: bool) -> TrainingSet:
         """Return some rows in memory, with the columns behind them where asked for."""
         if isinstance(self.table, Table) and len(rows) == self.n_rows:
@@ -363,15 +395,19 @@ def encode_table(
     labels: NDArray[np.uint32],
     weights: Floats | None,
     preparation: Preparation,
+    left_out: Collection[int] | None = None,
 ) -> TrainingSet:
-    """Learn how a table is encoded, from rows that all have a label and a weight."""
+    """Learn how a table is encoded, from rows that all have a label and a weight.
+
+    ``left_out`` are the columns without a say, where that is decided already.
+    """
     factors, row_weights = None, weights
     if preparation.class_weight is not None:
         totals = class_totals(labels, weights, len(classes))
         factors = class_factors(preparation.class_weight, classes, totals)
         row_weights = factors[labels] if weights is None else factors[labels] * weights
     encoder = preparation.encoding.encoder(preparation.n_jobs)
-    codes = encoder.learn(table, labels, len(classes), row_weights)
+    codes = encoder.learn(table, labels, len(classes), row_weights, left_out)
     return TrainingSet(
         table, encoder, codes, classes, labels, weights, preparation, factors
     )

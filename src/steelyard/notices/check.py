@@ -58,7 +58,7 @@ class NewRows:
         self._n_rows += table.n_rows
         columns = self._matched(table)
         for check, column in zip(self.columns, columns, strict=True):
-            if column is not None:
+            if column is not None and not check.feature.left_out:
                 self._add_column(check, column)
         if y is None:
             return
@@ -76,6 +76,8 @@ class NewRows:
     def _matched(self, table: Table) -> list[TableColumn | None]:
         """Return the columns in the model's order, None for those that it lacks."""
         expected = self._schema.names
+        if expected is not None and self._schema.left_out:
+            table = table.with_empty(expected[j] for j in self._schema.left_out)
         if expected is None or table.names is None:
             some: list[TableColumn | None] = list(table.columns[: len(self.columns)])
             return some + [None] * (len(self.columns) - len(some))

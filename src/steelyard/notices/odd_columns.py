@@ -13,7 +13,6 @@ from steelyard._common.one_cell import number_in
 from steelyard.notices.notice import Notice
 from steelyard.notices.training_look import SAMPLE, TrainingLook, alike, quoted
 from steelyard.table.schema import FeatureSchema
-from steelyard.table.summary.column_rules import too_many_values
 
 # Values are compared with each other in columns of up to so many.
 _MOST_VALUES = 1_000
@@ -27,12 +26,6 @@ _KNOWN_SHARE = 0.05
 _GAP, _CODE_ROWS, _CODE_SHARE = 1.5, 5, 0.5
 _MEASURED = 10
 
-# Different whole numbers that lie so close are running numbers.
-_DENSE = 1.1
-
-# Numbers of so many digits that are all different are names.
-_LONG = 1e11
-
 
 def column_notices_at_fit(look: TrainingLook) -> Iterator[Notice]:
     """Yield what is odd about each column."""
@@ -44,30 +37,20 @@ def column_notices_at_fit(look: TrainingLook) -> Iterator[Notice]:
         is_plain = feature.kind == "categorical" and feature.cells != "text"
         if is_plain and is_known[views[0]] and not feature.missing_is_value:
             continue
-        if suspect := _suspicion(look, column, feature):
-            text = f"{suspect}, as identifiers have: it tells nothing of new rows"
-            cure = "leave it out (--drop)"
-            yield Notice("identifier", text, name, look.training.n_rows, "", cure)
+        if suspect := look.training.encoder.suspects.get(column):
+            yield _identifier(look, name, suspect, feature.left_out)
         elif feature.kind == "categorical":
             yield from _of_categories(look, name, feature, views[0])
         elif look.ranges[column] is not None or feature.cells == "nothing":
             yield from _of_numbers(look, column)
 
 
-def _suspicion(look: TrainingLook, column: int, feature: FeatureSchema) -> str | None:
-    """Say what makes a column look like an identifier, as the warning at fit does."""
-    n_rows, where = look.training.n_rows, look.ranges[column]
-    if feature.cells == "text":
-        return too_many_values(n_rows, len(feature.values))
-    if where is None or look.table is None or not where.is_whole:
-        return None
-    if n_rows < _MANY_VALUES or where.high - where.low >= _DENSE * n_rows:
-        return None
-    # Rows that are left out leave gaps, and footers have no number.
-    numbers = look.numbers(column, None)
-    known = numbers[~np.isnan(numbers)]
-    is_running = len(known) > n_rows / _DENSE and len(np.unique(known)) == len(known)
-    return "a running number" if is_running else None
+def _identifier(look: TrainingLook, name: str, why: str, is_left_out: bool) -> Notice:
+    text = f"{why}, as identifiers have: it tells nothing of new rows"
+    done, cure = "", "leave it out (--drop)"
+    if is_left_out:
+        done, cure = "left out", "keep_identifiers=True (--keep-identifiers) keeps it"
+    return Notice("identifier", text, name, look.training.n_rows, done, cure)
 
 
 def _of_categories(
@@ -134,12 +117,6 @@ def _of_numbers(look: TrainingLook, column: int) -> Iterator[Notice]:
         for end, beside in ((0, 1), (-1, -2))
     ):
         yield from _missing_code(look, column)
-    if where.low >= _LONG and where.is_whole:
-        numbers = look.sampled(column)
-        if len(np.unique(numbers)) == len(numbers) > _MANY_VALUES:
-            text = f"whole numbers of {len(str(int(where.high)))} digits, all different"
-            cure = "names (--categorical) or identifiers (--drop), hardly amounts"
-            yield Notice("identifier", text, name, len(numbers), "as numbers", cure)
 
 
 def _missing_code(look: TrainingLook, column: int) -> Iterator[Notice]:

@@ -71,7 +71,7 @@ def notices_at_fit(
 def _class_notices(look: TrainingLook) -> Iterator[Notice]:
     classes, rows = look.training.classes, look.counts.by_class
     names = [str(label) for label in classes.tolist()]
-    if classes.dtype.kind in "iu" and is_measured(classes):
+    if is_measured(classes):
         text = f"the target holds {len(names)} whole numbers, each taken for a class"
         cure = "cut them into classes (--bins 5), or turn them into text"
         yield Notice("number-target", text, None, look.n_rows, "", cure)
@@ -98,15 +98,16 @@ def _class_notices(look: TrainingLook) -> Iterator[Notice]:
 
 
 def is_measured(classes: Any) -> bool:
-    """Whether whole numbers as classes are a measurement: many, and with gaps.
+    """Whether classes are whole numbers that are measured: many, and with gaps.
 
     Examples
     --------
     >>> is_measured(np.arange(40)), is_measured(np.arange(2700, 6300, 25))
     (False, True)
     """
-    spread = int(classes[-1]) - int(classes[0]) + 1
-    return len(classes) > _MOST_NUMBERS and spread > len(classes)
+    if classes.dtype.kind not in "iu" or len(classes) <= _MOST_NUMBERS:
+        return False
+    return int(classes[-1]) - int(classes[0]) + 1 > len(classes)
 
 
 # ------------------------------------------------------------------------------- leaks
@@ -196,8 +197,9 @@ def _are_copies(look: TrainingLook, n_repeated: int) -> bool:
 def _sparse_rows(look: TrainingLook) -> Iterator[Notice]:
     """Say which rows have hardly a known cell where others have many."""
     schema = look.counts.schema
-    firsts = [views[0] for views in look.views]
-    missing = sorted(look.n_missing(column) for column in range(len(look.views)))
+    columns = [j for j in range(len(look.views)) if j not in schema.left_out]
+    firsts = [look.views[column][0] for column in columns]
+    missing = sorted(map(look.n_missing, columns))
     # A row of one cell lacks all columns but one.
     if len(firsts) <= _USUAL_CELLS or missing[1] <= 0.0:
         return

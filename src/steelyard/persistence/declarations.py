@@ -174,9 +174,13 @@ class Changes(NamedTuple):
 
 
 _CHANGES = {
+    "BaseNB": Changes({"keep_identifiers": True}),
+    "WeightedNB": Changes({"verbose": False}),
     "NaiveBayes": Changes({"device": "cpu"}),
     "SolvedNB": Changes({"device": "cpu", "instances": None}),
-    "ShrinkageNB": Changes({"resolutions": 1, "pairs": None}, ("overall",)),
+    "ShrinkageNB": Changes(
+        {"resolutions": 1, "pairs": None, "verbose": False}, ("overall",)
+    ),
     # A filter could be one of pairs of classes, and weigh the prior by one.
     "FilteredNB": Changes({}, _OPTIMISER, ("prior_weight_",), ("pairs",)),
     "HierarchicalWeighting": Changes({"by_pair": 2.5, "intervals": 1.0}),

@@ -321,6 +321,12 @@ def _read_reading(reader: ObjectReader, key: str, sizes: Sizes) -> dict[str, Any
         raise inner.complaint("missing_values", "must hold words")
     found["dates"] = _read_texts(inner, "dates", tuple(ORDERS))
     found["units"] = _read_texts(inner, "units")
+    if inner.has("missing_by_column"):
+        words = inner.inner("missing_by_column")
+        names = inner.get("missing_by_column")
+        found["missing_by_column"] = {name: words.items(name) for name in names}
+        if not all(isinstance(w, str) for of in names.values() for w in of):
+            raise inner.complaint("missing_by_column", "must hold words")
     inner.finish()
     return found
 

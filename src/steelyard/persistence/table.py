@@ -108,8 +108,9 @@ def describe_schema(schema: TableSchema) -> list[dict[str, Any]]:
         # Files of one view do not name the column that an attribute reads.
         if feature["column"] is None:
             del feature["column"]
-        if not feature["ordered"]:
-            del feature["ordered"]
+        for flag in ("ordered", "left_out"):
+            if not feature[flag]:
+                del feature[flag]
         sides = feature.pop("sides")
         if sides:
             feature["sides"] = [{**s, "groups": list(s["groups"])} for s in sides]
@@ -204,8 +205,11 @@ def _read_feature(reader: ObjectReader) -> FeatureSchema:
         column=reader.whole("column") if reader.has("column") else None,
         sides=_read_sides(reader) if reader.has("sides") else (),
         ordered=is_ordered,
+        left_out=reader.has("left_out") and reader.flag("left_out"),
     )
     reader.finish()
+    if feature.left_out and (kind, cells) != ("categorical", "nothing"):
+        raise reader.complaint("left_out", "must belong to categories without values")
     if bool(feature.sides) != (kind == "pair"):
         raise reader.complaint("kind", "must be pair for two sides, and only then")
     if feature.sides and (name, cells, feature.column) != (None, "nothing", None):

@@ -71,9 +71,10 @@ class SchemaEncoder:
 
     def match(self, table: Table) -> list[TableColumn]:
         """Put the columns of a table into the order of the schema."""
-        return matched_columns(
-            table, self.schema_.names, self.schema_.n_columns, type(self).__name__
-        )
+        schema, names = self.schema_, self.schema_.names
+        if names is not None and schema.left_out:
+            table = table.with_empty(names[j] for j in schema.left_out)
+        return matched_columns(table, names, schema.n_columns, type(self).__name__)
 
 
 def as_byte_matrix(
@@ -314,6 +315,8 @@ class ColumnCells:
     def encoded(self, feature: FeatureSchema) -> NDArray[Any]:
         """Return codes, or numbers where the attribute is Gaussian."""
         column = self.column
+        if feature.left_out:
+            return np.zeros(len(column), dtype=np.uint8)
         if feature.kind == "categorical":
             return codes_of(feature, self.as_fitted(feature))
         check_cells(feature, column)

@@ -163,6 +163,14 @@ class Codes:
             block[:, j] = column[rows]
         return block
 
+    def copy(self) -> Codes:
+        """Return codes that share no array with the user's."""
+        blocks = (replace(own, values=own.values.copy()) for own in self.blocks)
+        numbers = self.numbers
+        if isinstance(numbers, np.ndarray):
+            numbers = numbers.copy()
+        return replace(self, blocks=tuple(blocks), numbers=numbers)
+
     def number_column(self, k: int) -> Floats:
         """Cells of one Gaussian attribute, shape (n,)."""
         if isinstance(self.numbers, np.ndarray):

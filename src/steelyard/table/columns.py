@@ -36,6 +36,9 @@ class TableColumn:
     holds_objects: ClassVar[bool] = False
     """Whether the cells are Python objects, each with a type of its own."""
 
+    is_date: ClassVar[bool] = False
+    """Whether the numbers are days."""
+
     def __init__(
         self,
         position: int,
@@ -50,6 +53,10 @@ class TableColumn:
         """What the type of the column can hold, "nothing" if it does not say."""
         self.cells = storage
         """What the cells hold, "nothing" if all are missing, whatever the type."""
+
+    def __len__(self) -> int:
+        """Count the cells."""
+        return len(self._values)
 
     @property
     def label(self) -> str:
@@ -125,6 +132,12 @@ class ArrayColumn(TableColumn):
             unique, indices = np.unique(values, return_inverse=True)
             return Factor(indices, unique.tolist())
         return factors.factor_floats(np.asarray(values, dtype=np.float64))
+
+
+class DayColumn(ArrayColumn):
+    """The days of dates."""
+
+    is_date = True
 
 
 class PartColumn(ArrayColumn):

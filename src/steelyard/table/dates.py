@@ -1,4 +1,4 @@
-"""A column of dates as columns of numbers: days, and month, weekday and hour.
+"""A column of dates as columns of numbers: days, year, month, weekday and hour.
 
 The days stay in the place of the dates, as a number since 1970-01-01 with the time of
 day as a fraction. The others are named after the column, as in ``when.month``, and come
@@ -23,6 +23,7 @@ else:
     np = Later("numpy")
 
 PARTS: dict[str, range | None] = {
+    "year": None,
     "month": range(1, 13),
     "weekday": range(1, 8),
     "hour": None,
@@ -105,25 +106,42 @@ def _since_midnight(time: Any) -> float:
 
 def date_columns(
     position: int, name: str, moments: NDArray[Any]
-) -> tuple[TableColumn, dict[str, TableColumn], bool]:
-    """Return the days of dates, their other parts by name, and whether it has hours."""
-    from steelyard.table.columns import ArrayColumn, PartColumn
+) -> tuple[TableColumn, dict[str, TableColumn], set[str]]:
+    """Return the days of dates, their other parts by name, and those that say nothing.
+
+    Hours do that are all 0, and years that are all the same.
+    """
+    from steelyard.table.columns import DayColumn, PartColumn
 
     micros, missing = moments.astype(np.int64), np.isnat(moments)
+    values = dict(_parts_of(moments, micros, missing))
     parts: dict[str, TableColumn] = {
-        f"{name}.{part}": PartColumn(position, f"{name}.{part}", values)
-        for part, values in _parts_of(moments, micros, missing)
+        f"{name}.{part}": PartColumn(position, f"{name}.{part}", cells)
+        for part, cells in values.items()
     }
     days = np.where(missing, np.nan, micros / _DAY)
-    has_hours = bool((micros[~missing] % _DAY >= _DAY // 24).any())
-    return ArrayColumn(position, name, days), parts, has_hours
+    ends = {part: _ends(values[part][~missing]) for part in ("year", "hour")}
+    idle = {f"{name}.{part}" for part in ends if is_idle(part, *ends[part])}
+    return DayColumn(position, name, days), parts, idle
+
+
+def _ends(numbers: Floats) -> tuple[float, float]:
+    return (numbers.min(), numbers.max()) if len(numbers) else (0.0, 0.0)
+
+
+def is_idle(part: str, low: float, high: float) -> bool:
+    """Whether a part of dates says nothing, by its smallest and largest number."""
+    return (part.endswith("hour") and high <= 0) or (
+        part.endswith("year") and low == high
+    )
 
 
 def _parts_of(
     moments: NDArray[Any], micros: NDArray[Any], missing: NDArray[Any]
 ) -> Iterator[tuple[str, Floats]]:
+    year = moments.astype("datetime64[Y]").astype(np.int64) + 1970
     month = moments.astype("datetime64[M]").astype(np.int64) % 12 + 1
     weekday = (micros // _DAY + _FIRST_WEEKDAY) % 7 + 1
     hour = micros % _DAY // (_DAY // 24)
-    for part, values in zip(PARTS, (month, weekday, hour), strict=True):
+    for part, values in zip(PARTS, (year, month, weekday, hour), strict=True):
         yield part, np.where(missing, np.nan, values.astype(np.float64))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,10 @@ from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from steelyard._common.arrays import Floats
+from steelyard._common.checks import warn_user
 from steelyard._common.settings import (
     COLUMN,
+    FLAG,
     N_JOBS,
     NONE,
     DeclaredPart,
@@ -28,7 +31,7 @@ from steelyard._common.settings import (
     setting,
     word,
 )
-from steelyard.exceptions import ParameterError
+from steelyard.exceptions import IdentifierWarning, ParameterError
 from steelyard.table.by_schema import (
     SchemaEncoder,
     as_byte_matrix,
@@ -48,7 +51,6 @@ from steelyard.table.summary.column_rules import (
     LearnedColumn,
     WholeColumn,
     learned_column,
-    warn_identifiers,
     with_values,
 )
 from steelyard.table.summary.ranges import NumberRange, added_ranges
@@ -118,10 +120,20 @@ class TableEncoder(SchemaEncoder, TransformerMixin, DeclaredPart):
     n_jobs: int | None = setting(
         default=None, allowed=N_JOBS, about="Threads. Results do not depend on it."
     )
+    keep_identifiers: bool = setting(
+        default=True,
+        allowed=FLAG,
+        about="Whether columns that look like identifiers have a say: text of which "
+        "nearly all values differ, and running numbers. Otherwise all their cells "
+        "count as missing, unless there are no other columns.",
+    )
 
     schema_: TableSchema = learned(
         "TableSchema", "Names, kinds, values and cut points of the columns."
     )
+    suspects: Mapping[int, str] = MappingProxyType({})
+    """Columns that looked like identifiers when the schema was learned, and why."""
+
     ranges_: list[NumberRange | None] = learned(
         "list of NumberRange", "Where the numbers of each column lie; None for others."
     )
@@ -199,8 +211,12 @@ class TableEncoder(SchemaEncoder, TransformerMixin, DeclaredPart):
         y: NDArray[np.uint32] | None,
         n_classes: int,
         weights: Floats | None,
+        left_out: Collection[int] | None = None,
     ) -> Codes:
-        """Learn the schema and return the codes of the training table."""
+        """Learn the schema and return the codes of the training table.
+
+        Columns to leave out are those given, or found by what they hold.
+        """
         check_settings(self)
         by_column = treatments(self, table.columns, table.names)
         supervised = [t for views in by_column for t in views if t.supervised]
@@ -219,7 +235,9 @@ class TableEncoder(SchemaEncoder, TransformerMixin, DeclaredPart):
             column = WholeColumn(
                 table.columns[j], names[j], rows, is_category, **known[j]
             )
-            learned[j] = learned_column(column, by_column[j], self, table.n_rows)
+            learned[j] = learned_column(
+                column, by_column[j], self, table.n_rows, left_out
+            )
             if matrix_codes is None:
                 for feature in learned[j].features:
                     yield feature, column.encoded(feature)
@@ -228,10 +246,15 @@ class TableEncoder(SchemaEncoder, TransformerMixin, DeclaredPart):
         # No thread for what is known: fifty such columns took a tenth of a fit.
         n_jobs = 1 if "values" in known[0] else self.n_jobs
         builder.collect(learn_column, table.columns, n_jobs)
+        if all(column.is_left_out for column in learned):
+            codes = self.learn(table, y, n_classes, weights, ())
+            self.note_suspects(learned, table.n_rows)
+            return codes
         self.set_learned(learned, table.names, table.n_rows)
-        if matrix_codes is not None:
-            return matrix_codes(self.schema_)
-        return builder.finish(self.schema_)
+        if matrix_codes is None:
+            return builder.finish(self.schema_)
+        some_left_out = bool(self.schema_.left_out)
+        return self.encode(table) if some_left_out else matrix_codes(self.schema_)
 
     def set_learned(
         self, columns: Sequence[LearnedColumn], names: list[str] | None, n_rows: int
@@ -251,7 +274,20 @@ class TableEncoder(SchemaEncoder, TransformerMixin, DeclaredPart):
             self.feature_names_in_ = np.asarray(names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-        warn_identifiers(columns, n_rows)
+        self.note_suspects(columns, n_rows)
+
+    def note_suspects(self, columns: Sequence[LearnedColumn], n_rows: int) -> None:
+        """Remember, and warn of, every column that looks like an identifier."""
+        self.suspects = {j: c.suspect for j, c in enumerate(columns) if c.suspect}
+        for j, suspect in self.suspects.items():
+            done = "consider leaving it out"
+            if j in self.schema_.left_out:
+                done = "it is left out, unless keep_identifiers=True"
+            warn_user(
+                f"{columns[j].label} looks like an identifier: {suspect} in {n_rows} "
+                f"rows. It tells nothing about new rows; {done}.",
+                IdentifierWarning,
+            )
 
     def grow(self, table: Table) -> Codes:
         """Add the new categories of a table to the schema, and encode it by that."""
@@ -269,7 +305,7 @@ class TableEncoder(SchemaEncoder, TransformerMixin, DeclaredPart):
                 edges = partial(self._first_edges, j, k)
                 features[j].append(column.grown(feature, self.missing, edges))
                 yield features[j][k], column.encoded(features[j][k])
-            if not column.is_category:
+            if features[j][0].kind != "categorical":
                 ranges[j] = column.known_range()
 
         builder = BlockBuilder(table.n_rows, len(old))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -56,11 +56,22 @@ class Table:
         columns = [column.take(rows) for column in self.columns]
         return Table(columns, len(rows), self.names)
 
+    def with_empty(self, names: Iterable[str]) -> Table:
+        """Return the table with columns of missing cells for names that it lacks."""
+        lacking = [name for name in names if name not in (self.names or ())]
+        if self.names is None or not lacking:
+            return self
+        nothing = np.full(self.n_rows, np.nan)
+        more = [array_column(self.n_columns, name, nothing) for name in lacking]
+        columns, names = [*self.columns, *more], [*self.names, *lacking]
+        return replace(self, columns=columns, names=names)
+
 
 def as_table(X: Any, estimator: object = None, *, is_whole: bool = True) -> Table:
     """Split any supported table into columns.
 
-    Dates that are all at midnight have no hours, if all rows are there to tell.
+    Dates that are all at midnight have no hours, and those of one year no years, if all
+    rows are there to tell.
     """
     frame = _as_frame(X)
     if frame is None:
@@ -85,10 +96,12 @@ def _named_table(names: list[str], frame: nw.DataFrame[Any], is_whole: bool) -> 
         if _is_nested(series):
             nested.append(name)
         elif (moments := as_moments(series)) is not None:
-            days, of_date, has_hours = date_columns(j, name, moments)
+            days, of_date, saying_nothing = date_columns(j, name, moments)
             columns.append(days)
             parts |= of_date
-            if not has_hours and (is_whole or series.dtype == nw.Date):
+            if is_whole:
+                idle |= saying_nothing
+            elif series.dtype == nw.Date:
                 idle.add(f"{name}.hour")
         elif (seconds := as_seconds(series)) is not None:
             columns.append(array_column(j, name, seconds))

@@ -99,6 +99,9 @@ class FeatureSchema:
     ordered: bool = False
     """Whether the values have an order of their own, in which they are."""
 
+    left_out: bool = False
+    """Whether all cells count as missing: the column looks like an identifier."""
+
     @property
     def is_coded(self) -> bool:
         """Whether the attribute has codes rather than a density."""
@@ -204,6 +207,12 @@ class TableSchema:
         ]
         n_pairs = len(self.features) - len(real)
         return [*real, *range(len(set(real)), len(set(real)) + n_pairs)]
+
+    @cached_property
+    def left_out(self) -> list[int]:
+        """Columns of the table that have no say, since they look like identifiers."""
+        views = zip(self.columns, self.features, strict=True)
+        return [column for column, feature in views if feature.left_out]
 
     @cached_property
     def is_pair(self) -> NDArray[np.bool_]:

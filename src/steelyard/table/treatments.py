@@ -67,6 +67,7 @@ class EncoderSettings(Protocol):
     numeric: Any
     missing: str
     cardinality: str
+    keep_identifiers: bool
 
 
 def treatments(

@@ -93,7 +93,16 @@ class LearnsInChunks(StandardNB):
             totals = earlier.by_class + own
             factors = class_factors(recipe.class_weight, classes, totals)
         rows = (classes, labels, weights, recipe, factors)
-        return TrainingSet(None, encoder, codes, *rows, earlier=earlier)
+        return TrainingSet(
+            None,
+            encoder,
+            codes,
+            *rows,
+            earlier=earlier,
+            target_name=getattr(self, "target_name_", None),
+            reading=getattr(self, "reading_", {}),
+            column_labels=getattr(self, "column_labels_", {}),
+        )
 
     def _announced(self, classes: Any, is_first: bool) -> NDArray[Any]:
         """Return the classes that chunks may hold; they are said at the first call."""

@@ -37,7 +37,7 @@ from steelyard.model.table_model import centred
 from steelyard.model.training import Encoding, TrainingSet
 from steelyard.notices.notice import Notice
 from steelyard.notices.row_sketch import RowHashes
-from steelyard.notices.training import notices_at_fit
+from steelyard.notices.training import is_measured, notices_at_fit
 from steelyard.proba import SMOOTHINGS, Smoothing, resolve_smoothing
 from steelyard.proba.counts import Counts
 from steelyard.proba.smoothing import Estimation
@@ -90,6 +90,7 @@ class BaseNB(ClassifierMixin, FittedNB, Declared):
         "counts ask for.",
     )
     n_jobs: int | None = setting_of(TableEncoder, "n_jobs")
+    keep_identifiers: bool = setting_of(TableEncoder, "keep_identifiers")
 
     classes_: NDArray[Any] = learned("ndarray of shape (K,)", "Classes, sorted.")
     class_log_prior_: NDArray[np.float64] = learned(
@@ -216,7 +217,9 @@ class BaseNB(ClassifierMixin, FittedNB, Declared):
         )
 
     def _encoding(self) -> Encoding:
-        return Encoding(self.categorical_features, self.numeric)
+        keep = bool(self.keep_identifiers)
+        how = self.categorical_features, self.numeric
+        return Encoding(*how, keep_identifiers=keep)
 
     def _estimation(self) -> Estimation:
         return Estimation(resolve_smoothing(self.smoothing), "smoothed", 1e-9)
@@ -233,12 +236,11 @@ class BaseNB(ClassifierMixin, FittedNB, Declared):
         model as it was.
         """
         exact, target_name = training.cut_points_are_exact, training.target_name
-        reading = training.reading
+        reading, labels = training.reading, training.column_labels
         training = fit.training or training
         counts = fit.counts or training.given_counts
         class_count, factors = counts.by_class, training.class_factors
         encoder = training.encoder
-        notices, sketch = notices_at_fit(training, counts)
         for name in list(vars(self)):
             if name.endswith("_") and not name.startswith("_"):
                 delattr(self, name)
@@ -257,19 +259,45 @@ class BaseNB(ClassifierMixin, FittedNB, Declared):
             self.cut_points_are_exact_ = exact
         if target_name:
             self.target_name_ = target_name
-        self.notices_ = notices
-        if sketch is not None:
-            self.row_sketch_ = sketch
+        kept = training.small_copy()
+        if kept is None:
+            self._look_at(training, counts)
+        else:
+            self._to_notice = kept, counts
         if reading:
             self.reading_ = reading
+        if labels:
+            self.column_labels_ = dict(labels)
         for name, value in fit.named.items():
             setattr(self, name, value)
         if fit.instance_weights is not None:
             weights = training.all_rows(fit.instance_weights)
             self.instance_weights_ = weights
-        for notice in notices:
-            if notice.kind == "number-target":
-                warn_user(str(notice), UserWarning)
+        if is_measured(self.classes_):
+            for notice in self.notices_:
+                if notice.kind == "number-target":
+                    warn_user(str(notice), UserWarning)
+
+    def _look_at(self, training: TrainingSet, counts: Counts) -> None:
+        """Notice what is odd about training rows."""
+        self.__dict__.pop("_to_notice", None)
+        self.notices_, sketch = notices_at_fit(training, counts)
+        # The notices say it.
+        self.encoder_.__dict__.pop("suspects", None)
+        if sketch is not None:
+            self.row_sketch_ = sketch
+
+    def __getattr__(self, name: str) -> Any:
+        # Of a small table rows are looked at when somebody asks.
+        if name in ("notices_", "row_sketch_") and "_to_notice" in vars(self):
+            self._look_at(*self.__dict__.pop("_to_notice"))
+            if name in vars(self):
+                return vars(self)[name]
+        raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
+
+    def __getstate__(self) -> Any:
+        getattr(self, "notices_", None)
+        return super().__getstate__()
 
     def __sklearn_tags__(self) -> Tags:
         """Say what kinds of input the classifier takes."""
@@ -310,9 +338,8 @@ class StandardNB(BaseNB):
         return replace(super()._recipe(), class_weight=self.class_weight)
 
     def _encoding(self) -> Encoding:
-        return Encoding(
-            self.categorical_features, self.numeric, self.missing, self.cardinality
-        )
+        encoding = super()._encoding()
+        return replace(encoding, missing=self.missing, cardinality=self.cardinality)
 
     def _estimation(self) -> Estimation:
         smoothing = resolve_smoothing(self.smoothing)

@@ -55,11 +55,30 @@ const controls = (() => {
     return { controls: [select, ...(shares.length ? [strip] : []), note], show, text: (x) => own.labels[own.values.indexOf(x)] };
   }
 
+  // Numbers as text and back: as they are, or days since 1970 as a date.
+  const DAY = 86400000;
+  function texts(own) {
+    if (!own.date) return { type: "number", text: short, full: String, read: Number };
+    const hasClock = own.date.hour !== undefined;
+    const full = (x) => new Date(Math.round(x * DAY)).toISOString().slice(0, hasClock ? 16 : 10);
+    const read = (text) => Date.parse(hasClock ? `${text}Z` : text) / DAY;
+    return { type: hasClock ? "datetime-local" : "date", text: (x) => full(x).replace("T", " "), full, read };
+  }
+  // What the parts of a date are, as columns of their own; a value never seen is unknown.
+  function setParts(own, x, values, attributes) {
+    const at = new Date(Math.round(x * DAY));
+    const parts = { year: at.getUTCFullYear(), month: at.getUTCMonth() + 1, weekday: ((at.getUTCDay() + 6) % 7) + 1, hour: at.getUTCHours() };
+    for (const [part, k] of Object.entries(own.date)) {
+      const isKnown = Number.isFinite(x) && (attributes[k].kind === "number" || attributes[k].values.includes(parts[part]));
+      values[k] = isKnown ? parts[part] : null;
+    }
+  }
+
   // The slider of a number, below the training rows and what the model says along them.
   function track(own, j, note) {
     const span = own.high - own.low;
     const slider = element("input", { type: "range", id: `slider-${j}`, min: String(own.low), max: String(own.high),
-      step: "any", "aria-label": `${own.name}, slider` });
+      step: "any", "aria-label": `${own.title}, slider` });
     const curve = drawn("svg", { class: "curve", viewBox: "0 0 100 40", ...stretched });
     const here = drawn("line", { class: "here", y1: 0, y2: 40 });
     const across = (x) => Math.max(0, Math.min(100, (100 * (x - own.low)) / span));
@@ -74,19 +93,25 @@ const controls = (() => {
       here.setAttribute("visibility", x === null ? "hidden" : "visible");
       for (const end of ["x1", "x2"]) here.setAttribute(end, across(x === null ? own.low : x));
     };
-    const ends = element("div", { className: "ends" }, element("span", { textContent: short(own.low) }), note,
-      element("span", { textContent: short(own.high) }));
+    const { text } = texts(own);
+    const ends = element("div", { className: "ends" }, element("span", { textContent: text(own.low) }), note,
+      element("span", { textContent: text(own.high) }));
     return { slider, mark, paint, whole: element("div", { className: "slide" }, curve, slider, ends) };
   }
 
-  function number(own, j, values, update) {
+  function number(own, j, values, update, attributes) {
     const span = own.high - own.low, middle = own.quartiles && own.quartiles.length ? own.quartiles[1] : own.low + span / 2;
     const rounded = (x, digits) => (own.whole ? Math.round(x) : Number(x.toPrecision(digits)));
     const unknown = element("input", { type: "checkbox", id: `unknown-${j}` });
-    const box = element("input", { type: "number", id: `value-${j}`, step: "any", placeholder: "unknown", "aria-label": `${own.name}, number` });
+    const { type, text, full, read } = texts(own);
+    const box = element("input", { type, id: `value-${j}`, step: "any", placeholder: "unknown", "aria-label": `${own.title}, number` });
     const note = element("span", { className: "interval" });
-    const set = (x) => { values[j] = Number.isFinite(x) ? x : null; update(); };
-    box.addEventListener("input", () => set(box.value === "" ? NaN : Number(box.value)));
+    const set = (x) => {
+      values[j] = Number.isFinite(x) ? x : null;
+      if (own.date) setParts(own, x, values, attributes);
+      update();
+    };
+    box.addEventListener("input", () => set(box.value === "" ? NaN : read(box.value)));
     unknown.addEventListener("change", () => set(unknown.checked ? NaN : rounded(middle, 4)));
     const isFlat = own.edges && own.edges.length === 0;
     const { slider, mark, paint, whole } = track(own, j, note);
@@ -104,8 +129,8 @@ const controls = (() => {
       const x = values[j];
       unknown.checked = x === null;
       slider.value = String(x === null ? middle : x);
-      slider.setAttribute("aria-valuetext", x === null ? "unknown" : short(x));
-      if (document.activeElement !== box || (x === null) !== (box.value === "")) box.value = x === null ? "" : String(x);
+      slider.setAttribute("aria-valuetext", x === null ? "unknown" : text(x));
+      if (document.activeElement !== box || (x === null) !== (box.value === "")) box.value = x === null ? "" : full(x);
       mark(x);
       const isFar = x !== null && own.histogram && (x < own.low || x > own.high);
       note.classList.toggle("odd", Boolean(isFar));
@@ -114,7 +139,7 @@ const controls = (() => {
     };
     const label = element("label", {}, unknown, " unknown");
     const shown = isFlat ? [box, label, note] : [whole, box, label];
-    return { controls: shown, show, paint: isFlat ? undefined : paint, text: short };
+    return { controls: shown, show, paint: isFlat ? undefined : paint, text };
   }
 
   // A pair has no control: a map shows what its two columns say together.
@@ -123,7 +148,7 @@ const controls = (() => {
     const code = (row, column) => row * (b + 1) + column;
     const empty = new Set(own.empty || []), cells = [];
     const map = drawn("svg", { class: "map", viewBox: `0 0 ${b} ${a}`, preserveAspectRatio: "none", role: "img",
-      "aria-label": `map of ${own.name}` });
+      "aria-label": `map of ${own.title}` });
     map.style.height = `${Math.min(8, Math.max(2.5, 0.8 * a))}rem`;
     for (let row = 1; row <= a; row++) {
       for (let column = 1; column <= b; column++) {
@@ -137,7 +162,7 @@ const controls = (() => {
     const here = drawn("rect", { class: "here", width: 1, height: 1 });
     map.append(here);
     const text = element("span", { className: "interval", id: `value-${j}` });
-    const names = own.sides.map((side) => attributes[side.column].name);
+    const names = own.sides.map((side) => attributes[side.column].title);
     const axes = element("span", { className: "axes", textContent: `↑ ${names[0]}   → ${names[1]}` });
     const groups = () => own.sides.map((side) => scoring.groupOf(side, values[side.column]));
     const show = () => {

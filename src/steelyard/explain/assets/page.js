@@ -6,25 +6,25 @@
   const values = attributes.map(() => null);
   const parts = scoring.leaves(model).map((leaf, k) => ({ leaf, name: data.parts[k] }));
   const two = classes.length === 2, many = classes.length > 6;
-  const columns = attributes.filter((own) => own.kind !== "pair").length;
+  const columns = order.filter((j) => attributes[j].kind !== "pair").length;
 
   // ------------------------------------------------------------------ the attributes
 
   function controlOf(own, j) {
     if (own.kind === "pair") return controls.pair(own, j, values, attributes);
-    return (own.kind === "category" ? controls.category : controls.number)(own, j, values, update);
+    return (own.kind === "category" ? controls.category : controls.number)(own, j, values, update, attributes);
   }
 
   // Pairs have nothing to set: they come after the columns.
   const isPair = (j) => attributes[j].kind === "pair";
   const rows = [...order.filter((j) => !isPair(j)), ...order.filter(isPair)].map((j) => {
     const own = attributes[j], made = controlOf(own, j);
-    const number = element("output", { className: "number", id: `evidence-${j}`, "aria-label": `evidence of ${own.name}` });
+    const number = element("output", { className: "number", id: `evidence-${j}`, "aria-label": `evidence of ${own.title}` });
     // Only the answer is announced; every evidence at once would be noise.
     number.setAttribute("aria-live", "off");
-    const field = element("fieldset", { id: `attribute-${j}` }, element("legend", { id: `name-${j}`, textContent: own.name }),
+    const field = element("fieldset", { id: `attribute-${j}` }, element("legend", { id: `name-${j}`, textContent: own.title, title: own.name }),
       number, element("div", { className: "control" }, ...made.controls));
-    return { j, ...made, number, field, reason: reasonOf(own.name) };
+    return { j, ...made, number, field, reason: reasonOf(own.title) };
   });
   byId("attributes").append(...rows.map((row) => row.field));
   byId("find").hidden = attributes.length < 9;
@@ -306,7 +306,7 @@
   byId("print").addEventListener("click", () => window.print());
   byId("attributes").addEventListener("submit", (event) => event.preventDefault());
   byId("find").addEventListener("input", () =>
-    filter(byId("find").value, rows.map((row) => attributes[row.j].name), rows.map((row) => row.field)));
+    filter(byId("find").value, rows.map((row) => `${attributes[row.j].title} ${attributes[row.j].name}`), rows.map((row) => row.field)));
   byId("find-class").addEventListener("input", () =>
     filter(byId("find-class").value, classes, posteriorRows.map(({ row }) => row)));
   window.addEventListener("hashchange", readLink);

@@ -9,6 +9,7 @@ from functools import partial
 
 import numpy as np
 
+from steelyard._common import progress
 from steelyard._common.arrays import Floats
 from steelyard._common.threads import run, thread_count
 from steelyard.fitting.default.column_pairs import (
@@ -137,6 +138,8 @@ class _StrengthSearch:
         self._pairs: list[ColumnPair] = []
         self._path: list[dict[str, float]] = []
         self._best: _Judged
+        self._most = len(GRID) + 1 + len(_BY_PAIR) + len(_OPEN) + 1
+        """About how many are compared at most, for who waits."""
 
     @property
     def choice(self) -> Choice:
@@ -233,6 +236,9 @@ class _StrengthSearch:
             out.append((entry, judgement))
             by_pair = {"by_pair": entry.by_pair} if has_pairs else {}
             self._path.append({**_named(entry), **by_pair, **judgement.record()})
+            if progress.watch is not None:
+                told = f"log-loss of held-out rows {_best(out)[1].log_loss:.4f}"
+                progress.watch.step(told, max(self._most, len(self._path)) + 1)
             if _best(out)[1].is_better(judgement):
                 break
         return out

@@ -14,7 +14,7 @@ from steelyard.table.by_schema import bins_of
 from steelyard.table.discretizers import Discretizer
 from steelyard.table.factors import EXACT, CellKind, Factor, is_missing
 from steelyard.table.schema import FeatureSchema
-from steelyard.table.summary.column_rules import LabelledRows, WholeColumn
+from steelyard.table.summary.column_rules import LabelledRows, WholeColumn, numbering
 from steelyard.table.summary.number_cells import (
     CellsByValue,
     NumberCells,
@@ -309,10 +309,17 @@ class ChunkedColumn:
         np.add.at(mass, low, cells.mass)
         return mass if np.array_equal(low, high) else None
 
-    @property
-    def is_running(self) -> bool:
-        """Whether whole numbers are a, a + 1, a + 2, … in some order."""
-        return self.numbers is not None and self.numbers.is_running
+    def numbering(self, where: NumberRange, n_rows: int) -> str | None:
+        """Say how whole numbers name so many rows, None where they do not.
+
+        Of many, that all are different is known only if they run on without a gap.
+        """
+        numbers = self.numbers
+        if numbers is None or self.some_missing or not self.is_integer:
+            return None
+        cells = numbers.by_value()
+        is_name = cells is not None and cells.is_exact and len(cells.low) == n_rows
+        return numbering(where, n_rows) if is_name or numbers.is_running else None
 
     def mean(self) -> float:
         """Return the mean of the known numbers."""

@@ -5,7 +5,7 @@ The summary of a column in memory is its cells, looked at when something is aske
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from steelyard._common.agreed import LEAST_STEP
 from steelyard._common.arrays import Floats
-from steelyard._common.checks import warn_user
-from steelyard.exceptions import ColumnError, IdentifierWarning
+from steelyard.exceptions import ColumnError
 from steelyard.table.by_schema import ColumnCells, check_cells, codes_of
 from steelyard.table.columns import TableColumn
 from steelyard.table.discretizers import Discretizer
@@ -43,6 +42,18 @@ _ONLY_STEP = 0.01
 # rows that is what an ordinary column may look like.
 _MIN_ROWS = 20
 _MIN_SHARE = 0.95
+
+# Whole numbers that are all different are running numbers where so few are left out: a
+# fold has those of most rows.
+_MANY_ROWS, _DENSE, _DENSE_OF_FEW = 100, 2.0, 1.3
+# Of few rows, numbers between these may be steps of a measurement, and these be years.
+_STEPS, _YEARS = (2, 999), (1800, 2100)
+_KNOWN = 0.9
+# Numbers of so many digits that are all different are names, if they are no moments
+# since 1970 in milli-, micro- or nanoseconds.
+_LONG = 1e11
+_MOMENTS = (9e11, 2.3e12)
+_UNITS = (1.0, 1e3, 1e6)
 
 
 @dataclass(frozen=True)
@@ -122,11 +133,17 @@ class WholeColumn(ColumnCells):
         weights = self.rows.weights
         return np.bincount(codes, weights, feature.n_codes).astype(np.float64)
 
-    @property
-    def is_running(self) -> bool:
-        """Whether whole numbers are a, a + 1, a + 2, … in some order."""
-        n, spread = self.rows.n_rows, self.numbers.max() - self.numbers.min()
-        return bool(spread == n - 1 and len(np.unique(self.numbers)) == n)
+    def numbering(self, where: NumberRange, n_rows: int) -> str | None:
+        """Say how whole numbers name so many rows, None where they do not."""
+        how = numbering(where, n_rows)
+        # Whole numbers with missing ones among them are floats in many a frame.
+        if how is None or not (
+            self.is_integer or (self.some_missing and not self.column.is_date)
+        ):
+            return None
+        known = self.numbers[self._known]
+        is_name = len(known) >= _KNOWN * n_rows and (known == known.round()).all()
+        return how if is_name and len(np.unique(known)) == len(known) else None
 
     def mean(self) -> float:
         """Return the mean of the known numbers."""
@@ -172,6 +189,8 @@ class WholeColumn(ColumnCells):
 
         ``edges`` gives the cut points of a binned column that was empty so far.
         """
+        if feature.left_out:
+            return feature
         check_cells(feature, self.column)
         if feature.kind != "categorical" and self.cells == "text":
             # So far all cells were missing, and now it turns out what the column holds.
@@ -228,17 +247,32 @@ class LearnedColumn(NamedTuple):
     suspect: str | None
     """What makes the column look like an identifier."""
 
+    @property
+    def is_left_out(self) -> bool:
+        """Whether the column has no say."""
+        return self.features[0].left_out
+
 
 def learned_column(
     column: ColumnSummary,
     views: Sequence[Treatment],
     settings: EncoderSettings,
     n_rows: int,
+    left_out: Collection[int] | None = None,
 ) -> LearnedColumn:
-    """Decide on the schema of a column of so many rows, under each treatment."""
-    features = [_feature(column, view, settings) for view in views]
+    """Decide on the schema of a column of so many rows, under each treatment.
+
+    Where it is known which columns are left out, identifiers are not looked for.
+    """
     where = None if column.is_category else column.known_range()
-    return LearnedColumn(column.label, features, where, _suspicion(column, n_rows))
+    suspect = _suspicion(column, where, n_rows) if left_out is None else None
+    if column.position in (left_out or ()) or (
+        suspect and not settings.keep_identifiers
+    ):
+        nothing = FeatureSchema(column.name, "categorical", "nothing", left_out=True)
+        return LearnedColumn(column.label, [nothing], None, suspect)
+    features = [_feature(column, view, settings) for view in views]
+    return LearnedColumn(column.label, features, where, suspect)
 
 
 def _feature(
@@ -293,34 +327,44 @@ def _grid_step(distinct: Floats) -> float:
     return step if step >= LEAST_STEP and np.isfinite(step) else _ONLY_STEP
 
 
-def _suspicion(column: ColumnSummary, n_rows: int) -> str | None:
+def _suspicion(
+    column: ColumnSummary, where: NumberRange | None, n_rows: int
+) -> str | None:
     """Say what makes a column look like an identifier, None for other columns."""
+    if n_rows < _MIN_ROWS:
+        return None
+    if where is not None:
+        return column.numbering(where, n_rows)
+    if not column.is_category or column.cells not in ("text", "numbers"):
+        return None
+    held = column.held
     if column.cells == "text":
-        return too_many_values(n_rows, len(column.held))
-    if n_rows < _MIN_ROWS or not column.is_integer or column.some_missing:
+        is_name = len(held) >= _MIN_SHARE * n_rows
+        return f"{len(held)} different values" if is_name else None
+    is_name = column.is_integer and len(held) == n_rows
+    return numbering(NumberRange(min(held), max(held)), n_rows) if is_name else None
+
+
+def numbering(where: NumberRange, n_rows: int) -> str | None:
+    """Say how whole numbers in some range name so many rows, if all are different.
+
+    Examples
+    --------
+    >>> numbering(NumberRange(1, 150), 120), numbering(NumberRange(1, 500), 120)
+    ('a running number', None)
+    >>> numbering(NumberRange(1980, 2020), 41)  # years
+    >>> numbering(NumberRange(4000123412340000, 4999123412340000), 50)
+    'whole numbers of 16 digits, all different'
+    """
+    low, high, is_few = where.low, where.high, n_rows < _MANY_ROWS
+    if not float(low).is_integer() or not float(high).is_integer():
         return None
-    if column.is_category:
-        held = column.held
-        is_running = len(held) == n_rows and max(held) - min(held) == n_rows - 1
-    else:
-        is_running = column.is_running
-    return "a running number" if is_running else None
-
-
-def too_many_values(n_rows: int, n_values: int) -> str | None:
-    """Say that nearly all cells of a column of text differ, if they do."""
-    if n_rows < _MIN_ROWS or n_values < _MIN_SHARE * n_rows:
+    if high - low < (_DENSE_OF_FEW if is_few else _DENSE) * n_rows:
+        is_measured = any(a <= low and high <= b for a, b in (_STEPS, _YEARS))
+        return None if is_few and is_measured else "a running number"
+    are_moments = any(
+        _MOMENTS[0] <= low / unit and high / unit <= _MOMENTS[1] for unit in _UNITS
+    )
+    if low < _LONG or are_moments:
         return None
-    return f"{n_values} different values"
-
-
-def warn_identifiers(columns: Iterable[LearnedColumn], n_rows: int) -> None:
-    """Warn of every column that looks like an identifier."""
-    for column in columns:
-        if column.suspect is not None:
-            warn_user(
-                f"{column.label} looks like an identifier: {column.suspect} in "
-                f"{n_rows} rows. It tells nothing about new rows; consider leaving it "
-                "out.",
-                IdentifierWarning,
-            )
+    return f"whole numbers of {len(str(int(high)))} digits, all different"

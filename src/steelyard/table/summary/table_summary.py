@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from copy import copy
 from typing import Any
 
@@ -14,6 +14,7 @@ from steelyard._common.settings import check_settings
 from steelyard._common.threads import run, thread_count
 from steelyard.exceptions import ColumnError, TableError
 from steelyard.table.columns import TableColumn
+from steelyard.table.dates import is_idle
 from steelyard.table.discretizers import Discretizer
 from steelyard.table.encoder import TableEncoder
 from steelyard.table.frames import Table
@@ -159,15 +160,23 @@ class TableSummary:
         class_factors : ndarray of shape (K,), default=None
             Factor on the weights of each class, in the order of ``classes``.
         """
-        self._drop_idle_hours()
+        self._drop_idle_parts()
         encoder, by_column = copy(self.encoder), self._treatments()
 
-        def learn(j: int) -> LearnedColumn:
-            column = self.columns[j].weighed(self.by_class, class_factors)
-            return learned_column(column, by_column[j], self.encoder, self.n_rows)
+        def learn(left_out: Collection[int] | None) -> list[LearnedColumn]:
+            def of_column(j: int) -> LearnedColumn:
+                column = self.columns[j].weighed(self.by_class, class_factors)
+                how = by_column[j], self.encoder, self.n_rows, left_out
+                return learned_column(column, *how)
 
-        columns = list(run(learn, range(len(self.columns)), self._n_threads))
+            return list(run(of_column, range(len(self.columns)), self._n_threads))
+
+        columns = found = learn(None)
+        if all(column.is_left_out for column in found):
+            columns = learn(())
         encoder.set_learned(columns, self.names, self.n_rows)
+        if columns is not found:
+            encoder.note_suspects(found, self.n_rows)
         return encoder
 
     def counts_by_code(self, schema: TableSchema) -> Floats | None:
@@ -198,17 +207,18 @@ class TableSummary:
         returned gets the same chunks, of which it reads some columns; then it is given
         to ``refine``.
         """
-        self._drop_idle_hours()
+        self._drop_idle_parts()
         spans = {j: cells.heavy() for j, cells in self._coarse_columns().items()}
         spans = {j: (low, high) for j, (low, high) in spans.items() if len(low)}
         return Rereading(spans, self.names, self.classes) if spans else None
 
-    def _drop_idle_hours(self) -> None:
-        """Leave out hours of dates that are all at midnight, as a whole table does."""
+    def _drop_idle_parts(self) -> None:
+        """Leave out parts of dates that say nothing, as a whole table does."""
         for name in [n for n in self.names or () if n in self._parts]:
             j = (self.names or []).index(name)
             numbers = self.columns[j].numbers
-            if name.endswith(".hour") and numbers is not None and numbers.high <= 0:
+            ends = (0.0, 0.0) if numbers is None else (numbers.low, numbers.high)
+            if is_idle(name, *ends):
                 self.names = [n for n in self.names or () if n != name]
                 del self.columns[j]
                 for k, column in enumerate(self.columns):
