@@ -92,7 +92,7 @@ def cost(clf: Any, X: Any, y: Any) -> tuple[float, float]:
 
     module: Any = classifier
     own = module.notices_at_fit, TrainingSet.small_copy
-    module.notices_at_fit, TrainingSet.small_copy = map(timed, own)  # type: ignore
+    module.notices_at_fit, TrainingSet.small_copy = map(timed, own)  # type: ignore[method-assign]
     try:
         shares = []
         for _ in range(_ROUNDS + 1):
@@ -105,7 +105,7 @@ def cost(clf: Any, X: Any, y: Any) -> tuple[float, float]:
         first, later = zip(*shares[1:], strict=True)
         return median(first), median(later)
     finally:
-        module.notices_at_fit, TrainingSet.small_copy = own  # type: ignore
+        module.notices_at_fit, TrainingSet.small_copy = own  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":

@@ -94,6 +94,37 @@ def test_costs_and_the_positive_class_are_options(csv, model, run, run_json):
     assert "least cost" in run("evaluate", model, csv, *options).out
 
 
+def test_groups_are_measured_by_folds_and_on_a_test_file(tmp_path, frame, run_json):
+    frame["sex"] = np.where(np.arange(60) % 3 == 0, "f", "m")
+    path, model = tmp_path / "s.csv", tmp_path / "s.json"
+    frame.to_csv(path, index=False)
+    clf = sy.NaiveBayes().fit(frame[["age", "smoker", "zip"]], frame["ill"])
+    clf.save(model)
+    options = ["--target", "ill", "--by", "sex"]
+    found = run_json("evaluate", model, path, *options)["groups"]
+    women = frame[frame["sex"] == "f"]
+    score = clf.score(women[["age", "smoker", "zip"]], women["ill"])
+    assert found["f"]["accuracy"]["value"] == pytest.approx(score)
+    assert found["f"]["accuracy"]["low"] < score < found["f"]["accuracy"]["high"]
+    folds = ["--method", "NB", "--folds", "3"]
+    for extra in ([], ["--drop", "sex"]):
+        found = run_json("evaluate", path, *options, *folds, *extra)["groups"]
+        assert [found[name]["rows"] for name in "fm"] == [20, 40]
+    found = run_json("evaluate", model, path, "--target", "ill", "--by", "age")
+    assert len(found["groups"]) == 5
+
+
+def test_a_cost_has_a_threshold_and_an_interval(csv, model, run, run_json):
+    options = ["--target", "ill", "--positive", "sick", "--cost", "fp=1,fn=5"]
+    found = run_json("evaluate", model, csv, *options)
+    assert found["thresholds"]["by_cost"]["threshold"] == pytest.approx(1 / 6)
+    cost = found["cost_per_row"]
+    assert cost["low"] <= cost["value"] <= cost["high"]
+    shown = run("evaluate", model, csv, *options, "--by", "smoker").out
+    for text in ("by the costs", "expected cost", "95 % interval", "misses %"):
+        assert text in shown
+
+
 @pytest.mark.parametrize(
     "arguments, message",
     [
@@ -102,6 +133,12 @@ def test_costs_and_the_positive_class_are_options(csv, model, run, run_json):
         (["CSV", "--target", "il"], "Did you mean 'ill'"),
         (["CSV", "--target", "ill", "--costs", "1"], "such as 1,20"),
         (["CSV", "--target", "ill", "--costs", "0,0"], "such as 1,20"),
+        (["CSV", "--target", "ill", "--cost", "fp=1,tn=2"], "takes fp= and fn="),
+        (["CSV", "--target", "ill", "--cost", "fp=1,fn=x"], "such as fp=1,fn=20"),
+        (["CSV", "--target", "zip", "--cost", "fp=1,fn=2"], "there are 3"),
+        (["CSV", "--target", "ill", "--by", "smokr"], "Did you mean 'smoker'"),
+        (["MODEL", "CSV", "--target", "ill", "--by", "smokr"], "Did you mean"),
+        (["MODEL", "CSV", "--target", "ill", "--by", "ill"], "names the target"),
         (["MODEL", "NOTRUTH"], "--target"),
         (["MODEL", "CSV", "--target", "il"], "Did you mean 'ill'"),
         (["MODEL", "CSV", "--target", "age"], "predicts from"),

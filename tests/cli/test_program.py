@@ -22,6 +22,7 @@ COMMANDS = (
     "evaluate",
     "explain",
     "export",
+    "monitor",
     "methods",
     "compare",
     "reproduce",

@@ -18,6 +18,7 @@ from steelyard.table.few_rows import encode_few
 from steelyard.table.frames import as_table
 
 if TYPE_CHECKING:
+    from steelyard.experiments import Drift
     from steelyard.explain import GlobalExplanation, LocalExplanation
     from steelyard.export import Scorer
     from steelyard.io.scanning import Scan
@@ -228,6 +229,52 @@ class FittedNB:
                 for chunk in source.chunks(source.features, keep=False):
                     rows.add(chunk.cells)
         return rows.notices()
+
+    def drift(
+        self,
+        X: Any,
+        y: Any = None,
+        by: Any = None,
+        *,
+        psi: float = 0.25,
+        share: float = 0.05,
+    ) -> Drift:
+        """Compare new rows with what the model holds of its training rows.
+
+        Population stability indices of scores and columns, and shares of missing,
+        unseen and out-of-range cells; with labels AUC, log-loss and calibration. A
+        threshold is passed where a difference is larger than it and than chance: where
+        nothing has changed, one comparison in twenty says otherwise.
+
+        Parameters
+        ----------
+        X : table of shape (n, d), or source of rows
+            The rows. Nothing of the training table is needed.
+        y : array-like of shape (n,), default=None
+            Their labels, as far as they are known; of a source a column's name.
+        by : str or array-like of shape (n,), default=None
+            Periods: cells or the name of a column, of which dates are cut to months.
+        psi : float, default=0.25
+            Threshold of the index.
+        share : float, default=0.05
+            Threshold of shares, in which a rise is meant, and of calibration.
+
+        Returns
+        -------
+        Drift
+            With ``alarms``, ``to_frame()`` and ``to_html(path)``.
+
+        Examples
+        --------
+        >>> import steelyard as sy
+        >>> clf = sy.NaiveBayes().fit([["a"], ["b"]] * 50, ["no", "yes"] * 50)
+        >>> clf.drift([["a"], ["b"]] * 20).alarms, clf.drift([["a"]] * 40).is_alarm
+        ([], True)
+        """
+        from steelyard.experiments import drift_of
+
+        check_fitted(self)
+        return drift_of(self, X, y, by, psi=psi, share=share)
 
     # ------------------------------------------------------- files, reasons, exports
 

@@ -74,12 +74,12 @@ class CountedFilterNB(LearnsInChunks, FilteredNB):
         if recipe.instances is not None:
             raise ParameterError(
                 f"{name} with `instances` looks at all rows at once, which partial_fit "
-                "does not keep. Use fit, or instances=None."
+                "and merge do not have. Use fit, or instances=None."
             )
         if len(training.schema.gaussian):
             raise ParameterError(
                 f"{name} looks at all rows of numbers that have a density, which "
-                "partial_fit does not keep. Use fit, or set `numeric` to a "
+                "partial_fit and merge do not have. Use fit, or set `numeric` to a "
                 "discretizer, for example 'mdl'."
             )
         return computed_fit(recipe, training)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from steelyard.model.combined import ConditionalTable, OneDependenceModel
 from steelyard.model.table_model import NBModel
 from steelyard.model.training import TrainingSet
 from steelyard.proba.counts import Counts, log_conditional
+from steelyard.table.labels import class_places
 from steelyard.table.schema import Side, TableSchema
 from steelyard.weighting.filters.information import (
     class_information,
@@ -163,7 +165,12 @@ class OneDependenceNB(LearnsInChunks, _DependentNB):
         "ndarray of shape (d,)", "Weight of each attribute as a parent."
     )
 
-    def _fit(self, recipe: Recipe, training: TrainingSet) -> Fit:
+    def _from_earlier(self, models: Sequence[Self]) -> dict[str, Any]:
+        return {"earlier": models}
+
+    def _fit(
+        self, recipe: Recipe, training: TrainingSet, earlier: Sequence[Self] = ()
+    ) -> Fit:
         schema, n_classes = training.schema, training.n_classes
         self._refuse_what_has_no_pairs(training)
         self._refuse_large(schema.n_codes**2 * n_classes, schema)
@@ -177,8 +184,8 @@ class OneDependenceNB(LearnsInChunks, _DependentNB):
         shares[(rows < self.min_rows) | (rows == 0)] = 0.0
         shares[schema.first_codes] = 0.0
         by_pair = training.place.sum(training, _code_pairs, is_exact=True)
-        if training.earlier is not None and hasattr(self, "model_"):
-            by_pair += self._earlier_pairs(training)
+        for clf in earlier:
+            by_pair += clf._pairs_in(training)
         conditional = ConditionalTable(
             schema.offsets, table.values, by_pair, float(self.parent_strength)
         )
@@ -187,17 +194,19 @@ class OneDependenceNB(LearnsInChunks, _DependentNB):
         )
         return Fit(model, log_prior, {"parent_weights_": weights})
 
-    def _earlier_pairs(self, training: TrainingSet) -> NDArray[np.float64]:
-        """Return the counts of pairs so far, which the model has, in a grown schema."""
+    def _pairs_in(self, training: TrainingSet) -> NDArray[np.float64]:
+        """Return the counts of pairs, which the model has, in a grown schema."""
         given, counted = self.counts_.by_class, self.class_count_
         was = np.divide(counted, given, out=np.ones(len(given)), where=given > 0)
+        places = class_places(self.classes_, training.classes)
         now = np.ones(len(given))
         if training.class_factors is not None:
-            now = training.class_factors
+            now = training.class_factors[places]
         size = training.schema.n_codes
         table = np.zeros((size, size, training.n_classes))
         rows = self.counts_.schema.rows_in(training.schema)
-        table[np.ix_(rows, rows)] = self.model_.conditional.counts * (now / was)
+        pairs = self.model_.conditional.counts * (now / was)
+        table[np.ix_(rows, rows, places)] = pairs
         return table
 
 

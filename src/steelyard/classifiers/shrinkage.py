@@ -264,7 +264,8 @@ class ShrinkageNB(SolvedNB):
             "pairs_": pair_records(training, model, chosen.by_pair),
             "view_names_": np.asarray(training.schema.labels(), dtype=object),
         }
-        return replace(fit, model=model, named=named, training=training)
+        fit = replace(fit, model=model, named=named, training=training)
+        return replace(fit, held_out=choice.held_out)
 
     def _choice(self, recipe: Recipe, training: TrainingSet) -> Choice:
         """Choose strengths and pairs, where there is anything to choose."""

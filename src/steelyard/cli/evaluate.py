@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from steelyard.cli import options, output
 from steelyard.cli.inputs import load_model, make_classifier, read_training, rows_for
 from steelyard.exceptions import ParameterError, TableError
+from steelyard.io.paths import find_column
 
 if TYPE_CHECKING:
     from steelyard.experiments.evaluate import Evaluation
@@ -23,7 +24,8 @@ ABOUT = "measure a method by cross-validation, or a model on a test file"
 EXAMPLES = """
 steelyard evaluate data.csv --target class --method RNB --folds 10
 steelyard evaluate model.json test.csv --target class
-steelyard evaluate data.csv --target ill --positive yes --costs 1,20
+steelyard evaluate data.csv --target ill --positive yes --cost fp=1,fn=20
+steelyard evaluate model.json test.csv --by sex
 steelyard evaluate data.csv --target ill --picture roc.svg
 steelyard evaluate data.csv --target class --json
 """
@@ -38,8 +40,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     options.add_folds(parser)
     about = "class that thresholds are for, with two classes (default: the second)"
     parser.add_argument("--positive", metavar="CLASS", help=about)
-    about = "cost of a false alarm and of a miss, for the best threshold"
-    parser.add_argument("--costs", metavar="A,B", help=about)
+    about = "cost of a false alarm and of a miss, for the threshold and the mean cost"
+    parser.add_argument("--costs", "--cost", metavar="fp=A,fn=B", help=about)
+    about = "measure groups of rows apart, by a column that the model need not use"
+    parser.add_argument("--by", metavar="NAME", help=about)
     about = "draw the ROC curve, of each class against the rest (png, svg, pdf)"
     parser.add_argument("--picture", metavar="FILE", help=about)
     options.add_force(parser)
@@ -57,7 +61,7 @@ def run(arguments: argparse.Namespace) -> None:
     output.check_output(arguments.picture, arguments.force)
     measure = _test_model if len(arguments.data) == 2 else _cross_validate
     about, result = measure(arguments, deciding)
-    if result.thresholds is None and any(deciding.values()):
+    if result.thresholds is None and arguments.positive and not arguments.by:
         needs = "thresholds are for two classes with probabilities"
         output.note(f"{needs}; there are none here")
     output.note_notices(result.notices)
@@ -74,7 +78,12 @@ def _cross_validate(arguments: argparse.Namespace, deciding: Any) -> Measured:
     from steelyard.experiments.evaluate import evaluate
 
     method, clf = make_classifier(arguments)
-    data, weights = read_training(arguments.data[0], arguments)
+    data, weights, others = read_training(arguments.data[0], arguments)
+    by = None
+    if arguments.by is not None:
+        whole = others.join(data.table)
+        where = f"The data set {data.name}"
+        by = whole[find_column(arguments.by, whole.columns, where)]
     design = options.chosen(arguments, "folds", "seed")
     with _warning_once():
         result = evaluate(
@@ -82,6 +91,7 @@ def _cross_validate(arguments: argparse.Namespace, deciding: Any) -> Measured:
             data.table,
             data.target,
             sample_weight=weights,
+            by=by,
             progress=sys.stderr.isatty(),
             **design,
             **deciding,
@@ -111,6 +121,8 @@ def _test_model(arguments: argparse.Namespace, deciding: Any) -> Measured:
     columns, target = clf.encoder_.schema_.names, arguments.target
     if target in columns:
         raise ParameterError(f"The column {target!r} is one the model predicts from.")
+    if target == arguments.by:
+        raise ParameterError(f"--by names the target, {target!r}. Name another column.")
     with output.working("Predicting …"):
         result = evaluate_chunks(clf, _labelled(clf, test, arguments), **deciding)
     about = {
@@ -164,17 +176,18 @@ def _find_target(clf: Any, path: str, arguments: argparse.Namespace) -> str:
 
 def _labelled(
     clf: Any, path: str, arguments: argparse.Namespace
-) -> Iterator[tuple[Any, Any]]:
-    """Yield tables and labels of a test file, without the rows that have none."""
-    target = arguments.target
+) -> Iterator[tuple[Any, ...]]:
+    """Yield tables, labels and groups of a test file, of the rows with a label."""
+    target, by = arguments.target, [name for name in [arguments.by] if name is not None]
     n_labelled = n_missing = 0
-    for table, also in rows_for(clf, path, arguments, [target]):
+    for table, also in rows_for(clf, path, arguments, [target, *by]):
         labels = also.column(target)
         has_label = labels.is_valid()
         known = labels.drop_null().to_pylist()
         n_labelled += len(known)
         n_missing += len(labels) - len(known)
-        yield table.filter(has_label), _as_classes(known, clf.classes_)
+        groups = (also.column(name).filter(has_label).to_pylist() for name in by)
+        yield table.filter(has_label), _as_classes(known, clf.classes_), *groups
     if not n_labelled:
         raise TableError(f"The target {target!r} of {_name(path)} is empty.")
     if n_missing:
@@ -195,12 +208,23 @@ def _as_classes(labels: list[Any], classes: Any) -> Any:
     return labels if ranges is None else ranges
 
 
-def _costs(text: str | None) -> tuple[float, ...] | None:
+def _costs(text: str | None) -> Any:
+    """Read A,B or fp=A,fn=B."""
+    if text is None:
+        return None
+    parts = [part.rpartition("=") for part in text.split(",")]
+    names = [name.strip() for name, _, _ in parts]
     try:
-        return None if text is None else tuple(map(float, text.split(",")))
+        costs = [float(cost) for _, _, cost in parts]
     except ValueError:
-        problem = f"--costs takes two numbers, such as 1,20. Got {text!r}."
+        problem = f"--costs takes two numbers, such as fp=1,fn=20. Got {text!r}."
         raise ParameterError(problem) from None
+    if not any(names):
+        return tuple(costs)
+    if sorted(names) != ["fn", "fp"]:
+        problem = f"--costs takes fp= and fn=, such as fp=1,fn=20. Got {text!r}."
+        raise ParameterError(problem)
+    return dict(zip(names, costs, strict=True))
 
 
 def _name(path: str) -> str:

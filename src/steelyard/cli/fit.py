@@ -119,7 +119,7 @@ def _set_device(clf: Any, method: str, device: str) -> None:
 def _fit_table(clf: Any, method: str, arguments: argparse.Namespace) -> dict[str, Any]:
     """Fit to a table in memory."""
     with output.working("Reading …"):
-        data, weights = read_training(arguments.data[0], arguments)
+        data, weights, _ = read_training(arguments.data[0], arguments)
     start, start_work = perf_counter(), process_time()
     with watching(f"Fitting {method}", sys.stderr.isatty(), stays=False):
         clf.fit(data.table, data.target, sample_weight=weights)

@@ -27,8 +27,8 @@ _MANY_CLASSES = 200
 
 def read_training(
     path: str, arguments: argparse.Namespace
-) -> tuple[DataSet, NDArray[Any] | None]:
-    """Read a file, and return the columns to learn from with labels, and weights."""
+) -> tuple[DataSet, NDArray[Any] | None, Any]:
+    """Read a file: the columns to learn from with labels, weights, other columns."""
     from steelyard.experiments.data import read_dataset
 
     check_kinds(arguments)
@@ -49,7 +49,8 @@ def read_training(
     names = [*data.table.columns, data.target_name]
     where = f"The data set {data.name}"
     kept = chosen_columns(arguments, names, data.target_name, where)
-    return replace(data, table=data.table[kept]), weights
+    others = data.table.drop(columns=kept)
+    return replace(data, table=data.table[kept]), weights, others
 
 
 def _check_classes(data: DataSet, is_wanted: bool) -> None:

@@ -20,7 +20,8 @@ from steelyard.cli.options import Parser
 from steelyard.cli.output import refuse_own_input, show_notes
 
 # In the order in which a newcomer needs them.
-_NAMES = "fit predict evaluate explain export methods compare reproduce demo completion"
+_NAMES = "fit predict evaluate explain export monitor methods compare reproduce demo "
+_NAMES += "completion"
 COMMANDS = [import_module(f"steelyard.cli.{name}") for name in _NAMES.split()]
 
 _EXAMPLES = """\
@@ -45,7 +46,8 @@ _FOR_PROGRAMMERS = (
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line: 0 on success, 2 on a wrong input, 130 after Ctrl-C.
 
-    Arguments are those of the process if None.
+    ``monitor`` says 3 where a threshold is passed. Arguments are those of the process
+    if None.
     """
     Parser.as_json = "--json" in (sys.argv[1:] if argv is None else argv)
     arguments = build_parser().parse_args(argv)
@@ -56,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         with warnings.catch_warnings(), _no_lost_interrupt():
             _show_warnings()
             refuse_own_input(arguments)
-            arguments.run(arguments)
+            status = arguments.run(arguments)
         sys.stdout.flush()
         show_notes()
     except KeyboardInterrupt:
@@ -82,7 +84,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail(f"{where}{error.strerror}." if error.strerror else str(error))
     except ValueError as error:
         return _fail(_with_options(str(error), arguments.parser))
-    return 0
+    return status or 0
 
 
 def build_parser() -> argparse.ArgumentParser:

@@ -7,6 +7,20 @@
   resumes.
 - ``results`` is what comes out. ``statistics`` tests it, ``report`` writes it and
   ``displays`` draws it.
+- ``evaluate`` measures a method or a model, by group and by ``costs`` too; ``drift``
+  compares new rows with what a model holds of those of training.
 - ``data`` reads data sets. ``reproduction``, beside the package, repeats published
   experiments.
 """
+
+from typing import TYPE_CHECKING
+
+from steelyard._common.later import names_of
+
+if TYPE_CHECKING:
+    from steelyard.experiments.drift import *  # noqa: F403
+    from steelyard.experiments.drift_result import *  # noqa: F403
+
+__getattr__, __all__ = names_of(
+    "steelyard.experiments", drift="DriftWatch drift_of", drift_result="Drift"
+)

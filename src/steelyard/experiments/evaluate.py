@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 
 from steelyard._common.progress import progress as show_progress
 from steelyard.exceptions import ParameterError, TableError
+from steelyard.experiments.costs import check_costs
 from steelyard.experiments.evaluation_result import Evaluation, MeasureTable
 from steelyard.experiments.statistics.metrics import thresholds
 from steelyard.notices import Notice
 from steelyard.notices.check import NewRows
+from steelyard.table.frames import split_column
 
 __all__ = ["Evaluation", "MeasureTable", "evaluate", "evaluate_chunks", "thresholds"]
 
@@ -32,7 +34,8 @@ def evaluate(
     folds: int | None = None,
     seed: int = 1,
     positive: Any = None,
-    costs: Sequence[float] | None = None,
+    costs: Any = None,
+    by: Any = None,
     progress: bool = False,
 ) -> Evaluation:
     """Measure a method by cross-validation, or a fitted model on new rows.
@@ -54,15 +57,20 @@ def evaluate(
         Seed of the folds.
     positive : label, default=None
         With two classes the one that thresholds are for; the second if None.
-    costs : pair of float, default=None
-        Cost of a false alarm and of a miss, for the best threshold.
+    costs : pair, mapping or matrix, default=None
+        Cost of a false alarm and of a miss, ``(1, 20)`` or ``{"fp": 1, "fn": 20}``, for
+        the best threshold; or of all errors, true classes by decisions.
+    by : str or array-like of shape (n,), default=None
+        Groups to measure apart: cells, or the name of a column, which a fitted model
+        need not know.
     progress : bool, default=False
         Whether to show progress on standard error.
 
     Returns
     -------
     Evaluation
-        Measures, confusion, calibration and thresholds; its ``repr`` shows them all.
+        Measures, confusion, calibration, thresholds and groups; its ``repr`` shows
+        them all.
 
     Examples
     --------
@@ -77,15 +85,21 @@ def evaluate(
     >>> model = sy.NaiveBayes().fit(X[::2], y[::2])
     >>> print(evaluate(model, X[1::2], y[1::2]).tables()[0].title)
     75 rows
+    >>> evaluate(model, X, y, by=X[:, 0] > 6).groups["True"]["rows"]
+    61
     """
     if folds is None and _is_fitted(estimator):
-        return evaluate_chunks(estimator, [(X, y)], positive=positive, costs=costs)
+        if by is not None:
+            X, by = grouped(X, by, getattr(estimator, "feature_names_in_", None))
+        chunks = [(X, y) if by is None else (X, y, by)]
+        return evaluate_chunks(estimator, chunks, positive=positive, costs=costs)
     from sklearn.base import clone
     from sklearn.utils import _safe_indexing
 
     from steelyard.experiments.work import split_rows
 
-    costs = _check_costs(costs)
+    costs = check_costs(costs)
+    by = None if by is None else grouped(X, by)[1]
     folds = _DEFAULT_FOLDS if folds is None else folds
     labels = np.asarray(y)
     classes, true = np.unique(labels, return_inverse=True)
@@ -109,16 +123,16 @@ def evaluate(
             advance(f"fold {len(parts)} of {folds} is done")
     whole = proba if hasattr(estimator, "predict_proba") else None
     predictions = classes.tolist(), true, predicted, whole
-    choices = folds, positive, costs, _notices_of(X, labels)
+    choices = folds, positive, costs, _notices_of(X, labels), by
     return Evaluation.measured(parts, *predictions, *choices)
 
 
 def evaluate_chunks(
     model: Any,
-    chunks: Iterable[tuple[Any, Any]],
+    chunks: Iterable[Sequence[Any]],
     *,
     positive: Any = None,
-    costs: Sequence[float] | None = None,
+    costs: Any = None,
 ) -> Evaluation:
     """Measure a fitted model on rows that come some at a time.
 
@@ -126,9 +140,10 @@ def evaluate_chunks(
     ----------
     model : classifier
         A fitted one.
-    chunks : iterable of (X, y)
-        Tables and their labels. Labels are compared as text, and 1.0 is the class 1
-        where there is one. Those that the model does not know count as wrong.
+    chunks : iterable of (X, y) or (X, y, by)
+        Tables, their labels, and the cells by which rows are grouped. Labels are
+        compared as text, and 1.0 is the class 1 where there is one. Those that the
+        model does not know count as wrong.
     positive, costs
         As in ``evaluate``.
 
@@ -137,18 +152,20 @@ def evaluate_chunks(
     Evaluation
         As of all rows at once; only predictions are held in memory.
     """
-    costs = _check_costs(costs)
+    costs = check_costs(costs)
     classes = model.classes_.tolist()
     n_known = len(classes)
     places = {str(label): k for k, label in enumerate(classes)}
     true: list[int] = []
+    groups: list[Any] = []
     predicted, proba = [], []
     rows = NewRows(model) if hasattr(model, "check") else None
-    for X, y in chunks:
+    for X, y, *by in chunks:
         if len(y):
+            groups += [cell for cells in by for cell in cells]
             if rows is not None:
                 rows.add(X, y)
-            names = [_spelling(label, places) for label in np.asarray(y).tolist()]
+            names = label_names(y, places)
             true += [places.setdefault(name, len(places)) for name in names]
             labels, probabilities = _predict(model, X)
             predicted.append(labels)
@@ -163,7 +180,20 @@ def evaluate_chunks(
     classes += list(places)[n_known:]
     predictions = classes, np.array(true), np.concatenate(predicted), whole
     notices = [] if rows is None else rows.notices()
-    return Evaluation.measured(parts, *predictions, None, positive, costs, notices)
+    choices: Any = None, positive, costs, notices, groups or None
+    return Evaluation.measured(parts, *predictions, *choices)
+
+
+def grouped(X: Any, by: Any, known: Any = None) -> tuple[Any, list[Any]]:
+    """Return rows, and the cells by which they are grouped.
+
+    ``by`` is cells or the name of a column, which is left out of the rows where those
+    that are ``known`` to a model do not include it.
+    """
+    if not isinstance(by, str):
+        return X, list(by.to_list() if hasattr(by, "to_list") else by)
+    others, cells = split_column(X, by)
+    return X if known is None or by in known else others, cells
 
 
 def _notices_of(X: Any, y: Any) -> Sequence[Notice]:
@@ -190,18 +220,6 @@ def _is_fitted(estimator: Any) -> bool:
     return True
 
 
-def _check_costs(costs: Sequence[float] | None) -> tuple[float, float] | None:
-    if costs is None:
-        return None
-    pair = tuple(map(float, costs))
-    if len(pair) != 2 or min(pair) < 0.0 or not 0.0 < sum(pair) < np.inf:
-        raise ParameterError(
-            "`costs` takes the cost of a false alarm and of a miss, such as 1,20. "
-            f"Got {costs!r}."
-        )
-    return pair[0], pair[1]
-
-
 def _check_folds(folds: int, true: NDArray[np.intp]) -> None:
     counts = np.bincount(true)
     if folds < 2:
@@ -224,6 +242,11 @@ def _predict(model: Any, X: Any) -> tuple[NDArray[np.intp], Any]:
     predicted = np.array([place[label] for label in model.predict(X).tolist()])
     proba = model.predict_proba(X) if hasattr(model, "predict_proba") else None
     return predicted, proba
+
+
+def label_names(y: Any, known: dict[str, int]) -> list[str]:
+    """Return labels as text, as classes that are known are spelt."""
+    return [_spelling(label, known) for label in np.asarray(y).tolist()]
 
 
 def _spelling(label: Any, known: dict[str, int]) -> str:

@@ -13,11 +13,14 @@ from numpy.typing import NDArray
 from steelyard._common.html import html_list, html_table
 from steelyard._common.text import as_plain, text_table
 from steelyard.exceptions import ParameterError
+from steelyard.experiments.costs import Costs, Decision, decide
+from steelyard.experiments.groups import measures_by_group
 from steelyard.experiments.statistics.metrics import (
     reliability_bins,
     score_predictions,
     thresholds,
 )
+from steelyard.experiments.statistics.shares import Estimate
 from steelyard.notices.notice import Notice, in_lines
 
 if TYPE_CHECKING:
@@ -31,6 +34,16 @@ MEASURES = {
     "log_loss": "log-loss",
     "brier": "Brier score",
     "ece": "calibration error",
+}
+# Heading, digits of the value and of the ends of its interval, and factor.
+_GROUP_CELLS = {
+    "accuracy": ("accuracy %", ".1f", ".0f", 100.0),
+    "log_loss": ("log-loss", ".3f", ".3f", 1.0),
+    "calibration": ("predicted - observed %", "+.1f", "+.1f", 100.0),
+    "share": ("in the class %", ".1f", ".0f", 100.0),
+    "selected": ("selected %", ".1f", ".0f", 100.0),
+    "false_positives": ("false alarms %", ".1f", ".0f", 100.0),
+    "false_negatives": ("misses %", ".1f", ".0f", 100.0),
 }
 _IN_PERCENT = ("accuracy", "balanced_accuracy")
 _RELIABILITY_BINS = 10
@@ -83,6 +96,14 @@ class Evaluation:
     notices: tuple[Notice, ...] = ()
     """What is odd about the rows, worst first."""
 
+    decision: Decision | None = None
+    """What costs least by the probabilities, ``decided`` for each row, and its ``cost``
+    per row with an interval; None without costs."""
+
+    groups: dict[str, dict[str, Any]] | None = None
+    """Of each group ``rows`` and measures with intervals, see ``measures_by_group``;
+    None where rows are not grouped."""
+
     @classmethod
     def measured(
         cls,
@@ -93,8 +114,9 @@ class Evaluation:
         proba: NDArray[np.float64] | None,
         folds: int | None,
         positive: Any,
-        costs: tuple[float, float] | None,
+        costs: Costs,
         notices: Sequence[Notice] = (),
+        by: Sequence[Any] | None = None,
     ) -> Evaluation:
         """Average measures over parts of the rows, each with the classes it knows."""
         rows = []
@@ -109,17 +131,17 @@ class Evaluation:
             spread[name] = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
         n_unseen = sum(int(row["n_unseen_class"] or 0) for row in rows)
         over_folds = None if folds is None else spread
-        cuts = None
-        if proba is not None and len(classes) == 2:
-            names = [str(label) for label in classes]
-            name = names[1] if positive is None else str(positive)
-            if name not in names:
-                known = ", ".join(names)
-                raise ParameterError(f"{name!r} is not among the classes: {known}.")
-            k = names.index(name)
-            cuts = thresholds(true == k, proba[:, k], costs) | {"positive": classes[k]}
+        k = _positive(classes, positive)
+        decision = decide(proba, true, costs, k)
+        cuts, groups = None, None
+        if proba is not None and len(classes) == 2 and k is not None:
+            pair = costs if isinstance(costs, tuple) else None
+            cuts = thresholds(true == k, proba[:, k], pair) | {"positive": classes[k]}
+        if by is not None:
+            decided = predicted if decision is None else decision.decided
+            groups = measures_by_group(by, true, predicted, proba, decided, k)
         measures = metrics, over_folds, n_unseen, folds, cuts, tuple(notices)
-        return cls(classes, true, predicted, proba, *measures)
+        return cls(classes, true, predicted, proba, *measures, decision, groups)
 
     @property
     def confusion(self) -> NDArray[np.intp]:
@@ -168,12 +190,26 @@ class Evaluation:
             "confusion": self.confusion,
             "reliability": bins,
             "thresholds": self.thresholds,
+            "cost_per_row": self.decision and self.decision.cost._asdict(),
+            "groups": self._plain_groups(),
             "notices": [notice.to_dict() for notice in self.notices],
         }
         return as_plain(document)
 
+    def _plain_groups(self) -> dict[str, Any] | None:
+        """Return the groups as plain data; without rows a measure is None."""
+        if self.groups is None:
+            return None
+        return {
+            name: {
+                key: entry._asdict() if isinstance(entry, Estimate) else entry
+                for key, entry in measures.items()
+            }
+            for name, measures in self.groups.items()
+        }
+
     def tables(self) -> list[MeasureTable]:
-        """Return measures, confusion, calibration and thresholds, as far as they are.
+        """Return measures, confusion, calibration, thresholds and groups, if any.
 
         The confusion of more than 20 classes is left out.
         """
@@ -187,6 +223,11 @@ class Evaluation:
             tables.append(MeasureTable(title, header, [c.split() for c in cells], 0))
         if self.thresholds is not None:
             tables.append(_threshold_table(self.thresholds))
+        if self.decision is not None:
+            title = "Cost per row, where the class that costs least is decided for"
+            tables.append(MeasureTable(title, ["", ""], _cost_rows(self.decision)))
+        if self.groups is not None:
+            tables += _group_tables(self.groups, self.decision is not None)
         return tables
 
     def __repr__(self) -> str:
@@ -266,7 +307,8 @@ def _threshold_table(result: dict[str, Any]) -> MeasureTable:
     entries.append(("best F1", result["best_f1"]))
     header = ["", "threshold", "precision", "recall", "F1"]
     if result["best_cost"] is not None:
-        entries.append(("least cost", result["best_cost"]))
+        entries.append(("least cost here", result["best_cost"]))
+        entries.append(("by the costs", result["by_cost"]))
         header.append("cost")
     rows = []
     for name, entry in entries:
@@ -275,3 +317,52 @@ def _threshold_table(result: dict[str, Any]) -> MeasureTable:
         rows.append(row + ([f"{entry['cost']:g}"] if "cost" in entry else []))
     title = f"Deciding for {result['positive']} from a probability of"
     return MeasureTable(title, header, rows)
+
+
+def _positive(classes: list[Any], positive: Any) -> int | None:
+    """Return the class that decisions are about; of two the second, of more none."""
+    names = [str(label) for label in classes]
+    if positive is None:
+        return 1 if len(names) == 2 else None
+    if str(positive) not in names:
+        known = ", ".join(names)
+        raise ParameterError(f"{str(positive)!r} is not among the classes: {known}.")
+    return names.index(str(positive))
+
+
+def _cost_rows(decision: Decision) -> list[list[str]]:
+    cost = decision.cost
+    interval = f"{cost.low:.4g} to {cost.high:.4g}"
+    return [["expected cost", f"{cost.value:.4g}"], ["95 % interval", interval]]
+
+
+def _group_tables(
+    groups: dict[str, dict[str, Any]], at_costs: bool
+) -> list[MeasureTable]:
+    """Write groups in rows, each measure with its interval."""
+    known = next(iter(groups.values()))
+    errors = "Errors at the costs" if at_costs else "Errors"
+    tables = []
+    for title, columns in (
+        ("Groups", ("accuracy", "log_loss", "calibration")),
+        (f"{errors} by group", ("share", "selected", "false_positives")),
+    ):
+        keys = [key for key in columns if key in known]
+        keys += ["false_negatives"] * ("share" in keys)
+        shown = [(key, _GROUP_CELLS[key]) for key in keys]
+        rows = [
+            [name, str(found["rows"]), *(_cell(found[key], how) for key, how in shown)]
+            for name, found in groups.items()
+        ]
+        header = ["group", "rows", *(how[0] for _, how in shown)]
+        full = f"{title}, with 95 % intervals"
+        tables += [MeasureTable(full, header, rows)] if keys else []
+    return tables
+
+
+def _cell(entry: Estimate, how: tuple[str, str, str, float]) -> str:
+    _, shape, ends, factor = how
+    if not np.isfinite(entry.value):
+        return "-"
+    value, low, high = (factor * number for number in entry)
+    return f"{value:{shape}} ({low:{ends}} to {high:{ends}})"

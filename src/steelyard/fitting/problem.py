@@ -241,6 +241,9 @@ class Fit:
     counts: Counts | None = None
     """Their counts, where those are not the training set's own."""
 
+    held_out: tuple[Floats, Floats] | None = None
+    """Posteriors of rows that they were not learned from, and weights of these."""
+
 
 def fit_weights(recipe: Recipe, training: TrainingSet) -> Fit:
     """Learn weights as a recipe says: of rows first, where it asks for any."""

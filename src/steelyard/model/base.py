@@ -67,6 +67,9 @@ class Model:
     is_sum: ClassVar[bool] = False
     """Whether the score of a class is its prior plus one number per attribute."""
 
+    takes_prior: ClassVar[bool] = False
+    """Whether its scores begin with ``log_prior``, for which there may be another."""
+
     is_lazy: ClassVar[bool] = False
     """Whether it keeps its training rows and makes a sum for each query."""
 

@@ -291,6 +291,7 @@ class OneDependenceModel(ScoredModel):
     """
 
     kind: ClassVar[str] = "one-dependence"
+    takes_prior: ClassVar[bool] = True
 
     schema: TableSchema
     classes: NDArray[Any]

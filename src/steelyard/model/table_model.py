@@ -39,6 +39,7 @@ class NBModel(Model):
 
     kind: ClassVar[str] = "sum"
     is_sum: ClassVar[bool] = True
+    takes_prior: ClassVar[bool] = True
 
     schema: TableSchema
     classes: NDArray[Any]

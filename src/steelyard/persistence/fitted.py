@@ -224,6 +224,20 @@ def _ranges(ranges: list[NumberRange | None]) -> list[Any]:
     return [r if r is None else codec.describe_fields(_RANGE, vars(r)) for r in ranges]
 
 
+def _read_score_ranges(reader: ObjectReader, key: str, sizes: Sizes) -> list[Any]:
+    (n_classes,) = sizes.shape("k")
+    entries = reader.entries(key, 1 if n_classes == 2 else n_classes)
+    return [_read_range(entry, k, sizes) for entry, k in entries]
+
+
+def _read_range(entry: ObjectReader, k: Any, sizes: Sizes) -> dict[str, Any]:
+    found = codec.read_fields(entry.inner(k), _RANGE, sizes)
+    points = [found["low"], *found["quartiles"], found["high"]]
+    if points != sorted(points):
+        raise entry.complaint(k, "must have ends and quartiles that increase")
+    return found
+
+
 def _read_ranges(reader: ObjectReader, key: str, sizes: Sizes) -> list[Any]:
     schema = sizes.schema
     kinds = dict(zip(schema.columns, (f.kind for f in schema.features), strict=True))
@@ -232,10 +246,7 @@ def _read_ranges(reader: ObjectReader, key: str, sizes: Sizes) -> list[Any]:
         if entry.get(k) is None:
             ranges.append(None)
             continue
-        found = codec.read_fields(entry.inner(k), _RANGE, sizes)
-        points = [found["low"], *found["quartiles"], found["high"]]
-        if points != sorted(points):
-            raise entry.complaint(k, "must have ends and quartiles that increase")
+        found = _read_range(entry, k, sizes)
         if kinds[j] == "categorical":
             raise entry.complaint(k, "must be null for a column of categories")
         ranges.append(found)
@@ -373,6 +384,7 @@ ATTRIBUTES: dict[str, Field] = {
     "selection_path_": Field(_records, _read_records, _build_path),
     "search_end_": codec.word(SEARCH_ENDS),
     "ranges_": Field(_ranges, _read_ranges, _build_ranges),
+    "score_ranges_": Field(_ranges, _read_score_ranges, _build_ranges),
     "notices_": Field(
         lambda notices: _records([vars(notice) for notice in notices]),
         _read_notices,

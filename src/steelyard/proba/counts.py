@@ -157,7 +157,25 @@ class Counts:
             return self
         by_code = np.zeros((grown.n_codes, self.n_classes))
         by_code[self.schema.rows_in(grown)] = self.by_code
-        return Counts(grown, self.by_class, by_code, self.moments)
+        numbers = [place for place in grown.places_in(self.schema)]
+        order = [
+            self.schema.gaussian.tolist().index(numbers[j]) for j in grown.gaussian
+        ]
+        moments = self.moments.map(itemgetter(order))
+        return Counts(grown, self.by_class, by_code, moments)
+
+    def in_classes(self, places: Ints, n_classes: int) -> Counts:
+        """Move the counts to so many classes, among which theirs are at some places."""
+        if n_classes == self.n_classes:
+            return self
+
+        def spread(array: Floats) -> Floats:
+            out = np.zeros((*array.shape[:-1], n_classes))
+            out[..., places] = array
+            return out
+
+        counted = spread(self.by_class), spread(self.by_code)
+        return Counts(self.schema, *counted, self.moments.map(spread))
 
 
 def count(

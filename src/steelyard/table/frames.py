@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from steelyard._common.arrays import Ints
 from steelyard._common.checks import warn_user
+from steelyard._common.text import did_you_mean
 from steelyard.exceptions import ColumnError, TableError
 from steelyard.table.columns import TableColumn, array_column, series_column
 from steelyard.table.dates import as_moments, as_seconds, date_columns, date_of_part
@@ -143,6 +144,25 @@ def take_columns(X: Any, columns: Sequence[TableColumn]) -> Any:
     # Nothing is kept by dropping all: pandas would otherwise lose its rows.
     kept = frame[:, list(positions)] if positions else frame.drop(frame.columns)
     return kept.to_native()
+
+
+def take_rows(X: Any, rows: Ints | None) -> Any:
+    """Return some rows of a table, as a table of the same library; None for all."""
+    frame = _as_frame(X)
+    if frame is None:
+        array = array_from_rows(X) if isinstance(X, (list, tuple)) else np.asarray(X)
+        return array if rows is None else array[rows]
+    return frame.to_native() if rows is None else frame[rows.tolist()].to_native()
+
+
+def split_column(X: Any, name: str) -> tuple[Any, list[Any]]:
+    """Return a frame without one of its columns, and the cells of that."""
+    frame = _as_frame(X)
+    if frame is None or name not in frame.columns:
+        known = [] if frame is None else list(map(str, frame.columns))
+        hint = did_you_mean(name, known) if known else " The table has no names."
+        raise ColumnError(f"There is no column {name!r}.{hint}")
+    return frame.drop(name).to_native(), frame[name].to_list()
 
 
 def as_series(y: Any) -> TableColumn:

@@ -315,6 +315,12 @@ def class_factors(class_weight: Any, classes: NDArray[Any], totals: Floats) -> F
     return np.where(present, balanced, 1.0)
 
 
+def class_places(classes: NDArray[Any], among: NDArray[Any]) -> NDArray[np.intp]:
+    """Return the positions of classes among others, which include them."""
+    places = {label: k for k, label in enumerate(among.tolist())}
+    return np.array([places[label] for label in classes.tolist()], dtype=np.intp)
+
+
 def class_totals(
     labels: NDArray[Any], weights: Floats | None, n_classes: int
 ) -> Floats:

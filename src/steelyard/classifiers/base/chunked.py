@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
 from typing import Any, Self
@@ -9,7 +10,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.checks import check_fitted
 from steelyard.classifiers.base.classifier import StandardNB
+from steelyard.classifiers.base.prior import new_prior
 from steelyard.exceptions import TableError
 from steelyard.fitting.recipe import Recipe
 from steelyard.model.training import TrainingSet, encode_table
@@ -74,8 +77,22 @@ class LearnsInChunks(StandardNB):
             training = replace(training, earlier=earlier)
         else:
             training = self._next(recipe, table, labels, weights)
-        self._learn_from(recipe, training)
+        so_far = [] if is_first else [self]
+        self._learn_from(recipe, training, **self._from_earlier(so_far))
         return self
+
+    def _from_earlier(self, models: Sequence[Self]) -> dict[str, Any]:
+        """Return what ``_fit`` takes of models of earlier rows, beside the counts."""
+        return {}
+
+    def with_prior(self, prior: Any) -> Self:
+        """Return a classifier with other class priors, see ``BaseNB.with_prior``.
+
+        Further chunks keep them.
+        """
+        check_fitted(self)
+        shares = new_prior(prior, self.classes_, self.class_log_prior_).tolist()
+        return super().with_prior(shares).set_params(prior=shares)
 
     def _next(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import replace
 from typing import Any, ClassVar, Self, dataclass_transform, final
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 
-from steelyard._common.checks import warn_user
+from steelyard._common.checks import check_fitted, warn_user
 from steelyard._common.settings import (
     ANY,
     NONE,
@@ -30,9 +31,12 @@ from steelyard._common.settings import (
 )
 from steelyard._common.threads import one_blas_thread
 from steelyard.classifiers.after_fit import FittedNB
+from steelyard.classifiers.base.prior import new_prior
+from steelyard.exceptions import ParameterError
 from steelyard.fitting.problem import Fit
 from steelyard.fitting.recipe import DEVICE, Recipe, rows_of
 from steelyard.model.base import RowsNeeded
+from steelyard.model.scores import score_ranges
 from steelyard.model.table_model import centred
 from steelyard.model.training import Encoding, TrainingSet
 from steelyard.notices.notice import Notice
@@ -110,6 +114,13 @@ class BaseNB(ClassifierMixin, FittedNB, Declared):
         "list of NumberRange",
         "Ends, quartiles and a histogram of the numbers of each column, None for those "
         "of categories; not in files of earlier releases.",
+        optional=True,
+    )
+    score_ranges_: list[NumberRange] = learned(
+        "list of NumberRange",
+        "Where the log-odds of training rows lie, of the second class of two or of "
+        "each of several, for ``drift``; not where rows were only counted, and not in "
+        "files of earlier releases.",
         optional=True,
     )
     target_name_: str = learned(
@@ -252,6 +263,9 @@ class BaseNB(ClassifierMixin, FittedNB, Declared):
         if hasattr(encoder, "feature_names_in_"):
             self.feature_names_in_ = encoder.feature_names_in_
         self.model_ = centred(fit.model, counts, training)
+        scores = score_ranges(fit.model, training, fit.held_out)
+        if scores is not None:
+            self.score_ranges_ = scores
         self.counts_ = counts
         self.class_count_ = class_count if factors is None else class_count * factors
         self.class_log_prior_ = fit.log_prior
@@ -298,6 +312,62 @@ class BaseNB(ClassifierMixin, FittedNB, Declared):
     def __getstate__(self) -> Any:
         getattr(self, "notices_", None)
         return super().__getstate__()
+
+    def with_prior(self, prior: Any) -> Self:
+        r"""Return a classifier for rows among which classes have other shares.
+
+        .. math:: P'(c \mid x) \propto P(c \mid x)\, \frac{\pi'_c}{\pi_c}
+
+        Exact where rows of a class look as they did and only its share differs. Naive
+        Bayes models the rows within each class, so that this is its own formula, and
+        the model is that of a fit with ``prior``. Methods that learn weights or, as the
+        default does, the posterior itself, assume besides that their probabilities are
+        calibrated at the shares :math:`\pi` of the training rows
+        (``class_log_prior_``, with ``class_weight``): an error there is carried over.
+
+        Parameters
+        ----------
+        prior : mapping from class to probability, or array-like of shape (K,)
+            New priors, between 0 and 1. Classes that a mapping leaves out share the
+            rest as before.
+
+        Returns
+        -------
+        classifier
+            A fitted copy, saved, loaded and exported like any other. This one stays as
+            it is.
+
+        References
+        ----------
+        M. Saerens, P. Latinne, C. Decaestecker (2002), "Adjusting the outputs of a
+        classifier to new a priori probabilities", Neural Computation 14, 21-41.
+
+        Examples
+        --------
+        >>> import steelyard as sy
+        >>> X = [["high"], ["high"], ["low"], ["low"]]
+        >>> clf = sy.NaiveBayes().fit(X, ["ill", "well", "well", "ill"])
+        >>> clf.with_prior({"ill": 0.02}).predict_proba([["low"]])
+        array([[0.02, 0.98]])
+        """
+        check_fitted(self)
+        log_prior = np.log(new_prior(prior, self.classes_, self.class_log_prior_))
+        model = self.model_.simplified()
+        if not model.takes_prior:
+            raise ParameterError(
+                f"{type(self).__name__} cannot take other priors after its fit. "
+                f"{model.note()} Fit with `class_weight` instead."
+            )
+        shifted = copy(self)
+        # What a model adds to the prior, nothing for naive Bayes, to the bit.
+        added = model.log_prior * model.link_scale - self.class_log_prior_
+        shares = (log_prior + added) / model.link_scale
+        shifted.model_ = replace(model, log_prior=shares)
+        shifted.class_log_prior_ = log_prior
+        # They were those of rows with the other shares.
+        if hasattr(shifted, "score_ranges_"):
+            del shifted.score_ranges_
+        return shifted
 
     def __sklearn_tags__(self) -> Tags:
         """Say what kinds of input the classifier takes."""

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.experiments.results import METRICS, Results
+from steelyard.experiments.statistics.shares import mean_cost
 
 __all__ = [
     "auc",
@@ -21,6 +22,7 @@ __all__ = [
     "log_loss",
     "reliability",
     "reliability_bins",
+    "row_losses",
     "score_predictions",
     "thresholds",
 ]
@@ -87,10 +89,13 @@ def log_loss(true: Ints, probabilities: Floats) -> float:
     a test part without rows, and probabilities that rounding puts above 1. NaN without
     rows.
     """
-    if not len(true):
-        return float("nan")
+    return float(row_losses(true, probabilities).mean()) if len(true) else float("nan")
+
+
+def row_losses(true: Ints, probabilities: Floats) -> Floats:
+    """Return minus the log-probability of the true class of each row, (n,)."""
     chosen = probabilities[np.arange(len(true)), true]
-    return float(-np.log(np.maximum(chosen, _SMALLEST_PROBABILITY)).mean())
+    return np.asarray(-np.log(np.maximum(chosen, _SMALLEST_PROBABILITY)))
 
 
 def brier_score(true: Ints, probabilities: Floats) -> float:
@@ -165,22 +170,29 @@ def thresholds(
     Returns
     -------
     dict
-        ``table`` for nine thresholds, ``best_f1``, and ``best_cost``, which is None
-        without costs. Of thresholds that are equally good the largest is taken; one
-        above 1 chooses no row.
+        ``table`` for nine thresholds, ``best_f1``, ``best_cost`` and ``by_cost``, the
+        last two None without costs. Of thresholds that are equally good the largest is
+        taken; one above 1 chooses no row. ``by_cost`` is at :math:`c_{fp} / (c_{fp} +
+        c_{fn})`, the best threshold of calibrated probabilities; it is not chosen on
+        these rows, as ``best_cost`` is, whose cost is therefore a little too low. Both
+        say the ``cost_per_row`` and its ``interval`` at 95 %.
 
     Examples
     --------
     >>> best = thresholds([0, 0, 1, 1], [0.1, 0.4, 0.3, 0.8])["best_f1"]
     >>> best["threshold"], round(best["f1"], 3)
     (0.3, 0.8)
+    >>> by_cost = thresholds([0, 0, 1, 1], [0.1, 0.4, 0.3, 0.8], (1, 4))["by_cost"]
+    >>> by_cost["threshold"], by_cost["cost_per_row"]
+    (0.2, 0.25)
     """
     is_positive = np.asarray(positive, dtype=bool)
     levels = np.sort(np.asarray(proba, dtype=np.float64))
     hit_levels = np.sort(np.asarray(proba, dtype=np.float64)[is_positive])
     # By falling size, and last of all the one that chooses no row.
     distinct = [*np.unique(levels)[::-1], np.nextafter(1, 2)]
-    at = np.array([*distinct, *_SHOWN_THRESHOLDS])
+    by_cost = [] if costs is None else [costs[0] / sum(costs)]
+    at = np.array([*distinct, *_SHOWN_THRESHOLDS, *by_cost])
     total = len(hit_levels)
     chosen = len(levels) - np.searchsorted(levels, at)
     hits = total - np.searchsorted(hit_levels, at)
@@ -196,12 +208,19 @@ def thresholds(
     def entry(k: Any) -> dict[str, float]:
         return {name: float(column[k]) for name, column in columns.items()}
 
+    def priced(k: Any) -> dict[str, Any] | None:
+        if costs is None:
+            return None
+        errors = chosen[k] - hits[k], total - hits[k]
+        mean, low, high = mean_cost(errors, costs, len(levels))
+        return {**entry(k), "cost_per_row": mean, "interval": [low, high]}
+
     n = len(distinct)
-    best_cost = None if costs is None else entry(columns["cost"][:n].argmin())
     return {
-        "table": [entry(k) for k in range(n, len(at))],
+        "table": [entry(k) for k in range(n, n + len(_SHOWN_THRESHOLDS))],
         "best_f1": entry(columns["f1"][:n].argmax()),
-        "best_cost": best_cost,
+        "best_cost": priced(columns.get("cost", at)[:n].argmin()),
+        "by_cost": priced(-1),
     }
 
 

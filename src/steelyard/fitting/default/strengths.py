@@ -95,12 +95,16 @@ class Choice:
     path: list[dict[str, float]] = field(default_factory=list)
     """Records of all that was compared."""
 
+    held_out: tuple[Floats, Floats] | None = None
+    """Posteriors of all rows while they were held out, and weights of the rows."""
+
     def of_more_rows(self, share: float) -> Choice:
         """Return the choice for a table of which a share of the rows was compared.
 
         What a model of some rows is too sure of, one of more rows is less.
         """
-        return replace(self, scale=self.scale**share)
+        held_out = self.held_out if share == 1.0 else None
+        return replace(self, scale=self.scale**share, held_out=held_out)
 
 
 def choose(
@@ -145,7 +149,8 @@ class _StrengthSearch:
     def choice(self) -> Choice:
         """What is best."""
         entry, judgement = self._best
-        return Choice(entry, judgement.scale, self._pairs, self._path)
+        held_out = judgement.posteriors(), judgement.weights
+        return Choice(entry, judgement.scale, self._pairs, self._path, held_out)
 
     def main_effects(self, grid: tuple[Strengths, ...]) -> None:
         """Walk along the grid, its own default both ways from the middle.

@@ -117,13 +117,19 @@ def weighed_range(
         numbers, weights = numbers[order], weights[order]
         upto = np.cumsum(weights)
     places = np.searchsorted(upto, _QUARTERS * upto[-1]).clip(max=len(numbers) - 1)
+    bars = counted_bars(ends, numbers, weights) / upto[-1]
+    quartiles = tuple(numbers[places].tolist())
+    return NumberRange(low, high, quartiles, tuple(bars.tolist()), weight)
+
+
+def counted_bars(ends: Ends, numbers: Floats, weights: Floats | None = None) -> Floats:
+    """Count numbers in bars of equal width; those beyond the ends in the outer ones."""
+    low, high = ends
     # Halves first: the difference of the largest numbers is no number.
     width = high / 2.0 - low / 2.0
     share = (numbers / 2.0 - low / 2.0) / width if width > 0.0 else 0.0 * numbers
-    bar = np.minimum(share * N_BARS, N_BARS - 1).astype(np.int64)
-    bars = np.bincount(bar, weights, N_BARS) / upto[-1]
-    quartiles = tuple(numbers[places].tolist())
-    return NumberRange(low, high, quartiles, tuple(bars.tolist()), weight)
+    bar = np.clip(share * N_BARS, 0, N_BARS - 1).astype(np.int64)
+    return np.bincount(bar, weights, N_BARS).astype(np.float64)
 
 
 def added_ranges(

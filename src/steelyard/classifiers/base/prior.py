@@ -1,0 +1,77 @@
+"""Other class priors than those of the training rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard._common.arrays import Floats
+from steelyard._common.text import did_you_mean
+from steelyard.exceptions import ParameterError
+
+
+def new_prior(given: Any, classes: NDArray[Any], log_prior: Floats) -> Floats:
+    """Return a prior for each class, by those that are given and the old ones.
+
+    Classes that a mapping does not name share what it leaves as they did before.
+
+    Examples
+    --------
+    >>> old = np.log([0.5, 0.3, 0.2])
+    >>> new_prior({"ill": 0.1}, np.array(["ill", "well", "unclear"]), old).round(2)
+    array([0.1 , 0.54, 0.36])
+    """
+    if not np.isfinite(log_prior).all():
+        which = classes[~np.isfinite(log_prior)].tolist()[0]
+        raise ParameterError(
+            f"Class {which!r} has a prior of 0 in the model, so that nothing is known "
+            "of its rows. Fit with rows of each class."
+        )
+    if not isinstance(given, Mapping):
+        numbers = _numbers(given)
+        if numbers.shape != classes.shape:
+            raise ParameterError(
+                f"A new prior is a mapping such as {{{classes.tolist()[-1]!r}: 0.02}}, "
+                f"or {len(classes)} probabilities. Got {given!r}."
+            )
+        given = dict(zip(classes.tolist(), numbers.tolist(), strict=True))
+    places = {str(label): k for k, label in enumerate(classes.tolist())}
+    prior = np.full(len(classes), np.nan)
+    for label, share in given.items():
+        if str(label) not in places:
+            raise ParameterError(
+                f"{label!r} is not a class.{did_you_mean(str(label), places)} Classes: "
+                f"{', '.join(list(places)[:8])}."
+            )
+        (number,) = _numbers([share])
+        if not 0.0 < number < 1.0:
+            raise ParameterError(
+                f"The prior of {label!r} must be between 0 and 1, without the ends. "
+                f"Got {share!r}."
+            )
+        prior[places[str(label)]] = number
+    return _completed(prior, np.exp(log_prior))
+
+
+def _completed(prior: Floats, old: Floats) -> Floats:
+    """Share what is left among the classes that were not named."""
+    is_open, total = np.isnan(prior), float(np.nansum(prior))
+    if not is_open.any() and not np.isclose(total, 1.0):
+        raise ParameterError(f"The priors must add up to 1. Got a sum of {total:.6g}.")
+    if is_open.any() and total >= 1.0:
+        raise ParameterError(
+            f"The priors leave nothing for the classes that are not named: their sum "
+            f"is {total:.6g}."
+        )
+    left = (1.0 - total) * old / old[is_open].sum() if is_open.any() else old
+    return np.where(is_open, left, prior)
+
+
+def _numbers(given: Any) -> Floats:
+    try:
+        return np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ParameterError(f"A prior must be a number. Got {given!r}.") from None
