@@ -22,6 +22,8 @@ COMMANDS = (
     "evaluate",
     "explain",
     "export",
+    "scorecard",
+    "edit",
     "monitor",
     "methods",
     "compare",

@@ -18,6 +18,7 @@ from steelyard.table.few_rows import encode_few
 from steelyard.table.frames import as_table
 
 if TYPE_CHECKING:
+    from steelyard.control import Scorecard
     from steelyard.experiments import Drift
     from steelyard.explain import GlobalExplanation, LocalExplanation
     from steelyard.export import Scorer
@@ -397,3 +398,50 @@ class FittedNB:
         from steelyard.export import scorer_of
 
         return scorer_of(self)
+
+    # ------------------------------------------------------------------------ control
+
+    def scorecard(self: Any, X: Any = None, y: Any = None, **options: Any) -> Scorecard:
+        """Return the model as a card of whole points that people can add up.
+
+        Parameters
+        ----------
+        X, y : table and labels, default=None
+            Rows to make the card on, best those of training; labels are for its loss.
+        **options
+            Those of ``steelyard.control.scorecard_of``, such as ``max_bins=8``.
+
+        Returns
+        -------
+        Scorecard
+            The card; ``export(path)`` writes it.
+        """
+        from steelyard.control import scorecard_of
+
+        return scorecard_of(self, X, y, **options)
+
+    def edited(
+        self: Any, edits: Any, reason: str | None = None, recalibrate: Any = None
+    ) -> Any:
+        """Return a copy with changes by hand, which ``edits_`` and files record.
+
+        Parameters
+        ----------
+        edits, reason, recalibrate
+            What to change, why, and rows (X, y) on which the start of the sum is fitted
+            again: see ``steelyard.control.edited``.
+
+        Returns
+        -------
+        classifier
+            The copy; ``unedited()`` goes back.
+        """
+        from steelyard.control import edited
+
+        return edited(self, edits, reason, recalibrate)
+
+    def unedited(self: Any) -> Any:
+        """Return a copy of the model as it was before all edits, to the bit."""
+        from steelyard.control import unedited
+
+        return unedited(self)

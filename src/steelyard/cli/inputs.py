@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from steelyard._common.text import listed
-from steelyard.cli.options import names_of, reading_of
+from steelyard.cli.options import READING, names_of, reading_of
 from steelyard.cli.output import note
 from steelyard.exceptions import ColumnError, ModelFileError, ParameterError, TableError
 from steelyard.io.paths import find_column
@@ -189,6 +189,24 @@ def rows_for(
     finally:
         # Also where the first rows are enough.
         note(*recast.notes)
+
+
+def rows_and_labels(clf: Any, path: str, target: str | None) -> tuple[Any, Any]:
+    """Return the first 20,000 rows of a file, and labels if their column is named."""
+    plain = argparse.Namespace(**dict.fromkeys(READING))
+    also = [] if target is None else [target]
+    table, others = next(rows_for(clf, path, plain, also, rows=20_000))
+    if target is None:
+        return table, None
+    known = {str(label): label for label in clf.classes_.tolist()}
+    cells = others.column(target).to_pylist()
+    labels = [known.get(str(cell)) for cell in cells]
+    if None in labels:
+        raise ColumnError(
+            f"Column {target!r} of {path} has {cells[labels.index(None)]!r}, which is "
+            f"none of the classes {listed(known)}."
+        )
+    return table, labels
 
 
 def _expected(schema: Any, names: Sequence[str]) -> dict[str, str]:

@@ -20,8 +20,8 @@ from steelyard.cli.options import Parser
 from steelyard.cli.output import refuse_own_input, show_notes
 
 # In the order in which a newcomer needs them.
-_NAMES = "fit predict evaluate explain export monitor methods compare reproduce demo "
-_NAMES += "completion"
+_NAMES = "fit predict evaluate explain export scorecard edit monitor methods compare "
+_NAMES += "reproduce demo completion"
 COMMANDS = [import_module(f"steelyard.cli.{name}") for name in _NAMES.split()]
 
 _EXAMPLES = """\

@@ -29,6 +29,7 @@ from steelyard.explain.views import (
     views_of,
 )
 from steelyard.model.base import Model
+from steelyard.model.edit_log import Edit
 from steelyard.model.table_model import NBModel
 from steelyard.proba.counts import Counts
 from steelyard.table.summary.ranges import NumberRange
@@ -94,9 +95,11 @@ class GlobalExplanation(Tabular):
         Weight of the training rows whose cell is known, for every attribute.
     base_rates : ndarray of shape (K,) or None
         Shares of the classes, where these are the answer with nothing known.
+    edits : tuple of Edit
+        What was changed by hand.
     """
 
-    _not_data = ("views", "view_tables")
+    _not_data = ("views", "view_tables", "edits")
 
     method: str
     kind: ModelKind
@@ -118,6 +121,7 @@ class GlobalExplanation(Tabular):
     base_rates: Floats | None = None
     titles: Mapping[str, str] = field(default_factory=dict)
     """Columns in words, where a file had labels of them."""
+    edits: tuple[Edit, ...] = ()
 
     def table(self, attribute: str | int) -> AttributeTable:
         """Return the value table of one attribute, by name or position.
@@ -154,10 +158,8 @@ class GlobalExplanation(Tabular):
             if pair == table.name or pair in (names, names[::-1]):
                 return table
         if not pairs:
-            raise ParameterError(
-                "There is no pair of columns in this model: no pair was worth keeping, "
-                "or the method makes none."
-            )
+            problem = "There is no pair of columns: no pair was worth keeping, or made."
+            raise ParameterError(problem)
         known = ", ".join(table.name for table in pairs)
         raise ParameterError(f"There is no pair {pair!r}. Pairs: {known}.")
 
@@ -198,9 +200,7 @@ class GlobalExplanation(Tabular):
         Returns
         -------
         NomogramDisplay
-            The picture.
         """
-        # Imported here: pictures are drawn from explanations, not the other way round.
         from steelyard.displays import NomogramDisplay
 
         return NomogramDisplay.from_explanation(self, **options)
@@ -218,13 +218,17 @@ class GlobalExplanation(Tabular):
             rates = ", ".join(f"{c} {percent(rate)}" for c, rate in pairs)
             head.append(f"With nothing known: {rates}.")
         columns = self._columns()
-        names = in_words((self.attributes[j] for j in self.order), self.titles)
+        changed = {edit.attribute: " (edited)" for edit in self.edits}
+        shown = [self.attributes[j] for j in self.order]
+        words = zip(shown, in_words(shown, self.titles), strict=True)
+        names = [title + changed.get(name, "") for name, title in words]
         rows = list(map(list, zip(names, *columns.values(), strict=True)))
         tail = self._notes(columns) + [""] * bool(self.parts)
         for part in self.parts[:_MAX_PARTS]:
             tail.append(f"part: {part.name} (share {part.share:.3f})")
         if len(self.parts) > _MAX_PARTS:
             tail.append(f"… and {len(self.parts) - _MAX_PARTS} more parts")
+        tail += [f"edited by hand: {edit}" for edit in self.edits]
         return head, ["attribute", *columns], rows if columns else [], tail
 
     def __repr__(self) -> str:
@@ -287,8 +291,7 @@ def explain_global(clf: BaseNB, X: Any = None) -> GlobalExplanation:
     Returns
     -------
     GlobalExplanation
-        Value tables, importance, weights, and the parts of a model that is not one
-        sum.
+        Value tables, importance, weights and parts.
 
     Examples
     --------
@@ -316,8 +319,10 @@ def explain_global(clf: BaseNB, X: Any = None) -> GlobalExplanation:
     ranges = getattr(clf, "ranges_", None)
     weights = learned_weights(clf)
     made = _explain(model, counts, type(clf).__name__, weights, rows, ranges)
+    edits = tuple(getattr(clf, "edits_", ()))
     titles = getattr(clf, "column_labels_", {})
     made = replace(made, base_rates=base_rates_of(clf, model), titles=titles)
+    made = replace(made, edits=edits)
     if not titles:
         return made
     named = zip(made.tables, in_words(made.attributes, titles), strict=False)

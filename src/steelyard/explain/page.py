@@ -127,10 +127,12 @@ def _about(clf: BaseNB, data: dict[str, Any]) -> str:
 
 
 def _noticed(clf: BaseNB) -> str:
-    """List what was odd about the training rows."""
+    """List what was odd about the training rows, and what was changed by hand."""
     lines = in_lines(getattr(clf, "notices_", []))
     title = f"Noticed in the training rows: {counted(len(lines), 'thing')}"
-    return html_list(title, lines, id="noticed")
+    edits = [str(edit) for edit in getattr(clf, "edits_", ())]
+    changed = f"Edited by hand: {counted(len(edits), 'thing')}"
+    return html_list(title, lines, id="noticed") + html_list(changed, edits)
 
 
 def page_data(clf: BaseNB, target: str | None = None) -> dict[str, Any]:

@@ -223,6 +223,12 @@ class Plan:
     """Labels, sorted: all str, all bool, or all int and float."""
 
     root: Node
+    unit: str = ""
+    """What a sum of two classes counts in whole numbers, such as points: they are
+    returned as well. Then its base is the total of even odds, and the start."""
+
+    n_edits: int = 0
+    """How often the model was edited by hand."""
 
     def sums(self) -> Iterator[Sum]:
         """Yield all sums of the tree, from left to right."""
@@ -275,7 +281,11 @@ def _size(term: Term) -> int:
 
 def about(plan: Plan) -> str:
     """Say in a sentence what a file holds, and what wrote it."""
-    return f"A {plan.estimator} model, written by steelyard {library_version()}."
+    often = "once" if plan.n_edits == 1 else f"{plan.n_edits} times"
+    edited = f", edited {often} by hand" if plan.n_edits else ""
+    return (
+        f"A {plan.estimator} model{edited}, written by steelyard {library_version()}."
+    )
 
 
 def library_version() -> str:

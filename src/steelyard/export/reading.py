@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from operator import add
 from typing import TYPE_CHECKING, Any
 
@@ -74,7 +75,9 @@ def plan_of(clf: BaseNB, *, joined: bool = True) -> Plan:
             "With select_only=True there is no final model to export. Fit with "
             "select_only=False."
         )
-    return plan_of_model(type(clf).__name__, _exportable(clf), joined)
+    plan = plan_of_model(type(clf).__name__, _exportable(clf), joined)
+    n_edits = len(getattr(clf, "edits_", ()))
+    return replace(plan, unit=getattr(clf, "_unit", ""), n_edits=n_edits)
 
 
 def scorer_of(clf: BaseNB) -> Scorer:

@@ -149,6 +149,8 @@ class _Query:
             found = self.by_attribute(node, found)
         scores: list[str | None] = []
         for i, pick in enumerate(picks):
+            if self.plan.unit:
+                return [self.counted(node, [added[i] for _, added in found])]
             base = pick(node.base)
             if base == float("-inf"):
                 scores.append(None)
@@ -156,6 +158,13 @@ class _Query:
             parts = [self.number(base), *(added[i] for _, added in found if added[i])]
             scores.append(self.to.let(self.to.sum(parts)))
         return scores
+
+    def counted(self, node: Sum, added: list[str]) -> str:
+        """Name the total of whole numbers, and return how far it is from even odds."""
+        zero, start = map(self.number, node.base)
+        total = self.to.let(self.to.sum([start, *filter(None, added)]))
+        self.told.insert(0, (total, self.plan.unit))
+        return self.to.let(f"({total} - {zero})")
 
     def by_attribute(
         self, node: Sum, found: list[tuple[int, list[str]]]
@@ -169,9 +178,10 @@ class _Query:
                 own = [added[i] for of, added in found if of == j and added[i]]
                 names.append(self.to.let(self.to.sum(own)) if own else "")
                 mean = pick(node.centre[j]) if node.centre else 0.0
-                what = self.away(names[-1], mean, node.scale)
+                unit = self.plan.unit
+                what = self.away(names[-1], mean, 1.0 if unit else node.scale)
                 of_class = "" if node.is_odds else f", {classes[i]}"
-                self.told.append((what, f"evidence({attribute}{of_class})"))
+                self.told.append((what, f"{unit or 'evidence'}({attribute}{of_class})"))
             named.append((j, names))
         return named
 

@@ -21,6 +21,7 @@ from steelyard.persistence.codec import (
     Field,
     Sizes,
 )
+from steelyard.persistence.edits import EDITS
 from steelyard.persistence.reader import (
     ObjectReader,
     ReadNumbers,
@@ -390,6 +391,7 @@ ATTRIBUTES: dict[str, Field] = {
         _read_notices,
         _build_notices,
     ),
+    "edits_": EDITS,
     "row_sketch_": Field(
         lambda sketch: codec.describe_fields(_SKETCH, vars(sketch)),
         _read_sketch,

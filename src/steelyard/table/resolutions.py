@@ -276,8 +276,8 @@ class Resolutions:
 
         Shape (codes, effects). For attributes of a single resolution it is the
         identity. Bins have the covariance of a smooth curve, ``closeness``; its main
-        components are the columns here, fewer than bins, and a trend. Pairs keep an effect for each
-        group.
+        components are the columns here, fewer than bins, and a trend. Pairs keep an
+        effect for each group.
         """
         rows, columns, entries, first = [], [], [], 0
         for j, (codes, effects, values, n_effects) in self._factors:

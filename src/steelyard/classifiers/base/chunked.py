@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from steelyard._common.checks import check_fitted
 from steelyard.classifiers.base.classifier import StandardNB
 from steelyard.classifiers.base.prior import new_prior
-from steelyard.exceptions import TableError
+from steelyard.exceptions import ParameterError, TableError
 from steelyard.fitting.recipe import Recipe
 from steelyard.model.training import TrainingSet, encode_table
 from steelyard.proba.counts import Counts
@@ -64,6 +64,11 @@ class LearnsInChunks(StandardNB):
         classifier
             The classifier, updated.
         """
+        if hasattr(self, "edits_"):
+            raise ParameterError(
+                "This model was edited by hand, and more rows would undo that. Learn "
+                "with `unedited()`, then edit again."
+            )
         is_first = not hasattr(self, "counts_")
         target = self._announced(classes, is_first)
         recipe = self._recipe()

@@ -36,6 +36,7 @@ from steelyard.exceptions import ParameterError
 from steelyard.fitting.problem import Fit
 from steelyard.fitting.recipe import DEVICE, Recipe, rows_of
 from steelyard.model.base import RowsNeeded
+from steelyard.model.edit_log import Edit
 from steelyard.model.scores import score_ranges
 from steelyard.model.table_model import centred
 from steelyard.model.training import Encoding, TrainingSet
@@ -149,6 +150,12 @@ class BaseNB(ClassifierMixin, FittedNB, Declared):
     column_labels_: dict[str, str] = learned(
         "dict",
         "What columns are called in words, where a file of SPSS or Stata said so.",
+        optional=True,
+    )
+    edits_: list[Edit] = learned(
+        "list of Edit",
+        "What ``edited`` changed in the model, in order: what, why, when, and what it "
+        "was before; only of models that were edited.",
         optional=True,
     )
     n_features_in_: int = learned("int", "Number of columns.")

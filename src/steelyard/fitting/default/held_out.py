@@ -21,13 +21,13 @@ from steelyard.model.training import TrainingSet
 from steelyard.table.codes import Codes
 from steelyard.table.frames import Table
 
-# Strengths and pairs are compared on so many rows, and on more the longer a table is, by
+# Strengths and pairs are compared on so many rows, on more the longer a table is, by
 # this power. About so many are held out.
 MAX_ROWS = 5_000
 _GROWTH = 1.0 / 3.0
 
-# Rows are dealt to folds anew, so many times at most, until so many rows, or cells, have
-# been predicted: the fewer there are, the more depends on which are together.
+# Rows are dealt to folds anew, so many times at most, until so many rows, or cells,
+# have been predicted: the fewer there are, the more depends on which are together.
 _ROWS_OF_DEALS, _CELLS_OF_DEALS = 1_000, 50_000
 _MAX_DEALS = 2
 

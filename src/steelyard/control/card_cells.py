@@ -1,0 +1,300 @@
+"""Cells of a card: values that come nearest to a model, and which of them to merge.
+
+The card is fitted to the model's probabilities, not to labels, so that few rows do not
+make it worse than the model, and columns take over what pairs and merged cells said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from steelyard._common.arrays import Floats, Ints
+
+# Curvature with which a cell is drawn to what the model says of it: that of four rows
+# of even odds. The start is free but for rounding errors.
+_DRAWN, _FREE = 1.0, 1e-9
+
+_ITERATIONS, _CLOSE = 50, 1e-8
+
+# Share of the cells that are merged before values are fitted again.
+_ROUND = 0.05
+
+# Cells of all columns to which what the model says is brought before a first fit.
+_MOST_AT_FIRST = 1000
+
+
+@dataclass(frozen=True)
+class CardColumn:
+    """The codes of one column, or pair of columns, and the cells they are merged to."""
+
+    attribute: int
+    """Position of the attribute that has the codes."""
+
+    codes: Ints
+    """Code of each row, shape (n,)."""
+
+    groups: Ints
+    """Cell of each code, from 1 on without a gap; 0 for what has no points."""
+
+    said: Floats
+    """What the model says of each code, in log-odds."""
+
+    in_line: bool
+    """Whether only neighbouring codes may be merged."""
+
+    is_single: Ints
+    """Codes, such as that of missing cells, that are never merged with others."""
+
+    direction: int = 0
+    """1 where what the model says never falls from code to code, -1 where it never
+    rises: a card keeps that."""
+
+    @property
+    def n_cells(self) -> int:
+        """How many cells there are."""
+        return int(self.groups.max(initial=0))
+
+    def weights(self) -> Floats:
+        """Return the rows of each code, a little more than none."""
+        rows = np.bincount(self.codes, minlength=len(self.groups))
+        return rows.astype(np.float64) + 1e-3
+
+    def means(self) -> Floats:
+        """Return what the model says of each cell, by rows: shape (n_cells,)."""
+        weights, n = self.weights(), self.n_cells + 1
+        total = np.bincount(self.groups, weights * self.said, n)
+        return np.asarray(total[1:] / np.bincount(self.groups, weights, n)[1:])
+
+    def mergeable(self) -> Ints:
+        """Return the cells that may be merged, without those of single codes."""
+        alone = self.groups[self.is_single]
+        return np.setdiff1d(np.arange(1, self.n_cells + 1), alone)
+
+    def neighbours(self, values: Floats) -> Iterator[tuple[int, int]]:
+        """Yield the cells that may become one; of categories, those of like values."""
+        cells = self.mergeable()
+        if not self.in_line:
+            cells = cells[np.argsort(values[cells - 1], kind="stable")]
+        yield from zip(cells[:-1].tolist(), cells[1:].tolist(), strict=True)
+
+    def merged(self, a: int, b: int) -> CardColumn:
+        """Return the column with two cells as one; with b = 0 a has no more points."""
+        low, high = (0, a) if b == 0 else (min(a, b), max(a, b))
+        groups = np.where(self.groups == high, low, self.groups)
+        return replace(self, groups=groups - (groups > high))
+
+    def is_against(self, values: Floats) -> Iterator[tuple[int, int]]:
+        """Yield neighbours whose values go against the direction of the model."""
+        for a, b in self.neighbours(values):
+            if self.direction * (values[b - 1] - values[a - 1]) < 0:
+                yield a, b
+
+
+@dataclass(frozen=True)
+class CardFit:
+    """Columns of a card, and the values of their cells in log-odds."""
+
+    columns: tuple[CardColumn, ...]
+    target: Floats
+    """What is to come out: the probability of the class of each row, shape (n,)."""
+
+    values: Floats
+    """The start, then the cells of the columns, shape (1 + cells,)."""
+
+    curvature: Floats
+    """Second derivatives of the loss in the values."""
+
+    loss: float
+    """Mean cross-entropy to the target."""
+
+    @property
+    def n_cells(self) -> int:
+        """How many cells all columns have."""
+        return len(self.values) - 1
+
+    def by_column(self, values: Any = None) -> list[Any]:
+        """Return the values of the cells of each column."""
+        ends = np.cumsum([column.n_cells for column in self.columns])
+        values = self.values if values is None else values
+        return np.split(values[1:], ends[:-1]) if len(ends) else []
+
+
+def design(columns: Sequence[CardColumn], n_rows: int) -> Any:
+    """Return a sparse matrix of ones: for each row the start, and its cells."""
+    from scipy.sparse import csr_array
+
+    offset, rows, places = 1, [np.arange(n_rows)], [np.zeros(n_rows, dtype=np.int64)]
+    for column in columns:
+        cell = column.groups[column.codes]
+        known = np.flatnonzero(cell)
+        rows.append(known)
+        places.append(cell[known] + (offset - 1))
+        offset += column.n_cells
+    where = np.concatenate(rows), np.concatenate(places)
+    return csr_array((np.ones(len(where[0])), where), shape=(n_rows, offset))
+
+
+def cross_entropy(odds: Floats, target: Floats) -> float:
+    """Return the mean cross-entropy of log-odds to probabilities."""
+    return float(np.mean(np.logaddexp(0.0, odds) - target * odds))
+
+
+def fitted(columns: Sequence[CardColumn], target: Floats, start: Floats) -> CardFit:
+    """Return the values of cells that come nearest to the target, by Newton steps."""
+    rows = design(columns, len(target))
+    drawn_to = np.concatenate([start[:1], *(column.means() for column in columns)])
+    ridge = np.full(len(start), _DRAWN)
+    ridge[0] = _FREE
+    values, n = start, len(target)
+
+    def loss_at(at: Floats) -> float:
+        own = n * cross_entropy(rows @ at, target)
+        return own + 0.5 * float(ridge @ (at - drawn_to) ** 2)
+
+    for _ in range(_ITERATIONS):
+        p = 1.0 / (1.0 + np.exp(-(rows @ values)))
+        gradient = rows.T @ (p - target) + ridge * (values - drawn_to)
+        scaled = rows.multiply((p * (1.0 - p))[:, None]).tocsr()
+        curvature = (rows.T @ scaled).toarray() + np.diag(ridge)
+        step = np.linalg.solve(curvature, gradient)
+        gain, now, size = float(gradient @ step), loss_at(values), 1.0
+        while loss_at(values - size * step) > now and size > 1e-6:
+            size /= 2.0
+        values = values - size * step
+        if gain < _CLOSE * n:
+            break
+    loss = cross_entropy(rows @ values, target)
+    return CardFit(tuple(columns), target, values, curvature, loss)
+
+
+def merged_fit(
+    columns: Sequence[CardColumn],
+    target: Floats,
+    max_bins: int,
+    max_cells: int,
+    max_loss: float,
+) -> CardFit:
+    """Return a card of few cells; the merges that cost least come first.
+
+    Merges go on while a column has more than ``max_bins`` cells or all columns more
+    than ``max_cells``, and as long as the loss grows by no more than ``max_loss``.
+    """
+    at_first = _at_first(list(columns), max(2 * max_bins, 2))
+    start = _start(at_first, target)
+    fit = fitted(at_first, target, start)
+    first = fit.loss
+    while True:
+        asked = _merges(fit, max_bins, max_cells, first + max_loss)
+        if not asked:
+            return fit
+        tried = _after(fit, asked)
+        needed = asked[0][0] == -np.inf
+        if not needed and tried.loss > first + max_loss:
+            if len(asked) == 1:
+                return fit
+            tried = _after(fit, asked[:1])
+            if tried.loss > first + max_loss:
+                return fit
+        fit = tried
+
+
+def pooled(fit: CardFit, values: Any) -> CardFit | None:
+    """Return a card without cells that go against the model; None if there are none."""
+    asked = [
+        (-np.inf, k, a, b)
+        for k, (column, own) in enumerate(
+            zip(fit.columns, fit.by_column(values), strict=True)
+        )
+        for a, b in list(column.is_against(own))[:1]
+    ]
+    return _after(fit, asked) if asked else None
+
+
+Merge = tuple[float, int, int, int]
+"""What it costs, -inf where it has to be; the column, and the two cells."""
+
+
+def _merges(fit: CardFit, max_bins: int, max_cells: int, most: float) -> list[Merge]:
+    """Return merges of a round, the cheapest first; one at most of each column."""
+    costs = sorted(_costs(fit))
+    over = {k for k, c in enumerate(fit.columns) if len(c.mergeable()) > max_bins}
+    asked = [m for m in costs if m[0] == -np.inf or m[1] in over]
+    if asked:
+        return [(-np.inf, *rest) for _, *rest in _one_each(asked)]  # type: ignore[misc]
+    cheapest = _one_each(costs[: max(int(_ROUND * fit.n_cells), 1)])
+    n_over = fit.n_cells - max_cells
+    if n_over > 0:
+        return [(-np.inf, *rest) for _, *rest in cheapest[:n_over]]  # type: ignore[misc]
+    room = (most - fit.loss) * len(fit.target)
+    within = np.cumsum([merge[0] for merge in cheapest]) <= room
+    return [merge for merge, fits in zip(cheapest, within, strict=True) if fits]
+
+
+def _one_each(merges: Sequence[Merge]) -> list[Merge]:
+    """Return the first merge of each column."""
+    return list({merge[1]: merge for merge in reversed(merges)}.values())[::-1]
+
+
+def _costs(fit: CardFit) -> list[Merge]:
+    """Return what merges cost, if all other values follow: Wald's statistic, halved."""
+    inverse = np.linalg.inv(fit.curvature)
+    merges: list[Merge] = []
+    offset = 0
+    for k, (column, own) in enumerate(zip(fit.columns, fit.by_column(), strict=True)):
+        against = set(column.is_against(own))
+        for a, b in column.neighbours(own):
+            i, j = offset + a, offset + b
+            spread = inverse[i, i] + inverse[j, j] - 2.0 * inverse[i, j]
+            cost = float((own[a - 1] - own[b - 1]) ** 2 / (2.0 * spread))
+            merges.append((-np.inf if (a, b) in against else cost, k, a, b))
+        if column.n_cells == 1:
+            cost = float(own[0] ** 2 / (2.0 * inverse[offset + 1, offset + 1]))
+            merges.append((cost, k, 1, 0))
+        offset += column.n_cells
+    return merges
+
+
+def _after(fit: CardFit, merges: Sequence[Merge]) -> CardFit:
+    """Return the card with some cells merged, fitted again."""
+    columns = list(fit.columns)
+    for _, k, a, b in merges:
+        columns[k] = columns[k].merged(a, b)
+    columns = [column for column in columns if column.n_cells]
+    return fitted(columns, fit.target, _start(columns, fit.target))
+
+
+def _start(columns: Sequence[CardColumn], target: Floats) -> Floats:
+    """Return what the model says of the cells, and the start that fits it."""
+    means = [column.means() for column in columns]
+    values = np.concatenate([[0.0], *means])
+    rows = design(columns, len(target))
+    rate = float(target.mean().clip(1e-6, 1.0 - 1e-6))
+    values[0] = np.log(rate / (1.0 - rate)) - float(np.mean(rows @ values))
+    return values
+
+
+def _at_first(columns: list[CardColumn], most: int) -> list[CardColumn]:
+    """Return columns of so many cells at most, by what the model says of the codes."""
+    most = max(min(most, _MOST_AT_FIRST // max(len(columns), 1)), 2)
+    return [_like_cells(column, most) for column in columns]
+
+
+def _like_cells(column: CardColumn, most: int) -> CardColumn:
+    """Merge the codes of a column, the most alike first (Ward's rule)."""
+    weights, n = column.weights(), column.n_cells + 1
+    rows = np.bincount(column.groups, weights, n)[1:]
+    values = column.means()
+    while len(column.mergeable()) > most:
+        pairs = np.array(list(column.neighbours(values))) - 1
+        a, b = pairs[:, 0], pairs[:, 1]
+        costs = rows[a] * rows[b] / (rows[a] + rows[b]) * (values[a] - values[b]) ** 2
+        low, high = sorted(pairs[int(np.argmin(costs))].tolist())
+        column = column.merged(low + 1, high + 1)
+        values[low] = np.average(values[[low, high]], weights=rows[[low, high]])
+        rows[low] += rows[high]
+        values, rows = np.delete(values, high), np.delete(rows, high)
+    return column

@@ -1,0 +1,239 @@
+"""From the attributes of a model to the columns of a card, and back to lines of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from steelyard._common.arrays import Floats, Ints
+from steelyard.control.card_cells import CardColumn, CardFit
+from steelyard.control.card_rows import finest_views
+from steelyard.explain.views import (
+    column_mean,
+    column_scores,
+    evidence_of,
+    typical_numbers,
+    views_of,
+)
+from steelyard.model.base import Model
+from steelyard.model.table_model import NBModel
+from steelyard.table.by_schema import bins_of, encode_numbers
+from steelyard.table.codes import Codes
+from steelyard.table.schema import FeatureSchema, TableSchema
+
+# Bins of a column that the model knows by a density alone.
+_DENSITY_BINS = 32
+
+Line = tuple[str, str, int, float, float]
+
+
+def card_schema(schema: TableSchema, codes: Codes) -> TableSchema:
+    """Return the schema of a card: bins in place of densities that stand alone."""
+    features = list(schema.features)
+    for j in finest_views(schema).values():
+        if not features[j].is_coded:
+            numbers = codes.number_column(schema.gaussian.tolist().index(j))
+            features[j] = _binned(features[j], numbers)
+    return TableSchema(tuple(features))
+
+
+def _binned(feature: FeatureSchema, numbers: Floats) -> FeatureSchema:
+    known = np.sort(numbers[~np.isnan(numbers)])
+    places = np.linspace(0, len(known), _DENSITY_BINS + 1)[1:-1].astype(np.int64)
+    edges = sorted({float(f"{x:.4g}") for x in known[places]}) if len(known) else []
+    fill = feature.fill
+    new = FeatureSchema(
+        feature.name, "binned", feature.cells, edges=tuple(edges), column=feature.column
+    )
+    if fill is None:
+        return new
+    return replace(new, fill=int(bins_of(new, np.array([float(fill)]))[0]))
+
+
+def card_columns(
+    model: Model,
+    schema: TableSchema,
+    new: TableSchema,
+    codes: Codes,
+    proba: Floats,
+    c: int,
+    pairs: int,
+) -> list[CardColumn]:
+    """Return the columns of a card for one class, a cell for each code.
+
+    What the model says nothing of, for example since it was edited out, is left out: a
+    card would let it stand for others.
+    """
+    columns = []
+    own_columns = [j for j in finest_views(schema).values() if _has_a_say(model, j)]
+    for j in [*own_columns, *_loudest_pairs(model, codes, c, pairs)]:
+        feature = new.features[j]
+        own = _codes(schema, feature, codes, j).astype(np.int64)
+        n_free = feature.n_values - feature.missing_is_value
+        groups = np.arange(feature.n_codes)
+        if feature.sides:
+            known = feature.both_known
+            groups = np.where(known, np.cumsum(known), 0)
+        said = _said(model, new, j, own, proba, c)
+        in_line = feature.kind == "binned" or feature.ordered
+        columns.append(
+            CardColumn(
+                j,
+                own,
+                groups,
+                said,
+                in_line,
+                np.arange(n_free + 1, feature.n_codes),
+                _direction(said[1 : n_free + 1]) if in_line and model.is_sum else 0,
+            )
+        )
+    return columns
+
+
+def _has_a_say(model: Model, j: int) -> bool:
+    """Whether a sum says anything of a column, alone or in a pair."""
+    if not isinstance(model, NBModel):
+        return True
+    schema, views = model.schema, views_of(model.schema)[model.schema.columns[j]]
+    pairs = np.flatnonzero(schema.is_pair)
+    views = views + [
+        int(k)
+        for k in pairs
+        if any(side.feature in views for side in schema.features[k].sides)
+    ]
+    is_said = [
+        model.table[schema.offsets[k] : schema.offsets[k + 1]].any()
+        if schema.features[k].is_coded
+        else model.density(k).factors.any()
+        for k in views
+    ]
+    return any(is_said)
+
+
+def _codes(schema: TableSchema, feature: FeatureSchema, codes: Codes, j: int) -> Ints:
+    if schema.features[j].is_coded:
+        return np.asarray(codes.column(j))
+    numbers = codes.number_column(schema.gaussian.tolist().index(j))
+    return encode_numbers(feature, np.ascontiguousarray(numbers))
+
+
+def _loudest_pairs(model: Model, codes: Codes, c: int, most: int) -> list[int]:
+    """Return the pairs that say most in some rows."""
+    found = np.flatnonzero(model.schema.is_pair)
+    if not most or not len(found) or not isinstance(model, NBModel):
+        return []
+    said = evidence_of(model.contributions(codes)[:, found])[..., c].std(axis=0)
+    return [int(j) for j in found[np.argsort(-said, kind="stable")[:most]]]
+
+
+def _said(
+    model: Model, new: TableSchema, j: int, own: Ints, proba: Floats, c: int
+) -> Floats:
+    """Return what a model says of each code of a column for a class, in log-odds."""
+    feature = new.features[j]
+    if not isinstance(model, NBModel):
+        # What it says of rows with the code, of all others as they are.
+        p = proba.clip(1e-6, 1.0 - 1e-6)
+        odds = np.log(p) - np.log1p(-p)
+        n = np.bincount(own, minlength=feature.n_codes)
+        said = np.bincount(own, odds - odds.mean(), feature.n_codes)
+        return np.where(n > 0, said / np.maximum(n, 1), 0.0)
+    start = int(model.schema.offsets[j])
+    if feature.sides or feature.kind == "categorical":
+        rows = model.table[start : start + feature.n_codes]
+    else:
+        views = views_of(model.schema)[model.schema.columns[j]]
+        numbers = typical_numbers(np.array(feature.edges))
+        known = column_scores(model, views, numbers) + column_mean(model, views)
+        rows = np.vstack([np.zeros(model.n_classes), known])
+        if feature.missing_is_value:
+            offsets, features = model.schema.offsets, model.schema.features
+            own_rows = [
+                model.table[offsets[v] + features[v].missing_code]
+                for v in views
+                if features[v].is_coded
+            ]
+            rows = np.vstack([rows, np.sum(own_rows, axis=0)])
+    return np.asarray(evidence_of(rows)[:, c] * model.link_scale)
+
+
+def _direction(said: Floats) -> int:
+    steps = np.diff(said)
+    if not steps.any():
+        return 0
+    return int((steps >= -1e-9).all()) - int((steps <= 1e-9).all())
+
+
+# -------------------------------------------------------------------------------- lines
+
+
+def cell_rows(
+    clf: Any, fit: CardFit, schema: TableSchema, c: int, points: Ints
+) -> Iterator[Line]:
+    """Yield the lines of a card: name, cell, points, rows and rate of the class."""
+    names = schema.labels()
+    firsts = {column: j for j, column in reversed(list(enumerate(schema.columns)))}
+    for column, own in zip(fit.columns, fit.by_column(points), strict=True):
+        j = column.attribute
+        feature, name = schema.features[j], names[firsts[schema.columns[j]]]
+        rows, rate_rows = _counted(clf, fit, schema, column, c)
+        for cell in range(column.n_cells + 1):
+            codes = np.flatnonzero(column.groups == cell)
+            if cell == 0:
+                codes = codes[:1]
+            else:
+                value = _cell_text(schema, j, codes.tolist())
+                total, part = rows[codes].sum(), rate_rows[codes].sum()
+                yield _line(name, value, int(own[cell - 1]), total, part)
+        if feature.missing_code and not feature.missing_is_value:
+            own_cell = column.groups[feature.missing_code]
+            yield _line(name, "(missing)", int(own[own_cell - 1]), 0.0, 0.0)
+        unknown = "(unseen)" if feature.missing_code else "(unknown)"
+        codes = np.flatnonzero(column.groups == 0)
+        yield _line(name, unknown, 0, rows[codes].sum(), rate_rows[codes].sum())
+
+
+def _line(name: str, value: str, points: int, rows: float, part: float) -> Line:
+    return name, value, points, float(rows), float(part / rows) if rows else np.nan
+
+
+def _counted(
+    clf: Any, fit: CardFit, schema: TableSchema, column: CardColumn, c: int
+) -> tuple[Floats, Floats]:
+    """Return rows of each code, all and those of a class; about so for densities."""
+    counts, n = getattr(clf, "counts_", None), len(column.groups)
+    j = column.attribute
+    if counts is not None and len(counts.schema) > j:
+        own = counts.schema.features[j]
+        if own == schema.features[j]:
+            start = int(counts.schema.offsets[j])
+            by_code = counts.by_code[start : start + n]
+            return by_code.sum(axis=1), by_code[:, c]
+    share = 1.0 if counts is None else counts.total / len(column.codes)
+    rows = np.bincount(column.codes, minlength=n) * share
+    return rows, np.bincount(column.codes, fit.target, n) * share
+
+
+def _cell_text(schema: TableSchema, j: int, codes: list[int]) -> str:
+    """Name a cell so that all that belongs to it can be told."""
+    feature = schema.features[j]
+    if feature.sides:
+        return "; ".join(schema.describe(j, code) for code in codes)
+    if feature.kind == "categorical" or codes[-1] > len(feature.edges) + 1:
+        return ", ".join(map(feature.describe, codes))
+    low = feature.edges[codes[0] - 2] if codes[0] > 1 else None
+    high = feature.edges[codes[-1] - 1] if codes[-1] <= len(feature.edges) else None
+    if low is None or high is None:
+        known = high if low is None else low
+        if known is None:
+            return "known"
+        return f"{'≤' if low is None else '>'} {_short(known)}"
+    return f"> {_short(low)} to {_short(high)}"
+
+
+def _short(edge: float) -> str:
+    """Write a cut point without the last digits, which are those of arithmetic."""
+    return f"{edge:.10g}"

@@ -1,0 +1,372 @@
+"""Changes of a fitted model by hand: asked for in plain mappings, and recorded."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from steelyard._common.arrays import Floats, Ints
+from steelyard._common.checks import check_fitted
+from steelyard._common.text import did_you_mean, listed
+from steelyard.control.card_rows import finest_views
+from steelyard.control.edit_request import (
+    ACTIONS,
+    DIRECTIONS,
+    attribute_of,
+    checked,
+    class_of,
+)
+from steelyard.exceptions import ParameterError
+from steelyard.explain.views import (
+    column_mean,
+    column_scores,
+    evidence_of,
+    typical_numbers,
+)
+from steelyard.model.edit_log import Edit, difference, undone
+from steelyard.model.table_model import NBModel, centred_model
+from steelyard.table.labels import known_labels
+from steelyard.table.schema import FeatureSchema
+
+
+def edited(
+    clf: Any,
+    edits: Sequence[Mapping[str, Any]] | Mapping[str, Any],
+    reason: str | None = None,
+    recalibrate: tuple[Any, Any] | None = None,
+) -> Any:
+    """Return a copy of a fitted classifier with some changes, each of them recorded.
+
+    Evidence is that of ``explain_global``: in log-odds, told from the average training
+    row, for the second of two classes or for the class that an edit names. Intervals
+    of numbers are bins of the model: those whose middle is in the range are changed.
+
+    Parameters
+    ----------
+    clf : classifier
+        A fitted classifier whose model is one sum.
+    edits : sequence of mappings
+        One action each, on ``"column"`` or ``"pair"`` (two columns):
+
+        - ``{"column": "age", "from": 30, "to": 40, "set": 0.2}``;
+        - the same with ``"flatten": True`` (to the mean over the training rows),
+          ``"interpolate": True`` (a line between the first and the last bin) or
+          ``"monotone": "increasing"`` or ``"decreasing"`` (the nearest such curve);
+          without ``"from"`` or ``"to"`` there is no such end;
+        - ``{"column": "purpose", "values": ["car", "radio"], "set": 0.0}`` or
+          ``"merge": True``; None among values stands for missing cells;
+        - ``{"column": "sex", "remove": True}``, ``{"pair": ["a", "b"], "remove":
+          True}``: it says nothing any more, and the mean score stays;
+        - ``{"column": "age", "scale": 0.5}``: it says half as much.
+
+        ``"class"`` names the class, ``"reason"`` a reason of its own.
+    reason : str, default=None
+        Why; kept in the record.
+    recalibrate : (X, y), default=None
+        Rows on which the start of the sum is fitted again after the edits.
+
+    Returns
+    -------
+    classifier
+        A copy; ``edits_`` lists all edits, ``unedited()`` goes back.
+
+    Examples
+    --------
+    >>> import pandas as pd, steelyard as sy
+    >>> X = pd.DataFrame({"sky": ["sun", "rain", "snow"] * 8, "wind": [1, 2, 3, 4] * 6})
+    >>> clf = sy.NaiveBayes(categorical_features="all").fit(X, ["play", "stay"] * 12)
+    >>> calm = clf.edited({"column": "wind", "values": [2, 4], "merge": True}, "noise")
+    >>> calm.edits_[0].text
+    'merge wind 2, 4 for stay'
+    >>> bool((calm.unedited().predict_proba(X) == clf.predict_proba(X)).all())
+    True
+    """
+    check_fitted(clf)
+    model = centred_model(clf)
+    if not isinstance(model, NBModel):
+        raise ParameterError(
+            f"{type(clf).__name__} is not one sum here, and cannot be edited. Use a "
+            "method that is one sum, such as SHNB or WANBIA-CLL."
+        )
+    asked = [edits] if isinstance(edits, Mapping) else list(edits)
+    if not asked and recalibrate is None:
+        raise ParameterError("There is no edit. Give a list of mappings.")
+    if model.centre is None:
+        model = replace(model, centre=np.zeros((len(model.schema), model.n_classes)))
+    log = list(getattr(clf, "edits_", []))
+    before: Any = clf.model_
+    for edit in asked:
+        new, change = _applied(clf, model, checked(edit))
+        log.append(_record(before, new, change, edit, edit.get("reason", reason)))
+        model = before = new
+    if recalibrate is not None:
+        new, change = _recalibrated(clf, model, recalibrate)
+        log.append(_record(before, new, change, {"recalibrate": True}, reason))
+        model = new
+    made = copy.copy(clf)
+    made.model_, made.edits_ = model, log
+    return made
+
+
+def unedited(clf: Any) -> Any:
+    """Return a copy of a classifier without its edits, to the bit."""
+    check_fitted(clf)
+    made = copy.copy(clf)
+    for edit in reversed(getattr(clf, "edits_", [])):
+        made.model_ = undone(made.model_, edit)
+    if hasattr(clf, "edits_"):
+        del made.edits_
+    return made
+
+
+@dataclass(frozen=True)
+class _Change:
+    """What an edit did, for the record."""
+
+    attribute: str
+    text: str
+    values: Sequence[str] = ()
+    before: Any = ()
+    after: Any = ()
+
+
+def _record(
+    old: NBModel, new: NBModel, change: _Change, asked: Any, reason: Any
+) -> Edit:
+    plain = {key: value for key, value in asked.items() if key != "reason"}
+    return Edit(
+        attribute=change.attribute,
+        text=change.text,
+        asked=json.dumps(plain, ensure_ascii=False, default=_as_plain),
+        reason=str(reason or ""),
+        when=datetime.now(UTC).isoformat(timespec="seconds"),
+        values=list(change.values),
+        before=[float(x) for x in change.before],
+        after=[float(x) for x in change.after],
+        **difference(old, new),
+    )
+
+
+def _as_plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else list(value)
+
+
+# ------------------------------------------------------------------------------ actions
+
+
+def _applied(
+    clf: Any, model: NBModel, edit: Mapping[str, Any]
+) -> tuple[NBModel, _Change]:
+    """Return the changed model, and what was changed."""
+    name, views = attribute_of(model, edit)
+    if "remove" in edit or "scale" in edit:
+        for key in ("from", "to", "values", "class"):
+            if key in edit:
+                raise ParameterError(f"'remove' and 'scale' take no {key!r}.")
+        factor = 0.0 if "remove" in edit else float(edit["scale"])
+        text = f"remove {name}" if "remove" in edit else f"scale {name} by {factor:g}"
+        return _scaled(model, views, factor), _Change(name, text)
+    c = class_of(clf, edit)
+    model, j = _in_steps(clf, model, name, views)
+    feature, start = model.schema.features[j], int(model.schema.offsets[j])
+    codes = _codes_of(clf, model, j, name, edit)
+    mean = evidence_of(column_mean(model, [j])[None, :])[0, c]
+    rows = model.table[start + codes]
+    old = model.link_scale * (evidence_of(rows)[:, c] - mean)
+    weights = _rows_of(clf, model, start + codes)
+    new = _changed(edit, old, weights, _middles(clf, model, j)[codes - 1])
+    table = model.table.copy()
+    table[start + codes, c] += (new - old) / model.link_scale
+    labels = [model.schema.describe(j, int(code)) for code in codes]
+    what = _in_words(edit, feature, codes, name)
+    change = _Change(name, f"{what} for {clf.classes_[c]}", labels, old, new)
+    return replace(model, table=table), change
+
+
+def _scaled(model: NBModel, views: list[int], factor: float) -> NBModel:
+    """Multiply what an attribute says by a factor; the mean score stays."""
+    schema, table = model.schema, model.table.copy()
+    assert model.centre is not None
+    centre, factors = model.centre.copy(), model.gaussian.factors.copy()
+    for j in views:
+        table[schema.offsets[j] : schema.offsets[j + 1]] *= factor
+        if not schema.features[j].is_coded:
+            factors[schema.gaussian.tolist().index(j)] *= factor
+    prior = model.log_prior + (1.0 - factor) * centre[views].sum(axis=0)
+    centre[views] *= factor
+    has_density = any(not schema.features[j].is_coded for j in views)
+    gaussian = (
+        replace(model.gaussian, weight=factors) if has_density else model.gaussian
+    )
+    return replace(
+        model, table=table, log_prior=prior, centre=centre, gaussian=gaussian
+    )
+
+
+def _in_steps(
+    clf: Any, model: NBModel, name: str, views: list[int]
+) -> tuple[NBModel, int]:
+    """Return a model in which one attribute with codes says all that a column says."""
+    schema = model.schema
+    j = views[0]
+    if not schema.features[j].sides:
+        j = finest_views(schema)[schema.columns[j]]
+    if not schema.features[j].is_coded:
+        raise ParameterError(
+            f"Column {name!r} is scored by a density, which has no bins to change. "
+            "Scale or remove it, or fit with bins, such as numeric='mdl'."
+        )
+    if len(views) == 1:
+        return model, j
+    assert model.centre is not None
+    table, centre = model.table.copy(), model.centre.copy()
+    factors, offsets = model.gaussian.factors.copy(), schema.offsets
+    known = column_scores(model, views, _middles(clf, model, j))
+    start = int(offsets[j])
+    missing = sum(
+        model.table[offsets[v] + schema.features[v].missing_code]
+        for v in views
+        if schema.features[v].is_coded
+    )
+    for v in views:
+        table[offsets[v] : offsets[v + 1]] = 0.0
+        if not schema.features[v].is_coded:
+            factors[schema.gaussian.tolist().index(v)] = 0.0
+    table[start + 1 : start + 1 + len(known)] = known + column_mean(model, views)
+    if schema.features[j].missing_is_value:
+        table[start + schema.features[j].missing_code] = missing
+    total = centre[views].sum(axis=0)
+    centre[views] = 0.0
+    centre[j] = total
+    gaussian = model.gaussian
+    if any(not schema.features[v].is_coded for v in views):
+        gaussian = replace(gaussian, weight=factors)
+    return replace(model, table=table, centre=centre, gaussian=gaussian), j
+
+
+def _middles(clf: Any, model: NBModel, j: int) -> Floats:
+    """Return a number in each bin, within the ends of the training rows if known."""
+    feature = model.schema.features[j]
+    if feature.kind != "binned":
+        return np.arange(feature.n_values, dtype=np.float64)
+    edges = np.array(feature.edges, dtype=np.float64)
+    numbers = typical_numbers(edges)
+    ranges = getattr(clf, "ranges_", None)
+    where = None if ranges is None else ranges[model.schema.columns[j]]
+    if where is not None and len(edges):
+        if where.low <= edges[0]:
+            numbers[0] = (where.low + edges[0]) / 2.0
+        if where.high > edges[-1]:
+            numbers[-1] = (where.high + edges[-1]) / 2.0
+    return numbers
+
+
+def _codes_of(
+    clf: Any, model: NBModel, j: int, name: str, edit: Mapping[str, Any]
+) -> Ints:
+    """Return the codes that an edit is about, in order."""
+    feature = model.schema.features[j]
+    if "values" in edit:
+        if "from" in edit or "to" in edit:
+            raise ParameterError("An edit has 'values', or 'from' and 'to'.")
+        return np.array([_code(feature, name, v) for v in edit["values"]], dtype=int)
+    if feature.sides:
+        raise ParameterError("A pair can be scaled or removed.")
+    if feature.kind == "categorical":
+        if "from" in edit or "to" in edit or not feature.ordered:
+            raise ParameterError(f"Column {name!r} has categories: name its 'values'.")
+        return np.arange(1, len(feature.values) + 1)
+    numbers = _middles(clf, model, j)
+    low, high = edit.get("from", -np.inf), edit.get("to", np.inf)
+    codes = np.flatnonzero((numbers >= low) & (numbers <= high)) + 1
+    if not len(codes):
+        cuts = listed([f"{x:.6g}" for x in feature.edges]) or "none"
+        raise ParameterError(
+            f"No bin of {name!r} has its middle from {low:g} to {high:g}. Its cut "
+            f"points are {cuts}."
+        )
+    return codes
+
+
+def _code(feature: FeatureSchema, name: str, value: Any) -> int:
+    if value is None and feature.missing_is_value:
+        return feature.missing_code
+    if value is None:
+        raise ParameterError(
+            f"Missing cells of {name!r} add nothing in this model, and have no "
+            "evidence to set. Fit with missing='value'."
+        )
+    if feature.kind != "categorical":
+        raise ParameterError(f"Column {name!r} has numbers: say 'from' and 'to'.")
+    if value not in feature.code_of:
+        hint = did_you_mean(str(value), map(str, feature.values))
+        raise ParameterError(f"Column {name!r} has no value {value!r}.{hint}")
+    return feature.code_of[value]
+
+
+def _rows_of(clf: Any, model: NBModel, places: Ints) -> Floats:
+    """Return the training rows of some codes; one each where none is known."""
+    counts = getattr(clf, "counts_", None)
+    if counts is None or counts.schema != model.schema:
+        return np.ones(len(places))
+    rows = counts.by_code[places].sum(axis=1)
+    return rows if rows.sum() > 0.0 else np.ones(len(places))
+
+
+def _changed(
+    edit: Mapping[str, Any], old: Floats, weights: Floats, numbers: Floats
+) -> Floats:
+    """Return the evidence that an edit asks for."""
+    if "set" in edit:
+        return np.full(len(old), float(edit["set"]))
+    if "flatten" in edit or "merge" in edit:
+        return np.full(len(old), float(np.average(old, weights=weights)))
+    if "interpolate" in edit:
+        return np.interp(numbers, numbers[[0, -1]], old[[0, -1]])
+    from sklearn.isotonic import isotonic_regression
+
+    sign = DIRECTIONS[edit["monotone"]]
+    found = isotonic_regression(sign * old, sample_weight=np.maximum(weights, 1e-9))
+    return np.asarray(sign * found)
+
+
+def _in_words(
+    edit: Mapping[str, Any], feature: FeatureSchema, codes: Ints, name: str
+) -> str:
+    action = next(key for key in ACTIONS if key in edit)
+    where = ", ".join(map(str, edit.get("values", ())))
+    if feature.kind == "binned" and "values" not in edit:
+        where = feature.describe_merged(codes.tolist())
+    said = f"{action} {name} {where}".rstrip()
+    if action == "set":
+        return f"{said} to {float(edit['set']):+g}"
+    return f"{said} {edit['monotone']}" if action == "monotone" else said
+
+
+def _recalibrated(
+    clf: Any, model: NBModel, rows: tuple[Any, Any]
+) -> tuple[NBModel, _Change]:
+    """Fit the start of the sum again on some rows, by Newton steps."""
+    X, y = rows
+    codes = clf._encode(X)
+    labels = known_labels(y, clf.classes_).astype(np.int64)
+    if len(labels) != codes.n_rows:
+        raise ParameterError(f"{codes.n_rows} rows have {len(labels)} labels.")
+    truth = np.eye(model.n_classes)[labels]
+    prior = model.log_prior.copy()
+    for _ in range(50):
+        p = replace(model, log_prior=prior).proba(codes)
+        gradient = model.link_scale * (p - truth).sum(axis=0)
+        curvature = np.diag(p.sum(axis=0)) - p.T @ p + 1e-6 * np.eye(len(prior))
+        step = np.linalg.solve(model.link_scale**2 * curvature, gradient)
+        prior -= np.clip(step - step.mean(), -2.0, 2.0)
+        if np.abs(step - step.mean()).max() < 1e-10:
+            break
+    change = _Change("", f"fit the start again on {codes.n_rows} rows")
+    return replace(model, log_prior=prior), change

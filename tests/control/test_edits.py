@@ -1,0 +1,286 @@
+"""Edits: every kind, with every method that is a sum, saved, exported and undone."""
+
+import json
+import sqlite3
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import steelyard as sy
+from steelyard.exceptions import ModelFileError, ParameterError
+from steelyard.export import to_sql
+
+
+def table(n=300, seed=0, n_classes=2):
+    """Numbers, text and missing cells."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, n_classes, n)
+    colour = np.array(["red", "green", "blue"], dtype=object)
+    colour = colour[np.where(rng.random(n) < 0.5, y, rng.integers(0, 3, n))]
+    colour[rng.random(n) < 0.1] = None
+    age = np.round(40 + 12 * y + 15 * rng.normal(size=n))
+    X = pd.DataFrame(
+        {
+            "colour": colour,
+            "age": np.where(rng.random(n) < 0.05, np.nan, age),
+            "width": np.round(3.0 - y + rng.normal(size=n), 1),
+        }
+    )
+    return X, np.array(["no", "yes", "perhaps"])[y]
+
+
+METHODS = {
+    "NB": sy.NaiveBayes(numeric="equal-frequency"),
+    "missing value": sy.NaiveBayes(numeric="equal-frequency", missing="value"),
+    "imputed": sy.NaiveBayes(numeric="equal-frequency", missing="impute"),
+    "two bin views": sy.NaiveBayes(numeric=("equal-width", "equal-frequency")),
+    "bins and density": sy.NaiveBayes(numeric=("equal-frequency", "gaussian")),
+    "weighted": sy.WeightedNB(lam=1.0, numeric="equal-frequency"),
+    "value weights": sy.ValueWeightedNB(lam=1.0, numeric="equal-frequency"),
+    "exponential, bins": sy.method("WANBIA-CLL", numeric="equal-frequency"),
+    "filter": sy.method("CFW", numeric="equal-frequency"),
+    "tree": sy.method("TAN", numeric="equal-frequency"),
+    "default": sy.ShrinkageNB(strength=(1.0, 4.0, 1.0), pairs=[("colour", "age")]),
+}
+EDITS = {
+    "set": {"column": "age", "from": 30, "to": 50, "set": 0.25},
+    "flatten": {"column": "age", "from": 30, "to": 60, "flatten": True},
+    "interpolate": {"column": "age", "from": 20, "to": 60, "interpolate": True},
+    "rise": {"column": "age", "monotone": "increasing"},
+    "fall": {"column": "age", "monotone": "decreasing", "from": 30},
+    "set values": {"column": "colour", "values": ["red", "blue"], "set": -0.5},
+    "merge values": {"column": "colour", "values": ["red", "blue"], "merge": True},
+    "remove": {"column": "width", "remove": True},
+    "scale": {"column": "width", "scale": 0.5},
+    "scale codes": {"column": "colour", "scale": 2},
+}
+
+
+@pytest.fixture(scope="module", params=list(METHODS))
+def fitted(request):
+    X, y = table()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return METHODS[request.param].fit(X, y), X, y
+
+
+def curve(clf, column, numbers):
+    """Evidence of numbers of a column, for the second class."""
+    X = pd.DataFrame({"colour": None, "age": np.nan, "width": np.nan}, index=[0])
+    X = pd.concat([X] * (len(numbers) + 1), ignore_index=True)
+    X["colour"] = X["colour"].astype(object)
+    X.loc[1:, column] = numbers
+    told = clf.explain_local(X)
+    own = told.contributions[1:, told.attributes.index(column)]
+    return clf.model_.link_scale * np.diff(own, axis=1)[:, 0]
+
+
+@pytest.mark.parametrize("kind", list(EDITS))
+def test_every_kind_is_saved_exported_and_undone_to_the_bit(fitted, kind, tmp_path):
+    clf, X, _ = fitted
+    before = clf.predict_proba(X)
+    made = clf.edited([EDITS[kind]], reason="the board said so")
+    after = made.predict_proba(X)
+    assert type(made) is type(clf) and not hasattr(clf, "edits_")
+    assert (clf.predict_proba(X) == before).all()
+    assert np.abs(after - before).max() > 1e-4
+    made.save(tmp_path / "edited.json")
+    loaded = sy.load(tmp_path / "edited.json")
+    assert (loaded.predict_proba(X) == after).all()
+    (edit,) = loaded.edits_
+    assert edit.reason == "the board said so" and edit.when.startswith("20")
+    assert json.loads(edit.asked) == EDITS[kind]
+    assert edit.before == made.edits_[0].before and len(edit.values) == len(edit.after)
+    back = loaded.unedited()
+    assert (back.predict_proba(X) == before).all() and not hasattr(back, "edits_")
+    back.save(tmp_path / "back.json")
+    clf.save(tmp_path / "first.json")
+    assert (tmp_path / "back.json").read_bytes() == (
+        tmp_path / "first.json"
+    ).read_bytes()
+    with sqlite3.connect(":memory:") as base:
+        X.to_sql("data", base, index=False)
+        found = pd.read_sql_query(to_sql(loaded, "sqlite"), base)
+    np.testing.assert_allclose(found["p(yes)"], after[:, 1], atol=1e-12)
+    assert "edited once" in to_sql(loaded)
+    np.testing.assert_allclose(
+        loaded.scorer()(X.iloc[0].to_dict())["yes"], after[0, 1], atol=1e-12
+    )
+
+
+def test_curves_are_as_asked_for(fitted):
+    clf, _, _ = fitted
+    if clf.model_.schema.is_pair.any():
+        clf = clf.edited([{"pair": p, "remove": True} for p in pairs_of(clf)])
+    numbers = np.arange(25.0, 65.0)
+    old = curve(clf, "age", numbers)
+    new = curve(clf.edited(EDITS["set"]), "age", numbers)
+    inner = (numbers >= 33) & (numbers <= 47)
+    np.testing.assert_allclose(new[inner], 0.25, atol=1e-9)
+    outer = curve(clf.edited({**EDITS["flatten"]}), "age", numbers)[inner]
+    assert np.ptp(outer) < 1e-9 < np.ptp(old)
+    rising = curve(clf.edited(EDITS["rise"]), "age", numbers)
+    assert (np.diff(rising) >= -1e-12).all()
+    line = curve(clf.edited(EDITS["interpolate"]), "age", numbers)
+    assert len(np.unique(np.sign(np.round(np.diff(line[3:-8]), 9)))) <= 2
+
+
+def pairs_of(clf):
+    names = clf.explain_global().attributes[clf.n_features_in_ :]
+    return [name.split(" × ") for name in names]
+
+
+def test_explanations_and_pages_show_edits(fitted, tmp_path):
+    clf, _, _ = fitted
+    made = clf.edited(EDITS["remove"], "useless").edited(EDITS["set values"])
+    told = repr(made.explain_global())
+    assert "width (edited)" in told and "remove width (useless)" in told
+    assert "(edited)" not in repr(clf.explain_global())
+    shown = made.explain_global().table("width")
+    np.testing.assert_allclose(shown.evidence, 0.0, atol=1e-12)
+    table = made.explain_global().table("colour")
+    values = dict(zip(table.labels, table.evidence[:, 1], strict=True))
+    assert values["red"] == pytest.approx(-0.5) == pytest.approx(values["blue"])
+    made.to_html(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "Edited by hand: 2 things" in page and "remove width (useless)" in page
+    clf.to_html(tmp_path / "plain.html")
+    assert "Edited by hand" not in (tmp_path / "plain.html").read_text(encoding="utf-8")
+
+
+def test_the_mean_score_stays_without_a_column(fitted):
+    clf, X, _ = fitted
+    made = clf.edited(EDITS["remove"])
+    one, other = (np.diff(c.explain_global().base)[0] for c in (clf, made))
+    assert one == pytest.approx(other, abs=1e-9)
+    changed = X.assign(width=X["width"] + 1.0)
+    if not clf.model_.schema.is_pair.any():
+        assert (made.predict_proba(changed) == made.predict_proba(X)).all()
+
+
+def test_a_pair_is_removed():
+    X, y = table()
+    clf = METHODS["default"].fit(X, y)
+    made = clf.edited({"pair": ["age", "colour"], "remove": True})
+    assert made.edits_[0].text == "remove colour × age"
+    assert " × " not in "".join(a for a in to_sql(made).split() if "sy_" not in a)
+    half = clf.edited({"pair": ["colour", "age"], "scale": 0.5})
+    three = [c.predict_joint_log_proba(X) for c in (clf, half, made)]
+    np.testing.assert_allclose(three[0] - three[1], three[1] - three[2], atol=1e-12)
+
+
+def test_missing_cells_have_evidence_where_they_are_a_value():
+    X, y = table()
+    edit = {"column": "colour", "values": [None], "set": 1.0}
+    clf = sy.NaiveBayes(missing="value").fit(X, y)
+    shown = clf.edited(edit).explain_global().table("colour")
+    assert shown.evidence[-1, 1] == pytest.approx(1.0)
+    with pytest.raises(ParameterError, match="missing='value'"):
+        sy.NaiveBayes().fit(X, y).edited(edit)
+
+
+def test_more_classes_name_the_class():
+    X, y = table(n_classes=3)
+    clf = sy.NaiveBayes().fit(X, y)
+    edit = {"column": "colour", "values": ["red"], "set": 1.0}
+    with pytest.raises(ParameterError, match="needs 'class'"):
+        clf.edited(edit)
+    made = clf.edited({**edit, "class": "perhaps"})
+    table_ = made.explain_global().table("colour")
+    own = table_.evidence[table_.labels.index("red")]
+    assert own[made.classes_.tolist().index("perhaps")] == pytest.approx(1.0)
+
+
+def test_the_start_is_fitted_again():
+    X, y = table()
+    clf = sy.WeightedNB(lam=1.0).fit(X, y)
+    shifted = clf.edited({"column": "colour", "values": ["red"], "set": 2.0})
+    made = clf.edited(
+        {"column": "colour", "values": ["red"], "set": 2.0}, recalibrate=(X, y)
+    )
+    rates = [(y == "yes").mean(), made.predict_proba(X)[:, 1].mean()]
+    assert rates[0] == pytest.approx(rates[1], abs=1e-8)
+    assert abs(shifted.predict_proba(X)[:, 1].mean() - rates[0]) > 1e-3
+    assert made.edits_[-1].text == f"fit the start again on {len(X)} rows"
+    assert (made.unedited().predict_proba(X) == clf.predict_proba(X)).all()
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        ("age", "must be a mapping"),
+        ({"column": "age"}, "needs one action"),
+        ({"column": "age", "set": 1, "remove": True}, "needs one action"),
+        ({"set": 1}, "needs 'column' or 'pair'"),
+        ({"column": "agee", "remove": True}, "no column 'agee'. Did you mean 'age'"),
+        ({"column": "age", "form": 3, "set": 1}, "no 'form'. Did you mean 'from'"),
+        ({"column": "age", "from": "a", "set": 1}, "'from' must be a number"),
+        ({"column": "age", "set": "high"}, "'set' must be a number"),
+        ({"column": "age", "set": float("nan")}, "'set' must be a number"),
+        ({"column": "age", "from": 900, "set": 1}, "Its cut points are"),
+        ({"column": "age", "values": ["red"], "set": 1}, "has numbers: say 'from'"),
+        ({"column": "age", "monotone": "up"}, "'increasing' or 'decreasing'"),
+        ({"column": "age", "remove": 1}, "'remove' must be true"),
+        ({"column": "age", "remove": True, "to": 3}, "take no 'to'"),
+        ({"column": "colour", "set": 1}, "name its 'values'"),
+        ({"column": "colour", "values": ["rad"], "set": 1}, "Did you mean 'red'"),
+        ({"pair": ["age", "width"], "remove": True}, "no pair"),
+        ({"pair": "age", "remove": True}, "must be two columns"),
+        ({"column": "colour", "values": ["red"], "set": 1, "class": "q"}, "among"),
+    ],
+)
+def test_what_is_no_edit_is_refused(edit, message):
+    X, y = table(100)
+    clf = sy.NaiveBayes(numeric="equal-frequency").fit(X, y)
+    with pytest.raises(ParameterError, match=message):
+        clf.edited([edit])
+    with pytest.raises(ParameterError, match="no edit"):
+        clf.edited([])
+
+
+def test_what_is_no_sum_or_has_no_bins_is_refused():
+    X, y = table(100)
+    with pytest.raises(ParameterError, match="not one sum"):
+        sy.RegularizedNB(lam=1.0).fit(X, y).edited(EDITS["remove"])
+    with pytest.raises(ParameterError, match="by a density"):
+        sy.NaiveBayes(numeric="gaussian").fit(X, y).edited(EDITS["set"])
+
+
+def test_a_file_with_edits_that_do_not_fit_is_refused(tmp_path):
+    from steelyard.persistence.content import content_of, estimator_from
+    from steelyard.persistence.reader import InvalidContentError
+
+    X, y = table(100)
+    made = sy.NaiveBayes().fit(X, y).edited(EDITS["set values"])
+    for key, wrong in [
+        ("places", [10**6]),
+        ("table", [0.0]),
+        ("when", 3),
+        ("log_prior", [0.0]),
+        ("values", [1]),
+    ]:
+        content = json.loads(json.dumps(content_of(made)))
+        content["fitted"]["edits_"][0][key] = wrong
+        with pytest.raises((InvalidContentError, ModelFileError)):
+            estimator_from(content)
+
+
+def test_a_card_of_an_edited_model_has_no_points_for_what_was_removed():
+    X, y = table()
+    X["twin"] = X["width"] + 0.1
+    clf = sy.NaiveBayes(numeric="equal-frequency").fit(X, y)
+    card = clf.edited(EDITS["remove"], "not allowed").scorecard(X, max_cells=6)
+    assert "width" not in card.to_frame()["column"].tolist()
+    assert "Edited by hand: remove width (not allowed), 20" in card.to_html()
+    assert "width" in clf.scorecard(X).to_frame()["column"].tolist()
+
+
+def test_an_edited_model_does_not_learn_on_silently():
+    X, y = table(100)
+    made = sy.NaiveBayes(numeric="equal-frequency").fit(X, y).edited(EDITS["remove"])
+    with pytest.raises(ParameterError, match="edited by hand"):
+        made.partial_fit(X, y)
+    made.unedited().partial_fit(X, y)
+    assert not hasattr(made.fit(X, y), "edits_")

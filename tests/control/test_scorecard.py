@@ -1,0 +1,333 @@
+"""Cards of points: what is printed is what is predicted, in every format."""
+
+import csv
+import io
+import sqlite3
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import steelyard as sy
+from steelyard.control import Scorecard, scorecard_of
+from steelyard.control.card_cells import fitted, merged_fit
+from steelyard.control.rounding import rounded
+from steelyard.exceptions import ParameterError
+from steelyard.export import to_sql
+
+
+def table(n=400, seed=0, n_classes=2):
+    """Numbers, text that looks like formulas, missing cells."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, n_classes, n)
+    colour = np.array(["=1+1", "green", "<b>", "(a)"], dtype=object)
+    colour = colour[np.where(rng.random(n) < 0.5, y, rng.integers(0, 4, n))]
+    colour[rng.random(n) < 0.1] = None
+    X = pd.DataFrame(
+        {
+            "colour": colour,
+            "length": np.where(rng.random(n) < 0.05, np.nan, y + rng.normal(size=n)),
+            "width": np.round(3.0 - y + rng.normal(size=n), 1),
+        }
+    )
+    return X, np.array(["no", "yes", "maybe"])[y]
+
+
+CASES = {
+    "NB": sy.NaiveBayes(),
+    "missing value": sy.NaiveBayes(missing="value"),
+    "imputed": sy.NaiveBayes(missing="impute"),
+    "Gaussian": sy.NaiveBayes(numeric="gaussian"),
+    "imputed Gaussian": sy.NaiveBayes(missing="impute", numeric="gaussian"),
+    "views": sy.ShrinkageNB(strength=(1.0, 4.0, 1.0)),
+    "pairs": sy.ShrinkageNB(strength=(1.0, 4.0, 1.0), pairs=[("colour", "length")]),
+    "weighted": sy.WeightedNB(lam=1.0),
+    "mixture": sy.RegularizedNB(lam=1.0),
+    "exponential": sy.method("ENB"),
+    "boosted": sy.method("BNB"),
+    "AODE": sy.method("AODE"),
+}
+
+
+@pytest.fixture(scope="module", params=list(CASES))
+def made(request):
+    X, y = table()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        clf = CASES[request.param].fit(X, y)
+    return clf, scorecard_of(clf, X, y, pairs=1), X
+
+
+def by_hand(card, X):
+    """Add up the printed points of rows, by the printed cells."""
+    (own,) = card.cards
+    totals = np.full(len(X), own.start)
+    for name in dict.fromkeys(row.column for row in own.rows):
+        if " × " in name:
+            return None
+        for i, cell in enumerate(X[name]):
+            totals[i] += points_of([r for r in own.rows if r.column == name], cell)
+    return totals
+
+
+def points_of(rows, cell):
+    known = {row.value: row.points for row in rows}
+    if cell is None or cell != cell:
+        return known.get("(missing)", known.get("(unknown)"))
+    for row in rows:
+        text = row.value
+        if isinstance(cell, str):
+            if cell in text.split(", "):
+                return row.points
+        elif text == "known":
+            return row.points
+        elif text[0] in "≤>":
+            low, _, high = text[1:].partition(" to ")
+            above = text[0] == "≤" or cell > float(low)
+            high = low if text[0] == "≤" else high or "inf"
+            if above and cell <= float(high):
+                return row.points
+    return known.get("(unseen)", known.get("(unknown)"))
+
+
+def test_printed_points_add_up_to_points_and_probabilities(made):
+    _, card, X = made
+    expected = by_hand(card, X)
+    found = card.points(X)
+    assert found.dtype.kind == "i"
+    if expected is not None:
+        np.testing.assert_array_equal(found, expected)
+    p = 1.0 / (1.0 + 2.0 ** ((600 - 20 * np.log2(50) - found) / 20))
+    np.testing.assert_allclose(card.predict_proba(X)[:, 1], p, atol=1e-12)
+    np.testing.assert_allclose(card.predict_proba(X).sum(axis=1), 1.0)
+
+
+def test_a_card_is_near_its_model(made):
+    clf, card, X = made
+    away = np.abs(card.predict_proba(X)[:, 1] - clf.predict_proba(X)[:, 1])
+    assert away.mean() < (0.12 if clf.model_.kind == "votes" else 0.06)
+    assert abs(card.loss["points"] - card.loss["merged"]) < 0.005
+    assert card.loss["n_rows"] == len(X)
+
+
+@pytest.mark.parametrize("dialect", ["sqlite", "duckdb"])
+def test_sql_returns_the_same_points(made, dialect, tmp_path):
+    _, card, X = made
+    path = tmp_path / "card.sql"
+    card.export(path, dialect=dialect, table="t", contributions=True)
+    query = path.read_text(encoding="utf-8")
+    if dialect == "sqlite":
+        with sqlite3.connect(":memory:") as base:
+            X.to_sql("t", base, index=False)
+            found = pd.read_sql_query(query, base)
+    else:
+        duckdb = pytest.importorskip("duckdb")
+        with duckdb.connect(config={"threads": 1}) as base:
+            base.register("t", X)
+            found = base.execute(query).df()
+    np.testing.assert_array_equal(found["points"], card.points(X))
+    np.testing.assert_allclose(found["p(yes)"], card.predict_proba(X)[:, 1], atol=1e-12)
+    parts = found.filter(regex=r"points\(").sum(axis=1) + card.cards[0].start
+    np.testing.assert_array_equal(parts, found["points"])
+
+
+def test_the_scorer_of_a_card_has_its_probabilities(made):
+    _, card, X = made
+    score = card.cards[0].fitted.scorer()
+    row = X.iloc[3].to_dict()
+    expected = card.predict_proba(X.iloc[3:4])[0, 1]
+    assert score(row)["yes"] == pytest.approx(expected, abs=1e-12)
+
+
+def test_without_rows_counts_stand_for_them(made):
+    clf, _, X = made
+    card = clf.scorecard()
+    assert card.loss["on"].startswith("rows made of the counts")
+    if clf.model_.kind == "votes":
+        return
+    away = np.abs(card.predict_proba(X)[:, 1] - clf.predict_proba(X)[:, 1])
+    assert away.mean() < 0.07
+
+
+def test_the_other_class_and_its_scale():
+    X, y = table()
+    clf = sy.NaiveBayes().fit(X, y)
+    no, yes = (clf.scorecard(X, target=label) for label in ("no", "yes"))
+    np.testing.assert_allclose(no.predict_proba(X), yes.predict_proba(X), atol=0.02)
+    assert np.corrcoef(no.points(X), yes.points(X))[0, 1] < -0.99
+    other = clf.scorecard(X, base_points=0, base_odds=1, points_to_double=1)
+    assert np.ptp(other.points(X)) < np.ptp(yes.points(X)) / 10
+    assert other.cards[0].probability(0) == 0.5
+    assert other.cards[0].probability(1) == pytest.approx(2 / 3)
+
+
+def test_more_classes_have_a_card_each():
+    X, y = table(n_classes=3)
+    clf = sy.NaiveBayes().fit(X, y)
+    card = clf.scorecard(X, y)
+    assert [own.target for own in card.cards] == ["maybe", "no", "yes"]
+    assert card.points(X).shape == (len(X), 3)
+    p = card.predict_proba(X)
+    np.testing.assert_allclose(p.sum(axis=1), 1.0)
+    assert np.abs(p - clf.predict_proba(X)).mean() < 0.06
+    assert "one card for each class" in repr(card)
+    assert "one card for each class" in card.to_html()
+    assert list(card.to_frame()["target"].unique()) == ["maybe", "no", "yes"]
+    with pytest.raises(ParameterError, match="not among the classes"):
+        clf.scorecard(target="perhaps")
+    with pytest.raises(ParameterError, match="3 cards"):
+        card.export("card.sql")
+    one = clf.scorecard(X, target="no")
+    assert one.predict_proba(X).shape == (len(X), 2)
+    assert "p(not no)" in to_sql(one.cards[0].fitted, "sqlite")
+
+
+def test_frames_and_files_say_the_same(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    X, y = table()
+    card = sy.NaiveBayes().fit(X, pd.Series(y, name="ill")).scorecard(X, y)
+    frame = card.to_frame()
+    assert list(frame.columns) == ["column", "value", "points", "rows", "rate"]
+    known = frame[frame["column"] == "width"]
+    assert known["rows"].sum() == len(X)
+    rate = (known["rows"] * known["rate"].fillna(0.0)).sum() / len(X)
+    assert rate == pytest.approx((y == "yes").mean())
+    card.to_excel(tmp_path / "card.xlsx")
+    sheet = openpyxl.load_workbook(tmp_path / "card.xlsx")["card"]
+    lines = [
+        (sheet.cell(k, 1).value, sheet.cell(k, 2).value, sheet.cell(k, 3).value)
+        for k in range(6, 6 + len(frame) - 1)
+    ]
+    expected = frame[["column", "value", "points"]].values.tolist()[1:]
+    assert [list(line) for line in lines] == expected
+    assert sheet["C3"].value.startswith(f"={card.cards[0].start}+SUMPRODUCT(C6:C")
+    assert "f" not in {c.data_type for c in sheet["B"]}
+    totals = [sheet.cell(k, 8).value for k in range(6, 6 + len(card.cards[0].scale()))]
+    shares = [sheet.cell(k, 9).value for k in range(6, 6 + len(totals))]
+    np.testing.assert_allclose(card.cards[0].probability(totals), shares)
+    card.export(tmp_path / "card.csv")
+    text = (tmp_path / "card.csv").read_text(encoding="utf-8")
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert [int(row["points"]) for row in rows] == frame["points"].tolist()
+    card.export(tmp_path / "card.md")
+    text = (tmp_path / "card.md").read_text(encoding="utf-8")
+    assert text == card.to_markdown() and "# Scorecard: ill = yes" in text
+    page = card.to_html(tmp_path / "card.html")
+    assert (tmp_path / "card.html").read_text(encoding="utf-8") == page
+    assert "&lt;b&gt;" in page and "<b>" not in page
+    assert card._repr_html_() in page
+
+
+def test_what_cannot_be_written_is_said(tmp_path, monkeypatch):
+    X, y = table(60)
+    card = sy.NaiveBayes().fit(X, y).scorecard(X)
+    with pytest.raises(ParameterError, match="html, xlsx, csv, md, sql"):
+        card.export(tmp_path / "card.doc")
+    with pytest.raises(ParameterError, match="no option 'dialect'"):
+        card.export(tmp_path / "card.md", dialect="sqlite")
+    monkeypatch.setitem(__import__("sys").modules, "openpyxl", None)
+    with pytest.raises(ImportError, match="openpyxl, which is not installed"):
+        card.to_excel(tmp_path / "card.xlsx")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"points_to_double": 0}, "points_to_double"),
+        ({"base_odds": -1.0}, "base_odds"),
+        ({"max_bins": 1}, "max_bins"),
+        ({"max_cells": 2.5}, "max_cells"),
+        ({"pairs": -1}, "pairs"),
+        ({"y": ["no"]}, "need their rows"),
+    ],
+)
+def test_bad_options_are_named(options, message):
+    X, y = table(60)
+    clf = sy.NaiveBayes().fit(X, y)
+    with pytest.raises(ParameterError, match=message):
+        clf.scorecard(**options)
+
+
+def test_limits_are_kept_and_fewer_cells_cost_more():
+    X, y = table(600)
+    clf = sy.ShrinkageNB(strength=(1.0, 4.0, 1.0)).fit(X, y)
+    small = clf.scorecard(X, y, max_cells=4, max_loss=0.0)
+    large = clf.scorecard(X, y, max_cells=20, max_bins=5, max_loss=0.0)
+    assert small.n_cells <= 4 < large.n_cells <= 20
+    counts = large.to_frame().groupby("column").size()
+    assert counts.max() <= 6
+    assert isinstance(small, Scorecard) and small.loss["points"] > large.loss["points"]
+    loose = clf.scorecard(X, y, max_loss=0.02)
+    assert loose.n_cells < large.n_cells
+
+
+def test_a_rising_curve_rises_on_the_card():
+    rng = np.random.default_rng(3)
+    x = rng.random(500)
+    X = pd.DataFrame({"x": x, "z": x + 0.3 * rng.random(500)})
+    y = rng.random(500) < 1 / (1 + np.exp(3 - 6 * x))
+    clf = sy.NaiveBayes(numeric="equal-frequency").fit(X, y)
+    from steelyard.control.card_columns import card_columns
+
+    codes, model = clf._encode(X), clf.model_
+    schema = model.schema
+    columns = card_columns(model, schema, schema, codes, model.proba(codes)[:, 1], 1, 0)
+    rising = [
+        column.__class__(**{**vars(column), "direction": 1}) for column in columns
+    ]
+    fit = merged_fit(rising, model.proba(codes)[:, 1], 8, 80, 0.0)
+    for own in fit.by_column():
+        assert (np.diff(own) >= 0).all()
+    free = merged_fit(columns, model.proba(codes)[:, 1], 8, 80, 0.0)
+    assert any((np.diff(own) < 0).any() for own in free.by_column())
+
+
+def test_values_of_cells_are_at_the_optimum():
+    rng = np.random.default_rng(0)
+    X, y = table()
+    clf = sy.NaiveBayes().fit(X, y)
+    from scipy.optimize import minimize
+
+    from steelyard.control.card_cells import _start, cross_entropy, design
+    from steelyard.control.card_columns import card_columns
+
+    codes, model = clf._encode(X), clf.model_
+    p = model.proba(codes)[:, 1]
+    columns = card_columns(model, model.schema, model.schema, codes, p, 1, 0)
+    fit = fitted(columns, p, _start(columns, p))
+    rows = design(columns, len(p))
+    said = np.concatenate([[0.0], *(column.means() for column in columns)])
+
+    def loss(values):
+        away = values[1:] - said[1:]
+        return len(p) * cross_entropy(rows @ values, p) + 0.5 * away @ away
+
+    best = minimize(loss, rng.normal(size=len(said)), method="BFGS")
+    assert loss(fit.values) <= best.fun + 1e-6
+
+
+def test_rounding_together_beats_rounding_one_by_one():
+    rng = np.random.default_rng(1)
+    better = 0
+    for _ in range(50):
+        root = rng.normal(size=(12, 6))
+        curvature, values = root.T @ root, 2.0 * rng.normal(size=6)
+
+        def cost(whole, values=values, curvature=curvature):
+            return (whole - values) @ curvature @ (whole - values)
+
+        one_by_one, together = cost(np.round(values)), cost(rounded(values, curvature))
+        assert together <= one_by_one + 1e-9
+        better += together < one_by_one - 1e-9
+    assert better > 15
+
+
+def test_a_model_file_has_what_a_card_needs(tmp_path):
+    X, y = table()
+    clf = sy.ShrinkageNB(strength=(1.0, 4.0, 1.0)).fit(X, y)
+    clf.save(tmp_path / "model.json")
+    loaded = sy.load(tmp_path / "model.json")
+    assert loaded.scorecard().to_frame().equals(clf.scorecard().to_frame())
+    assert loaded.scorecard(X).to_frame().equals(clf.scorecard(X).to_frame())
