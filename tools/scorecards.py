@@ -5,8 +5,8 @@ rows and more, of the folder ``STEELYARD_DATA`` in three parts. Cards are made o
 them: that of optbinning as it is by default, that of FasterRisk with ten yes-or-no
 questions out of deciles and categories, and of the default model one with as many cells
 as each of the others at most, and one as it is by default. It prints means of log-loss
-and AUC on the third part, by points alone, and what rounding costs there. Cells are
-intervals and categories of the columns on a card; a question cuts one in two.
+and AUC on the third part, by points alone, and what rounding costs on the others.
+Cells are intervals and categories of the columns on a card; a question cuts one in two.
 Packages that are not installed are named and left out.
 """
 

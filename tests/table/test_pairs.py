@@ -347,5 +347,5 @@ def test_what_would_have_to_change_is_a_column_and_pairs_follow_it():
                 middle = {"≤ -1": -2.0, "(-1, 0]": -0.5, "(0, 1]": 0.5, "> 1": 2.0}
                 changed["size"] = middle[change.after]
         assert_allclose(clf.predict_proba(changed)[0], found.after, rtol=1e-3)
-    with pytest.raises(ParameterError, match="no columns"):
+    with pytest.raises(ParameterError, match="are not columns"):
         why.counterfactual(0, fixed=["colour × size"])

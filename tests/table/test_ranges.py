@@ -158,6 +158,7 @@ def test_of_whole_numbers_whole_ones_are_suggested():
 
 def test_a_model_without_ranges_is_explained_by_its_densities():
     X, y = table()
-    clf = sy.ShrinkageNB(strength=(2.5, 10.0, 2.5)).fit(X, y)
+    views = ("linear", "mdl", "equal-frequency")
+    clf = sy.ShrinkageNB(strength=(2.5, 10.0, 2.5), numeric=views).fit(X, y)
     del clf.ranges_
     assert clf.explain_global().table("age").points[0] < 21.0

@@ -92,6 +92,7 @@ def test_columns_of_very_many_values_need_no_table(make_training, monkeypatch):
             np.testing.assert_allclose(sparse, dense, atol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore::steelyard.exceptions.IdentifierWarning")
 def test_identifiers_on_both_sides_stay_within_memory(make_training):
     X = np.arange(60_000).reshape(-1, 2)[:, [0, 1, 1]]
     y = np.arange(len(X)) % 2

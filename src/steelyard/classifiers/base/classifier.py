@@ -314,7 +314,8 @@ class BaseNB(ClassifierMixin, FittedNB, Declared):
             self._look_at(*self.__dict__.pop("_to_notice"))
             if name in vars(self):
                 return vars(self)[name]
-        raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
+        # Raises once more what was missing, or what a property had to say.
+        return object.__getattribute__(self, name)
 
     def __getstate__(self) -> Any:
         getattr(self, "notices_", None)
