@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from steelyard._common.arrays import Floats
+from steelyard.model.base import softmax
 from steelyard.model.training import TrainingSet
 from steelyard.table.summary.ranges import NumberRange, range_of, sampled
 
@@ -46,9 +47,14 @@ def score_ranges(
         return None
     weights: Floats | None
     if held_out is None or training.class_factors is not None:
-        rows = np.arange(training.n_rows)[sampled(training.n_rows)]
-        some = training.take(rows)
-        proba, weights = model.proba(some.codes, training.n_jobs), some.sample_weight
+        rows = sampled(training.n_rows)
+        some = training.take(
+            np.arange(training.n_rows) if isinstance(rows, slice) else rows
+        )
+        # In NumPy: a fit of few rows is not to wait for a compiler.
+        scores = model.scores(some.codes, training.n_jobs)
+        proba = softmax(getattr(model, "link_scale", 1.0) * scores)
+        weights = some.sample_weight
     else:
         proba, weights = held_out
     ranges = [range_of(scores, weights) for scores in log_odds(proba).T]
