@@ -168,15 +168,13 @@ class Scorecard:
         ndarray of shape (n, K)
             Of one card of a model with more classes, (n, 2): others, and the target.
         """
+        points = self.points(X)
         if len(self.cards) > 1:
-            each = [
-                card.probability(self.points(X)[:, k])
-                for k, card in enumerate(self.cards)
-            ]
-            p = np.stack(each, axis=1)
+            each = zip(self.cards, points.T, strict=True)
+            p = np.stack([card.probability(own) for card, own in each], axis=1)
             return np.asarray(p / p.sum(axis=1, keepdims=True))
         (card,) = self.cards
-        p = card.probability(self.points(X))
+        p = card.probability(points)
         is_first = len(self.classes_) == 2 and card.target == self.classes_[0]
         return np.stack([p, 1.0 - p] if is_first else [1.0 - p, p], axis=1)
 
