@@ -1,7 +1,10 @@
 """clf.export: the format by the ending, whole files or none, the same bytes."""
 
+import datetime as dt
 import os
 import re
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +13,11 @@ import pytest
 
 import steelyard as sy
 from steelyard import export
-from steelyard.exceptions import ParameterError
+from steelyard.exceptions import ColumnError, ParameterError
 from steelyard.export import check as checking
 from steelyard.export.check import check
+from steelyard.export.dialects import DIALECTS
+from steelyard.export.sql import to_sql
 from steelyard.export.writing import FORMATS
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -151,11 +156,54 @@ def test_a_server_is_not_checked():
         check(clf, weather(2)[0], "sql", dialect="postgres")
 
 
-def test_models_of_dates_take_their_parts(tmp_path):
-    moments = pd.Timestamp("2023-01-01") + pd.to_timedelta(np.arange(60) * 37, "h")
-    X = pd.DataFrame({"when": moments, "a": np.arange(60) % 7})
-    clf = sy.NaiveBayes().fit(X, np.where(moments.hour < 8, "night", "day"))
-    for kind in ("py", "sql"):
-        assert check(clf, X, kind).agrees
+@pytest.fixture(scope="module")
+def dated():
+    """Return rows with moments of a year and a half, to the millisecond."""
+    rng = np.random.default_rng(0)
+    moments = pd.Timestamp("1969-06-01") + pd.to_timedelta(
+        rng.integers(0, 47_000_000_000, 80), "ms"
+    )
+    X = pd.DataFrame({"when": moments, "a": np.arange(80) % 7})
+    # Not all months are seen.
+    moments = moments.where(moments.month < 10, moments + pd.DateOffset(months=-5))
+    X = X.assign(when=moments)
+    X.loc[3, "when"] = pd.NaT
+    return X, sy.NaiveBayes().fit(X, np.where(moments.hour < 8, "night", "day"))
+
+
+@pytest.mark.parametrize("kind", ["py", "js", "duckdb", "sqlite", "onnx"])
+def test_models_of_dates_take_dates(dated, kind):
+    X, clf = dated
+    dialect = {"dialect": kind} if kind in DIALECTS else {}
+    found = check(clf, X, "sql" if dialect else kind, **dialect)
+    assert found.agrees, found
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_sql_reads_the_column_of_dates_alone(dated, dialect):
+    text = to_sql(dated[1], dialect)
+    assert '."when"' in text and "when." not in text
+
+
+def test_a_scorer_takes_dates_of_python_and_their_text(dated):
+    X, clf = dated
+    score, moment = clf.scorer(), X["when"][0].to_pydatetime()
+    expected = dict(zip(clf.classes_, clf.predict_proba(X[:1])[0], strict=True))
+    zone = dt.timezone(dt.timedelta(hours=9))
+    for cell in (moment, moment.isoformat(), str(moment), moment.replace(tzinfo=zone)):
+        assert score({"when": cell, "a": 0}) == expected
+    day = pd.DataFrame({"when": [pd.Timestamp("1970-02-03")], "a": 0})
+    proba = clf.predict_proba(day)[0].tolist()
+    assert [*score({"when": dt.date(1970, 2, 3), "a": 0}).values()] == proba
     row = {"when": None, "a": 3, "when.month": 2, "when.weekday": 1, "when.hour": 3}
-    assert clf.scorer().predict(row) == "night"
+    assert score.predict(row) == "night"
+    with pytest.raises(ColumnError, match=r"'when' takes dates such as"):
+        score({"when": "3.2.1970"})
+
+
+def test_a_cell_that_is_no_date_ends_a_query(dated):
+    with closing(sqlite3.connect(":memory:")) as base:
+        base.execute('CREATE TABLE data ("when", a)')
+        base.execute("INSERT INTO data VALUES ('3.2.1970', 1)")
+        with pytest.raises(sqlite3.OperationalError, match="not a date in column when"):
+            base.execute(to_sql(dated[1], "sqlite")).fetchall()

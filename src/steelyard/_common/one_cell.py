@@ -11,6 +11,7 @@ import math
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
+from datetime import date, datetime
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -35,8 +36,8 @@ UNKNOWN: Any = _Unknown()
 class CellsOf:
     """What cells of a column may be."""
 
-    def __init__(self, name: str, kind: str, cells: str) -> None:
-        self.name, self.kind, self.cells = name, kind, cells
+    def __init__(self, name: str, kind: str, cells: str, date: str = "") -> None:
+        self.name, self.kind, self.cells, self.date = name, kind, cells, date
         self.text_of: dict[float, str] = {}
 
     def learn(self, values: Sequence[Any]) -> None:
@@ -97,6 +98,42 @@ class CellsOf:
             f"Column {self.name!r} takes {wanted}, got {cell!r} "
             f"({type(cell).__name__}). Pass None if it is unknown."
         )
+
+
+def date_parts(name: str, cell: Any) -> dict[str, Any] | None:
+    """Return days since 1970-01-01 and the parts of a date, or of a text in ISO's form.
+
+    None stands for a cell that is missing, or a number. Times are those of the clock,
+    in whatever time zone.
+
+    Examples
+    --------
+    >>> date_parts("when", "2024-01-05 12:00")
+    {'day': 19727.5, 'year': 2024.0, 'month': 1, 'weekday': 5, 'hour': 12.0}
+    """
+    if isinstance(cell, str):
+        try:
+            cell = datetime.fromisoformat(cell.strip())
+        except ValueError:
+            raise ColumnError(
+                f"Column {name!r} takes dates such as '2024-01-31' or "
+                f"'2024-01-31T14:30', got {cell!r}. Pass None if it is unknown."
+            ) from None
+    if not isinstance(cell, date) or cell != cell:
+        return None
+    hour = getattr(cell, "hour", 0)
+    if isinstance(cell, datetime):
+        since = cell.replace(tzinfo=None) - datetime(1970, 1, 1)
+    else:
+        since = cell - date(1970, 1, 1)
+    seconds = 86400 * since.days + since.seconds
+    return {
+        "day": (1_000_000 * seconds + since.microseconds) / 86_400_000_000,
+        "year": float(cell.year),
+        "month": cell.month,
+        "weekday": cell.isoweekday(),
+        "hour": float(hour),
+    }
 
 
 Entry = Callable[[Any], Any]

@@ -6,6 +6,7 @@ import argparse
 import sys
 from typing import Any
 
+from steelyard._common.text import listed
 from steelyard.cli import options, output
 from steelyard.cli.inputs import load_model, rows_for
 
@@ -54,7 +55,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Write the file; with a sample, compare, and fail where the engine differs."""
     from steelyard._common.files import atomic_write
-    from steelyard.export.writing import content_of, format_of
+    from steelyard.export.reading import plan_of
+    from steelyard.export.writing import PARTS_ALONE, content_of, format_of
 
     kind = format_of(arguments.output, arguments.format)
     output.check_output(arguments.output, arguments.force)
@@ -67,6 +69,10 @@ def run(arguments: argparse.Namespace) -> None:
 
         checked = check(clf, _sample(clf, arguments.check), kind, **chosen)
     atomic_write(arguments.output, content)
+    parts = [c for c in plan_of(clf).columns if c.date and kind in PARTS_ALONE]
+    for date in dict.fromkeys(column.date for column in parts):
+        names = [c.name for c in parts if c.date == date and c.name != date]
+        output.note(f"{date}: in days since 1970-01-01, beside {listed(names)}")
     if checked is not None:
         print(checked)
         if not checked.agrees:

@@ -26,7 +26,6 @@ from steelyard.model.base import Model
 from steelyard.model.table_model import NBModel
 from steelyard.notices.notice import in_lines
 from steelyard.proba.counts import Counts
-from steelyard.table.dates import PARTS
 from steelyard.table.schema import TableSchema
 from steelyard.table.summary.ranges import NumberRange
 
@@ -150,18 +149,17 @@ def page_data(clf: BaseNB, target: str | None = None) -> dict[str, Any]:
     whole = explain_global(clf)
     ranges = range_by_column(model.schema, getattr(clf, "ranges_", None))
     columns = zip(views_of(model.schema), plan.attributes, ranges, strict=True)
-    titles, names = getattr(clf, "column_labels_", {}), {*plan.attributes}
+    titles = getattr(clf, "column_labels_", {})
     attributes = [
         {"name": name, **_control(plain, views, plan, where)}
         for views, name, where in columns
     ]
     for own, title in zip(attributes, in_words(plan.attributes, titles), strict=True):
         own["title"] = title
-    for own in attributes:
-        parts = {part: f"{own['name']}.{part}" for part in PARTS}
-        places = {p: plan.attributes.index(n) for p, n in parts.items() if n in names}
-        if own["kind"] == "number" and {"month", "weekday"} <= {*places}:
-            own["date"] = places
+    for own, column in zip(attributes, plan.columns, strict=False):
+        if column.part == "day":
+            others = ((j, c) for j, c in enumerate(plan.columns) if c is not column)
+            own["date"] = {c.part: j for j, c in others if c.date == column.date}
     left_out, asked = model.schema.left_out, getattr(clf, "target_name_", None)
     for j, table in enumerate(whole.tables):
         if table.sides and table.counts is not None:

@@ -21,8 +21,7 @@ from steelyard.export.dialects import DIALECTS
 from steelyard.export.plan import Plan
 from steelyard.export.reading import plan_of
 from steelyard.export.sql import sql_statements
-from steelyard.export.writing import content_of
-from steelyard.table.dates import date_of_part
+from steelyard.export.writing import PARTS_ALONE, content_of
 from steelyard.table.frames import as_table
 
 if TYPE_CHECKING:
@@ -88,7 +87,7 @@ def check(clf: BaseNB, X: Any, kind: str, **options: Any) -> Agreement:
             "and compare with `steelyard predict`."
         )
     engine, score = ENGINES[name]
-    labels, proba = score(clf, _as_columns(clf, X), options)
+    labels, proba = score(clf, _as_columns(clf, X, kind not in PARTS_ALONE), options)
     expected = clf.predict_proba(X)
     # A missing answer is as far as can be.
     found = np.nan_to_num(np.array(proba, dtype=float), nan=np.inf)
@@ -102,27 +101,34 @@ def check(clf: BaseNB, X: Any, kind: str, **options: Any) -> Agreement:
     return Agreement(engine, len(labels), float(difference), int(is_other.sum()))
 
 
-def _as_columns(clf: BaseNB, X: Any) -> Any:
-    """Return a frame with the columns of the model: parts of dates as numbers.
+def _as_columns(clf: BaseNB, X: Any, takes_dates: bool) -> Any:
+    """Return a frame with the columns that a format reads.
 
-    Columns that are left out are empty, whatever they hold.
+    These are dates or their parts. Columns that are left out are empty, whatever they
+    hold.
     """
-    if not len(X.columns):
-        return X
-    table, left_out = as_table(X), clf.encoder_.schema_.left_out
-    if not table.parts and not left_out:
+    columns, left_out = plan_of(clf).columns, clf.encoder_.schema_.left_out
+    if not left_out and not any(column.date for column in columns):
         return X
     import pandas as pd
 
-    columns = clf.encoder_.match(table)
-    numbers = {date_of_part(name) for name in table.parts} | {*table.parts}
-    cells = {c.name: c.numbers() if c.name in numbers else X[c.name] for c in columns}
-    return pd.DataFrame({**cells, **{columns[j].name: np.nan for j in left_out}})
+    matched = clf.encoder_.match(as_table(X))
+    cells: dict[str, Any] = {}
+    for j, (column, own) in enumerate(zip(columns, matched, strict=True)):
+        if j in left_out:
+            cells[column.name] = np.nan
+        elif column.date and not takes_dates:
+            cells[column.name] = own.numbers()
+        elif column.part in ("", "day"):
+            named = own.name is not None
+            cells[column.name] = X[own.name] if named else X.iloc[:, own.position]
+    return pd.DataFrame(cells, index=X.index)
 
 
 def cells_of(X: Any) -> list[dict[str, Any]]:
-    """Return the rows of a frame as mappings, None for missing cells."""
-    plain = X.astype(object).where(X.notna(), None)
+    """Return the rows of a frame as mappings, None for missing cells, dates as text."""
+    dates = {name: X[name].astype(str) for name in X.select_dtypes("datetime")}
+    plain = X.assign(**dates).astype(object).where(X.notna(), None)
     rows: list[dict[str, Any]] = plain.to_dict("records")
     return rows
 
@@ -228,7 +234,9 @@ def _create(clf: BaseNB, dialect: str) -> str:
     types = {"text": "TEXT", "booleans": "BOOLEAN"}
     columns = [f'"{_ROW}" BIGINT']
     for column in plan_of(clf).columns:
-        kind = types.get(column.cells, ways.real)
+        if column.part not in ("", "day"):
+            continue
+        kind = "TIMESTAMP" if column.part else types.get(column.cells, ways.real)
         if column.kind == "category" and column.cells == "numbers":
             kind = ways.type_of(column.values)
         columns.append(f"{ways.identifier(column.name)} {kind}")

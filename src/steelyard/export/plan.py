@@ -39,6 +39,19 @@ class Column:
     values: tuple[Any, ...] = ()
     """Known values of a category, sorted: all str, all bool, or all int and float."""
 
+    date: str = ""
+    """The column of dates that this is a part of, or that it has the days of."""
+
+    @property
+    def source(self) -> str:
+        """The column of a table that this is read from."""
+        return self.date or self.name
+
+    @property
+    def part(self) -> str:
+        """Which part of dates it is, ``"day"`` for days since 1970, ``""`` for none."""
+        return (self.name[len(self.date) + 1 :] or "day") if self.date else ""
+
 
 @dataclass(frozen=True)
 class Lookup:
@@ -312,6 +325,7 @@ def plan_data(plan: Plan) -> dict[str, Any]:
         "classes": list(plan.classes),
         "columns": [
             {"name": column.name, "kind": column.kind, "cells": column.cells}
+            | ({"date": column.date} if column.date else {})
             for column in plan.columns
         ],
         "attributes": list(plan.attributes),

@@ -33,6 +33,7 @@ from steelyard.export.plan import (
     plan_data,
 )
 from steelyard.export.scorer import Scorer
+from steelyard.table.dates import dates_in
 from steelyard.table.schema import FeatureSchema, Side, TableSchema
 
 if TYPE_CHECKING:
@@ -136,6 +137,7 @@ def _is_own(model: Any, *kinds: str) -> bool:
 
 def _columns(schema: TableSchema) -> Iterator[Column]:
     views = zip(schema.features, schema.columns, schema.is_first_view, strict=True)
+    dates = dates_in(schema.features)
     for feature, position, is_first in views:
         if is_first and not feature.sides:
             yield Column(
@@ -143,6 +145,7 @@ def _columns(schema: TableSchema) -> Iterator[Column]:
                 "category" if feature.kind == "categorical" else "number",
                 feature.cells,  # type: ignore[arg-type]
                 feature.values,
+                dates.get(str(feature.name), ""),
             )
 
 

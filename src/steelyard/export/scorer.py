@@ -13,7 +13,7 @@ from functools import cached_property
 from operator import add, sub
 from typing import Any
 
-from steelyard._common.one_cell import UNKNOWN, CellsOf
+from steelyard._common.one_cell import UNKNOWN, CellsOf, date_parts
 from steelyard.exceptions import ColumnError
 from steelyard.export.straight import Lines, logistic, softmax
 
@@ -22,7 +22,7 @@ class Scorer:
     """A function of one row, a mapping from column names to cells.
 
     It holds constants only: threads may share it, and it can be pickled. None, NaN and
-    columns that a row leaves out are missing.
+    columns that a row leaves out are missing. Dates are those of Python, or ISO's text.
 
     Examples
     --------
@@ -46,6 +46,9 @@ class Scorer:
         self._posterior = self._model.posterior
         # Of a row of as many cells, all names are right if those that are read are.
         self._n_cells = len(columns) if self._names <= self._model.names() else -1
+        self._dates = {column.date for column in columns if column.date}
+        if self._dates:
+            self._n_cells = -1
 
     def __call__(self, row: Mapping[str, Any]) -> dict[Any, float]:
         """Return the posterior probability of every class."""
@@ -93,7 +96,13 @@ class Scorer:
             close = get_close_matches(str(name), self.columns, 1)
             hint = f" Did you mean {close[0]!r}?" if close else ""
             raise ColumnError(f"The model has no column {name!r}.{hint}")
-        return {**dict.fromkeys(self.columns), **row}
+        whole = {**dict.fromkeys(self.columns), **row}
+        for name in self._dates:
+            for part, cell in (date_parts(name, row.get(name)) or {}).items():
+                own = name if part == "day" else f"{name}.{part}"
+                if own in self._names:
+                    whole[own] = cell
+        return whole
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.data,)

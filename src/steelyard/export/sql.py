@@ -319,7 +319,7 @@ def _check(
             f"{plan.estimator} is not one sum here, and has no {what}. Leave the "
             "option out, or use a method that is one sum."
         )
-    used = [plan.columns[j].name for j in plan.used()]
+    used = list(dict.fromkeys(plan.columns[j].source for j in plan.used()))
     _check_names([*used, *(name for name in keep if name not in used)], dialect)
     most = dialect.max_columns
     if most is not None and len(used) + len(keep) > most - 100:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
+from steelyard.export.dates_sql import read_date
 from steelyard.export.plan import Bins, Density, Grouping, Lookup, Pair, Plan, Row, Sum
 from steelyard.export.statement import Statement
 
@@ -50,9 +52,9 @@ class Terms:
 
     def cell(self, column: int) -> str:
         """Name a cell as it was read."""
-        return self.to.let(
-            self.to.dialect.cell(self.plan.columns[column], self.to.table)
-        )
+        own, dialect = self.plan.columns[column], self.to.dialect
+        read = partial(read_date, dialect) if own.date else dialect.cell
+        return self.to.let(read(own, self.to.table))
 
     # ------------------------------------------------------------------- look-ups
 

@@ -26,6 +26,9 @@ _WRITERS = {
 }
 FORMATS = tuple(_WRITERS)
 
+PARTS_ALONE = ("onnx", "pmml")
+"""Formats without functions of dates: a table for them has days and parts."""
+
 
 def write(
     clf: BaseNB,

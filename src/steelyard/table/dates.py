@@ -7,7 +7,7 @@ after all columns; month and weekday (1 for Monday) are categories.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from steelyard._common.later import Later
@@ -45,6 +45,38 @@ def date_of_part(name: str) -> str:
     """
     whole, _, part = name.rpartition(".")
     return whole if part in PARTS else name
+
+
+def dates_in(attributes: Iterable[Any]) -> dict[str, str]:
+    """Return the column of dates that each column of a schema is of, where it is.
+
+    Month and weekday are categories that are numbers, which others hardly are.
+
+    Examples
+    --------
+    >>> from steelyard.table.schema import FeatureSchema
+    >>> days = FeatureSchema("when", "binned", "numbers")
+    >>> month = FeatureSchema("when.month", "categorical", "numbers", (1, 2))
+    >>> weekday = FeatureSchema("when.weekday", "categorical", "numbers", (5,))
+    >>> dates_in([days, month, weekday])
+    {'when': 'when', 'when.month': 'when', 'when.weekday': 'when'}
+    """
+    by_name = {str(own.name): own for own in attributes if not own.sides}
+
+    def is_part(name: str, part: str) -> bool:
+        own, values = by_name.get(f"{name}.{part}"), PARTS[part]
+        if own is None or own.cells == "text":
+            return False
+        return values is None or (
+            own.kind == "categorical" and {*own.values} <= {*values}
+        )
+
+    found: dict[str, str] = {}
+    for name in by_name:
+        if is_part(name, "month") and is_part(name, "weekday"):
+            parts = (f"{name}.{part}" for part in PARTS if is_part(name, part))
+            found |= dict.fromkeys((name, *parts), name)
+    return found
 
 
 def as_moments(series: Any) -> NDArray[Any] | None:

@@ -175,11 +175,32 @@ const scoring = (() => {
   // Every sum in a tree of models, from left to right.
   const leaves = (node) => (node.kind === "sum" ? [node] : node.parts.flatMap(leaves));
 
+  // A row with the days and parts of dates that are ISO text, by the clock in whatever zone.
+  function withDates(plan, row) {
+    const found = { ...row };
+    for (const name of new Set(plan.columns.map((column) => column.date))) {
+      if (!name || typeof row[name] !== "string") continue;
+      const said = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,6})\d*)?)?(?:Z|[+-]\d\d:?\d\d)?)?$/.exec(row[name].trim());
+      const [year, month, day, hour, minute, second] = (said || []).slice(1, 7).map((digits) => Number(digits || 0));
+      const at = new Date(Date.UTC(year, month - 1, day, hour, minute, second));
+      if (!said || at.getUTCDate() !== day) {
+        throw new Error(`Column ${JSON.stringify(name)} takes dates such as 2024-01-31T14:30, got ${JSON.stringify(row[name])}.`);
+      }
+      const micros = at.getTime() * 1000 + Number((said[7] || "").padEnd(6, "0"));
+      const parts = { year, month, weekday: ((at.getUTCDay() + 6) % 7) + 1, hour };
+      found[name] = micros / 86400000000;
+      for (const column of plan.columns) {
+        if (column.date === name && column.name !== name) found[column.name] = parts[column.name.slice(name.length + 1)];
+      }
+    }
+    return found;
+  }
+
   // Cells of a row that is an object, in the order of the columns.
   function cellsOf(plan, row) {
     if (!plan.names) plan.names = plan.columns.map((column) => column.name);
     const cells = new Array(plan.columns.length).fill(null);
-    for (const [name, cell] of Object.entries(row)) {
+    for (const [name, cell] of Object.entries(withDates(plan, row))) {
       const j = placeOf(plan.names, name);
       if (j === undefined) throw new Error(`The model has no column ${JSON.stringify(name)}.`);
       cells[j] = isMissing(cell) ? cell : asFitted(plan, j, cell);
