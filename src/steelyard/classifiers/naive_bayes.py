@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import ClassVar
 
 from steelyard.classifiers.base import DEVICE_SETTING
 from steelyard.classifiers.base.chunked import LearnsInChunks
-from steelyard.fitting.problem import Fit
-from steelyard.fitting.recipe import Recipe
 from steelyard.model.base import RowsNeeded
-from steelyard.model.training import TrainingSet
 
 __all__ = ["NaiveBayes"]
 
@@ -53,10 +49,3 @@ class NaiveBayes(LearnsInChunks):
     _rows_needed: ClassVar[RowsNeeded] = "counts"
 
     device: str = DEVICE_SETTING
-
-    def _recipe(self) -> Recipe:
-        return replace(super()._recipe(), device=self.device)
-
-    def _fit(self, recipe: Recipe, training: TrainingSet) -> Fit:
-        model = training.estimate(training.count())
-        return Fit(model, model.log_prior)

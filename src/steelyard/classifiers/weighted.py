@@ -81,7 +81,7 @@ class SolvedNB(StandardNB):
     hardest_rows = hardest_rows
 
     def _recipe(self) -> Recipe:
-        recipe = replace(super()._recipe(), device=self.device)
+        recipe = super()._recipe()
         if self.instances is None:
             return recipe
         return replace(recipe, instances=resolve_instances(self.instances))

@@ -31,7 +31,7 @@ from steelyard.experiments.statistics.shares import (
 )
 from steelyard.experiments.statistics.stability import Comparison, compare_counts
 from steelyard.io import as_source
-from steelyard.model.scores import log_odds
+from steelyard.model.table_model import log_odds
 from steelyard.notices.check import NewRows
 from steelyard.notices.new_rows import ColumnCheck
 from steelyard.proba.counts import Counts, count
@@ -39,7 +39,7 @@ from steelyard.table.by_schema import ColumnCells
 from steelyard.table.dates import date_of_part
 from steelyard.table.frames import as_table, take_rows
 from steelyard.table.schema import TableSchema
-from steelyard.table.summary.ranges import NumberRange, counted_bars
+from steelyard.table.summary.whole_column import NumberRange, counted_bars
 
 __all__ = ["DriftWatch", "drift_of"]
 

@@ -39,7 +39,7 @@ from steelyard.explain.views import (
 )
 from steelyard.model.base import Model
 from steelyard.table.frames import as_table
-from steelyard.table.summary.ranges import NumberRange
+from steelyard.table.summary.whole_column import NumberRange
 
 if TYPE_CHECKING:
     from steelyard.classifiers.base import BaseNB

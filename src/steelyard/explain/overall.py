@@ -32,7 +32,7 @@ from steelyard.model.base import Model
 from steelyard.model.edit_log import Edit
 from steelyard.model.table_model import NBModel
 from steelyard.proba.counts import Counts
-from steelyard.table.summary.ranges import NumberRange
+from steelyard.table.summary.whole_column import NumberRange
 
 if TYPE_CHECKING:
     from steelyard.classifiers.base import BaseNB

@@ -27,7 +27,7 @@ from steelyard.model.table_model import NBModel
 from steelyard.notices.notice import in_lines
 from steelyard.proba.counts import Counts
 from steelyard.table.schema import TableSchema
-from steelyard.table.summary.ranges import NumberRange
+from steelyard.table.summary.whole_column import NumberRange
 
 if TYPE_CHECKING:
     from steelyard.classifiers.base import BaseNB

@@ -30,7 +30,7 @@ from steelyard.table.labels import (
     weighted_rows,
 )
 from steelyard.table.schema import TableSchema
-from steelyard.table.treatments import column_positions
+from steelyard.table.summary.column_rules import column_positions
 from steelyard.weighting import AttributeWeighting, LogProbs, Weighting
 
 if TYPE_CHECKING:

@@ -2,11 +2,13 @@
 
 The constant of a column is arbitrary in a sum: what one adds to all its values another
 may take off. Contributions that are shown differ from the mean over the training rows,
-so that a sign means more or less than there; the base is the mean score.
+so that a sign means more or less than there; the base is the mean score. Where the
+scores of rows lie is kept too, by which it is seen whether new rows are alike.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
@@ -18,12 +20,13 @@ from numpy.typing import NDArray
 from steelyard._common.arrays import Floats, Ints
 from steelyard._common.threads import pieces, row_blocks, run, thread_count
 from steelyard.kernels import scoring
-from steelyard.model.base import MeanTerms, Model, SomeClasses, TwoArrays
+from steelyard.model.base import MeanTerms, Model, SomeClasses, TwoArrays, softmax
 from steelyard.proba.counts import Counts
 from steelyard.proba.gaussian import GaussianTable
 from steelyard.table.by_schema import on_grid
 from steelyard.table.codes import CodeBlock, Codes, FeatureTable
 from steelyard.table.schema import TableSchema
+from steelyard.table.summary.whole_column import NumberRange, range_of, sampled
 
 if TYPE_CHECKING:
     from steelyard.model.training import TrainingSet
@@ -64,13 +67,13 @@ class NBModel(Model):
 
     def scores(self, codes: Codes, n_jobs: int | None = None) -> Floats:
         """Joint log-probabilities of rows and classes, shape (n, K)."""
-        out = self._scores_array(codes)
+        out = np.empty((codes.n_rows, self.n_classes))
         self._by_piece(codes, n_jobs, lambda scores, rows: None, out=out)
         return out
 
     def log_proba(self, codes: Codes, n_jobs: int | None = None) -> Floats:
         """Log posterior probabilities, shape (n, K)."""
-        out = self._scores_array(codes)
+        out = np.empty((codes.n_rows, self.n_classes))
         self._by_piece(
             codes,
             n_jobs,
@@ -81,7 +84,7 @@ class NBModel(Model):
 
     def proba(self, codes: Codes, n_jobs: int | None = None) -> Floats:
         """Posterior probabilities, shape (n, K)."""
-        out = self._scores_array(codes)
+        out = np.empty((codes.n_rows, self.n_classes))
         self._by_piece(
             codes,
             n_jobs,
@@ -196,9 +199,6 @@ class NBModel(Model):
         scores *= self.link_scale
         return scores
 
-    def _scores_array(self, codes: Codes) -> Floats:
-        return np.empty((codes.n_rows, self.n_classes))
-
     def _by_piece(
         self,
         codes: Codes,
@@ -248,6 +248,9 @@ def spread_table(
 
 # Nodes of means under a normal distribution.
 _HERMITE = 64
+
+# Beyond these log-odds a row is as good as decided.
+_MOST_ODDS = 12.0
 
 
 def centred(model: Any, counts: Counts | None, training: Any = None) -> Any:
@@ -351,3 +354,47 @@ def _nodes() -> tuple[Floats, Floats]:
     """Return nodes of a normal distribution, and their shares."""
     nodes, shares = np.polynomial.hermite.hermgauss(_HERMITE)
     return nodes, shares / shares.sum()
+
+
+def log_odds(proba: Floats) -> Floats:
+    r"""Return the log-odds of classes, :math:`\log p / (1 - p)`, within ±12, (n, S).
+
+    Of two classes those of the second, S = 1; of more those of each, S = K.
+
+    Examples
+    --------
+    >>> log_odds(np.array([[0.5, 0.5], [0.0, 1.0]]))
+    array([[ 0.],
+           [12.]])
+    """
+    least = 1.0 / (1.0 + math.exp(_MOST_ODDS))
+    chosen = proba[:, 1:] if proba.shape[1] == 2 else proba
+    p = np.clip(chosen, least, 1.0 - least)
+    return np.asarray(np.clip(np.log(p) - np.log1p(-p), -_MOST_ODDS, _MOST_ODDS))
+
+
+def score_ranges(
+    model: Any, training: TrainingSet, held_out: tuple[Floats, Floats] | None
+) -> list[NumberRange] | None:
+    """Return where the log-odds of training rows lie, None where that is not known.
+
+    Those of rows that were held out, with their weights, are best: a model is more sure
+    of the rows that it has learned from. Otherwise they are of up to 4,096 rows, evenly
+    spaced. Nothing is known of rows that were only counted, and of a model that looks
+    for its neighbours among them.
+    """
+    if training.earlier is not None or getattr(model, "is_lazy", True):
+        return None
+    weights: Floats | None
+    if held_out is None or training.class_factors is not None:
+        rows = sampled(training.n_rows)
+        all_rows = np.arange(training.n_rows)
+        some = training.take(all_rows if isinstance(rows, slice) else rows)
+        # In NumPy: a fit of few rows is not to wait for a compiler.
+        scores = model.scores(some.codes, training.n_jobs)
+        proba = softmax(getattr(model, "link_scale", 1.0) * scores)
+        weights = some.sample_weight
+    else:
+        proba, weights = held_out
+    ranges = [range_of(scores, weights) for scores in log_odds(proba).T]
+    return [found for found in ranges if found is not None] or None

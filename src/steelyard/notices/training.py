@@ -22,13 +22,12 @@ from steelyard.notices.training_look import (
     quoted,
 )
 from steelyard.proba.counts import Counts
+from steelyard.table.labels import is_measured
 
 # A class of so few rows is a slip of the pen as often as a class.
 _FEW_ROWS = 2
 # Classes so unequal, and a smallest one so small a share, need other measures.
 _RATIO, _SHARE = 100.0, 0.01
-# Whole numbers of more values than this are measurements, unless they run on.
-_MOST_NUMBERS = 20
 
 # A column gives the class away if its codes do in nearly all rows, with many rows for
 # each code, and no honest column beside it comes near. Petal lengths of irises are
@@ -95,19 +94,6 @@ def _class_notices(look: TrainingLook) -> Iterator[Notice]:
         text += f"largest {usual.max():,.0f}"
         cure = "look at balanced accuracy, or set class_weight='balanced'"
         yield Notice("unequal-classes", text, None, round(rows[k]), "", cure)
-
-
-def is_measured(classes: Any) -> bool:
-    """Whether classes are whole numbers that are measured: many, and with gaps.
-
-    Examples
-    --------
-    >>> is_measured(np.arange(40)), is_measured(np.arange(2700, 6300, 25))
-    (False, True)
-    """
-    if classes.dtype.kind not in "iu" or len(classes) <= _MOST_NUMBERS:
-        return False
-    return int(classes[-1]) - int(classes[0]) + 1 > len(classes)
 
 
 # ------------------------------------------------------------------------------- leaks

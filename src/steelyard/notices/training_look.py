@@ -14,7 +14,7 @@ from steelyard.model.training import TrainingSet
 from steelyard.proba.counts import Counts
 from steelyard.table.codes import FeatureTable
 from steelyard.table.frames import Table
-from steelyard.table.summary.ranges import NumberRange
+from steelyard.table.summary.whole_column import NumberRange
 
 SAMPLE, FEW = 4_096, 512
 """Rows of a column that stand for all of them: where they are counted, or compared."""

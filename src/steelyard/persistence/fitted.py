@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from steelyard.notices.row_sketch import RowHashes
     from steelyard.proba.counts import Counts
-    from steelyard.table.summary.ranges import NumberRange
+    from steelyard.table.summary.whole_column import NumberRange
 else:
     np = Later("numpy")
 
@@ -255,7 +255,7 @@ def _read_ranges(reader: ObjectReader, key: str, sizes: Sizes) -> list[Any]:
 
 
 def _build_ranges(ranges: list[Any], sizes: Sizes) -> list[NumberRange | None]:
-    from steelyard.table.summary.ranges import NumberRange
+    from steelyard.table.summary.whole_column import NumberRange
 
     return [None if found is None else NumberRange(**found) for found in ranges]
 

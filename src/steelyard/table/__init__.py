@@ -12,7 +12,6 @@ Reading
 
 Deciding
     - ``schema``: what a model knows of its table: names, kinds, values, cut points.
-    - ``treatments``: the settings of an encoder, resolved for every column.
     - ``discretizers``: cut points of numeric columns, as scikit-learn transformers.
     - ``summary``: what is known of a column, in memory or from chunks, and the rules
       that make a schema of it.

@@ -47,14 +47,19 @@ from steelyard.table.frames import Table, as_table
 from steelyard.table.labels import encode_labels, training_rows
 from steelyard.table.schema import FeatureSchema, TableSchema
 from steelyard.table.summary.column_rules import (
-    LabelledRows,
     LearnedColumn,
-    WholeColumn,
+    Treatment,
     learned_column,
+    numeric_treatments,
+    treatments,
+)
+from steelyard.table.summary.whole_column import (
+    LabelledRows,
+    NumberRange,
+    WholeColumn,
+    added_ranges,
     with_values,
 )
-from steelyard.table.summary.ranges import NumberRange, added_ranges
-from steelyard.table.treatments import Treatment, numeric_treatments, treatments
 
 __all__ = ["TableEncoder"]
 

@@ -22,6 +22,9 @@ from steelyard.exceptions import ParameterError, TableError
 from steelyard.table.columns import TableColumn
 from steelyard.table.frames import Table, as_series, as_table
 
+# Whole numbers of more values than this are measurements, unless they run on.
+MOST_NUMBERS = 20
+
 TrainingRows = tuple[Table, Any, Floats | None]
 """A table, its labels and its weights."""
 
@@ -288,6 +291,19 @@ def check_two_classes(classes: NDArray[Any]) -> None:
             "Classifier can't train when only one class is present: every label is "
             f"{classes.tolist()[0]!r}. At least two classes are needed."
         )
+
+
+def is_measured(classes: Any) -> bool:
+    """Whether classes are whole numbers that are measured: many, and with gaps.
+
+    Examples
+    --------
+    >>> is_measured(np.arange(40)), is_measured(np.arange(2700, 6300, 25))
+    (False, True)
+    """
+    if classes.dtype.kind not in "iu" or len(classes) <= MOST_NUMBERS:
+        return False
+    return int(classes[-1]) - int(classes[0]) + 1 > len(classes)
 
 
 def class_factors(class_weight: Any, classes: NDArray[Any], totals: Floats) -> Floats:

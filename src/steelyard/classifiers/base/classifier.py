@@ -37,17 +37,17 @@ from steelyard.fitting.problem import Fit
 from steelyard.fitting.recipe import DEVICE, Recipe, rows_of
 from steelyard.model.base import RowsNeeded
 from steelyard.model.edit_log import Edit
-from steelyard.model.scores import score_ranges
-from steelyard.model.table_model import centred
+from steelyard.model.table_model import centred, score_ranges
 from steelyard.model.training import Encoding, TrainingSet
 from steelyard.notices.notice import Notice
 from steelyard.notices.row_sketch import RowHashes
-from steelyard.notices.training import is_measured, notices_at_fit
+from steelyard.notices.training import notices_at_fit
 from steelyard.proba import SMOOTHINGS, Smoothing, resolve_smoothing
 from steelyard.proba.counts import Counts
 from steelyard.proba.smoothing import Estimation
 from steelyard.table.encoder import TableEncoder
-from steelyard.table.summary.ranges import NumberRange
+from steelyard.table.labels import is_measured
+from steelyard.table.summary.whole_column import NumberRange
 
 __all__ = ["DEVICE_SETTING", "BaseNB", "StandardNB"]
 
@@ -232,6 +232,7 @@ class BaseNB(ClassifierMixin, FittedNB, Declared):
             self._estimation(),
             n_jobs=self.n_jobs,
             needs=self._rows_needed,
+            device=getattr(self, "device", "cpu"),
         )
 
     def _encoding(self) -> Encoding:
@@ -243,8 +244,9 @@ class BaseNB(ClassifierMixin, FittedNB, Declared):
         return Estimation(resolve_smoothing(self.smoothing), "smoothed", 1e-9)
 
     def _fit(self, recipe: Recipe, training: TrainingSet) -> Fit:
-        """Learn from encoded rows."""
-        raise NotImplementedError
+        """Learn from encoded rows: the counts of all of them, if nothing else."""
+        model = training.estimate(training.count())
+        return Fit(model, model.log_prior)
 
     @final
     def _publish(self, training: TrainingSet, fit: Fit) -> None:

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from steelyard._common.text import listed
 from steelyard.exceptions import ParameterError, TableError
 from steelyard.io.paths import find_column, stem_and_format
+from steelyard.table.labels import MOST_NUMBERS
 
 if TYPE_CHECKING:
     import pandas
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from steelyard.io.reader import Reader
 
 _TARGETS = ("class", "target", "label")
-# Whole numbers of more values than this are measurements, unless they are declared.
-_MOST_NUMBERS = 20
 # How a class of a target that was cut is called.
 _LABEL = re.compile(r"\d+: (?:≤ (?P<low>\S+)|> (?P<high>\S+)|\S+ to (?P<up_to>\S+))")
 
@@ -120,7 +119,7 @@ class DataSet:
 
         n_values = len(self.classes)
         has_fractions = type_of_target(self.target) == "continuous"
-        if has_fractions or n_values > _MOST_NUMBERS:
+        if has_fractions or n_values > MOST_NUMBERS:
             what = "with fractions " if has_fractions else ""
             raise TableError(
                 f"The target {self.target_name!r} of {self.name} holds numbers {what}"

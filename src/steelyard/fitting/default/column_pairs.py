@@ -16,7 +16,7 @@ from steelyard.kernels.pairs import score_pairs
 from steelyard.model.table_model import NBModel
 from steelyard.model.training import TrainingSet
 from steelyard.table.schema import Side, TableSchema, feature_labels
-from steelyard.table.treatments import column_positions
+from steelyard.table.summary.column_rules import column_positions
 
 # Groups of each side of a pair.
 _LEAST_GROUPS, _MOST_GROUPS = 3, 12

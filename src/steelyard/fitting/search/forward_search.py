@@ -24,7 +24,7 @@ from steelyard.table.codes import CodeBlock, Codes, FeatureTable, code_dtype
 from steelyard.table.frames import as_table
 from steelyard.table.labels import as_label_column, known_labels, labelled_rows
 from steelyard.table.schema import TableSchema, feature_labels
-from steelyard.table.treatments import column_positions
+from steelyard.table.summary.column_rules import column_positions
 
 
 @dataclass

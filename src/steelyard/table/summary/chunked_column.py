@@ -14,14 +14,19 @@ from steelyard.table.by_schema import bins_of
 from steelyard.table.discretizers import Discretizer
 from steelyard.table.factors import EXACT, CellKind, Factor, is_missing
 from steelyard.table.schema import FeatureSchema
-from steelyard.table.summary.column_rules import LabelledRows, WholeColumn, numbering
 from steelyard.table.summary.number_cells import (
     CellsByValue,
     NumberCells,
     Numbers,
     most_cells,
 )
-from steelyard.table.summary.ranges import NumberRange, weighed_range
+from steelyard.table.summary.whole_column import (
+    LabelledRows,
+    NumberRange,
+    WholeColumn,
+    numbering,
+    weighed_range,
+)
 
 MOST_VALUES = 1_000_000
 """Most values of a categorical column."""

@@ -1,33 +1,29 @@
-"""The rules: what is decided about a column, in memory or from chunks.
+"""The rules: how a column is treated, and what is decided about it.
 
-The summary of a column in memory is its cells, looked at when something is asked.
+They hold in memory and for chunks, which answer the same questions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from steelyard._common.agreed import LEAST_STEP
 from steelyard._common.arrays import Floats
-from steelyard.exceptions import ColumnError
-from steelyard.table.by_schema import ColumnCells, check_cells, codes_of
-from steelyard.table.columns import TableColumn
-from steelyard.table.discretizers import Discretizer
-from steelyard.table.schema import FeatureSchema, sort_values
-from steelyard.table.summary.ranges import (
-    Ends,
-    NumberRange,
-    range_of,
-    sampled,
-    weighed_range,
+from steelyard.exceptions import ParameterError
+from steelyard.table.discretizers import (
+    Discretizer,
+    EqualFrequencyDiscretizer,
+    EqualWidthDiscretizer,
+    MDLDiscretizer,
 )
-from steelyard.table.treatments import EncoderSettings, Treatment
+from steelyard.table.factors import CellKind
+from steelyard.table.schema import FeatureSchema, Kind, sort_values
+from steelyard.table.summary.whole_column import NumberRange, WholeColumn, numbering
 
 if TYPE_CHECKING:
     from steelyard.table.summary.chunked_column import ChunkedColumn
@@ -43,197 +39,183 @@ _ONLY_STEP = 0.01
 _MIN_ROWS = 20
 _MIN_SHARE = 0.95
 
-# Whole numbers that are all different are running numbers where so few are left out: a
-# fold has those of most rows.
-_MANY_ROWS, _DENSE, _DENSE_OF_FEW = 100, 2.0, 1.3
-# Of few rows, numbers between these may be steps of a measurement, and these be years.
-_STEPS, _YEARS = (2, 999), (1800, 2100)
-_KNOWN = 0.9
-# Numbers of so many digits that are all different are names, if they are no moments
-# since 1970 in milli-, micro- or nanoseconds.
-_LONG = 1e11
-_MOMENTS = (9e11, 2.3e12)
-_UNITS = (1.0, 1e3, 1e6)
+
+class Described(Protocol):
+    """What decides on the treatment of a column: itself, or a summary of it."""
+
+    position: int
+
+    @property
+    def declared(self) -> list[Any] | None:
+        """Values declared by a category or enum type, None for other types."""
+
+    @property
+    def storage(self) -> CellKind:
+        """What the type of the column can hold, "nothing" if it does not say."""
 
 
 @dataclass(frozen=True)
-class LabelledRows:
-    """Classes and weights of rows, where there are any."""
+class Uncut:
+    """A treatment that makes no bins: categories, or numbers as they are."""
 
-    n_rows: int
-    labels: Any = None
-    """Positions among the classes, shape (n,)."""
-
-    weights: Floats | None = None
-    n_classes: int = 0
-
-    @cached_property
-    def total(self) -> float:
-        """Weight of all rows."""
-        return float(self.n_rows if self.weights is None else self.weights.sum())
-
-    @cached_property
-    def sample(self) -> Any:
-        """Rows whose quartiles stand for those of all."""
-        return sampled(self.n_rows)
-
-    def totals(self, chosen: Any = slice(None)) -> Floats:
-        """Return the weight of some rows by class, of all by default, shape (K,)."""
-        weights = None if self.weights is None else self.weights[chosen]
-        by_class = np.bincount(self.labels[chosen], weights, self.n_classes)
-        return by_class.astype(np.float64)
+    kind: Kind
+    supervised: ClassVar[bool] = False
 
 
-class WholeColumn(ColumnCells):
-    """A column in memory, with the classes and weights of its rows.
+Treatment = Discretizer | Uncut
 
-    What is known already of the columns of a matrix is given, and not looked for: the
-    values, none of them missing, or the smallest and the largest number.
-    """
+_CATEGORIES: tuple[Treatment, ...] = (Uncut("categorical"),)
+_NUMERIC: dict[str, Treatment] = {
+    "mdl": MDLDiscretizer(),
+    "mdl-better": MDLDiscretizer(better_encoding=True),
+    "kononenko": MDLDiscretizer(criterion="kononenko"),
+    "equal-width": EqualWidthDiscretizer(),
+    "equal-width-merged": EqualWidthDiscretizer(empty="merge"),
+    "equal-frequency": EqualFrequencyDiscretizer(),
+    "gaussian": Uncut("gaussian"),
+    "gaussian-weka": Uncut("gaussian-weka"),
+    "gaussian-relative": Uncut("gaussian-relative"),
+    "linear": Uncut("linear"),
+}
+_DEFAULT = "mdl"
 
-    def __init__(
-        self,
-        column: TableColumn,
-        name: str | None,
-        rows: LabelledRows,
-        is_category: bool,
-        values: Sequence[Any] | None = None,
-        ends: Ends | None = None,
-    ) -> None:
-        super().__init__(column)
-        self.position, self.name, self.label = column.position, name, column.label
-        self.storage, self.cells = column.storage, column.cells
-        self.declared, self.is_integer = column.declared, column.is_integer
-        self.order = column.order
-        self.rows, self.is_category = rows, is_category
-        self._held, self._ends = values, ends
-        self._is_known = values is not None
 
-    @cached_property
-    def _known(self) -> NDArray[np.bool_]:
-        return ~np.isnan(self.numbers)
+class EncoderSettings(Protocol):
+    """The settings of an encoder that decide on a schema."""
 
-    @property
-    def some_missing(self) -> bool:
-        """Whether any cell is missing."""
-        if self._is_known:
-            return False
-        return self.factor.some_missing if self.is_category else not self._known.all()
+    categorical_features: Any
+    numeric: Any
+    missing: str
+    cardinality: str
+    keep_identifiers: bool
 
-    @property
-    def held(self) -> Sequence[Any]:
-        """The values that rows hold, of categories."""
-        if self._held is None:
-            self._held = self.factor.held()[0]
-        return self._held
 
-    def weights_by_code(self, feature: FeatureSchema) -> Floats:
-        """Return the weight of each category, shape (n_codes,)."""
-        codes = codes_of(feature, self.factor)
-        weights = self.rows.weights
-        return np.bincount(codes, weights, feature.n_codes).astype(np.float64)
-
-    def numbering(self, where: NumberRange, n_rows: int) -> str | None:
-        """Say how whole numbers name so many rows, None where they do not."""
-        how = numbering(where, n_rows)
-        # Whole numbers with missing ones among them are floats in many a frame.
-        if how is None or not (
-            self.is_integer or (self.some_missing and not self.column.is_date)
-        ):
-            return None
-        known = self.numbers[self._known]
-        is_name = len(known) >= _KNOWN * n_rows and (known == known.round()).all()
-        return how if is_name and len(np.unique(known)) == len(known) else None
-
-    def mean(self) -> float:
-        """Return the mean of the known numbers."""
-        known, weights = self._known, self.rows.weights
-        weights = None if weights is None else weights[known]
-        return float(np.average(self.numbers[known], weights=weights))
-
-    def edges(self, discretizer: Discretizer, fill: float | None) -> Floats:
-        """Return the cut points of the numbers, missing ones filled in."""
-        rows, place = self.rows, (self.position, self.name)
-        return discretizer.known_edges(
-            self._filled(fill), rows.labels, rows.n_classes, rows.weights, column=place
-        )
-
-    def distinct(self, fill: float | None) -> Floats:
-        """Return the different numbers, sorted, missing ones filled in."""
-        numbers = self._filled(fill)
-        return np.unique(numbers[~np.isnan(numbers)])
-
-    def known_range(self) -> NumberRange | None:
-        """Return where the numbers lie; quartiles are those of a sample."""
-        weights = self.rows.weights
-        # An infinite number is refused, and a missing one left out, among all.
-        if self._ends is None or not np.isfinite(self._ends).all():
-            return range_of(self.numbers, weights)
-        rows = self.rows.sample
-        numbers = self.column.take(rows).numbers()
-        some = None if weights is None else weights[rows]
-        return weighed_range(self._ends, numbers, some, self.rows.total)
-
-    def _filled(self, fill: float | None) -> Floats:
-        if fill is None or not self.some_missing:
-            return self.numbers
-        return np.where(self._known, self.numbers, fill)
-
-    def grown(
-        self,
-        feature: FeatureSchema,
-        missing: str,
-        edges: Callable[[], tuple[float, ...]],
-    ) -> FeatureSchema:
-        """Return the schema of an attribute with the values of these rows taken in.
-
-        ``edges`` gives the cut points of a binned column that was empty so far.
-        """
-        if feature.left_out:
-            return feature
-        check_cells(feature, self.column)
-        if feature.kind != "categorical" and self.cells == "text":
-            # So far all cells were missing, and now it turns out what the column holds.
-            if feature.kind != "binned":
-                raise ColumnError(
-                    f"{self.label} was empty in the rows so far and was taken as "
-                    "numbers (`numeric`), and now holds text. Name it in "
-                    "`categorical_features`."
+def treatments(
+    settings: EncoderSettings, columns: Sequence[Described], names: list[str] | None
+) -> list[tuple[Treatment, ...]]:
+    """Decide how every column is treated; each treatment is a view of it."""
+    numeric = settings.numeric
+    categorical = _categorical_positions(settings.categorical_features, columns, names)
+    by_column = numeric_treatments(numeric, len(columns), names)
+    if isinstance(numeric, Mapping):
+        named = column_positions(numeric, len(columns), names, "numeric")
+        for key, position in zip(numeric, named, strict=True):
+            if columns[position].storage == "text":
+                raise ParameterError(
+                    f"`numeric` names {key!r}, but that column holds text."
                 )
-            feature = replace(feature, kind="categorical")
-        if feature.cells == "nothing" and self.cells != "nothing":
-            cuts = edges() if feature.kind == "binned" else ()
-            # All cells so far were missing: from now on that is a value among others.
-            as_value = missing == "value" and feature.is_coded
-            feature = replace(
-                feature, cells=self.cells, edges=cuts, missing_is_value=as_value
+            # Named here, it is numeric: a column of booleans or of missing values.
+            categorical.discard(position)
+    for position in categorical:
+        by_column[position] = _CATEGORIES
+    ids = list(enumerate(names or [None] * len(columns)))
+    used = {id(treatment): treatment for views in by_column for treatment in views}
+    for treatment in used.values():
+        if isinstance(treatment, Discretizer):
+            treatment.check_parameters()
+            treatment.check_columns(ids)
+    return by_column
+
+
+def numeric_treatments(
+    numeric: Any, n_columns: int, names: list[str] | None
+) -> list[tuple[Treatment, ...]]:
+    """Say how every column would be treated as a numeric one."""
+    if not isinstance(numeric, Mapping):
+        return [_views(numeric)] * n_columns
+    by_column = [_views(_DEFAULT)] * n_columns
+    positions = column_positions(numeric, n_columns, names, "numeric")
+    for position, setting in zip(positions, numeric.values(), strict=True):
+        by_column[position] = _views(setting)
+    return by_column
+
+
+def _views(setting: Any) -> tuple[Treatment, ...]:
+    """Several treatments of one column are several views of it."""
+    several = isinstance(setting, (list, tuple)) and setting
+    return tuple(map(_treatment, setting if several else (setting,)))
+
+
+def _treatment(setting: Any) -> Treatment:
+    if isinstance(setting, Discretizer):
+        return setting
+    if isinstance(setting, str) and setting in _NUMERIC:
+        return _NUMERIC[setting]
+    allowed = ", ".join(map(repr, _NUMERIC))
+    raise ParameterError(
+        f"The 'numeric' parameter must be one of {allowed}, a discretizer, a tuple of "
+        f"these for several views, or a mapping from columns to these. Got "
+        f"{setting!r} instead."
+    )
+
+
+def _categorical_positions(
+    setting: Any, columns: Sequence[Described], names: list[str] | None
+) -> set[int]:
+    """Say which columns hold categories."""
+    if isinstance(setting, str) and setting == "all":
+        return set(range(len(columns)))
+    automatic = setting is None or (isinstance(setting, str) and setting == "auto")
+    categorical = set() if automatic else _chosen_positions(setting, columns, names)
+    # Text cannot be anything else. A column of unknown type with nothing in it is taken
+    # as `numeric` says, until text turns up.
+    categorical.update(
+        column.position
+        for column in columns
+        if column.storage == "text"
+        or (column.storage == "booleans" and automatic)
+        or column.declared is not None
+    )
+    return categorical
+
+
+def _chosen_positions(
+    setting: Any, columns: Sequence[Described], names: list[str] | None
+) -> set[int]:
+    """Resolve a list of names or positions, or a mask, of categorical columns."""
+    items = list(setting)
+    if items and all(isinstance(item, (bool, np.bool_)) for item in items):
+        if len(items) != len(columns):
+            raise ParameterError(
+                f"The mask in `categorical_features` has {len(items)} entries for "
+                f"{len(columns)} columns."
             )
-        self.is_category = feature.kind == "categorical"
-        if missing == "value" and feature.is_coded and not feature.missing_is_value:
-            # Of an empty column it is not known yet what missing cells are beside.
-            is_known = self.is_category or feature.cells != "nothing"
-            if is_known and self.some_missing:
-                feature = replace(feature, missing_is_value=True)
-        if not self.is_category:
-            return feature
-        return with_values(feature, self.factor.values, lambda: self.held)
+        items = np.flatnonzero(items).tolist()
+    return set(column_positions(items, len(columns), names, "categorical_features"))
 
 
-def with_values(
-    feature: FeatureSchema, listed: Iterable[Any], held: Callable[[], Iterable[Any]]
-) -> FeatureSchema:
-    """Return the schema of a categorical column with the values that rows hold.
+def column_positions(
+    chosen: Any, n_columns: int, names: list[str] | None, setting: str
+) -> Iterator[int]:
+    """Resolve names or positions to positions."""
+    for item in chosen:
+        if isinstance(item, str):
+            yield _position_of(item, names, setting)
+            continue
+        if not isinstance(item, Integral) or isinstance(item, (bool, np.bool_)):
+            raise ParameterError(
+                f"`{setting}` must name columns by name (str) or position (int). "
+                f"Got {item!r} instead."
+            )
+        position = int(item)
+        if not -n_columns <= position < n_columns:
+            raise ParameterError(
+                f"`{setting}` names column {position}, but there are "
+                f"{n_columns} columns (0 to {n_columns - 1})."
+            )
+        yield position % n_columns
 
-    That is asked only where not all that are listed are known already.
-    """
-    if all(value in feature.code_of for value in listed):
-        return feature
-    order = feature.values if feature.ordered else None
-    values = sort_values([*feature.values, *held()], order)
-    fill = feature.fill
-    if fill is not None:
-        fill = 1 + values.index(feature.values[int(fill) - 1])
-    return replace(feature, values=values, fill=fill)
+
+def _position_of(name: str, names: list[str] | None, setting: str) -> int:
+    if names is not None and name in names:
+        return names.index(name)
+    hint = "The table has no column names; use positions."
+    if names:
+        hint = f"Columns: {', '.join(names[:8])}{', …' if len(names) > 8 else ''}"
+    raise ParameterError(f"`{setting}` names {name!r}, which is not a column. {hint}")
+
+
+# -------------------------------------------------------------- what is decided
 
 
 class LearnedColumn(NamedTuple):
@@ -343,28 +325,3 @@ def _suspicion(
         return f"{len(held)} different values" if is_name else None
     is_name = column.is_integer and len(held) == n_rows
     return numbering(NumberRange(min(held), max(held)), n_rows) if is_name else None
-
-
-def numbering(where: NumberRange, n_rows: int) -> str | None:
-    """Say how whole numbers in some range name so many rows, if all are different.
-
-    Examples
-    --------
-    >>> numbering(NumberRange(1, 150), 120), numbering(NumberRange(1, 500), 120)
-    ('a running number', None)
-    >>> numbering(NumberRange(1980, 2020), 41)  # years
-    >>> numbering(NumberRange(4000123412340000, 4999123412340000), 50)
-    'whole numbers of 16 digits, all different'
-    """
-    low, high, is_few = where.low, where.high, n_rows < _MANY_ROWS
-    if not float(low).is_integer() or not float(high).is_integer():
-        return None
-    if high - low < (_DENSE_OF_FEW if is_few else _DENSE) * n_rows:
-        is_measured = any(a <= low and high <= b for a, b in (_STEPS, _YEARS))
-        return None if is_few and is_measured else "a running number"
-    are_moments = any(
-        _MOMENTS[0] <= low / unit and high / unit <= _MOMENTS[1] for unit in _UNITS
-    )
-    if low < _LONG or are_moments:
-        return None
-    return f"whole numbers of {len(str(int(high)))} digits, all different"

@@ -20,7 +20,7 @@ from steelyard.table.by_schema import numbers_of
 from steelyard.table.discretizers.base import ColumnId, Discretizer
 from steelyard.table.frames import Table
 from steelyard.table.labels import chunk_rows, known_labels
-from steelyard.table.summary.column_rules import LabelledRows
+from steelyard.table.summary.whole_column import LabelledRows
 
 _Keys = NDArray[np.uint64]
 

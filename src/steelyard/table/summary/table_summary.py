@@ -22,13 +22,14 @@ from steelyard.table.labels import chunk_rows, encode_labels
 from steelyard.table.schema import TableSchema
 from steelyard.table.summary.chunked_column import ChunkedColumn, Needs, spread
 from steelyard.table.summary.column_rules import (
-    LabelledRows,
     LearnedColumn,
-    WholeColumn,
+    Treatment,
     learned_column,
+    numeric_treatments,
+    treatments,
 )
 from steelyard.table.summary.number_cells import NumberCells, Rereading
-from steelyard.table.treatments import Treatment, numeric_treatments, treatments
+from steelyard.table.summary.whole_column import LabelledRows, WholeColumn
 
 _Places = Ints
 
