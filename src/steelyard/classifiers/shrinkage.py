@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from steelyard._common.arrays import Floats
 from steelyard._common.settings import (
     COLUMN,
+    FLAG,
     NONE,
     SEED,
     Check,
@@ -29,6 +30,7 @@ from steelyard.classifiers.weighted import SolvedNB, WeightedNB
 from steelyard.fitting.default.column_pairs import joined, listed_pairs, pair_records
 from steelyard.fitting.default.held_out import HeldOutFolds
 from steelyard.fitting.default.strengths import GRID, Choice, Strengths, choose
+from steelyard.fitting.default.uncertainty import uncertainty_of
 from steelyard.fitting.problem import Fit, fit_weights
 from steelyard.fitting.recipe import Recipe
 from steelyard.losses import resolve_loss
@@ -136,6 +138,12 @@ class ShrinkageNB(SolvedNB):
         ),
         about="Pairs of columns with effects of their own: those that the rows "
         "support, none, at most this many, or the ones listed.",
+    )
+    uncertainty: bool = setting(
+        default=True,
+        allowed=FLAG,
+        about="Whether the model keeps how uncertain it is, for ``predict_interval``; "
+        "files are up to twice as large.",
     )
     loss: Any = setting_of(WeightedNB, "loss")
     solver: Any = setting_of(WeightedNB, "solver")
@@ -254,7 +262,8 @@ class ShrinkageNB(SolvedNB):
         fit = fit_weights(final, training)
         assert isinstance(fit.model, NBModel)
         chosen = choice.strengths
-        model = with_base_rate(fit.model, training.count(), fit.log_prior)
+        shares = base_shares(fit.model, training.count(), fit.log_prior)
+        model = with_base_rate(fit.model, shares, fit.log_prior)
         named = {
             **fit.named,
             "strength_": (chosen.shared, chosen.by_class, chosen.by_value),
@@ -264,7 +273,11 @@ class ShrinkageNB(SolvedNB):
             "pairs_": pair_records(training, model, chosen.by_pair),
             "view_names_": np.asarray(training.schema.labels(), dtype=object),
         }
-        fit = replace(fit, model=model, named=named, training=training)
+        if self.uncertainty and fit.solved is not None:
+            uncertainty = uncertainty_of(*fit.solved, choice.scale, shares)
+            if uncertainty is not None:
+                named["uncertainty_"] = uncertainty
+        fit = replace(fit, model=model, named=named, training=training, solved=None)
         return replace(fit, held_out=choice.held_out)
 
     def _choice(self, recipe: Recipe, training: TrainingSet) -> Choice:
@@ -299,19 +312,14 @@ def _as_strengths(value: Any) -> Strengths:
     return Strengths(shared, by_class, by_value, by_value)
 
 
-def with_base_rate(model: NBModel, counts: Counts, log_prior: Floats) -> NBModel:
-    r"""Begin at the base rate, and give columns what the intercept differs from it by.
+def base_shares(model: NBModel, counts: Counts, log_prior: Floats) -> Floats | None:
+    r"""Return shares of columns in the variance of scores over the training rows.
 
-    .. math:: \tilde b = \frac{1}{s} \log \pi, \qquad \tilde T_{jvc} = T_{jvc} +
-        \omega_{jc} (b_c - \tilde b_c)
-
-    with the base rates :math:`\pi`, the scale s of the scores, and shares
-    :math:`\omega` of columns in the variance of scores over the training rows. Scores
-    of rows without a missing cell stay as they are, up to rounding and up to what all
-    classes share. A missing cell goes on to add nothing, now to the base rate.
+    Shape (V, K), the same for all known codes of a column. None where there are none,
+    or no base rate.
     """
     if not np.isfinite(log_prior).all():
-        return model
+        return None
     schema = model.schema
     known = np.ones(schema.n_codes, dtype=bool)
     known[schema.first_codes] = False
@@ -324,11 +332,25 @@ def with_base_rate(model: NBModel, counts: Counts, log_prior: Floats) -> NBModel
     mean = table.spread(table.collect(weight * model.table))
     variance = table.collect(weight * (model.table - mean) ** 2)
     total = variance.sum(axis=0)
+    if not (total > 0.0).all():
+        return None
+    return np.where(known[:, None], table.spread(variance / total), 0.0)
+
+
+def with_base_rate(model: NBModel, shares: Floats | None, log_prior: Floats) -> NBModel:
+    r"""Begin at the base rate, and give columns what the intercept differs from it by.
+
+    .. math:: \tilde b = \frac{1}{s} \log \pi, \qquad \tilde T_{jvc} = T_{jvc} +
+        \omega_{jc} (b_c - \tilde b_c)
+
+    with the base rates :math:`\pi`, the scale s of the scores, and the shares
+    :math:`\omega` of ``base_shares``. Scores of rows without a missing cell stay as
+    they are, up to rounding and up to what all classes share. A missing cell goes on
+    to add nothing, now to the base rate.
+    """
+    if shares is None:
+        return model
     base = log_prior / model.link_scale
     left = model.log_prior - base
     left -= left.mean()
-    if not (total > 0.0).all():
-        return model
-    shift = table.spread(variance / total * left)
-    moved = model.table + np.where(known[:, None], shift, 0.0)
-    return replace(model, log_prior=base, table=moved)
+    return replace(model, log_prior=base, table=model.table + shares * left)

@@ -244,6 +244,9 @@ class Fit:
     held_out: tuple[Floats, Floats] | None = None
     """Posteriors of rows that they were not learned from, and weights of these."""
 
+    solved: tuple[Problem, Floats] | None = None
+    """The problem and its solution, where it is one."""
+
 
 def fit_weights(recipe: Recipe, training: TrainingSet) -> Fit:
     """Learn weights as a recipe says: of rows first, where it asks for any."""
@@ -293,6 +296,7 @@ def solved_fit(problem: Problem, solution: Solution, link_scale: float = 1.0) ->
             "diagnostics_": solution.records,
             **problem.named_weights(solution.weights),
         },
+        solved=(problem, solution.weights),
     )
 
 

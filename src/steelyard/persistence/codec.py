@@ -52,8 +52,9 @@ class Sizes:
         """Return the shape with some axes, each a letter; () is one number.
 
         They are k classes, d attributes, e of them with codes and g with densities, v
-        codes, n models or rows, p pairs of classes (no axis without pairs) and c, the
-        classes that one set of weights tells apart.
+        codes, n models or rows, p pairs of classes (no axis without pairs), c, the
+        classes that one set of weights tells apart, and o, log-odds: one of two
+        classes, one each of more.
         """
         size = {
             "k": len(self.classes),
@@ -64,6 +65,7 @@ class Sizes:
             "n": self.n,
             "p": self.n,
             "c": 2 if self.by_pair else len(self.classes),
+            "o": 1 if len(self.classes) == 2 else len(self.classes),
         }
         return tuple(size[axis] for axis in axes if axis != "p" or self.by_pair)
 

@@ -179,7 +179,8 @@ _CHANGES = {
     "NaiveBayes": Changes({"device": "cpu"}),
     "SolvedNB": Changes({"device": "cpu", "instances": None}),
     "ShrinkageNB": Changes(
-        {"resolutions": 1, "pairs": None, "verbose": False}, ("overall",)
+        {"resolutions": 1, "pairs": None, "verbose": False, "uncertainty": False},
+        ("overall",),
     ),
     # A filter could be one of pairs of classes, and weigh the prior by one.
     "FilteredNB": Changes({}, _OPTIMISER, ("prior_weight_",), ("pairs",)),

@@ -34,6 +34,7 @@ from steelyard.table.schema import feature_labels
 if TYPE_CHECKING:
     import numpy as np
 
+    from steelyard.model.uncertainty import Uncertainty
     from steelyard.notices.row_sketch import RowHashes
     from steelyard.proba.counts import Counts
     from steelyard.table.summary.whole_column import NumberRange
@@ -319,6 +320,26 @@ def _build_sketch(found: dict[str, Any], sizes: Sizes) -> RowHashes:
     return RowHashes(**{**found, "hashes": hashes})
 
 
+_UNCERTAINTY = {
+    "base": codec.numbers("o", 0.0, LARGEST_WEIGHT),
+    "variances": codec.numbers("vo", 0.0, LARGEST_WEIGHT),
+    # As many tables as there are, which are "models" here.
+    "factors": codec.weights("nvo"),
+}
+
+
+def _read_uncertainty(reader: ObjectReader, key: str, sizes: Sizes) -> Any:
+    inner = reader.inner(key)
+    n_factors = inner.whole("n_factors", low=0)
+    return codec.read_fields(inner, _UNCERTAINTY, replace(sizes, n=n_factors))
+
+
+def _build_uncertainty(found: dict[str, Any], sizes: Sizes) -> Uncertainty:
+    from steelyard.model.uncertainty import Uncertainty
+
+    return Uncertainty(**codec.build_fields(_UNCERTAINTY, found, sizes))
+
+
 def _read_reading(reader: ObjectReader, key: str, sizes: Sizes) -> dict[str, Any]:
     inner = reader.inner(key)
     found: dict[str, Any] = {"missing_values": inner.items("missing_values")}
@@ -392,6 +413,14 @@ ATTRIBUTES: dict[str, Field] = {
         _build_notices,
     ),
     "edits_": EDITS,
+    "uncertainty_": Field(
+        lambda own: {
+            "n_factors": len(own.factors),
+            **codec.describe_fields(_UNCERTAINTY, vars(own)),
+        },
+        _read_uncertainty,
+        _build_uncertainty,
+    ),
     "row_sketch_": Field(
         lambda sketch: codec.describe_fields(_SKETCH, vars(sketch)),
         _read_sketch,

@@ -1,0 +1,319 @@
+r"""How uncertain a fitted hierarchy of weights leaves the log-odds of each class.
+
+Log-odds of a class against the others are a penalised logistic regression of their own,
+with the prior deviations of the hierarchy: Laplace's approximation gives its weights
+the covariance :math:`(I + A^T H A)^{-1}`, in units of these deviations, with the design
+A of the rows and :math:`H = \mathrm{diag}(u\, p_c (1 - p_c))`. A file keeps of it what
+rows need (`Uncertainty`): the largest components of the scores of training rows, and of
+what they leave over the variance of each code. That has three further parts, which the
+covariance knows nothing of: the noise of evidence, which comes from counts of the same
+rows; steps of single bins, which smooth curves leave out; and the slope within a bin.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from scipy.linalg import cholesky, solve_triangular
+from scipy.sparse import csr_array, diags_array, hstack
+from scipy.sparse.linalg import LinearOperator, eigsh
+from scipy.special import expit, logit
+
+from steelyard._common.arrays import Floats, Ints
+from steelyard.fitting.objective import Sample
+from steelyard.fitting.problem import Problem
+from steelyard.model.base import softmax
+from steelyard.model.uncertainty import Uncertainty
+from steelyard.table.codes import FeatureTable
+from steelyard.table.schema import FeatureSchema
+from steelyard.weighting import HierarchicalWeighting
+
+# Tables of what codes share.
+_RANK = 12
+
+# How many times wider than in the fit effects may be: strengths are an estimate too.
+_OPEN = 4.0
+
+# Share of the variance of a curve that its basis leaves out, as `table/resolutions`
+# does: steps of single bins.
+_LEFT_OUT = 0.05
+
+# Variance within a bin, in squares of the step to its neighbours; in the outermost
+# bins, which are wide, so many times the step.
+_WITHIN, _OUTER = 1.0 / 12.0, 3.0
+
+# Resolution of evidence of bins, which is an average over several.
+_BINS_OF_EVIDENCE = 10.0
+
+# Products that are made for the covariances of all classes, rows at least, and rows on
+# which components are found.
+_WORK, _LEAST_ROWS, _ROWS_OF_COMPONENTS = 4e9, 1_000, 1_000
+
+# How often curvatures are averaged over uncertain log-odds.
+_TURNS = 2
+
+# Strengths below are as good as none, and still numbers to compute with.
+_LEAST_STRENGTH = 1e-3
+
+# Weights that are coupled at most; where there are more, pairs are not.
+_MOST_WEIGHTS = 1_200
+
+# Bits of the numbers that are kept.
+_BITS = 10
+
+
+def uncertainty_of(
+    problem: Problem, weights: Floats, scale: float, shares: Floats | None
+) -> Uncertainty | None:
+    """Return the uncertainty of a solved problem, None where it is not known.
+
+    ``scale`` multiplies scores before they become probabilities, and ``shares`` (V, K)
+    says what the codes of a row are given of the intercept.
+    """
+    evidence, objective = problem.evidence, problem.objective
+    is_known = objective.loss.is_likelihood and not len(evidence.gaussian)
+    if not is_known or not evidence.n_features or shares is None:
+        return None
+    n_columns = 1 if evidence.n_classes == 2 else evidence.n_classes
+    rows = _Rows(problem, weights, n_columns)
+    prior = problem.counts.by_class / problem.counts.total
+    prior = np.clip(prior, 1e-6, 1.0 - 1e-6)
+    columns = [1] if n_columns == 1 else range(n_columns)
+    tables = np.empty((1 + _RANK, evidence.schema.n_codes, n_columns))
+    for place, c in enumerate(columns):
+        tables[..., place] = _OneClass(rows, c).tables(shares[:, c])
+    tables[0] *= scale**2
+    tables[1:] *= scale
+    base = 1.0 / (problem.counts.total * prior * (1.0 - prior))
+    tables = _rounded(tables)
+    return Uncertainty(base[list(columns)], tables[0], tables[1:])
+
+
+def _rounded(values: Floats) -> Floats:
+    """Round numbers to a few bits, so that files stay small."""
+    digits, exponent = np.frexp(values)
+    return np.ldexp(np.rint(digits * 2.0**_BITS), exponent - _BITS)
+
+
+class _Rows:
+    """Some rows of a solved problem, and what all classes share of their design."""
+
+    def __init__(self, problem: Problem, weights: Floats, n_columns: int) -> None:
+        self.problem, self.evidence = problem, problem.evidence
+        weighting = problem.objective.weighting
+        assert isinstance(weighting, HierarchicalWeighting)
+        evidence = self.evidence
+        strength = np.maximum(weighting.strengths(evidence)[0], _LEAST_STRENGTH)
+        self.strength = weighting.levels(strength, evidence)
+        self.effect = weighting.apply(weights, evidence).table
+        fitted = weighting.fitted(weights, evidence)
+        self.weight_of_evidence: Floats = fitted["class_attribute_weights_"]
+        schema, owners = evidence.schema, evidence.resolutions.owners
+        self.is_coupled = np.ones(len(schema), dtype=bool)
+        if 2 * len(schema) + len(owners) > _MOST_WEIGHTS:
+            self.is_coupled = ~schema.is_pair
+        kept = self.is_coupled[owners]
+        self.basis = csr_array(evidence.resolutions.basis[:, kept])
+        self.by_value = self.strength.by_value[kept, 0]
+        self.size = 1 + 2 * len(schema) + int(kept.sum())
+        most = _WORK / (n_columns * self.size**2)
+        self._sample: Sample = problem.objective.sample(max(int(most), _LEAST_ROWS))
+        self.share = softmax(self._sample.scores(weights))
+        self.weights = self._sample.row_weights()
+
+    @cached_property
+    def cells(self) -> csr_array:
+        """Where rows read tables, shape (s, V)."""
+        rows = self._sample.table_rows()
+        starts = rows.shape[1] * np.arange(len(rows) + 1)
+        shape = len(rows), self.evidence.schema.n_codes
+        return csr_array((np.ones(rows.size), rows.ravel(), starts), shape=shape)
+
+    @cached_property
+    def finest(self) -> list[tuple[int, Ints, Ints]]:
+        """Binned attributes that have none finer: codes, and rows of coarser ones.
+
+        The last have shape (coarser attributes, codes).
+        """
+        schema, out = self.evidence.schema, []
+        for j, feature in enumerate(schema.features):
+            if feature.kind == "binned" and not schema.is_coarser[j]:
+                coarser = [
+                    schema.offsets[i] + _code_in(schema.features[i], feature)
+                    for i in np.flatnonzero(schema.is_coarser).tolist()
+                    if schema.columns[i] == schema.columns[j]
+                ]
+                own = schema.offsets[j] + np.arange(feature.n_codes)
+                out.append((j, own, np.array(coarser).reshape(-1, len(own))))
+        return [(j, own, others.astype(np.int64)) for j, own, others in out]
+
+    def by_column(self, roots: Floats) -> Floats:
+        """Add what coarser bins have (q, V) to the finest ones, and leave them none."""
+        out, schema = roots.copy(), self.evidence.schema
+        for _, own, coarser in self.finest:
+            for codes in coarser:
+                out[:, own] += roots[:, codes]
+        coarse = FeatureTable(self.effect, schema.offsets).spread(schema.is_coarser)
+        out[:, coarse] = 0.0
+        return out
+
+
+def _code_in(coarse: FeatureSchema, fine: FeatureSchema) -> Ints:
+    """Return the code that each code of finer bins has in coarser ones."""
+    edges = np.array(fine.edges)
+    inside = np.concatenate([edges, edges[-1:]])
+    inside[1:-1] = (edges[1:] + edges[:-1]) / 2.0
+    if len(edges):
+        inside[-1] = np.inf
+    codes = np.zeros(fine.n_codes, dtype=np.int64)
+    codes[1 : len(inside) + 1] = 1 + np.searchsorted(coarse.edges, inside)
+    if fine.missing_is_value:
+        codes[-1] = coarse.missing_code
+    return codes
+
+
+class _OneClass:
+    """The log-odds of one class against the others."""
+
+    def __init__(self, rows: _Rows, c: int) -> None:
+        self._rows, self._c = rows, c
+        evidence = rows.evidence
+        prior = np.exp(evidence.log_prior)
+        self._others = -prior / (prior.sum() - prior[c])
+        self._others[c] = 1.0
+        # Effects of the class, less the mean of those of the others.
+        self._spread = _OPEN * float((self._others**2).sum()) / 2.0
+        self._start = np.sqrt(self._spread / rows.strength.intercept[0])
+        self._codes = self._design()
+
+    def _design(self) -> csr_array:
+        """Return what weights in units of their deviations do to codes, (V, q)."""
+        rows, evidence = self._rows, self._rows.evidence
+        values, d = evidence.table.values, evidence.n_features
+        apart = values @ self._others
+        middle = values[:, self._c] - apart / 2.0
+        by_class = self._spread / rows.strength.by_class[:, 0]
+        shared = _OPEN * 0.5 / rows.strength.shared
+        owner = evidence.table.spread(np.arange(d))
+        parts = [
+            csr_array((entry, (np.arange(len(owner)), owner)), shape=(len(owner), d))
+            for entry in (
+                apart * np.sqrt(shared + by_class / 4.0)[owner],
+                middle * np.sqrt(by_class)[owner],
+            )
+        ]
+        deviations = diags_array(np.sqrt(self._spread / rows.by_value))
+        return csr_array(hstack([*parts, rows.basis @ deviations]))
+
+    def tables(self, shares: Floats) -> Floats:
+        """Return variances of codes and factors of what they share, (1 + R, V)."""
+        rows, cells = self._rows, self._rows.cells
+        scores = (cells @ self._codes).toarray()
+        scores = np.column_stack([np.full(len(scores), self._start), scores])
+        lower = self._solve(scores)
+
+        def roots(functions: Floats) -> Floats:
+            return solve_triangular(lower, functions.T, lower=True, check_finite=False)
+
+        step = max(1, len(scores) // _ROWS_OF_COMPONENTS)
+        of_rows = roots(scores[::step])
+        main = _components(of_rows)
+        start = roots(np.eye(1, len(lower)) * self._start)[:, 0]
+        codes = self._codes.toarray()
+        of_codes = roots(np.column_stack([np.zeros(len(codes)), codes]))
+        factors = main.T @ of_codes + np.outer(main.T @ start, shares)
+        prior = (codes**2).sum(axis=1)
+        variance = (of_codes**2).sum(axis=0)
+        whole = rows.by_column(of_codes)
+        left = (whole**2).sum(axis=0) - ((main.T @ whole) ** 2).sum(axis=0)
+        # What codes share beyond the components is negative on the whole.
+        exact = (of_rows**2).sum() - ((main.T @ of_rows) ** 2).sum()
+        left *= exact / max((cells[::step] @ left).sum(), 1e-300)
+        unlearned = variance / np.where(prior > 0.0, prior, 1.0)
+        left += self._noise_of_evidence(unlearned) + self._within_bins()
+        out = np.zeros((1 + _RANK, len(codes)))
+        out[0], out[1 : 1 + len(factors)] = np.maximum(left, 0.0), factors
+        return out
+
+    def _solve(self, scores: Floats) -> Floats:
+        """Return the Cholesky factor of the inverse covariance of the weights.
+
+        Curvatures are their mean over the uncertain log-odds of each row, not those at
+        the estimate, which vanish where classes are separated (M. Opper, C. Archambeau
+        (2009), "The variational Gaussian approximation revisited").
+        """
+        share = self._rows.share[:, self._c]
+        odds = logit(np.clip(share, 1e-12, 1.0 - 1e-12))
+        variance, lower = np.ones(len(odds)), np.empty((0, 0))
+        single = scores.astype(np.float32)
+        for turn in range(_TURNS):
+            if turn:
+                rough = lower.astype(np.float32)
+                roots = solve_triangular(rough, single.T, lower=True)
+                variance = (roots**2).sum(axis=0, dtype=np.float64)
+            shrink = 1.0 / np.sqrt(1.0 + np.pi / 8.0 * variance)
+            mean = expit(odds * shrink)
+            self._curvature = self._rows.weights * shrink * mean * (1.0 - mean)
+            scaled = single * np.sqrt(self._curvature).astype(np.float32)[:, None]
+            system = (scaled.T @ scaled).astype(np.float64)
+            system[np.diag_indices_from(system)] += 1.0
+            lower = cholesky(system, lower=True, overwrite_a=True, check_finite=False)
+        return lower
+
+    def _noise_of_evidence(self, unlearned: Floats) -> Floats:
+        """Return variances of evidence by code, as far as effects do not make up."""
+        rows, evidence = self._rows, self._rows.evidence
+        counts = rows.problem.counts.by_code
+        schema = evidence.schema
+        merged = [
+            f.n_values / _BINS_OF_EVIDENCE if f.kind == "binned" else 1.0
+            for f in schema.features
+        ]
+        spread = evidence.table.spread
+        counts = counts * np.maximum(spread(np.array(merged)), 1.0)[:, None]
+        variance = (1.0 / (counts + 1.0)) @ self._others**2
+        variance[schema.first_codes] = 0.0
+        weight = spread(rows.weight_of_evidence[self._c])
+        return np.asarray((weight * unlearned) ** 2 * variance)
+
+    def _within_bins(self) -> Floats:
+        """Return variances of steps of single bins, and of slopes within bins."""
+        rows, evidence = self._rows, self._rows.evidence
+        schema, curves = evidence.schema, evidence.resolutions.is_curve
+        curvature = rows.cells.T @ self._curvature
+        odds = rows.effect @ self._others
+        strength = np.zeros(len(schema))
+        strength[evidence.resolutions.owners] = rows.strength.by_value[:, 0]
+        out = np.zeros(schema.n_codes)
+        for j, own, coarser in rows.finest:
+            n = len(schema.features[j].edges) + 1
+            bins = own[1 : n + 1]
+            if curves[j]:
+                held = strength[j] / (_LEFT_OUT * self._spread)
+                out[bins] += 1.0 / (held + curvature[bins])
+            curve = odds[bins] + odds[coarser[:, 1 : n + 1]].sum(axis=0)
+            if n > 2:
+                steps = np.abs(np.diff(curve))
+                near = np.zeros(n)
+                near[1:-1] = (steps[1:] + steps[:-1]) / 2.0
+                near[0], near[-1] = steps[:2].max(), steps[-2:].max()
+                near[[0, -1]] *= _OUTER
+                out[bins] += _WITHIN * near**2
+        # Pairs of which there are too many to couple.
+        for j in np.flatnonzero(~rows.is_coupled).tolist():
+            part = slice(schema.offsets[j], schema.offsets[j + 1])
+            held = strength[j] / self._spread
+            known = schema.features[j].both_known
+            out[part] += known / (held + curvature[part])
+        return out
+
+
+def _components(roots: Floats) -> Floats:
+    """Return the largest components of the scores of rows, shape (q, R at most)."""
+    q = len(roots)
+    if q <= 4 * _RANK:
+        return np.linalg.eigh(roots @ roots.T)[1][:, -_RANK:]
+    product = LinearOperator((q, q), lambda v: roots @ (roots.T @ v), dtype=np.float64)
+    start = roots.sum(axis=1) + 1.0
+    return np.asarray(eigsh(product, _RANK, v0=start, tol=1e-3)[1])

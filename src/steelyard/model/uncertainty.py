@@ -1,0 +1,76 @@
+r"""How uncertain the log-odds of a sum are: a few tables beside its own.
+
+The log-odds of class c against the others have the variance
+
+.. math:: v_c(x) = b_c + \sum_j D_{j,x_j,c}
+          + \sum_r \Bigl(\sum_j F^{(r)}_{j,x_j,c}\Bigr)^2
+
+over the cells of a row, pairs included, and an interval is
+:math:`\sigma(\operatorname{logit} p_c \pm z \sqrt{v_c})`. All that is needed is plain
+data: ``base`` b (C,), ``variances`` D (V, C) and ``factors`` F (R, V, C), with a row
+for each row of the model's own table and a column for each class, but a single one for
+two classes, whose log-odds are as uncertain. So a page or another program makes the
+same interval: it adds up rows of D and of each F by the codes of a row, as it does for
+scores, squares the sums of the F, and adds all up. `Uncertainty.data` gives the tables
+as plain lists, `Uncertainty.by_column` the variance of single contributions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import expit, ndtri
+
+from steelyard._common.arrays import Floats
+from steelyard._common.threads import pieces
+from steelyard.kernels import scoring
+from steelyard.model.table_model import spread_table
+from steelyard.table.codes import Codes
+
+
+@dataclass(frozen=True)
+class Uncertainty:
+    """Variances of log-odds, as tables by code."""
+
+    base: Floats
+    """What every row has, shape (C,): a column for each class, one for two classes."""
+
+    variances: Floats
+    """What each code has of its own, shape (V, C)."""
+
+    factors: Floats
+    """What codes share, shape (R, V, C)."""
+
+    def of_rows(self, codes: Codes) -> Floats:
+        """Return the variance of the log-odds of rows, shape (n, C)."""
+        tables = np.concatenate([self.variances[None], self.factors])
+        n_tables, n_codes, n_columns = tables.shape
+        flat = np.ascontiguousarray(np.moveaxis(tables, 0, 1))
+        flat = flat.reshape(n_codes, n_tables * n_columns)
+        blocks = [(b, *spread_table(b, codes, flat)) for b in codes.blocks]
+        out = np.empty((codes.n_rows, n_columns))
+        for rows in pieces(slice(0, codes.n_rows)):
+            sums = np.zeros((rows.stop - rows.start, n_tables * n_columns))
+            for block, starts, table in blocks:
+                scoring.gather(block.values[rows], starts, table, sums)
+            by_table = sums.reshape(-1, n_tables, n_columns)
+            shared = (by_table[:, 1:] ** 2).sum(axis=1)
+            out[rows] = self.base + by_table[:, 0] + shared
+        return out
+
+    def intervals(self, codes: Codes, log_proba: Floats, level: float) -> Floats:
+        """Return low and high of probabilities, given their logarithms: (n, K, 2)."""
+        z = ndtri(0.5 + level / 2.0)
+        half = z * np.sqrt(np.maximum(self.of_rows(codes), 0.0))
+        share = np.exp(log_proba)
+        # The others have what is left; of two classes exactly.
+        rest = share.sum(axis=1, keepdims=True) - share
+        with np.errstate(divide="ignore"):
+            odds = log_proba - np.log(rest)
+        return np.asarray(expit(np.stack([odds - half, odds + half], axis=-1)))
+
+    def data(self) -> dict[str, list[Any]]:
+        """Return the tables as lists, for other programs: see the module."""
+        return {key: value.tolist() for key, value in vars(self).items()}

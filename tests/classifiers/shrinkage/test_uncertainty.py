@@ -1,0 +1,132 @@
+"""Intervals of probabilities: what they hold, and how they are kept."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import expit
+
+import steelyard as sy
+from steelyard import ShrinkageNB
+from steelyard.exceptions import ParameterError
+
+STRENGTH = (10.0, 40.0, 10.0)
+
+
+@pytest.fixture(scope="module")
+def odds_table():
+    random = np.random.default_rng(1)
+    X = random.normal(size=(3_000, 3))
+    odds = X[:, 0] - 0.5 * X[:, 1]
+    return X, (random.random(len(X)) < expit(odds)).astype(int), expit(odds)
+
+
+@pytest.fixture(scope="module")
+def fitted(mixed):
+    X, y = mixed
+    return ShrinkageNB(strength=STRENGTH).fit(X, y), X
+
+
+def test_an_interval_is_around_its_probability_and_grows_with_the_level(fitted):
+    clf, X = fitted
+    proba, narrow, wide = (
+        clf.predict_proba(X),
+        clf.predict_interval(X, 0.5),
+        clf.predict_interval(X),
+    )
+    assert wide.shape == (len(X), 3, 2)
+    assert (0.0 <= wide[..., 0]).all() and (wide[..., 1] <= 1.0).all()
+    assert (wide[..., 0] < narrow[..., 0]).all()
+    assert (narrow[..., 0] < proba).all() and (proba < narrow[..., 1]).all()
+
+
+def test_of_two_classes_one_has_what_the_other_leaves(two):
+    X, y = two
+    clf = ShrinkageNB(strength=STRENGTH).fit(X, y)
+    found = clf.predict_interval(X)
+    np.testing.assert_allclose(found[:, 0], 1.0 - found[:, 1, ::-1], atol=1e-12)
+
+
+def test_plain_data_give_the_same_variance(fitted):
+    clf, X = fitted
+    codes, data = clf._encode(X), clf.uncertainty_.data()
+    offsets = clf.encoder_.schema_.offsets
+    for i in (0, 7):
+        cells = [offsets[j] + codes.column(j)[i] for j in range(len(offsets) - 1)]
+        for c in range(3):
+            variance = data["base"][c] + sum(data["variances"][v][c] for v in cells)
+            variance += sum(sum(f[v][c] for v in cells) ** 2 for f in data["factors"])
+            assert variance == pytest.approx(clf.uncertainty_.of_rows(codes)[i, c])
+
+
+def test_a_file_keeps_intervals_to_the_bit(fitted, tmp_path):
+    clf, X = fitted
+    clf.save(tmp_path / "model.json")
+    again = sy.load(tmp_path / "model.json").predict_interval(X)
+    assert (again == clf.predict_interval(X)).all()
+
+
+def test_a_file_is_at_most_twice_as_large(tmp_path, odds_table):
+    X, y, _ = odds_table
+    sizes = []
+    for uncertainty in (False, True):
+        clf = ShrinkageNB(strength=STRENGTH, uncertainty=uncertainty).fit(X, y)
+        clf.save(tmp_path / "model.json")
+        sizes.append((tmp_path / "model.json").stat().st_size)
+    assert sizes[1] < 2 * sizes[0]
+
+
+def test_more_rows_make_narrower_intervals_that_cover(odds_table):
+    X, y, truth = odds_table
+    widths = []
+    for n in (300, 3_000):
+        found = ShrinkageNB(strength=STRENGTH).fit(X[:n], y[:n]).predict_interval(X)
+        covers = (found[:, 1, 0] <= truth) & (truth <= found[:, 1, 1])
+        assert 0.8 < covers.mean()
+        widths.append(np.diff(found[:, 1]).mean())
+    assert widths[1] < 0.6 * widths[0]
+
+
+def test_separated_classes_are_not_told_to_be_open():
+    # At the estimate curvatures vanish, and all would be as uncertain as before.
+    random = np.random.default_rng(2)
+    y = np.arange(300) % 2
+    X = 5.0 * y[:, None] + random.normal(size=(300, 4))
+    clf = ShrinkageNB(strength=(0.5, 2.5, 0.5)).fit(X, y)
+    low = clf.predict_interval(X)[np.arange(300), y, 0]
+    assert np.median(low) > 0.9
+
+
+def test_with_nothing_known_the_interval_is_that_of_the_base_rate(fitted):
+    clf, X = fitted
+    empty = pd.DataFrame(None, X.index[:1], X.columns, dtype=object)
+    low, high = clf.predict_interval(empty)[0, 0]
+    rate = np.exp(clf.class_log_prior_[0])
+    half = 1.6449 * np.sqrt(1.0 / (len(X) * rate * (1.0 - rate)))
+    odds = np.log(rate / (1.0 - rate))
+    np.testing.assert_allclose(
+        [low, high], expit([odds - half, odds + half]), rtol=0.02
+    )
+
+
+def test_without_uncertainty_the_message_says_what_to_do(two):
+    X, y = two
+    clf = ShrinkageNB(strength=STRENGTH, uncertainty=False).fit(X, y)
+    assert not hasattr(clf, "uncertainty_")
+    with pytest.raises(ParameterError, match="uncertainty=True"):
+        clf.predict_interval(X)
+
+
+@pytest.mark.parametrize("level", [0, 1.0, "90 %", np.nan])
+def test_a_level_is_between_0_and_1(fitted, level):
+    with pytest.raises(ParameterError, match="between 0 and 1"):
+        fitted[0].predict_interval(fitted[1], level)
+
+
+def test_an_edited_model_has_no_intervals_until_it_is_unedited(two):
+    X, y = two
+    clf = ShrinkageNB(strength=STRENGTH).fit(X, y)
+    edited = clf.edited([{"column": "width", "remove": True}], reason="test")
+    with pytest.raises(ParameterError, match="Edited"):
+        edited.predict_interval(X)
+    again = edited.unedited().predict_interval(X)
+    assert (again == clf.predict_interval(X)).all()

@@ -1,0 +1,185 @@
+"""Measure how often intervals of probabilities cover the truth, on made tables.
+
+``python tools/interval_coverage.py [TABLE ...] [--rows N ...] [--repeats R]`` makes
+tables whose probabilities are known, fits the default, and prints the share of new
+rows and classes whose interval covers the probability: of all rows, and of those with
+a number beyond the 5 % and 95 % quantiles of its column, the tails. Beside it stand the
+mean width, and the processor time that the intervals take of the fit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import softmax
+
+import steelyard as sy
+from steelyard._common.text import text_table
+
+SIZES = (200, 1_000, 5_000, 20_000)
+NEW_ROWS = 2_000
+
+Floats = NDArray[np.float64]
+Random = np.random.Generator
+
+
+def _odds(odds: Floats) -> Floats:
+    """Return scores of two classes with such log-odds."""
+    return np.stack([np.zeros_like(odds), odds], axis=1)
+
+
+def _numbers(random: Random, n: int, d: int) -> pd.DataFrame:
+    return pd.DataFrame(random.normal(size=(n, d)), columns=[f"x{j}" for j in range(d)])
+
+
+def lines(random: Random, n: int) -> tuple[pd.DataFrame, Floats]:
+    """Three slopes, and three columns that say nothing."""
+    X = _numbers(random, n, 6)
+    return X, _odds(X.x0 - 0.7 * X.x1 + 0.4 * X.x2 - 0.5)
+
+
+def waves(random: Random, n: int) -> tuple[pd.DataFrame, Floats]:
+    """Make a wave, a parabola and a slope."""
+    X = _numbers(random, n, 4)
+    return X, _odds(1.5 * np.sin(2.0 * X.x0) + 0.4 * X.x1**2 + 0.5 * X.x2 - 0.4)
+
+
+def steps(random: Random, n: int) -> tuple[pd.DataFrame, Floats]:
+    """Two thresholds and a slope."""
+    X = _numbers(random, n, 4)
+    return X, _odds(1.5 * (X.x0 > 0.5) - (X.x1 < -0.3) + 0.5 * X.x2)
+
+
+def skewed(random: Random, n: int) -> tuple[pd.DataFrame, Floats]:
+    """Slopes of the logarithm of long-tailed numbers."""
+    X = np.exp(_numbers(random, n, 3))
+    return X, _odds(0.8 * np.log(X.x0) - 0.5 * np.log(X.x1))
+
+
+def categories(random: Random, n: int) -> tuple[pd.DataFrame, Floats]:
+    """Categories alone, 3 to 12 in a column."""
+    fixed, odds, columns = np.random.default_rng(5), np.zeros(n), {}
+    for j, size in enumerate((3, 5, 8, 12)):
+        codes = random.integers(0, size, n)
+        odds += fixed.normal(0.0, 0.8, size)[codes]
+        columns[f"c{j}"] = np.array([f"v{v:02d}" for v in range(size)])[codes]
+    return pd.DataFrame(columns), _odds(odds)
+
+
+def mixed(random: Random, n: int) -> tuple[pd.DataFrame, Floats]:
+    """Numbers and categories, and numbers that say the same."""
+    X, scores = categories(random, n)
+    more = _numbers(random, n, 4)
+    more["x1"] = 0.9 * more.x0 + 0.44 * more.x1
+    scores[:, 1] += more.x0 + np.sin(2.0 * more.x2)
+    return pd.concat([X, more], axis=1), scores
+
+
+def pair(random: Random, n: int) -> tuple[pd.DataFrame, Floats]:
+    """Multiply two numbers, and add a slope."""
+    X = _numbers(random, n, 4)
+    return X, _odds(X.x0 * X.x1 + 0.6 * X.x2)
+
+
+def three_classes(random: Random, n: int) -> tuple[pd.DataFrame, Floats]:
+    """Three classes along slopes and a wave."""
+    X = _numbers(random, n, 5)
+    scores = np.zeros((n, 3))
+    scores[:, 1] = X.x0 + 0.5 * X.x1
+    scores[:, 2] = -0.5 * X.x0 + np.sin(2.0 * X.x2)
+    return X, scores
+
+
+def ten_classes(random: Random, n: int) -> tuple[pd.DataFrame, Floats]:
+    """Ten classes along slopes, with categories."""
+    X, fixed = _numbers(random, n, 5), np.random.default_rng(7)
+    codes = random.integers(0, 6, n)
+    scores = X.to_numpy() @ fixed.normal(0.0, 0.6, (5, 10))
+    scores += fixed.normal(0.0, 0.6, (6, 10))[codes]
+    return X.assign(kind=np.array(list("abcdef"))[codes]), scores
+
+
+TABLES: dict[str, Callable[[Random, int], tuple[pd.DataFrame, Floats]]] = {
+    made.__name__.replace("_", "-"): made
+    for made in (
+        *(lines, waves, steps, skewed, categories, mixed, pair),
+        *(three_classes, ten_classes),
+    )
+}
+
+
+class Coverage(NamedTuple):
+    """How often intervals cover, how wide they are, and what they cost."""
+
+    overall: float
+    tails: float
+    width: float
+    share_of_fit: float
+
+
+def in_tails(X: pd.DataFrame) -> NDArray[np.bool_]:
+    """Return rows with a number beyond the 5 % or the 95 % quantile of its column."""
+    numbers = X.select_dtypes("number")
+    low, high = numbers.quantile(0.05), numbers.quantile(0.95)
+    return ((numbers < low) | (numbers > high)).any(axis=1).to_numpy()
+
+
+def measure(name: str, n_rows: int, seed: int, level: float = 0.9) -> Coverage:
+    """Fit a made table once; compare intervals of new rows with the truth."""
+    random = np.random.default_rng([seed, n_rows, len(name)])
+    X, scores = TABLES[name](random, n_rows + NEW_ROWS)
+    truth = softmax(scores, axis=1)
+    y = (truth[:n_rows].cumsum(axis=1) < random.random((n_rows, 1))).sum(axis=1)
+    taken = []
+    for uncertainty in (False, True):
+        clf, start = sy.ShrinkageNB(uncertainty=uncertainty), time.process_time()
+        clf.fit(X[:n_rows], y)
+        taken.append(time.process_time() - start)
+    new, known = X[n_rows:], truth[n_rows:][:, clf.classes_]
+    found = clf.predict_interval(new, level)
+    covers = (found[..., 0] <= known) & (known <= found[..., 1])
+    tails = in_tails(new)
+    return Coverage(
+        float(covers.mean()),
+        float(covers[tails].mean()) if tails.any() else np.nan,
+        float(np.diff(found, axis=-1).mean()),
+        taken[1] / taken[0] - 1.0,
+    )
+
+
+def lines_of(
+    names: Sequence[str], sizes: Sequence[int], repeats: int, level: float
+) -> Iterator[list[str]]:
+    """Yield a line of the table for each made table and number of rows."""
+    for name in names:
+        for n_rows in sizes:
+            each = [measure(name, n_rows, seed, level) for seed in range(repeats)]
+            mean = Coverage(*np.mean(each, axis=0))
+            shares = [f"{100 * share:.1f}" for share in (mean.overall, mean.tails)]
+            cost = f"{100 * mean.share_of_fit:.0f} %"
+            yield [name, str(n_rows), *shares, f"{mean.width:.3f}", cost]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("tables", nargs="*", metavar="TABLE", default=list(TABLES))
+    parser.add_argument("--rows", nargs="+", type=int, default=list(SIZES))
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--level", type=float, default=0.9)
+    asked = parser.parse_args(arguments)
+    for name in set(asked.tables) - set(TABLES):
+        parser.error(f"no table {name!r}; there are {', '.join(TABLES)}")
+    rows = list(lines_of(asked.tables, asked.rows, asked.repeats, asked.level))
+    headers = ["table", "rows", "covered %", "in tails %", "width", "of the fit"]
+    print(text_table(headers, rows, [False, *[True] * 5]))
+
+
+if __name__ == "__main__":
+    main()
