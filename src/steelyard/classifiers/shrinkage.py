@@ -20,6 +20,7 @@ from steelyard._common.settings import (
     instance,
     learned,
     listed,
+    mapped,
     number,
     setting,
     setting_of,
@@ -33,14 +34,17 @@ from steelyard.fitting.default.strengths import GRID, Choice, Strengths, choose
 from steelyard.fitting.default.uncertainty import uncertainty_of
 from steelyard.fitting.problem import Fit, fit_weights
 from steelyard.fitting.recipe import Recipe
+from steelyard.fitting.shapes import resolve_shapes
 from steelyard.losses import resolve_loss
 from steelyard.model.table_model import NBModel
 from steelyard.model.training import Encoding, TrainingSet
+from steelyard.notices.notice import arranged, shape_notices
 from steelyard.proba.counts import Counts
 from steelyard.proba.smoothing import Estimation
 from steelyard.table.codes import FeatureTable
 from steelyard.table.discretizers import EqualFrequencyDiscretizer
 from steelyard.table.resolutions import FINEST, bins_of_resolutions
+from steelyard.table.summary.column_rules import column_positions
 
 __all__ = ["GRID", "ShrinkageNB", "Strengths"]
 
@@ -133,11 +137,19 @@ class ShrinkageNB(SolvedNB):
     )
     pairs: Any = setting(
         default="auto",
-        allowed=(NONE | word("auto") | whole(0) | listed(listed(COLUMN, 2))).called(
-            "'auto', None, a number of pairs, or a list of pairs of columns"
+        allowed=(
+            NONE
+            | word("auto")
+            | whole(0)
+            | listed(listed(COLUMN, 2))
+            | mapped(word("exclude"), listed(COLUMN))
+        ).called(
+            "'auto', None, a number of pairs, a list of pairs of columns, or "
+            "{'exclude': columns}"
         ),
         about="Pairs of columns with effects of their own: those that the rows "
-        "support, none, at most this many, or the ones listed.",
+        "support, none, at most this many, the ones listed, or those that the rows "
+        "support without some columns.",
     )
     uncertainty: bool = setting(
         default=True,
@@ -145,6 +157,7 @@ class ShrinkageNB(SolvedNB):
         about="Whether the model keeps how uncertain it is, for ``predict_interval``; "
         "files are up to twice as large.",
     )
+    constraints: Any = setting_of(WeightedNB, "constraints")
     loss: Any = setting_of(WeightedNB, "loss")
     solver: Any = setting_of(WeightedNB, "solver")
     tol: float = setting_of(WeightedNB, "tol", default=1e-6)
@@ -183,6 +196,12 @@ class ShrinkageNB(SolvedNB):
         "``log_loss``, the standard error of that, and its ``error`` rate; empty where "
         "they were given.",
     )
+    shape_losses_: tuple[float, float, float] = learned(
+        "tuple of three floats",
+        "With ``constraints``: log-loss of held-out rows without and with them, at the "
+        "same strengths, and the standard error of the difference.",
+        optional=True,
+    )
     pairs_: list[dict[str, Any]] = learned(
         "list of dict",
         "Pairs of columns in the model, each with its ``columns`` (names, or positions "
@@ -211,6 +230,7 @@ class ShrinkageNB(SolvedNB):
         recipe = super()._recipe()
         return replace(
             recipe,
+            constraints=self.constraints,
             weighting=self._grid()[0].weighting(float(self.intercept)),
             loss=resolve_loss(self.loss),
             solver=self.solver,
@@ -264,6 +284,9 @@ class ShrinkageNB(SolvedNB):
         chosen = choice.strengths
         shares = base_shares(fit.model, training.count(), fit.log_prior)
         model = with_base_rate(fit.model, shares, fit.log_prior)
+        shapes = resolve_shapes(self.constraints, training.schema, training.classes)
+        if shapes is not None:
+            model = shapes.settled(model)
         named = {
             **fit.named,
             "strength_": (chosen.shared, chosen.by_class, chosen.by_value),
@@ -273,6 +296,8 @@ class ShrinkageNB(SolvedNB):
             "pairs_": pair_records(training, model, chosen.by_pair),
             "view_names_": np.asarray(training.schema.labels(), dtype=object),
         }
+        if choice.shape_losses is not None:
+            named["shape_losses_"] = tuple(choice.shape_losses)
         if self.uncertainty and fit.solved is not None:
             uncertainty = uncertainty_of(*fit.solved, choice.scale, shares)
             if uncertainty is not None:
@@ -280,9 +305,23 @@ class ShrinkageNB(SolvedNB):
         fit = replace(fit, model=model, named=named, training=training, solved=None)
         return replace(fit, held_out=choice.held_out)
 
+    def _look_at(self, training: TrainingSet, counts: Counts) -> None:
+        super()._look_at(training, counts)
+        if self.constraints:
+            has_pairs = bool(self.pairs) and not isinstance(self.pairs, (list, tuple))
+            losses = getattr(self, "shape_losses_", None)
+            found = shape_notices(list(self.constraints), has_pairs, losses)
+            self.notices_ = arranged([*self.notices_, *found])
+
     def _choice(self, recipe: Recipe, training: TrainingSet) -> Choice:
         """Choose strengths and pairs, where there is anything to choose."""
-        grid, pairs = self._grid(), self.pairs
+        grid, pairs, schema = self._grid(), self.pairs, training.schema
+        shapes = resolve_shapes(self.constraints, schema, training.classes)
+        excluded = set() if shapes is None else set(shapes.columns)
+        if isinstance(pairs, Mapping):
+            named = pairs.get("exclude", ())
+            positions = column_positions(named, schema.n_columns, schema.names, "pairs")
+            excluded, pairs = excluded.union(positions), "auto"
         if isinstance(pairs, (list, tuple)):
             pairs = listed_pairs(pairs, training.schema)
         is_given = len(grid) == 1 and not isinstance(pairs, Integral)
@@ -290,7 +329,7 @@ class ShrinkageNB(SolvedNB):
             return Choice(grid[0], pairs=pairs if isinstance(pairs, list) else [])
         held = HeldOutFolds.of(training, self.cv, self.random_state)
         share = held.training.given_counts.total / training.given_counts.total
-        return choose(recipe, held, grid, pairs).of_more_rows(share)
+        return choose(recipe, held, grid, pairs, excluded).of_more_rows(share)
 
 
 def _refined(numeric: Any, finest: EqualFrequencyDiscretizer) -> Any:

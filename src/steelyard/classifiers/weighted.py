@@ -20,6 +20,7 @@ from steelyard._common.settings import (
     learned,
     listed,
     mapped,
+    matching,
     number,
     part,
     setting,
@@ -218,6 +219,20 @@ class WeightedNB(SolvedNB):
         "attribute (by name or position in a mapping; attributes that it leaves out "
         "are unbounded).",
     )
+    constraints: Any = setting(
+        default=None,
+        allowed=(
+            NONE
+            | mapped(
+                COLUMN, matching(".+") | listed(matching(".+") | number() | FLAG, 2)
+            )
+        ).called("None or a mapping from column to shape, or to a pair (shape, class)"),
+        about='Shapes that curves of columns must have: "increasing", "decreasing", '
+        '"convex", "concave" (by the centres of bins), "peak" or "valley", of the '
+        "log-odds of the second of two classes. With more classes a pair names the "
+        "class, which has the shape against each other one. Of numbers and of "
+        "categories that have an order.",
+    )
     penalty: str | None = setting(
         default="ridge",
         allowed=NONE | word("ridge", "l1"),
@@ -327,6 +342,7 @@ class WeightedNB(SolvedNB):
             loss=loss,
             penalty=PenaltySetting(self.penalty, float(self.lam), float(self.center)),
             bounds=self.bounds,
+            constraints=self.constraints,
             solver=self.solver,
             tol=float(self.tol),
             max_iter=int(self.max_iter),

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from steelyard._common.shapes import SHAPES
 from steelyard._common.text import listed
 from steelyard.cli.options import READING, names_of, reading_of
 from steelyard.cli.output import note
@@ -78,12 +79,29 @@ def make_classifier(arguments: argparse.Namespace) -> tuple[str, Any]:
     settings = dict(map(_setting, arguments.settings))
     if getattr(arguments, "keep_identifiers", False):
         settings["keep_identifiers"] = True
+    if shapes := _shapes(arguments):
+        settings["constraints"] = shapes
     clf: Any = method(name, **settings)
     if hasattr(clf, "_settings"):
         _read_names(clf, settings)
         # Before a file is read. Baselines declare nothing.
         check_settings(clf)
     return name, clf
+
+
+def _shapes(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the shapes that options give to columns."""
+    found: dict[str, Any] = {}
+    for kind in SHAPES:
+        for text in getattr(arguments, kind, ()):
+            name, colon, label = text.rpartition(":")
+            column = name if colon else text
+            if column in found:
+                raise ParameterError(
+                    f"--{kind} names {column!r}, which has another shape already."
+                )
+            found[column] = (kind, label) if colon else kind
+    return found
 
 
 def _setting(text: str) -> tuple[str, Any]:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+from steelyard._common.shapes import SHAPES
 from steelyard.io.dialect import MISSING_VALUES
 from steelyard.io.paths import FORMATS
 
@@ -119,6 +120,10 @@ def add_training(parser: argparse.ArgumentParser) -> None:
     about = "a setting of the method, as in --set smoothing=laplace; may be repeated"
     how: Any = {"action": "append", "default": [], "dest": "settings"}
     group.add_argument("--set", metavar="NAME=VALUE", **how, help=about)
+    about = "shapes of columns, as NAME, or NAME:CLASS for one of several classes"
+    group = parser.add_argument_group("shapes", about)
+    for kind, what in SHAPES.items():
+        add_names(group, f"--{kind}", f"columns along which log-odds {what}")
     add_input(parser)
 
 

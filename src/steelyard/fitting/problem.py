@@ -17,6 +17,7 @@ from steelyard.exceptions import ParameterError
 from steelyard.fitting.objective import MixtureObjective, Objective
 from steelyard.fitting.recipe import Recipe, attribute_bounds
 from steelyard.fitting.rows import prepare_rows
+from steelyard.fitting.shapes import Shapes, shapes_of, turning_solution
 from steelyard.instances import Learned
 from steelyard.losses import Loss
 from steelyard.model.base import Model, softmax
@@ -26,7 +27,7 @@ from steelyard.model.training import TrainingSet
 from steelyard.proba import GaussianTable, estimate_prior
 from steelyard.proba.counts import Counts
 from steelyard.proba.smoothing import Estimation
-from steelyard.solvers import Box, Solution, keeps_growing, resolve_solver
+from steelyard.solvers import Box, Cone, Solution, keeps_growing, resolve_solver
 from steelyard.table.codes import FeatureTable
 from steelyard.table.schema import TableSchema
 from steelyard.weighting import Effect, LogProbs, Start, Weighting
@@ -55,6 +56,9 @@ class Problem:
     classes: NDArray[Any]
     named: Mapping[str, Any] = field(default_factory=dict)
     """Fitted attributes that are known before weights are learned."""
+
+    shapes: Shapes | None = None
+    """Shapes that curves of columns must have."""
 
     @property
     def size(self) -> int:
@@ -94,13 +98,16 @@ class Problem:
     def solve(self, recipe: Recipe, start: Floats | None = None) -> Solution:
         """Minimise as a recipe says, from its own start or another."""
         objective, setting = self.objective, recipe.solver
-        solver = resolve_solver(setting, objective, recipe.tol, recipe.max_iter)
         start = self.start if start is None else start
+        if self.shapes is not None and not isinstance(self.box, Cone):
+            return turning_solution(self, self.shapes, recipe, start)
+        how = recipe.tol, recipe.max_iter, self.box
+        solver = resolve_solver(setting, objective, *how)
         surrogate = objective.loss.surrogate
         if surrogate is not None and setting in ("auto", "newton", "lbfgs"):
             near = replace(objective, loss=surrogate)
             tol = max(recipe.tol, _SURROGATE_TOL)
-            quick = resolve_solver(setting, near, tol, recipe.max_iter)
+            quick = resolve_solver(setting, near, tol, *how[1:])
             start = quick.minimize(near, start, self.box).weights
         solution = solver.minimize(objective, start, self.box)
         if not solver.is_iterative or solution.status != "converged":
@@ -177,6 +184,7 @@ def build_problem(
         estimation,
         training.classes,
         start.named,
+        shapes_of(recipe, training, box),
     )
 
 
@@ -287,8 +295,11 @@ def weigh_rows(recipe: Recipe, training: TrainingSet) -> Learned | None:
 
 def solved_fit(problem: Problem, solution: Solution, link_scale: float = 1.0) -> Fit:
     """Return what a solved problem has learned."""
+    model = problem.model(solution.weights, link_scale)
+    if problem.shapes is not None and isinstance(model, NBModel):
+        model = problem.shapes.settled(model)
     return Fit(
-        problem.model(solution.weights, link_scale),
+        model,
         problem.evidence.log_prior,
         {
             "objective_": solution.value,

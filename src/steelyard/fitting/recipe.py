@@ -200,6 +200,9 @@ class Recipe(Preparation):
     loss: Loss = field(default_factory=LogLoss)
     penalty: PenaltySetting = field(default_factory=PenaltySetting)
     bounds: Any = None
+    constraints: Any = None
+    """Shapes of columns, by name or position."""
+
     solver: Any = "auto"
     tol: float = 1e-8
     max_iter: int = 1000

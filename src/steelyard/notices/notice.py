@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -30,6 +30,8 @@ _KINDS = {
     "spelling": (2, "have values that differ by case or blanks only"),
     "identifier": (2, "look like identifiers"),
     "repeated-rows": (2, ""),
+    "shape-cost": (2, ""),
+    "shape-pairs": (1, ""),
     "unused-column": (1, ""),
     "unequal-classes": (1, ""),
     "nearly-empty": (1, "are nearly empty"),
@@ -39,6 +41,9 @@ _KINDS = {
 # Of more columns with the same, one notice says it.
 _MOST_OF_A_KIND = 3
 _MOST_LINES = 12
+
+# Standard errors, and log-loss, from which on shapes cost much.
+_MUCH, _LEAST_COST = 2.0, 0.002
 
 
 @dataclass(frozen=True)
@@ -110,6 +115,22 @@ def arranged(notices: Iterable[Notice]) -> list[Notice]:
             same = [Notice(kind, text, None, rows, same[0].done, same[0].cure)]
         found += same
     return sorted(found, key=lambda notice: (-notice.severity, -notice.rows))
+
+
+def shape_notices(
+    columns: Sequence[Any], has_pairs: bool, losses: Sequence[float] | None
+) -> Iterator[Notice]:
+    """Say what shapes of columns cost, and what goes with them."""
+    names = listed(columns)
+    if has_pairs:
+        said = "is" if len(columns) == 1 else "are"
+        text = f"{names} {said} joined to no other column, so that shapes hold"
+        yield Notice("shape-pairs", f"{text} in all rows")
+    free, shaped, error = losses or (0.0, 0.0, 0.0)
+    if shaped - free > max(_MUCH * error, _LEAST_COST):
+        text = f"shapes of {names} raise log-loss on held-out rows"
+        cure = "look at the curves without `constraints`"
+        yield Notice("shape-cost", f"{text} from {free:.4f} to {shaped:.4f}", cure=cure)
 
 
 def in_lines(notices: Sequence[Notice], most: int = _MOST_LINES) -> list[str]:

@@ -175,11 +175,17 @@ class Changes(NamedTuple):
 
 _CHANGES = {
     "BaseNB": Changes({"keep_identifiers": True}),
-    "WeightedNB": Changes({"verbose": False}),
+    "WeightedNB": Changes({"verbose": False, "constraints": None}),
     "NaiveBayes": Changes({"device": "cpu"}),
     "SolvedNB": Changes({"device": "cpu", "instances": None}),
     "ShrinkageNB": Changes(
-        {"resolutions": 1, "pairs": None, "verbose": False, "uncertainty": False},
+        {
+            "resolutions": 1,
+            "pairs": None,
+            "verbose": False,
+            "uncertainty": False,
+            "constraints": None,
+        },
         ("overall",),
     ),
     # A filter could be one of pairs of classes, and weigh the prior by one.

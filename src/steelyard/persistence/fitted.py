@@ -388,6 +388,7 @@ ATTRIBUTES: dict[str, Field] = {
     "intercept_": codec.weights("pc"),
     "strength_": Field(list, _read_strength),
     "scale_": codec.numbers("", 0.01, 100.0),
+    "shape_losses_": Field(list, _read_strength),
     "step_factor_": codec.numbers("", 0.01, 1e6),
     "strength_path_": _RECORDS,
     "pairs_": _RECORDS,

@@ -15,6 +15,7 @@ from steelyard.solvers.base import (
     Units,
     keeps_growing,
 )
+from steelyard.solvers.constrained import Cone, ConstrainedNewton
 from steelyard.solvers.lbfgs import LBFGS, SpectralGradient, published_lbfgs
 from steelyard.solvers.newton import MAX_ASSEMBLED, Newton
 
@@ -22,6 +23,8 @@ __all__ = [
     "LBFGS",
     "SOLVERS",
     "Box",
+    "Cone",
+    "ConstrainedNewton",
     "Fixed",
     "Metric",
     "Newton",
@@ -37,9 +40,18 @@ SOLVERS = ("auto", "newton", "lbfgs", "published", "fixed")
 
 
 def resolve_solver(
-    setting: Any, objective: AnyObjective, tol: float, max_iter: int
+    setting: Any,
+    objective: AnyObjective,
+    tol: float,
+    max_iter: int,
+    box: Box | None = None,
 ) -> Solver:
-    """Return the solver that a setting names, after checking that it can do the job."""
+    """Return the solver that a setting names, after checking that it can do the job.
+
+    Linear constraints have one solver, whatever the setting.
+    """
+    if isinstance(box, Cone):
+        return ConstrainedNewton(tol=tol, max_iter=max_iter)
     if isinstance(setting, Solver):
         solver = setting
     elif not isinstance(setting, str) or setting not in SOLVERS:

@@ -5,6 +5,7 @@ Both go in the units of a rough Hessian where an objective has them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -290,7 +291,7 @@ class SpectralGradient(Solver):
             if slope >= -_CAUTION * self.tol * abs(value):
                 status = "converged"
                 break
-            found = _search(objective, x, step, slope, value, max(values))
+            found = search_step(objective, x, step, slope, value, max(values))
             if found is None:
                 end = "stalled"
                 break
@@ -309,8 +310,8 @@ class SpectralGradient(Solver):
         return Solution(x, value, status, len(records), records)
 
 
-def _search(
-    objective: AnyObjective,
+def search_step(
+    objective: Callable[[Floats], tuple[float, Floats]],
     x: Floats,
     step: Floats,
     slope: float,

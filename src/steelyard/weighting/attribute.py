@@ -146,6 +146,8 @@ class ValueWeighting(Weighting):
     those of the coded attributes' values in order, then those of Gaussian attributes.
     """
 
+    has_shapes: ClassVar[bool] = True
+
     def _size(self, evidence: LogProbs) -> int:
         per_class = len(evidence.value_rows) + len(evidence.gaussian)
         return evidence.n_classes * per_class

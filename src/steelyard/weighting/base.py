@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.sparse import csr_array, vstack
 
 from steelyard._common.arrays import Floats, Ints
 from steelyard._common.settings import FLAG, DeclaredPart, setting
@@ -115,6 +116,9 @@ class Weighting(DeclaredPart):
     has_levels: ClassVar[bool] = False
     """Whether weights come in levels, each drawn to the one above by its own ridge."""
 
+    has_shapes: ClassVar[bool] = False
+    """Whether each value has weights of its own, so that curves can have any shape."""
+
     rows_needed: ClassVar[RowsNeeded] = "counts"
     """What finding the start of the weights keeps of the rows."""
 
@@ -195,6 +199,17 @@ class Weighting(DeclaredPart):
         base = gradient.base
         first = np.where(base == 0.0, 0.0, base * evidence.log_prior).sum()
         return np.concatenate([[first], inner])
+
+    def jacobian(self, evidence: LogProbs, rows: Ints) -> csr_array:
+        """Return what weights do to some table rows: shape (rows · K, p)."""
+        k, g = evidence.n_classes, len(evidence.gaussian)
+        table = np.zeros_like(evidence.table.values)
+        effect, found = Effect(np.zeros(k), table, np.zeros((g, k))), []
+        for row, c in np.ndindex(len(rows), k):
+            table[rows[row], c] = 1.0
+            found.append(csr_array(self.pullback(effect, evidence)[None, :]))
+            table[rows[row], c] = 0.0
+        return csr_array(vstack([csr_array((0, self.size(evidence))), *found]))
 
     def fitted(self, weights: Floats, evidence: LogProbs) -> dict[str, Any]:
         """Name the weights as fitted attributes of a classifier."""

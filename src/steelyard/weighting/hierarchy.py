@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array
 
-from steelyard._common.arrays import Floats
+from steelyard._common.arrays import Floats, Ints
 from steelyard._common.settings import (
     COLUMN,
     FALSE,
@@ -63,6 +64,7 @@ class HierarchicalWeighting(Weighting):
     """
 
     has_levels: ClassVar[bool] = True
+    has_shapes: ClassVar[bool] = True
 
     @property
     def joined_columns(self) -> Any:
@@ -216,6 +218,24 @@ class HierarchicalWeighting(Weighting):
         overall = [shared @ self.centers(evidence)]
         return np.concatenate(
             [gradient.base, overall, shared, by_class.ravel(), by_value.ravel()]
+        )
+
+    def jacobian(self, evidence: LogProbs, rows: Ints) -> csr_array:
+        """Return what weights do to some table rows: shape (rows · K, p)."""
+        k, d = evidence.n_classes, evidence.n_features
+        owner = evidence.table.spread(np.arange(d))[rows].astype(np.int64)
+        basis = evidence.resolutions.basis[rows].tocoo()
+        own, first = evidence.table.values[rows].ravel(), k + 1 + d
+        center = np.repeat(self.centers(evidence)[owner], k)
+        c, place = np.tile(np.arange(k), len(rows)), np.arange(k * len(rows))
+        owner, on = np.repeat(owner, k), np.tile(np.arange(k), basis.nnz)
+        where = np.repeat(basis.row, k) * k + on, np.repeat(basis.col, k) * k + on
+        levels = np.full(len(c), k), k + 1 + owner, first + owner * k + c
+        entries = np.concatenate([center * own, own, own, np.repeat(basis.data, k)])
+        places = np.concatenate([place, place, place, where[0]])
+        columns = np.concatenate([*levels, first + d * k + where[1]])
+        return csr_array(
+            (entries, (places, columns)), shape=(len(place), self.size(evidence))
         )
 
     def diagonal(self, curvature: Effect, evidence: LogProbs) -> Floats:

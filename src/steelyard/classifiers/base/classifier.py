@@ -282,17 +282,17 @@ class BaseNB(ClassifierMixin, FittedNB, Declared):
             self.cut_points_are_exact_ = exact
         if target_name:
             self.target_name_ = target_name
-        kept = training.small_copy()
-        if kept is None:
-            self._look_at(training, counts)
-        else:
-            self._to_notice = kept, counts
         if reading:
             self.reading_ = reading
         if labels:
             self.column_labels_ = dict(labels)
         for name, value in fit.named.items():
             setattr(self, name, value)
+        kept = training.small_copy()
+        if kept is None:
+            self._look_at(training, counts)
+        else:
+            self._to_notice = kept, counts
         if fit.instance_weights is not None:
             weights = training.all_rows(fit.instance_weights)
             self.instance_weights_ = weights

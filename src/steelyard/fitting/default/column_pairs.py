@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -183,6 +184,7 @@ def score_columns(
     residual: Floats,
     curvature: Floats,
     deals: list[tuple[slice, Ints]],
+    excluded: Collection[int] = (),
 ) -> PairScores:
     r"""Score all pairs of columns by what posteriors of unseen rows leave over.
 
@@ -190,9 +192,9 @@ def score_columns(
     shape (n, K), and G, H their sums in the cells of a pair, the score is
     :math:`\sum (G^2 - H) / (H + 1)`: what a step against a ridge of one would gain,
     less what noise would. Each deal of the rows to folds, given with the ends of these,
-    is scored by itself; scores on all rows are averaged.
+    is scored by itself; scores on all rows are averaged. Some columns are left out.
     """
-    codes, sizes, columns = _coarse_codes(training, residual)
+    codes, sizes, columns = _coarse_codes(training, residual, excluded)
     if residual.shape[1] == 2:  # the other class has the same, with the other sign
         residual, curvature = residual[:, 1:], curvature[:, 1:]
     left = residual + 1j * curvature
@@ -218,10 +220,10 @@ def score_columns(
 
 
 def _coarse_codes(
-    training: TrainingSet, residual: Floats
+    training: TrainingSet, residual: Floats, excluded: Collection[int]
 ) -> tuple[NDArray[np.uint8], Ints, list[int]]:
     """Coarse codes of columns (d, n), how many each has, and which columns."""
-    columns = sorted(coded_views(training.schema))
+    columns = sorted(coded_views(training.schema).keys() - set(excluded))
     both = sides(training, [(column, column) for column in columns])
     joined = {column: side for column, (side, _) in zip(columns, both, strict=True)}
     codes = np.empty((len(columns), training.n_rows), dtype=np.uint8)

@@ -16,7 +16,7 @@ from steelyard._common.arrays import Floats, Ints
 from steelyard._common.threads import row_blocks, run, thread_count
 from steelyard.fitting.objective import Objective, Sample
 from steelyard.model.base import softmax
-from steelyard.solvers import Box, Metric, Units
+from steelyard.solvers import Box, Cone, Metric, Units
 from steelyard.table.codes import FeatureTable
 from steelyard.weighting import Effect, HierarchicalWeighting, LogProbs, Weighting
 
@@ -34,6 +34,10 @@ _LEAST_SHARE = 0.01
 # Coupled units of p weights cost about p³, and save tens of passes over the cells of a
 # table: they pay below so many times these.
 _CUBES_PER_CELL = 200
+
+# Under constraints a step costs more than a pass over few rows: fewer steps pay, up to
+# so many weights.
+_MAX_COUPLED = 2_000
 
 # Naive Bayes is sure of too many rows, whose curvature would vanish: shares of classes
 # are drawn together a little.
@@ -57,7 +61,11 @@ _Singles = NDArray[np.float32]
 def units_of(objective: Objective, weights: Floats, box: Box) -> Units | None:
     """Return units in which curvatures are alike, where there are any."""
     if objective.weighting.has_levels:
-        return None if objective.penalty is None else choose_units(objective, weights)
+        if objective.penalty is None:
+            return None
+        if isinstance(box, Cone) and objective.size <= _MAX_COUPLED:
+            return CoupledUnits(objective, weights)
+        return choose_units(objective, weights)
     if box.is_open.any() or not objective.loss.has_true_gradient:
         return None
     return rough_hessian(objective)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from copy import copy
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from steelyard._common import progress
 from steelyard._common.arrays import Floats
@@ -22,6 +24,7 @@ from steelyard.fitting.default.column_pairs import (
 from steelyard.fitting.default.held_out import Fold, HeldOutFolds, Judgement
 from steelyard.fitting.problem import build_problem, weigh_rows
 from steelyard.fitting.recipe import Penalty, Recipe
+from steelyard.fitting.shapes import resolve_shapes
 from steelyard.solvers import LBFGS
 from steelyard.weighting import HierarchicalWeighting
 
@@ -85,6 +88,15 @@ _NO_GAP = 1e-6
 _Judged = tuple[Strengths, Judgement]
 
 
+class ShapeLosses(NamedTuple):
+    """What shapes of curves cost on held-out rows."""
+
+    free: float
+    shaped: float
+    standard_error: float
+    """That of the difference."""
+
+
 @dataclass(frozen=True)
 class Choice:
     """Strengths, the scale of posteriors and pairs of columns."""
@@ -97,6 +109,9 @@ class Choice:
 
     held_out: tuple[Floats, Floats] | None = None
     """Posteriors of all rows while they were held out, and weights of the rows."""
+
+    shape_losses: ShapeLosses | None = None
+    """Log-loss without and with shapes, and the standard error of the difference."""
 
     def of_more_rows(self, share: float) -> Choice:
         """Return the choice for a table of which a share of the rows was compared.
@@ -112,17 +127,19 @@ def choose(
     held: HeldOutFolds,
     grid: tuple[Strengths, ...],
     pairs: str | int | list[ColumnPair] | None,
+    excluded: Collection[int] = (),
 ) -> Choice:
     """Choose strengths by cross-validated log-loss, and whether pairs pay.
 
     Everything is learned from scratch in each fold: counts, instance weights, weights,
-    and the ranking of pairs.
+    and the ranking of pairs, which ``excluded`` columns have no part in. Shapes of
+    curves come last, with a scale of their own.
     """
     if not held.folds:
         path = [{**_named(entry), "log_loss": np.nan, "scale": 1.0} for entry in grid]
         listed = pairs if isinstance(pairs, list) else []
         return Choice(grid[0], pairs=listed, path=path)
-    search = _StrengthSearch(recipe, held)
+    search = _StrengthSearch(replace(recipe, constraints=None), held, excluded)
     search.main_effects(grid)
     if isinstance(pairs, list):
         search.pairs(RankedPairs([pairs] * len(held.folds), pairs), least_gain=None)
@@ -130,15 +147,21 @@ def choose(
         search.promising_pairs()
     elif pairs:
         search.pairs(search.scores().best(int(pairs)), least_gain=None)
+    if recipe.constraints:
+        search.shapes(recipe.constraints)
     return search.choice
 
 
 class _StrengthSearch:
     """What is compared, one after the other, each with the best so far."""
 
-    def __init__(self, recipe: Recipe, held: HeldOutFolds) -> None:
+    def __init__(
+        self, recipe: Recipe, held: HeldOutFolds, excluded: Collection[int] = ()
+    ) -> None:
         self._held, self._threads = held, thread_count(held.training.n_jobs)
         self._fits = list(run(partial(_FoldFit, recipe), held.folds, self._threads))
+        self._best_fits, self._excluded = self._fits, excluded
+        self._shape_losses: ShapeLosses | None = None
         self._pairs: list[ColumnPair] = []
         self._path: list[dict[str, float]] = []
         self._best: _Judged
@@ -150,7 +173,18 @@ class _StrengthSearch:
         """What is best."""
         entry, judgement = self._best
         held_out = judgement.posteriors(), judgement.weights
-        return Choice(entry, judgement.scale, self._pairs, self._path, held_out)
+        return Choice(
+            *(entry, judgement.scale, self._pairs, self._path, held_out),
+            self._shape_losses,
+        )
+
+    def shapes(self, constraints: Any) -> None:
+        """Fit what is best again with shapes of curves."""
+        (entry, free), classes = self._best, self._held.training.classes
+        fits = [fit.shaped(constraints, classes) for fit in self._best_fits]
+        self._best = entry, shaped = self._walk(fits, (entry,))[0]
+        error = shaped.standard_error(free)
+        self._shape_losses = ShapeLosses(free.log_loss, shaped.log_loss, error)
 
     def main_effects(self, grid: tuple[Strengths, ...]) -> None:
         """Walk along the grid, its own default both ways from the middle.
@@ -211,10 +245,12 @@ class _StrengthSearch:
         """Take pairs, held by the best of some strengths, if they gain enough."""
         if not ranked.overall:
             return
+        fits = list(fits)
         entries = tuple(replace(self._best[0], by_pair=own) for own in tried)
-        found = _best(self._walk(list(fits), entries, has_pairs=True))
+        found = _best(self._walk(fits, entries, has_pairs=True))
         if least_gain is None or found[1].is_better(self._best[1], *least_gain):
             self._best, self._pairs = found, ranked.overall
+            self._best_fits = fits
 
     def scores(self) -> PairScores:
         """Score pairs by the residuals of what is best."""
@@ -223,7 +259,8 @@ class _StrengthSearch:
         u, residual = held.n_deals * held.weights[:, None], -share
         residual[np.arange(len(share)), held.labels] += 1.0
         curvature = u * share * (1.0 - share)
-        return score_columns(rows, u * residual, curvature, held.by_deal())
+        deals = held.by_deal()
+        return score_columns(rows, u * residual, curvature, deals, self._excluded)
 
     def _walk(
         self,
@@ -301,6 +338,13 @@ class _FoldFit:
         assert isinstance(weighting, HierarchicalWeighting) and self._start is not None
         evidence = self._problem.evidence, out._problem.evidence
         out._start = weighting.with_pairs(self._start, *evidence)
+        return out
+
+    def shaped(self, constraints: Any, classes: NDArray[Any]) -> _FoldFit:
+        """Return the same fits under constraints."""
+        out, schema = copy(self), self._fold.training.schema
+        shapes = resolve_shapes(constraints, schema, classes)
+        out._problem = replace(self._problem, shapes=shapes)
         return out
 
     def posteriors(self, entry: Strengths) -> Floats:

@@ -1,0 +1,245 @@
+"""Shapes that curves of columns must have, as linear constraints of the weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, kron, vstack
+
+from steelyard._common.arrays import Floats
+from steelyard._common.shapes import SHAPES
+from steelyard._common.text import did_you_mean
+from steelyard.exceptions import ParameterError
+from steelyard.fitting.curves import Shape, Step
+from steelyard.model.table_model import NBModel
+from steelyard.model.training import TrainingSet
+from steelyard.solvers import Box, Cone, Solution
+from steelyard.table.schema import FeatureSchema, TableSchema
+from steelyard.table.summary.column_rules import column_positions
+from steelyard.weighting import LogProbs, Weighting
+
+if TYPE_CHECKING:
+    from steelyard.fitting.problem import Problem
+    from steelyard.fitting.recipe import Recipe
+
+# Accuracy of fits by which turns are compared, in that of the last.
+_SEARCH_TOL = 10.0
+
+# Rougher fits, of folds, turn where free curves had best turn.
+_MOST_SEARCHED_TOL = 1e-3
+
+
+@dataclass(frozen=True)
+class Shapes:
+    """All shapes of a table."""
+
+    schema: TableSchema
+    n_classes: int
+    shapes: tuple[Shape, ...]
+
+    @property
+    def columns(self) -> list[int]:
+        """Columns that have a shape."""
+        return [shape.column for shape in self.shapes]
+
+    def cone(
+        self, weighting: Weighting, evidence: LogProbs, turns: Mapping[int, int]
+    ) -> Cone:
+        """Return the constraints of the weights, given the steps where curves turn."""
+        size = weighting.size(evidence)
+        rows, is_equal = [csr_array((0, size))], [np.zeros(0, dtype=bool)]
+        for shape in self.shapes:
+            steps = shape.steps(self.schema)
+            if shape.is_bent:
+                moves = np.diff(np.eye(len(steps)), axis=0) / shape.gaps(self.schema)
+            else:
+                turn = turns.get(shape.column, len(steps))
+                moves = np.diag(np.where(np.arange(len(steps)) < turn, 1.0, -1.0))
+            signed = kron(csr_array(shape.sign * moves), np.eye(self.n_classes - 1))
+            parts = (
+                (signed @ _by_weights(steps, shape.target, weighting, evidence), False),
+                (
+                    _by_weights(
+                        shape.level_steps(self.schema),
+                        *(shape.target, weighting, evidence),
+                    ),
+                    True,
+                ),
+            )
+            for part, equal in parts:
+                rows.append(part)
+                is_equal.append(np.full(part.shape[0], equal))
+        free = np.full(size, np.inf)
+        return Cone(-free, free, csr_array(vstack(rows)), np.concatenate(is_equal))
+
+    def settled(self, model: NBModel) -> NBModel:
+        """Return a model whose curves keep their shapes to the last bit.
+
+        Solvers end within rounding of the constraints.
+        """
+        table = model.table.copy()
+        for shape in self.shapes:
+            shape.settle(table, self.schema)
+        return replace(model, table=table)
+
+
+def shapes_of(recipe: Recipe, training: TrainingSet, box: Box) -> Shapes | None:
+    """Return the shapes that a recipe asks for, where its weights can have them."""
+    if not recipe.constraints:
+        return None
+    if not recipe.weighting.has_shapes or recipe.solver == "fixed":
+        raise ParameterError(
+            "`constraints` need a learned weight for each value. Use ShrinkageNB, or "
+            "WeightedNB(weighting='value', bounds=None, lam=1.0)."
+        )
+    if not box.is_everywhere:
+        raise ParameterError(
+            "`constraints` and `bounds` exclude each other. Use bounds=None, and a "
+            "penalty such as lam=1.0."
+        )
+    if recipe.one_vs_one and training.n_classes > 2:
+        raise ParameterError(
+            "multiclass='one-vs-one' makes several models, whose sum keeps no shape. "
+            "Use multiclass='native' with `constraints`."
+        )
+    return resolve_shapes(recipe.constraints, training.schema, training.classes)
+
+
+def resolve_shapes(
+    setting: Mapping[Any, Any] | None, schema: TableSchema, classes: NDArray[Any]
+) -> Shapes | None:
+    """Check shapes that a user asks for against the columns and classes of a table."""
+    if not setting:
+        return None
+    names = schema.names
+    positions = column_positions(setting, schema.n_columns, names, "constraints")
+    asked: dict[int, Shape] = {}
+    for (name, wanted), column in zip(setting.items(), positions, strict=True):
+        kind, target = _kind_and_class(name, wanted, classes)
+        views = tuple(j for j in range(schema.n_plain) if schema.columns[j] == column)
+        for j in views:
+            _check_order(schema.features[j], name)
+        if column in asked:
+            raise ParameterError(
+                f"`constraints` names column {name!r} twice. Give it one shape."
+            )
+        asked[column] = Shape(column, kind, target, views)
+    for pair in schema.features[schema.n_plain :]:
+        for side in pair.sides:
+            if schema.columns[side.feature] in asked:
+                own = schema.labels()[side.feature]
+                raise ParameterError(
+                    f"`pairs` joins column {own!r}, to which `constraints` gives a "
+                    "shape that holds for all rows. Leave one of them out."
+                )
+    return Shapes(schema, len(classes), tuple(asked.values()))
+
+
+def _kind_and_class(name: Any, wanted: Any, classes: NDArray[Any]) -> tuple[str, int]:
+    """Return a shape and the position of the class that it is about."""
+    kind, *named = (wanted,) if isinstance(wanted, str) else wanted
+    if kind not in SHAPES:
+        hint = did_you_mean(str(kind), SHAPES)
+        raise ParameterError(
+            f"`constraints` gives column {name!r} the shape {kind!r}. Shapes are "
+            f"{', '.join(SHAPES)}.{hint}"
+        )
+    if not named and len(classes) > 2:
+        raise ParameterError(
+            f"There are {len(classes)} classes: say for which of them {name!r} is "
+            f"{kind}, such as constraints={{{name!r}: ({kind!r}, "
+            f"{classes[0].item() if hasattr(classes[0], 'item') else classes[0]!r})}}."
+        )
+    if not named:
+        return kind, 1
+    known = [str(own) for own in classes]
+    if str(named[0]) not in known:
+        hint = did_you_mean(str(named[0]), known)
+        raise ParameterError(
+            f"`constraints` names class {named[0]!r} for column {name!r}. Classes are "
+            f"{', '.join(known[:10])}.{hint}"
+        )
+    return kind, known.index(str(named[0]))
+
+
+def _check_order(feature: FeatureSchema, name: Any) -> None:
+    """Refuse an attribute without codes in an order."""
+    if not feature.is_coded:
+        raise ParameterError(
+            f"`constraints` names column {name!r}, which is scored by a "
+            f"{'slope' if feature.kind == 'linear' else 'density'}. A shape needs "
+            "bins, such as numeric='mdl' or 'equal-frequency'."
+        )
+    is_text = feature.kind == "categorical" and feature.cells == "text"
+    if is_text and not feature.ordered and feature.values:
+        raise ParameterError(
+            f"`constraints` names column {name!r}, whose values have no order. Make it "
+            "an ordered category, such as pandas.Categorical(..., ordered=True) or "
+            "polars.Enum, or leave it out."
+        )
+
+
+# ------------------------------------------------------------------------------- turns
+
+
+def turning_solution(
+    problem: Problem, shapes: Shapes, recipe: Recipe, start: Floats
+) -> Solution:
+    """Minimise under constraints; where curves turn is searched for.
+
+    The search begins where curves without a shape had best turn, and goes to both sides
+    in shorter and shorter strides, one curve after the other.
+    """
+    weighting, evidence = problem.objective.weighting, problem.evidence
+    bent = [shape for shape in shapes.shapes if shape.turns]
+
+    def solved(turns: dict[int, int], tol: float, start: Floats) -> Solution:
+        cone = shapes.cone(weighting, evidence, turns)
+        return replace(problem, box=cone).solve(replace(recipe, tol=tol), start)
+
+    if not bent:
+        return solved({}, recipe.tol, start)
+    rough = _SEARCH_TOL * recipe.tol
+    free = replace(problem, shapes=None).solve(replace(recipe, tol=rough), start)
+    table = weighting.apply(free.weights, evidence).table
+    turns = {shape.column: shape.turn(table, shapes.schema) for shape in bent}
+    if recipe.tol > _MOST_SEARCHED_TOL:
+        return solved(turns, recipe.tol, free.weights)
+    best = solved(turns, rough, free.weights)
+    tried = {tuple(turns.values())}
+    for shape in bent:
+        n_steps = len(shape.steps(shapes.schema))
+        stride = max(1, n_steps // 8)
+        while stride:
+            improved = False
+            for way in (-stride, stride):
+                turn = min(max(turns[shape.column] + way, 0), n_steps)
+                other = {**turns, shape.column: turn}
+                if tuple(other.values()) in tried:
+                    continue
+                tried.add(tuple(other.values()))
+                found = solved(other, rough, best.weights)
+                if found.value < best.value:
+                    best, turns, improved = found, other, True
+            stride = stride if improved else stride // 2
+    return solved(turns, recipe.tol, best.weights)
+
+
+def _by_weights(
+    steps: Sequence[Step], target: int, weighting: Weighting, evidence: LogProbs
+) -> csr_array:
+    """Return how steps depend on the weights: shape (steps × other classes, p)."""
+    k = evidence.n_classes
+    rows = sorted({row for step in steps for row in (*step.below, *step.above)})
+    place = {row: i for i, row in enumerate(rows)}
+    moves = np.zeros((len(steps), len(rows)))
+    for i, step in enumerate(steps):
+        moves[i, [place[row] for row in step.above]] += 1.0
+        moves[i, [place[row] for row in step.below]] -= 1.0
+    odds = np.delete(np.eye(k)[target] - np.eye(k), target, axis=0)
+    picks = csr_array(kron(csr_array(moves), odds))
+    return picks @ weighting.jacobian(evidence, np.array(rows, dtype=np.int64))

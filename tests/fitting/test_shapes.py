@@ -1,0 +1,317 @@
+"""Shapes of curves: the optimum under constraints, and never a violation."""
+
+import sqlite3
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.optimize import minimize, nnls
+
+import steelyard as sy
+from steelyard import ShrinkageNB, WeightedNB
+from steelyard.exceptions import ParameterError
+from steelyard.export.sql import sql_statements
+from steelyard.fitting.problem import build_problem
+
+KINDS = ["increasing", "decreasing", "convex", "concave", "peak", "valley"]
+WORDS = ["low", "middle", "high", "top"]
+
+
+def table(seed, n=150, n_classes=2, gaps=0.0):
+    """Numbers of several kinds, an ordered category, a category, and classes."""
+    rng = np.random.default_rng(seed)
+    grade = rng.integers(0, len(WORDS), n)
+    X = pd.DataFrame(
+        {
+            "plain": rng.normal(size=n),
+            "whole": rng.integers(0, 7, n),
+            "skewed": np.exp(2.0 * rng.normal(size=n)),
+            "grade": pd.Categorical.from_codes(grade, WORDS, ordered=True),
+            "colour": rng.choice(["red", "blue", "green"], n),
+        }
+    )
+    score = (
+        np.sin(2.0 * X["plain"])
+        + 0.3 * X["whole"]
+        - np.log(X["skewed"])
+        + np.array([0.0, 1.5, -1.0, 1.0])[grade]
+    )
+    y = (rng.random(n) < 1.0 / (1.0 + np.exp(-score))).astype(int)
+    if n_classes > 2:
+        y = np.where(rng.random(n) < 0.3, rng.integers(0, n_classes, n), y)
+    for name in ("plain", "grade"):
+        X.loc[rng.random(n) < gaps, name] = None
+    return X, np.array(["no", "yes", "ill", "well"])[y]
+
+
+def problem(seed, constraints, n_classes=2, n=90):
+    X, y = table(seed, n, n_classes)
+    clf = ShrinkageNB(strength=(2.0, 8.0, 0.5), pairs=None, constraints=constraints)
+    recipe = replace(clf._recipe(), tol=1e-10)
+    return build_problem(recipe, recipe.encode(X, y)), recipe
+
+
+def optimality_gap(problem, cone, weights):
+    r"""Return how far the objective is above its least value at most.
+
+    The objective bends by one at least, so that what multipliers leave of the gradient
+    bounds it: ``F(w) - min F <= |g - A^T l|^2 / 2``.
+    """
+    rows = cone.rows.toarray()
+    rows = np.vstack([rows, -rows[cone.is_equal]])
+    value, gradient = problem.objective(weights)
+    _, left = nnls(rows.T, gradient, maxiter=100 * rows.shape[1])
+    return 0.5 * left**2 / value
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_fit_ends_at_the_optimum_under_its_constraints(seed):
+    n_classes = 2 + seed % 3
+    target = "yes"
+    first, second = KINDS[seed % 4], KINDS[(seed + 1 + seed // 4) % 4]
+    wanted = {"plain": (first, target), "grade": (second, target)}
+    shaped, recipe = problem(seed, wanted, n_classes)
+    solution = shaped.solve(recipe)
+    cone = shaped.shapes.cone(shaped.objective.weighting, shaped.evidence, {})
+    assert solution.status == "converged"
+    assert (cone.rows @ solution.weights).min() > -1e-7
+    assert optimality_gap(shaped, cone, solution.weights) < 1e-6
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_general_solver_finds_no_better_weights(seed):
+    shaped, recipe = problem(seed, {"plain": KINDS[seed], "whole": "increasing"}, n=60)
+    solution = shaped.solve(recipe)
+    cone = shaped.shapes.cone(shaped.objective.weighting, shaped.evidence, {})
+    rows, equal = cone.rows.toarray(), cone.is_equal
+    constraints = [
+        {"type": kind, "fun": lambda w, a=part: a @ w, "jac": lambda w, a=part: a}
+        for kind, part in (("ineq", rows[~equal]), ("eq", rows[equal]))
+        if len(part)
+    ]
+    found = minimize(
+        shaped.objective,
+        solution.weights,
+        jac=True,
+        method="SLSQP",
+        constraints=constraints,
+        options={"maxiter": 300, "ftol": 1e-12},
+    )
+    assert solution.value <= found.fun * (1.0 + 1e-6)
+
+
+def test_a_peak_is_where_no_other_turn_is_better():
+    shaped, recipe = problem(3, {"whole": "peak"}, n=60)
+    found = shaped.solve(recipe)
+    shape, weighting = shaped.shapes.shapes[0], shaped.objective.weighting
+    values = []
+    for turn in range(len(shape.steps(shaped.shapes.schema)) + 1):
+        turns = {shape.column: turn}
+        cone = shaped.shapes.cone(weighting, shaped.evidence, turns)
+        values.append(replace(shaped, box=cone).solve(recipe).value)
+    assert found.value <= min(values) * (1.0 + 1e-6)
+
+
+# --------------------------------------------------------------------------- violations
+
+
+def swept(X, row, column, rng):
+    """One row with all sorts of values of a column, in order."""
+    if column == "grade":
+        values = pd.Categorical(WORDS, WORDS, ordered=True)
+    else:
+        known = X[column].dropna().to_numpy(dtype=float)
+        low, high = known.min(), known.max()
+        beyond = [low - 1e6, low - 1.0, high + 1.0, high + 1e6]
+        values = np.sort([*known, *rng.uniform(low, high, 60), *beyond])
+    rows = pd.concat([X.iloc[[row]]] * len(values), ignore_index=True)
+    return rows.assign(**{column: values})
+
+
+def keeps(kind, log_odds, slack=0.0):
+    """Whether numbers have a shape; of bent ones steps are looked at elsewhere."""
+    steps = np.diff(log_odds)
+    steps = steps[np.abs(steps) > slack]
+    if kind in ("decreasing", "valley"):
+        steps = -steps
+    if kind in ("increasing", "decreasing"):
+        return bool((steps >= 0.0).all())
+    turn = int(np.argmax(steps < 0.0)) if (steps < 0.0).any() else len(steps)
+    return bool((steps[turn:] <= 0.0).all())
+
+
+def log_odds_of(p, target):
+    """Return log-odds of a class against each other one."""
+    logs = np.log(p)
+    return np.delete(logs[:, [target]] - logs, target, axis=1)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_row_breaks_a_shape(seed):
+    rng = np.random.default_rng(seed)
+    n_classes = 2 + seed % 2
+    X, y = table(seed, 140, n_classes, gaps=0.1 * (seed % 3 == 0))
+    kinds = ["increasing", "decreasing", "peak", "valley"]
+    columns = rng.permutation(["plain", "whole", "skewed", "grade"])[:2]
+    wanted = {c: (str(rng.choice(kinds)), "yes") for c in columns}
+    settings = {"missing": "value"} if seed % 3 == 0 else {}
+    weights = rng.random(len(y)) if seed % 4 == 1 else None
+    strength = "auto" if seed == 2 else (2.0, 8.0, 0.3)
+    clf = ShrinkageNB(constraints=wanted, strength=strength, **settings)
+    clf.fit(X, y, sample_weight=weights)
+    target = clf.classes_.tolist().index("yes")
+    for column, (kind, _) in wanted.items():
+        rows = swept(X, int(rng.integers(len(X))), column, rng)
+        for log_odds in log_odds_of(clf.predict_proba(rows), target).T:
+            assert keeps(kind, log_odds, 1e-12), (column, kind)
+
+
+@pytest.mark.parametrize("kind", ["convex", "concave"])
+@pytest.mark.parametrize("column", ["plain", "grade"])
+def test_a_bent_curve_bends_one_way_by_the_centres_of_its_bins(kind, column):
+    X, y = table(4, 200)
+    clf = ShrinkageNB(constraints={column: kind}, strength=(2.0, 8.0, 0.3)).fit(X, y)
+    edges = [0, 1, 2]
+    if column == "plain":
+        edges = np.array(clf.encoder_.schema_.features[1].edges)
+        ends = [2 * edges[0] - edges[1], *edges, 2 * edges[-1] - edges[-2]]
+        places = (np.array(ends[1:]) + ends[:-1]) / 2.0
+    else:
+        places = pd.Categorical(WORDS, WORDS, ordered=True)
+    rows = pd.concat([X.iloc[[0]]] * (len(edges) + 1), ignore_index=True)
+    curve = log_odds_of(clf.predict_proba(rows.assign(**{column: places})), 1)[:, 0]
+    centres = np.arange(4.0) if column == "grade" else places
+    slopes = np.diff(curve) / np.diff(centres)
+    sign = 1.0 if kind == "convex" else -1.0
+    assert (sign * np.diff(slopes) >= -1e-8).all()
+    assert np.ptp(curve) > 0.0
+
+
+def test_sql_and_a_scan_keep_the_shape(tmp_path):
+    X, y = table(5, 200)
+    X = X.drop(columns="grade")
+    wanted = {"plain": "increasing", "skewed": "decreasing", "whole": "peak"}
+    frame = X.assign(y=y)
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    streamed = ShrinkageNB(constraints=wanted, strength=(2.0, 8.0, 0.3))
+    streamed.fit(sy.scan(tmp_path / "rows.csv", target="y"))
+    clf = ShrinkageNB(constraints=wanted, strength=(2.0, 8.0, 0.3)).fit(X, y)
+    rng = np.random.default_rng(0)
+    for fitted in (clf, streamed):
+        for column, kind in wanted.items():
+            rows = swept(X, 7, column, rng)
+            with sqlite3.connect(":memory:") as base:
+                rows.to_sql("t", base, index=False)
+                *before, query = sql_statements(fitted, "sqlite", "t")
+                for statement in before:
+                    base.execute(statement)
+                found = pd.read_sql(query, base)
+            p = found.filter(regex="yes").iloc[:, 0].to_numpy()
+            assert keeps(kind, np.log(p / (1.0 - p)), 1e-12)
+
+
+def test_onnx_keeps_the_shape_in_single_precision(tmp_path):
+    runtime = pytest.importorskip("onnxruntime")
+    X, y = table(6, 200)
+    X = X[["plain", "whole", "skewed"]]
+    wanted = {"plain": "increasing", "skewed": "decreasing"}
+    clf = ShrinkageNB(constraints=wanted, strength=(2.0, 8.0, 0.3)).fit(X, y)
+    clf.export(tmp_path / "model.onnx")
+    session = runtime.InferenceSession(str(tmp_path / "model.onnx"))
+    for column, kind in wanted.items():
+        rows = swept(X, 7, column, np.random.default_rng(0))
+        types = {entry.name: entry.type for entry in session.get_inputs()}
+        cells = {
+            name: rows[[name]].to_numpy(
+                dtype=np.float32 if "(float)" in kind_of else np.float64
+            )
+            for name, kind_of in types.items()
+        }
+        p = np.asarray(session.run(["probabilities"], cells)[0], dtype=np.float64)[:, 1]
+        assert keeps(kind, p, 1e-7)
+
+
+def test_values_with_weights_of_their_own_keep_shapes_too():
+    X, y = table(8, 200)
+    wanted = {"plain": "increasing", "grade": "decreasing"}
+    clf = WeightedNB(weighting="value", bounds=None, lam=1.0, constraints=wanted)
+    clf.fit(X, y)
+    for column, kind in wanted.items():
+        rows = swept(X, 3, column, np.random.default_rng(0))
+        assert keeps(kind, log_odds_of(clf.predict_proba(rows), 1)[:, 0], 1e-12)
+
+
+# ------------------------------------------------------------------------------- around
+
+
+def test_a_column_with_a_shape_is_in_no_pair_and_that_is_said():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.integers(0, 2, (400, 4)), columns=list("abcd"))
+    y = X["a"] ^ X["b"]
+    free = ShrinkageNB(categorical_features="all").fit(X, y)
+    assert [set(pair["columns"]) for pair in free.pairs_] == [{"a", "b"}]
+    clf = ShrinkageNB(categorical_features="all", constraints={"a": "increasing"})
+    clf.fit(X, y)
+    assert all("a" not in pair["columns"] for pair in clf.pairs_)
+    assert any("joined to no other column" in str(n) for n in clf.notices_)
+    without = ShrinkageNB(categorical_features="all", pairs={"exclude": ["b"]})
+    assert all("b" not in pair["columns"] for pair in without.fit(X, y).pairs_)
+
+
+def test_what_a_wrong_shape_costs_is_said_and_kept(tmp_path):
+    X, _ = table(9, 300)
+    y = np.where(X["plain"] + 0.1 * np.sin(9 * X["plain"]) > 0, "yes", "no")
+    clf = ShrinkageNB(constraints={"plain": "decreasing"}, pairs=None).fit(X, y)
+    free, shaped, _ = clf.shape_losses_
+    assert shaped > free + 0.1
+    assert any(n.kind == "shape-cost" for n in clf.notices_)
+    clf.save(tmp_path / "model.json")
+    again = sy.load(tmp_path / "model.json")
+    assert again.constraints == clf.constraints
+    assert again.shape_losses_ == clf.shape_losses_
+
+
+@pytest.mark.parametrize(
+    ("constraints", "said"),
+    [
+        ({"plane": "increasing"}, "Did you mean 'plain'"),
+        ({"colour": "increasing"}, "no order"),
+        ({"plain": "incresing"}, "Did you mean 'increasing'"),
+        ({"plain": ("increasing", "yess")}, "Did you mean 'yes'"),
+        ({"plain": "increasing", 0: "peak"}, "twice"),
+        ({"plain": 3}, "must be None or a mapping"),
+    ],
+)
+def test_a_shape_that_cannot_be_is_refused(constraints, said):
+    X, y = table(0, 60)
+    with pytest.raises(ParameterError, match=said):
+        ShrinkageNB(constraints=constraints).fit(X, y)
+
+
+def test_with_several_classes_a_shape_names_one():
+    X, y = table(0, 80, 3)
+    with pytest.raises(ParameterError, match="say for which of them 'plain'"):
+        ShrinkageNB(constraints={"plain": "increasing"}).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("clf", "said"),
+    [
+        (WeightedNB(), "a learned weight for each value"),
+        (WeightedNB(weighting="value"), "exclude each other"),
+        (ShrinkageNB(numeric="gaussian"), "density"),
+        (ShrinkageNB(pairs=[("plain", "whole")]), "Leave one of them out"),
+    ],
+)
+def test_settings_that_cannot_keep_shapes_are_refused(clf, said):
+    X, y = table(0, 60)
+    with pytest.raises(ParameterError, match=said):
+        clf.set_params(constraints={"plain": "increasing"}).fit(X, y)
+
+
+def test_a_useless_column_and_a_constant_one_may_have_shapes():
+    X, y = table(0, 120)
+    X = X.assign(same=1.0, noise=np.random.default_rng(0).random(120))
+    wanted = {"same": "peak", "noise": "convex", "grade": "increasing"}
+    assert ShrinkageNB(constraints=wanted).fit(X, y).predict_proba(X).shape == (120, 2)
