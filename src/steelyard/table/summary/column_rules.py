@@ -14,6 +14,7 @@ import numpy as np
 
 from steelyard._common.agreed import LEAST_STEP
 from steelyard._common.arrays import Floats
+from steelyard._common.text import did_you_mean
 from steelyard.exceptions import ParameterError
 from steelyard.table.discretizers import (
     Discretizer,
@@ -212,6 +213,7 @@ def _position_of(name: str, names: list[str] | None, setting: str) -> int:
     hint = "The table has no column names; use positions."
     if names:
         hint = f"Columns: {', '.join(names[:8])}{', …' if len(names) > 8 else ''}"
+        hint += did_you_mean(name, names)
     raise ParameterError(f"`{setting}` names {name!r}, which is not a column. {hint}")
 
 
