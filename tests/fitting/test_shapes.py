@@ -277,7 +277,7 @@ def test_what_a_wrong_shape_costs_is_said_and_kept(tmp_path):
     [
         ({"plane": "increasing"}, "Did you mean 'plain'"),
         ({"colour": "increasing"}, "no order"),
-        ({"plain": "incresing"}, "Did you mean 'increasing'"),
+        ({"plain": "Increasing"}, "Did you mean 'increasing'"),
         ({"plain": ("increasing", "yess")}, "Did you mean 'yes'"),
         ({"plain": "increasing", 0: "peak"}, "twice"),
         ({"plain": 3}, "must be None or a mapping"),
