@@ -19,7 +19,10 @@ steelyard export model.json -o model.js
 
 # As in the export, which is loaded when it is needed; tests compare.
 FORMATS = ("sql", "onnx", "pmml", "js", "py")
-DIALECTS = ("duckdb", "sqlite", "postgres")
+DIALECTS = (
+    *("duckdb", "sqlite", "postgres", "spark", "bigquery", "snowflake", "sqlserver"),
+    *("mysql", "mariadb", "clickhouse", "redshift", "oracle", "trino"),
+)
 
 _SAMPLE_ROWS = 50_000
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from steelyard.exceptions import ParameterError
-from steelyard.export.dialects import DIALECTS
+from steelyard.export.dialects import DIALECTS, dialect_of
 from steelyard.export.plan import Plan
 from steelyard.export.reading import plan_of
 from steelyard.export.sql import sql_statements
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 # What all engines keep to.
 _TOLERANCE = 1e-12
 
-_ROW = "steelyard row"
-_SAMPLE = "steelyard sample"
+_ROW = "steelyard_row"
+_SAMPLE = "steelyard_sample"
 
 Scored = tuple[list[Any], list[list[float]]]
 """Predicted classes and probabilities of rows."""
@@ -80,7 +80,8 @@ def check(clf: BaseNB, X: Any, kind: str, **options: Any) -> Agreement:
     Agreement
         The largest differences.
     """
-    name = options.get("dialect", "duckdb") if kind == "sql" else kind
+    is_sql = kind == "sql"
+    name = dialect_of(options.get("dialect", "duckdb")).name if is_sql else kind
     if name not in ENGINES:
         raise ParameterError(
             f"{name} is not checked: it is a program of its own. Run the file there, "
@@ -175,11 +176,10 @@ def _in_sqlite(clf: BaseNB, X: Any, options: dict[str, Any]) -> Scored:
         rows = [(i, *row.values()) for i, row in enumerate(cells_of(X))]
         base.execute(_create(clf, "sqlite"))
         marks = ", ".join("?" * len(rows[0]))
-        base.executemany(f'INSERT INTO "{_SAMPLE}" VALUES ({marks})', rows)
-        *before, query = _statements(clf, options)
-        for statement in before:
-            base.execute(statement)
-        return _sorted(clf, base.execute(query).fetchall())
+        base.executemany(f"INSERT INTO {_SAMPLE} VALUES ({marks})", rows)
+        for statement in _statements(clf, options):
+            found = base.execute(statement)
+        return _sorted(clf, found.fetchall())
 
 
 def _in_duckdb(clf: BaseNB, X: Any, options: dict[str, Any]) -> Scored:
@@ -187,11 +187,41 @@ def _in_duckdb(clf: BaseNB, X: Any, options: dict[str, Any]) -> Scored:
     with duckdb.connect() as base:
         base.execute(_create(clf, "duckdb"))
         base.register("numbered", X.reset_index(drop=True).reset_index())
-        base.execute(f'INSERT INTO "{_SAMPLE}" SELECT * FROM numbered')
-        found = None
+        base.execute(f"INSERT INTO {_SAMPLE} SELECT * FROM numbered")
         for statement in _statements(clf, options):
             found = base.execute(statement)
-        return _sorted(clf, found.fetchall() if found is not None else [])
+        return _sorted(clf, found.fetchall())
+
+
+def _in_clickhouse(clf: BaseNB, X: Any, options: dict[str, Any]) -> Scored:
+    base = _engine("chdb.session", "chdb").Session()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "rows.json"
+        rows = [[i, *row.values()] for i, row in enumerate(cells_of(X))]
+        path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+        base.query(f"DROP TABLE IF EXISTS {_SAMPLE}")
+        base.query(f"{_create(clf, 'clickhouse')} ENGINE = Memory")
+        base.query(
+            f"INSERT INTO {_SAMPLE} FROM INFILE '{path}' FORMAT JSONCompactEachRow"
+        )
+    *before, query = _statements(clf, options)
+    for statement in before:
+        base.query(statement)
+    found = str(base.query(query.rstrip(";\n"), "JSONCompactEachRow"))
+    base.close()
+    return _sorted(clf, list(map(json.loads, found.splitlines())))
+
+
+def _in_spark(clf: BaseNB, X: Any, options: dict[str, Any]) -> Scored:
+    spark = _engine("pyspark.sql", "pyspark").SparkSession
+    session = spark.builder.master("local[1]").config("spark.ui.enabled", "false")
+    session = session.config("spark.sql.shuffle.partitions", "1").getOrCreate()
+    fields = _create(clf, "spark").partition("(")[2][:-1]
+    rows = [(i, *row.values()) for i, row in enumerate(cells_of(X))]
+    session.createDataFrame(rows, fields).createOrReplaceTempView(_SAMPLE)
+    *_, query = _statements(clf, options)
+    found = session.sql(query.rstrip(";\n")).collect()
+    return _sorted(clf, list(map(tuple, found)))
 
 
 def _in_onnxruntime(clf: BaseNB, X: Any, options: dict[str, Any]) -> Scored:
@@ -231,8 +261,8 @@ def _in_jpmml(clf: BaseNB, X: Any, options: dict[str, Any]) -> Scored:
 def _create(clf: BaseNB, dialect: str) -> str:
     """Write the statement that makes the table of a sample."""
     ways = DIALECTS[dialect]
-    types = {"text": "TEXT", "booleans": "BOOLEAN"}
-    columns = [f'"{_ROW}" BIGINT']
+    types = {"text": ways.types[0], "booleans": ways.types[1]}
+    columns = [f"{_ROW} {ways.types[2]}"]
     for column in plan_of(clf).columns:
         if column.part not in ("", "day"):
             continue
@@ -240,7 +270,7 @@ def _create(clf: BaseNB, dialect: str) -> str:
         if column.kind == "category" and column.cells == "numbers":
             kind = ways.type_of(column.values)
         columns.append(f"{ways.identifier(column.name)} {kind}")
-    return f'CREATE TABLE "{_SAMPLE}" ({", ".join(columns)})'
+    return f"CREATE TABLE {_SAMPLE} ({', '.join(columns)})"
 
 
 def _statements(clf: BaseNB, options: dict[str, Any]) -> list[str]:
@@ -264,5 +294,7 @@ ENGINES: dict[str, tuple[str, Callable[..., Scored]]] = {
     "pmml": ("JPMML", _in_jpmml),
     "sqlite": ("SQLite", _in_sqlite),
     "duckdb": ("DuckDB", _in_duckdb),
+    "clickhouse": ("ClickHouse", _in_clickhouse),
+    "spark": ("Spark", _in_spark),
 }
 """Name of the engine of a format or dialect, and what scores with it."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from steelyard.exceptions import ParameterError
-from steelyard.export.dialects import Dialect
 from steelyard.export.plan import Column
+from steelyard.export.sql_dialect import Dialect
 
 # {} is a cell, dates, timestamps, or ISO text. Days are a quotient of whole numbers,
 # as in Python: the same bits. SQLite tells milliseconds, all others microseconds.

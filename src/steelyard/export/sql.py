@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from itertools import groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
 
 from steelyard.exceptions import ParameterError
-from steelyard.export.dialects import Dialect, dialect_of
+from steelyard.export.dialects import dialect_of
 from steelyard.export.plan import (
     Mixture,
     Node,
@@ -17,8 +19,10 @@ from steelyard.export.plan import (
     about,
     refuse_intervals,
     refuse_large,
+    refuse_large_categories,
 )
 from steelyard.export.reading import plan_of
+from steelyard.export.sql_dialect import Dialect
 from steelyard.export.statement import Statement
 from steelyard.export.terms_sql import Terms, picks_of
 
@@ -99,7 +103,8 @@ def sql_statements(
     query = _Query(plan, Statement(ways, source, keep, texts), contributions)
     outputs = query.outputs(probabilities)
     _check_result([*keep, *(name for _, name in outputs)])
-    first, *others = query.to.select(outputs)
+    *before, last = query.to.select(outputs)
+    first, *others = [*ways.settings, *before, f"{last};\n"]
     return [f"-- {about(plan)}\n{first}", *others]
 
 
@@ -123,7 +128,7 @@ class _Query:
                 return [(best, "prediction"), *self.score_outputs(root, scores)]
             found = self.softmax(root, scores)
         else:
-            found = [self.to.let(p) for p in self.posterior(root)]
+            found = [self.to.let(p, "p") for p in self.posterior(root)]
             best = self.first_best(root, found)
         named = [(p, f"p({c})") for p, c in zip(found, classes, strict=True)]
         return [(best, "prediction"), *named, *self.told]
@@ -143,47 +148,50 @@ class _Query:
 
     def scores(self, node: Sum) -> list[str | None]:
         """Name the scores of a sum, or its log-odds; None for an impossible class."""
-        picks = picks_of(node)
-        found = self.terms.of(node)
+        picks, attributes = picks_of(node), self.plan.attributes
+        base = node.base[1:] if self.plan.unit else [pick(node.base) for pick in picks]
+        sums = [[self.number(b)] if b > float("-inf") else [] for b in base]
+        named: dict[tuple[int, int], str] = {}
+        for j, terms in groupby(self.terms.of(node), itemgetter(0)):
+            for i, own in enumerate(zip(*(added for _, added in terms), strict=True)):
+                parts = [what for what in own if what]
+                if self.contributions and parts:
+                    named[j, i] = self.to.let(self.to.sum(parts), attributes[j])
+                    parts = [named[j, i]]
+                sums[i] += parts if sums[i] else []
+            if self.to.is_crowded():
+                sums = [
+                    [self.total(parts, "so far")] if parts else [] for parts in sums
+                ]
+                self.to.wait_for(name for parts in sums for name in parts)
         if self.contributions:
-            found = self.by_attribute(node, found)
-        scores: list[str | None] = []
-        for i, pick in enumerate(picks):
-            if self.plan.unit:
-                return [self.counted(node, [added[i] for _, added in found])]
-            base = pick(node.base)
-            if base == float("-inf"):
-                scores.append(None)
-                continue
-            parts = [self.number(base), *(added[i] for _, added in found if added[i])]
-            scores.append(self.to.let(self.to.sum(parts)))
-        return scores
+            self.tell(node, named)
+        if self.plan.unit:
+            total = self.total(sums[0], self.plan.unit)
+            self.told.insert(0, (total, self.plan.unit))
+            return [self.to.let(f"({total} - {self.number(node.base[0])})", "odds")]
+        words = ["odds"] if node.is_odds else [f"score {c}" for c in self.labels(node)]
+        by_class = zip(sums, words, strict=True)
+        return [self.total(parts, of) if parts else None for parts, of in by_class]
 
-    def counted(self, node: Sum, added: list[str]) -> str:
-        """Name the total of whole numbers, and return how far it is from even odds."""
-        zero, start = map(self.number, node.base)
-        total = self.to.let(self.to.sum([start, *filter(None, added)]))
-        self.told.insert(0, (total, self.plan.unit))
-        return self.to.let(f"({total} - {zero})")
+    def total(self, parts: Sequence[str], about: str) -> str:
+        """Name a sum."""
+        return self.to.let(self.to.sum(parts), about)
 
-    def by_attribute(
-        self, node: Sum, found: list[tuple[int, list[str]]]
-    ) -> list[tuple[int, list[str]]]:
-        """Name what every attribute adds, and return the names."""
-        classes = self.plan.classes
-        named = []
+    def labels(self, node: Node) -> list[Any]:
+        """Return the classes of a node."""
+        return [self.plan.classes[c] for c in node.classes]
+
+    def tell(self, node: Sum, named: dict[tuple[int, int], str]) -> None:
+        """Return what every attribute adds, told from the average row, as well."""
+        unit = self.plan.unit
         for j, attribute in enumerate(self.plan.attributes):
-            names = []
             for i, pick in enumerate(picks_of(node)):
-                own = [added[i] for of, added in found if of == j and added[i]]
-                names.append(self.to.let(self.to.sum(own)) if own else "")
                 mean = pick(node.centre[j]) if node.centre else 0.0
-                unit = self.plan.unit
-                what = self.away(names[-1], mean, 1.0 if unit else node.scale)
-                of_class = "" if node.is_odds else f", {classes[i]}"
+                scale = 1.0 if unit else node.scale
+                what = self.away(named.get((j, i), ""), mean, scale)
+                of_class = "" if node.is_odds else f", {self.plan.classes[i]}"
                 self.told.append((what, f"{unit or 'evidence'}({attribute}{of_class})"))
-            named.append((j, names))
-        return named
 
     def away(self, what: str, mean: float, scale: float) -> str:
         """Write how far something, '' for nothing, is from the average row."""
@@ -193,8 +201,9 @@ class _Query:
 
     def winner(self, node: Sum, scores: Sequence[str | None]) -> str:
         """Write the class of the largest score, a tie in order."""
-        labels = [self.to.dialect.value(self.plan.classes[c]) for c in node.classes]
-        return self.choice(node, scores, labels)
+        return self.choice(
+            node, scores, list(map(self.to.dialect.value, self.labels(node)))
+        )
 
     def choice(
         self, node: Sum, scores: Sequence[str | None], results: Sequence[str]
@@ -218,13 +227,13 @@ class _Query:
         return f"CASE {tests} ELSE {last} END"
 
     def first_best(self, node: Node, posterior: Sequence[str]) -> str:
-        labels = [self.to.dialect.value(self.plan.classes[c]) for c in node.classes]
+        labels = list(map(self.to.dialect.value, self.labels(node)))
         return self.first_of([(posterior[c], labels[c]) for c in node.tie_order])
 
     def top(self, numbers: Sequence[str]) -> str:
         if len(numbers) == 1:
             return numbers[0]
-        return self.to.let(self.to.largest(numbers))
+        return self.to.let(self.to.largest(sorted(numbers)), "top")
 
     # ------------------------------------------------------------------ probabilities
 
@@ -234,7 +243,7 @@ class _Query:
             return self.softmax(node, self.scores(node))
         if isinstance(node, Vote):
             return self.vote(node)
-        parts = [list(map(self.to.let, self.posterior(p))) for p in node.parts]
+        parts = [[self.to.let(p, "p") for p in self.posterior(q)] for q in node.parts]
         terms: list[list[str]] = [[] for _ in node.classes]
         if isinstance(node, Mixture):
             for share, part in zip(node.shares, parts, strict=True):
@@ -264,7 +273,7 @@ class _Query:
             None if z is None else self.power(self.scaled(f"({z} - {top})", scale))
             for z in scores
         ]
-        total = self.to.let(self.to.sum([e for e in powers if e is not None]))
+        total = self.total([e for e in powers if e is not None], "total")
         return [self.number(0.0) if e is None else f"{e} / {total}" for e in powers]
 
     def scaled(self, what: str, scale: float) -> str:
@@ -274,30 +283,31 @@ class _Query:
         """Name an exponential, of a number within bounds."""
         dialect, far = self.to.dialect, _LARGEST_POWER
         above = f"{dialect.smallest}({self.number(far)}, {exponent})"
-        return self.to.let(f"exp({dialect.largest}({self.number(-far)}, {above}))")
+        return self.to.let(
+            f"exp({dialect.largest}({self.number(-far)}, {above}))", "exp"
+        )
 
     def vote(self, node: Vote) -> list[str]:
         if node.form == "elkan":
             one, two = self.number(1.0), self.number(2.0)
             parts = []
             for vote, part in zip(node.votes, node.parts, strict=True):
-                p = self.to.let(self.posterior(part)[1])
+                p = self.to.let(self.posterior(part)[1], "p")
                 parts.append(f"{self.number(vote)} * ({two} * {p} - {one})")
-            power = self.power(f"-{self.to.let(self.to.sum(parts))}")
-            second = self.to.let(f"{one} / ({one} + {power})")
+            power = self.power(f"-{self.total(parts, 'votes')}")
+            second = self.to.let(f"{one} / ({one} + {power})", "p")
             return [f"{one} - {second}", second]
         positions = list(map(str, range(len(node.classes))))
         chosen = [
-            self.to.let(self.choice(part, self.scores(part), positions))
+            self.to.let(self.choice(part, self.scores(part), positions), "chosen")
             for part in node.parts
         ]
         zero = self.number(0.0)
         votes = list(zip(chosen, map(self.number, node.votes), strict=True))
         totals: list[str | None] = [
-            self.to.let(
-                self.to.sum(
-                    [f"CASE {t} WHEN {c} THEN {v} ELSE {zero} END" for t, v in votes]
-                )
+            self.total(
+                [f"CASE {t} WHEN {c} THEN {v} ELSE {zero} END" for t, v in votes],
+                "votes",
             )
             for c in positions
         ]
@@ -313,6 +323,8 @@ def _check(
     """Refuse what a statement cannot hold."""
     refuse_intervals(plan, "SQL")
     refuse_large(plan, "SQL")
+    if dialect.real_keys:
+        refuse_large_categories(plan, dialect.name)
     if not isinstance(plan.root, Sum) and (contributions or not proba):
         what = "contributions" if contributions else "scores without probabilities"
         raise ParameterError(

@@ -5,18 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from steelyard.export.dialects import Dialect
+from steelyard.export.sql_dialect import Dialect
 
 # Terms of a sum that stand in one pair of parentheses: databases refuse expressions
 # that are nested deeper than 1,000, which a flat sum of so many terms is.
 _GROUP = 32
 
 # Rows of values that a statement may have inside; more become a table in front of it.
-_MOST_INLINE = 1_000
+_MOST_INLINE = 20_000
 _ROWS_PER_INSERT = 500
 
+# Joins of a stage, and numbers that they bring. Databases refuse joins of 61 tables and
+# rows of 1,600 columns, and each join copies what those before it brought.
+_MOST_JOINS = 16
+_MOST_JOINED = 128
 
 _LINE = 72
+_WIDTH = 88
 
 
 class Statement:
@@ -27,81 +32,119 @@ class Statement:
     """
 
     def __init__(
-        self, dialect: Dialect, source: str, keep: Sequence[str], texts: Iterable[str]
+        self,
+        dialect: Dialect,
+        source: str,
+        keep: Sequence[str],
+        texts: Iterable[str],
+        alone: bool = False,
     ) -> None:
         self.dialect, self.source, self.keep = dialect, source, list(keep)
-        self._prefix = _unlike("sy_", texts)
-        self._pattern = re.compile(rf"\b{self._prefix}\d+\b")
+        self.prefix = _unlike("sy_", texts)
+        self._pattern = re.compile(rf"\b{self.prefix}\d+\w*")
         self._level: dict[str, int] = {}
         self._stages: list[dict[str, str]] = []
         self._names: dict[str, str] = {}
-        self._joins: dict[str, str] = {}
-        self._before: list[str] = list(dialect.settings)
-        self._count = 0
-        self.table = f"{self._prefix}t"
+        self._joins: dict[str, tuple[str, str]] = {}
+        self._n_joined: dict[int, list[int]] = {}
+        self._floor = 0
+        self._before: list[str] = []
+        self._alone = alone or not dialect.temporary
+        """Whether there is one statement, whatever its length."""
+
+        self.table = f"{self.prefix}t"
         """The table that is read. A name without it that the table does not have is
         text to SQLite."""
 
-    def let(self, expression: str) -> str:
-        """Name an expression; the same one has the same name."""
+    def let(self, expression: str, about: str = "") -> str:
+        """Name an expression, after what it is; the same one has the same name."""
         if expression in self._names:
             return self._names[expression]
         inner = self._pattern.findall(expression)
         level = max((self._level[name] for name in inner), default=-1) + 1
-        name = self._new_name(level)
-        if level == len(self._stages):
+        name = self._new_name(level, about)
+        while level >= len(self._stages):
             self._stages.append({})
         self._stages[level][name] = expression
         self._names[expression] = name
         return name
 
     def join(
-        self, keys: Sequence[str], types: Sequence[str], rows: Sequence[Sequence[str]]
+        self,
+        key: str,
+        types: tuple[str, str],
+        rows: Sequence[Sequence[str]],
+        about: str,
     ) -> str:
-        """Join a table of literals: keys of some types, then numbers.
+        """Join a table of literals: a key, then numbers, of two types.
 
         Returns its alias; ``number(alias, i)`` is NULL in rows without a match.
         """
-        fields = [f"{self._prefix}k{i}" for i in range(len(keys))]
-        n_numbers = len(rows[0]) - len(keys)
-        fields += [f"{self._prefix}n{i}" for i in range(n_numbers)]
-        # The alias is known in the stage after that of the keys.
-        alias = self._new_name(max(self._level[key] for key in keys))
-        lines = [f"({', '.join(row)})" for row in rows]
-        if len(rows) > _MOST_INLINE:
-            every = [*types, *[self.dialect.real] * n_numbers]
-            table = self._create(alias, fields[: len(keys)], fields, every, lines)
+        n_numbers = len(rows[0]) - 1
+        fields = [self.prefix + "k", *(f"{self.prefix}n{i}" for i in range(n_numbers))]
+        every = [types[0], *[types[1]] * n_numbers]
+        # The alias is known in the stage after that of the key.
+        level = max(self._level[key], self._floor)
+        alias = self._new_name(level, about)
+        self._n_joined.setdefault(level, []).append(n_numbers)
+        if len(rows) > _MOST_INLINE and not self._alone:
+            table = f"{self._create(alias, fields, every, rows)} {alias}"
         else:
-            values, names = ",\n    ".join(lines), ", ".join(fields)
-            inner = f"WITH {alias}({names}) AS (VALUES\n    {values})"
-            table = f"({inner}\n    SELECT * FROM {alias})"
-        on = " AND ".join(
-            f"{alias}.{field} = {key}" for field, key in zip(fields, keys, strict=False)
-        )
-        self._joins[alias] = f"LEFT JOIN {table} AS {alias} ON {on}"
+            table = self._inline(alias, fields, every, rows)
+        self._joins[alias] = (table, f"{alias}.{fields[0]} = {key}")
         return alias
 
     def number(self, alias: str, i: int) -> str:
         """Name a number of a joined table."""
-        return f"{alias}.{self._prefix}n{i}"
+        return f"{alias}.{self.prefix}n{i}"
+
+    def is_crowded(self) -> bool:
+        """Whether joins are so many that others should wait for their sums."""
+        return any(
+            len(of) >= _MOST_JOINS or sum(of) >= _MOST_JOINED
+            for level, of in self._n_joined.items()
+            if level >= self._floor
+        )
+
+    def wait_for(self, names: Iterable[str]) -> None:
+        """Join what comes later in stages after those of some names."""
+        self._floor = max(self._level[name] for name in names)
+
+    def _inline(
+        self,
+        alias: str,
+        fields: Sequence[str],
+        types: Sequence[str],
+        rows: Sequence[Sequence[str]],
+    ) -> str:
+        """Write a table of literals inside the statement."""
+        form, first = self.dialect.rows, list(rows[0])
+        if form.first:
+            first = [f"{x} AS {name}" for x, name in zip(first, fields, strict=True)]
+        lines = [(form.first or form.row).format(", ".join(first))]
+        lines += [form.row.format(", ".join(row)) for row in rows[1:]]
+        typed = ", ".join(map(" ".join, zip(fields, types, strict=True)))
+        told = {"alias": alias, "fields": ", ".join(fields), "types": typed}
+        inner = f"{form.between}\n    ".join(lines)
+        return f"{form.head.format(**told)}\n    {inner}{form.tail.format(**told)}"
 
     def _create(
         self,
         alias: str,
-        keys: list[str],
-        fields: list[str],
-        types: list[str],
-        lines: list[str],
+        fields: Sequence[str],
+        types: Sequence[str],
+        rows: Sequence[Sequence[str]],
     ) -> str:
         """Write a temporary table in front of the statement."""
         table = f"{self.dialect.temporary}.{alias}"
         columns = ", ".join(map(" ".join, zip(fields, types, strict=True)))
-        primary = f"PRIMARY KEY ({', '.join(keys)})"
+        create = f"{alias} ({columns}, PRIMARY KEY ({fields[0]}))"
         self._before.append(f"DROP TABLE IF EXISTS {table};")
-        self._before.append(f"CREATE TEMPORARY TABLE {alias} ({columns}, {primary});")
-        for at in range(0, len(lines), _ROWS_PER_INSERT):
-            rows = ",\n".join(lines[at : at + _ROWS_PER_INSERT])
-            self._before.append(f"INSERT INTO {table} VALUES\n{rows};")
+        self._before.append(f"CREATE TEMPORARY TABLE {create};")
+        for at in range(0, len(rows), _ROWS_PER_INSERT):
+            some = rows[at : at + _ROWS_PER_INSERT]
+            lines = ",\n".join(f"({', '.join(row)})" for row in some)
+            self._before.append(f"INSERT INTO {table} VALUES\n{lines};")
         return table
 
     def sum(self, terms: Sequence[str]) -> str:
@@ -128,36 +171,40 @@ class Statement:
     def select(self, outputs: Sequence[tuple[str, str]]) -> list[str]:
         """Write the statements, of which the last returns the outputs.
 
-        Outputs are expressions and names.
+        Outputs are expressions and names. The last statement has no semicolon.
         """
         quoted = self.dialect.identifier
         later = [quoted(name) for name in self.keep]
         kept = [f"{self.table}.{name} AS {name}" for name in later]
         wanted = {name for what, _ in outputs for name in self._pattern.findall(what)}
-        source, stages = f"{self.source} AS {self.table}", []
+        source, stages = f"{self.source} {self.table}", []
         for level, carried in enumerate(self._carried(wanted)):
             own = self._stages[level]
-            texts = [*carried, *own.values()]
-            joins = sorted(
-                {a for t in texts for a in self._pattern.findall(t) if a in self._joins}
-            )
+            used = {a for what in own.values() for a in self._pattern.findall(what)}
+            joins = [
+                f"LEFT JOIN {table} ON {on}"
+                for alias, (table, on) in self._joins.items()
+                if alias in used
+            ]
             lines = [*kept, *carried]
             lines += [f"{what} AS {name}" for name, what in own.items()]
-            body = _body(lines, [source, *(self._joins[alias] for alias in joins)])
-            name = f"{self._prefix}stage{level + 1}"
+            name = f"{self.prefix}stage{level + 1}"
+            body = _body(lines, [source, *joins])
             stages.append(f"{name} AS (\n{body}{self.dialect.fence}\n)")
             source, kept = name, later
         head = f"WITH {', '.join(stages)}\n" if stages else ""
         last = [*kept, *(f"{what} AS {quoted(name)}" for what, name in outputs)]
-        return [*self._before, f"{head}{_body(last, [source], '')};\n"]
+        text = f"{head}{_body(last, [source], '')}"
+        return [*self._before, wrapped(text, self.dialect.quoted)]
 
     def _carried(self, wanted: set[str]) -> list[list[str]]:
         """Return which names of earlier stages each stage hands on."""
+        places = {name: k for k, name in enumerate(self._level)}
         carried: list[list[str]] = []
         for level in reversed(range(len(self._stages))):
             own = self._stages[level]
             past = [n for n in wanted if n not in own and n not in self._joins]
-            carried.append(sorted(past, key=lambda n: int(n[len(self._prefix) :])))
+            carried.append(sorted(past, key=places.__getitem__))
             wanted = set(past)
             for expression in own.values():
                 wanted |= self._needs(expression)
@@ -167,13 +214,12 @@ class Statement:
         """Return the names in an expression, with those that its joins compare."""
         names = set(self._pattern.findall(expression))
         for alias in names & self._joins.keys():
-            on = self._joins[alias].rpartition(" ON ")[2]
-            names |= set(self._pattern.findall(on))
+            names |= set(self._pattern.findall(self._joins[alias][1]))
         return names - self._joins.keys()
 
-    def _new_name(self, level: int) -> str:
-        name = f"{self._prefix}{self._count}"
-        self._count += 1
+    def _new_name(self, level: int, about: str) -> str:
+        word = re.sub(r"[^a-z0-9]+", "_", about.lower()).strip("_")[:30].rstrip("_")
+        name = f"{self.prefix}{len(self._level)}{word and f'_{word}'}"
         self._level[name] = level
         return name
 
@@ -182,6 +228,33 @@ def _body(lines: Sequence[str], sources: Sequence[str], indent: str = "  ") -> s
     columns = f",\n{indent}  ".join(lines)
     tables = f"\n{indent}  ".join(sources)
     return f"{indent}SELECT\n{indent}  {columns}\n{indent}FROM {tables}"
+
+
+def wrapped(text: str, quoted: str) -> str:
+    """Break long lines at commas and words of CASE, never within what is quoted.
+
+    Examples
+    --------
+    >>> from steelyard.export.sql_dialect import Dialect
+    >>> text = "SELECT " + ", ".join(f"'column {i}, of 12'" for i in range(9))
+    >>> print(wrapped(text, Dialect("", "").quoted))
+    SELECT 'column 0, of 12', 'column 1, of 12', 'column 2, of 12', 'column 3, of 12',
+          'column 4, of 12', 'column 5, of 12', 'column 6, of 12', 'column 7, of 12',
+          'column 8, of 12'
+    """
+    breaks = r"(?<=,) | (?=(?:WHEN|ELSE|END|AND|UNION)\b|\+ )"
+    tokens = rf"(?s)\n *|{breaks}|(?:{quoted}|(?!{breaks})[^\n'])+"
+    lines, line, indent = [], "", ""
+    for token in re.findall(tokens, text):
+        if token.startswith("\n"):
+            lines.append(line)
+            line, indent = token[1:], token[1:] + "      "
+        elif token == " " or len(line) + len(token) <= _WIDTH or not line.strip():
+            line += token
+        else:
+            lines.append(line.rstrip())
+            line = indent + token
+    return "\n".join([*lines, line])
 
 
 def _unlike(prefix: str, texts: Iterable[str]) -> str:

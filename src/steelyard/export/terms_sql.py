@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -11,9 +11,10 @@ from steelyard.export.dates_sql import read_date
 from steelyard.export.plan import Bins, Density, Grouping, Lookup, Pair, Plan, Row, Sum
 from steelyard.export.statement import Statement
 
-# CASE up to so many values, a joined table beyond; from 30 values on a join is quicker
-# in all databases.
+# CASE up to so many tests, a joined table beyond. There is a CASE for each class: from
+# 30 values on a join is quicker in all databases, with three classes from 16.
 _MOST_CASES = 24
+_MOST_TESTS = 48
 
 # Intervals of one CASE; more are halved.
 _MOST_INTERVALS = 32
@@ -33,10 +34,9 @@ class Terms:
     picks: list[Callable[[Row], float]] = field(default_factory=list)
     """The numbers of a sum: those of its classes, or the log-odds of two."""
 
-    def of(self, node: Sum) -> list[tuple[int, list[str]]]:
-        """Return the attribute of every term, and what the term adds to each number."""
+    def of(self, node: Sum) -> Iterator[tuple[int, list[str]]]:
+        """Yield the attribute of every term, and what the term adds to each number."""
         self.picks = picks_of(node)
-        found = []
         for term in node.terms:
             if isinstance(term, Lookup):
                 added = self._lookup(term)
@@ -46,46 +46,66 @@ class Terms:
                 added = self._density(term, node)
             else:
                 added = self._pair(term)
-            own = term.attribute if isinstance(term, Pair) else term.column
-            found.append((own, added))
-        return found
+            yield term.attribute if isinstance(term, Pair) else term.column, added
 
     def cell(self, column: int) -> str:
         """Name a cell as it was read."""
         own, dialect = self.plan.columns[column], self.to.dialect
         read = partial(read_date, dialect) if own.date else dialect.cell
-        return self.to.let(read(own, self.to.table))
+        return self.to.let(read(own, self.to.table), own.name)
+
+    def _is_long(self, n_tests: int) -> bool:
+        """Whether a table is quicker than a CASE of so many tests for each number."""
+        k = len(self.picks)
+        return n_tests > _MOST_CASES or (k > 1 and n_tests * k > _MOST_TESTS)
+
+    def _joined(
+        self, key: str, kind: str, rows: Iterable[tuple[str, Row]], about: str
+    ) -> list[str]:
+        """Join what keys add; those without a row add nothing."""
+        number = self.to.dialect.number
+        told = [(key, [pick(row) for pick in self.picks]) for key, row in rows]
+        table = [
+            [key, *(number(x, bare=i > 0) for x in amounts)]
+            for i, (key, amounts) in enumerate(of for of in told if any(of[1]))
+        ]
+        if not table:
+            return [""] * len(self.picks)
+        alias = self.to.join(key, (kind, self.to.dialect.real), table, about)
+        zero = number(0.0)
+        places = range(len(self.picks))
+        return [f"coalesce({self.to.number(alias, i)}, {zero})" for i in places]
+
+    def _by_code(self, code: str, rows: Sequence[Row], about: str) -> list[str]:
+        keyed = ((str(k), row) for k, row in enumerate(rows))
+        return self._joined(code, self.to.dialect.types[2], keyed, about)
 
     # ------------------------------------------------------------------- look-ups
 
     def _lookup(self, term: Lookup) -> list[str]:
         cell, dialect = self.cell(term.column), self.to.dialect
-        numbers = [[pick(row) for row in term.rows] for pick in self.picks]
-        if len(term.values) <= _MOST_CASES:
+        if not self._is_long(len(term.values)):
             return [
-                self._case(cell, pick(term.missing), _by_result(term.values, of))
-                for pick, of in zip(self.picks, numbers, strict=True)
+                self._case(
+                    cell,
+                    pick(term.missing),
+                    _by_result(term.values, list(map(pick, term.rows))),
+                )
+                for pick in self.picks
             ]
-        said = [k for k in range(len(term.values)) if any(of[k] for of in numbers)]
-        rows = [
-            [dialect.value(term.values[k]), *(dialect.number(of[k]) for of in numbers)]
-            for k in said
-        ]
-        if not rows:
-            return [self._case(cell, pick(term.missing), {}) for pick in self.picks]
-        alias = self.to.join([cell], [dialect.type_of(term.values)], rows)
+        keys = [dialect.value(value, is_key=True) for value in term.values]
+        kind, name = dialect.key_type(term.values), self.plan.columns[term.column].name
+        found = self._joined(cell, kind, zip(keys, term.rows, strict=True), name)
         return [
-            self._found(cell, self.to.number(alias, i), pick(term.missing))
-            for i, pick in enumerate(self.picks)
+            self._unless_missing(cell, what, pick(term.missing))
+            for what, pick in zip(found, self.picks, strict=True)
         ]
 
-    def _found(self, cell: str, found: str, missing: float) -> str:
-        """Write a number of a joined table, 0 where there is none."""
+    def _unless_missing(self, cell: str, known: str, missing: float) -> str:
         number = self.to.dialect.number
-        known = f"coalesce({found}, {number(0.0)})"
-        if not missing:
-            return known
-        return f"CASE WHEN {cell} IS NULL THEN {number(missing)} ELSE {known} END"
+        told, known = number(missing), known or number(0.0)
+        test = f"CASE WHEN {cell} IS NULL THEN {told} ELSE {known} END"
+        return test if missing else known
 
     def _case(
         self, cell: str, missing: float, by_result: dict[float, list[Any]]
@@ -95,7 +115,7 @@ class Terms:
         if missing:
             parts.append(f"WHEN {cell} IS NULL THEN {dialect.number(missing)}")
         for result, values in by_result.items():
-            texts = list(map(dialect.value, values))
+            texts = [dialect.value(value, is_key=True) for value in values]
             test = f"= {texts[0]}" if len(texts) == 1 else f"IN ({', '.join(texts)})"
             parts.append(f"WHEN {cell} {test} THEN {dialect.number(result)}")
         if not parts:
@@ -106,6 +126,11 @@ class Terms:
 
     def _bins(self, term: Bins) -> list[str]:
         cell, number = self.cell(term.column), self.to.dialect.number
+        n = len(term.rows)
+        if len(self.picks) > 1 and self._is_long(n):
+            side = Grouping(term.column, (), term.edges, (*range(n),), n, n + 1)
+            rows, name = [*term.rows, term.missing], self.plan.columns[term.column].name
+            return self._by_code(self._group(side), rows, name)
         added = []
         for pick in self.picks:
             results = [pick(row) for row in term.rows]
@@ -128,19 +153,19 @@ class Terms:
         return f"CASE {null}{self._tree(cell, edges, results)} END"
 
     def _tree(self, cell: str, edges: Sequence[float], results: Sequence[str]) -> str:
-        edge = self.to.dialect.edge
+        number = self.to.dialect.number
         if not edges:
             return f"WHEN {cell} IS NOT NULL THEN {results[0]}"
         if len(edges) < _MOST_INTERVALS:
             tests = [
-                f"WHEN {cell} <= {edge(e)} THEN {result}"
+                f"WHEN {cell} <= {number(e, bare=True)} THEN {result}"
                 for e, result in zip(edges, results, strict=False)
             ]
             return f"{' '.join(tests)} ELSE {results[-1]}"
         middle = len(edges) // 2
         lower = self._tree(cell, edges[:middle], results[: middle + 1])
         upper = self._tree(cell, edges[middle + 1 :], results[middle + 1 :])
-        test = f"WHEN {cell} <= {edge(edges[middle])}"
+        test = f"WHEN {cell} <= {number(edges[middle], bare=True)}"
         return f"{test} THEN CASE {lower} END ELSE CASE {upper} END"
 
     # ------------------------------------------------------------------ densities
@@ -201,20 +226,11 @@ class Terms:
 
     def _pair(self, term: Pair) -> list[str]:
         first, second = map(self._group, term.sides)
-        dialect, zero = self.to.dialect, self.to.dialect.number(0.0)
+        if self._is_long(len(term.rows) + len(term.rows[0])):
+            name, n = self.plan.attributes[term.attribute], len(term.rows[0])
+            code = self.to.let(f"({first} * {n} + {second})", name)
+            return self._by_code(code, [row for of in term.rows for row in of], name)
         grids = [[[pick(r) for r in of] for of in term.rows] for pick in self.picks]
-        if max(len(term.rows), len(term.rows[0])) > _MOST_CASES:
-            rows = [
-                [str(a), str(b), *(dialect.number(grid[a][b]) for grid in grids)]
-                for a in range(len(term.rows))
-                for b in range(len(term.rows[0]))
-                if any(grid[a][b] for grid in grids)
-            ]
-            alias = self.to.join([first, second], ["INTEGER"] * 2, rows)
-            return [
-                f"coalesce({self.to.number(alias, i)}, {zero})"
-                for i in range(len(grids))
-            ]
         return [self._grid(first, second, grid) for grid in grids]
 
     def _grid(self, first: str, second: str, grid: list[list[float]]) -> str:
@@ -234,23 +250,25 @@ class Terms:
     def _group(self, side: Grouping) -> str:
         """Name the group of a cell, 0 for a value never seen."""
         cell, dialect = self.cell(side.column), self.to.dialect
+        about = f"{self.plan.columns[side.column].name} group"
         null = f"WHEN {cell} IS NULL THEN {side.missing} "
         if self.plan.columns[side.column].kind == "number":
             groups = list(map(str, side.groups))
-            return self.to.let(self._intervals(cell, side.edges, groups, null))
+            return self.to.let(self._intervals(cell, side.edges, groups, null), about)
         if len(side.values) <= _MOST_CASES:
             parts = []
             for group, values in _by_result(side.values, side.groups).items():
-                texts = ", ".join(map(dialect.value, values))
+                texts = ", ".join(dialect.value(v, is_key=True) for v in values)
                 parts.append(f"WHEN {cell} IN ({texts}) THEN {group}")
-            return self.to.let(f"CASE {null}{' '.join(parts)} ELSE 0 END")
+            return self.to.let(f"CASE {null}{' '.join(parts)} ELSE 0 END", about)
         rows = [
-            [dialect.value(value), str(group)]
+            [dialect.value(value, is_key=True), str(group)]
             for value, group in zip(side.values, side.groups, strict=True)
         ]
-        alias = self.to.join([cell], [dialect.type_of(side.values)], rows)
+        types = (dialect.key_type(side.values), dialect.types[2])
+        alias = self.to.join(cell, types, rows, about)
         found = f"coalesce({self.to.number(alias, 0)}, 0)"
-        return self.to.let(f"CASE {null}ELSE {found} END")
+        return self.to.let(f"CASE {null}ELSE {found} END", about)
 
 
 def picks_of(node: Sum) -> list[Callable[[Row], float]]:

@@ -1,0 +1,252 @@
+"""How a database writes names, text, numbers, missing cells, tables and stages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from steelyard.exceptions import ParameterError
+from steelyard.export.plan import Column
+
+
+@dataclass(frozen=True)
+class Rows:
+    """How a table of literals is written inside a query.
+
+    ``head`` and ``tail`` may hold ``{alias}``, ``{fields}`` and ``{types}``; ``row``,
+    and ``first``, where the first row names the fields, hold the cells.
+    """
+
+    head: str
+    row: str
+    tail: str
+    first: str = ""
+    between: str = ","
+
+
+VALUES = Rows("(VALUES", "({})", ") {alias} ({fields})")
+WITH_VALUES = Rows(
+    "(WITH {alias}({fields}) AS (VALUES", "({})", ") SELECT * FROM {alias}) {alias}"
+)
+UNION = Rows("(", "SELECT {}", ") {alias}", "SELECT {}", " UNION ALL")
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """A database and its ways."""
+
+    name: str
+    engine: str
+    """What the database calls itself, and since which version queries run."""
+
+    real: str = "DOUBLE"
+    """Type of double precision."""
+
+    types: tuple[str, str, str] = ("TEXT", "BOOLEAN", "BIGINT")
+    """Types of text, booleans and whole numbers."""
+
+    number_form: str = "{e}"
+    """A double: ``{r}`` has the digits, ``{e}`` has an exponent in any case."""
+
+    bare_numbers: bool = False
+    """Whether digits alone do where a type is known: compared, or below a first row."""
+
+    quotes: str = '""'
+    text_form: str = "'{}'"
+    escapes: Literal["", "\\", "E", "all"] = ""
+    """Backslashes are doubled, doubled after an E, or escape quotes and lines too."""
+
+    booleans: tuple[str, str] = ("FALSE", "TRUE")
+    not_nan: str = "{}"
+    """A number that may be NaN, NULL if it is."""
+
+    of_boolean: str = "{}"
+    """A boolean that is cast to double precision."""
+
+    of_text: str = "{}"
+    """A cell of text, so that it is compared byte by byte."""
+
+    end_of_text: str = ""
+    """What follows text that is compared, where trailing blanks do not count."""
+
+    real_keys: bool = False
+    """Whether whole numbers are compared as doubles: joins take equal types alone."""
+
+    rows: Rows = VALUES
+    fence: str = ""
+    """What ends a stage so that the optimiser does not copy its expressions."""
+
+    largest: str = "greatest"
+    smallest: str = "least"
+    temporary: str = ""
+    """Schema of temporary tables; without, long tables are inside the query too."""
+
+    max_columns: int | None = None
+    max_name: int | None = None
+    """Longest name, in bytes."""
+
+    folds_case: bool = True
+    """Whether names that differ only in case are the same."""
+
+    takes_no_name: bool = False
+    """Whether a column may be called ``""``."""
+
+    escapes_names: bool = False
+    refused: str = ""
+    """Characters that no name can have."""
+
+    banned: str = ""
+    """Characters that names of results cannot have; they become underscores."""
+
+    empty_is_missing: bool = False
+
+    settings: tuple[str, ...] = ()
+    """Statements in front of a query."""
+
+    view: str = "CREATE OR REPLACE VIEW {name} AS\n{query}"
+    function: str = ""
+    """How a function is created that returns a table, where there are such."""
+
+    parameter: str = "{}"
+
+    @property
+    def quoted(self) -> str:
+        """What is quoted, as a regular expression without groups."""
+        first, last = map(re.escape, self.quotes)
+        inner = r"[^'\\]|\\." if self.escapes == "all" else "[^']"
+        return f"'(?:{inner}|'')*'|{first}[^{last}]*{last}"
+
+    def identifier(self, name: str) -> str:
+        """Quote a name."""
+        self._check_text(name)
+        if not name and not self.takes_no_name:
+            raise ParameterError(
+                f"A column has no name, and {self.name} takes none without. Name it, "
+                "and fit again."
+            )
+        if self.max_name is not None and len(name.encode("utf-8")) > self.max_name:
+            raise ParameterError(
+                f"The name {name!r} has more than {self.max_name} bytes, which "
+                f"{self.name} would cut off. Rename the column or class."
+            )
+        if any(character in name for character in self.refused):
+            raise ParameterError(
+                f"The name {name!r} has one of the characters {self.refused}, which "
+                f"names in {self.name} cannot have. Rename the column or class."
+            )
+        first, last = self.quotes
+        name = name.replace("\\", "\\\\") if self.escapes_names else name
+        return first + name.replace(last, 2 * last) + last
+
+    def result(self, name: str) -> str:
+        """Return a name of a result without characters that it cannot have."""
+        if not self.banned:
+            return name
+        name = re.sub(r"^(\w+)\((.*)\)$", r"\1_\2", name, flags=re.DOTALL)
+        return "".join("_" if c in self.banned else c for c in name)
+
+    def text(self, value: str) -> str:
+        """Quote a text."""
+        self._check_text(value)
+        if not value and self.empty_is_missing:
+            raise ParameterError(
+                f"'' is a value of the model, and {self.name} takes it for a missing "
+                "cell. Replace it in the table, and fit again."
+            )
+        if self.escapes:
+            value = value.replace("\\", "\\\\")
+        if self.escapes == "all":
+            for found, written in (("'", "\\'"), ("\n", "\\n"), ("\r", "\\r")):
+                value = value.replace(found, written)
+        else:
+            value = value.replace("'", "''")
+        mark = "E" if self.escapes == "E" and "\\" in value else ""
+        return mark + self.text_form.format(value)
+
+    def number(self, x: float, bare: bool = False) -> str:
+        """Write a number as double precision, with all its digits."""
+        digits = repr(x)
+        if bare and self.bare_numbers:
+            return digits
+        in_full = digits if "e" in digits else f"{digits}e0"
+        return self.number_form.format(r=digits, e=in_full)
+
+    def value(self, value: Any, is_key: bool = False) -> str:
+        """Write a class, or a value of a category that cells are compared with."""
+        if isinstance(value, str):
+            return self.text(value + self.end_of_text if is_key else value)
+        if isinstance(value, bool):
+            return self.booleans[value]
+        if isinstance(value, int) and not (is_key and self.real_keys):
+            return str(value)
+        return self.number(float(value))
+
+    def type_of(self, values: Sequence[Any]) -> str:
+        """Return the type of a column that holds some values."""
+        for kind, of in zip((str, bool), self.types, strict=False):
+            if all(isinstance(value, kind) for value in values):
+                return of
+        if any(isinstance(value, float) for value in values):
+            return self.real
+        return self.types[2] if max(map(abs, values)) < 2**63 else "NUMERIC(38, 0)"
+
+    def key_type(self, values: Sequence[Any]) -> str:
+        """Return the type of values that cells are compared with."""
+        kind = self.type_of(values)
+        return self.real if self.real_keys and kind not in self.types[:2] else kind
+
+    def cell(self, column: Column, table: str) -> str:
+        """Read a cell of a table; numbers as double precision, NaN as missing."""
+        name = f"{table}.{self.identifier(column.name)}"
+        if column.kind == "number":
+            if column.cells == "booleans":
+                name = self.of_boolean.format(name)
+            return self.not_nan.format(f"CAST({name} AS {self.real})")
+        if column.cells == "numbers":
+            cast = f"CAST({name} AS {self.real})"
+            return self.not_nan.format(cast if self.real_keys else name)
+        return self.of_text.format(name) if column.cells == "text" else name
+
+    def _check_text(self, value: str) -> None:
+        try:
+            value.encode("utf-8")
+        except UnicodeEncodeError:
+            broken = True
+        else:
+            broken = "\0" in value
+        if broken:
+            raise ParameterError(
+                f"{value!r} holds a character that SQL text cannot hold. Replace it in "
+                "the table, and fit again."
+            )
+
+
+class SQLite(Dialect):
+    """NaN is stored as NULL, and imported files have text in all cells.
+
+    Other databases refuse text that is no number where they cast it; SQLite takes it
+    for 0. Here only a failing function ends a query, and its message holds the text.
+    """
+
+    def cell(self, column: Column, table: str) -> str:
+        """Read a cell: empty text is missing, and text that states a number is one."""
+        name = f"{table}.{self.identifier(column.name)}"
+        if column.cells not in ("numbers", "booleans"):
+            return name
+        tests = [f"WHEN {name} = '' THEN NULL"]
+        if column.kind == "category" and column.cells == "booleans":
+            tests += [
+                f"WHEN lower(trim({name})) = '{word}' THEN {word.upper()}"
+                for word in ("true", "false")
+            ]
+        # Compared with a number of some type, text that states one becomes a number;
+        # any other is larger than all numbers.
+        kind = "NUMERIC" if column.kind == "category" else self.real
+        tests.append(f"WHEN {name} <= CAST(9e999 AS REAL) THEN CAST({name} AS {kind})")
+        where = self.text(f"not a number in column {column.name}: ")
+        tests.append(
+            f"WHEN {name} IS NOT NULL THEN json_extract('{{}}', {where} || {name})"
+        )
+        return f"CASE {' '.join(tests)} END"
