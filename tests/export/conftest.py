@@ -138,16 +138,40 @@ def run_node(node, tmp_path):
     return run
 
 
-@pytest.fixture(scope="session")
-def postgres():
-    """A PostgreSQL server, and how tables are filled."""
-    path = Path(__file__).parents[2] / "tools" / "postgres.py"
-    spec = importlib.util.spec_from_file_location("postgres", path)
+def tool(name):
+    """Load a module of the folder tools."""
+    path = Path(__file__).parents[2] / "tools" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(name="tool", scope="session")
+def tool_fixture():
+    return tool
+
+
+def served(name):
+    """A server of a module of the folder tools, and the module."""
+    module = tool(name)
     try:
         server = module.Server()
     except FileNotFoundError as error:
         pytest.skip(str(error))
     with server:
+        yield server, module
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    """A PostgreSQL server, and how tables are filled."""
+    for server, module in served("postgres"):
         yield server, module.copy
+
+
+@pytest.fixture(scope="session")
+def mariadb():
+    """A MariaDB server, and how tables are filled."""
+    for server, module in served("mariadb"):
+        yield server, module.insert

@@ -11,6 +11,7 @@ from steelyard import export
 from steelyard.exceptions import ParameterError
 from steelyard.export.check import check as check_engine
 from steelyard.export.check import onnx_feed
+from steelyard.export.dialects import DIALECTS
 
 NO_PLAN = {"LWNB", "AIWNB-L", "AODE", "WAODE"}
 METHODS = [m.acronym for m in sy.methods() if m.acronym not in NO_PLAN]
@@ -117,6 +118,39 @@ def test_postgres(case, postgres):
     rows = server.execute("\n".join([*text, copy(TABLE, cells_of(X)), query]))
     found = [(int(i), label, *map(float, p)) for i, label, *p in rows]
     check(found, proba, labels)
+
+
+@pytest.mark.engines
+def test_mariadb(case, mariadb):
+    clf, X, proba, labels = case
+    refuse_weka(clf)
+    server, insert = mariadb
+    quoted = DIALECTS["mariadb"].identifier
+    names = map(quoted, ["id", *X.columns])
+    columns = ", ".join(map(" ".join, zip(names, TYPES, strict=True)))
+    view = export.to_sql(clf, "mariadb", "t", keep=["id"], as_view="v")
+    shares = ", ".join(quoted(f"p({c})") for c in clf.classes_)
+    text = ["DROP TABLE IF EXISTS t;", f"CREATE TABLE t ({columns});"]
+    text += [insert("t", cells_of(X)), view]
+    text.append(f"SELECT id, hex(prediction), {shares} FROM v;")
+    rows = server.execute("\n".join(text))
+    found = [
+        (int(i), bytes.fromhex(label).decode(), *map(float, p)) for i, label, *p in rows
+    ]
+    check(found, proba, labels)
+
+
+@pytest.mark.engines
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("dialect", "module"), [("clickhouse", "chdb"), ("spark", "pyspark")]
+)
+def test_clickhouse_and_spark(case, dialect, module):
+    pytest.importorskip(module)
+    clf, X, _, _ = case
+    refuse_weka(clf)
+    found = check_engine(clf, X, "sql", dialect=dialect)
+    assert found.agrees, str(found)
 
 
 def test_node(case, run_node, tmp_path):

@@ -48,6 +48,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--contributions", action="store_true", help=about)
     about = "return scores alone, for databases without exp"
     group.add_argument("--no-probabilities", action="store_true", help=about)
+    about = "create a view in place of a query"
+    group.add_argument("--as-view", metavar="NAME", help=about)
+    about = "create a function of one row in place of a query"
+    group.add_argument("--as-function", metavar="NAME", help=about)
+    group.add_argument("--dbt", action="store_true", help="write a model of dbt")
+    about = "decimal places of what values add (default: all)"
+    group.add_argument("--decimals", type=int, metavar="N", help=about)
     group = parser.add_argument_group("ONNX and PMML")
     about = "text that stands for a missing cell (ONNX)"
     group.add_argument("--missing-text", metavar="TEXT", help=about)
@@ -85,8 +92,9 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _chosen(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the options of the format that were given."""
-    names = ("dialect", "table", "keep", "contributions", "missing_text", "target")
-    given = {name: getattr(arguments, name) for name in names}
+    names = "dialect table keep contributions as_view as_function dbt decimals"
+    names += " missing_text target"
+    given = {name: getattr(arguments, name) for name in names.split()}
     chosen = {name: v for name, v in given.items() if v not in (None, [], False)}
     if arguments.no_probabilities:
         chosen["probabilities"] = False

@@ -20,7 +20,7 @@ from steelyard.exceptions import ParameterError
 from steelyard.export.dialects import DIALECTS, dialect_of
 from steelyard.export.plan import Plan
 from steelyard.export.reading import plan_of
-from steelyard.export.sql import sql_statements
+from steelyard.export.sql import fields_of, sql_statements
 from steelyard.export.writing import PARTS_ALONE, content_of
 from steelyard.table.frames import as_table
 
@@ -88,7 +88,16 @@ def check(clf: BaseNB, X: Any, kind: str, **options: Any) -> Agreement:
             "and compare with `steelyard predict`."
         )
     engine, score = ENGINES[name]
-    labels, proba = score(clf, _as_columns(clf, X, kind not in PARTS_ALONE), options)
+    sample = _as_columns(clf, X, kind not in PARTS_ALONE)
+    try:
+        labels, proba = score(clf, sample, options)
+    except Exception as error:
+        if not is_sql or isinstance(error, ParameterError):
+            raise
+        raise ParameterError(
+            f"{engine} does not run the query, which is written for "
+            f"{DIALECTS[name].engine}: {error}"
+        ) from error
     expected = clf.predict_proba(X)
     # A missing answer is as far as can be.
     found = np.nan_to_num(np.array(proba, dtype=float), nan=np.inf)
@@ -261,21 +270,16 @@ def _in_jpmml(clf: BaseNB, X: Any, options: dict[str, Any]) -> Scored:
 def _create(clf: BaseNB, dialect: str) -> str:
     """Write the statement that makes the table of a sample."""
     ways = DIALECTS[dialect]
-    types = {"text": ways.types[0], "booleans": ways.types[1]}
     columns = [f"{_ROW} {ways.types[2]}"]
-    for column in plan_of(clf).columns:
-        if column.part not in ("", "day"):
-            continue
-        kind = "TIMESTAMP" if column.part else types.get(column.cells, ways.real)
-        if column.kind == "category" and column.cells == "numbers":
-            kind = ways.type_of(column.values)
-        columns.append(f"{ways.identifier(column.name)} {kind}")
+    for name, kind in fields_of(plan_of(clf), ways):
+        columns.append(f"{ways.identifier(name)} {kind}")
     return f"CREATE TABLE {_SAMPLE} ({', '.join(columns)})"
 
 
 def _statements(clf: BaseNB, options: dict[str, Any]) -> list[str]:
     own = {"table": [_SAMPLE], "keep": [_ROW], "probabilities": True}
-    return sql_statements(clf, **{**options, **own})
+    forms = dict.fromkeys(("as_view", "as_function")) | {"dbt": False}
+    return sql_statements(clf, **{**options, **own, **forms})
 
 
 def _sorted(clf: BaseNB, rows: list[Any]) -> Scored:

@@ -21,7 +21,7 @@ _DUCKDB = Dialect(
 )
 _SQLITE = SQLite(
     "sqlite",
-    "SQLite 3.35",
+    "SQLite 3.35 or later",
     real="REAL",
     number_form="{r}",
     rows=WITH_VALUES,
@@ -35,7 +35,7 @@ _SQLITE = SQLite(
 )
 _POSTGRES = Dialect(
     "postgres",
-    "PostgreSQL 12",
+    "PostgreSQL 12 or later",
     real="float8",
     # Without a type they are NUMERIC, which is exact and slow.
     number_form="'{r}'::float8",
@@ -55,7 +55,7 @@ _POSTGRES = Dialect(
 )
 _SPARK = Dialect(
     "spark",
-    "Spark 3.4, Databricks",
+    "Spark 3.4 or later, Databricks",
     types=("STRING", "BOOLEAN", "BIGINT"),
     number_form="{r}D",
     quotes="``",
@@ -79,7 +79,7 @@ _BIGQUERY = Dialect(
     max_columns=10_000,
     refused="`\\",
     banned='!"$()*,./;?@[\\]^`{}~\n\r\t',
-    function="CREATE OR REPLACE TABLE FUNCTION {name}({parameters}) AS\n{query}",
+    function="CREATE OR REPLACE TABLE FUNCTION {name}({parameters}) AS (\n{query}\n)",
 )
 _SNOWFLAKE = Dialect(
     "snowflake",
@@ -98,7 +98,7 @@ _SNOWFLAKE = Dialect(
 )
 _SQLSERVER = Dialect(
     "sqlserver",
-    "SQL Server 2022, Azure SQL",
+    "SQL Server 2022 or later, Azure SQL",
     real="FLOAT",
     types=("NVARCHAR(4000)", "BIT", "BIGINT"),
     quotes="[]",
@@ -116,7 +116,7 @@ _SQLSERVER = Dialect(
 )
 _MYSQL = Dialect(
     "mysql",
-    "MySQL 8.0.19",
+    "MySQL 8.0.19 or later",
     types=("VARCHAR(500)", "BOOLEAN", "BIGINT"),
     quotes="``",
     escapes="\\",
@@ -129,7 +129,7 @@ _MYSQL = Dialect(
 )
 _CLICKHOUSE = Dialect(
     "clickhouse",
-    "ClickHouse 23",
+    "ClickHouse 23 or later",
     real="Nullable(Float64)",
     types=("Nullable(String)", "Nullable(Bool)", "Nullable(Int64)"),
     quotes="``",
@@ -164,7 +164,7 @@ _REDSHIFT = replace(
 )
 _ORACLE = Dialect(
     "oracle",
-    "Oracle 12.2",
+    "Oracle 12.2 or later",
     real="BINARY_DOUBLE",
     types=("VARCHAR2(4000)", "NUMBER(1)", "NUMBER(38)"),
     number_form="{r}d",
@@ -196,7 +196,9 @@ DIALECTS: dict[str, Dialect] = {
         _SNOWFLAKE,
         _SQLSERVER,
         _MYSQL,
-        replace(_MYSQL, name="mariadb", engine="MariaDB 10.3", rows=WITH_VALUES),
+        replace(
+            _MYSQL, name="mariadb", engine="MariaDB 10.3 or later", rows=WITH_VALUES
+        ),
         _CLICKHOUSE,
         _REDSHIFT,
         _ORACLE,

@@ -10,6 +10,8 @@ import math
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
+from math import isclose
 from operator import add
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +40,9 @@ from steelyard.table.schema import FeatureSchema, Side, TableSchema
 
 if TYPE_CHECKING:
     from steelyard.classifiers.base import BaseNB
+
+# Sums of two or three numbers, in units of their last digits and below one.
+_ROUNDING = 1e-15
 
 _INSTEAD = "Use `save`, or a method that is a sum, such as WANBIA-CLL."
 
@@ -294,11 +299,18 @@ def _union(views: list[Bins]) -> Bins:
         _added([view.rows[bisect_left(view.edges, x)] for view in views])
         for x in [*edges, math.inf]
     ]
-    kept = [k for k in range(len(edges)) if rows[k] != rows[k + 1]]
+    # Sums of views that differ by their rounding alone are one; a single view is exact.
+    near = _ROUNDING if len(views) > 1 else 0.0
+    kept: list[int] = []
+    firsts = [rows[0]]
+    for k, row in enumerate(rows[1:]):
+        if not all(map(partial(isclose, rel_tol=near, abs_tol=near), row, firsts[-1])):
+            kept.append(k)
+            firsts.append(row)
     return Bins(
         views[0].column,
         tuple(edges[k] for k in kept),
-        tuple(rows[k] for k in [*kept, len(edges)]),
+        tuple(firsts),
         _added([view.missing for view in views]),
     )
 

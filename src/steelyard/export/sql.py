@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from itertools import groupby
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from steelyard.exceptions import ParameterError
-from steelyard.export.dialects import dialect_of
+from steelyard.export.dialects import DIALECTS, dialect_of
 from steelyard.export.plan import (
-    Mixture,
-    Node,
-    Pairs,
     Plan,
     Sum,
-    Vote,
     about,
     refuse_intervals,
     refuse_large,
     refuse_large_categories,
 )
 from steelyard.export.reading import plan_of
+from steelyard.export.scores_sql import ScoringQuery
 from steelyard.export.sql_dialect import Dialect
-from steelyard.export.statement import Statement
-from steelyard.export.terms_sql import Terms, picks_of
+from steelyard.export.statement import Statement, wrapped
 
 if TYPE_CHECKING:
     from steelyard.classifiers.base import BaseNB
-
-# Powers stay within these: PostgreSQL refuses exponentials that underflow.
-_LARGEST_POWER = 700.0
 
 
 def to_sql(
@@ -40,6 +32,10 @@ def to_sql(
     keep: Sequence[str] = (),
     contributions: bool = False,
     probabilities: bool = True,
+    as_view: str | Sequence[str] | None = None,
+    as_function: str | Sequence[str] | None = None,
+    dbt: bool = False,
+    decimals: int | None = None,
 ) -> str:
     """Return a classifier as a query that scores a table.
 
@@ -47,10 +43,12 @@ def to_sql(
     ----------
     clf : BaseNB
         A fitted classifier.
-    dialect : {"duckdb", "sqlite", "postgres"}, default="duckdb"
-        The database.
+    dialect : str, default="duckdb"
+        The database: "duckdb", "sqlite", "postgres", "spark", "bigquery", "snowflake",
+        "sqlserver", "mysql", "mariadb", "clickhouse", "redshift", "oracle" or "trino".
     table : str or sequence of str, default="data"
-        The table: a name, or schema and name joined by a dot or as a sequence.
+        The table: a name, or schema and name joined by a dot or as a sequence. In a
+        model of dbt a model, or a source and its table.
     keep : sequence of str, default=()
         Columns of the table to return beside the prediction, such as its key.
     contributions : bool, default=False
@@ -58,13 +56,23 @@ def to_sql(
         the second of two classes, or to the score of every class.
     probabilities : bool, default=True
         Whether to return probabilities; without them a database needs no ``exp``.
+    as_view : str or sequence of str, default=None
+        Name of a view to create, in place of a query.
+    as_function : str or sequence of str, default=None
+        Name of a function to create, of the columns of one row, that returns a table of
+        one row; ``table`` is not used. Not all databases have such functions.
+    dbt : bool, default=False
+        Whether to write a model of dbt, with ``ref`` or ``source`` for the table.
+    decimals : int, default=None
+        Decimal places of what values add, for shorter statements; by default all. With
+        10 of them and 50 columns probabilities are within 1e-9.
 
     Returns
     -------
     str
-        A query that returns ``prediction`` and a column ``p(class)`` for every class.
-        Where a column has more than 1,000 values, statements that fill a temporary
-        table are in front of it.
+        A query that returns ``prediction`` and a column ``p(class)`` for every class,
+        ``p_class`` in BigQuery and Spark. Where a column has more than 20,000 values,
+        statements that fill a temporary table are in front of it.
 
     Examples
     --------
@@ -77,9 +85,7 @@ def to_sql(
     >>> [(sky, best, round(p, 4)) for sky, best, p, _ in rows]
     [('sun', 'play', 0.9878), ('rain', 'stay', 0.0122)]
     """
-    return "\n".join(
-        sql_statements(clf, dialect, table, keep, contributions, probabilities)
-    )
+    return "\n".join(sql_statements(**locals()))
 
 
 def sql_statements(
@@ -89,229 +95,101 @@ def sql_statements(
     keep: Sequence[str] = (),
     contributions: bool = False,
     probabilities: bool = True,
+    as_view: str | Sequence[str] | None = None,
+    as_function: str | Sequence[str] | None = None,
+    dbt: bool = False,
+    decimals: int | None = None,
 ) -> list[str]:
     """Return what ``to_sql`` does, statement by statement; the last one is the query.
 
     Parameters are those of ``to_sql``.
     """
     plan, ways = plan_of(clf), dialect_of(dialect)
-    names = table.split(".") if isinstance(table, str) else list(table)
+    names = _names(table)
     keep = [keep] if isinstance(keep, str) else list(keep)
     _check(plan, ways, keep, contributions, probabilities)
+    _check_form(ways, keep, as_view, as_function, dbt, decimals)
     texts = [*keep, *names, *plan.texts(), *map(str, plan.classes)]
-    source = ".".join(map(ways.identifier, names))
-    query = _Query(plan, Statement(ways, source, keep, texts), contributions)
-    outputs = query.outputs(probabilities)
+    alone = dbt or as_view is not None or as_function is not None
+    to = Statement(ways, ".".join(map(ways.identifier, names)), keep, texts, alone)
+    fields = fields_of(plan, ways, used=True)
+    parameters = [f"{to.prefix}p{i}" for i in range(len(fields))]
+    if dbt:
+        to.source = f"{to.prefix}source"
+    if as_function is not None:
+        marks = map(ways.parameter.format, parameters)
+        cells = zip(marks, (ways.identifier(name) for name, _ in fields), strict=True)
+        to.source = f"(SELECT {', '.join(map(' AS '.join, cells))})"
+    query = ScoringQuery(plan, to, contributions, decimals)
+    outputs: list[tuple[str, str]] = []
+    for what, name in query.outputs(probabilities):
+        name = ways.result(name)
+        while ways.banned and name in (other for _, other in outputs):
+            name += "_"
+        outputs.append((what, name))
     _check_result([*keep, *(name for _, name in outputs)])
-    *before, last = query.to.select(outputs)
-    first, *others = [*ways.settings, *before, f"{last};\n"]
-    return [f"-- {about(plan)}\n{first}", *others]
-
-
-class _Query:
-    """The stages from scores to probabilities and the predicted class."""
-
-    def __init__(self, plan: Plan, to: Statement, contributions: bool) -> None:
-        self.plan, self.to, self.contributions = plan, to, contributions
-        self.terms = Terms(plan, to)
-        self.number = to.dialect.number
-        self.told: list[tuple[str, str]] = []
-        """Contributions: expressions and the names of their columns."""
-
-    def outputs(self, probabilities: bool) -> list[tuple[str, str]]:
-        """Return what the statement selects: expressions and names."""
-        root, classes = self.plan.root, self.plan.classes
-        if isinstance(root, Sum):
-            scores = self.scores(root)
-            best = self.winner(root, scores)
-            if not probabilities:
-                return [(best, "prediction"), *self.score_outputs(root, scores)]
-            found = self.softmax(root, scores)
-        else:
-            found = [self.to.let(p, "p") for p in self.posterior(root)]
-            best = self.first_best(root, found)
-        named = [(p, f"p({c})") for p, c in zip(found, classes, strict=True)]
-        return [(best, "prediction"), *named, *self.told]
-
-    def score_outputs(
-        self, root: Sum, scores: Sequence[str | None]
-    ) -> list[tuple[str, str]]:
-        """Return scores, where no probabilities are asked for."""
-        classes = self.plan.classes[1:] if root.is_odds else self.plan.classes
-        named = [
-            ("NULL" if z is None else self.scaled(z, root.scale), f"score({c})")
-            for z, c in zip(scores, classes, strict=True)
-        ]
-        return [*named, *self.told]
-
-    # ----------------------------------------------------------------------- scores
-
-    def scores(self, node: Sum) -> list[str | None]:
-        """Name the scores of a sum, or its log-odds; None for an impossible class."""
-        picks, attributes = picks_of(node), self.plan.attributes
-        base = node.base[1:] if self.plan.unit else [pick(node.base) for pick in picks]
-        sums = [[self.number(b)] if b > float("-inf") else [] for b in base]
-        named: dict[tuple[int, int], str] = {}
-        for j, terms in groupby(self.terms.of(node), itemgetter(0)):
-            for i, own in enumerate(zip(*(added for _, added in terms), strict=True)):
-                parts = [what for what in own if what]
-                if self.contributions and parts:
-                    named[j, i] = self.to.let(self.to.sum(parts), attributes[j])
-                    parts = [named[j, i]]
-                sums[i] += parts if sums[i] else []
-            if self.to.is_crowded():
-                sums = [
-                    [self.total(parts, "so far")] if parts else [] for parts in sums
-                ]
-                self.to.wait_for(name for parts in sums for name in parts)
-        if self.contributions:
-            self.tell(node, named)
-        if self.plan.unit:
-            total = self.total(sums[0], self.plan.unit)
-            self.told.insert(0, (total, self.plan.unit))
-            return [self.to.let(f"({total} - {self.number(node.base[0])})", "odds")]
-        words = ["odds"] if node.is_odds else [f"score {c}" for c in self.labels(node)]
-        by_class = zip(sums, words, strict=True)
-        return [self.total(parts, of) if parts else None for parts, of in by_class]
-
-    def total(self, parts: Sequence[str], about: str) -> str:
-        """Name a sum."""
-        return self.to.let(self.to.sum(parts), about)
-
-    def labels(self, node: Node) -> list[Any]:
-        """Return the classes of a node."""
-        return [self.plan.classes[c] for c in node.classes]
-
-    def tell(self, node: Sum, named: dict[tuple[int, int], str]) -> None:
-        """Return what every attribute adds, told from the average row, as well."""
-        unit = self.plan.unit
-        for j, attribute in enumerate(self.plan.attributes):
-            for i, pick in enumerate(picks_of(node)):
-                mean = pick(node.centre[j]) if node.centre else 0.0
-                scale = 1.0 if unit else node.scale
-                what = self.away(named.get((j, i), ""), mean, scale)
-                of_class = "" if node.is_odds else f", {self.plan.classes[i]}"
-                self.told.append((what, f"{unit or 'evidence'}({attribute}{of_class})"))
-
-    def away(self, what: str, mean: float, scale: float) -> str:
-        """Write how far something, '' for nothing, is from the average row."""
-        if not what:
-            return self.number(0.0 - scale * mean)
-        return self.scaled(f"({what} - {self.number(mean)})" if mean else what, scale)
-
-    def winner(self, node: Sum, scores: Sequence[str | None]) -> str:
-        """Write the class of the largest score, a tie in order."""
-        return self.choice(
-            node, scores, list(map(self.to.dialect.value, self.labels(node)))
+    *before, last = to.select(outputs)
+    if dbt:
+        return [_dbt_model(plan, ways, last, to.source, names)]
+    created = [last]
+    if as_function is not None and "$$" in ways.function and "$$" in last:
+        raise ParameterError(
+            "A name or value of the model holds $$, which ends a function in "
+            f"{ways.name}. Use as_view."
         )
-
-    def choice(
-        self, node: Sum, scores: Sequence[str | None], results: Sequence[str]
-    ) -> str:
-        """Write the result of the class of the largest score."""
-        if node.is_odds:
-            test = ">=" if node.tie_order[0] == 1 else ">"
-            zero = self.number(0.0)
-            yes, no = results[1], results[0]
-            return f"CASE WHEN {scores[0]} {test} {zero} THEN {yes} ELSE {no} END"
-        order = [c for c in node.tie_order if scores[c] is not None]
-        return self.first_of([(str(scores[c]), results[c]) for c in order])
-
-    def first_of(self, candidates: list[tuple[str, str]]) -> str:
-        """Write the result of the first candidate that has the largest number."""
-        *others, (_, last) = candidates
-        if not others:
-            return last
-        top = self.top([number for number, _ in candidates])
-        tests = " ".join(f"WHEN {number} >= {top} THEN {r}" for number, r in others)
-        return f"CASE {tests} ELSE {last} END"
-
-    def first_best(self, node: Node, posterior: Sequence[str]) -> str:
-        labels = list(map(self.to.dialect.value, self.labels(node)))
-        return self.first_of([(posterior[c], labels[c]) for c in node.tie_order])
-
-    def top(self, numbers: Sequence[str]) -> str:
-        if len(numbers) == 1:
-            return numbers[0]
-        return self.to.let(self.to.largest(sorted(numbers)), "top")
-
-    # ------------------------------------------------------------------ probabilities
-
-    def posterior(self, node: Node) -> list[str]:
-        """Write the probabilities of a node's classes."""
-        if isinstance(node, Sum):
-            return self.softmax(node, self.scores(node))
-        if isinstance(node, Vote):
-            return self.vote(node)
-        parts = [[self.to.let(p, "p") for p in self.posterior(q)] for q in node.parts]
-        terms: list[list[str]] = [[] for _ in node.classes]
-        if isinstance(node, Mixture):
-            for share, part in zip(node.shares, parts, strict=True):
-                for own, p in zip(terms, part, strict=True):
-                    own.append(f"{self.number(share)} * {p}")
-            return list(map(self.to.sum, terms))
-        assert isinstance(node, Pairs)
-        for pair, part in zip(node.pairs, parts, strict=True):
-            for c, p in zip(pair, part, strict=True):
-                terms[c].append(p)
-        n = self.number(float(len(node.pairs)))
-        return [f"({self.to.sum(own)} / {n})" for own in terms]
-
-    def softmax(self, node: Sum, scores: Sequence[str | None]) -> list[str]:
-        """Write posterior probabilities of scores, or of log-odds."""
-        if node.is_odds:
-            odds = self.scaled(str(scores[0]), node.scale)
-            power, one = self.power(odds), self.number(1.0)
-            return [f"{one} / ({one} + {power})", f"{power} / ({one} + {power})"]
-        return self.shares(scores, node.scale)
-
-    def shares(self, scores: Sequence[str | None], scale: float) -> list[str]:
-        known = [z for z in scores if z is not None]
-        top = self.top(known)
-        # Classes of equal tables have one score, and each has its part in the total.
-        powers = [
-            None if z is None else self.power(self.scaled(f"({z} - {top})", scale))
-            for z in scores
+    if as_view is not None:
+        name = ".".join(map(ways.identifier, _names(as_view)))
+        created = [
+            part.format(name=name, query=last) for part in ways.view.split(";\n")
         ]
-        total = self.total([e for e in powers if e is not None], "total")
-        return [self.number(0.0) if e is None else f"{e} / {total}" for e in powers]
-
-    def scaled(self, what: str, scale: float) -> str:
-        return what if scale == 1.0 else f"{self.number(scale)} * {what}"
-
-    def power(self, exponent: str) -> str:
-        """Name an exponential, of a number within bounds."""
-        dialect, far = self.to.dialect, _LARGEST_POWER
-        above = f"{dialect.smallest}({self.number(far)}, {exponent})"
-        return self.to.let(
-            f"exp({dialect.largest}({self.number(-far)}, {above}))", "exp"
+    if as_function is not None:
+        returned = [ways.type_of(plan.classes), *[ways.real] * (len(outputs) - 1)]
+        typed = zip((ways.identifier(n) for _, n in outputs), returned, strict=True)
+        marks = map(ways.parameter.format, parameters)
+        declared = zip(marks, (kind for _, kind in fields), strict=True)
+        text = ways.function.format(
+            name=".".join(map(ways.identifier, _names(as_function))),
+            names=", ".join(parameters),
+            parameters=", ".join(map(" ".join, declared)),
+            returns=", ".join(map(" ".join, typed)),
+            mark=to.prefix,
+            query=last,
         )
+        created = [wrapped(text, ways.quoted)]
+    first, *others = [*ways.settings, *before, *(f"{text};\n" for text in created)]
+    return [f"-- {about(plan)} For {ways.engine}.\n{first}", *others]
 
-    def vote(self, node: Vote) -> list[str]:
-        if node.form == "elkan":
-            one, two = self.number(1.0), self.number(2.0)
-            parts = []
-            for vote, part in zip(node.votes, node.parts, strict=True):
-                p = self.to.let(self.posterior(part)[1], "p")
-                parts.append(f"{self.number(vote)} * ({two} * {p} - {one})")
-            power = self.power(f"-{self.total(parts, 'votes')}")
-            second = self.to.let(f"{one} / ({one} + {power})", "p")
-            return [f"{one} - {second}", second]
-        positions = list(map(str, range(len(node.classes))))
-        chosen = [
-            self.to.let(self.choice(part, self.scores(part), positions), "chosen")
-            for part in node.parts
-        ]
-        zero = self.number(0.0)
-        votes = list(zip(chosen, map(self.number, node.votes), strict=True))
-        totals: list[str | None] = [
-            self.total(
-                [f"CASE {t} WHEN {c} THEN {v} ELSE {zero} END" for t, v in votes],
-                "votes",
-            )
-            for c in positions
-        ]
-        return self.shares(totals, 1.0)
+
+def _names(name: str | Sequence[str]) -> list[str]:
+    return name.split(".") if isinstance(name, str) else list(name)
+
+
+def fields_of(
+    plan: Plan, dialect: Dialect, used: bool = False
+) -> list[tuple[str, str]]:
+    """Return names and types of the columns of a table, all or those that are read."""
+    types = {"text": dialect.types[0], "booleans": dialect.types[1]}
+    fields: dict[str, str] = {}
+    for j in plan.used() if used else range(len(plan.columns)):
+        column = plan.columns[j]
+        kind = "TIMESTAMP" if column.part else types.get(column.cells, dialect.real)
+        if not column.part and column.kind == "category" and column.cells == "numbers":
+            kind = dialect.type_of(column.values)
+        fields.setdefault(column.source, kind)
+    return list(fields.items())
+
+
+def _dbt_model(
+    plan: Plan, dialect: Dialect, query: str, source: str, names: list[str]
+) -> str:
+    """Return a query as a model of dbt: its braces are text, its table a reference."""
+    query = re.sub(r"\{[{%#]", lambda found: f"{{{{ '{found[0]}' }}}}", query)
+    refers = "ref" if len(names) == 1 else "source"
+    table = f"{{{{ {refers}({', '.join(map(repr, names[-2:]))}) }}}}"
+    hooks = [setting.rstrip(";") for setting in dialect.settings]
+    hook = f", pre_hook={hooks!r}" if hooks else ""
+    head = f"{{{{ config(materialized='view'{hook}) }}}}\n-- {about(plan)}\n"
+    return f"{head}{query.replace(f'{source} ', f'{table} ')}\n"
 
 
 # ---------------------------------------------------------------------------- refusals
@@ -338,6 +216,36 @@ def _check(
         raise ParameterError(
             f"The model reads {len(used)} columns, and tables of {dialect.name} have "
             f"at most {most}. Use 'duckdb', or another format, such as model.py."
+        )
+
+
+def _check_form(
+    dialect: Dialect,
+    keep: list[str],
+    as_view: Any,
+    as_function: Any,
+    dbt: bool,
+    decimals: int | None,
+) -> None:
+    """Refuse forms of a query that a database has not, or that exclude each other."""
+    if (as_view is not None) + (as_function is not None) + dbt > 1:
+        raise ParameterError(
+            "as_view, as_function and dbt are three forms of a query: choose one."
+        )
+    if as_function is not None and not dialect.function:
+        known = ", ".join(name for name, of in DIALECTS.items() if of.function)
+        raise ParameterError(
+            f"{dialect.name} has no functions that return a table. Use as_view, or one "
+            f"of {known}."
+        )
+    if as_function is not None and keep:
+        raise ParameterError(
+            "A function is given the columns of the model alone: leave out `keep`, and "
+            "select what to keep where the function is called."
+        )
+    if decimals is not None and decimals not in range(1, 18):
+        raise ParameterError(
+            f"decimals must be a whole number from 1 to 17, got {decimals!r}."
         )
 
 

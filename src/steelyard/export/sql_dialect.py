@@ -136,7 +136,7 @@ class Dialect:
                 f"The name {name!r} has one of the characters {self.refused}, which "
                 f"names in {self.name} cannot have. Rename the column or class."
             )
-        first, last = self.quotes
+        first, last = tuple(self.quotes)
         name = name.replace("\\", "\\\\") if self.escapes_names else name
         return first + name.replace(last, 2 * last) + last
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from textwrap import fill
 
 from steelyard.export.sql_dialect import Dialect
 
@@ -21,7 +22,7 @@ _MOST_JOINS = 16
 _MOST_JOINED = 128
 
 _LINE = 72
-_WIDTH = 88
+_WIDTH = 110
 
 
 class Statement:
@@ -123,7 +124,7 @@ class Statement:
             first = [f"{x} AS {name}" for x, name in zip(first, fields, strict=True)]
         lines = [(form.first or form.row).format(", ".join(first))]
         lines += [form.row.format(", ".join(row)) for row in rows[1:]]
-        typed = ", ".join(map(" ".join, zip(fields, types, strict=True)))
+        typed = fill(", ".join(map(" ".join, zip(fields, types, strict=True))), 80)
         told = {"alias": alias, "fields": ", ".join(fields), "types": typed}
         inner = f"{form.between}\n    ".join(lines)
         return f"{form.head.format(**told)}\n    {inner}{form.tail.format(**told)}"
@@ -242,13 +243,13 @@ def wrapped(text: str, quoted: str) -> str:
           'column 4, of 12', 'column 5, of 12', 'column 6, of 12', 'column 7, of 12',
           'column 8, of 12'
     """
-    breaks = r"(?<=,) | (?=(?:WHEN|ELSE|END|AND|UNION)\b|\+ )"
+    breaks = r"(?<=,) | (?=(?:WHEN|ELSE|END|AND|UNION|SELECT|ON|LIMIT)\b|\+ )"
     tokens = rf"(?s)\n *|{breaks}|(?:{quoted}|(?!{breaks})[^\n'])+"
     lines, line, indent = [], "", ""
     for token in re.findall(tokens, text):
         if token.startswith("\n"):
             lines.append(line)
-            line, indent = token[1:], token[1:] + "      "
+            line, indent = token[1:], token[1:] + "    "
         elif token == " " or len(line) + len(token) <= _WIDTH or not line.strip():
             line += token
         else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from operator import itemgetter
 from typing import Any
 
 from steelyard.export.dates_sql import read_date
@@ -31,12 +32,15 @@ class Terms:
 
     plan: Plan
     to: Statement
+    decimals: int | None = None
+    """Decimal places of what values add; all without."""
+
     picks: list[Callable[[Row], float]] = field(default_factory=list)
     """The numbers of a sum: those of its classes, or the log-odds of two."""
 
     def of(self, node: Sum) -> Iterator[tuple[int, list[str]]]:
         """Yield the attribute of every term, and what the term adds to each number."""
-        self.picks = picks_of(node)
+        self.picks = picks_of(node, self.decimals)
         for term in node.terms:
             if isinstance(term, Lookup):
                 added = self._lookup(term)
@@ -271,11 +275,15 @@ class Terms:
         return self.to.let(f"CASE {null}ELSE {found} END", about)
 
 
-def picks_of(node: Sum) -> list[Callable[[Row], float]]:
+def picks_of(node: Sum, decimals: int | None = None) -> list[Callable[[Row], float]]:
     """Return how the numbers of a sum come from a row: by class, or as log-odds."""
     if node.is_odds:
-        return [lambda row: row[1] - row[0]]
-    return [lambda row, c=c: row[c] for c in range(len(node.base))]  # type: ignore[misc]
+        picks: list[Callable[[Row], float]] = [lambda row: row[1] - row[0]]
+    else:
+        picks = [itemgetter(c) for c in range(len(node.base))]
+    if decimals is None:
+        return picks
+    return [lambda row, pick=pick: round(pick(row), decimals) for pick in picks]  # type: ignore[misc]
 
 
 def _by_result(

@@ -1,0 +1,279 @@
+"""SQL of all databases: what parses, forms of a query, names, lines, refusals."""
+
+import re
+import sqlite3
+from importlib.util import find_spec
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import steelyard as sy
+from steelyard import export
+from steelyard.exceptions import ParameterError
+from steelyard.export.check import ENGINES, check
+from steelyard.export.dialects import DIALECTS, dialect_of
+from steelyard.export.plan import Bins
+from steelyard.export.reading import _union
+from steelyard.export.sql import sql_statements
+
+PARSED = {name: name for name in DIALECTS if name != "mariadb"}
+PARSED["sqlserver"] = "tsql"
+FUNCTIONS = [name for name, dialect in DIALECTS.items() if dialect.function]
+
+
+def many_classes(n_classes, n=600, seed=0):
+    """Text with quotes, backslashes and braces, numbers, booleans, whole numbers."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % n_classes
+    texts = np.array(["it's", "back\\slash", "{{ x }}", "a\nb", "é", "Red", "red"])
+    X = pd.DataFrame(
+        {
+            "the colour's name": texts[(y + rng.integers(0, 3, n)) % 7].astype(object),
+            "size": np.round(y + rng.normal(size=n), 2),
+            "is new": rng.random(n) < 0.3 + 0.4 * (y % 2),
+            "code": rng.integers(0, 30, n) + y,
+        }
+    )
+    X.loc[::11, "size"] = np.nan
+    return X, np.array([f"class '{c}'" for c in range(n_classes)])[y]
+
+
+@pytest.fixture(scope="module", params=[2, 3, 12])
+def model(request):
+    X, y = many_classes(request.param)
+    return sy.NaiveBayes(categorical_features=[0, 2, 3]).fit(X, y), X
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_queries_of_all_dialects_have_short_lines_and_names_of_columns(dialect, model):
+    clf, _ = model
+    text = export.to_sql(clf, dialect, "shop.goods", keep=["id"])
+    assert max(map(len, text.splitlines())) < 120
+    for name in ("the_colour_s_name", "size", "is_new", "code"):
+        assert f"_{name}" in text
+    assert f"For {DIALECTS[dialect].engine}." in text.splitlines()[0]
+
+
+def test_the_table_of_databases_in_the_guide_is_up_to_date(tool):
+    module = tool("dialects")
+    page = module.PAGE.read_text(encoding="utf-8")
+    assert module.filled(page) == page, "run `python tools/dialects.py`"
+    # What is said to be run is run: as an engine of a check, or by a server.
+    assert {*module.RUN} == {*ENGINES} & {*DIALECTS} | {"postgres", "mariadb"}
+
+
+@pytest.mark.parametrize("dialect", PARSED)
+@pytest.mark.parametrize("form", [{}, {"as_view": "v"}, {"as_function": "f"}])
+def test_queries_of_all_dialects_parse(dialect, form, model):
+    sqlglot = pytest.importorskip("sqlglot")
+    if "as_function" in form and dialect not in FUNCTIONS:
+        pytest.skip("the database has no such functions")
+    text = export.to_sql(model[0], dialect, "shop.goods", **form)
+    if dialect == "oracle":
+        text = re.sub(r"(?<=\d)d\b", "", text)  # 1.5d, which the parser does not know
+    found = sqlglot.parse(text, dialect=PARSED[dialect])
+    unknown = [tree.sql()[:200] for tree in found if tree.key == "command"]
+    assert not unknown or dialect in ("snowflake", "spark", "postgres", "clickhouse")
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", "sqlite"])
+def test_many_classes_are_joined_and_agree(dialect, model):
+    clf, X = model
+    assert check(clf, X, "sql", dialect=dialect).agrees
+    n_joins = export.to_sql(clf, dialect).count("LEFT JOIN")
+    assert n_joins == {2: 1, 3: 1, 12: 3}[len(clf.classes_)]
+
+
+def test_fewer_decimals_are_shorter_and_nearly_the_same(model):
+    clf, X = model
+    short = check(clf, X, "sql", decimals=10)
+    assert short.difference < 1e-9 and not short.n_labels
+    assert len(export.to_sql(clf, decimals=10)) < len(export.to_sql(clf))
+
+
+def test_many_joins_are_put_into_stages(monkeypatch):
+    rng = np.random.default_rng(0)
+    y = np.arange(400) % 5
+    columns = {f"c{j}": (y + rng.integers(0, 9, 400)).astype(str) for j in range(40)}
+    X = pd.DataFrame(columns).astype(object)
+    monkeypatch.setattr("steelyard.export.terms_sql._MOST_TESTS", 10)
+    clf = sy.NaiveBayes().fit(X, y)
+    text = export.to_sql(clf, "sqlite")
+    assert text.count("LEFT JOIN") == 40
+    assert max(stage.count("LEFT JOIN") for stage in text.split("_stage")) <= 16
+    for dialect in ("duckdb", "sqlite"):
+        assert check(clf, X, "sql", dialect=dialect).agrees
+
+
+# ------------------------------------------------------------------------------- forms
+
+
+def test_a_view_returns_what_the_query_does(model):
+    clf, X = model
+    with sqlite3.connect(":memory:") as base:
+        X.to_sql("goods", base, index_label="id")
+        for statement in sql_statements(clf, "sqlite", "goods", ["id"], as_view="v"):
+            base.execute(statement)
+        query = export.to_sql(clf, "sqlite", "goods", keep=["id"])
+        assert base.execute("SELECT * FROM v").fetchall() == (
+            base.execute(query).fetchall()
+        )
+
+
+def test_a_function_scores_single_rows_in_duckdb(model):
+    duckdb = pytest.importorskip("duckdb")
+    clf, X = model
+    with duckdb.connect() as base:
+        base.execute(export.to_sql(clf, as_function="score"))
+        base.register("goods", X[:5].reset_index(names="id"))
+        cells = ", ".join(f'g."{name}"' for name in X.columns)
+        found = base.execute(f"SELECT g.id, s.* FROM goods g, score({cells}) s")
+        rows = [row[2:] for row in sorted(found.fetchall())]
+    np.testing.assert_allclose(rows, clf.predict_proba(X[:5]), atol=1e-12)
+
+
+@pytest.mark.engines
+def test_functions_and_views_run_in_postgres(model, postgres):
+    clf, _ = model
+    server, _ = postgres
+    row = {"the colour's name": "it's", "size": 1.5, "is new": True, "code": 7}
+    text = export.to_sql(clf, "postgres", as_function="score")
+    call = "SELECT * FROM score('it''s', 1.5, true, 7);"
+    label, *p = server.execute(f"DROP FUNCTION IF EXISTS score;\n{text}\n{call}")[0]
+    np.testing.assert_allclose(
+        list(map(float, p)), list(clf.scorer()(row).values()), atol=1e-12
+    )
+    assert label == clf.scorer().predict(row)
+
+
+@pytest.mark.parametrize("table", ["goods", "shop.goods"])
+def test_a_model_of_dbt_is_a_template_of_the_query(table, model):
+    jinja2 = pytest.importorskip("jinja2")
+    duckdb = pytest.importorskip("duckdb")
+    clf, X = model
+    text = export.to_sql(clf, table=table, keep=["id"], dbt=True)
+    assert "materialized='view'" in text
+    tables = {"ref": lambda name: name, "source": lambda of, name: name}
+    query = jinja2.Template(text).render(config=lambda **_: "", **tables)
+    with duckdb.connect() as base:
+        base.register("goods", X.reset_index(names="id"))
+        found = base.execute(query).df().sort_values("id").iloc[:, 2:]
+    np.testing.assert_allclose(found, clf.predict_proba(X), atol=1e-12)
+
+
+def test_settings_of_a_database_are_hooks_in_dbt(model):
+    text = export.to_sql(model[0], "postgres", dbt=True)
+    assert "pre_hook=['SET jit = off']" in text
+
+
+# ---------------------------------------------------------------------- names and text
+
+
+def test_names_of_results_have_no_characters_that_a_database_refuses(model):
+    clf, _ = model
+    spark = export.to_sql(clf, "spark", contributions=True)
+    assert "`p_class_'0'`" in spark and "`evidence_size" in spark
+    assert "`p_class '0'`" in export.to_sql(clf, "bigquery")
+    y = np.array(["a(b", "a,b"] * 10)
+    odd = sy.NaiveBayes().fit(pd.DataFrame({"x": ["u", "v"] * 10}), y)
+    assert "AS `p_a_b_`" in export.to_sql(odd, "bigquery")
+
+
+def test_text_is_compared_byte_by_byte_where_databases_fold_it(model):
+    server = export.to_sql(model[0], "sqlserver")
+    assert "COLLATE Latin1_General_100_BIN2" in server and "|'" in server
+    assert "AS BINARY)" in export.to_sql(model[0], "mysql")
+
+
+def test_escapes(model):
+    written = {
+        "duckdb": "'it''s'",
+        "spark": r"'it\'s'",
+        "bigquery": r"'a\nb'",
+        "mysql": r"'back\\slash'",
+        "postgres": r"E'back\\slash'",
+        "oracle": r"'back\slash'",
+        "redshift": r"'back\\slash|'",
+    }
+    for dialect, text in written.items():
+        assert text in export.to_sql(model[0], dialect), dialect
+
+
+def test_near_sums_of_views_are_one_bin_and_stay_in_order():
+    near = np.nextafter(0.3, 1)
+    first = Bins(0, (1.0, 2.0), ((0.1, 0.0), (0.2, 0.0), (0.2, 1.0)), (0.0, 0.0))
+    second = Bins(0, (1.5,), ((0.1, 0.0), (near - 0.2, 0.0)), (0.0, 0.0))
+    joined = _union([first, second])
+    assert joined.edges == (1.0, 2.0)
+    assert [row[0] for row in joined.rows] == sorted(row[0] for row in joined.rows)
+    # A view alone is what the model has, to the last bit.
+    alone = Bins(0, (1.0,), ((0.3, 0.0), (near, 0.0)), (0.0, 0.0))
+    assert _union([alone]) == alone
+
+
+# ---------------------------------------------------------------------------- refusals
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"dialect": "postgress"}, r"no dialect 'postgress'. Did you mean 'postgres"),
+        ({"dialect": "mysql", "as_function": "f"}, r"mysql has no functions .*duckdb"),
+        ({"as_view": "v", "dbt": True}, r"three forms of a query: choose one"),
+        ({"as_function": "f", "keep": ["id"]}, r"leave out `keep`"),
+        ({"decimals": 0}, r"decimals must be a whole number from 1 to 17, got 0"),
+    ],
+)
+def test_wrong_forms_are_refused(options, message, model):
+    with pytest.raises(ParameterError, match=message):
+        export.to_sql(model[0], **options)
+
+
+def test_other_names_of_databases_are_known():
+    assert dialect_of("databricks").name == "spark"
+    assert dialect_of("mssql").name == "sqlserver"
+
+
+def test_what_a_database_cannot_tell_is_refused():
+    X = pd.DataFrame(
+        {"x": ["", "v"] * 10, 'a "b"': ["u", "v"] * 10, "`": [1.0, 2] * 10}
+    )
+    clf = sy.NaiveBayes().fit(X[["x"]], ["no", "yes"] * 10)
+    with pytest.raises(ParameterError, match=r"'' is a value .* oracle takes it for"):
+        export.to_sql(clf, "oracle")
+    clf = sy.NaiveBayes().fit(X[['a "b"', "`"]], ["no", "yes"] * 10)
+    for dialect in ("oracle", "bigquery"):
+        with pytest.raises(ParameterError, match=r"which names in .* cannot have"):
+            export.to_sql(clf, dialect)
+    X = pd.DataFrame({"x": [2**60, 2**60 + 1] * 10})
+    clf = sy.NaiveBayes(categorical_features=[0]).fit(X, ["no", "yes"] * 10)
+    with pytest.raises(ParameterError, match=r"clickhouse takes numbers as doubles"):
+        export.to_sql(clf, "clickhouse")
+    X = pd.DataFrame({"x": ["$$", "v"] * 10})
+    clf = sy.NaiveBayes().fit(X, ["no", "yes"] * 10)
+    with pytest.raises(ParameterError, match=r"holds \$\$"):
+        export.to_sql(clf, "snowflake", as_function="f")
+
+
+def test_an_engine_that_is_too_old_is_told_what_the_query_needs(model, monkeypatch):
+    def old(clf, X, options):
+        raise sqlite3.OperationalError("no such function: exp")
+
+    monkeypatch.setitem(ENGINES, "sqlite", ("SQLite", old))
+    said = (
+        r"SQLite does not run the query.* SQLite 3.35 or later: no such function: exp"
+    )
+    with pytest.raises(ParameterError, match=said):
+        check(*model, "sql", dialect="sqlite")
+
+
+def test_databases_that_are_programs_of_their_own_are_not_checked(model):
+    with pytest.raises(ParameterError, match=r"oracle is not checked"):
+        check(*model, "sql", dialect="oracle")
+
+
+@pytest.mark.skipif(find_spec("chdb") is not None, reason="chdb is installed")
+def test_engines_that_are_not_installed_are_named(model):
+    with pytest.raises(ParameterError, match=r"pip install chdb"):
+        check(*model, "sql", dialect="clickhouse")
