@@ -218,7 +218,10 @@ def test_near_sums_of_views_are_one_bin_and_stay_in_order():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"dialect": "postgress"}, r"no dialect 'postgress'. Did you mean 'postgres"),
+        (
+            {"dialect": "snowflakes"},
+            r"no dialect 'snowflakes'. Did you mean 'snowflake",
+        ),
         ({"dialect": "mysql", "as_function": "f"}, r"mysql has no functions .*duckdb"),
         ({"as_view": "v", "dbt": True}, r"three forms of a query: choose one"),
         ({"as_function": "f", "keep": ["id"]}, r"leave out `keep`"),
