@@ -15,10 +15,10 @@ endif
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-times test-engines test-oldest fuzz fuzz-planted mutate lint ruff types layers spelling format bench docs dist clean
+.PHONY: help demo test test-all test-times coverage test-engines test-oldest fuzz fuzz-planted mutate lint ruff types layers spelling format bench docs docs-versions report dist clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.installed-cli ## Compare methods on real data, explain one prediction, write a page
 	@$(BIN)/steelyard demo
@@ -30,6 +30,13 @@ test: lint ## Run lint, types, layers and all quick tests
 test-all: test ## Run the slow tests too, and all of small data with numba disabled
 	$(BIN)/python -m pytest -n 2 -m "slow and not engines"
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 -m plain tests
+
+COVERED ?= tests src reproduction
+coverage: $(VENV)/.installed-dev ## Measure which lines and branches tests reach; COVERED="tests/table tests/io"
+	$(BIN)/python -m pytest -n 2 --cov --cov-report= -m "not engines" $(COVERED)
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 --cov --cov-append --cov-report= -m plain tests/kernels tests/proba
+	$(BIN)/python -m coverage html --quiet -d build/coverage
+	$(BIN)/python -m coverage report
 
 test-times: $(VENV)/.installed-dev ## Time all tests, and list the slow ones in tests/slow.txt
 	rm -f .test-times
@@ -76,10 +83,16 @@ format: $(VENV)/.installed-dev ## Rewrite the code in the house format, and the 
 	$(BIN)/python tools/declare.py
 
 bench: $(VENV)/.installed-bench ## Time the engine against scikit-learn, side by side
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks --against benchmarks/baseline.json
 
 docs: $(VENV)/.installed-docs ## Build the documentation site in build/docs/html
 	$(BIN)/python tools/build_docs.py
+
+docs-versions: $(VENV)/.installed-docs ## Build the documentation of all releases and of the tree in build/site, with a list of versions
+	$(BIN)/python tools/build_docs.py --versions
+
+report: $(VENV)/.installed-docs ## Write the report of the default as HTML and, with Chromium, PDF in build/report
+	$(BIN)/python tools/report_default.py
 
 dist: $(VENV)/.installed-dist ## Build wheel and sdist, install each in a fresh environment and try it
 	rm -rf dist

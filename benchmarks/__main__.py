@@ -56,6 +56,11 @@ def main(argv: list[str] | None = None) -> int:
     if options.json:
         report = {"machine": machine, "scale": scale, "rows": results}
         Path(options.json).write_text(json.dumps(report, indent=1), encoding="utf-8")
+    if options.against:
+        print(
+            *slower(results, json.loads(Path(options.against).read_text("utf-8"))),
+            sep="\n",
+        )
     failed = [result for result in results if "failed" in result]
     for result in failed:
         print(f"\n{result['name']}\n{result['failed']}", file=sys.stderr)
@@ -69,11 +74,31 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--rows", metavar="PATTERN", help="part of a name, or a glob")
     parser.add_argument("--json", metavar="FILE", help="write every figure here")
+    parser.add_argument("--against", metavar="FILE", help="compare with stored ratios")
     parser.add_argument("--list", action="store_true", help="name the rows and stop")
     parser.add_argument("--scale", type=float, help="share of the data to take")
     parser.add_argument("--gpu", action="store_true", help="what a GPU does")
     parser.add_argument("--rounds", type=int, help="turns of every candidate")
     return parser
+
+
+def slower(results: list[dict[str, Any]], before: dict[str, float]) -> list[str]:
+    """Name the rows that lost a quarter of their ratio to the peer, and some that won.
+
+    Ratios are of times that are taken in turns, so that they hold on other machines.
+    """
+    lines = []
+    for result in results:
+        old, new = before.get(result["name"]), result.get("ratio")
+        if not old or not new:
+            continue
+        factor = old / new if result["target"].startswith("<=") else new / old
+        if not 0.75 < factor < 1.5:
+            word = "slower" if factor < 1 else "quicker"
+            lines.append(
+                f"{word}: {result['name']}, ratio {old:.2f} before, {new:.2f} now"
+            )
+    return lines or ["No ratio is a quarter worse, or half as good again, as stored."]
 
 
 # -------------------------------------------------------------------------------- rows

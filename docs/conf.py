@@ -37,6 +37,8 @@ autosummary_generate = False
 numpydoc_show_class_members = False
 
 html_theme = "furo"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_title = f"steelyard {release}"
 html_math_renderer = "mathml"
 html_copy_source = False

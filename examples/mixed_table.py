@@ -1,4 +1,4 @@
-"""Fit a table of text, numbers and holes as it was typed, and read one prediction.
+"""Fit a table of text, numbers and missing values as it is, and read one prediction.
 
 python examples/mixed_table.py
 """
@@ -6,7 +6,6 @@ python examples/mixed_table.py
 import pandas as pd
 
 from steelyard import NaiveBayes
-from steelyard.table.frames import as_table
 
 rows = [
     ("male", "third", 22, "S", "no"),
@@ -40,9 +39,4 @@ for row in clf.predict_proba(new):
     print(", ".join(f"{c}: {p:.3f}" for c, p in zip(clf.classes_, row, strict=True)))
 
 # What each cell of the first row adds to the log-odds of "yes" against "no".
-codes = clf.encoder_.encode(as_table(new))
-no, yes = clf.model_.contributions(codes)[0].T
-print(f"{'prior':8} {clf.class_log_prior_[1] - clf.class_log_prior_[0]:+.3f}")
-for j, feature in enumerate(clf.model_.schema.features):
-    value = feature.describe(int(codes.column(j)[0]))
-    print(f"{feature.name:8} {yes[j] - no[j]:+.3f}  {value}")
+print(clf.explain_local(new[:1]).evidence())

@@ -52,6 +52,27 @@ def test_rows_of_learned_weights_reach_the_optimum_they_are_timed_for(tmp_path):
     assert row["ratio"] > 0
 
 
+def test_ratios_are_compared_with_stored_ones_in_the_direction_of_their_target():
+    stored = json.loads((ROOT / "benchmarks/baseline.json").read_text(encoding="utf-8"))
+    assert len(stored) > 50
+    sys.path.insert(0, str(ROOT))
+    from benchmarks.__main__ import slower
+
+    rows = [
+        {"name": "a", "target": ">= 2 x", "ratio": 2.0},
+        {"name": "b", "target": "<= 2 x", "ratio": 2.0},
+        {"name": "c", "target": ">= 2 x", "ratio": 2.0},
+        {"name": "new", "target": ">= 2 x", "ratio": 2.0},
+    ]
+    found = slower(rows, {"a": 4.0, "b": 4.0, "c": 2.1})
+    assert found == [
+        "slower: a, ratio 4.00 before, 2.00 now",
+        "quicker: b, ratio 4.00 before, 2.00 now",
+    ]
+    (line,) = slower(rows[2:], {"c": 2.1})
+    assert line.startswith("No ratio")
+
+
 def test_a_pass_is_reported_per_cell(tmp_path):
     report = tmp_path / "report.json"
     options = ["--scale", "0.001", "--rounds", "1", "--json", str(report)]

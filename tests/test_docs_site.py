@@ -3,6 +3,7 @@
 import re
 import runpy
 import shlex
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ from steelyard.persistence.fitted import ATTRIBUTES
 from steelyard.persistence.models import MODELS
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tools"))
+CHECKS = runpy.run_path(str(ROOT / "tools/docsite/checks.py"))
 
 
 @pytest.fixture(scope="module")
@@ -108,6 +111,18 @@ def test_every_example_has_a_page_with_its_code(source):
         assert (f"images/{path.stem}.svg" in page) == path.stem.startswith("plot_")
 
 
+def test_the_gallery_has_fifteen_pictures_and_every_example_under_a_question(source):
+    text = (source / "gallery/index.md").read_text(encoding="utf-8")
+    assert text.count("{figure}") >= 15
+    for path in (ROOT / "examples").glob("*.py"):
+        assert text.count(f"]({path.stem}.md)") == 1
+    for names in runpy.run_path(str(ROOT / "tools/docsite/gallery.py"))[
+        "TOPICS"
+    ].values():
+        for name in names.split():
+            assert name == "monotone" or list((ROOT / "examples").glob(f"*{name}.py"))
+
+
 def test_the_list_of_methods_has_every_method_by_family(source):
     text = (source / "method/index.md").read_text(encoding="utf-8")
     for entry in steelyard.methods():
@@ -130,17 +145,98 @@ def test_the_page_of_the_model_file_names_every_class_and_part(source):
         assert f"`{name}`" in text or f"`{name}." in text or f'`"{name}"`' in text
 
 
+def test_the_user_guide_is_split_by_headings_and_links_follow(source):
+    guide = (source / "user_guide.md").read_text(encoding="utf-8")
+    assert "[Missing cells](user_guide/missing-cells.md)" in guide
+    part = (source / "user_guide/missing-cells.md").read_text(encoding="utf-8")
+    assert part.startswith("# Missing cells\n")
+    page = (source / "guide_spss_weka.md").read_text(encoding="utf-8")
+    assert "](user_guide/learning-in-chunks.md#learning-in-chunks)" in page
+    for path in [*source.glob("*.md"), *source.glob("*/*.md")]:
+        text = re.sub(r"^```.*?^```", "", path.read_text("utf-8"), flags=re.M | re.S)
+        for link in re.findall(r"\]\(([^)#\s]+)", text):
+            made = "://" in link or link.startswith("images/plot_")
+            assert made or (path.parent / link).exists(), f"{path.name}: {link}"
+
+
+def test_names_of_the_reference_are_links(source):
+    text = (source / "api.md").read_text(encoding="utf-8")
+    for name in homes():
+        assert f"{{py:obj}}`{name} <steelyard.{name}>`" in text
+
+
+@pytest.mark.parametrize("word", CHECKS["SOUGHT"])
+def test_pages_have_the_words_that_people_search_for(source, word):
+    pages = [*source.glob("*.md"), *source.glob("[cgu]*/*.md")]
+    assert any(
+        re.search(rf"\b{word}", page.read_text("utf-8"), re.IGNORECASE)
+        for page in pages
+        if page.stem not in ("changelog", "decisions")
+    )
+
+
+def test_broken_links_and_lost_anchors_of_a_built_site_are_found(tmp_path):
+    (tmp_path / "sub").mkdir()
+    good = '<a href="sub/b.html#here">b</a><a href="https://x.invalid/">x</a>'
+    bad = '<a href="c.html"></a><a href="sub/b.html#gone"></a><img src="d.svg">'
+    (tmp_path / "a.html").write_text(good + bad, encoding="utf-8")
+    page = '<p id="here"><a href="../a.html">a</a><a href="#here">up</a>'
+    (tmp_path / "sub/b.html").write_text(page, encoding="utf-8")
+    found = CHECKS["broken_links"](tmp_path)
+    assert found == ["a.html: c.html", "a.html: d.svg", "a.html: sub/b.html#gone"]
+
+
+def test_search_index_is_asked_by_the_stems_of_words(tmp_path):
+    pytest.importorskip("sphinx")
+    index = 'Search.setIndex({"terms":{"leakag":[1],"imbal":2},"titles":{}})'
+    (tmp_path / "searchindex.js").write_text(index, encoding="utf-8")
+    lost = CHECKS["not_found"](tmp_path)
+    assert "leakage" not in lost and "imbalance" not in lost and "SQL" in lost
+
+
+def test_versions_are_joined_by_a_list_that_works_from_files(tmp_path):
+    tool = runpy.run_path(str(ROOT / "tools/docsite/versions.py"))
+    for name in ("dev", "0.1"):
+        (tmp_path / name / "sub").mkdir(parents=True)
+        (tmp_path / name / "sub/a.html").write_text("<body></body>", "utf-8")
+    names = sorted(["0.1", "dev", "0.10", "0.2"], key=tool["_order"])
+    assert names == ["dev", "0.10", "0.2", "0.1"]
+    for _ in range(2):
+        tool["join_versions"](tmp_path, ["dev", "0.1"])
+    page = (tmp_path / "dev/sub/a.html").read_text(encoding="utf-8")
+    assert page.count('<script src="../../versions.js"></script></body>') == 1
+    assert '"0.1": ["sub/a.html"]' in (tmp_path / "versions.js").read_text("utf-8")
+    assert "dev/index.html" in (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert "0.1" in tool["releases"](ROOT)
+
+
+def test_the_report_of_the_default_has_its_tables_formulas_and_pictures(source):
+    page = (source / "report_default.md").read_text(encoding="utf-8")
+    assert "<!-- part" not in page
+    assert page.count("| --- |") >= 8
+    pytest.importorskip("markdown_it")
+    pytest.importorskip("latex2mathml")
+    html = runpy.run_path(str(ROOT / "tools/report_default.py"))["to_html"](page)
+    assert html.count("<table") >= 8 and html.count("<math") > 10
+    assert "data:image/svg+xml;base64," in html and "$" not in html.split("<style>")[0]
+
+
+def test_a_part_of_a_page_that_does_not_exist_is_an_error_that_names_it(builder):
+    with pytest.raises(LookupError, match=r"api\.md has no 'nothing like it'"):
+        builder["with_parts"]("<!-- part: api.md :: nothing like it -->", ROOT / "docs")
+
+
 def test_commands_of_the_tutorial_run(tmp_path, monkeypatch, capsys):
     pytest.importorskip("rich")
     monkeypatch.chdir(tmp_path)
     text = (ROOT / "docs/tutorial.md").read_text(encoding="utf-8")
     exec(re.sub(r"^(>>>|\.\.\.) ?", "", blocks(text, "python")[0], flags=re.M), {})
     commands = blocks(text, "sh")[0].splitlines()
-    assert len(commands) == 4
+    assert len(commands) == 5
     for command in commands:
         program, *arguments = shlex.split(command)
         assert program == "steelyard"
         assert main(arguments) == 0, capsys.readouterr().err
     predictions = (tmp_path / "predictions.csv").read_text(encoding="utf-8")
-    assert len(predictions.splitlines()) == 179
-    assert (tmp_path / "wine.html").is_file()
+    assert len(predictions.splitlines()) == 901
+    assert (tmp_path / "patients.html").is_file()

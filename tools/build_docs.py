@@ -3,15 +3,16 @@
 Pages written by hand are copied from ``docs/``. Beside them come pages that are made:
 one for each method, from its entry in ``steelyard.methods()``, its section of
 ``docs/methods.md`` and the docstring of its class; one for each public name; and one
-for each example, with its code, its output and its picture. Sphinx then builds the
-whole with warnings as errors.
+for each example, with its code, its output and its picture. Long pages are split by
+their headings, and names of the reference are links. Sphinx then builds the whole with
+warnings as errors, and the site is searched for broken links.
+
+``--versions`` builds the released versions beside it, with a list to choose from.
 """
 
 from __future__ import annotations
 
-import ast
 import inspect
-import os
 import re
 import shutil
 import subprocess
@@ -20,13 +21,34 @@ from collections.abc import Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from docsite.checks import broken_links, not_found
+from docsite.gallery import gallery_pages, run_examples, with_cards
+from docsite.pages import (
+    markdown,
+    split_page,
+    toctree,
+    with_names,
+    with_parts,
+    write,
+)
+from docsite.versions import build_versions
+
 import steelyard
 from steelyard._common.settings import Declared, Setting
 from steelyard.classifiers.registry import Method, classes, homes
 from steelyard.persistence.content import PARTS, declaration_of, estimator_class
 
 ROOT = Path(__file__).resolve().parents[1]
-EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+# Pages that are split by their headings; True: what is short stays on top.
+# Pages that others are made of, or in which names are too many to be links.
+MADE = ("changelog", "contributing", "methods", "model_file", "reproduction")
+LONG = {
+    "user_guide": False,
+    "reproduction": True,
+    "leaderboard": True,
+    "leaderboard_first_edition": True,
+}
 
 # Modules whose names are public though not at the top.
 MODULES = {
@@ -44,8 +66,10 @@ MODULES = {
 }
 
 
-def main() -> int:
-    """Assemble the pages, run the examples, build the site."""
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Assemble the pages, run the examples, build and check the site."""
+    if "--versions" in (sys.argv[1:] if arguments is None else arguments):
+        return build_versions(ROOT)
     build = ROOT / "build" / "docs"
     shutil.rmtree(build, ignore_errors=True)
     assemble(build / "source")
@@ -53,9 +77,13 @@ def main() -> int:
     flags = ["-b", "html", "-W", "--keep-going", "-q"]
     folders = [str(build / "source"), str(build / "html")]
     done = subprocess.run([sys.executable, "-m", "sphinx", *flags, *folders])
-    if done.returncode == 0:
-        print(f"Open {(build / 'html' / 'index.html').relative_to(ROOT)}.")
-    return done.returncode
+    if done.returncode:
+        return done.returncode
+    site = build / "html"
+    faults = [f"broken link: {link}" for link in broken_links(site)]
+    faults += [f"search finds no page for {word!r}" for word in not_found(site)]
+    print(*faults, f"Open {(site / 'index.html').relative_to(ROOT)}.", sep="\n")
+    return 1 if faults else 0
 
 
 def assemble(source: Path) -> None:
@@ -70,16 +98,15 @@ def assemble(source: Path) -> None:
         text = (ROOT / f"{name}.md").read_text(encoding="utf-8")
         write(source / f"{name.lower()}.md", text.replace("](docs/", "]("))
     for page in source.glob("*.md"):
-        write(page, with_tables(page.read_text(encoding="utf-8")))
+        text = with_parts(page.read_text(encoding="utf-8"), ROOT / "docs")
+        text = with_cards(with_tables(text))
+        most = None if page.stem == "api" else 0 if page.stem in MADE else 1
+        write(page, with_names(text, homes(), most))
+    for name, summary in LONG.items():
+        split_page(source, name, summary)
     method_pages(source)
     reference_pages(source)
     gallery_pages(source)
-
-
-def write(path: Path, text: str) -> None:
-    """Write a page, and the folder that it is in."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
 
 
 # -------------------------------------------------------- tables of what is declared
@@ -170,12 +197,6 @@ def summary(name: str) -> str:
 def one_line(thing: object) -> str:
     """Return how something is written, in one line."""
     return " ".join(repr(thing).split())
-
-
-def markdown(headers: tuple[str, ...], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table in Markdown."""
-    lines = [headers, ["---"] * len(headers), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 # ------------------------------------------------------------------------- methods
@@ -330,78 +351,6 @@ def class_lines(thing: type, name: str) -> list[str]:
         and inspect.getdoc(member)
     ]
     return [f".. autoclass:: {name}", *([f"   :members: {', '.join(own)}"] * bool(own))]
-
-
-# -------------------------------------------------------------------------- gallery
-
-
-def gallery_pages(source: Path) -> None:
-    """Write a page for each example, and the list of them with their pictures."""
-    lines = ["# Examples", "", "Each is a script that runs in seconds."]
-    with_picture_first = sorted(EXAMPLES, key=lambda path: not draws(path))
-    for path in with_picture_first:
-        title, _ = description(path)
-        lines += ["", f"**[{title}]({path.stem}.md)**", ""]
-        if draws(path):
-            lines += [f"![The picture it draws](images/{path.stem}.svg)", ""]
-        write(source / f"gallery/{path.stem}.md", gallery_page(path))
-    lines += ["", toctree([path.stem for path in with_picture_first])]
-    write(source / "gallery/index.md", "\n".join(lines) + "\n")
-
-
-def gallery_page(path: Path) -> str:
-    """Return the page of an example."""
-    title, text = description(path)
-    parts = [f"# {title}", text]
-    if draws(path):
-        parts.append(f"![The picture it draws](images/{path.stem}.svg)")
-    options = f":language: python\n:lines: {after_docstring(path)}-"
-    parts.append(f"```{{literalinclude}} ../../examples/{path.name}\n{options}\n```")
-    parts.append(f"It prints:\n\n```{{literalinclude}} output/{path.stem}.txt\n```")
-    return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def draws(path: Path) -> bool:
-    """Whether an example draws a picture, into the file that it is given."""
-    return path.stem.startswith("plot_")
-
-
-def description(path: Path) -> tuple[str, str]:
-    """Return the title and the text of an example, from its docstring."""
-    doc = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or path.stem
-    title, _, text = doc.partition("\n")
-    return title.rstrip("."), text.strip("\n")
-
-
-def after_docstring(path: Path) -> int:
-    """Return the number of the line on which the code of an example begins."""
-    _, code, *_ = ast.parse(path.read_text(encoding="utf-8")).body
-    return code.lineno
-
-
-def run_examples(source: Path) -> None:
-    """Run every example; keep what it draws and prints."""
-    images, output = source / "gallery/images", source / "gallery/output"
-    images.mkdir(exist_ok=True)
-    output.mkdir(exist_ok=True)
-    settings = {"MPLBACKEND": "Agg", "PYTHONIOENCODING": "utf-8"}
-    for path in EXAMPLES:
-        print(f"Running {path.name}", flush=True)
-        done = subprocess.run(
-            [sys.executable, "-W", "error", path, *[f"{path.stem}.svg"] * draws(path)],
-            cwd=images,
-            env={**os.environ, **settings},
-            stdout=subprocess.PIPE,
-            encoding="utf-8",
-            check=True,
-        )
-        write(output / f"{path.stem}.txt", done.stdout or "(nothing)\n")
-
-
-def toctree(names: list[str], hidden: bool = True) -> str:
-    """Return the directive that puts pages below the one it stands on."""
-    options = ":hidden:\n" * hidden
-    return f"```{{toctree}}\n{options}\n" + "\n".join(names) + "\n```\n"
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
 """Write the measured part of the second edition's leader board from result files.
 
-``python tools/second_edition.py RESULTS... --first docs/leaderboard.md --write
-docs/leaderboard_second_edition.md`` replaces all that follows the line
-``<!-- measured -->``. Where a fit is in several files the last one counts. Methods that
-ran on nearly all data sets are compared on them; others, such as EBM, on the folds that
-they have. Methods that no file has are taken from the page of the first edition, where
-figures are averages over its seeds; each line says which run it is from.
+``python tools/second_edition.py RESULTS... --first docs/leaderboard_first_edition.md
+--write docs/leaderboard.md`` replaces all that follows the line ``<!-- measured -->``.
+Where a fit is in several files the last one counts. Methods that ran on nearly all data
+sets are compared on them; others, such as EBM, on the folds that they have. Methods
+that no file has are taken from the page of the first edition, where figures are
+averages over its seeds; each line says which run it is from.
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""What ``tools/build_docs.py`` makes beside the pages that are written by hand."""
