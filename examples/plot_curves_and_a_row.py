@@ -49,6 +49,8 @@ ends = amounts.cumsum()
 colours = ["#777777", *np.where(amounts[1:] > 0, "#2a7f62", "#c0543c")]
 axes[4].barh(names, amounts, left=ends - amounts, color=colours)
 axes[4].invert_yaxis()
+axes[4].yaxis.tick_right()
+axes[4].spines[["left"]].set_visible(False)
 axes[4].axvline(0, color="#999999", linewidth=0.6)
 axes[4].set_title(
     f"together {ends[-1]:+.1f}: malignant {evidence.probability:.0%}", loc="left"

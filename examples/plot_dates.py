@@ -10,6 +10,7 @@ import sys
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.dates import YearLocator
 from sklearn.metrics import log_loss
 
 import steelyard as sy
@@ -49,6 +50,7 @@ for ax, (name, values) in zip(axes, cells.items(), strict=True):
     ax.plot(values, parts[:, k], ".", markersize=2)
     ax.axhline(0, color="#999999", linewidth=0.6)
     ax.set_title(name)
+axes[0].xaxis.set_major_locator(YearLocator())
 axes[0].tick_params(axis="x", rotation=45)
 axes[0].set_ylabel("evidence for busy, log-odds")
 figure.savefig(sys.argv[1] if sys.argv[1:] else "dates.svg", metadata={"Date": None})

@@ -102,11 +102,11 @@ def assemble(source: Path) -> None:
         text = with_cards(with_tables(text))
         most = None if page.stem == "api" else 0 if page.stem in MADE else 1
         write(page, with_names(text, homes(), most))
-    for name, summary in LONG.items():
-        split_page(source, name, summary)
     method_pages(source)
     reference_pages(source)
     gallery_pages(source)
+    for name, summary in LONG.items():
+        split_page(source, name, summary)
 
 
 # -------------------------------------------------------- tables of what is declared
