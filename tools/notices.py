@@ -6,26 +6,32 @@
 Plain naive Bayes is fitted to each data set of a folder (environment STEELYARD_DATA)
 and to those of scikit-learn. The last lines have the number of notices by kind, and a
 data set on average. With ``--cost`` they tell what notices add to the processor time
-of fits.
+of fits, and of predicting a Parquet file of a million rows.
 """
 
 from __future__ import annotations
 
+import contextlib
+import io
 import sys
+import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Iterator
 from statistics import median
-from time import process_time
+from time import process_time, thread_time
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from steelyard import NaiveBayes, ShrinkageNB
 from steelyard.classifiers.base import classifier
+from steelyard.cli import main as steelyard
 from steelyard.experiments.data import BUNDLED, data_folder, load_dataset
 from steelyard.io.paths import stem_and_format
 from steelyard.model.training import TrainingSet
+from steelyard.notices import check
 
 _ROUNDS = 9
 
@@ -38,6 +44,8 @@ def main() -> None:
             in_fit, later = cost(clf, X, y)
             print(f"{name:32} {100 * in_fit:5.1f} % of the fit", end="")
             print(f", {100 * later:5.1f} % when read" if later else "")
+        for name, share in predict_cost():
+            print(f"{name:32} {100 * share:5.1f} % of steelyard predict")
         return
     list_notices(sys.argv[1] if len(sys.argv) > 1 else None)
 
@@ -106,6 +114,39 @@ def cost(clf: Any, X: Any, y: Any) -> tuple[float, float]:
         return median(first), median(later)
     finally:
         module.notices_at_fit, TrainingSet.small_copy = own  # type: ignore[method-assign]
+
+
+def predict_cost() -> Iterator[tuple[str, float]]:
+    """Yield what looking at a million new rows costs, as a share of the rest."""
+    rng, n = np.random.default_rng(0), 1_000_000
+    names, y = np.array(["ash", "beech", "cedar", "date"]), rng.integers(0, 2, n)
+    numbers = {f"x{j}": rng.normal(size=n).round(3) for j in range(8)}
+    texts = {f"c{j}": names[rng.integers(0, 4, n)] for j in range(8)}
+    mixed = dict([*numbers.items()][:4] + [*texts.items()][:4])
+    mixed["whole"] = rng.integers(0, 100, n)
+    module: Any = check
+    own, spent = module._add_cells, [0.0]
+
+    def timed(*given: Any) -> None:
+        start = thread_time()
+        own(*given)
+        spent[0] += thread_time() - start
+
+    module._add_cells = timed
+    with tempfile.TemporaryDirectory() as folder:
+        rows, model, out = (f"{folder}/{x}" for x in ("r.parquet", "m", "o.parquet"))
+        command = ["predict", model, rows, "-o", out, "--force"]
+        for name, cells in (("numbers", numbers), ("text", texts), ("mixed", mixed)):
+            frame = pd.DataFrame(cells)
+            frame.to_parquet(rows)
+            NaiveBayes().fit(frame[:20_000], y[:20_000]).save(model)
+            shares = []
+            for _ in range(_ROUNDS + 1):
+                start, spent[0] = process_time(), 0.0
+                with contextlib.redirect_stderr(io.StringIO()):
+                    steelyard(command)
+                shares.append(spent[0] / (process_time() - start - spent[0]))
+            yield f"1000000 rows, {len(cells)} columns: {name}", median(shares[1:])
 
 
 if __name__ == "__main__":

@@ -221,4 +221,8 @@ def test_rows_are_kept_no_longer_than_until_notices_are_made():
     with pytest.raises(AttributeError, match="no attribute 'nothing_'"):
         clf.nothing_  # noqa: B018
     assert "_to_notice" in vars(clf.fit(X, y))
-    assert "_to_notice" not in vars(clf.fit(np.zeros((110_000, 2)), [0, 1] * 55_000))
+    # Of a long matrix some rows are kept, and a long frame is looked at in the fit.
+    long, labels = np.zeros((110_000, 2)), [0, 1] * 55_000
+    assert clf.fit(long, labels)._to_notice[0].n_rows == 4_096
+    assert clf.row_sketch_.n_rows == 110_000
+    assert "_to_notice" not in vars(clf.fit(pd.DataFrame(long).add_prefix("x"), labels))

@@ -23,3 +23,10 @@ def comparable(numbers: Floats) -> Floats:
     out: Floats = numbers + 0.0
     out[np.isnan(out)] = np.nan
     return out
+
+
+def evenly(n_rows: int, most: int) -> Ints:
+    """Return positions of rows, no more than so many."""
+    if n_rows <= most:
+        return np.arange(n_rows)
+    return np.linspace(0, n_rows - 1, most).astype(np.int64)

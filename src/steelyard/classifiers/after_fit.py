@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from steelyard.export import Scorer
     from steelyard.io.scanning import Scan
     from steelyard.notices import Notice
+    from steelyard.notices.check import NewRows
     from steelyard.table.encoder import TableEncoder
 
 # What a model is asked by each way to predict.
@@ -176,17 +177,26 @@ class FittedNB:
         (answer,) = self._answers(X, method)
         return answer
 
-    def _answers(self, X: Any, *methods: str) -> list[Any]:
-        """Predict rows here in several ways, for which they are encoded once."""
-        codes = self._encode(X)
+    def _answers(
+        self, X: Any, *methods: str, check: NewRows | None = None
+    ) -> list[Any]:
+        """Predict rows here in several ways, for which they are encoded once.
+
+        ``check`` looks at them on the way.
+        """
+        codes = self._encode(X, check)
         asked = [getattr(self.model_, _QUESTIONS[method]) for method in methods]
         return [ask(codes, self.n_jobs) for ask in asked]
 
-    def _encode(self, X: Any) -> Codes:
+    def _encode(self, X: Any, check: NewRows | None = None) -> Codes:
         if "model_" not in vars(self):
             check_fitted(self)
-        codes = encode_few(X, self.encoder_.schema_)
-        return self.encoder_.encode(as_table(X, self)) if codes is None else codes
+        codes = encode_few(X, self.encoder_.schema_) if check is None else None
+        if codes is not None:
+            return codes
+        table = as_table(X, self)
+        look = None if check is None else check.watch(table)
+        return self.encoder_.encode(table, look)
 
     def check(self, X: Any, y: Any = None) -> list[Notice]:
         """Say what is odd about new rows, beside those of training.

@@ -305,8 +305,8 @@ class ShrinkageNB(SolvedNB):
         fit = replace(fit, model=model, named=named, training=training, solved=None)
         return replace(fit, held_out=choice.held_out)
 
-    def _look_at(self, training: TrainingSet, counts: Counts) -> None:
-        super()._look_at(training, counts)
+    def _look_at(self, training: TrainingSet, counts: Counts, n_rows: int) -> None:
+        super()._look_at(training, counts, n_rows)
         if self.constraints:
             has_pairs = bool(self.pairs) and not isinstance(self.pairs, (list, tuple))
             losses = getattr(self, "shape_losses_", None)

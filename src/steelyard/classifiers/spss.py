@@ -341,8 +341,8 @@ class SPSSNaiveBayes(FeatureSelector, BaseNB):
             )
         return path, end
 
-    def _encode(self, X: Any) -> Codes:
-        codes = super()._encode(X)
+    def _encode(self, X: Any, check: Any = None) -> Codes:
+        codes = super()._encode(X, check)
         if self.select_only:
             raise ParameterError(
                 "With select_only=True there is no final model to predict with. Use "

@@ -150,17 +150,16 @@ def _predictions(
     paths, keep = arguments.data, arguments.keep
     check = NewRows(clf)
     for table, kept in rows_for(clf, paths, arguments, keep, rows, told):
-        check.add(table)
-        yield _predicted(clf, table, kept, arguments)
+        yield _predicted(clf, table, kept, arguments, check)
     noticed += check.notices()
 
 
 def _predicted(
-    clf: Any, table: Any, kept: Any, arguments: argparse.Namespace
+    clf: Any, table: Any, kept: Any, arguments: argparse.Namespace, check: Any
 ) -> Columns:
     # Cells as Python objects, missing ones as None.
     columns: Columns = [kept.column(name).to_pylist() for name in arguments.keep]
-    labels, probabilities = clf._answers(table, "predict", "predict_proba")
+    labels, probabilities = clf._answers(table, "predict", "predict_proba", check=check)
     columns += [labels, *probabilities.T]
     if arguments.reasons:
         from steelyard.explain.reasons import reasons

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard._common.arrays import Floats, Ints
+from steelyard._common.arrays import Floats, Ints, evenly
 from steelyard._common.threads import pieces
 from steelyard.exceptions import ParameterError
 from steelyard.model.table_model import NBModel
@@ -25,6 +25,8 @@ from steelyard.table.schema import Side, TableSchema
 
 # Of tables up to so many cells, a copy may be kept until somebody asks.
 _FEW_CELLS = 200_000
+SAMPLE = 4_096
+"""Rows of a long table that stand for all of them where they are counted."""
 
 
 @dataclass(frozen=True)
@@ -366,13 +368,16 @@ class TrainingSet:
     def small_copy(self) -> TrainingSet | None:
         """Return rows that no user changes, None where they are many or elsewhere.
 
-        Codes and columns of a frame are its own already.
+        Codes and columns of a frame are its own already. Of a long matrix, in which
+        columns are read as they lie, it is some rows.
         """
         table = self.table
         if not isinstance(table, Table) or not self.place.is_here:
             return None
         if self.n_rows * table.n_columns > _FEW_CELLS:
-            return None
+            if table.matrix is None or SAMPLE * table.n_columns > _FEW_CELLS:
+                return None
+            return self.in_memory(evenly(self.n_rows, SAMPLE), with_columns=True)
         if table.matrix is None:
             return self
         own = replace(table, matrix=table.matrix.copy())

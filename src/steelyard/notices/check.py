@@ -16,14 +16,15 @@ from steelyard.notices.new_rows import (
 )
 from steelyard.notices.notice import Notice
 from steelyard.notices.row_sketch import RowHashes, new_hashes, sketch_of
-from steelyard.table.by_schema import ColumnCells
+from steelyard.table.by_schema import ColumnCells, Look
 from steelyard.table.columns import TableColumn
-from steelyard.table.factors import Factor
 from steelyard.table.frames import Table, as_series, as_table
 
 # Fewer rows tell nothing about the share that was learned from; and such a share of
 # rows may be equal to others by chance.
 _LEAST_ROWS, _BY_CHANCE = 5, 0.1
+# Numbers are read twice, the second time from the cache.
+_IN_CACHE = 65_536
 
 
 class NewRows:
@@ -52,19 +53,26 @@ class NewRows:
         self._hashes: list[Any] = []
         self._unknown: dict[Any, int] = {}
 
+    def watch(self, table: Table) -> Look:
+        """Return what looks at some more rows while they are encoded."""
+        self._n_rows += table.n_rows
+        self._matched(table)
+        return lambda j, cells, codes: _add_cells(self.columns[j], cells, codes)
+
     def add(self, X: Any, y: Any = None) -> None:
         """Look at some more rows; with labels as rows to evaluate on."""
         table = as_table(X)
         self._n_rows += table.n_rows
         columns = self._matched(table)
         for check, column in zip(self.columns, columns, strict=True):
-            if column is not None and not check.feature.left_out:
+            if column is not None:
                 self._add_column(check, column)
         if y is None:
             return
-        for label, n in zip(*_counted(as_series(y).factor()), strict=True):
+        labels = as_series(y).factor()
+        for label, n in zip(labels.values, labels.counts()[0], strict=True):
             if n and not {label, str(label)} & self._classes:
-                self._unknown[label] = self._unknown.get(label, 0) + int(n)
+                self._unknown[label] = self._unknown.get(label, 0) + n
         if None not in columns:
             self._add_hashes([column for column in columns if column is not None])
 
@@ -88,14 +96,8 @@ class NewRows:
         return [by_name.get(found.get(name, ""), None) for name in expected]
 
     def _add_column(self, check: ColumnCheck, column: TableColumn) -> None:
-        cells = ColumnCells(column)
         try:
-            if check.feature.kind == "categorical":
-                _add_values(check, cells)
-            elif column.cells == "text":
-                cells.encoded(check.feature)
-            else:
-                _add_numbers(check, cells.numbers)
+            _add_cells(check, ColumnCells(column))
         except ColumnError as error:
             text = str(error).removeprefix(f"{column.label} ").split(". ")[0]
             notice = Notice("other-kind", text, check.name, cure="predict refuses it")
@@ -142,30 +144,54 @@ class NewRows:
         return found
 
 
+def _add_cells(check: ColumnCheck, cells: ColumnCells, codes: Any = None) -> None:
+    """Look at the cells of a column, whose codes may tell that all are known."""
+    feature = check.feature
+    if feature.left_out:
+        return
+    if feature.kind != "categorical":
+        if cells.column.cells == "text":
+            cells.encoded(feature)
+        else:
+            _add_numbers(check, cells)
+    elif codes is not None and codes.all():
+        n_missing = int(np.count_nonzero(codes == feature.missing_code))
+        check.add_values(len(codes), n_missing, {})
+    else:
+        _add_values(check, cells)
+
+
 def _add_values(check: ColumnCheck, cells: ColumnCells) -> None:
     """Count categories, as the model reads them."""
     as_read, known = cells.as_fitted(check.feature).values, check.feature.code_of
+    counts, n_missing = cells.factor.counts()
     unseen = {
         value: n
-        for value, n, read in zip(*_counted(cells.factor), as_read, strict=True)
+        for value, n, read in zip(cells.factor.values, counts, as_read, strict=True)
         if n and read not in known
     }
-    indices = cells.factor.indices
-    check.add_values(len(indices), int((indices < 0).sum()), unseen)
+    check.add_values(len(cells.factor.indices), n_missing, unseen)
 
 
-def _counted(factor: Factor) -> tuple[list[Any], list[int]]:
-    """Return the values of a column, and how many cells hold each."""
-    places, n_values = factor.indices + np.int64(1), len(factor.values)
-    return factor.values, np.bincount(places, minlength=n_values + 1)[1:].tolist()
-
-
-def _add_numbers(check: ColumnCheck, numbers: Any) -> None:
-    known = numbers[~np.isnan(numbers)]
+def _add_numbers(check: ColumnCheck, cells: ColumnCells) -> None:
+    """Count numbers, and those beyond the ends of training."""
     low, high = check.ends or (-np.inf, np.inf)
-    least, most = known.min(initial=np.inf), known.max(initial=-np.inf)
-    n_beyond = 0
-    if least < low or most > high:
-        n_beyond = int(((known < low) | (known > high)).sum())
-    n_missing = len(numbers) - len(known)
-    check.add_numbers(len(numbers), n_missing, float(least), float(most), n_beyond)
+    # Whole numbers of a small range were counted to encode them.
+    if (narrow := vars(cells).get("narrow")) is not None:
+        counts, n_missing = narrow.counts()
+        held, counts = np.array(narrow.values, float), np.array(counts)
+        held, counts = held[counts > 0], counts[counts > 0]
+        n_beyond = int(counts[(held < low) | (held > high)].sum())
+        least, most = held.min(initial=np.inf), held.max(initial=-np.inf)
+        check.add_numbers(len(narrow.indices), n_missing, least, most, n_beyond)
+        return
+    for at in range(0, len(cells.numbers), _IN_CACHE):
+        known = numbers = cells.numbers[at : at + _IN_CACHE]
+        least, most, n_beyond = numbers.min(), numbers.max(), 0
+        if np.isnan(least):
+            known = numbers[~np.isnan(numbers)]
+            least, most = known.min(initial=np.inf), known.max(initial=-np.inf)
+        if least < low or most > high:
+            n_beyond = int(np.count_nonzero((known < low) | (known > high)))
+        n_missing = len(numbers) - len(known)
+        check.add_numbers(len(numbers), n_missing, float(least), float(most), n_beyond)

@@ -10,8 +10,9 @@ import numpy as np
 
 from steelyard._common.arrays import Floats
 from steelyard._common.one_cell import number_in
+from steelyard.model.training import SAMPLE
 from steelyard.notices.notice import Notice
-from steelyard.notices.training_look import SAMPLE, TrainingLook, alike, quoted
+from steelyard.notices.training_look import TrainingLook, alike, quoted
 from steelyard.table.schema import FeatureSchema
 
 # Values are compared with each other in columns of up to so many.
@@ -50,7 +51,7 @@ def _identifier(look: TrainingLook, name: str, why: str, is_left_out: bool) -> N
     done, cure = "", "leave it out (--drop)"
     if is_left_out:
         done, cure = "left out", "keep_identifiers=True (--keep-identifiers) keeps it"
-    return Notice("identifier", text, name, look.training.n_rows, done, cure)
+    return Notice("identifier", text, name, look.n_table, done, cure)
 
 
 def _of_categories(
@@ -122,7 +123,7 @@ def _of_numbers(look: TrainingLook, column: int) -> Iterator[Notice]:
 def _missing_code(look: TrainingLook, column: int) -> Iterator[Notice]:
     numbers, where = look.sampled(column), look.ranges[column]
     assert where is not None
-    share = max(look.training.n_rows / SAMPLE, 1.0)
+    share = max(look.n_table / SAMPLE, 1.0)
     for code, others in (
         (where.low, numbers[numbers > where.low]),
         (where.high, numbers[numbers < where.high]),

@@ -9,16 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.model.training import TrainingSet
+from steelyard._common.arrays import evenly
+from steelyard.model.training import SAMPLE, TrainingSet
 from steelyard.notices.notice import Notice, arranged, rows_have
 from steelyard.notices.odd_columns import column_notices_at_fit
 from steelyard.notices.row_sketch import RowHashes, row_hashes, sketch_of
 from steelyard.notices.training_look import (
     FEW,
-    SAMPLE,
     TrainingLook,
     alike,
-    evenly,
     quoted,
 )
 from steelyard.proba.counts import Counts
@@ -48,17 +47,18 @@ _REPEATED, _MEASURE, _BY_CHANCE = 0.05, 0.05, 5.0
 
 
 def notices_at_fit(
-    training: TrainingSet, counts: Counts
+    training: TrainingSet, counts: Counts, n_rows: int
 ) -> tuple[list[Notice], RowHashes | None]:
     """Return what is odd about training rows, worst first, and a sketch of the rows.
 
-    There is no sketch of rows that are not in memory.
+    There is no sketch of rows that are not in memory. Those of a long matrix may be
+    some of its ``n_rows``.
     """
-    look = TrainingLook(training, counts)
+    look = TrainingLook(training, counts, n_rows)
     notices = [*_class_notices(look), *column_notices_at_fit(look), *_leaks(look)]
     if look.table is None:
         return arranged(notices), None
-    sketch, n_repeated = sketch_of(_hashes(look), training.n_rows)
+    sketch, n_repeated = sketch_of(_hashes(look), n_rows)
     if sketch.n_hashed == sketch.n_rows:
         notices += _row_notices(look, n_repeated)
     return arranged(notices), sketch

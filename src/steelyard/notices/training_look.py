@@ -8,16 +8,16 @@ from functools import cached_property
 
 import numpy as np
 
-from steelyard._common.arrays import Floats, Ints
+from steelyard._common.arrays import Floats, Ints, evenly
 from steelyard._common.text import listed
-from steelyard.model.training import TrainingSet
+from steelyard.model.training import SAMPLE, TrainingSet
 from steelyard.proba.counts import Counts
 from steelyard.table.codes import FeatureTable
 from steelyard.table.frames import Table
 from steelyard.table.summary.whole_column import NumberRange
 
-SAMPLE, FEW = 4_096, 512
-"""Rows of a column that stand for all of them: where they are counted, or compared."""
+FEW = 512
+"""Rows of a column that stand for all of them where they are compared."""
 
 
 @dataclass
@@ -25,7 +25,12 @@ class TrainingLook:
     """Training rows, and what several rules ask of them."""
 
     training: TrainingSet
+    """All rows, or some of a long table."""
+
     counts: Counts
+    n_table: int
+    """Rows of the whole table."""
+
     _numbers: dict[int, Floats] = field(default_factory=dict)
 
     @cached_property
@@ -116,13 +121,6 @@ class TrainingLook:
         if self.table is None or self.ranges[column] is None:
             return n_codes
         return len(np.unique(self.sampled(column, FEW)))
-
-
-def evenly(n_rows: int, most: int) -> Ints:
-    """Return positions of rows, no more than so many."""
-    if n_rows <= most:
-        return np.arange(n_rows)
-    return np.linspace(0, n_rows - 1, most).astype(np.int64)
 
 
 def alike(values: Sequence[str]) -> list[list[str]]:

@@ -6,7 +6,7 @@ Matrices of small whole numbers or of numbers are taken without a copy.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -46,24 +46,33 @@ class SchemaEncoder:
     if TYPE_CHECKING:
         n_jobs: int | None
 
-    def encode(self, table: Table) -> Codes:
-        """Encode a table by the schema; pairs are joined of the codes."""
-        codes = self._encode_plain(table, self.schema_.without_pairs)
+    def encode(self, table: Table, look: Look | None = None) -> Codes:
+        """Encode a table by the schema; pairs are joined of the codes.
+
+        ``look`` is shown each column while its cells are read, in whatever thread.
+        """
+        codes = self._encode_plain(table, self.schema_.without_pairs, look)
         if codes.schema is self.schema_:
             return codes
         return codes.with_pairs(self.schema_, self.n_jobs)
 
-    def _encode_plain(self, table: Table, schema: TableSchema) -> Codes:
+    def _encode_plain(
+        self, table: Table, schema: TableSchema, look: Look | None
+    ) -> Codes:
         columns = self.match(table)
-        codes = encode_matrix(table, schema, columns, self.n_jobs)
+        given = table, schema, columns, self.n_jobs
+        codes = encode_matrix(*given) if look is None else None
         if codes is not None:
             return codes
         views = schema.by_column
 
         def encode_column(j: int) -> Iterator[EncodedView]:
             column = ColumnCells(columns[j])
-            for feature in views[j]:
-                yield feature, column.encoded(feature)
+            for k, feature in enumerate(views[j]):
+                encoded = column.encoded(feature)
+                if look is not None and not k:
+                    look(j, column, encoded)
+                yield feature, encoded
 
         builder = BlockBuilder(table.n_rows, len(schema.coded))
         builder.collect(encode_column, columns, self.n_jobs)
@@ -349,6 +358,10 @@ class ColumnCells:
         if any(number_in(value) is None for value in factor.held()[0]):
             check_cells(feature, column)
         return Factor(factor.indices, list(map(number_in, factor.values)))
+
+
+Look = Callable[[int, ColumnCells, NDArray[Any]], None]
+"""What is shown the position of a column, its cells, and codes of its first view."""
 
 
 def encode_numbers(feature: FeatureSchema, numbers: Floats) -> NDArray[Any]:

@@ -50,14 +50,18 @@ class Factor:
 
     def held(self) -> tuple[list[Any], int]:
         """Return the values that rows hold, and the number of missing cells."""
+        counts, n_missing = self.counts()
+        return [v for v, n in zip(self.values, counts, strict=True) if n], n_missing
+
+    def counts(self) -> tuple[list[int], int]:
+        """Return how many cells hold each value, and how many are missing."""
         counts = np.zeros(len(self.values) + 1, dtype=np.int64)
         if self.indices.size < _FEW_CELLS:
             np.add.at(counts, self._positions, 1)
         else:
             counting.tally(np.ascontiguousarray(self.indices), counts)
         n_missing, *n_held = counts.tolist()
-        held = [v for v, n in zip(self.values, n_held, strict=True) if n]
-        return held, n_missing
+        return n_held, n_missing
 
     def mass(
         self,

@@ -290,9 +290,9 @@ class BaseNB(ClassifierMixin, FittedNB, Declared):
             setattr(self, name, value)
         kept = training.small_copy()
         if kept is None:
-            self._look_at(training, counts)
+            self._look_at(training, counts, training.n_rows)
         else:
-            self._to_notice = kept, counts
+            self._to_notice = kept, counts, training.n_rows
         if fit.instance_weights is not None:
             weights = training.all_rows(fit.instance_weights)
             self.instance_weights_ = weights
@@ -301,10 +301,10 @@ class BaseNB(ClassifierMixin, FittedNB, Declared):
                 if notice.kind == "number-target":
                     warn_user(str(notice), UserWarning)
 
-    def _look_at(self, training: TrainingSet, counts: Counts) -> None:
-        """Notice what is odd about training rows."""
+    def _look_at(self, training: TrainingSet, counts: Counts, n_rows: int) -> None:
+        """Notice what is odd about training rows, or some of them."""
         self.__dict__.pop("_to_notice", None)
-        self.notices_, sketch = notices_at_fit(training, counts)
+        self.notices_, sketch = notices_at_fit(training, counts, n_rows)
         # The notices say it.
         self.encoder_.__dict__.pop("suspects", None)
         if sketch is not None:
