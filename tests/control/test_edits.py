@@ -145,7 +145,7 @@ def test_explanations_and_pages_show_edits(fitted, tmp_path):
     assert values["red"] == pytest.approx(-0.5) == pytest.approx(values["blue"])
     made.to_html(tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "Edited by hand: 2 things" in page and "remove width (useless)" in page
+    assert "Edited by hand: 2" in page and "remove width (useless)" in page
     clf.to_html(tmp_path / "plain.html")
     assert "Edited by hand" not in (tmp_path / "plain.html").read_text(encoding="utf-8")
 

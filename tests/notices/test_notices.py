@@ -133,7 +133,7 @@ def test_the_page_lists_notices_and_escapes_them(tmp_path):
     clf.to_html(tmp_path / "m.html")
     text = (tmp_path / "m.html").read_text()
     shown = text.partition('<details id="noticed">')[2].partition("</details>")[0]
-    assert "Noticed in the training rows: 1 thing" in shown
+    assert "Noticed in the training rows: 1" in shown
     assert "&lt;img src=x" in shown and HOSTILE not in text
     sy.NaiveBayes().fit(X, y).to_html(tmp_path / "n.html")
     assert 'id="noticed"' not in (tmp_path / "n.html").read_text()

@@ -20,7 +20,7 @@ from steelyard.table.frames import as_table
 if TYPE_CHECKING:
     from steelyard.control import Scorecard
     from steelyard.experiments import Drift
-    from steelyard.explain import GlobalExplanation, LocalExplanation
+    from steelyard.explain import GlobalExplanation, LocalExplanation, Page
     from steelyard.export import Scorer
     from steelyard.io.scanning import Scan
     from steelyard.notices import Notice
@@ -359,6 +359,7 @@ class FittedNB:
         path: str | PathLike[str],
         title: str | None = None,
         target: str | None = None,
+        **options: Any,
     ) -> None:
         """Write the model as a web page in which values can be set and seen to count.
 
@@ -371,10 +372,61 @@ class FittedNB:
         target : str, default=None
             What is predicted, as the page asks for it; by default the name of the
             target at fit, if it had one.
+        **options
+            As in ``page``.
         """
-        from steelyard.explain import to_html
+        self.page(path, title=title, target=target, **options)
 
-        to_html(self, path, title, target)
+    def page(
+        self: Any,
+        path: str | PathLike[str] | None = None,
+        *,
+        title: str | None = None,
+        target: str | None = None,
+        card: Any = None,
+        rows: Any = None,
+        language: str | PathLike[str] | None = None,
+        edit: bool = False,
+    ) -> Page:
+        """Return the model as a web page, which a notebook shows in a frame.
+
+        Parameters
+        ----------
+        path : str or path-like, default=None
+            Where to write it as well.
+        title, target : str, default=None
+            Heading, and what is predicted.
+        card : mapping or path of a TOML file, default=None
+            What readers should know: ``author``, ``use``, ``quality``, ``date``;
+            ``title``, ``target``, ``order`` of columns, what ``classes`` are called,
+            and of ``columns`` their ``label``, ``unit``, ``description``, ``group``
+            and ``values``.
+        rows : table or (table, labels), default=None
+            Rows that the page offers as cases, at most 5,000. Whoever has the page has
+            them.
+        language : {"en", "de"} or path of a TOML file, default=None
+            Language of the page, or a file of its words.
+        edit : bool, default=False
+            Whether curves can be changed in the page, for its author: it saves a file
+            for ``edited`` and ``steelyard edit``.
+
+        Returns
+        -------
+        Page
+            The page; ``text`` is its HTML.
+        """
+        from steelyard.explain import Page, page_text
+
+        steps = None
+        if edit:
+            from steelyard.control import edit_steps
+
+            steps = edit_steps(self)
+        words = {"card": card, "rows": rows, "language": language, "steps": steps}
+        made = Page(page_text(self, title, target, **words))
+        if path is not None:
+            made.save(path)
+        return made
 
     def export(
         self: Any, path: str | PathLike[str], format: str | None = None, **options: Any

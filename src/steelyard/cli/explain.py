@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from steelyard._common.text import probability_text
 from steelyard.cli import options, output
-from steelyard.cli.inputs import load_model, rows_for
-from steelyard.exceptions import ParameterError
+from steelyard.cli.inputs import load_model, rows_and_labels, rows_for
+from steelyard.exceptions import ColumnError, ParameterError
 
 if TYPE_CHECKING:
     from steelyard.explain import GlobalExplanation, LocalExplanation
@@ -21,6 +21,8 @@ steelyard explain model.json
 steelyard explain model.json --attribute age,income
 steelyard explain model.json --details
 steelyard explain model.json --html model.html --picture nomogram.svg
+steelyard explain model.json --html model.html --card card.toml --language de
+steelyard explain model.json rows.csv --html author.html --page-rows 200 --edit
 steelyard explain model.json new.csv --rows 3 --counterfactual --fixed age
 steelyard explain model.json new.csv --picture first-row.png
 """
@@ -47,6 +49,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     options.add_split_pairs(parser)
     about = "write a page in which values can be set"
     add("--html", metavar="FILE", help=about)
+    options.add_page(parser)
     about = "draw a nomogram, or the first row's evidence (png, svg, pdf)"
     add("--picture", metavar="FILE", help=about)
     options.add_force(parser)
@@ -116,6 +119,9 @@ def _check_options(arguments: argparse.Namespace) -> None:
     if arguments.attribute and arguments.data is not None:
         problem = "--attribute is about the whole model: name no file of rows."
         raise ParameterError(problem)
+    if arguments.page_rows and (arguments.data is None or arguments.html is None):
+        problem = "--page-rows puts rows of a file in a page: name both."
+        raise ParameterError(problem)
     output.check_picture(arguments.picture)
 
 
@@ -125,12 +131,38 @@ def _write_files(clf: Any, explanation: Any, arguments: argparse.Namespace) -> N
     with ExitStack() as files:
         if page is not None:
             path = files.enter_context(output.writing(page, force))
-            is_named = hasattr(clf, "target_name_")
-            clf.to_html(path, None if is_named else Path(arguments.model).stem)
+            clf.to_html(path, _title(clf, arguments), **_page_options(clf, arguments))
         if picture is not None:
             path = files.enter_context(output.writing(picture, force))
             _draw(explanation, path, picture)
     output.note(*(f"written: {path}" for path in (page, picture) if path is not None))
+
+
+def _title(clf: Any, arguments: argparse.Namespace) -> str | None:
+    """Return the title that was asked for; without any, the model file's own name."""
+    is_named = hasattr(clf, "target_name_") or arguments.card is not None
+    return arguments.title or (None if is_named else Path(arguments.model).stem)
+
+
+def _page_options(clf: Any, arguments: argparse.Namespace) -> dict[str, Any]:
+    found = {name: getattr(arguments, name) for name in ("card", "language", "edit")}
+    if arguments.page_rows:
+        found["rows"] = _some_rows(clf, arguments.data, arguments.page_rows)
+    return found
+
+
+def _some_rows(clf: Any, path: str, most: int) -> Any:
+    """Return rows of a file, evenly spaced, with their labels if it has them."""
+    import numpy as np
+
+    try:
+        table, y = rows_and_labels(clf, path, getattr(clf, "target_name_", None))
+    except ColumnError:
+        table, y = rows_and_labels(clf, path, None)
+    count = min(most, len(table))
+    places = np.unique(np.linspace(0, len(table) - 1, count).astype(int)).tolist()
+    rows = table.take(places)
+    return rows if y is None else (rows, [y[i] for i in places])
 
 
 def _draw(explanation: Any, path: Path, picture: str) -> None:

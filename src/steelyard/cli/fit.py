@@ -9,6 +9,7 @@ import argparse
 import sys
 import warnings
 from collections.abc import Mapping
+from datetime import date
 from time import perf_counter, process_time
 from typing import Any
 
@@ -132,6 +133,8 @@ def _fit_table(clf: Any, method: str, arguments: argparse.Namespace) -> dict[str
     found = None
     if not arguments.no_check:
         found = _cross_validated(clf, data, weights, work)
+    if found is not None:
+        clf.quality_ = [{**found, "date": date.today().isoformat()}]
     return {
         "target": data.target_name,
         "rows": len(data),

@@ -96,6 +96,20 @@ def add_split_pairs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--split-pairs", action="store_true", help=about)
 
 
+def add_page(parser: argparse.ArgumentParser) -> None:
+    """Say what stands on a page of a model."""
+    page = parser.add_argument_group("page")
+    page.add_argument("--title", metavar="TEXT", help="heading of the page")
+    about = "TOML file: author, use, quality, labels, units, groups, order of columns"
+    page.add_argument("--card", metavar="FILE", help=about)
+    about = "language of the page: en, de, or a TOML file of its words"
+    page.add_argument("--language", metavar="NAME", help=about)
+    about = "put so many rows of the file in the page, for its readers to try"
+    page.add_argument("--page-rows", type=int, default=0, metavar="N", help=about)
+    about = "let the author change curves in the page, and save the edits"
+    page.add_argument("--edit", action="store_true", help=about)
+
+
 def add_training(parser: argparse.ArgumentParser) -> None:
     """Say what is learned, from which columns, by which method."""
     add_target(parser)

@@ -179,8 +179,8 @@ def _applied(
     mean = evidence_of(column_mean(model, [j])[None, :])[0, c]
     rows = model.table[start + codes]
     old = model.link_scale * (evidence_of(rows)[:, c] - mean)
-    weights = _rows_of(clf, model, start + codes)
-    new = _changed(edit, old, weights, _middles(clf, model, j)[codes - 1])
+    weights = rows_of_codes(clf, model, start + codes)
+    new = _changed(edit, old, weights, middles_of(clf, model, j)[codes - 1])
     table = model.table.copy()
     table[start + codes, c] += (new - old) / model.link_scale
     labels = [model.schema.describe(j, int(code)) for code in codes]
@@ -227,7 +227,7 @@ def _in_steps(
     assert model.centre is not None
     table, centre = model.table.copy(), model.centre.copy()
     factors, offsets = model.gaussian.factors.copy(), schema.offsets
-    known = column_scores(model, views, _middles(clf, model, j))
+    known = column_scores(model, views, middles_of(clf, model, j))
     start = int(offsets[j])
     missing = sum(
         model.table[offsets[v] + schema.features[v].missing_code]
@@ -250,7 +250,7 @@ def _in_steps(
     return replace(model, table=table, centre=centre, gaussian=gaussian), j
 
 
-def _middles(clf: Any, model: NBModel, j: int) -> Floats:
+def middles_of(clf: Any, model: NBModel, j: int) -> Floats:
     """Return a number in each bin, within the ends of the training rows if known."""
     feature = model.schema.features[j]
     if feature.kind != "binned":
@@ -282,7 +282,7 @@ def _codes_of(
         if "from" in edit or "to" in edit or not feature.ordered:
             raise ParameterError(f"Column {name!r} has categories: name its 'values'.")
         return np.arange(1, len(feature.values) + 1)
-    numbers = _middles(clf, model, j)
+    numbers = middles_of(clf, model, j)
     low, high = edit.get("from", -np.inf), edit.get("to", np.inf)
     codes = np.flatnonzero((numbers >= low) & (numbers <= high)) + 1
     if not len(codes):
@@ -310,7 +310,7 @@ def _code(feature: FeatureSchema, name: str, value: Any) -> int:
     return feature.code_of[value]
 
 
-def _rows_of(clf: Any, model: NBModel, places: Ints) -> Floats:
+def rows_of_codes(clf: Any, model: NBModel, places: Ints) -> Floats:
     """Return the training rows of some codes; one each where none is known."""
     counts = getattr(clf, "counts_", None)
     if counts is None or counts.schema != model.schema:

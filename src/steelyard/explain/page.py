@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import html
+import json
 import math
 from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
 from os import PathLike
@@ -13,19 +16,35 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from steelyard._common.files import atomic_write
-from steelyard._common.html import fill_template, html_list, read_asset, script_json
-from steelyard._common.text import counted
+from steelyard._common.html import (
+    element,
+    fill_template,
+    html_list,
+    read_asset,
+    script_json,
+)
 from steelyard.exceptions import ParameterError
 from steelyard.explain.overall import explain_global
+from steelyard.explain.page_card import (
+    Words,
+    add_card,
+    read_card,
+    read_words,
+    trust_line,
+)
+from steelyard.explain.row_cells import raw_values
 from steelyard.explain.value_tables import density_range, range_by_column
 from steelyard.explain.views import in_words, model_of, views_of
 from steelyard.export.plan import Plan, node_data
 from steelyard.export.reading import plan_of, side_of
-from steelyard.export.source import json_plan, json_side, scoring_script
+from steelyard.export.source import is_large, json_plan, json_side, scoring_script
 from steelyard.model.base import Model
+from steelyard.model.edit_log import Edit
 from steelyard.model.table_model import NBModel
 from steelyard.notices.notice import in_lines
 from steelyard.proba.counts import Counts
+from steelyard.table.frames import as_table
+from steelyard.table.labels import known_labels
 from steelyard.table.schema import TableSchema
 from steelyard.table.summary.whole_column import NumberRange
 
@@ -37,7 +56,17 @@ _KINDS = ("sum", "mixture", "pairs")
 
 
 # Scripts of the page, which follow each other in one element.
-_SCRIPTS = ("controls.js", "spread.js", "page.js")
+_SCRIPTS = (
+    "controls.js",
+    "charts.js",
+    "spread.js",
+    "changes.js",
+    "cases.js",
+    "page.js",
+)
+_EDITING = (*_SCRIPTS[:-1], "edit.js", "page.js")
+
+_MOST_CASES = 5000
 
 
 def to_html(
@@ -45,6 +74,7 @@ def to_html(
     path: str | PathLike[str],
     title: str | None = None,
     target: str | None = None,
+    **options: Any,
 ) -> None:
     """Write a classifier as a web page in which values can be set and seen to count.
 
@@ -63,6 +93,8 @@ def to_html(
     target : str, default=None
         What is predicted, as the page asks for it; by default the name of the target
         at fit, if it had one.
+    **options
+        Those of ``page_text``: ``card``, ``rows``, ``language`` and ``steps``.
 
     Examples
     --------
@@ -76,34 +108,99 @@ def to_html(
     ...     page.read_text(encoding="utf-8")[:15]
     '<!DOCTYPE html>'
     """
-    data = page_data(clf, target)
-    heading = _question(data) if title is None else title
+    Page(page_text(clf, title, target, **options)).save(path)
+
+
+def page_text(
+    clf: BaseNB,
+    title: str | None = None,
+    target: str | None = None,
+    card: Mapping[str, Any] | str | PathLike[str] | None = None,
+    rows: Any = None,
+    language: str | PathLike[str] | None = None,
+    steps: Mapping[str, Any] | None = None,
+) -> str:
+    """Return the text of a page.
+
+    Parameters
+    ----------
+    clf : BaseNB
+        A fitted classifier.
+    title, target : str, default=None
+        As in ``to_html``; they go before those of the card.
+    card : mapping or path of a TOML file, default=None
+        What readers should know: ``read_card`` lists it.
+    rows : table or (table, labels), default=None
+        Rows that the page offers as cases. Whoever has the page has them.
+    language : {"en", "de"} or path of a TOML file, default=None
+        Words of the page: ``read_words`` says what is in a file.
+    steps : mapping, default=None
+        What can be edited in the page, from ``steelyard.control.edit_steps``.
+    """
+    known = read_card(card)
+    words = read_words(language or known.get("language", "en"))
+    data = page_data(clf, target or known.get("target"), words)
+    add_card(data, known, words)
+    if rows is not None:
+        data["rows"] = _cases(clf, rows)
+    scripts: tuple[str, ...] = _SCRIPTS
+    if steps is not None:
+        data["steps"], scripts = steps, _EDITING
     asset = partial(read_asset, "steelyard.explain")
-    style, scripts = (
-        asset("page.css"),
-        [scoring_script(), "".join(map(asset, _SCRIPTS))],
-    )
+    heading = title or known.get("title") or _question(data, words)
+    style = _compact(asset("page.css"))
+    code = [_compact(text) for text in (scoring_script(), "".join(map(asset, scripts)))]
     parts = {
+        "LANG": html.escape(words.language),
+        "DIR": words.direction,
         "TITLE": html.escape(heading),
-        "ABOUT": html.escape(_about(clf, data)),
-        "NOTICED": _noticed(clf),
-        "POLICY": _policy(style, scripts),
+        "TRUST": html.escape(trust_line(clf, known, words)),
+        "ABOUT": _about(clf, data, words),
+        "POLICY": _policy(style, code),
         "STYLE": style,
         "DATA": script_json(data),
-        "SCORING": scripts[0],
-        "SCRIPT": scripts[1],
+        "SCORING": code[0],
+        "SCRIPT": code[1],
     }
-    text = fill_template(asset("page.html"), parts)
-    # Half a pair of surrogates is no text; data have it escaped.
-    atomic_write(path, text.encode("utf-8", "replace"))
+    return fill_template(words.in_markup(asset("page.html")), parts)
 
 
-def _question(data: dict[str, Any]) -> str:
+@dataclass(frozen=True, repr=False)
+class Page:
+    """A page of a model, which a notebook shows in a frame."""
+
+    text: str
+    height: int = 720
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the page; an existing file is replaced in one step."""
+        # Half a pair of surrogates is no text; data have it escaped.
+        atomic_write(path, self.text.encode("utf-8", "replace"))
+
+    def _repr_html_(self) -> str:
+        """Show the page in a frame of its own, from which nothing reaches out."""
+        return element(
+            "iframe",
+            srcdoc=self.text,
+            sandbox="allow-scripts allow-downloads",
+            title="page of a model",
+            style=f"width:100%;height:{self.height}px;border:0",
+        )
+
+
+def _compact(text: str) -> str:
+    """Leave indentation and lines of comment out; no text of a script spans lines."""
+    lines = (line.strip() for line in text.splitlines())
+    return "\n".join(line for line in lines if line and not line.startswith("//"))
+
+
+def _question(data: dict[str, Any], words: Words) -> str:
     """Return the question that the page answers."""
     what, classes = data["target"], data["classes"]
     if len(classes) == 2:
-        return f"{what}: " * (what is not None) + f"{classes[0]} or {classes[1]}?"
-    return f"Which {what or 'class'}?"
+        either = words("{a} or {b}?", a=classes[0], b=classes[1])
+        return f"{what}: " * (what is not None) + either
+    return words("Which {target}?", target=what or words("class"))
 
 
 def _policy(style: str, scripts: list[str]) -> str:
@@ -116,25 +213,57 @@ def _policy(style: str, scripts: list[str]) -> str:
     return f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
 
 
-def _about(clf: BaseNB, data: dict[str, Any]) -> str:
-    """Say what the model has learned from, and how it adds up."""
+def _about(clf: BaseNB, data: dict[str, Any], words: Words) -> str:
+    """Say how the model adds up, what was odd, and what was changed by hand."""
     n_columns = sum(data["attributes"][j]["kind"] != "pair" for j in data["order"])
     counts = getattr(clf, "counts_", None)
-    rows = "" if counts is None else f" of {float(counts.by_class.sum()):,.10g} rows"
-    learned = f"{type(clf).__name__}, learned from {counted(n_columns, 'column')}{rows}"
-    return f"{learned}. {data['note']}"
-
-
-def _noticed(clf: BaseNB) -> str:
-    """List what was odd about the training rows, and what was changed by hand."""
+    method, rows = type(clf).__name__, ""
+    if counts is not None:
+        rows = words(" of {n} rows", n=f"{float(counts.by_class.sum()):,.10g}")
+    learned = words("{method}, learned from {n} columns", method=method, n=n_columns)
     lines = in_lines(getattr(clf, "notices_", []))
-    title = f"Noticed in the training rows: {counted(len(lines), 'thing')}"
     edits = [str(edit) for edit in getattr(clf, "edits_", ())]
-    changed = f"Edited by hand: {counted(len(edits), 'thing')}"
-    return html_list(title, lines, id="noticed") + html_list(changed, edits)
+    folded = (
+        (words("How it adds up"), [f"{learned}{rows}.", words(data["note"])], "how"),
+        (words("Noticed in the training rows: {n}", n=len(lines)), lines, "noticed"),
+        (words("Edited by hand: {n}", n=len(edits)), edits, "edited"),
+    )
+    return " ".join(html_list(title, text, id=k) for title, text, k in folded)
 
 
-def page_data(clf: BaseNB, target: str | None = None) -> dict[str, Any]:
+def _cases(clf: BaseNB, rows: Any) -> dict[str, Any]:
+    """Return rows as the page takes them, and the positions of their classes."""
+    X, y = rows if isinstance(rows, tuple) else (rows, None)
+    table = as_table(X, clf)
+    if table.n_rows > _MOST_CASES:
+        raise ParameterError(
+            f"A page takes at most {_MOST_CASES} rows. Got {table.n_rows}: give some "
+            "of them, such as X.sample(200)."
+        )
+    schema, columns = model_of(clf).schema, clf.encoder_.match(table)
+    features = [schema.features[views[0]] for views in views_of(schema)]
+    large = [is_large(feature.values) for feature in features]
+    cells = [
+        [str(cell) if is_text and cell is not None else cell for cell in of_column]
+        for is_text, of_column in zip(
+            large, map(raw_values, features, columns), strict=False
+        )
+    ]
+    n_pairs = len(features) - len(cells)
+    found: dict[str, Any] = {
+        "cells": [[*row, *[None] * n_pairs] for row in zip(*cells, strict=True)]
+    }
+    if y is not None:
+        found["labels"] = known_labels(y, clf.classes_).tolist()
+        if len(found["labels"]) != table.n_rows:
+            problem = f"{table.n_rows} rows have {len(found['labels'])} labels."
+            raise ParameterError(problem)
+    return found
+
+
+def page_data(
+    clf: BaseNB, target: str | None = None, words: Words | None = None
+) -> dict[str, Any]:
     """Return what the page computes with: attributes, and a tree of models."""
     model = model_of(clf)
     if model.kind not in _KINDS:
@@ -166,7 +295,11 @@ def page_data(clf: BaseNB, target: str | None = None) -> dict[str, Any]:
             # Codes of cells that no training row is in; weights of rows may be zero.
             attributes[j]["empty"] = np.flatnonzero(~table.counts.any(axis=1)).tolist()
     _add_shares(attributes, plain.schema, getattr(clf, "counts_", None))
+    _add_edits(attributes, getattr(clf, "edits_", ()))
+    words = words or read_words("en")
     return {
+        "lang": words.language,
+        "words": dict(words.texts),
         "note": model.note(),
         "target": target or titles.get(asked, asked),
         "classes": [str(c) for c in model.classes.tolist()],
@@ -192,10 +325,22 @@ def _add_shares(
                 own["shares"] = (rows / rows.sum()).tolist()
 
 
+def _add_edits(attributes: list[dict[str, Any]], edits: Sequence[Edit]) -> None:
+    """Say of each attribute what was changed by hand, and where."""
+    by_name = {own["name"]: own for own in attributes}
+    for edit in edits:
+        if own := by_name.get(edit.attribute):
+            own.setdefault("edited", []).append(str(edit))
+            asked = json.loads(edit.asked)
+            own.setdefault("edits", []).append(
+                {key: asked[key] for key in ("from", "to") if key in asked}
+            )
+
+
 def _part_names(model: Model, name: str) -> list[str]:
     """Name every sum that a model is made of, from left to right."""
     if model.is_sum:
-        return [name or "the model"]
+        return [name]
     names = []
     for part in model.parts():
         share = f" (share {part.share:.3f})" if model.kind == "mixture" else ""
@@ -218,7 +363,9 @@ def _control(
     if features[0].kind == "categorical":
         values = plan.columns[schema.columns[views[0]]].values
         labels = list(map(str, features[0].values))
-        return {"kind": "category", "values": values, "labels": labels}
+        missing = features[0].missing_code
+        category = {"kind": "category", "values": values, "labels": labels}
+        return {**category, "missing": missing}
     # A column of one number has a slider all the same.
     some_width = where is not None and where.low < where.high
     ends = (where.low, where.high) if where and some_width else _limits(model, views)
@@ -233,7 +380,24 @@ def _control(
         codes = range(1, len(features[0].edges) + 2)
         control["edges"] = list(features[0].edges)
         control["labels"] = [features[0].describe(code) for code in codes]
+        control["missing"] = features[0].missing_code
+    if len(views) > 1 or not features[0].is_coded:
+        control["tries"] = _tries(model, views, where)
     return control
+
+
+def _tries(
+    model: NBModel, views: list[int], where: NumberRange | None
+) -> dict[str, Any]:
+    """Return the numbers that a search for changes tries, as ends and steps."""
+    grids = []
+    for j in views:
+        if not model.schema.features[j].is_coded:
+            ends = None if where is None else (where.low, where.high)
+            low, high = ends or density_range(model.density(j))
+            grids.append([low, high, model.schema.features[j].step])
+    known = None if where is None else [where.low, where.high]
+    return {"grids": grids, "joint": len(views) > 1, "range": known}
 
 
 def _limits(model: NBModel, views: list[int]) -> tuple[float, float]:

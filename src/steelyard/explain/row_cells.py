@@ -118,7 +118,7 @@ def describe_cells(
         # The number of a density is the cell itself.
         numbers = [k for k in positions if not schema.features[k].is_coded]
         shown = (numbers or positions)[0]
-        for i, value in enumerate(_raw_values(feature, column)):
+        for i, value in enumerate(raw_values(feature, column)):
             label = cells.label(i, shown)
             missing[i, j] = value is None
             if value is None:
@@ -139,7 +139,7 @@ def describe_cells(
     return labels, missing
 
 
-def _raw_values(feature: FeatureSchema, column: TableColumn) -> list[Any]:
+def raw_values(feature: FeatureSchema, column: TableColumn) -> list[Any]:
     """Cells as they were given, None where they are missing."""
     if feature.kind == "categorical" or column.cells == "text":
         factor = factor_of(column)

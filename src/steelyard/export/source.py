@@ -141,23 +141,24 @@ def json_plan(plan: Plan) -> Plan:
     """Return a plan in which whole numbers that JavaScript cannot hold are text."""
     columns = tuple(
         replace(column, cells="text", values=tuple(map(str, column.values)))
-        if _is_large(column.values)
+        if is_large(column.values)
         else column
         for column in plan.columns
     )
-    classes = tuple(map(str, plan.classes)) if _is_large(plan.classes) else plan.classes
+    classes = tuple(map(str, plan.classes)) if is_large(plan.classes) else plan.classes
     root = _with_values(plan.root)
     return replace(plan, columns=columns, classes=classes, root=root)
 
 
 def json_side(side: Grouping) -> Grouping:
     """Return a side of a pair in which whole numbers as in ``json_plan`` are text."""
-    if not _is_large(side.values):
+    if not is_large(side.values):
         return side
     return replace(side, values=tuple(map(str, side.values)))
 
 
-def _is_large(values: tuple[Any, ...]) -> bool:
+def is_large(values: tuple[Any, ...]) -> bool:
+    """Whether some of the values are whole numbers that JavaScript cannot hold."""
     return any(isinstance(v, int) and abs(v) > _EXACT for v in values)
 
 
@@ -172,6 +173,6 @@ def _with_text(term: Term) -> Term:
     if isinstance(term, Pair):
         first, second = term.sides
         return replace(term, sides=(json_side(first), json_side(second)))
-    if isinstance(term, Lookup) and _is_large(term.values):
+    if isinstance(term, Lookup) and is_large(term.values):
         return replace(term, values=tuple(map(str, term.values)))
     return term

@@ -422,6 +422,7 @@ ATTRIBUTES: dict[str, Field] = {
         _read_uncertainty,
         _build_uncertainty,
     ),
+    "quality_": _RECORDS,
     "row_sketch_": Field(
         lambda sketch: codec.describe_fields(_SKETCH, vars(sketch)),
         _read_sketch,

@@ -152,6 +152,12 @@ class BaseNB(ClassifierMixin, FittedNB, Declared):
         "What columns are called in words, where a file of SPSS or Stata said so.",
         optional=True,
     )
+    quality_: list[dict[str, Any]] = learned(
+        "list of dict",
+        "How good predictions of held-out rows were, where ``steelyard fit`` measured "
+        "it: accuracy, log-loss, folds, rows and date.",
+        optional=True,
+    )
     edits_: list[Edit] = learned(
         "list of Edit",
         "What ``edited`` changed in the model, in order: what, why, when, and what it "

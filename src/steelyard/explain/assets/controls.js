@@ -1,7 +1,11 @@
 "use strict";
-// How elements are made, and how a value of each kind of attribute is set.
+// How elements are made, how numbers are written, and how a value of each kind is set.
 const controls = (() => {
   const byId = (id) => document.getElementById(id);
+  const data = JSON.parse(byId("model").textContent);
+
+  // Sentences by their English text; {names} in them are filled in.
+  const t = (text, parts = {}) => (data.words[text] || text).replace(/\{(\w+)\}/g, (_, key) => parts[key] ?? "");
 
   // Text goes in as text, never as markup: names may hold anything.
   function element(tag, properties, ...children) {
@@ -20,9 +24,13 @@ const controls = (() => {
     return made;
   }
   const option = (value, text) => element("option", { value: String(value), textContent: text });
-  const signed = (x) => (Number.isFinite(x) ? (x <= -0.005 ? "−" : "+") + Math.abs(x).toFixed(2) : x > 0 ? "+∞" : "−∞");
-  const percent = (p) => (p > 0 && p < 0.0005 ? "< 0.1\u00a0%" : p < 1 && p > 0.9995 ? "> 99.9\u00a0%" : (100 * p).toFixed(1) + "\u00a0%");
-  const short = (x) => String(Number(x.toPrecision(5)));
+  const button = (text, onclick, more) => element("button", { type: "button", textContent: text, onclick, ...more });
+
+  const mark = (() => { try { return (1.5).toLocaleString(data.lang)[1]; } catch { return "."; } })();
+  const fixed = (x, digits) => x.toFixed(digits).replace(".", mark);
+  const signed = (x, digits = 2) => (Number.isFinite(x) ? (x <= -0.5 * 10 ** -digits ? "−" : "+") + fixed(Math.abs(x), digits) : x > 0 ? "+∞" : "−∞");
+  const percent = (p, digits = 1) => (p > 0 && p < 0.0005 ? `< ${fixed(0.1, 1)}` : p < 1 && p > 0.9995 ? `> ${fixed(99.9, 1)}` : fixed(100 * p, digits)) + "\u00a0%";
+  const short = (x) => String(Number(x.toPrecision(5))).replace(".", mark);
   const stretched = { preserveAspectRatio: "none", "aria-hidden": "true" };
 
   // Bars side by side over a width of 100, the highest as high as told.
@@ -34,35 +42,16 @@ const controls = (() => {
     });
   }
 
-  // A list of values, above bars of their shares.
-  function category(own, j, values, update) {
-    const select = element("select", { id: `value-${j}`, "aria-labelledby": `name-${j}` });
-    select.append(option("", "unknown"));
-    own.labels.forEach((label, k) => select.append(option(k, label)));
-    select.addEventListener("change", () => {
-      values[j] = select.value === "" ? null : own.values[Number(select.value)];
-      update();
-    });
-    const shares = own.shares && own.shares.length <= 60 ? bars(own.shares, 12) : [];
-    const strip = drawn("svg", { class: "shares", viewBox: "0 0 100 12", ...stretched }, ...shares);
-    const note = element("span", { className: "interval" });
-    const show = () => {
-      const at = values[j] === null ? -1 : own.values.indexOf(values[j]);
-      select.value = at < 0 ? "" : String(at);
-      shares.forEach((bar, k) => bar.classList.toggle("here", k === at));
-      note.textContent = at < 0 || !own.shares ? "" : `${percent(own.shares[at])} of the training rows`;
-    };
-    return { controls: [select, ...(shares.length ? [strip] : []), note], show, text: (x) => own.labels[own.values.indexOf(x)] };
-  }
-
   // Numbers as text and back: as they are, or days since 1970 as a date.
   const DAY = 86400000;
   function texts(own) {
-    if (!own.date) return { type: "number", text: short, full: String, read: Number };
+    const withUnit = (text) => (own.unit ? `${text} ${own.unit}` : text);
+    if (!own.date) return { type: "number", plain: short, text: (x) => withUnit(short(x)), full: String, read: Number };
     const hasClock = own.date.hour !== undefined;
     const full = (x) => new Date(Math.round(x * DAY)).toISOString().slice(0, hasClock ? 16 : 10);
-    const read = (text) => Date.parse(hasClock ? `${text}Z` : text) / DAY;
-    return { type: hasClock ? "datetime-local" : "date", text: (x) => full(x).replace("T", " "), full, read };
+    const read = (text) => Date.parse(hasClock ? `${text.replace(" ", "T")}Z` : text) / DAY;
+    const text = (x) => full(x).replace("T", " ");
+    return { type: hasClock ? "datetime-local" : "date", plain: text, text, full, read };
   }
   // What the parts of a date are, as columns of their own; a value never seen is unknown.
   function setParts(own, x, values, attributes) {
@@ -73,49 +62,84 @@ const controls = (() => {
       values[k] = isKnown ? parts[part] : null;
     }
   }
-
-  // The slider of a number, below the training rows and what the model says along them.
-  function track(own, j, note) {
-    const span = own.high - own.low;
-    const slider = element("input", { type: "range", id: `slider-${j}`, min: String(own.low), max: String(own.high),
-      step: "any", "aria-label": `${own.title}, slider` });
-    const curve = drawn("svg", { class: "curve", viewBox: "0 0 100 40", ...stretched });
-    const here = drawn("line", { class: "here", y1: 0, y2: 40 });
-    const across = (x) => Math.max(0, Math.min(100, (100 * (x - own.low)) / span));
-    const paint = ({ points, amounts }) => {
-      const low = Math.min(0, ...amounts), high = Math.max(1e-9 + low, ...amounts);
-      const up = (y) => 38 - (36 * (y - low)) / (high - low);
-      const path = points.map((x, k) => `${across(x).toFixed(2)},${up(amounts[k]).toFixed(2)}`).join(" ");
-      curve.replaceChildren(...bars(own.histogram || [], 40), drawn("line", { class: "level", x1: 0, x2: 100, y1: up(0), y2: up(0) }),
-        drawn("polyline", { points: path }), here);
-    };
-    const mark = (x) => {
-      here.setAttribute("visibility", x === null ? "hidden" : "visible");
-      for (const end of ["x1", "x2"]) here.setAttribute(end, across(x === null ? own.low : x));
-    };
-    const { text } = texts(own);
-    const ends = element("div", { className: "ends" }, element("span", { textContent: text(own.low) }), note,
-      element("span", { textContent: text(own.high) }));
-    return { slider, mark, paint, whole: element("div", { className: "slide" }, curve, slider, ends) };
+  const shownOf = (own) => own.shown || own.labels;
+  // What a value is called.
+  function textOf(own, value) {
+    if (value === null) return t("unknown");
+    return own.kind === "category" ? shownOf(own)[own.values.indexOf(value)] ?? String(value) : texts(own).text(value);
   }
 
-  function number(own, j, values, update, attributes) {
+  // A list of values beside bars of their shares, the chosen one marked.
+  function category(own, j, values, set) {
+    const select = element("select", { id: `value-${j}`, "aria-labelledby": `name-${j}` });
+    select.append(option("", t("unknown")));
+    shownOf(own).forEach((label, k) => select.append(option(k, label)));
+    select.addEventListener("change", () => set(j, select.value === "" ? null : own.values[Number(select.value)]));
+    const shares = own.shares && own.shares.length <= 60 ? bars(own.shares, 12) : [];
+    const strip = drawn("svg", { class: "shares", viewBox: "0 0 100 12", ...stretched }, ...shares);
+    const show = () => {
+      const at = values[j] === null ? -1 : own.values.indexOf(values[j]);
+      select.value = at < 0 ? "" : String(at);
+      shares.forEach((bar, k) => bar.classList.toggle("here", k === at));
+      strip.setAttribute("data-note", at < 0 || !own.shares ? "" : t("{share} of the training rows", { share: percent(own.shares[at]) }));
+      select.title = strip.dataset.note;
+    };
+    // The loudest of the shares' bars say for or against, as curves do.
+    const paint = ({ all }) => shares.forEach((bar, k) => bar.setAttribute("data-side", all[k] < 0 ? "against" : "for"));
+    return { controls: [select, strip], show, paint };
+  }
+
+  // The curve of a number, filled for and against, with the slider over all of it.
+  function track(own, j, note) {
+    const span = own.high - own.low, { plain } = texts(own);
+    const slider = element("input", { type: "range", id: `slider-${j}`, min: String(own.low), max: String(own.high),
+      step: "any", "aria-label": t("{name}, slider", { name: own.title }) });
+    const curve = drawn("svg", { class: "curve", viewBox: "0 0 100 40", ...stretched });
+    const marks = element("span", { className: "flips", "aria-hidden": "true" });
+    const across = (x) => Math.max(0, Math.min(100, (100 * (x - own.low)) / span));
+    const paint = (said) => curve.replaceChildren(...bars(own.histogram || [], 40), ...curveOf(said, across, 40));
+    const flip = (places, classes) => marks.replaceChildren(...places.map(({ x, from, to }) => {
+      const made = element("i", { title: t("from {x}: {to}, below: {from}", { x: plain(x), to: classes[to], from: classes[from] }) });
+      made.style.insetInlineStart = `${across(x)}%`;
+      return made;
+    }));
+    const ends = element("div", { className: "ends" }, element("span", { textContent: plain(own.low) }), note,
+      element("span", { textContent: plain(own.high) }));
+    return { slider, paint, flip, whole: element("div", { className: "slide" }, curve, marks, slider, ends) };
+  }
+
+  // A line, and the areas between it and zero, on a height; axes begin and end where it does.
+  function curveOf({ points, amounts }, across, height) {
+    const [low, high] = endsOf(amounts), up = (y) => height - 2 - ((height - 4) * (y - low)) / (high - low);
+    const places = points.map((x, k) => [across(x).toFixed(2), amounts[k]]);
+    const path = (of) => places.map(([x, y]) => `${x},${up(of(y)).toFixed(2)}`).join(" ");
+    const area = (name, of) => drawn("polygon", { class: name, points: `${path(of)} ${places[places.length - 1][0]},${up(0)} ${places[0][0]},${up(0)}` });
+    const zero = up(0).toFixed(2), first = places[0][0], last = places[places.length - 1][0];
+    return [area("for", (y) => Math.max(y, 0)), area("against", (y) => Math.min(y, 0)),
+      drawn("line", { class: "level", x1: first, x2: last, y1: zero, y2: zero }), drawn("polyline", { points: path((y) => y) })];
+  }
+  const endsOf = (amounts) => {
+    const finite = amounts.filter(Number.isFinite), low = Math.min(0, ...finite);
+    return [low, Math.max(1e-9 + low, 0, ...finite)];
+  };
+
+  function number(own, j, values, set, attributes) {
     const span = own.high - own.low, middle = own.quartiles && own.quartiles.length ? own.quartiles[1] : own.low + span / 2;
     const rounded = (x, digits) => (own.whole ? Math.round(x) : Number(x.toPrecision(digits)));
-    const unknown = element("input", { type: "checkbox", id: `unknown-${j}` });
     const { type, text, full, read } = texts(own);
-    const box = element("input", { type, id: `value-${j}`, step: "any", placeholder: "unknown", "aria-label": `${own.title}, number` });
+    const box = element("input", { type, id: `value-${j}`, step: "any", placeholder: "?", "aria-label": t("{name}, number", { name: own.title }) });
     const note = element("span", { className: "interval" });
-    const set = (x) => {
-      values[j] = Number.isFinite(x) ? x : null;
+    const put = (x) => {
       if (own.date) setParts(own, x, values, attributes);
-      update();
+      set(j, Number.isFinite(x) ? x : null);
     };
-    box.addEventListener("input", () => set(box.value === "" ? NaN : read(box.value)));
-    unknown.addEventListener("change", () => set(unknown.checked ? NaN : rounded(middle, 4)));
+    box.addEventListener("input", () => put(box.value === "" ? NaN : read(box.value)));
     const isFlat = own.edges && own.edges.length === 0;
-    const { slider, mark, paint, whole } = track(own, j, note);
-    slider.addEventListener("input", () => set(rounded(Number(slider.value), 6)));
+    const { slider, paint, flip, whole } = track(own, j, note);
+    const slide = () => put(rounded(Number(slider.value), 4));
+    slider.addEventListener("input", slide);
+    // A click on the place where the handle of an unknown value is sets it, too.
+    slider.addEventListener("click", () => { if (values[j] === null) slide(); });
     // An "any" step leaves the size of a step to the browser; a hundredth of the range is useful.
     slider.addEventListener("keydown", (event) => {
       const steps = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 10, PageDown: -10 };
@@ -123,33 +147,30 @@ const controls = (() => {
       if (!(event.key in steps) && !(event.key in ends)) return;
       event.preventDefault();
       const from = values[j] === null ? middle : values[j], step = own.whole ? Math.max(1, Math.round(span / 100)) : span / 100;
-      set(event.key in ends ? ends[event.key] : rounded(from + steps[event.key] * step, 6));
+      put(event.key in ends ? ends[event.key] : rounded(from + steps[event.key] * step, 6));
     });
     const show = () => {
       const x = values[j];
-      unknown.checked = x === null;
       slider.value = String(x === null ? middle : x);
-      slider.setAttribute("aria-valuetext", x === null ? "unknown" : text(x));
+      slider.setAttribute("aria-valuetext", x === null ? t("unknown") : text(x));
       if (document.activeElement !== box || (x === null) !== (box.value === "")) box.value = x === null ? "" : full(x);
-      mark(x);
       const isFar = x !== null && own.histogram && (x < own.low || x > own.high);
       note.classList.toggle("odd", Boolean(isFar));
-      note.textContent = note.title = isFar ? "beyond all training rows"
+      note.textContent = note.title = isFar ? t("beyond all training rows")
         : x !== null && own.labels ? own.labels[scoring.intervalOf(own.edges, x)] : "";
     };
-    const label = element("label", {}, unknown, " unknown");
-    const shown = isFlat ? [box, label, note] : [whole, box, label];
-    return { controls: shown, show, paint: isFlat ? undefined : paint, text };
+    const unit = element("span", { className: "unit", textContent: own.unit || "" });
+    const shown = [isFlat ? note : whole, element("span", { className: "box" }, box, unit)];
+    return { controls: shown, show, paint: isFlat ? undefined : paint, flip: isFlat ? undefined : flip };
   }
 
   // A pair has no control: a map shows what its two columns say together.
-  function pair(own, j, values, attributes) {
+  function pair(own, j, values, set, attributes) {
     const [a, b] = own.sides.map((side) => side.n_groups - 1);
     const code = (row, column) => row * (b + 1) + column;
     const empty = new Set(own.empty || []), cells = [];
     const map = drawn("svg", { class: "map", viewBox: `0 0 ${b} ${a}`, preserveAspectRatio: "none", role: "img",
-      "aria-label": `map of ${own.title}` });
-    map.style.height = `${Math.min(8, Math.max(2.5, 0.8 * a))}rem`;
+      "aria-label": t("map of {name}", { name: own.title }) });
     for (let row = 1; row <= a; row++) {
       for (let column = 1; column <= b; column++) {
         const title = drawn("title", {}), at = code(row, column);
@@ -171,15 +192,16 @@ const controls = (() => {
       here.setAttribute("x", Math.max(0, column - 1));
       here.setAttribute("y", Math.max(0, a - row));
       map.dataset.code = String(now);
-      text.textContent = own.labels[now];
+      text.textContent = text.title = own.labels[now];
     };
     const paint = ({ table, limit }) => cells.forEach(({ at, cell, title }) => {
       cell.setAttribute("class", table[at] < 0 ? "negative" : "");
       cell.setAttribute("fill-opacity", Math.min(1, 0.04 + Math.abs(table[at]) / limit));
-      title.textContent = `${own.labels[at]}: ${signed(table[at])}${empty.has(at) ? ", no training rows" : ""}`;
+      title.textContent = `${own.labels[at]}: ${signed(table[at])}${empty.has(at) ? `, ${t("no training rows")}` : ""}`;
     });
-    return { controls: [map, axes, text], show, paint, text: () => own.labels[code(...groups())] };
+    return { controls: [map, element("span", { className: "legend" }, axes, text)], show, paint, text: () => own.labels[code(...groups())] };
   }
 
-  return { byId, category, element, number, option, pair, percent, short, signed };
+  return { bars, button, byId, curveOf, data, drawn, element, endsOf, fixed, make: { category, number, pair }, option, percent, setParts,
+    short, shownOf, signed, t, textOf, texts };
 })();

@@ -1,56 +1,129 @@
 "use strict";
 (() => {
-  const { byId, element, option, percent, signed } = controls;
-  const data = JSON.parse(byId("model").textContent);
+  const { button, byId, data, element, fixed, make, option, percent, short, signed, t, textOf } = controls;
   const { attributes, classes, model, order } = data;
-  const values = attributes.map(() => null);
-  const parts = scoring.leaves(model).map((leaf, k) => ({ leaf, name: data.parts[k] }));
+  const values = attributes.map(() => null), nothing = [...values];
+  const parts = scoring.leaves(model).map((leaf, k) => ({ leaf, name: data.parts[k] || t("the model") }));
   const two = classes.length === 2, many = classes.length > 6;
-  const columns = order.filter((j) => attributes[j].kind !== "pair").length;
+  const isPair = (j) => attributes[j].kind === "pair";
+  const columns = order.filter((j) => !isPair(j));
+  const state = { pinned: null, locked: new Set(), isAll: false, isEvery: false, shown: 0, probabilities: [], sayings: [], evidence: [] };
+  const set = (j, value) => { values[j] = value; update(); };
+
+  // -------------------------------------------------------------------- units of people
+
+  const units = { odds: t("odds"), steps: t("percent steps"), hundred: t("cases of 100"), points: t("points"), log: t("log-odds") };
+  for (const [key, text] of Object.entries(units)) byId("unit").append(option(key, text));
+  // A file may have no storage of its own: then the choice lasts as long as the page.
+  try { byId("unit").value = localStorage.getItem("steelyard-unit") || "odds"; } catch { /* as it is */ }
+  if (!byId("unit").value) byId("unit").value = "odds";
+  const unit = () => byId("unit").value;
+  const isShare = () => unit() === "steps" || unit() === "hundred";
+  const factor = (x) => (x < 2 ? fixed(x, 2) : x < 10 ? fixed(x, 1) : x < 100 ? fixed(x, 0) : x < 1e6 ? short(Number(x.toPrecision(2))) : "10⁶…");
+  const odds = (amount) => (amount < 0 ? `1 : ${factor(Math.exp(-amount))}` : `${factor(Math.exp(amount))} : 1`);
+  const share = (p) => (unit() === "hundred" ? fixed(100 * p, p > 0 && p < 0.01 ? 1 : 0) : percent(p));
+  let widest = 1;
+  // Evidence in the unit that is chosen; from is the probability before, to that after.
+  function say(amount, from, to) {
+    if (isShare() && from !== undefined) {
+      const digits = unit() === "hundred" ? 0 : 1, text = signed(100 * (to - from), digits);
+      return Math.abs(to - from) < 0.005 * 10 ** -digits ? "—" : text + (digits ? "\u00a0%" : "");
+    }
+    if (unit() === "points") return signed((100 * amount) / widest, 0);
+    return unit() === "log" ? signed(amount) : `${amount < 0 ? "÷" : "×"} ${factor(Math.exp(Math.abs(amount)))}`;
+  }
 
   // ------------------------------------------------------------------ the attributes
 
-  function controlOf(own, j) {
-    if (own.kind === "pair") return controls.pair(own, j, values, attributes);
-    return (own.kind === "category" ? controls.category : controls.number)(own, j, values, update, attributes);
+  // Pairs have nothing to set: each follows the first of its columns.
+  function inOrder() {
+    const rest = new Set(order.filter(isPair)), placed = [];
+    for (const j of columns) {
+      placed.push(j);
+      for (const k of rest) if (attributes[k].sides.some((side) => side.column === j)) { placed.push(k); rest.delete(k); }
+    }
+    return [...placed, ...rest];
   }
-
-  // Pairs have nothing to set: they come after the columns.
-  const isPair = (j) => attributes[j].kind === "pair";
-  const rows = [...order.filter((j) => !isPair(j)), ...order.filter(isPair)].map((j) => {
-    const own = attributes[j], made = controlOf(own, j);
-    const number = element("output", { className: "number", id: `evidence-${j}`, "aria-label": `evidence of ${own.title}` });
+  // Long names break after underscores.
+  const broken = (text) => text.split(/(?<=_)/).flatMap((part, k) => (k ? [element("wbr"), part] : [part]));
+  // Many pairs are shown with their columns alone.
+  const placed = inOrder(), isFolded = placed.filter(isPair).length > 4, pairsOf = new Map();
+  placed.reduce((column, j) => {
+    if (isPair(j)) pairsOf.set(column, [...(pairsOf.get(column) || []), j]);
+    return isPair(j) ? column : j;
+  }, null);
+  const rows = placed.map((j) => {
+    const own = attributes[j], made = make[own.kind](own, j, values, set, attributes);
+    const number = element("output", { className: "number", id: `evidence-${j}`, "aria-label": t("evidence of {name}", { name: own.title }) });
     // Only the answer is announced; every evidence at once would be noise.
     number.setAttribute("aria-live", "off");
-    const field = element("fieldset", { id: `attribute-${j}` }, element("legend", { id: `name-${j}`, textContent: own.title, title: own.name }),
-      number, element("div", { className: "control" }, ...made.controls));
-    return { j, ...made, number, field, reason: reasonOf(own.title) };
+    const name = element("button", { type: "button", className: "name", id: `name-${j}`, title: own.description || own.name }, ...broken(own.title));
+    name.setAttribute("aria-expanded", "false");
+    const mark = element("span", { className: "mark" }), detail = element("div", { className: "detail", id: `detail-${j}`, hidden: true });
+    const clear = button("×", () => {
+      if (own.date) controls.setParts(own, NaN, values, attributes);
+      set(j, null);
+    }, { className: "clear", id: `clear-${j}`, ariaLabel: t("{name}: set to unknown", { name: own.title }) });
+    if (isPair(j)) clear.hidden = true;
+    const field = element("div", { id: `attribute-${j}`, role: "group", "aria-labelledby": `name-${j}` },
+      element("span", { className: "title" }, name, mark), ...made.controls, clear, number, detail);
+    const row = { j, ...made, number, field, mark, detail, clear, name, reason: reasonOf(own.title) };
+    name.addEventListener("click", () => {
+      detail.hidden = !detail.hidden;
+      name.setAttribute("aria-expanded", String(!detail.hidden));
+      field.classList.toggle("open", !detail.hidden);
+      if (isFolded) for (const k of pairsOf.get(j) || []) byId(`attribute-${k}`).hidden = detail.hidden;
+      showDetail(row);
+    });
+    field.hidden = isFolded && isPair(j);
+    return row;
   });
-  byId("attributes").append(...rows.map((row) => row.field));
+  const groups = [...new Set(rows.map(({ j }) => attributes[j].group || ""))];
+  const inGroups = groups.length < 2 ? [["", rows]] : groups.map((name) => [name, rows.filter(({ j }) => (attributes[j].group || "") === name)]);
+  for (const [name, own] of inGroups) {
+    if (name) byId("attributes").append(element("h3", { textContent: name }));
+    byId("attributes").append(...own.map((row) => row.field));
+  }
   byId("find").hidden = attributes.length < 9;
+  byId("hint").hidden = data.ordered;
 
-  // A line of the reasons: what it is, a bar on the common axis, a number.
+  // A line of the reasons: what it is, a bar on the common axis, a number at its end.
   function reasonOf(name) {
     const value = element("span", {}), bar = element("span", {}), number = element("span", { className: "number" });
     const line = element("li", {}, element("span", { className: "what" }, element("b", { textContent: name }), value),
-      element("span", { className: "scale", "aria-hidden": "true" }, bar), number);
+      element("span", { className: "scale" }, bar, number));
     return { line, value, bar, number };
   }
-  const base = reasonOf(""), unknown = reasonOf("");
-  base.line.className = unknown.line.className = "base";
+  const [base, unknown, rest] = [0, 1, 2].map(() => reasonOf(""));
+  for (const { line } of [base, unknown, rest]) line.className = "base";
+
+  // What an attribute says all along, with axes: in shares how the answer would go.
+  function showDetail({ j, detail }) {
+    if (detail.hidden || isPair(j)) return;
+    const own = attributes[j], said = state.sayings[j], about = [];
+    if (own.description) about.push(element("p", { className: "hint", textContent: own.description }));
+    for (const text of own.edited || []) about.push(element("p", { className: "hint", textContent: `${t("Edited by hand")}: ${text}` }));
+    const along = scoring.along(model, values, j), chance = (x) => along.posterior(x)[state.shown];
+    const picture = own.kind === "number"
+      ? charts.curve(own, isShare() ? { points: said.points, amounts: said.points.map(chance), isShare: true } : said,
+        values[j], (y) => (isShare() ? share(y) : say(y)), (x) => set(j, x), unit(), isShare() || typeof editing === "undefined" ? null : (x, y) => editing.drag(j, x, y))
+      : charts.list(own, own.values.map((value, k) => (isShare() ? chance(value) : said.all[k])), values[j],
+        (y) => (isShare() ? share(y) : say(y)), (value) => set(j, value), isShare());
+    detail.replaceChildren(...about, picture, ...(typeof editing === "undefined" ? [] : [editing.panel(j)]));
+  }
 
   // ----------------------------------------------------------------- classes and parts
 
-  const asked = data.target === null ? "class" : data.target;
-  if (!two) byId("shown").append(option("best", "the most probable class"));
-  classes.forEach((name, c) => byId("shown").append(option(c, name)));
+  const asked = data.target === null ? t("class") : data.target;
+  if (!two) byId("shown").append(option("best", t("the most probable class")));
+  classes.forEach((name, c) => { byId("shown").append(option(c, name)); byId("wished").append(option(c, name)); });
   byId("shown").value = two ? "1" : "best";
+  if (!two) byId("side").append(option("win", t("to win")));
+  byId("side").append(option("under", t("to be under")), option("over", t("to be over")));
 
   parts.forEach((part, k) => byId("part").append(option(k, part.name)));
   byId("part-choice").hidden = byId("target-choice").hidden = parts.length === 1;
   byId("against-choice").hidden = two;
-  // Only the sum for one of two classes is the logit of its probability.
-  byId("adding").textContent = `Bars are evidence in log-odds. They add up${two && parts.length === 1 ? ", and their sum gives the probability." : "."}`;
 
   function fillClasses() {
     const own = parts[Number(byId("part").value)].leaf.classes;
@@ -58,8 +131,8 @@
     target.replaceChildren();
     against.replaceChildren();
     if (own.length > 2) {
-      target.append(option("best", "the most probable class"));
-      against.append(option("mean", "the mean of the others"));
+      target.append(option("best", t("the most probable class")));
+      against.append(option("mean", t("the mean of the others")));
     }
     own.forEach((c, k) => { target.append(option(k, classes[c])); against.append(option(k, classes[c])); });
     if (own.length === 2) { target.value = "1"; against.value = "0"; }
@@ -74,7 +147,7 @@
   });
   byId("find-class").hidden = classes.length < 9;
   // Of two classes the answer says all; the table is there for those who hear the page.
-  if (two) { byId("all").className = "quiet"; byId("classes").tabIndex = -1; }
+  if (two) byId("all").className = "quiet";
 
   // -------------------------------------------------------------------- evidence
 
@@ -116,7 +189,7 @@
   }
 
   // That changes with the classes that are compared, not with the values.
-  let compared = null, reach = 1;
+  let compared = null;
   const largest = (amounts, least) => amounts.reduce((a, b) => Math.max(a, Number.isFinite(b) ? Math.abs(b) : 0), least);
   function compare(leaf, first, second) {
     const key = [byId("part").value, first, second].join();
@@ -124,32 +197,23 @@
     compared = key;
     const terms = attributes.map(() => []);
     for (const term of leaf.terms) terms[scoring.attributeOf(term)].push(term);
-    const sayings = attributes.map((_, j) => possible(j, terms[j], leaf, first, second));
+    const sayings = state.sayings = attributes.map((_, j) => possible(j, terms[j], leaf, first, second));
     const limit = largest(sayings.flatMap((saying) => saying.table || []), 1e-9);
     for (const row of rows) if (row.paint) row.paint({ ...sayings[row.j], limit });
-    // The axis holds all that most attributes can say; a density far out says more.
-    const reaches = sayings.map((saying) => largest(saying.all, 0)).sort((a, b) => a - b);
-    reach = Math.max(1e-9, Math.min(reaches[reaches.length - 1] || 0, 3 * (reaches[reaches.length >> 1] || 0) || Infinity));
+    // As on a nomogram, the column that can say most has 100 points.
+    widest = sayings.reduce((most, { all }) => Math.max(most, ...[controls.endsOf(all)].map(([low, high]) => high - low)), 1e-9);
   }
 
-  function drawAxis(far) {
-    const raw = far / 2.5, unit = 10 ** Math.floor(Math.log10(raw));
-    const step = unit * [1, 2, 5, 10].find((m) => m * unit >= raw), pieces = [];
-    // Labels at the very ends would be cut off.
-    for (let x = -Math.floor((0.95 * far) / step) * step; x <= 0.95 * far; x += step) {
-      const left = `left:${50 + (50 * x) / far}%`, at = Math.abs(x) < step / 2 ? 0 : Number(x.toPrecision(6));
-      pieces.push(element("i", { style: left }));
-      pieces.push(element("span", { style: left, textContent: at === 0 ? "0" : (at < 0 ? "−" : "+") + Math.abs(at) }));
-    }
-    byId("axis").replaceChildren(...pieces);
-  }
-
-  function drawReason({ bar, number }, amount, far) {
-    const share = 50 * Math.max(-1, Math.min(1, amount / far));
+  function drawReason({ bar, number }, amount, far, text, title) {
+    const part = 50 * Math.max(-1, Math.min(1, amount / far));
     bar.className = amount < 0 ? "negative" : "";
-    bar.style.left = `${Math.min(50, 50 + share)}%`;
-    bar.style.width = `${Math.abs(share)}%`;
-    number.textContent = signed(amount);
+    bar.style.insetInlineStart = `${Math.min(50, 50 + part)}%`;
+    bar.style.width = `${Math.abs(part)}%`;
+    number.classList.toggle("left", amount < 0);
+    number.style.insetInlineStart = amount < 0 ? "auto" : `calc(${50 + part}% + .4em)`;
+    number.style.insetInlineEnd = amount < 0 ? `calc(${50 - part}% + .4em)` : "auto";
+    number.textContent = text;
+    number.title = title;
   }
 
   // What is compared: a class of a part against another, or against the mean of the others.
@@ -164,44 +228,97 @@
     return { leaf, first, second };
   }
 
+  // Lines of the reasons that fit beside the answer; the smaller ones are one line.
+  const MOST_PHONE = 10, LINE = 27;
+  function room() {
+    if (state.isAll || matchMedia("print").matches) return Infinity;
+    if (innerWidth < 900) return MOST_PHONE;
+    const others = ["answer", "next", "all"].reduce((sum, id) => sum + (byId(id).className === "quiet" ? 0 : byId(id).offsetHeight + 12), 0);
+    return Math.max(6, Math.floor((innerHeight - others - 190) / LINE));
+  }
+
   function explain(probabilities, shown) {
     const { leaf, first, second } = chosen(probabilities, shown);
+    const evidence = (row) => evidenceFor(row, leaf, first, second);
     const told = scoring.contributions(leaf, values, attributes.length);
-    const amounts = told.map((row) => evidenceFor(row, leaf, first, second));
+    const amounts = state.evidence = told.map(evidence);
     compare(leaf, first, second);
     // The sum begins with the mean over the training rows.
     const means = attributes.map((_, j) => scoring.meanOf(leaf, j));
-    const prior = means.reduce((sum, mean) => sum + evidenceFor(mean, leaf, first, second),
-      evidenceFor(scoring.baseOf(leaf), leaf, first, second));
-    const isOpen = (j) => (isPair(j) ? told[j].every((amount, c) => amount === 0 - means[j][c]) : values[j] === null);
-    const far = Math.min(1e6, largest([prior, ...amounts], reach)) * 1.05;
-    drawAxis(far);
+    const scores = scoring.baseOf(leaf).map((score, c) => means.reduce((sum, mean) => sum + mean[c], score));
+    const chance = (sums) => scoring.softmax(sums.map((s) => s * leaf.scale))[first];
+    const whole = scores.map((score, c) => told.reduce((sum, row) => sum + row[c], score)), p = chance(whole);
+    const isOpen = (j, cells = values) => (isPair(j) ? attributes[j].sides.some((side) => cells[side.column] === null) : cells[j] === null);
     for (const row of rows) {
       const amount = amounts[row.j], isUnknown = isOpen(row.j);
       row.show();
-      row.number.textContent = amount === 0 ? "—" : signed(amount);
+      row.number.textContent = Math.abs(amount) < 0.005 ? "—" : say(amount, chance(whole.map((s, c) => s - told[row.j][c])), p);
       row.number.dataset.evidence = String(amount);
-      row.field.className = isUnknown ? "unknown" : amount < 0 ? "negative" : "";
-      if (!isUnknown) row.reason.value.textContent = `${isPair(row.j) ? ": " : " = "}${row.text(values[row.j])}`;
-      drawReason(row.reason, amount, far);
+      row.number.title = `${signed(amount)} ${t("log-odds")}`;
+      row.field.className = `${isUnknown ? "unknown" : amount < 0 ? "negative" : "positive"}${row.detail.hidden ? "" : " open"}`;
+      row.clear.style.visibility = isUnknown ? "hidden" : "visible";
+      showDetail(row);
     }
+    const before = state.pinned !== null && byId("difference").checked ? scoring.contributions(leaf, state.pinned, attributes.length) : null;
+    const lines = before ? differences(told, before, evidence) : ofCase(told, amounts, isOpen);
+    const start = scores.map((score, c) => (before || lines.taken).reduce((sum, row) => sum + row[c], score));
     const rate = data.rates === null ? null : data.rates[leaf.classes[first]];
-    base.value.textContent = leaf.centre.length ? "Average row" : rate === null ? "Prior" : `Base rate ${percent(rate)}`;
-    drawReason(base, prior, far);
-    const said = rows.filter((row) => Math.abs(amounts[row.j]) > 1e-12);
-    const shownRows = said.filter((row) => !isOpen(row.j)).sort((a, b) => Math.abs(amounts[b.j]) - Math.abs(amounts[a.j]));
-    // What is not known is one line: that nothing is said counts as well.
-    const open = said.filter((row) => isOpen(row.j)), nOpen = open.filter((row) => !isPair(row.j)).length;
-    unknown.value.textContent = `${nOpen} ${nOpen === 1 ? "value" : "values"} not known`;
-    drawReason(unknown, open.reduce((sum, row) => sum + amounts[row.j], 0), far);
-    byId("reasons").replaceChildren(base.line, ...(open.length ? [unknown.line] : []), ...shownRows.map((row) => row.reason.line));
-    const total = amounts.reduce((a, b) => a + b, prior);
-    const other = second === null ? "the mean of the others" : classes[leaf.classes[second]];
-    byId("sum").textContent = `Together ${signed(total)}: the log-odds of ${classes[leaf.classes[first]]} against ${other}.`;
+    base.value.textContent = before ? t("Pinned case") : leaf.centre.length ? t("Average row") : rate === null ? t("Prior") : t("Base rate {rate}", { rate: percent(rate) });
+    drawLines(lines, start, evidence, chance, leaf);
+    const other = second === null ? t("the mean of the others") : classes[leaf.classes[second]];
+    const [against, speaksFor] = byId("sides").children;
+    against.textContent = `← ${t("against {name}", { name: classes[leaf.classes[first]] })}`;
+    speaksFor.textContent = `${t("for {name}", { name: classes[leaf.classes[first]] })} →`;
+    byId("sum").textContent = t("Together {sum} for {name} against {other}: {percent}.",
+      { sum: unit() === "log" || unit() === "points" ? say(evidence(whole)) : `${t("odds")} ${odds(evidence(whole))}`, name: classes[leaf.classes[first]], other, percent: percent(p) });
+  }
+
+  // The known values by falling size; what is not known is one line: it counts as well.
+  function ofCase(told, amounts, isOpen) {
+    const said = rows.filter((row) => Math.abs(amounts[row.j]) > 1e-12), open = said.filter((row) => isOpen(row.j));
+    const nOpen = open.filter((row) => !isPair(row.j)).length;
+    unknown.value.textContent = nOpen === 1 ? t("1 value not known") : t("{n} values not known", { n: nOpen });
+    const sum = (c) => open.reduce((total, row) => total + told[row.j][c], 0);
+    const made = said.filter((row) => !isOpen(row.j)).map((row) => {
+      row.reason.value.textContent = isPair(row.j) ? `: ${row.text()}` : ` = ${textOf(attributes[row.j], values[row.j])}`;
+      return { reason: row.reason, of: told[row.j], amount: amounts[row.j] };
+    });
+    return { taken: [], fixed: open.length ? [{ reason: unknown, of: told[0].map((_, c) => sum(c)) }] : [], made };
+  }
+
+  // What differs from the case that is pinned.
+  function differences(told, before, evidence) {
+    const made = rows.map((row) => {
+      const of = told[row.j].map((amount, c) => amount - before[row.j][c]), own = attributes[row.j];
+      row.reason.value.textContent = isPair(row.j) ? `: ${row.text()}` : `: ${textOf(own, state.pinned[row.j])} → ${textOf(own, values[row.j])}`;
+      return { reason: row.reason, of, amount: evidence(of) };
+    });
+    return { taken: before, fixed: [], made: made.filter(({ amount }) => Math.abs(amount) > 1e-12) };
+  }
+
+  function drawLines({ fixed: first, made }, start, evidence, chance, leaf) {
+    made.sort((a, b) => Math.abs(b.amount) - Math.abs(a.amount));
+    const most = Math.max(1, room() - first.length - 1), hidden = made.length > most ? made.slice(most) : [];
+    const total = (lines) => leaf.base.map((_, c) => lines.reduce((sum, { of }) => sum + of[c], 0));
+    const lines = [...first, ...(hidden.length ? made.slice(0, most) : made), ...(hidden.length ? [{ reason: rest, of: total(hidden) }] : [])];
+    const far = Math.min(1e6, largest([evidence(start), ...lines.map(({ of }) => evidence(of))], 0.3)) * 1.02;
+    let scores = start, p = chance(scores);
+    drawReason(base, evidence(start), far, isShare() ? share(p) : say(evidence(start)), percent(p));
+    for (const { reason, of } of lines) {
+      scores = scores.map((score, c) => score + of[c]);
+      const next = chance(scores), amount = evidence(of);
+      drawReason(reason, amount, far, isShare() ? `→ ${share(next)}` : say(amount), `${percent(p)} → ${percent(next)}, ${t("log-odds")} ${signed(amount)}`);
+      p = next;
+    }
+    rest.value.textContent = t("and {n} smaller", { n: hidden.length });
+    byId("reasons").replaceChildren(base.line, ...lines.map(({ reason }) => reason.line));
+    byId("more").hidden = !hidden.length && !state.isAll;
+    byId("more").textContent = state.isAll ? t("Show fewer") : t("Show all {n}", { n: made.length });
   }
 
   // ----------------------------------------------------------------------- the answer
 
+  const FEW = 5;
   function showClasses(probabilities, best) {
     posteriorRows.forEach(({ row, bar, text }, c) => {
       bar.style.width = `${100 * probabilities[c]}%`;
@@ -210,23 +327,40 @@
       row.className = c === best ? "best" : "";
     });
     if (!many) return;
+    const wanted = byId("find-class").value.toLowerCase();
     const sorted = classes.map((_, c) => c).sort((a, b) => probabilities[b] - probabilities[a] || a - b);
+    const found = sorted.filter((c) => classes[c].toLowerCase().includes(wanted)), isCut = !state.isEvery && !wanted;
+    posteriorRows.forEach(({ row }, c) => { row.hidden = !found.includes(c); row.classList.toggle("more", isCut && sorted.indexOf(c) >= FEW); });
     byId("posterior").tBodies[0].replaceChildren(...sorted.map((c) => posteriorRows[c].row));
+    byId("no-class").textContent = found.length ? "" : t("No class is called so.");
+    byId("every").hidden = Boolean(wanted);
+    byId("every").textContent = state.isEvery ? t("Show fewer") : t("Show all {n}", { n: classes.length });
   }
 
+  const dots = Array.from({ length: 100 }, (_, k) => controls.drawn("circle", { cx: 5 + 10 * (k % 50), cy: 5 + 10 * Math.floor(k / 50), r: 4 }));
+  byId("dots").append(...dots);
   function showAnswer(probabilities, shown) {
-    const p = probabilities[shown], known = values.filter((value) => value !== null).length;
-    byId("ask").textContent = byId("shown").value === "best" ? `Which ${asked} is it?` : `How probable is ${asked} =`;
+    const p = probabilities[shown], known = columns.filter((j) => values[j] !== null).length;
+    byId("ask").textContent = byId("shown").value === "best" ? t("Which {target} is it?", { target: asked }) : t("How probable is {target} =", { target: asked });
     byId("name").textContent = byId("name").title = classes[shown];
-    byId("percent").textContent = percent(p);
+    const isHundred = unit() === "hundred";
+    byId("percent").textContent = isHundred ? t("{n} of 100", { n: share(p) }) : percent(p);
+    byId("dots").toggleAttribute("hidden", !isHundred);
+    byId("gauge").hidden = isHundred;
+    dots.forEach((dot, k) => dot.setAttribute("class", k < Math.round(100 * p) ? "in" : ""));
     byId("fill").style.width = `${100 * p}%`;
     byId("rate").hidden = data.rates === null;
-    if (data.rates !== null) byId("rate").style.left = `${100 * data.rates[shown]}%`;
-    const start = data.rates === null ? "" : ` Base rate ${percent(data.rates[shown])} (dotted).`;
-    byId("from").textContent = `${known} of ${columns} values known.${start}`;
-    return `${classes[shown]}: ${percent(p)}, from ${known} known ${known === 1 ? "value" : "values"}.`;
+    if (data.rates !== null) byId("rate").style.insetInlineStart = `${100 * data.rates[shown]}%`;
+    const start = data.rates === null ? "" : t("Base rate {rate} (dotted).", { rate: percent(data.rates[shown]) });
+    const was = state.pinned === null ? null : scoring.posterior(model, state.pinned)[shown];
+    byId("was").hidden = was === null;
+    if (was !== null) byId("was").style.insetInlineStart = `${100 * was}%`;
+    const pinned = was === null ? "" : t("Pinned case {was}: now {change}.", { was: percent(was), change: `${signed(100 * (p - was), 1)}\u00a0%` });
+    byId("from").textContent = [t("{n} of {m} values known.", { n: known, m: columns.length }), start, pinned].join(" ");
+    return `${classes[shown]}: ${percent(p)}, ${known === 1 ? t("from 1 known value.") : t("from {n} known values.", { n: known })}`;
   }
 
+  // What takes longer: the range, what to ask next, where the answer flips.
   let drawing;
   function showRange(shown) {
     if (drawing === undefined) drawing = spread.prepared(data);
@@ -234,83 +368,148 @@
     byId("range").hidden = found === null;
     byId("could").textContent = "";
     if (found === null) return;
-    byId("range").style.left = `${100 * found[0]}%`;
+    byId("range").style.insetInlineStart = `${100 * found[0]}%`;
     byId("range").style.width = `${100 * (found[1] - found[0])}%`;
     byId("range").dataset.ends = JSON.stringify(found);
-    byId("could").textContent = `With all values known: ${percent(found[0])} to ${percent(found[1])} in 8 of 10 cases.`;
+    byId("could").textContent = t("With all values known: {low} to {high} in 8 of 10 cases (pale).", { low: percent(found[0]), high: percent(found[1]) });
   }
+
+  function showNext(shown) {
+    const found = drawing ? spread.expected(drawing, values, shown).filter(({ j, change }) => columns.includes(j) && change > 5e-4) : [];
+    for (const { j, mark, field } of rows) {
+      const at = found.length > 0 && found[0].j === j;
+      const notes = [at && t("ask next"), attributes[j].edited && t("edited"), isFolded && pairsOf.has(j) && t("+ {n} pairs", { n: pairsOf.get(j).length })];
+      mark.textContent = notes.filter(Boolean).join(", ");
+      mark.className = at ? "mark asked" : "mark";
+      field.dataset.next = String(at);
+    }
+    const link = ({ j, change }) => [button(attributes[j].title, () => {
+      byId(`attribute-${j}`).scrollIntoView({ block: "center", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });
+      byId(`value-${j}`).focus({ preventScroll: true });
+    }, { className: "link" }), ` (± ${percent(change)}) `];
+    byId("asking").replaceChildren(...(found.length ? [`${t("Ask next, for it would move the answer most:")} `, ...found.slice(0, 3).flatMap(link)]
+      : [columns.every((j) => values[j] !== null) ? t("Everything is known.") : t("No unknown value would tell much more.")]));
+  }
+
+  function showFlips() {
+    for (const row of rows) if (row.flip) row.flip(spread.flips(model, values, attributes[row.j], row.j, along(attributes[row.j])), classes);
+  }
+
+  // ------------------------------------------------------------ what would have to change
+
+  let isTouched = false;
+  function fillWish() {
+    if (isTouched) return;
+    const p = state.probabilities[state.shown];
+    byId("wished").value = String(two ? state.shown : classes.map((_, c) => c).filter((c) => c !== state.shown).reduce((a, b) => (state.probabilities[b] > state.probabilities[a] ? b : a)));
+    byId("side").value = two ? (p > 0.5 ? "under" : "over") : "win";
+    byId("level").value = "50";
+    byId("wish-share").hidden = byId("side").value === "win";
+  }
+
+  function goal() {
+    const target = Number(byId("wished").value), side = byId("side").value, level = Number(byId("level").value) / 100;
+    if (side === "win") return { target, logit: null };
+    if (two && level === 0.5) return { target: side === "under" ? 1 - target : target, logit: null };
+    return { target, logit: Math.log(level / (1 - level)), below: side === "under" };
+  }
+
+  function showChanges() {
+    const level = Number(byId("level").value);
+    if (byId("side").value !== "win" && !(level > 0 && level < 100)) return;
+    const found = changes.find(data, values, goal(), state.locked), c = Number(byId("wished").value);
+    const lock = (j, isLocked) => () => { if (isLocked) state.locked.add(j); else state.locked.delete(j); showChanges(); };
+    const items = found.made.map(({ j, cell }) => element("li", {}, element("b", { textContent: attributes[j].title }),
+      `: ${textOf(attributes[j], values[j])} → ${attributes[j].tries || attributes[j].kind === "category" ? textOf(attributes[j], cell) : attributes[j].labels[scoring.intervalOf(attributes[j].edges, cell)]} `,
+      button(t("keep as it is"), lock(j, true), { className: "link" })));
+    const kept = [...state.locked].map((j) => button(`${attributes[j].title} ×`, lock(j, false), { className: "chip", title: t("may change again") }));
+    const isThere = found.found && !found.made.length;
+    const head = isThere ? t("It is so already.") : found.found ? t("{name} would be {percent}:", { name: classes[c], percent: percent(found.after[c]) })
+      : t("No change of what may change is enough; it would be {percent} at most.", { percent: percent(found.after[c]) });
+    const apply = button(t("Set these values"), () => { found.made.forEach(({ j, cell }) => { values[j] = cell; }); update(); });
+    byId("changes").replaceChildren(element("p", { textContent: head }), ...(found.found && items.length ? [element("ul", {}, ...items), apply] : []),
+      ...(kept.length ? [element("p", {}, `${t("Kept")}: `, ...kept)] : []));
+    byId("changes").classList.remove("stale");
+  }
+
+  // ------------------------------------------------------------------------ all together
 
   let waiting = 0;
   function update() {
-    const probabilities = scoring.posterior(model, values);
+    const probabilities = state.probabilities = scoring.posterior(model, values);
     const best = probabilities.indexOf(Math.max(...probabilities));
-    const shown = byId("shown").value === "best" ? best : Number(byId("shown").value);
+    const shown = state.shown = byId("shown").value === "best" ? best : Number(byId("shown").value);
     showClasses(probabilities, best);
     const text = showAnswer(probabilities, shown);
     explain(probabilities, shown);
+    fillWish();
+    for (const id of ["known", "asking", "changes"]) byId(id).classList.add("stale");
+    byId("gauge").classList.add("stale");
     // A moving slider would otherwise be read out, and drawn for, at every pixel.
     clearTimeout(waiting);
     waiting = setTimeout(() => {
       showRange(shown);
+      if (typeof sureness !== "undefined") sureness.show(values, shown);
+      showNext(shown);
+      showFlips();
+      for (const id of ["known", "asking", "gauge"]) byId(id).classList.remove("stale");
       byId("summary").textContent = text;
-      writeLink();
+      cases.writeLink(values, state.pinned);
     }, 200);
   }
 
-  // ------------------------------------------------------------------------- the link
-
-  // Values are in the address after the #, by name: a link to them can be kept.
-  let written = null;
-  function writeLink() {
-    const link = new URLSearchParams();
-    attributes.forEach((own, j) => {
-      if (values[j] === null) return;
-      link.append(own.name, own.kind === "category" ? own.labels[own.values.indexOf(values[j])] : String(values[j]));
-    });
-    written = link.size ? `#${link}` : "";
-    if (location.hash !== written) history.replaceState(null, "", written || location.pathname + location.search);
+  const redraw = () => { compared = null; drawing = undefined; update(); };
+  function setAll(found) {
+    found.forEach((value, j) => { values[j] = value; });
+    update();
   }
-
-  function readLink() {
-    if (location.hash === written) return;
-    const link = new URLSearchParams(location.hash.slice(1));
-    attributes.forEach((own, j) => {
-      if (own.kind === "pair") return;
-      const text = link.get(own.name), at = own.kind === "category" ? own.labels.indexOf(text) : -1;
-      const x = text === null || text.trim() === "" ? NaN : Number(text);
-      values[j] = own.kind === "category" ? (at < 0 ? null : own.values[at]) : Number.isFinite(x) ? x : null;
-    });
+  function pin(found) {
+    state.pinned = found;
+    byId("pin").textContent = found === null ? t("Pin this case") : t("Unpin");
+    byId("pin").setAttribute("aria-pressed", String(found !== null));
+    byId("difference-choice").hidden = found === null;
     update();
   }
 
-  async function copyLink() {
-    writeLink();
-    try {
-      await navigator.clipboard.writeText(location.href);
-      byId("copied").textContent = "Copied.";
-    } catch {
-      byId("copied").textContent = "The address of this page is the link.";
+  function filter() {
+    const wanted = byId("find").value.toLowerCase();
+    let n = 0;
+    for (const { j, field } of rows) {
+      field.hidden = (isFolded && isPair(j) && !wanted) || !`${attributes[j].title} ${attributes[j].name} ${attributes[j].group || ""}`.toLowerCase().includes(wanted);
+      n += Number(!field.hidden);
     }
-  }
-
-  // ----------------------------------------------------------------------------------
-
-  function filter(words, names, elements) {
-    const wanted = words.toLowerCase();
-    elements.forEach((found, k) => { found.hidden = !names[k].toLowerCase().includes(wanted); });
+    for (const heading of document.querySelectorAll("#attributes h3")) heading.hidden = Boolean(wanted);
+    byId("no-match").textContent = n ? "" : t("Nothing is called so.");
   }
   byId("part").addEventListener("change", () => { fillClasses(); update(); });
-  for (const id of ["shown", "target", "against"]) byId(id).addEventListener("change", update);
-  byId("reset").addEventListener("click", () => { values.fill(null); update(); });
-  byId("copy").addEventListener("click", copyLink);
+  for (const id of ["shown", "target", "against", "difference"]) byId(id).addEventListener("change", update);
+  byId("shown").addEventListener("change", () => { isTouched = false; update(); });
+  byId("unit").addEventListener("change", () => {
+    try { localStorage.setItem("steelyard-unit", unit()); } catch { /* not kept */ }
+    update();
+  });
+  for (const id of ["wished", "side", "level"]) byId(id).addEventListener("input", () => {
+    isTouched = true;
+    byId("wish-share").hidden = byId("side").value === "win";
+  });
+  byId("wish").addEventListener("submit", (event) => { event.preventDefault(); showChanges(); });
+  byId("reset").addEventListener("click", () => setAll(nothing));
+  byId("more").addEventListener("click", () => { state.isAll = !state.isAll; update(); });
+  byId("every").addEventListener("click", () => { state.isEvery = !state.isEvery; update(); });
+  byId("pin").addEventListener("click", () => pin(state.pinned === null ? [...values] : null));
   byId("print").addEventListener("click", () => window.print());
   byId("attributes").addEventListener("submit", (event) => event.preventDefault());
-  byId("find").addEventListener("input", () =>
-    filter(byId("find").value, rows.map((row) => `${attributes[row.j].title} ${attributes[row.j].name}`), rows.map((row) => row.field)));
-  byId("find-class").addEventListener("input", () =>
-    filter(byId("find-class").value, classes, posteriorRows.map(({ row }) => row)));
-  window.addEventListener("hashchange", readLink);
+  byId("find").addEventListener("input", filter);
+  byId("find-class").addEventListener("input", update);
+  window.addEventListener("resize", update);
+  window.addEventListener("beforeprint", update);
+  window.addEventListener("afterprint", update);
   fillClasses();
-  readLink();
+  cases.connect(values, setAll, pin, (row) => {
+    const { leaf, first, second } = chosen(scoring.posterior(model, row), two ? state.shown : scoring.winner(model, row));
+    return scoring.contributions(leaf, row, attributes.length).map((told) => evidenceFor(told, leaf, first, second));
+  });
+  if (typeof editing !== "undefined") editing.connect(redraw, () => state.shown);
+  cases.readLink();
   update();
 })();

@@ -39,10 +39,10 @@ const spread = (() => {
     const work = workOf(model), n = Math.min(MOST_ROWS, Math.floor(MOST_WORK / work));
     const all = attributes.map(valuesOf), nValues = all.reduce((sum, found) => sum + (found ? found.values.length : 0), 0);
     if (n < FEWEST_ROWS || nValues * work > MOST_BEFORE) return null;
-    const before = scoring.posterior(model, []);
+    const nothing = attributes.map(() => null), before = scoring.posterior(model, nothing);
     const columns = all.map((found, j) => {
       if (found === null) return null;
-      const cells = [], byValue = found.values.map((value) => { cells[j] = value; return scoring.posterior(model, cells); });
+      const along = scoring.along(model, nothing, j), byValue = found.values.map(along.posterior);
       const byClass = before.map((p, c) => upTo(found.shares.map((share, v) => (p > 0 ? (share * byValue[v][c]) / p : share))));
       return { values: found.values, byClass, random: null };
     });
@@ -51,10 +51,11 @@ const spread = (() => {
     return { model, columns, n };
   }
 
+  const openOf = (columns, values) => columns.flatMap((column, j) => (column && values[j] === null ? [j] : []));
+
   // Ends of the middle eight tenths of the probability of a class, or null.
-  function range(prepared, values, c) {
-    const { model, columns, n } = prepared;
-    const open = columns.flatMap((column, j) => (column && values[j] === null ? [j] : []));
+  function range({ model, columns, n }, values, c) {
+    const open = openOf(columns, values);
     if (!open.length) return null;
     const sums = upTo(scoring.posterior(model, values));
     const found = Array.from({ length: n }, (_, row) => {
@@ -65,5 +66,40 @@ const spread = (() => {
     return [found[Math.floor(0.1 * n)], found[Math.ceil(0.9 * n) - 1]];
   }
 
-  return { prepared, range };
+  // By how much the probability of a class would change on average if one more value were
+  // known, for each unknown one, the largest first.
+  function expected({ model, columns }, values, c) {
+    const now = scoring.posterior(model, values);
+    return openOf(columns, values).map((j) => {
+      const { values: all, byClass } = columns[j], along = scoring.along(model, values, j);
+      const change = all.reduce((sum, value, v) => {
+        const chance = now.reduce((of, p, k) => {
+          const sums = byClass[k], total = sums[sums.length - 1];
+          return of + (total > 0 ? (p * (sums[v] - (v ? sums[v - 1] : 0))) / total : 0);
+        }, 0);
+        return chance > 0 ? sum + chance * Math.abs(along.posterior(value)[c] - now[c]) : sum;
+      }, 0);
+      return { j, change };
+    }).sort((a, b) => b.change - a.change);
+  }
+
+  // Where along a number another class begins to win: at most three places.
+  function flips(model, values, own, j, points) {
+    const along = scoring.along(model, values, j);
+    const best = (x) => { const logs = along.logs(x); return logs.indexOf(Math.max(...logs)); };
+    const found = [];
+    points.forEach((x, k) => {
+      if (!k || best(x) === best(points[k - 1])) return;
+      let [low, high] = [points[k - 1], x];
+      for (let i = 0; i < 20; i++) {
+        const middle = (low + high) / 2;
+        if (best(middle) === best(low)) low = middle; else high = middle;
+      }
+      found.push({ x: high, from: best(low), to: best(high) });
+    });
+    return found.length > 3 ? [] : found;
+  }
+
+  return { expected, flips, prepared, range };
 })();
+if (typeof module !== "undefined") module.exports = spread;

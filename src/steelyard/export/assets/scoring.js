@@ -124,14 +124,15 @@ const scoring = (() => {
   // A class that is impossible has null in JSON.
   const baseOf = (leaf) => leaf.base.map((b) => (b === null ? -Infinity : b));
 
-  function scoresOf(leaf, cells) {
-    const scores = baseOf(leaf);
-    for (const term of leaf.terms) {
+  // Scores with some terms added to them, in place.
+  function added(scores, terms, cells) {
+    for (const term of terms) {
       const row = amounts(term, cells);
       if (row) for (let c = 0; c < scores.length; c++) scores[c] += row[c];
     }
     return scores;
   }
+  const scoresOf = (leaf, cells) => added(baseOf(leaf), leaf.terms, cells);
 
   function softmax(scores) {
     const top = Math.max(...scores);
@@ -160,16 +161,31 @@ const scoring = (() => {
     return softmax(scores);
   }
 
-  // Posterior probabilities of a model's own classes.
-  function posterior(node, cells) {
-    if (node.kind === "sum") return softmax(scoresOf(node, cells).map((s) => s * node.scale));
+  // Posterior probabilities of a model's own classes; scores of its sums may be known.
+  function posterior(node, cells, scores = scoresOf) {
+    if (node.kind === "sum") return softmax(scores(node, cells).map((s) => s * node.scale));
     if (node.kind === "vote") return voted(node, cells);
     const out = new Array(node.classes.length).fill(0);
     node.parts.forEach((part, k) => {
       const [share, to] = node.kind === "mixture" ? [node.shares[k], out.map((_, c) => c)] : [1, node.pairs[k]];
-      posterior(part, cells).forEach((p, c) => { out[to[c]] += share * p; });
+      posterior(part, cells, scores).forEach((p, c) => { out[to[c]] += share * p; });
     });
     return node.kind === "mixture" ? out : out.map((p) => p / node.parts.length);
+  }
+
+  // The logs of the posterior but for a constant, and the posterior, as functions of the
+  // cell of one column: only its own terms are added up again.
+  function along(model, cells, j) {
+    const reads = (term) => (term.kind === "pair" ? term.sides.some((side) => side.column === j) : term.column === j);
+    const own = new Map(leaves(model).map((leaf) => {
+      const rest = leaf.terms.filter((term) => !reads(term));
+      return [leaf, { terms: leaf.terms.filter(reads), scores: added(baseOf(leaf), rest, cells) }];
+    }));
+    const now = [...cells];
+    const scores = (leaf) => added([...own.get(leaf).scores], own.get(leaf).terms, now);
+    const at = (cell, read) => { now[j] = cell; return read(); };
+    const logs = () => (model.kind === "sum" ? scores(model).map((s) => s * model.scale) : posterior(model, now, scores).map(Math.log));
+    return { logs: (cell) => at(cell, logs), posterior: (cell) => at(cell, () => posterior(model, now, scores)) };
   }
 
   // Every sum in a tree of models, from left to right.
@@ -258,7 +274,7 @@ const scoring = (() => {
     }
   }
 
-  return { amounts, attributeOf, baseOf, cellsOf, contributions, erfc, groupOf, intervalOf, leaves, meanOf, posterior,
-    scoresOf, winner };
+  return { along, amounts, attributeOf, baseOf, cellsOf, contributions, erfc, groupOf, intervalOf, leaves, meanOf, posterior,
+    roundEven, scoresOf, softmax, winner };
 })();
 if (typeof module !== "undefined") module.exports = scoring;

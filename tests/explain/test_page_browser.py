@@ -1,0 +1,370 @@
+"""What people do with the page, in a browser: units, cases, changes, edits, words."""
+
+import base64
+import json
+import re
+import tomllib
+from importlib.resources import files
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import steelyard as sy
+from steelyard.exceptions import ParameterError
+from steelyard.explain.page_card import read_card, read_words
+from tests.explain.conftest import fitted
+from tests.explain.test_page import HOSTILE, set_value, settings_of, shown
+
+TEXT = "document.getElementById('%s').textContent"
+
+
+def text_of(browser, name):
+    return browser.run(TEXT % name).replace("\xa0", " ")
+
+
+def settled(browser):
+    browser.wait("!document.getElementById('asking').classList.contains('stale')")
+
+
+@pytest.fixture(scope="module")
+def views(two):
+    return fitted("views", *two)
+
+
+def opened(browser, clf, folder, fragment="", **options):
+    clf.to_html(folder / "page.html", **options)
+    browser.open(folder / "page.html", fragment)
+    assert browser.errors == []
+
+
+def test_evidence_has_the_unit_that_is_chosen_and_it_is_remembered(
+    browser, two, tmp_path
+):
+    clf = sy.NaiveBayes().fit(*two)
+    opened(browser, clf, tmp_path, "#colour=blue")
+    evidence = float(
+        browser.run("document.getElementById('evidence-0').dataset.evidence")
+    )
+    factor = np.exp(abs(evidence))
+    digits = 2 if factor < 2 else 1 if factor < 10 else 0
+    assert text_of(browser, "evidence-0") == (
+        f"{'÷' if evidence < 0 else '×'} {factor:.{digits}f}"
+    )
+    set_value(browser, "unit", "log", "change")
+    assert text_of(browser, "evidence-0").replace("\u2212", "-") == f"{evidence:+.2f}"
+    set_value(browser, "unit", "hundred", "change")
+    assert text_of(browser, "percent").endswith("of 100")
+    blue = two[0].iloc[:1].assign(**{**dict.fromkeys(two[0]), "colour": "blue"})
+    p = clf.predict_proba(blue)
+    filled = browser.run("document.querySelectorAll('#dots .in').length")
+    assert filled == round(100 * p[0, 1])
+    # The last of the steps is the answer.
+    set_value(browser, "unit", "steps", "change")
+    last = "document.querySelector('#reasons li:last-child .number').textContent"
+    assert browser.run(last) == f"→ {browser.run(TEXT % 'percent')}"
+    browser.open(tmp_path / "page.html", "#colour=blue")
+    assert browser.run("document.getElementById('unit').value") == "steps"
+    set_value(browser, "unit", "odds", "change")
+
+
+def test_reasons_that_do_not_fit_are_one_line_and_can_be_opened(browser, tmp_path):
+    random = np.random.default_rng(5)
+    y = random.integers(0, 2, 300)
+    X = pd.DataFrame({f"c{k}": y + 2 * random.normal(size=300) for k in range(60)})
+    clf = sy.NaiveBayes(numeric="gaussian").fit(X, y)
+    browser.look(1280, 800)
+    opened(browser, clf, tmp_path)
+    browser.run("document.getElementById('typical').click()")
+    lines = "document.querySelectorAll('#reasons li').length"
+    assert 5 < browser.run(lines) < 30
+    assert "smaller" in browser.run("document.getElementById('reasons').textContent")
+    browser.run("document.getElementById('more').click()")
+    assert browser.run(lines) >= 60
+    # Three screens for sixty columns.
+    tall = browser.run("document.getElementById('attributes').offsetHeight")
+    assert tall <= 60 * 57
+    # A change is answered within a frame.
+    work = browser.run(
+        "(() => { const s = document.getElementById('slider-3'); const t = performance"
+        ".now(); for (let k = 0; k < 20; k++) { s.value = String(k / 10);"
+        " s.dispatchEvent(new Event('input')); } return (performance.now() - t) / 20;"
+        " })()"
+    )
+    assert work < 160, "milliseconds, on a machine that others use as well"
+    browser.look(1280, 900)
+
+
+def test_what_would_have_to_change_is_said_and_columns_can_be_kept(
+    browser, views, two, tmp_path
+):
+    opened(browser, views, tmp_path, "#length=-1.5&width=2.5")
+    row = pd.DataFrame(
+        {"colour": [None], "length": [-1.5], "width": [2.5], "striped": [None]}
+    )
+    browser.run("document.querySelector('#wish [type=submit]').click()")
+    why = views.explain_local(row)
+    names = "[...document.querySelectorAll('#changes li b')].map(e => e.textContent)"
+    first = why.counterfactual()
+    assert browser.run(names) == [change.attribute for change in first.changes]
+    p = f"{100 * first.after[1]:.1f} %"
+    assert p in text_of(browser, "changes")
+    browser.run("document.querySelector('#changes li button').click()")
+    kept = why.counterfactual(fixed=[first.changes[0].attribute])
+    if kept.found:
+        assert browser.run(names) == [change.attribute for change in kept.changes]
+    assert "Kept" in text_of(browser, "changes")
+
+
+def test_the_value_to_ask_for_is_marked_and_flips_are_on_sliders(
+    browser, views, tmp_path
+):
+    opened(browser, views, tmp_path)
+    settled(browser)
+    marked = browser.run("document.querySelectorAll('[data-next=true]').length")
+    assert marked == 1
+    name = browser.run("document.querySelector('[data-next=true] .name').textContent")
+    assert f"most: {name}" in text_of(browser, "asking")
+    browser.run("document.querySelector('#asking button').click()")
+    assert browser.run("document.activeElement.id").startswith("value-")
+    assert browser.run("document.querySelectorAll('.flips i').length") > 0
+
+
+def test_rows_can_be_pasted_stepped_through_and_scored(browser, views, two, tmp_path):
+    X = two[0].iloc[:3]
+    opened(browser, views, tmp_path)
+    text = X.to_csv(index=False)
+    set_value(browser, "paste", text)
+    browser.run("document.getElementById('read').click()")
+    assert text_of(browser, "copied").startswith("3 rows taken")
+    expected = views.predict_proba(X)
+    np.testing.assert_allclose(shown(browser, 2), expected[0], rtol=0, atol=1e-9)
+    browser.run("document.getElementById('following').click()")
+    np.testing.assert_allclose(shown(browser, 2), expected[1], rtol=0, atol=1e-9)
+    lines = browser.run("cases.answered()").splitlines()
+    assert len(lines) == 4 and lines[0].endswith("reason 1,reason 2,reason 3")
+    head = lines[0].split(",").index("p(ant)")
+    scores = [line.split(",")[head : head + 2] for line in lines[1:]]
+    np.testing.assert_allclose(np.array(scores, float), expected, rtol=0, atol=1e-9)
+    # With semicolons and commas, and without names.
+    told = browser.run("cases.take('length;width\\n0,5;1,25')")
+    assert told.startswith("1 row taken. 2 columns are not in it.")
+    assert browser.run("document.getElementById('value-1').value") == "0.5"
+    assert "needs 4 cells" in browser.run("cases.take('1,2')")
+    assert browser.run("cases.take('red,1.5,2.5,true')").startswith("1 row taken.")
+
+
+def test_rows_of_the_author_are_offered(browser, views, two, tmp_path):
+    X, y = two
+    opened(browser, views, tmp_path, rows=(X[:5], y[:5]))
+    set_value(browser, "case", "4", "change")
+    expected = views.predict_proba(X.iloc[4:5])[0]
+    np.testing.assert_allclose(shown(browser, 2), expected, rtol=0, atol=1e-9)
+    with pytest.raises(ParameterError, match="at most 5000 rows"):
+        views.page(rows=pd.concat([X] * 30))
+    with pytest.raises(ParameterError, match="5 rows have 4 labels"):
+        views.page(rows=(X[:5], y[:4]))
+
+
+def test_two_cases_are_compared_and_a_link_keeps_both(browser, views, tmp_path):
+    opened(browser, views, tmp_path, "#length=1&width=2|length=-1&width=2")
+    lines = browser.run(
+        "[...document.querySelectorAll('#reasons li')].map(e => e.textContent)"
+    )
+    assert "Pinned case" in lines[0]
+    assert any(line.startswith("length: -1 → 1") for line in lines[1:])
+    assert not any(line.startswith("width") for line in lines[1:])
+    settled(browser)
+    assert browser.run("location.hash") == "#length=1&width=2|length=-1&width=2"
+    browser.run("document.getElementById('pin').click()")
+    settled(browser)
+    assert browser.run("location.hash") == "#length=1&width=2"
+
+
+EDITS = [
+    {"column": "length", "from": 0.0, "flatten": True},
+    {"column": "width", "monotone": "increasing"},
+    {"column": "length", "to": -0.2, "set": 0.25},
+    {"column": "width", "from": 1.0, "to": 4.0, "interpolate": True},
+    {"column": "colour", "values": ["red", "blue"], "merge": True},
+    {"column": "striped", "remove": True},
+    {"column": "width", "scale": 0.5},
+]
+
+
+@pytest.mark.parametrize("name", ["views", "NB", "missing value", "imputed"])
+def test_edits_in_the_page_are_those_of_python(name, browser, mixed, two, tmp_path):
+    for X, y in (two, mixed):
+        clf = fitted(name, X, y)
+        edits = EDITS
+        if y is mixed[1]:
+            edits = [
+                e if {"remove", "scale"} & {*e} else {**e, "class": "bee"}
+                for e in EDITS
+            ]
+        opened(browser, clf, tmp_path, edit=True, rows=(X[:50], y[:50]))
+        browser.run(f"editing.add(...{json.dumps(edits)})")
+        made = clf.edited(edits)
+        given = json.dumps(settings_of(X[:50]))
+        found = browser.run(
+            f"{given}.map((row) => scoring.posterior(controls.data.model, row))"
+        )
+        np.testing.assert_allclose(found, made.predict_proba(X[:50]), rtol=0, atol=1e-9)
+        set_value(browser, "reason", "policy")
+        set_value(browser, "author", "A. Meyer")
+        saved = json.loads(browser.run("JSON.stringify(editing.saved())"))
+        again = clf.edited(saved)
+        assert again.edits_[0].reason == "policy (A. Meyer)"
+        np.testing.assert_array_equal(
+            again.predict_proba(X[:50]), made.predict_proba(X[:50])
+        )
+        for _ in edits:
+            browser.run("document.getElementById('undo').click()")
+        found = browser.run(
+            f"{given}.map((row) => scoring.posterior(controls.data.model, row))"
+        )
+        np.testing.assert_allclose(found, clf.predict_proba(X[:50]), rtol=0, atol=1e-9)
+
+
+def test_readers_see_where_a_curve_was_edited(browser, views, tmp_path):
+    made = views.edited({"column": "length", "from": 0, "flatten": True}, "policy")
+    opened(browser, made, tmp_path)
+    settled(browser)
+    assert "edited" in browser.run("document.querySelector('#attribute-1').textContent")
+    browser.run("document.getElementById('name-1').click()")
+    assert browser.run("document.querySelectorAll('.chart .edited').length") == 1
+    assert "policy" in text_of(browser, "detail-1")
+
+
+def test_a_click_on_the_chart_sets_the_value(browser, views, tmp_path):
+    opened(browser, views, tmp_path)
+    browser.run("document.getElementById('name-1').click()")
+    browser.run(
+        "(() => { const c = document.querySelector('.chart'), b = c"
+        ".getBoundingClientRect(); c.dispatchEvent(new MouseEvent('click', {clientX:"
+        " b.left + b.width / 2, clientY: b.top + 20, bubbles: true})); })()"
+    )
+    assert browser.run("document.getElementById('value-1').value") != ""
+    assert browser.run("document.querySelectorAll('.chart text').length") > 4
+
+
+CARD = {
+    "title": "Which insect?",
+    "author": "A. Meyer",
+    "use": "For teaching.",
+    "quality": "9 of 10 right",
+    "order": ["width"],
+    "classes": {"ant": "Ameise"},
+    "columns": {
+        "length": {"label": "Länge", "unit": "cm", "description": "From head to tail."},
+        "colour": {"group": "Looks", "values": {"red": HOSTILE[1]}},
+        "striped": {"group": "Looks", "label": HOSTILE[0]},
+    },
+}
+
+
+def test_a_card_names_columns_and_tells_of_the_model(browser, mixed, tmp_path):
+    clf = sy.NaiveBayes().fit(*mixed)
+    opened(browser, clf, tmp_path, card=CARD, language="de")
+    assert browser.run("document.title") == "Which insect?"
+    trust = text_of(browser, "trust")
+    assert trust.startswith("9 of 10 right · 240 Trainingszeilen · A. Meyer")
+    assert trust.endswith("For teaching.")
+    names = browser.run(
+        "[...document.querySelectorAll('.name')].map(e => e.textContent)"
+    )
+    assert names[0] == "width" and "Länge" in names and HOSTILE[0] in names
+    assert browser.run("document.documentElement.lang") == "de"
+    assert browser.run("typeof window.hacked") == "undefined"
+    set_value(browser, "value-1", "1.5")
+    assert "," in text_of(browser, "percent")
+    assert "cm" in browser.run("document.getElementById('attribute-1').textContent")
+    settled(browser)
+    assert "length=1.5" in browser.run("location.hash")
+
+
+def test_search_says_when_nothing_is_found(browser, views, tmp_path):
+    opened(browser, views, tmp_path)
+    set_value(browser, "find", "zzz")
+    assert text_of(browser, "no-match") == "Nothing is called so."
+    set_value(browser, "find", "")
+    assert text_of(browser, "no-match") == ""
+
+
+def test_many_classes_print_on_two_pages(browser, tmp_path):
+    random = np.random.default_rng(3)
+    y = random.integers(0, 26, 1500)
+    columns = {f"x{k}": y % (k + 2) + random.normal(size=1500) for k in range(16)}
+    clf = sy.NaiveBayes(numeric="gaussian").fit(
+        pd.DataFrame(columns), np.array(list("abcdefghijklmnopqrstuvwxyz"))[y]
+    )
+    opened(browser, clf, tmp_path)
+    browser.run("document.getElementById('typical').click()")
+    printed = browser._call("Page.printToPDF", preferCSSPageSize=True)
+    pages = re.findall(rb"/Type\s*/Page[^s]", base64.b64decode(printed["data"]))
+    assert len(pages) <= 2
+
+
+def test_other_directions_and_languages_come_from_a_file(browser, views, tmp_path):
+    path = tmp_path / "words.toml"
+    path.write_text(
+        'language = "ar"\ndirection = "rtl"\n[words]\n"What is known" = "المعروف"\n',
+        encoding="utf-8",
+    )
+    opened(browser, views, tmp_path, "#length=1", language=path)
+    assert browser.run("document.documentElement.dir") == "rtl"
+    assert text_of(browser, "inputs-title") == "المعروف"
+    assert browser.run("document.documentElement.scrollWidth") <= 1280
+
+
+def sentences():
+    """All that the page says in English."""
+    folder = files("steelyard.explain") / "assets"
+    scripts = [f for f in folder.iterdir() if f.name.endswith(".js")]
+    found = {
+        text
+        for script in scripts
+        for text in re.findall(r'\bt\("([^"]*)"', script.read_text("utf-8"))
+    }
+    page = (folder / "page.html").read_text("utf-8")
+    return found | set(re.findall(r"\{\{(.*?)\}\}", page))
+
+
+def test_german_has_every_sentence_of_the_page():
+    words = tomllib.loads(
+        (files("steelyard.explain") / "assets" / "de.toml").read_text("utf-8")
+    )["words"]
+    assert sentences() - set(words) == set()
+    for text, said in words.items():
+        assert set(re.findall(r"\{\w+\}", text)) == set(re.findall(r"\{\w+\}", said))
+
+
+@pytest.mark.parametrize(
+    ("card", "message"),
+    [
+        ({"titles": "a"}, "no 'titles'. Did you mean 'title'"),
+        ({"columns": {"length": {"label": 1}}}, "'label' must be a str"),
+        ({"columns": {"lengths": {"label": "a"}}}, "'lengths', which is no column"),
+        ({"classes": {"bees": "a"}}, "class 'bees'"),
+    ],
+)
+def test_a_card_that_does_not_fit_is_refused(card, message, views):
+    with pytest.raises(ParameterError, match=message):
+        views.page(card=card)
+
+
+def test_words_and_cards_are_read_from_files(tmp_path):
+    path = tmp_path / "card.toml"
+    path.write_text('title = "a"\n', encoding="utf-8")
+    assert read_card(path) == {"title": "a"}
+    path.write_text("title = ", encoding="utf-8")
+    with pytest.raises(ParameterError, match="is not TOML"):
+        read_card(path)
+    with pytest.raises(ParameterError, match="no language 'fr'"):
+        read_words("fr")
+
+
+def test_a_notebook_shows_the_page_in_a_frame_that_cannot_reach_out(views):
+    made = views.page()._repr_html_()
+    assert made.startswith("<iframe srcdoc=") and "allow-same-origin" not in made
+    assert "<script" not in made

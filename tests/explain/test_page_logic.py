@@ -1,0 +1,143 @@
+"""What the page computes, in Node: posteriors, changes and what to ask next."""
+
+import json
+import subprocess
+from importlib.resources import files
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from steelyard.explain.page import page_data
+from tests.explain.conftest import CASES, fitted
+from tests.explain.test_page import settings_of
+
+TEN = [
+    "NB",
+    "missing value",
+    "imputed",
+    "Gaussian",
+    "value weights",
+    "mixture",
+    "calibrated pairs",
+    "views",
+    "pairs of columns",
+    "views of every kind",
+]
+
+
+def in_node(node, folder, given, code):
+    """Return what an expression gives, with the scripts of the page at hand."""
+    (folder / "in.json").write_text(json.dumps(given), encoding="utf-8")
+    scoring = files("steelyard.export") / "assets" / "scoring.js"
+    assets = files("steelyard.explain") / "assets"
+    lines = [
+        f"global.scoring = require({json.dumps(str(scoring))});",
+        f"const changes = require({json.dumps(str(assets / 'changes.js'))});",
+        f"const spread = require({json.dumps(str(assets / 'spread.js'))});",
+        "const given = JSON.parse(require('fs').readFileSync('in.json'));",
+        f"console.log(JSON.stringify({code}));",
+    ]
+    done = subprocess.run(
+        [node, "-e", "\n".join(lines)],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return json.loads(done.stdout)
+
+
+def random_rows(X, n, seed=0):
+    """Rows of which each cell is one of its column, or missing."""
+    random = np.random.default_rng(seed)
+    rows = {}
+    for name in X.columns:
+        cells = X[name].sample(n, replace=True, random_state=random.integers(1 << 30))
+        known = random.random(n) < 0.7
+        rows[name] = [c if k else None for c, k in zip(cells, known, strict=True)]
+    kinds = {"length": float, "width": float, "striped": object}
+    return pd.DataFrame(rows).astype(kinds)
+
+
+@pytest.mark.parametrize("name", TEN)
+def test_posteriors_on_random_settings_are_those_of_python(name, mixed, node, tmp_path):
+    assert name in CASES
+    clf, rows = fitted(name, *mixed), random_rows(mixed[0], 200)
+    given = {"data": page_data(clf), "rows": settings_of(rows)}
+    code = (
+        "given.rows.map((row, i) => [scoring.posterior(given.data.model, row),"
+        " scoring.along(given.data.model, row, i % 4).posterior(row[i % 4])])"
+    )
+    found = np.array(in_node(node, tmp_path, given, code))
+    expected = clf.predict_proba(rows)
+    np.testing.assert_allclose(found[:, 0], expected, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(found[:, 1], expected, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", TEN)
+def test_changes_of_the_page_are_those_of_python(name, mixed, two, node, tmp_path):
+    for X, y in (mixed, two) if name != "calibrated pairs" else (mixed,):
+        clf, rows = fitted(name, X, y), random_rows(X, 12, seed=1)
+        why = clf.explain_local(rows)
+        fixed = [[], ["length"]]
+        given = {"data": page_data(clf), "rows": settings_of(rows)}
+        code = (
+            "[[], [1]].map((fixed) => given.rows.map((row) => changes.find("
+            "given.data, row, {target: null, logit: null}, new Set(fixed))))"
+        )
+        for kept, answers in zip(
+            fixed, in_node(node, tmp_path, given, code), strict=True
+        ):
+            for i, told in enumerate(answers):
+                own = why.counterfactual(i, fixed=kept)
+                assert told["found"] == own.found
+                if not own.found:
+                    continue
+                assert str(clf.classes_[told["target"]]) == own.target
+                columns = [X.columns[change["j"]] for change in told["made"]]
+                assert columns == [change.attribute for change in own.changes]
+                np.testing.assert_allclose(told["after"], own.after, rtol=0, atol=1e-9)
+                for change, wanted in zip(told["made"], own.changes, strict=True):
+                    if isinstance(change["cell"], str):
+                        assert change["cell"] == wanted.after
+                    elif "tries" in given["data"]["attributes"][change["j"]]:
+                        assert change["cell"] == pytest.approx(float(wanted.after))
+
+
+def test_a_change_may_aim_at_a_probability(two, node, tmp_path):
+    clf = fitted("views", *two)
+    rows = random_rows(two[0], 10, seed=2)
+    given = {"data": page_data(clf), "rows": settings_of(rows)}
+    code = (
+        "given.rows.map((row) => changes.find(given.data, row, {target: 1, below: true,"
+        " logit: Math.log(0.2 / 0.8)}, new Set()))"
+    )
+    found = in_node(node, tmp_path, given, code)
+    assert any(told["made"] for told in found)
+    for told in found:
+        assert not told["found"] or told["after"][1] < 0.2 + 1e-12
+
+
+def test_what_to_ask_next_is_the_value_that_moves_most(node, tmp_path, two):
+    X, y = two
+    clf = fitted("NB", X, y)
+    data = page_data(clf)
+    found = in_node(
+        node,
+        tmp_path,
+        {"data": data},
+        "spread.expected(spread.prepared(given.data), [null, null, null, null], 1)",
+    )
+    assert sorted(item["j"] for item in found) == [0, 1, 2, 3]
+    # For a category by hand: chances of its values, and what each does.
+    own, p = data["attributes"][0], None
+    p = clf.predict_proba(X.iloc[:1].assign(**dict.fromkeys(X.columns)))[0, 1]
+    cells = X.iloc[: len(own["values"])].assign(**dict.fromkeys(X.columns))
+    after = clf.predict_proba(cells.assign(colour=own["values"]))
+    shares = np.array(own["shares"])
+    within = shares[:, None] * after / np.array([1 - p, p])
+    chances = (within / within.sum(axis=0)) @ np.array([1 - p, p])
+    expected = float(chances @ np.abs(after[:, 1] - p))
+    (colour,) = (item["change"] for item in found if item["j"] == 0)
+    assert colour == pytest.approx(expected, abs=1e-9)
