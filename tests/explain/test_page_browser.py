@@ -15,6 +15,7 @@ from steelyard.exceptions import ParameterError
 from steelyard.explain.page_card import read_card, read_words
 from tests.explain.conftest import fitted
 from tests.explain.test_page import HOSTILE, set_value, settings_of, shown
+from tests.explain.test_page_logic import random_rows
 
 TEXT = "document.getElementById('%s').textContent"
 
@@ -114,6 +115,21 @@ def test_what_would_have_to_change_is_said_and_columns_can_be_kept(
     if kept.found:
         assert browser.run(names) == [change.attribute for change in kept.changes]
     assert "Kept" in text_of(browser, "changes")
+
+
+@pytest.mark.parametrize("name", ["views", "pairs of columns", "views, imputed"])
+def test_intervals_of_the_page_are_those_of_python(name, browser, mixed, two, tmp_path):
+    for X, y in (mixed, two):
+        clf = fitted(name, X, y)
+        rows = random_rows(X, 20)
+        opened(browser, clf, tmp_path)
+        given = json.dumps(settings_of(rows))
+        for c in range(len(clf.classes_)):
+            found = browser.run(f"{given}.map((row) => sureness.interval(row, {c}))")
+            expected = clf.predict_interval(rows)[:, c]
+            np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
+        settled(browser)
+        assert "The model itself" in text_of(browser, "certain")
 
 
 def test_the_value_to_ask_for_is_marked_and_flips_are_on_sliders(

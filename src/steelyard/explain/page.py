@@ -60,6 +60,7 @@ _SCRIPTS = (
     "controls.js",
     "charts.js",
     "spread.js",
+    "sure.js",
     "changes.js",
     "cases.js",
     "page.js",
@@ -67,6 +68,9 @@ _SCRIPTS = (
 _EDITING = (*_SCRIPTS[:-1], "edit.js", "page.js")
 
 _MOST_CASES = 5000
+
+# Of the tables of intervals; with many classes they are left out.
+_MOST_BYTES = 400_000
 
 
 def to_html(
@@ -308,6 +312,7 @@ def page_data(
         "attributes": attributes,
         "parts": _part_names(model, ""),
         "model": node_data(plan.root),
+        "sure": _sureness(clf, plain.schema),
     }
 
 
@@ -323,6 +328,34 @@ def _add_shares(
             rows = counts.by_code[first : first + len(own["values"])].sum(axis=1)
             if rows.sum() > 0.0:
                 own["shares"] = (rows / rows.sum()).tolist()
+
+
+def _sureness(clf: BaseNB, schema: TableSchema) -> dict[str, Any] | None:
+    """Return what the page needs for intervals; None where a model has none."""
+    own = getattr(clf, "uncertainty_", None)
+    if own is None or hasattr(clf, "edits_"):
+        return None
+    tables = np.concatenate([own.variances[None], own.factors]).astype("<f4")
+    if tables.nbytes > _MOST_BYTES:
+        return None
+    features = []
+    for j, feature in enumerate(schema.features):
+        column, start = schema.columns[j], int(schema.offsets[j])
+        place: dict[str, Any] = {"column": column, "missing": feature.missing_code}
+        if feature.sides:
+            place = {"pair": column}
+        elif feature.kind != "categorical":
+            place["edges"] = list(feature.edges)
+        features.append({"start": start, **place})
+    return {
+        "features": features,
+        "base": own.base.tolist(),
+        "n_tables": len(tables),
+        "n_codes": tables.shape[1],
+        "tables": b64encode(tables.tobytes()).decode("ascii"),
+        # Nine of ten, as in predict_interval.
+        "z": 1.6448536269514722,
+    }
 
 
 def _add_edits(attributes: list[dict[str, Any]], edits: Sequence[Edit]) -> None:

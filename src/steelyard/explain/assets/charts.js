@@ -62,7 +62,7 @@ const charts = (() => {
       bar.style.insetInlineStart = `${start}%`;
       bar.style.width = `${(isShare ? 100 : 50) * part}%`;
       const share = own.shares ? percent(own.shares[k], 0) : "";
-      return button("", () => set(own.values[k]), { className: own.values[k] === value ? "value here" : "value", ariaLabel: `${label}: ${say(amounts[k])}` }, share)
+      return button("", () => set(own.values[k]), { className: own.values[k] === value ? "value here" : "value" })
         .appendChild(element("span", {}, element("span", { className: "what", textContent: label, title: label }),
           element("span", { className: "scale" }, bar), element("span", { className: "number", textContent: say(amounts[k]) }),
           element("span", { className: "number share", textContent: share, title: t("share of the training rows") }))).parentNode;

@@ -429,7 +429,6 @@
     const apply = button(t("Set these values"), () => { found.made.forEach(({ j, cell }) => { values[j] = cell; }); update(); });
     byId("changes").replaceChildren(element("p", { textContent: head }), ...(found.found && items.length ? [element("ul", {}, ...items), apply] : []),
       ...(kept.length ? [element("p", {}, `${t("Kept")}: `, ...kept)] : []));
-    byId("changes").classList.remove("stale");
   }
 
   // ------------------------------------------------------------------------ all together
@@ -443,13 +442,13 @@
     const text = showAnswer(probabilities, shown);
     explain(probabilities, shown);
     fillWish();
-    for (const id of ["known", "asking", "changes"]) byId(id).classList.add("stale");
-    byId("gauge").classList.add("stale");
+    for (const id of ["known", "asking", "gauge"]) byId(id).classList.add("stale");
     // A moving slider would otherwise be read out, and drawn for, at every pixel.
     clearTimeout(waiting);
     waiting = setTimeout(() => {
       showRange(shown);
-      if (typeof sureness !== "undefined") sureness.show(values, shown);
+      sureness.show(values, shown);
+      if (byId("changes").hasChildNodes()) showChanges();
       showNext(shown);
       showFlips();
       for (const id of ["known", "asking", "gauge"]) byId(id).classList.remove("stale");

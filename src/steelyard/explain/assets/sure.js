@@ -1,0 +1,45 @@
+"use strict";
+// How sure the model itself is: what `predict_interval` computes, from tables by code.
+const sureness = (() => {
+  const { byId, data, percent, t } = controls, own = data.sure;
+  if (!own) return { show: () => {} };
+  const { features, base, n_tables: nTables, n_codes: nCodes, z } = own, nColumns = base.length;
+  // Single precision, lowest byte first.
+  const bytes = Uint8Array.from(atob(own.tables), (letter) => letter.charCodeAt(0));
+  const view = new DataView(bytes.buffer), tables = Float32Array.from({ length: bytes.length / 4 }, (_, k) => view.getFloat32(4 * k, true));
+
+  function codeOf({ column, edges, missing, pair }, values) {
+    if (pair !== undefined) {
+      const { sides } = data.attributes[pair], [a, b] = sides.map((side) => scoring.groupOf(side, values[side.column]));
+      return a * sides[1].n_groups + b;
+    }
+    if (values[column] === null) return missing;
+    return 1 + (edges ? scoring.intervalOf(edges, values[column]) : data.attributes[column].values.indexOf(values[column]));
+  }
+
+  // Low and high of the probability of a class.
+  function interval(values, c) {
+    const column = nColumns === 1 ? 0 : c, sums = new Float64Array(nTables);
+    for (const feature of features) {
+      const at = feature.start + codeOf(feature, values);
+      for (let k = 0; k < nTables; k++) sums[k] += tables[(k * nCodes + at) * nColumns + column];
+    }
+    const variance = sums.reduce((sum, x, k) => sum + (k ? x * x : x), base[column]), half = z * Math.sqrt(Math.max(variance, 0));
+    const p = scoring.posterior(data.model, values)[c], odds = Math.log(p / (1 - p));
+    return [odds - half, odds + half].map((x) => 1 / (1 + Math.exp(-x)));
+  }
+
+  function show(values, c) {
+    const isHidden = typeof editing !== "undefined" && editing.saved().length > 0;
+    byId("sure").hidden = isHidden;
+    byId("certain").textContent = "";
+    if (isHidden) return;
+    const [low, high] = interval(values, c);
+    byId("sure").style.insetInlineStart = `${100 * low}%`;
+    byId("sure").style.width = `${100 * (high - low)}%`;
+    byId("sure").dataset.ends = JSON.stringify([low, high]);
+    byId("certain").textContent = t("The model itself: {low} to {high} (line, 9 of 10).", { low: percent(low), high: percent(high) });
+  }
+
+  return { interval, show };
+})();
