@@ -102,7 +102,7 @@
     if (detail.hidden || isPair(j)) return;
     const own = attributes[j], said = state.sayings[j], about = [];
     if (own.description) about.push(element("p", { className: "hint", textContent: own.description }));
-    for (const text of own.edited || []) about.push(element("p", { className: "hint", textContent: `${t("Edited by hand")}: ${text}` }));
+    for (const text of own.edited || []) about.push(element("p", { className: "hint", textContent: `${t("edited")}: ${text}` }));
     const along = scoring.along(model, values, j), chance = (x) => along.posterior(x)[state.shown];
     const picture = own.kind === "number"
       ? charts.curve(own, isShare() ? { points: said.points, amounts: said.points.map(chance), isShare: true } : said,
