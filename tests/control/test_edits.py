@@ -10,6 +10,7 @@ import pytest
 
 import steelyard as sy
 from steelyard.exceptions import ModelFileError, ParameterError
+from steelyard.explain.page import page_data
 from steelyard.export import to_sql
 
 
@@ -284,3 +285,34 @@ def test_an_edited_model_does_not_learn_on_silently():
         made.partial_fit(X, y)
     made.unedited().partial_fit(X, y)
     assert not hasattr(made.fit(X, y), "edits_")
+
+
+def test_an_edit_that_breaks_a_shape_is_refused_unless_said(tmp_path):
+    X, y = table()
+    wanted = {"age": "increasing"}
+    clf = sy.ShrinkageNB(strength=(2.5, 10.0, 1.0), pairs=None, constraints=wanted)
+    clf.fit(X, y)
+    clf.edited({"column": "age", "scale": 0.5}).edited(EDITS["remove"])
+    falls = {"column": "age", "from": 50, "set": -3.0}
+    with pytest.raises(ParameterError, match="not true that age is increasing"):
+        clf.edited(falls)
+    made = clf.edited(falls, break_shapes=True)
+    assert made.edits_[0].text.endswith("not any more: age is increasing")
+    clf.edited({"column": "width", "scale": 2.0})
+    assert (made.unedited().predict_proba(X) == clf.predict_proba(X)).all()
+    assert clf.explain_global().constraints == {"age": "increasing"}
+    assert "age (increasing)" in repr(clf.explain_global())
+
+
+def test_explanations_of_rows_mark_what_was_edited(fitted):
+    clf, X, _ = fitted
+    made = clf.edited(EDITS["set"])
+    items = {
+        item.attribute: item for item in made.explain_local(X[:1]).evidence().items
+    }
+    assert items["age"].edited and items["age"].title == "age (edited)"
+    assert not items["width"].edited and "age (edited)" in repr(
+        made.explain_local(X[:1])
+    )
+    own = {entry["name"]: entry for entry in page_data(made)["attributes"]}
+    assert own["age"]["edited"] and "edited" not in own["width"]

@@ -483,15 +483,20 @@ class FittedNB:
         return scorecard_of(self, X, y, **options)
 
     def edited(
-        self: Any, edits: Any, reason: str | None = None, recalibrate: Any = None
+        self: Any,
+        edits: Any,
+        reason: str | None = None,
+        recalibrate: Any = None,
+        break_shapes: bool = False,
     ) -> Any:
         """Return a copy with changes by hand, which ``edits_`` and files record.
 
         Parameters
         ----------
-        edits, reason, recalibrate
-            What to change, why, and rows (X, y) on which the start of the sum is fitted
-            again: see ``steelyard.control.edited``.
+        edits, reason, recalibrate, break_shapes
+            What to change, why, rows (X, y) on which the start of the sum is fitted
+            again, and whether ``constraints`` may be broken: see
+            ``steelyard.control.edited``.
 
         Returns
         -------
@@ -500,7 +505,7 @@ class FittedNB:
         """
         from steelyard.control import edited
 
-        return edited(self, edits, reason, recalibrate)
+        return edited(self, edits, reason, recalibrate, break_shapes)
 
     def unedited(self: Any) -> Any:
         """Return a copy of the model as it was before all edits, to the bit."""

@@ -285,8 +285,7 @@ class ShrinkageNB(SolvedNB):
         shares = base_shares(fit.model, training.count(), fit.log_prior)
         model = with_base_rate(fit.model, shares, fit.log_prior)
         shapes = resolve_shapes(self.constraints, training.schema, training.classes)
-        if shapes is not None:
-            model = shapes.settled(model)
+        model = shapes.settled(model)
         named = {
             **fit.named,
             "strength_": (chosen.shared, chosen.by_class, chosen.by_value),
@@ -317,7 +316,7 @@ class ShrinkageNB(SolvedNB):
         """Choose strengths and pairs, where there is anything to choose."""
         grid, pairs, schema = self._grid(), self.pairs, training.schema
         shapes = resolve_shapes(self.constraints, schema, training.classes)
-        excluded = set() if shapes is None else set(shapes.columns)
+        excluded = set(shapes.columns)
         if isinstance(pairs, Mapping):
             named = pairs.get("exclude", ())
             positions = column_positions(named, schema.n_columns, schema.names, "pairs")

@@ -32,6 +32,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--recalibrate", metavar="FILE", help=about)
     about = "column of these rows that holds the truth"
     add("--target", metavar="NAME", help=about)
+    about = "allow edits that break shapes given at fit (--increasing and others)"
+    add("--break-shapes", action="store_true", help=about)
     add("--undo", action="store_true", help="go back to the model before all edits")
 
 
@@ -58,7 +60,8 @@ def run(arguments: argparse.Namespace) -> None:
     else:
         edits = [] if arguments.edits is None else _edits(arguments.edits)
         n_before = len(getattr(clf, "edits_", []))
-        made = clf.edited(edits, arguments.reason, _rows(clf, arguments))
+        rows = _rows(clf, arguments)
+        made = clf.edited(edits, arguments.reason, rows, arguments.break_shapes)
         made.save(arguments.output)
         for edit in made.edits_[n_before:]:
             print(edit)

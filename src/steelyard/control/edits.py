@@ -29,6 +29,7 @@ from steelyard.explain.views import (
     evidence_of,
     typical_numbers,
 )
+from steelyard.fitting.shapes import resolve_shapes
 from steelyard.model.edit_log import Edit, difference, undone
 from steelyard.model.table_model import NBModel, centred_model
 from steelyard.table.labels import known_labels
@@ -40,6 +41,7 @@ def edited(
     edits: Sequence[Mapping[str, Any]] | Mapping[str, Any],
     reason: str | None = None,
     recalibrate: tuple[Any, Any] | None = None,
+    break_shapes: bool = False,
 ) -> Any:
     """Return a copy of a fitted classifier with some changes, each of them recorded.
 
@@ -70,6 +72,8 @@ def edited(
         Why; kept in the record.
     recalibrate : (X, y), default=None
         Rows on which the start of the sum is fitted again after the edits.
+    break_shapes : bool, default=False
+        Whether edits may break shapes that ``constraints`` give to columns.
 
     Returns
     -------
@@ -101,8 +105,20 @@ def edited(
         model = replace(model, centre=np.zeros((len(model.schema), model.n_classes)))
     log = list(getattr(clf, "edits_", []))
     before: Any = clf.model_
+    wanted = getattr(clf, "constraints", None)
+    shapes = resolve_shapes(wanted, model.schema, clf.classes_)
+    broken = set(shapes.broken(model))
     for edit in asked:
         new, change = _applied(clf, model, checked(edit))
+        said = [shape for shape in shapes.broken(new) if shape not in broken]
+        if said and not break_shapes:
+            raise ParameterError(
+                f"After 'edit {change.text}' it is not true that {said[0]}, which "
+                "`constraints` ask for. Change the edit, or say break_shapes=True "
+                "(--break-shapes)."
+            )
+        broken.update(said)
+        change = replace(change, text="; not any more: ".join([change.text, *said]))
         log.append(_record(before, new, change, edit, edit.get("reason", reason)))
         model = before = new
     if recalibrate is not None:

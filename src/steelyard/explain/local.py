@@ -121,6 +121,9 @@ class LocalExplanation(Tabular):
     titles: Mapping[str, str] = field(default_factory=dict)
     """Columns in words, where a file had labels of them."""
 
+    edited: tuple[str, ...] = ()
+    """Attributes that were changed by hand."""
+
     def __len__(self) -> int:
         """Count the rows."""
         return len(self.probabilities)
@@ -170,9 +173,16 @@ class LocalExplanation(Tabular):
         base, added = self.base[row] * self.link_scale, added * self.link_scale
         amounts = added[:, first] - added[:, second]
         titles = in_words(names, self.titles) if self.titles else [""] * len(names)
+        # Views of a column are changed with it.
+        changed = [name in self.edited for name in names]
+        if views and self.view_contributions is not None:
+            columns = self.cells.schema.columns[: len(names)]
+            changed = [self.attributes[c] in self.edited for c in columns]
         items = tuple(
             EvidenceItem(
-                names[j], values[j], float(amounts[j]), bool(missing[j]), titles[j]
+                *(names[j], values[j], float(amounts[j]), bool(missing[j])),
+                f"{titles[j] or names[j]} (edited)" if changed[j] else titles[j],
+                changed[j],
             )
             for j in np.argsort(-np.abs(amounts), kind="stable")
         )
@@ -359,7 +369,9 @@ def explain_local(
     model = model_of(clf)
     found = _explain(model, cells, values, missing, clf.n_jobs, ranges)
     titles = getattr(clf, "column_labels_", {})
-    found = replace(found, base_rates=base_rates_of(clf, model), titles=titles)
+    changed = tuple(dict.fromkeys(e.attribute for e in getattr(clf, "edits_", ())))
+    rates = base_rates_of(clf, model)
+    found = replace(found, base_rates=rates, titles=titles, edited=changed)
     return found.split_pairs() if pairs == "split" else found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -97,6 +98,8 @@ class GlobalExplanation(Tabular):
         Shares of the classes, where these are the answer with nothing known.
     edits : tuple of Edit
         What was changed by hand.
+    constraints : dict
+        Shapes that were asked for, by column.
     """
 
     _not_data = ("views", "view_tables", "edits")
@@ -122,6 +125,7 @@ class GlobalExplanation(Tabular):
     titles: Mapping[str, str] = field(default_factory=dict)
     """Columns in words, where a file had labels of them."""
     edits: tuple[Edit, ...] = ()
+    constraints: dict[str, str] = field(default_factory=dict)
 
     def table(self, attribute: str | int) -> AttributeTable:
         """Return the value table of one attribute, by name or position.
@@ -218,7 +222,9 @@ class GlobalExplanation(Tabular):
             rates = ", ".join(f"{c} {percent(rate)}" for c, rate in pairs)
             head.append(f"With nothing known: {rates}.")
         columns = self._columns()
-        changed = {edit.attribute: " (edited)" for edit in self.edits}
+        changed = {name: f" ({shape})" for name, shape in self.constraints.items()}
+        for name in {edit.attribute for edit in self.edits}:
+            changed[name] = changed.get(name, "") + " (edited)"
         shown = [self.attributes[j] for j in self.order]
         words = zip(shown, in_words(shown, self.titles), strict=True)
         names = [title + changed.get(name, "") for name, title in words]
@@ -322,11 +328,23 @@ def explain_global(clf: BaseNB, X: Any = None) -> GlobalExplanation:
     edits = tuple(getattr(clf, "edits_", ()))
     titles = getattr(clf, "column_labels_", {})
     made = replace(made, base_rates=base_rates_of(clf, model), titles=titles)
-    made = replace(made, edits=edits)
+    made = replace(made, edits=edits, constraints=_shapes_of(clf))
     if not titles:
         return made
     named = zip(made.tables, in_words(made.attributes, titles), strict=False)
     return replace(made, tables=[replace(table, title=title) for table, title in named])
+
+
+def _shapes_of(clf: Any) -> dict[str, str]:
+    """Return the shapes that were asked for, in words, by the name of the column."""
+    asked = getattr(clf, "constraints", None) or {}
+    names = column_labels(clf.encoder_.schema_)
+    return {
+        names[key] if isinstance(key, Integral) else key: (
+            shape if isinstance(shape, str) else f"{shape[0]} for {shape[1]}"
+        )
+        for key, shape in asked.items()
+    }
 
 
 def learned_weights(clf: Any) -> dict[str, Any]:

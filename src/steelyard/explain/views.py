@@ -318,7 +318,10 @@ class EvidenceItem(PlainData):
 
     missing: bool
     title: str = ""
-    """The attribute in words, where a file had labels of columns."""
+    """The attribute in words, where a file had labels of columns, or it was edited."""
+
+    edited: bool = False
+    """Whether it was changed by hand."""
 
 
 @dataclass(frozen=True, repr=False)

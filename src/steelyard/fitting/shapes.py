@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from steelyard.fitting.problem import Problem
     from steelyard.fitting.recipe import Recipe
 
+# Steps that are rounding, in log-odds.
+_ROUNDING = 1e-9
+
 # Accuracy of fits by which turns are compared, in that of the last.
 _SEARCH_TOL = 10.0
 
@@ -81,10 +84,21 @@ class Shapes:
 
         Solvers end within rounding of the constraints.
         """
+        if not self.shapes:
+            return model
         table = model.table.copy()
         for shape in self.shapes:
             shape.settle(table, self.schema)
         return replace(model, table=table)
+
+    def broken(self, model: NBModel) -> list[str]:
+        """Return the shapes, in words, that curves of a model do not have."""
+        names = self.schema.labels()
+        return [
+            f"{names[shape.views[0]]} is {shape.kind}"
+            for shape in self.shapes
+            if shape.violation(model.table, self.schema) > _ROUNDING
+        ]
 
 
 def shapes_of(recipe: Recipe, training: TrainingSet, box: Box) -> Shapes | None:
@@ -111,10 +125,9 @@ def shapes_of(recipe: Recipe, training: TrainingSet, box: Box) -> Shapes | None:
 
 def resolve_shapes(
     setting: Mapping[Any, Any] | None, schema: TableSchema, classes: NDArray[Any]
-) -> Shapes | None:
+) -> Shapes:
     """Check shapes that a user asks for against the columns and classes of a table."""
-    if not setting:
-        return None
+    setting = setting or {}
     names = schema.names
     positions = column_positions(setting, schema.n_columns, names, "constraints")
     asked: dict[int, Shape] = {}
