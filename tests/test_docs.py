@@ -101,10 +101,11 @@ def test_glossary_is_sorted_and_says_where_each_word_lives():
     assert all(re.fullmatch(r"(`\w+(/\w+)+\.py`[,;]? ?)+", where) for _, where in rows)
 
 
-def test_decisions_are_numbered_without_gaps():
-    notes = sorted((ROOT / "docs/decisions").glob("*.md"))
+def test_every_decision_has_a_number_of_its_own():
+    notes = (ROOT / "docs/decisions").glob("*.md")
     numbers = [int(note.name[:4]) for note in notes]
-    assert numbers == list(range(1, len(notes) + 1))
+    # Work side by side takes numbers beforehand; one that was not needed is left out.
+    assert len(set(numbers)) == len(numbers) > 0.9 * max(numbers)
 
 
 def test_every_decision_is_in_the_index_once_with_what_became_of_it():
@@ -120,7 +121,7 @@ def test_every_decision_is_in_the_index_once_with_what_became_of_it():
         assert int(name[:4]) == int(number)
         assert re.fullmatch(r"holds|changed by \d+(, \d+)*|superseded by \d+", status)
         later = [int(found) for found in re.findall(r"\d+", status)]
-        assert all(int(number) < found <= len(notes) for found in later)
+        assert all(int(number) < found <= int(notes[-1][:4]) for found in later)
 
 
 def test_picture_in_the_readme_is_small():
