@@ -19,15 +19,13 @@ rng = np.random.default_rng(3)
 
 def patients(n):
     age, dose = rng.uniform(20, 90, n).round(), rng.uniform(0, 100, n).round()
-    odds = (
-        2 / (1 + np.exp(-(age - 60) / 5)) - 1 + 1.5 * np.exp(-(((dose - 45) / 20) ** 2))
-    )
-    y = np.where(rng.random(n) < 1 / (1 + np.exp(0.8 - odds)), "yes", "no")
-    return pd.DataFrame({"age": age, "dose": dose}), y, odds
+    odds = 2 / (1 + np.exp(-(age - 60) / 5)) + 1.5 * np.exp(-(((dose - 45) / 20) ** 2))
+    y = np.where(rng.random(n) < 1 / (1 + np.exp(1.8 - odds)), "yes", "no")
+    return pd.DataFrame({"age": age, "dose": dose}), y
 
 
-X, y, _ = patients(250)
-new, truth, _ = patients(5000)
+X, y = patients(250)
+new, truth = patients(5000)
 shapes = {"age": "increasing", "dose": "peak"}
 figure, axes = plt.subplots(1, 2, sharey=True)
 for name, clf in {
@@ -35,14 +33,11 @@ for name, clf in {
     "with constraints": sy.ShrinkageNB(pairs=None, constraints=shapes),
 }.items():
     clf.fit(X, y)
-    print(
-        f"{name:17} log-loss on new rows {log_loss(truth, clf.predict_proba(new)):.4f}"
-    )
+    loss = log_loss(truth, clf.predict_proba(new))
+    print(f"{name:17} log-loss on new rows {loss:.4f}")
     for ax, column in zip(axes, X, strict=True):
         grid = np.linspace(X[column].min(), X[column].max(), 300)
-        rows = pd.DataFrame({"age": 55.0, "dose": 45.0}, range(300)).assign(
-            **{column: grid}
-        )
+        rows = pd.DataFrame({"age": 55.0, "dose": 45.0} | {column: grid})
         p = clf.predict_proba(rows)[:, 1]
         turns = np.count_nonzero(np.diff(np.sign(np.diff(p)[abs(np.diff(p)) > 1e-9])))
         print(f"{'':17} {column} changes direction {turns} times")

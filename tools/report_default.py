@@ -39,16 +39,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     text = with_parts((DOCS / "report_default.md").read_text("utf-8"), DOCS)
     page.write_text(to_html(text), encoding="utf-8")
     print(f"written: {page}")
-    browser = next((found for name in BROWSERS if (found := shutil.which(name))), None)
-    if browser is None:
+    program = browser()
+    if program is None:
         print("no PDF: no Chromium was found; print the page from a browser")
         return 0
     pdf = page.with_suffix(".pdf")
     flags = ["--headless", "--no-sandbox", "--disable-gpu", "--no-pdf-header-footer"]
-    command = [browser, *flags, f"--print-to-pdf={pdf}", page.resolve().as_uri()]
+    command = [program, *flags, f"--print-to-pdf={pdf}", page.resolve().as_uri()]
     subprocess.run(command, check=True, capture_output=True, timeout=120)
     print(f"written: {pdf}")
     return 0
+
+
+def browser() -> str | None:
+    """Return a browser that can print and take pictures, if there is one."""
+    return next((found for name in BROWSERS if (found := shutil.which(name))), None)
 
 
 def to_html(text: str) -> str:
