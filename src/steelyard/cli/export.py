@@ -58,6 +58,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("ONNX and PMML")
     about = "text that stands for a missing cell (ONNX)"
     group.add_argument("--missing-text", metavar="TEXT", help=about)
+    about = "an input for each column, or one matrix of numbers (ONNX)"
+    group.add_argument("--inputs", choices=("columns", "vectors", "matrix"), help=about)
+    about = "type of numbers that are handed in (ONNX; default: double)"
+    kinds = ("double", "float", "int64")
+    group.add_argument("--number-type", choices=kinds, help=about)
     about = "name of the predicted column (PMML)"
     group.add_argument("--target", metavar="NAME", help=about)
 
@@ -93,7 +98,7 @@ def run(arguments: argparse.Namespace) -> None:
 def _chosen(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the options of the format that were given."""
     names = "dialect table keep contributions as_view as_function dbt decimals"
-    names += " missing_text target"
+    names += " missing_text inputs number_type target"
     given = {name: getattr(arguments, name) for name in names.split()}
     chosen = {name: v for name, v in given.items() if v not in (None, [], False)}
     if arguments.no_probabilities:

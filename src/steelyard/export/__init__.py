@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from steelyard._common.later import names_of
 
 if TYPE_CHECKING:
+    from steelyard.export.converters import *  # noqa: F403
     from steelyard.export.onnx import *  # noqa: F403
     from steelyard.export.plan import *  # noqa: F403
     from steelyard.export.pmml import *  # noqa: F403
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 __getattr__, __all__ = names_of(
     "steelyard.export",
+    converters="register_skl2onnx",
     onnx="to_onnx",
     plan="Plan",
     pmml="to_pmml",

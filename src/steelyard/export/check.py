@@ -18,6 +18,7 @@ import numpy as np
 
 from steelyard.exceptions import ParameterError
 from steelyard.export.dialects import DIALECTS, dialect_of
+from steelyard.export.inputs_onnx import NUMBER_TYPES
 from steelyard.export.plan import Plan
 from steelyard.export.reading import plan_of
 from steelyard.export.sql import fields_of, sql_statements
@@ -236,20 +237,33 @@ def _in_spark(clf: BaseNB, X: Any, options: dict[str, Any]) -> Scored:
 def _in_onnxruntime(clf: BaseNB, X: Any, options: dict[str, Any]) -> Scored:
     runtime = _engine("onnxruntime")
     session = runtime.InferenceSession(content_of(clf, "onnx", **options))
-    feed = onnx_feed(plan_of(clf), X, options.get("missing_text", ""))
-    labels, proba = session.run(None, feed)
+    options = {
+        name: value for name, value in options.items() if name != "contributions"
+    }
+    labels, proba, *_ = session.run(None, onnx_feed(plan_of(clf), X, **options))
     return labels.tolist(), proba.tolist()
 
 
-def onnx_feed(plan: Plan, X: Any, missing_text: str = "") -> dict[str, Any]:
-    """Return the cells of a frame as inputs of shape (n, 1)."""
-    feed = {}
+def onnx_feed(
+    plan: Plan,
+    X: Any,
+    missing_text: str = "",
+    inputs: str = "columns",
+    number_type: str = "double",
+) -> dict[str, Any]:
+    """Return the cells of a frame as inputs of a model; options are those of it."""
+    columns: dict[str, Any] = {}
     for j, column in enumerate(plan.columns):
-        cells = X.iloc[:, j].astype(object)
-        gap, dtype = (missing_text, object) if column.cells == "text" else (None, float)
+        cells, is_text = X.iloc[:, j].astype(object), column.cells == "text"
+        gap, dtype = (missing_text, object) if is_text else (None, float)
         filled = cells.where(cells.notna(), gap).to_numpy(dtype=dtype)
-        feed[column.name] = filled.reshape(-1, 1)
-    return feed
+        columns[column.name] = (
+            filled if is_text else filled.astype(NUMBER_TYPES[number_type])
+        )
+    if inputs == "matrix":
+        return {"X": np.column_stack(list(columns.values()))}
+    shape = (-1,) if inputs == "vectors" else (-1, 1)
+    return {name: cells.reshape(shape) for name, cells in columns.items()}
 
 
 def _in_jpmml(clf: BaseNB, X: Any, options: dict[str, Any]) -> Scored:

@@ -34,15 +34,17 @@ class Graph:
     ----------
     taken : iterable of str
         Names that nothing else may have: those of the columns.
+    prefix : str
+        What names of nodes begin with.
     """
 
-    def __init__(self, taken: Iterable[str]) -> None:
+    def __init__(self, taken: Iterable[str], prefix: str = "steelyard_") -> None:
         self.onnx = load_onnx()
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
         self._known: dict[Any, str] = {}
         taken = list(taken)
-        self._prefix = "steelyard_"
+        self._prefix = prefix
         while any(name.startswith(self._prefix) for name in taken):
             self._prefix += "_"
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from steelyard.exceptions import ParameterError
 from steelyard.export.graph import Graph
+from steelyard.export.inputs_onnx import Inputs, input_names, input_type, refuse
 from steelyard.export.plan import (
     Bins,
-    Column,
     Density,
     Grouping,
     Lookup,
@@ -25,15 +25,13 @@ from steelyard.export.plan import (
     Vote,
     about,
     library_version,
-    refuse_intervals,
-    refuse_large_categories,
 )
 from steelyard.export.reading import plan_of
 
 if TYPE_CHECKING:
     from steelyard.classifiers.base import BaseNB
 
-_OPSETS = (("", 18), ("ai.onnx.ml", 2))
+OPSETS = (("", 18), ("ai.onnx.ml", 2))
 _IR_VERSION = 8  # of the same age as the operators
 
 # Above all log-densities and below all that is told apart: inf - inf is not a number.
@@ -44,11 +42,14 @@ _FARTHEST = 1e100
 _MOST_COMPARED = 1000
 _WHOLE = 2**53
 
-# A file holds at most 2 GB.
-_MOST_NUMBERS = 200_000_000
 
-
-def to_onnx(clf: BaseNB, missing_text: str = "") -> Any:
+def to_onnx(
+    clf: BaseNB,
+    missing_text: str = "",
+    inputs: str = "columns",
+    number_type: str = "double",
+    contributions: bool = False,
+) -> Any:
     """Return a classifier as an ONNX model.
 
     It has an input of shape (n, 1) for every column, with its name: text as ``string``,
@@ -60,7 +61,20 @@ def to_onnx(clf: BaseNB, missing_text: str = "") -> Any:
     clf : BaseNB
         A fitted classifier.
     missing_text : str, default=""
-        Text that stands for a missing cell: text in ONNX cannot be null.
+        Text that stands for a missing cell: text in ONNX cannot be null. None and NaN
+        among text, which onnxruntime takes for the texts None and nan, are missing too,
+        unless these are values of the column.
+    inputs : {"columns", "vectors", "matrix"}, default="columns"
+        An input of shape (n, 1) for every column, of shape (n,) for every column, or
+        one input ``X`` of shape (n, d), if all columns are numbers or all are text.
+    number_type : {"double", "float", "int64"}, default="double"
+        Type of numbers that are handed in. All is computed in doubles; single precision
+        may have moved a number across a cut point before that. An int64 is never
+        missing.
+    contributions : bool, default=False
+        Whether there is an output ``contributions`` of shape (n, attributes, K): what
+        each column, or pair of columns, adds to the scores, told from the average
+        training row.
 
     Returns
     -------
@@ -75,99 +89,73 @@ def to_onnx(clf: BaseNB, missing_text: str = "") -> Any:
     ['label', 'probabilities']
     """
     plan = plan_of(clf)
-    refuse_intervals(plan, "ONNX")
-    refuse_large_categories(plan, "ONNX")
-    _refuse(plan, missing_text)
-    writer = _OnnxWriter(plan, missing_text)
-    model = writer.model()
-    writer.graph.onnx.checker.check_model(model, full_check=True)
+    refuse(plan, missing_text, inputs, number_type, contributions)
+    names = output_names(plan, inputs)[: 2 + contributions]
+    graph = Graph([*input_names(plan, inputs), *names])
+    into = Inputs(plan, graph, inputs, number_type, missing_text)
+    model = OnnxWriter(plan, graph, into, names).model()
+    graph.onnx.checker.check_model(model, full_check=True)
     return model
 
 
-def input_type(column: Column) -> str:
-    """Return the type of the input of a column."""
-    return "string" if column.cells == "text" else "double"
+def output_names(plan: Plan, form: str = "columns") -> list[str]:
+    """Return the names of the outputs, which no input has."""
+    taken = {*input_names(plan, form)}
+    names = ["label", "probabilities", "contributions"]
+    while taken & {*names}:
+        names = [f"{name}_" for name in names]
+    return names
 
 
-def output_names(plan: Plan) -> tuple[str, str]:
-    """Return the names of the outputs, which no column has."""
-    taken = {column.name for column in plan.columns}
-    label, probabilities = "label", "probabilities"
-    while label in taken or probabilities in taken:
-        label, probabilities = f"{label}_", f"{probabilities}_"
-    return label, probabilities
+class OnnxWriter:
+    """From a plan to nodes.
 
+    Outputs are a label, probabilities and, where a third is named, contributions.
+    """
 
-def _refuse(plan: Plan, missing_text: str) -> None:
-    """Refuse what the format cannot hold."""
-    if not isinstance(missing_text, str):
-        raise ParameterError(f"missing_text must be text, got {missing_text!r}.")
-    if plan.n_numbers() > _MOST_NUMBERS:
-        raise ParameterError(
-            f"The model has {plan.n_numbers():,} numbers; a file of ONNX holds at most "
-            "2 GB. Use `save`."
-        )
-    for text in plan.texts():
-        try:
-            text.encode("utf-8")
-        except UnicodeEncodeError:
-            raise ParameterError(
-                f"{text!r} holds a character that text in ONNX cannot hold. Replace it "
-                "in the table, and fit again."
-            ) from None
-    for column in plan.columns:
-        if not column.name:
-            raise ParameterError("An input in ONNX has a name: name the column ''.")
-        if missing_text in column.values:
-            raise ParameterError(
-                f"{missing_text!r} is a value of column {column.name!r}, and would "
-                "stand for missing cells as well: text in ONNX cannot be null. Set "
-                "missing_text to text that is not a value."
-            )
+    def __init__(
+        self, plan: Plan, graph: Graph, inputs: Inputs, outputs: Sequence[str]
+    ) -> None:
+        self.plan, self.graph, self.inputs, self.names = plan, graph, inputs, outputs
+        self.node, self.constant = graph.node, graph.constant
 
-
-class _OnnxWriter:
-    """From a plan to nodes."""
-
-    def __init__(self, plan: Plan, missing_text: str) -> None:
-        self.plan, self.missing_text = plan, missing_text
-        self.names = output_names(plan)
-        names = [column.name for column in plan.columns]
-        self.graph = Graph([*names, *self.names])
-        self.node, self.constant = self.graph.node, self.graph.constant
-
-    def model(self) -> Any:
-        """Return the whole model."""
+    def write(self) -> Any:
+        """Add all nodes, and return the type of labels."""
         proba, winner, order = self._root(self.plan.root)
         classes = [self.plan.classes[c] for c in order]
         text = isinstance(classes[0], str)
-        labels = self.constant(classes, object if text else np.asarray(classes).dtype)
+        dtype = np.asarray(classes).dtype
+        labels = self.constant(classes, object if text else dtype)
         self.graph.add("Gather", [labels, winner], self.names[0])
         self.graph.add("Identity", [proba], self.names[1])
-        helper, types = self.graph.onnx.helper, self.graph.onnx.TensorProto
-        kind = (
-            types.STRING
-            if text
-            else helper.np_dtype_to_tensor_dtype(np.asarray(classes).dtype)
-        )
-        inputs = [
-            helper.make_tensor_value_info(
-                column.name, getattr(types, input_type(column).upper()), ["n", 1]
-            )
-            for column in self.plan.columns
-        ]
+        if len(self.names) > 2:
+            assert isinstance(self.plan.root, Sum)
+            told = self._contributions(self.plan.root)
+            self.graph.add("Identity", [told], self.names[2])
+        onnx = self.graph.onnx
+        if text:
+            return onnx.TensorProto.STRING
+        return onnx.helper.np_dtype_to_tensor_dtype(dtype)
+
+    def model(self) -> Any:
+        """Return the whole model."""
+        helper, real = self.graph.onnx.helper, self.graph.onnx.TensorProto.DOUBLE
+        kinds, k = [self.write(), real, real], len(self.plan.classes)
+        shapes = [["n"], ["n", k], ["n", len(self.plan.attributes), k]]
         outputs = [
-            helper.make_tensor_value_info(self.names[0], kind, ["n"]),
-            helper.make_tensor_value_info(
-                self.names[1], types.DOUBLE, ["n", len(classes)]
-            ),
+            helper.make_tensor_value_info(*of)
+            for of in zip(self.names, kinds, shapes, strict=False)
         ]
         graph = helper.make_graph(
-            self.graph.nodes, "steelyard", inputs, outputs, self.graph.constants
+            self.graph.nodes,
+            "steelyard",
+            self.inputs.declared(),
+            outputs,
+            self.graph.constants,
         )
         model = helper.make_model(
             graph,
-            opset_imports=[helper.make_opsetid(*opset) for opset in _OPSETS],
+            opset_imports=[helper.make_opsetid(*opset) for opset in OPSETS],
             ir_version=_IR_VERSION,
             producer_name="steelyard",
             producer_version=library_version(),
@@ -177,12 +165,34 @@ class _OnnxWriter:
         return model
 
     def _metadata(self) -> dict[str, str]:
-        return {
+        told = {
             "steelyard": library_version(),
             "estimator": self.plan.estimator,
             "classes": json.dumps(self.plan.classes),
-            "missing_text": self.missing_text,
+            "missing_text": self.inputs.missing_text,
         }
+        if self.inputs.form == "matrix":
+            told["columns"] = json.dumps([column.name for column in self.plan.columns])
+        if len(self.names) > 2:
+            told["attributes"] = json.dumps(self.plan.attributes)
+        return told
+
+    def _contributions(self, root: Sum) -> str:
+        """Return what attributes add to scores, of shape (n, attributes, K)."""
+        by_attribute: dict[int, list[str]] = {}
+        for term in root.terms:
+            own = term.attribute if isinstance(term, Pair) else term.column
+            by_attribute.setdefault(own, []).append(self._term(term))
+        nothing = self.node("Mul", self._scores(root), self.constant(0.0))
+        parts = []
+        for j in range(len(self.plan.attributes)):
+            told = self._added(by_attribute.get(j, [nothing]))
+            if root.centre:
+                told = self.node("Sub", told, self.constant([root.centre[j]]))
+            parts.append(self.node("Unsqueeze", told, self.constant([1], np.int64)))
+        stacked = self.node("Concat", *parts, axis=1)
+        scale = 1.0 if self.plan.unit else root.scale
+        return self.node("Mul", stacked, self.constant(scale))
 
     # --------------------------------------------------------------------------- models
 
@@ -288,10 +298,10 @@ class _OnnxWriter:
 
     def _input(self, column: int, wide: bool = False) -> str:
         """Return the cells of a column, of shape (n,) or (n, 1)."""
-        name = self.plan.columns[column].name
+        cells = self.inputs.cells(column)
         if wide:
-            return name
-        return self.node("Squeeze", name, self.constant([1], np.int64))
+            return cells
+        return self.node("Squeeze", cells, self.constant([1], np.int64))
 
     def _is_missing(self, column: int, wide: bool = False) -> str:
         return self.node("IsNaN", self._input(column, wide))
@@ -300,13 +310,8 @@ class _OnnxWriter:
         """Return the place of each cell: of its value, the last if missing, else 0."""
         of = self.plan.columns[column]
         if input_type(of) == "string":
-            return self.node(
-                "LabelEncoder",
-                self._input(column),
-                keys_strings=[*values, self.missing_text],
-                values_int64s=places,
-                default_int64=0,
-            )
+            keys = self.inputs.keys(values, places)
+            return self.node("LabelEncoder", self._input(column), **keys)
         is_whole = all(float(value).is_integer() for value in values)
         if len(values) > _MOST_COMPARED and is_whole:
             at = self._encoded(column, list(map(int, values)), places[:-1])

@@ -1,0 +1,162 @@
+"""How the columns of a table come into a graph of ONNX, and what it cannot hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from steelyard._common.text import did_you_mean
+from steelyard.exceptions import ParameterError
+from steelyard.export.graph import Graph
+from steelyard.export.plan import (
+    Column,
+    Plan,
+    Sum,
+    refuse_intervals,
+    refuse_large_categories,
+)
+
+FORMS = ("columns", "vectors", "matrix")
+NUMBER_TYPES = {"double": np.float64, "float": np.float32, "int64": np.int64}
+
+# What onnxruntime makes of None and NaN among text in Python.
+_NO_TEXT = ("None", "nan")
+
+# A file holds at most 2 GB.
+_MOST_NUMBERS = 200_000_000
+
+
+class Inputs:
+    """Inputs of a graph, and the cells of columns: of shape (n, 1), text or doubles.
+
+    Parameters
+    ----------
+    plan : Plan
+        What is written.
+    graph : Graph
+        Where nodes go.
+    form : {"columns", "vectors", "matrix"}
+        Inputs of shape (n, 1) or (n,) for each column, or one of shape (n, d).
+    number_type : {"double", "float", "int64"}
+        Type of numbers.
+    missing_text : str
+        Text that stands for a missing cell.
+    names : sequence of str or None
+        Names of the inputs; those of the columns by default.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        graph: Graph,
+        form: str,
+        number_type: str,
+        missing_text: str,
+        names: Sequence[str] | None = None,
+    ) -> None:
+        self.plan, self.graph, self.form = plan, graph, form
+        self.missing_text = missing_text
+        self.names = list(names or input_names(plan, form))
+        self.kinds = [input_type(column, number_type) for column in plan.columns]
+        """Types of the cells of columns."""
+
+    def declared(self) -> list[Any]:
+        """Return the inputs of a model."""
+        onnx, n_columns = self.graph.onnx, len(self.plan.columns)
+        shape = {"columns": ["n", 1], "vectors": ["n"], "matrix": ["n", n_columns]}
+        return [
+            onnx.helper.make_tensor_value_info(
+                name, getattr(onnx.TensorProto, kind.upper()), shape[self.form]
+            )
+            for name, kind in zip(self.names, self.kinds, strict=False)
+        ]
+
+    def cells(self, column: int) -> str:
+        """Return the cells of a column, of shape (n, 1)."""
+        node, constant = self.graph.node, self.graph.constant
+        name = self.names[0 if self.form == "matrix" else column]
+        if self.form == "vectors":
+            name = node("Unsqueeze", name, constant([1], np.int64))
+        elif self.form == "matrix" and len(self.plan.columns) > 1:
+            name = node("Gather", name, constant([column], np.int64), axis=1)
+        if self.kinds[column] in ("string", "double"):
+            return name
+        return node("Cast", name, to=self.graph.onnx.TensorProto.DOUBLE)
+
+    def keys(self, values: Sequence[str], places: Sequence[int]) -> dict[str, Any]:
+        """Return how text is encoded: values, then missing cells in several forms."""
+        found = dict(zip([*values, self.missing_text], places, strict=True))
+        found = {**found, **{gap: found.get(gap, places[-1]) for gap in _NO_TEXT}}
+        return {
+            "keys_strings": list(found),
+            "values_int64s": list(found.values()),
+            "default_int64": 0,
+        }
+
+
+def input_type(column: Column, number_type: str = "double") -> str:
+    """Return the type of the input of a column."""
+    return "string" if column.cells == "text" else number_type
+
+
+def input_names(plan: Plan, form: str) -> list[str]:
+    """Return the names of the inputs."""
+    return ["X"] if form == "matrix" else [column.name for column in plan.columns]
+
+
+def refuse(
+    plan: Plan, missing_text: str, form: str, number_type: str, contributions: bool
+) -> None:
+    """Refuse what the format cannot hold."""
+    refuse_intervals(plan, "ONNX")
+    refuse_large_categories(plan, "ONNX")
+    _refuse_options(plan, missing_text, form, number_type)
+    if contributions and not isinstance(plan.root, Sum):
+        raise ParameterError(
+            f"{plan.estimator} is not one sum here, and has no contributions. Leave "
+            "the option out, or use a method that is one sum."
+        )
+    if plan.n_numbers() > _MOST_NUMBERS:
+        raise ParameterError(
+            f"The model has {plan.n_numbers():,} numbers; a file of ONNX holds at most "
+            "2 GB. Use `save`."
+        )
+    for text in plan.texts():
+        try:
+            text.encode("utf-8")
+        except UnicodeEncodeError:
+            raise ParameterError(
+                f"{text!r} holds a character that text in ONNX cannot hold. Replace it "
+                "in the table, and fit again."
+            ) from None
+    for column in plan.columns:
+        if not column.name:
+            raise ParameterError("An input in ONNX has a name: name the column ''.")
+        if missing_text in column.values:
+            raise ParameterError(
+                f"{missing_text!r} is a value of column {column.name!r}, and would "
+                "stand for missing cells as well: text in ONNX cannot be null. Set "
+                "missing_text to text that is not a value."
+            )
+
+
+def _refuse_options(plan: Plan, missing_text: str, form: str, kind: str) -> None:
+    if not isinstance(missing_text, str):
+        raise ParameterError(f"missing_text must be text, got {missing_text!r}.")
+    for name, given, known in (
+        ("inputs", form, FORMS),
+        ("number_type", kind, NUMBER_TYPES),
+    ):
+        if given not in known:
+            raise ParameterError(
+                f"{name} must be one of {', '.join(known)}, got {given!r}."
+                f"{did_you_mean(str(given), known)}"
+            )
+    text = [column.name for column in plan.columns if column.cells == "text"]
+    if form == "matrix" and 0 < len(text) < len(plan.columns):
+        raise ParameterError(
+            f"Column {text[0]!r} holds text and others do not: a matrix has one type. "
+            "Use inputs='columns'."
+        )
