@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 import steelyard as sy
 from steelyard.exceptions import ColumnError, ParameterError, TableError
 from steelyard.experiments.drift import period_of
-from steelyard.experiments.statistics.stability import stability_index
+from steelyard.experiments.statistics.shares import stability_index
 
 pl = pytest.importorskip("polars")
 pa = pytest.importorskip("pyarrow")

@@ -216,6 +216,8 @@ def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def as_plain(value: Any) -> Any:
     """Turn arrays and scalars into what JSON holds; numbers that are not finite: None.
 
+    What has fields, as a ``NamedTuple``, is a mapping by their names.
+
     Examples
     --------
     >>> import numpy as np
@@ -226,6 +228,8 @@ def as_plain(value: Any) -> Any:
 
     if isinstance(value, np.ndarray):
         return as_plain(value.tolist())
+    if hasattr(value, "_asdict"):
+        value = value._asdict()
     if isinstance(value, Mapping):
         return {str(key): as_plain(entry) for key, entry in value.items()}
     if isinstance(value, (list, tuple)):

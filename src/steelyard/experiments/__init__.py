@@ -7,7 +7,7 @@
   resumes.
 - ``results`` is what comes out. ``statistics`` tests it, ``report`` writes it and
   ``displays`` draws it.
-- ``evaluate`` measures a method or a model, by group and by ``costs`` too; ``drift``
+- ``evaluate`` measures a method or a model, by group and by costs too; ``drift``
   compares new rows with what a model holds of those of training.
 - ``data`` reads data sets. ``reproduction``, beside the package, repeats published
   experiments.

@@ -25,11 +25,12 @@ from steelyard.experiments.evaluate import grouped, label_names
 from steelyard.experiments.groups import MISSING
 from steelyard.experiments.statistics.metrics import auc, row_losses
 from steelyard.experiments.statistics.shares import (
+    Comparison,
     Estimate,
+    compare_counts,
     mean_estimate,
     share_estimate,
 )
-from steelyard.experiments.statistics.stability import Comparison, compare_counts
 from steelyard.io import as_source
 from steelyard.model.table_model import log_odds
 from steelyard.notices.check import NewRows

@@ -10,11 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from steelyard._common.text import as_plain, counted, text_table
+from steelyard._common.text import as_plain, counted
 from steelyard.exceptions import ParameterError
 from steelyard.experiments.evaluation_result import MeasureTable
-from steelyard.experiments.statistics.shares import Estimate
-from steelyard.experiments.statistics.stability import Comparison
+from steelyard.experiments.statistics.shares import Comparison, Estimate
 from steelyard.notices.notice import Notice
 
 __all__ = ["Drift"]
@@ -220,12 +219,7 @@ class Drift:
         return tables
 
     def __repr__(self) -> str:
-        parts = [
-            f"{table.title}\n{text_table(table.header, table.rows, numeric)}"
-            for table in self.tables()
-            for numeric in [[k >= table.n_texts for k in range(len(table.header))]]
-        ]
-        return "\n\n".join([*parts, "\n".join(self.summary())])
+        return "\n\n".join([*map(str, self.tables()), "\n".join(self.summary())])
 
     def _repr_html_(self) -> str:
         from steelyard.experiments.report.drift_page import drift_body
@@ -324,14 +318,9 @@ class Drift:
 
 
 def _plain(found: Performance | None) -> dict[str, Any] | None:
-    if found is None:
-        return None
-    entries = found._asdict()
-    del entries["at_alarm"]
-    return {
-        key: value._asdict() if isinstance(value, Estimate) else value
-        for key, value in entries.items()
-    }
+    entries = {} if found is None else found._asdict()
+    entries.pop("at_alarm", None)
+    return entries or None
 
 
 def _psi(value: float) -> str:

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from steelyard._common.progress import progress as show_progress
 from steelyard.exceptions import ParameterError, TableError
-from steelyard.experiments.costs import check_costs
 from steelyard.experiments.evaluation_result import Evaluation, MeasureTable
 from steelyard.experiments.statistics.metrics import thresholds
+from steelyard.experiments.statistics.shares import check_costs
 from steelyard.notices import Notice
 from steelyard.notices.check import NewRows
 from steelyard.table.frames import split_column

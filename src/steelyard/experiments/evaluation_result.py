@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard._common.html import html_list, html_table
+from steelyard._common.html import element, escape, html_list, html_table
 from steelyard._common.text import as_plain, text_table
 from steelyard.exceptions import ParameterError
-from steelyard.experiments.costs import Costs, Decision, decide
 from steelyard.experiments.groups import measures_by_group
 from steelyard.experiments.statistics.metrics import (
     reliability_bins,
     score_predictions,
     thresholds,
 )
-from steelyard.experiments.statistics.shares import Estimate
+from steelyard.experiments.statistics.shares import (
+    Costs,
+    Decision,
+    Estimate,
+    decide,
+)
 from steelyard.notices.notice import Notice, in_lines
 
 if TYPE_CHECKING:
@@ -58,6 +61,10 @@ class MeasureTable(NamedTuple):
     header: list[str]
     rows: list[list[str]]
     n_texts: int = 1
+
+    def __str__(self) -> str:
+        numeric = [k >= self.n_texts for k in range(len(self.header))]
+        return f"{self.title}\n{text_table(self.header, self.rows, numeric)}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -190,23 +197,11 @@ class Evaluation:
             "confusion": self.confusion,
             "reliability": bins,
             "thresholds": self.thresholds,
-            "cost_per_row": self.decision and self.decision.cost._asdict(),
-            "groups": self._plain_groups(),
+            "cost_per_row": self.decision and self.decision.cost,
+            "groups": self.groups,
             "notices": [notice.to_dict() for notice in self.notices],
         }
         return as_plain(document)
-
-    def _plain_groups(self) -> dict[str, Any] | None:
-        """Return the groups as plain data; without rows a measure is None."""
-        if self.groups is None:
-            return None
-        return {
-            name: {
-                key: entry._asdict() if isinstance(entry, Estimate) else entry
-                for key, entry in measures.items()
-            }
-            for name, measures in self.groups.items()
-        }
 
     def tables(self) -> list[MeasureTable]:
         """Return measures, confusion, calibration, thresholds and groups, if any.
@@ -232,17 +227,13 @@ class Evaluation:
 
     def __repr__(self) -> str:
         noticed = ["\n".join(["Noticed", *in_lines(self.notices)])]
-        tables = [
-            f"{table.title}\n{text_table(table.header, table.rows, numeric)}"
-            for table in self.tables()
-            for numeric in [[k >= table.n_texts for k in range(len(table.header))]]
-        ]
-        return "\n\n".join(tables + noticed * bool(self.notices))
+        shown = [*map(str, self.tables()), *noticed * bool(self.notices)]
+        return "\n\n".join(shown)
 
     def _repr_html_(self) -> str:
         tables = "".join(
-            f"<p><b>{escape(table.title)}</b></p>"
-            f"{html_table(table.header, table.rows, table.n_texts)}"
+            element("p", element("b", escape(table.title)))
+            + html_table(table.header, table.rows, table.n_texts)
             for table in self.tables()
         )
         return tables + html_list("Noticed", in_lines(self.notices))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from steelyard.experiments.statistics.stability import compare_counts, stability_index
+from steelyard.experiments.statistics.shares import compare_counts, stability_index
 
 
 def reference(expected, actual):

@@ -10,6 +10,7 @@ column per method. Equal is meant up to twelve digits.
 - ``bayesian``: the Bayesian signed-rank test.
 - ``metrics``: accuracy, log-loss and the others, of one test part, and how often
   predictions are right, by bins of confidence.
+- ``shares``: intervals of shares, means and costs, and whether shares have moved.
 """
 
 from steelyard.experiments.statistics import bayesian, ranks, two_methods
