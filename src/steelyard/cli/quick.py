@@ -10,7 +10,6 @@ import argparse
 import os
 from collections import Counter
 from math import isfinite
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from steelyard._common.text import listed
@@ -114,8 +113,6 @@ def _scorer(path: str) -> tuple[Scorer, dict[str, Any], list[ColumnCheck]]:
     _need(model.schema.names is not None)
     like = checked.attributes.get("reading_", {})
     counts, ranges = checked.attributes["counts_"], checked.attributes.get("ranges_")
-    if ranges is not None:
-        ranges = [found and SimpleNamespace(**found) for found in ranges]
     known = counts.by_class.flat, counts.by_code.flat
     checks = column_checks(model.schema, ranges, *known)
     checks = [check for check in checks if not check.feature.left_out]

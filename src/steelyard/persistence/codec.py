@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
 
@@ -97,7 +98,10 @@ class Field:
         def read(reader: ObjectReader, key: str, sizes: Sizes) -> Any:
             return empty if reader.get(key) is None else self.read(reader, key, sizes)
 
-        return Field(describe, read)
+        def build(value: Any, sizes: Sizes) -> Any:
+            return None if value is None else self.build(value, sizes)
+
+        return Field(describe, read, build)
 
 
 def numbers(
@@ -143,20 +147,57 @@ def word(allowed: Sequence[str]) -> Field:
     return Field(str, lambda reader, key, sizes: reader.text(key, allowed))
 
 
+def text() -> Field:
+    """Return a field that is any text."""
+    return Field(str, lambda reader, key, sizes: reader.text(key))
+
+
+def class_of(home: str) -> Any:
+    """Return a class of the package by module and name, loaded when asked for."""
+    module, _, name = home.rpartition(".")
+    return getattr(import_module(f"steelyard.{module}"), name)
+
+
 def record(
     fields: Mapping[str, Field],
     build: Callable[..., Any],
     parts: Callable[[Any], Mapping[str, Any]] = vars,
+    check: Callable[[Any], str | None] = lambda _: None,
 ) -> Field:
-    """Return a field that is an object, built of sizes and the values of its fields."""
+    """Return a field that is an object, built of sizes and the values of its fields.
+
+    ``check`` says what is wrong with values that are right each by itself.
+    """
 
     def read(reader: ObjectReader, key: str, sizes: Sizes) -> Any:
-        return SimpleNamespace(**read_fields(reader.inner(key), fields, sizes))
+        found = SimpleNamespace(**read_fields(reader.inner(key), fields, sizes))
+        wrong = check(found)
+        if wrong is not None:
+            raise reader.complaint(key, wrong)
+        return found
 
     def build_it(value: Any, sizes: Sizes) -> Any:
         return build(sizes, **build_fields(fields, vars(value), sizes))
 
     return Field(lambda value: describe_fields(fields, parts(value)), read, build_it)
+
+
+def object_of(home: str) -> Callable[..., Any]:
+    """Return what builds an object of a class by its values, for ``record``."""
+    return lambda sizes, **values: class_of(home)(**values)
+
+
+def list_of(field: Field, n: Callable[[Sizes], int | None] = lambda _: None) -> Field:
+    """Return a field that is a list of others, so many if that is known."""
+
+    def read(reader: ObjectReader, key: str, sizes: Sizes) -> list[Any]:
+        return [field.read(*entry, sizes) for entry in reader.entries(key, n(sizes))]
+
+    return Field(
+        lambda values: list(map(field.describe, values)),
+        read,
+        lambda values, sizes: [field.build(value, sizes) for value in values],
+    )
 
 
 def describe_fields(

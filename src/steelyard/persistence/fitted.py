@@ -34,10 +34,7 @@ from steelyard.table.schema import feature_labels
 if TYPE_CHECKING:
     import numpy as np
 
-    from steelyard.model.uncertainty import Uncertainty
-    from steelyard.notices.row_sketch import RowHashes
     from steelyard.proba.counts import Counts
-    from steelyard.table.summary.whole_column import NumberRange
 else:
     np = Later("numpy")
 
@@ -77,12 +74,11 @@ def _counts(sizes: Sizes, by_class: Any, by_code: Any, **moments: Any) -> Counts
     return Counts(sizes.schema, by_class, by_code, Moments(**moments))
 
 
-def _read_counts(reader: ObjectReader, key: str, sizes: Sizes) -> Any:
-    counts = _PLAIN_COUNTS.read(reader, key, sizes)
+def _check_counts(counts: Any) -> str | None:
     pairs = zip(counts.squares.flat, counts.weight.flat, strict=True)
     if any(squares > LARGEST_SQUARE * weight for squares, weight in pairs):
-        raise reader.complaint(key, "must have variances that are not too large")
-    return counts
+        return "must have variances that are not too large"
+    return None
 
 
 _COUNTS = {
@@ -92,9 +88,6 @@ _COUNTS = {
     "mean": codec.numbers("gk"),
     "squares": codec.numbers("gk", 0.0, LARGEST_SQUARE),
 }
-_PLAIN_COUNTS = codec.record(
-    _COUNTS, _counts, lambda counts: {**vars(counts), **vars(counts.moments)}
-)
 
 
 # ------------------------------------------------------------------------------ records
@@ -149,12 +142,6 @@ def _read_cell(cell: Any, reader: ObjectReader, nested: bool = False) -> Any:
     if type(cell) in (int, float) and not abs(cell) <= LARGEST_SQUARE:
         raise reader.complaint("rows", "must hold numbers that are not too large")
     return cell
-
-
-def _build_path(records: Records, sizes: Sizes) -> Any:
-    from steelyard.classifiers.base.selection import SelectionPath
-
-    return SelectionPath(records)
 
 
 # ------------------------------------------------------------------------------- others
@@ -222,43 +209,31 @@ def _read_list(
     return tuple(reader.floats(key, (size,), low, high).flat)
 
 
-def _ranges(ranges: list[NumberRange | None]) -> list[Any]:
-    return [r if r is None else codec.describe_fields(_RANGE, vars(r)) for r in ranges]
+def _check_range(found: Any) -> str | None:
+    points = [found.low, *found.quartiles, found.high]
+    increases = points == sorted(points)
+    return None if increases else "must have ends and quartiles that increase"
 
 
-def _read_score_ranges(reader: ObjectReader, key: str, sizes: Sizes) -> list[Any]:
-    (n_classes,) = sizes.shape("k")
-    entries = reader.entries(key, 1 if n_classes == 2 else n_classes)
-    return [_read_range(entry, k, sizes) for entry, k in entries]
-
-
-def _read_range(entry: ObjectReader, k: Any, sizes: Sizes) -> dict[str, Any]:
-    found = codec.read_fields(entry.inner(k), _RANGE, sizes)
-    points = [found["low"], *found["quartiles"], found["high"]]
-    if points != sorted(points):
-        raise entry.complaint(k, "must have ends and quartiles that increase")
-    return found
+_NUMBER_RANGE = codec.record(
+    _RANGE,
+    codec.object_of("table.summary.whole_column.NumberRange"),
+    check=_check_range,
+)
+_RANGES = codec.list_of(_NUMBER_RANGE.or_null(), lambda sizes: sizes.schema.n_columns)
+# Of two classes the scores are those of the second.
+_SCORE_RANGES = codec.list_of(
+    _NUMBER_RANGE, lambda sizes: len(sizes.classes) if len(sizes.classes) > 2 else 1
+)
 
 
 def _read_ranges(reader: ObjectReader, key: str, sizes: Sizes) -> list[Any]:
-    schema = sizes.schema
-    kinds = dict(zip(schema.columns, (f.kind for f in schema.features), strict=True))
-    ranges: list[Any] = []
-    for j, (entry, k) in enumerate(reader.entries(key, schema.n_columns)):
-        if entry.get(k) is None:
-            ranges.append(None)
-            continue
-        found = _read_range(entry, k, sizes)
-        if kinds[j] == "categorical":
-            raise entry.complaint(k, "must be null for a column of categories")
-        ranges.append(found)
+    ranges = _RANGES.read(reader, key, sizes)
+    for j, views in enumerate(sizes.schema.by_column):
+        if ranges[j] is not None and views[-1].kind == "categorical":
+            what = "must be null for a column of categories"
+            raise reader.complaint(f"{key}.{j}", what)
     return ranges
-
-
-def _build_ranges(ranges: list[Any], sizes: Sizes) -> list[NumberRange | None]:
-    from steelyard.table.summary.whole_column import NumberRange
-
-    return [None if found is None else NumberRange(**found) for found in ranges]
 
 
 def _hash_text(hashes: Any) -> str:
@@ -294,30 +269,21 @@ def _read_notices(reader: ObjectReader, key: str, sizes: Sizes) -> Records:
     return notices
 
 
-def _build_notices(notices: Records, sizes: Sizes) -> list[Notice]:
-    return [Notice(**found) for found in notices]
-
-
 _SKETCH = {
     "n_rows": codec.whole(1),
     "n_hashed": codec.whole(1),
     "repeated": codec.numbers("", 0.0, 1.0),
-    "hashes": Field(_hash_text, _read_hashes),
+    "hashes": Field(
+        _hash_text,
+        _read_hashes,
+        lambda hashes, sizes: np.array(hashes, dtype=np.uint64),
+    ),
 }
 
 
-def _read_sketch(reader: ObjectReader, key: str, sizes: Sizes) -> dict[str, Any]:
-    found = codec.read_fields(reader.inner(key), _SKETCH, sizes)
-    if found["n_hashed"] > found["n_rows"]:
-        raise reader.complaint(key, "must not hash more rows than there are")
-    return found
-
-
-def _build_sketch(found: dict[str, Any], sizes: Sizes) -> RowHashes:
-    from steelyard.notices.row_sketch import RowHashes
-
-    hashes = np.array(found["hashes"], dtype=np.uint64)
-    return RowHashes(**{**found, "hashes": hashes})
+def _check_sketch(found: Any) -> str | None:
+    is_more = found.n_hashed > found.n_rows
+    return "must not hash more rows than there are" if is_more else None
 
 
 _UNCERTAINTY = {
@@ -332,12 +298,6 @@ def _read_uncertainty(reader: ObjectReader, key: str, sizes: Sizes) -> Any:
     inner = reader.inner(key)
     n_factors = inner.whole("n_factors", low=0)
     return codec.read_fields(inner, _UNCERTAINTY, replace(sizes, n=n_factors))
-
-
-def _build_uncertainty(found: dict[str, Any], sizes: Sizes) -> Uncertainty:
-    from steelyard.model.uncertainty import Uncertainty
-
-    return Uncertainty(**codec.build_fields(_UNCERTAINTY, found, sizes))
 
 
 def _read_reading(reader: ObjectReader, key: str, sizes: Sizes) -> dict[str, Any]:
@@ -376,7 +336,12 @@ _RECORDS = Field(_records, _read_records)
 
 # All fitted attributes that any classifier has, beside model and encoder.
 ATTRIBUTES: dict[str, Field] = {
-    "counts_": Field(_PLAIN_COUNTS.describe, _read_counts, _PLAIN_COUNTS.build),
+    "counts_": codec.record(
+        _COUNTS,
+        _counts,
+        lambda counts: {**vars(counts), **vars(counts.moments)},
+        _check_counts,
+    ),
     "class_count_": codec.numbers("k", 0.0),
     "class_log_prior_": codec.logs(),
     "cut_points_are_exact_": Field(bool, lambda reader, key, sizes: reader.flag(key)),
@@ -404,14 +369,19 @@ ATTRIBUTES: dict[str, Field] = {
     "n_rounds_": codec.whole(0),
     "votes_": codec.numbers("n", 0.0, LARGEST_WEIGHT),
     "selected_features_": _by_pair(Field(list, _read_subset)),
-    "selection_path_": Field(_records, _read_records, _build_path),
+    "selection_path_": replace(
+        _RECORDS,
+        build=lambda records, sizes: codec.class_of(
+            "classifiers.base.selection.SelectionPath"
+        )(records),
+    ),
     "search_end_": codec.word(SEARCH_ENDS),
-    "ranges_": Field(_ranges, _read_ranges, _build_ranges),
-    "score_ranges_": Field(_ranges, _read_score_ranges, _build_ranges),
+    "ranges_": replace(_RANGES, read=_read_ranges),
+    "score_ranges_": _SCORE_RANGES,
     "notices_": Field(
         lambda notices: _records([vars(notice) for notice in notices]),
         _read_notices,
-        _build_notices,
+        lambda notices, sizes: [Notice(**found) for found in notices],
     ),
     "edits_": EDITS,
     "uncertainty_": Field(
@@ -420,20 +390,20 @@ ATTRIBUTES: dict[str, Field] = {
             **codec.describe_fields(_UNCERTAINTY, vars(own)),
         },
         _read_uncertainty,
-        _build_uncertainty,
+        lambda found, sizes: codec.class_of("model.uncertainty.Uncertainty")(
+            **codec.build_fields(_UNCERTAINTY, found, sizes)
+        ),
     ),
     "quality_": _RECORDS,
-    "row_sketch_": Field(
-        lambda sketch: codec.describe_fields(_SKETCH, vars(sketch)),
-        _read_sketch,
-        _build_sketch,
+    "row_sketch_": codec.record(
+        _SKETCH, codec.object_of("notices.row_sketch.RowHashes"), check=_check_sketch
     ),
     "reading_": Field(
         lambda reading: {**reading, "missing_values": [*reading["missing_values"]]},
         _read_reading,
     ),
     "column_labels_": Field(dict, lambda reader, key, sizes: _read_texts(reader, key)),
-    "target_name_": Field(str, lambda reader, key, sizes: reader.text(key)),
+    "target_name_": codec.text(),
     "parents_": Field(
         lambda parents: parents.tolist(),
         _read_parents,

@@ -7,7 +7,6 @@ import sys
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from importlib import import_module
 from itertools import accumulate, combinations, repeat
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -54,14 +53,8 @@ class ModelKind:
     @property
     def model(self) -> type[Model]:
         """The class, loaded when it is asked for."""
-        model: type[Model] = _of_package("model", self.home)
+        model: type[Model] = codec.class_of(f"model.{self.home}")
         return model
-
-
-def _of_package(package: str, home: str) -> Any:
-    """Return a class of a module, both below a package."""
-    module, _, name = home.rpartition(".")
-    return getattr(import_module(f"steelyard.{package}.{module}"), name)
 
 
 class ReadModel(SimpleNamespace):
@@ -232,7 +225,7 @@ _ROWS = {
 
 def _gaussian_table(sizes: Sizes, **values: Any) -> Any:
     features = [feature for feature in sizes.schema.features if not feature.is_coded]
-    return _of_package("proba", "gaussian.GaussianTable").of(features, **values)
+    return codec.class_of("proba.gaussian.GaussianTable").of(features, **values)
 
 
 _GAUSSIAN = {
@@ -248,7 +241,7 @@ _CONDITIONAL = {
 
 
 def _conditional_table(sizes: Sizes, **values: Any) -> Any:
-    table = _of_package("model", "combined.ConditionalTable")
+    table = codec.class_of("model.combined.ConditionalTable")
     return table(sizes.schema.offsets, **values)
 
 
