@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import TransformerMixin
+from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from steelyard._common.checks import warn_user
 from steelyard._common.greedy import Subset
 from steelyard._common.text import text_table
-from steelyard.exceptions import TableError
 from steelyard.table.encoder import TableEncoder
 from steelyard.table.frames import as_table, take_columns
 from steelyard.table.schema import TableSchema, feature_labels
@@ -20,7 +19,7 @@ from steelyard.table.schema import TableSchema, feature_labels
 __all__ = ["FeatureSelector", "SelectionPath", "selected"]
 
 
-class FeatureSelector(TransformerMixin):
+class FeatureSelector(SelectorMixin):
     """Makes a transformer of a classifier that stores ``selected_features_``.
 
     ``selected_features_`` holds names, or positions where the table had no names, in
@@ -32,20 +31,8 @@ class FeatureSelector(TransformerMixin):
         n_features_in_: int
         selected_features_: list[Any]
 
-    def get_support(self, indices: bool = False) -> NDArray[Any]:
-        """Say which columns of the training table were selected.
-
-        Parameters
-        ----------
-        indices : bool, default=False
-            Whether to return positions instead of a mask.
-
-        Returns
-        -------
-        ndarray of shape (d,) or (selected,)
-            A mask over the columns, or positions of the selected ones in the order of
-            the table.
-        """
+    def _get_support_mask(self) -> NDArray[np.bool_]:
+        """Say which columns of the training table were selected, for scikit-learn."""
         check_is_fitted(self)
         names = self.encoder_.schema_.names
         chosen = [
@@ -53,7 +40,7 @@ class FeatureSelector(TransformerMixin):
         ]
         mask = np.zeros(self.n_features_in_, dtype=bool)
         mask[chosen] = True
-        return np.flatnonzero(mask) if indices else mask
+        return mask
 
     def transform(self, X: Any) -> Any:
         """Keep the selected columns.
@@ -74,34 +61,6 @@ class FeatureSelector(TransformerMixin):
         if not support.size:
             warn_user("No features were selected: the table is empty.", UserWarning)
         return take_columns(X, [columns[j] for j in support])
-
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Return the names of the selected columns.
-
-        Parameters
-        ----------
-        input_features : array-like of str, default=None
-            Names of the columns of the training table. Where it had names, these must
-            be the same; where it had none, they replace ``x0``, ``x1``, ...
-
-        Returns
-        -------
-        ndarray of str
-            Names in the order of the training table.
-        """
-        support = self.get_support(indices=True)
-        schema = self.encoder_.schema_
-        if input_features is None:
-            return np.asarray(schema.labels(), dtype=object)[support]
-        given = np.asarray(input_features, dtype=object)
-        if schema.names is not None and given.tolist() != schema.names:
-            raise TableError("input_features is not equal to feature_names_in_")
-        if len(given) != self.n_features_in_:
-            raise TableError(
-                "input_features should have length equal to number of features "
-                f"({self.n_features_in_}), got {len(given)}"
-            )
-        return given[support]
 
 
 class SelectionPath(tuple[dict[str, Any], ...]):
