@@ -17,6 +17,7 @@ from steelyard._common.text import listed
 from steelyard.classifiers.base.chunked import LearnsInChunks
 from steelyard.exceptions import ColumnError, ParameterError, TableError
 from steelyard.model.training import TrainingSet
+from steelyard.proba.counts import places_in
 from steelyard.table.codes import BlockBuilder
 from steelyard.table.encoder import TableEncoder
 from steelyard.table.labels import class_factors, class_places
@@ -150,7 +151,7 @@ def _joined(first: TableSchema, other: TableSchema) -> TableSchema:
             "The models were fitted to tables of different columns. Only in one: "
             f"{listed(map(repr, only), 5)}."
         )
-    places = first.places_in(other)
+    places = places_in(first, other)
     pairs = zip(first.features, (other.features[k] for k in places), strict=True)
     labels = first.labels()
     joined = [_joined_feature(labels[j], *pair) for j, pair in enumerate(pairs)]

@@ -20,7 +20,7 @@ from steelyard.model.base import RowsNeeded
 from steelyard.model.combined import ConditionalTable, OneDependenceModel
 from steelyard.model.table_model import NBModel
 from steelyard.model.training import TrainingSet
-from steelyard.proba.counts import Counts, log_conditional
+from steelyard.proba.counts import Counts, log_conditional, rows_in
 from steelyard.table.labels import class_places
 from steelyard.table.schema import Side, TableSchema
 from steelyard.weighting.filters.information import (
@@ -204,7 +204,7 @@ class OneDependenceNB(LearnsInChunks, _DependentNB):
             now = training.class_factors[places]
         size = training.schema.n_codes
         table = np.zeros((size, size, training.n_classes))
-        rows = self.counts_.schema.rows_in(training.schema)
+        rows = rows_in(self.counts_.schema, training.schema)
         pairs = self.model_.conditional.counts * (now / was)
         table[np.ix_(rows, rows, places)] = pairs
         return table

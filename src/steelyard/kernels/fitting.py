@@ -18,7 +18,7 @@ import numpy as np
 
 from steelyard.kernels.compiling import FEW, MANY, kernel
 from steelyard.kernels.losses import deviance, odds_loss, posterior, scores_loss
-from steelyard.kernels.scoring import _exp, gather_row
+from steelyard.kernels.scoring import _exp, add_row, gather_row
 
 ROWS = 64
 _TINY = 1e-6
@@ -52,22 +52,12 @@ def evaluate_two(values, starts, table, odds, y, weights, kind, a, slope, counts
     loss.
     """
     n, b = values.shape
-    fours = b - b % 4
     every = weights.size == 0
     total = 0.0
     for lo in range(0, n, ROWS):
         hi = lo + ROWS if lo + ROWS < n else n
         for i in range(lo, hi):
-            row = values[i]
-            x = odds[i]
-            for j in range(0, fours, 4):
-                x += (table[starts[j] + row[j]] + table[starts[j + 1] + row[j + 1]]) + (
-                    table[starts[j + 2] + row[j + 2]]
-                    + table[starts[j + 3] + row[j + 3]]
-                )
-            for j in range(fours, b):
-                x += table[starts[j] + row[j]]
-            odds[i] = x
+            odds[i] = add_row(values[i], starts, table, odds[i])
         if kind is None:
             # log(1 + e^t) = max(t, 0) + log(1 + e^-|t|); the second logarithms of a
             # block are one logarithm of a product below 2**64.

@@ -44,14 +44,8 @@ class Encoding:
 
     def encoder(self, n_jobs: int | None) -> TableEncoder:
         """Return an encoder that has learned nothing yet."""
-        return TableEncoder(
-            self.categorical_features,
-            self.numeric,
-            self.missing,
-            self.cardinality,
-            n_jobs,
-            self.keep_identifiers,
-        )
+        settings = {k: v for k, v in vars(self).items() if k != "skips_unlabelled"}
+        return TableEncoder(**settings, n_jobs=n_jobs)
 
 
 @dataclass(frozen=True)
@@ -229,12 +223,8 @@ class TrainingSet:
         """Weights of the rows, those of their classes included; None for ones."""
         if self.class_factors is None:
             return self.sample_weight
-        weights = self.workspace.zeros(self.n_rows, np.float64)
-        for rows in pieces(slice(0, self.n_rows)):
-            weights[rows] = self.class_factors[self.labels[rows]]
-            if self.sample_weight is not None:
-                weights[rows] *= self.sample_weight[rows]
-        return weights
+        factors, given = self.row_factors(), self.sample_weight
+        return factors if given is None else self._product(factors, given)
 
     @cached_property
     def given_counts(self) -> Counts:
@@ -244,18 +234,15 @@ class TrainingSet:
 
     def counted(self) -> Counts:
         """Count rows in arrays here by ``sample_weight`` alone."""
-        return self._count(self.sample_weight)
+        return self.place.count(self, self.sample_weight)
 
     def count(self, learned: Floats | None = None) -> Counts:
         """Count the rows by their weights, times learned ones."""
         if learned is not None:
-            return self._count(self.combined(learned))
+            return self.place.count(self, self.combined(learned))
         if self.class_factors is None:
             return self.given_counts
         return self.given_counts.scaled(self.class_factors)
-
-    def _count(self, weights: Floats | None) -> Counts:
-        return self.place.count(self, weights)
 
     def combined(self, learned: Floats | None) -> Floats | None:
         """Return the weights of the rows times learned ones."""
@@ -266,14 +253,19 @@ class TrainingSet:
             )
         if learned is None or self.weights is None:
             return self.weights if learned is None else learned
-        combined = self.workspace.zeros(self.n_rows, np.float64)
+        return self._product(learned, self.weights)
+
+    def _product(self, a: Floats, b: Floats) -> Floats:
+        """Multiply two numbers of each row, a piece of the rows at a time."""
+        out = self.workspace.zeros(self.n_rows, np.float64)
         for rows in pieces(slice(0, self.n_rows)):
-            np.multiply(learned[rows], self.weights[rows], out=combined[rows])
-        return combined
+            np.multiply(a[rows], b[rows], out=out[rows])
+        return out
 
     def estimate(self, counts: Counts) -> NBModel:
         """Return the naive Bayes model of some counts."""
-        return estimate_model(self.estimation, counts, self.classes)
+        log_prior, table, gaussian = self.estimation.tables(counts)
+        return NBModel(counts.schema, self.classes, log_prior, table.values, gaussian)
 
     def take(self, rows: NDArray[Any]) -> TrainingSet:
         """Return some rows, encoded as they are, with the factors of all."""
@@ -318,13 +310,13 @@ class TrainingSet:
         labels = self.workspace.zeros(taken.n_rows, self.labels.dtype)
         for rows in pieces(slice(0, taken.n_rows)):
             labels[rows] = taken.labels[rows] == b
-        factors = self.class_factors
-        return replace(
-            taken,
-            classes=self.classes[[a, b]],
-            labels=labels,
-            class_factors=None if factors is None else factors[[a, b]],
-        )
+        return taken._in_classes(np.array([a, b]), labels)
+
+    def _in_classes(self, kept: Ints, labels: NDArray[Any]) -> TrainingSet:
+        """Return the same rows with some of the classes, and labels among these."""
+        classes, factors = self.classes[kept], self.class_factors
+        factors = None if factors is None else factors[kept]
+        return replace(self, classes=classes, labels=labels, class_factors=factors)
 
     def re_encoded(self, rows: Ints, weights: Floats | None) -> TrainingSet:
         """Return some rows with other weights, the encoding learned from them alone."""
@@ -344,13 +336,7 @@ class TrainingSet:
         present = np.flatnonzero(class_totals(self.labels, None, self.n_classes))
         number = np.zeros(self.n_classes, dtype=self.labels.dtype)
         number[present] = np.arange(len(present))
-        factors = self.class_factors
-        return replace(
-            self,
-            classes=self.classes[present],
-            labels=self.workspace.take(number, self.labels),
-            class_factors=None if factors is None else factors[present],
-        )
+        return self._in_classes(present, self.workspace.take(number, self.labels))
 
     def all_rows(self, learned: Floats) -> Floats:
         """Spread what was learned of rows over the user's table, NaN where left out."""
@@ -416,11 +402,3 @@ def encode_table(
     return TrainingSet(
         table, encoder, codes, classes, labels, weights, preparation, factors
     )
-
-
-def estimate_model(
-    estimation: Estimation, counts: Counts, classes: NDArray[Any]
-) -> NBModel:
-    """Return the naive Bayes model of some counts."""
-    log_prior, table, gaussian = estimation.tables(counts)
-    return NBModel(counts.schema, classes, log_prior, table.values, gaussian)

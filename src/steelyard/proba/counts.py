@@ -145,22 +145,18 @@ class Counts:
         """Return the counts of the rows of some classes, in that order."""
         if classes == tuple(range(self.n_classes)):
             return self
-        own, chosen = self.moments, list(classes)
-        arrays = (own.weight, own.mean, own.squares)
-        moments = Moments(*(array[:, chosen] for array in arrays))
-        by_class, by_code = self.by_class[chosen], self.by_code[:, chosen]
-        return Counts(self.schema, by_class, by_code, moments)
+        chosen = np.s_[..., list(classes)]
+        counted = self.by_class[chosen], self.by_code[chosen]
+        return Counts(self.schema, *counted, self.moments.map(itemgetter(chosen)))
 
     def in_schema(self, grown: TableSchema) -> Counts:
         """Move the counts to a schema that has grown out of theirs."""
         if grown == self.schema:
             return self
         by_code = np.zeros((grown.n_codes, self.n_classes))
-        by_code[self.schema.rows_in(grown)] = self.by_code
-        numbers = [place for place in grown.places_in(self.schema)]
-        order = [
-            self.schema.gaussian.tolist().index(numbers[j]) for j in grown.gaussian
-        ]
+        by_code[rows_in(self.schema, grown)] = self.by_code
+        numbers, before = places_in(grown, self.schema), self.schema.gaussian.tolist()
+        order = [before.index(numbers[j]) for j in grown.gaussian]
         moments = self.moments.map(itemgetter(order))
         return Counts(grown, self.by_class, by_code, moments)
 
@@ -176,6 +172,41 @@ class Counts:
 
         counted = spread(self.by_class), spread(self.by_code)
         return Counts(self.schema, *counted, self.moments.map(spread))
+
+
+def rows_in(schema: TableSchema, grown: TableSchema) -> Ints:
+    """Say where each table row of a schema is in a schema grown from it."""
+    assert not schema.is_pair.any()
+    rows = np.empty(schema.n_codes, dtype=np.int64)
+    for j, place in enumerate(places_in(schema, grown)):
+        old, new = schema.features[j], grown.features[place]
+        if not old.is_coded:
+            continue
+        # Cells counted as missing move along where missing becomes a value.
+        becomes = new.missing_is_value and not old.missing_is_value
+        first = new.n_values if becomes else 0
+        codes = [first, *(new.code_of[value] for value in old.values)]
+        if old.kind == "binned":
+            codes = [first, *range(1, len(old.edges) + 2)]
+        if old.missing_is_value:
+            codes.append(new.n_values)
+        rows[schema.offsets[j] : schema.offsets[j + 1]] = (
+            np.array(codes, dtype=np.int64) + grown.offsets[place]
+        )
+    return rows
+
+
+def places_in(schema: TableSchema, other: TableSchema) -> list[int]:
+    """Say where attributes of a schema are in one of the same columns, by their names.
+
+    Views of a column are in the same order in both.
+    """
+    if schema.names == other.names:
+        return list(range(len(schema)))
+    places: dict[str | None, list[int]] = {}
+    for j, feature in enumerate(other.features):
+        places.setdefault(feature.name, []).append(j)
+    return [places[feature.name].pop(0) for feature in schema.features]
 
 
 def count(

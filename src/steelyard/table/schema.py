@@ -385,39 +385,6 @@ class TableSchema:
             for side, wanted in zip(feature.sides, coarse, strict=True)
         )
 
-    def rows_in(self, grown: TableSchema) -> NDArray[np.int64]:
-        """Say where each table row of this schema is in a schema grown from it."""
-        assert not self.is_pair.any()
-        rows = np.empty(self.n_codes, dtype=np.int64)
-        for j, place in enumerate(self.places_in(grown)):
-            old, new = self.features[j], grown.features[place]
-            if not old.is_coded:
-                continue
-            # Cells counted as missing move along where missing becomes a value.
-            becomes = new.missing_is_value and not old.missing_is_value
-            first = new.n_values if becomes else 0
-            codes = [first, *(new.code_of[value] for value in old.values)]
-            if old.kind == "binned":
-                codes = [first, *range(1, len(old.edges) + 2)]
-            if old.missing_is_value:
-                codes.append(new.n_values)
-            rows[self.offsets[j] : self.offsets[j + 1]] = (
-                np.array(codes, dtype=np.int64) + grown.offsets[place]
-            )
-        return rows
-
-    def places_in(self, other: TableSchema) -> list[int]:
-        """Say where each attribute is in a schema of the same columns, by their names.
-
-        Views of a column are in the same order in both.
-        """
-        if self.names == other.names:
-            return list(range(len(self)))
-        places: dict[str | None, list[int]] = {}
-        for j, feature in enumerate(other.features):
-            places.setdefault(feature.name, []).append(j)
-        return [places[feature.name].pop(0) for feature in self.features]
-
 
 def feature_labels(schema: TableSchema, positions: Iterable[int]) -> list[Any]:
     """Return attributes as users name them: by name, or by position without names."""

@@ -13,7 +13,7 @@ from scipy.special import logsumexp
 import steelyard as sy
 from steelyard.fitting.search.forward_search import Likelihood, simulate
 from steelyard.kernels import searching
-from steelyard.model.training import estimate_model
+from steelyard.model.table_model import NBModel
 from steelyard.proba import Lidstone
 from steelyard.proba.counts import count
 from steelyard.proba.smoothing import Estimation
@@ -232,7 +232,9 @@ def entropy_of(X, y):
     encoder.fit(X, y)
     codes = encoder.learn(as_table(X), labels.astype(np.uint32), len(classes), None)
     counts = count(codes, labels.astype(np.uint32), None, len(classes))
-    model = estimate_model(Estimation(Lidstone(None), "smoothed", 0.0), counts, classes)
+    estimation = Estimation(Lidstone(None), "smoothed", 0.0)
+    log_prior, table, gaussian = estimation.tables(counts)
+    model = NBModel(counts.schema, classes, log_prior, table.values, gaussian)
     offsets, log_joint = model.schema.offsets, model.log_prior[None]
     for j in range(len(model.schema)):
         theta = model.table[offsets[j] + 1 : offsets[j + 1]]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from copy import copy
 from dataclasses import replace
 from typing import Any, ClassVar, Self, dataclass_transform, final
 
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 
-from steelyard._common.checks import check_fitted, warn_user
+from steelyard._common.checks import warn_user
 from steelyard._common.settings import (
     ANY,
     NONE,
@@ -31,8 +30,7 @@ from steelyard._common.settings import (
 )
 from steelyard._common.threads import one_blas_thread
 from steelyard.classifiers.after_fit import FittedNB
-from steelyard.classifiers.base.prior import new_prior
-from steelyard.exceptions import ParameterError
+from steelyard.classifiers.base.prior import shifted
 from steelyard.fitting.problem import Fit
 from steelyard.fitting.recipe import DEVICE, Recipe, rows_of
 from steelyard.model.base import RowsNeeded
@@ -270,38 +268,31 @@ class BaseNB(ClassifierMixin, FittedNB, Declared):
         for name in list(vars(self)):
             if name.endswith("_") and not name.startswith("_"):
                 delattr(self, name)
-        self.classes_ = training.classes
-        self.encoder_ = encoder
+        self.classes_, self.encoder_ = training.classes, encoder
         self.n_features_in_ = encoder.n_features_in_
-        if hasattr(encoder, "ranges_"):
-            self.ranges_ = encoder.ranges_
-        if hasattr(encoder, "feature_names_in_"):
-            self.feature_names_in_ = encoder.feature_names_in_
-        self.model_ = centred(fit.model, counts, training)
-        scores = score_ranges(fit.model, training, fit.held_out)
-        if scores is not None:
-            self.score_ranges_ = scores
-        self.counts_ = counts
+        self.model_, self.counts_ = centred(fit.model, counts, training), counts
         self.class_count_ = class_count if factors is None else class_count * factors
         self.class_log_prior_ = fit.log_prior
-        if exact is not None:
-            self.cut_points_are_exact_ = exact
-        if target_name:
-            self.target_name_ = target_name
-        if reading:
-            self.reading_ = reading
-        if labels:
-            self.column_labels_ = dict(labels)
-        for name, value in fit.named.items():
+        weights = fit.instance_weights
+        weights = None if weights is None else training.all_rows(weights)
+        optional: dict[str, Any] = {
+            "ranges_": getattr(encoder, "ranges_", None),
+            "feature_names_in_": getattr(encoder, "feature_names_in_", None),
+            "score_ranges_": score_ranges(fit.model, training, fit.held_out),
+            "cut_points_are_exact_": exact,
+            "target_name_": target_name or None,
+            "reading_": reading or None,
+            "column_labels_": dict(labels) or None,
+            "instance_weights_": weights,
+        }
+        known = {name: value for name, value in optional.items() if value is not None}
+        for name, value in {**fit.named, **known}.items():
             setattr(self, name, value)
         kept = training.small_copy()
         if kept is None:
             self._look_at(training, counts, training.n_rows)
         else:
             self._to_notice = kept, counts, training.n_rows
-        if fit.instance_weights is not None:
-            weights = training.all_rows(fit.instance_weights)
-            self.instance_weights_ = weights
         if is_measured(self.classes_):
             for notice in self.notices_:
                 if notice.kind == "number-target":
@@ -366,24 +357,7 @@ class BaseNB(ClassifierMixin, FittedNB, Declared):
         >>> clf.with_prior({"ill": 0.02}).predict_proba([["low"]])
         array([[0.02, 0.98]])
         """
-        check_fitted(self)
-        log_prior = np.log(new_prior(prior, self.classes_, self.class_log_prior_))
-        model = self.model_.simplified()
-        if not model.takes_prior:
-            raise ParameterError(
-                f"{type(self).__name__} cannot take other priors after its fit. "
-                f"{model.note()} Fit with `class_weight` instead."
-            )
-        shifted = copy(self)
-        # What a model adds to the prior, nothing for naive Bayes, to the bit.
-        added = model.log_prior * model.link_scale - self.class_log_prior_
-        shares = (log_prior + added) / model.link_scale
-        shifted.model_ = replace(model, log_prior=shares)
-        shifted.class_log_prior_ = log_prior
-        # They were those of rows with the other shares.
-        if hasattr(shifted, "score_ranges_"):
-            del shifted.score_ranges_
-        return shifted
+        return shifted(self, prior)
 
     def __sklearn_tags__(self) -> Tags:
         """Say what kinds of input the classifier takes."""

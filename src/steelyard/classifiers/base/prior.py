@@ -3,14 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.arrays import Floats
+from steelyard._common.checks import check_fitted
 from steelyard._common.text import did_you_mean
 from steelyard.exceptions import ParameterError
+
+
+def shifted(clf: Any, prior: Any) -> Any:
+    """Return a fitted classifier with other priors, see ``BaseNB.with_prior``."""
+    check_fitted(clf)
+    log_prior = np.log(new_prior(prior, clf.classes_, clf.class_log_prior_))
+    model = clf.model_.simplified()
+    if not model.takes_prior:
+        raise ParameterError(
+            f"{type(clf).__name__} cannot take other priors after its fit. "
+            f"{model.note()} Fit with `class_weight` instead."
+        )
+    made = copy(clf)
+    # What a model adds to the prior, nothing for naive Bayes, to the bit.
+    added = model.log_prior * model.link_scale - clf.class_log_prior_
+    shares = (log_prior + added) / model.link_scale
+    made.model_ = replace(model, log_prior=shares)
+    made.class_log_prior_ = log_prior
+    # They were those of rows with the other shares.
+    if hasattr(made, "score_ranges_"):
+        del made.score_ranges_
+    return made
 
 
 def new_prior(given: Any, classes: NDArray[Any], log_prior: Floats) -> Floats:

@@ -29,29 +29,25 @@ def to_units(x):
 
 
 @cuda.jit(device=True, inline="always")
-def add_fixed(low, high, at, value):
-    """Add an int64 to the number whose halves are low[at] and high[at], uint32."""
-    part = np.uint32(value & _LOW)
-    old = cuda.atomic.add(low, at, part)
-    carry = (np.uint64(old) + np.uint64(part)) >> np.uint64(32)
-    rest = np.uint32((np.uint64(value >> 32) + carry) & np.uint64(_LOW))
-    if rest != 0:
-        cuda.atomic.add(high, at, rest)
-
-
-@cuda.jit(device=True, inline="always")
-def whole(low, high, at):
-    """Return the int64 whose halves are low[at] and high[at]."""
-    return (np.int64(np.int32(high[at])) << 32) + np.int64(low[at])
-
-
-@cuda.jit(device=True, inline="always")
 def _carry(high, at, old, part, value):
     """Add the higher half of an int64, and what its lower half carries over."""
     carry = (np.uint64(old) + np.uint64(part)) >> np.uint64(32)
     rest = np.uint32((np.uint64(value >> 32) + carry) & np.uint64(_LOW))
     if rest != 0:
         cuda.atomic.add(high, at, rest)
+
+
+@cuda.jit(device=True, inline="always")
+def add_fixed(low, high, at, value):
+    """Add an int64 to the number whose halves are low[at] and high[at], uint32."""
+    part = np.uint32(value & _LOW)
+    _carry(high, at, cuda.atomic.add(low, at, part), part, value)
+
+
+@cuda.jit(device=True, inline="always")
+def whole(low, high, at):
+    """Return the int64 whose halves are low[at] and high[at]."""
+    return (np.int64(np.int32(high[at])) << 32) + np.int64(low[at])
 
 
 @cuda.jit(device=True, inline="always")
