@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import base64
-import math
 import sys
 from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from steelyard._common.agreed import HASH_BYTES, MOST_HASHES, N_BARS, SEARCH_ENDS
+from steelyard._common.agreed import SEARCH_ENDS
 from steelyard._common.later import Later
 from steelyard.io.dates import ORDERS
 from steelyard.notices import Notice
@@ -21,7 +19,6 @@ from steelyard.persistence.codec import (
     Field,
     Sizes,
 )
-from steelyard.persistence.edits import EDITS
 from steelyard.persistence.reader import (
     ObjectReader,
     ReadNumbers,
@@ -29,12 +26,19 @@ from steelyard.persistence.reader import (
     read_tagged,
     tagged_number,
 )
+from steelyard.persistence.records import (
+    COUNTS,
+    EDITS,
+    RANGES,
+    ROW_SKETCH,
+    SCORE_RANGES,
+    UNCERTAINTY,
+)
 from steelyard.table.schema import feature_labels
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from steelyard.proba.counts import Counts
 else:
     np = Later("numpy")
 
@@ -66,28 +70,6 @@ def _by_value(n_of_density: int) -> Field:
         return arrays
 
     return _by_pair(Field(float_list, read))
-
-
-def _counts(sizes: Sizes, by_class: Any, by_code: Any, **moments: Any) -> Counts:
-    from steelyard.proba.counts import Counts, Moments
-
-    return Counts(sizes.schema, by_class, by_code, Moments(**moments))
-
-
-def _check_counts(counts: Any) -> str | None:
-    pairs = zip(counts.squares.flat, counts.weight.flat, strict=True)
-    if any(squares > LARGEST_SQUARE * weight for squares, weight in pairs):
-        return "must have variances that are not too large"
-    return None
-
-
-_COUNTS = {
-    "by_class": codec.numbers("k", 0.0),
-    "by_code": codec.numbers("vk", 0.0),
-    "weight": codec.numbers("gk", 0.0),
-    "mean": codec.numbers("gk"),
-    "squares": codec.numbers("gk", 0.0, LARGEST_SQUARE),
-}
 
 
 # ------------------------------------------------------------------------------ records
@@ -186,75 +168,6 @@ def _read_parents(reader: ObjectReader, key: str, sizes: Sizes) -> list[int]:
     return parents
 
 
-_RANGE = {
-    "low": codec.numbers(""),
-    "high": codec.numbers(""),
-    "quartiles": Field(list, lambda reader, key, sizes: _read_list(reader, key, 3)),
-    "histogram": Field(
-        list, lambda reader, key, sizes: _read_list(reader, key, N_BARS, 0.0, 1.0)
-    ),
-    "weight": codec.numbers("", 0.0),
-}
-
-
-def _read_list(
-    reader: ObjectReader,
-    key: str,
-    size: int,
-    low: float = -math.inf,
-    high: float = math.inf,
-) -> tuple[float, ...]:
-    """Return so many numbers, or none."""
-    size = size if reader.items(key) else 0
-    return tuple(reader.floats(key, (size,), low, high).flat)
-
-
-def _check_range(found: Any) -> str | None:
-    points = [found.low, *found.quartiles, found.high]
-    increases = points == sorted(points)
-    return None if increases else "must have ends and quartiles that increase"
-
-
-_NUMBER_RANGE = codec.record(
-    _RANGE,
-    codec.object_of("table.summary.whole_column.NumberRange"),
-    check=_check_range,
-)
-_RANGES = codec.list_of(_NUMBER_RANGE.or_null(), lambda sizes: sizes.schema.n_columns)
-# Of two classes the scores are those of the second.
-_SCORE_RANGES = codec.list_of(
-    _NUMBER_RANGE, lambda sizes: len(sizes.classes) if len(sizes.classes) > 2 else 1
-)
-
-
-def _read_ranges(reader: ObjectReader, key: str, sizes: Sizes) -> list[Any]:
-    ranges = _RANGES.read(reader, key, sizes)
-    for j, views in enumerate(sizes.schema.by_column):
-        if ranges[j] is not None and views[-1].kind == "categorical":
-            what = "must be null for a column of categories"
-            raise reader.complaint(f"{key}.{j}", what)
-    return ranges
-
-
-def _hash_text(hashes: Any) -> str:
-    """Write hashes as their bytes, six each, in base64."""
-    whole = b"".join(number.to_bytes(HASH_BYTES, "big") for number in hashes.tolist())
-    return base64.b64encode(whole).decode("ascii")
-
-
-def _read_hashes(reader: ObjectReader, key: str, sizes: Sizes) -> list[int]:
-    try:
-        whole = base64.b64decode(reader.text(key), validate=True)
-    except ValueError:
-        raise reader.complaint(key, "must be base64") from None
-    cuts = range(0, len(whole), HASH_BYTES)
-    hashes = [int.from_bytes(whole[k : k + HASH_BYTES], "big") for k in cuts]
-    is_set = hashes == sorted({*hashes})
-    if len(whole) % HASH_BYTES or not 0 < len(hashes) <= MOST_HASHES or not is_set:
-        raise reader.complaint(key, "must hold different hashes, in order")
-    return hashes
-
-
 def _read_notices(reader: ObjectReader, key: str, sizes: Sizes) -> Records:
     notices = _read_records(reader, key, sizes)
     for found in notices:
@@ -267,37 +180,6 @@ def _read_notices(reader: ObjectReader, key: str, sizes: Sizes) -> Records:
             raise reader.complaint(key, "must name columns")
         found["rows"] = rows
     return notices
-
-
-_SKETCH = {
-    "n_rows": codec.whole(1),
-    "n_hashed": codec.whole(1),
-    "repeated": codec.numbers("", 0.0, 1.0),
-    "hashes": Field(
-        _hash_text,
-        _read_hashes,
-        lambda hashes, sizes: np.array(hashes, dtype=np.uint64),
-    ),
-}
-
-
-def _check_sketch(found: Any) -> str | None:
-    is_more = found.n_hashed > found.n_rows
-    return "must not hash more rows than there are" if is_more else None
-
-
-_UNCERTAINTY = {
-    "base": codec.numbers("o", 0.0, LARGEST_WEIGHT),
-    "variances": codec.numbers("vo", 0.0, LARGEST_WEIGHT),
-    # As many tables as there are, which are "models" here.
-    "factors": codec.weights("nvo"),
-}
-
-
-def _read_uncertainty(reader: ObjectReader, key: str, sizes: Sizes) -> Any:
-    inner = reader.inner(key)
-    n_factors = inner.whole("n_factors", low=0)
-    return codec.read_fields(inner, _UNCERTAINTY, replace(sizes, n=n_factors))
 
 
 def _read_reading(reader: ObjectReader, key: str, sizes: Sizes) -> dict[str, Any]:
@@ -336,12 +218,7 @@ _RECORDS = Field(_records, _read_records)
 
 # All fitted attributes that any classifier has, beside model and encoder.
 ATTRIBUTES: dict[str, Field] = {
-    "counts_": codec.record(
-        _COUNTS,
-        _counts,
-        lambda counts: {**vars(counts), **vars(counts.moments)},
-        _check_counts,
-    ),
+    "counts_": COUNTS,
     "class_count_": codec.numbers("k", 0.0),
     "class_log_prior_": codec.logs(),
     "cut_points_are_exact_": Field(bool, lambda reader, key, sizes: reader.flag(key)),
@@ -376,28 +253,17 @@ ATTRIBUTES: dict[str, Field] = {
         )(records),
     ),
     "search_end_": codec.word(SEARCH_ENDS),
-    "ranges_": replace(_RANGES, read=_read_ranges),
-    "score_ranges_": _SCORE_RANGES,
+    "ranges_": RANGES,
+    "score_ranges_": SCORE_RANGES,
     "notices_": Field(
         lambda notices: _records([vars(notice) for notice in notices]),
         _read_notices,
         lambda notices, sizes: [Notice(**found) for found in notices],
     ),
     "edits_": EDITS,
-    "uncertainty_": Field(
-        lambda own: {
-            "n_factors": len(own.factors),
-            **codec.describe_fields(_UNCERTAINTY, vars(own)),
-        },
-        _read_uncertainty,
-        lambda found, sizes: codec.class_of("model.uncertainty.Uncertainty")(
-            **codec.build_fields(_UNCERTAINTY, found, sizes)
-        ),
-    ),
+    "uncertainty_": UNCERTAINTY,
     "quality_": _RECORDS,
-    "row_sketch_": codec.record(
-        _SKETCH, codec.object_of("notices.row_sketch.RowHashes"), check=_check_sketch
-    ),
+    "row_sketch_": ROW_SKETCH,
     "reading_": Field(
         lambda reading: {**reading, "missing_values": [*reading["missing_values"]]},
         _read_reading,

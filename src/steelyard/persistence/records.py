@@ -1,0 +1,216 @@
+"""Records in a model file: counts, ranges, hashes of rows, uncertainty, edits."""
+
+from __future__ import annotations
+
+import base64
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from steelyard._common.agreed import HASH_BYTES, MOST_HASHES, N_BARS
+from steelyard._common.later import Later
+from steelyard.persistence import codec
+from steelyard.persistence.codec import (
+    LARGEST_LOG,
+    LARGEST_SQUARE,
+    LARGEST_WEIGHT,
+    Field,
+    Sizes,
+)
+from steelyard.persistence.reader import ObjectReader
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from steelyard.proba.counts import Counts
+else:
+    np = Later("numpy")
+
+
+def _counts(sizes: Sizes, by_class: Any, by_code: Any, **moments: Any) -> Counts:
+    from steelyard.proba.counts import Counts, Moments
+
+    return Counts(sizes.schema, by_class, by_code, Moments(**moments))
+
+
+def _check_counts(counts: Any) -> str | None:
+    pairs = zip(counts.squares.flat, counts.weight.flat, strict=True)
+    if any(squares > LARGEST_SQUARE * weight for squares, weight in pairs):
+        return "must have variances that are not too large"
+    return None
+
+
+_COUNTS = {
+    "by_class": codec.numbers("k", 0.0),
+    "by_code": codec.numbers("vk", 0.0),
+    "weight": codec.numbers("gk", 0.0),
+    "mean": codec.numbers("gk"),
+    "squares": codec.numbers("gk", 0.0, LARGEST_SQUARE),
+}
+
+COUNTS = codec.record(
+    _COUNTS,
+    _counts,
+    lambda counts: {**vars(counts), **vars(counts.moments)},
+    _check_counts,
+)
+
+
+_RANGE = {
+    "low": codec.numbers(""),
+    "high": codec.numbers(""),
+    "quartiles": Field(list, lambda reader, key, sizes: _read_list(reader, key, 3)),
+    "histogram": Field(
+        list, lambda reader, key, sizes: _read_list(reader, key, N_BARS, 0.0, 1.0)
+    ),
+    "weight": codec.numbers("", 0.0),
+}
+
+
+def _read_list(
+    reader: ObjectReader,
+    key: str,
+    size: int,
+    low: float = -math.inf,
+    high: float = math.inf,
+) -> tuple[float, ...]:
+    """Return so many numbers, or none."""
+    size = size if reader.items(key) else 0
+    return tuple(reader.floats(key, (size,), low, high).flat)
+
+
+def _check_range(found: Any) -> str | None:
+    points = [found.low, *found.quartiles, found.high]
+    increases = points == sorted(points)
+    return None if increases else "must have ends and quartiles that increase"
+
+
+_NUMBER_RANGE = codec.record(
+    _RANGE,
+    codec.object_of("table.summary.whole_column.NumberRange"),
+    check=_check_range,
+)
+_RANGES = codec.list_of(_NUMBER_RANGE.or_null(), lambda sizes: sizes.schema.n_columns)
+# Of two classes the scores are those of the second.
+SCORE_RANGES = codec.list_of(
+    _NUMBER_RANGE, lambda sizes: len(sizes.classes) if len(sizes.classes) > 2 else 1
+)
+
+
+def _read_ranges(reader: ObjectReader, key: str, sizes: Sizes) -> list[Any]:
+    ranges = _RANGES.read(reader, key, sizes)
+    for j, views in enumerate(sizes.schema.by_column):
+        if ranges[j] is not None and views[-1].kind == "categorical":
+            what = "must be null for a column of categories"
+            raise reader.complaint(f"{key}.{j}", what)
+    return ranges
+
+
+RANGES = replace(_RANGES, read=_read_ranges)
+
+
+def _hash_text(hashes: Any) -> str:
+    """Write hashes as their bytes, six each, in base64."""
+    whole = b"".join(number.to_bytes(HASH_BYTES, "big") for number in hashes.tolist())
+    return base64.b64encode(whole).decode("ascii")
+
+
+def _read_hashes(reader: ObjectReader, key: str, sizes: Sizes) -> list[int]:
+    try:
+        whole = base64.b64decode(reader.text(key), validate=True)
+    except ValueError:
+        raise reader.complaint(key, "must be base64") from None
+    cuts = range(0, len(whole), HASH_BYTES)
+    hashes = [int.from_bytes(whole[k : k + HASH_BYTES], "big") for k in cuts]
+    is_set = hashes == sorted({*hashes})
+    if len(whole) % HASH_BYTES or not 0 < len(hashes) <= MOST_HASHES or not is_set:
+        raise reader.complaint(key, "must hold different hashes, in order")
+    return hashes
+
+
+_SKETCH = {
+    "n_rows": codec.whole(1),
+    "n_hashed": codec.whole(1),
+    "repeated": codec.numbers("", 0.0, 1.0),
+    "hashes": Field(
+        _hash_text,
+        _read_hashes,
+        lambda hashes, sizes: np.array(hashes, dtype=np.uint64),
+    ),
+}
+
+
+def _check_sketch(found: Any) -> str | None:
+    is_more = found.n_hashed > found.n_rows
+    return "must not hash more rows than there are" if is_more else None
+
+
+ROW_SKETCH = codec.record(
+    _SKETCH, codec.object_of("notices.row_sketch.RowHashes"), check=_check_sketch
+)
+
+_UNCERTAINTY = {
+    "base": codec.numbers("o", 0.0, LARGEST_WEIGHT),
+    "variances": codec.numbers("vo", 0.0, LARGEST_WEIGHT),
+    # As many tables as there are, which are "models" here.
+    "factors": codec.weights("nvo"),
+}
+
+
+def _read_uncertainty(reader: ObjectReader, key: str, sizes: Sizes) -> Any:
+    inner = reader.inner(key)
+    n_factors = inner.whole("n_factors", low=0)
+    return codec.read_fields(inner, _UNCERTAINTY, replace(sizes, n=n_factors))
+
+
+UNCERTAINTY = Field(
+    lambda own: {
+        "n_factors": len(own.factors),
+        **codec.describe_fields(_UNCERTAINTY, vars(own)),
+    },
+    _read_uncertainty,
+    lambda found, sizes: codec.class_of("model.uncertainty.Uncertainty")(
+        **codec.build_fields(_UNCERTAINTY, found, sizes)
+    ),
+)
+
+
+def _read_numbers(reader: ObjectReader, key: str, sizes: Sizes) -> list[float]:
+    shape = (len(reader.items(key)),)
+    return list(reader.floats(key, shape, -LARGEST_LOG, LARGEST_LOG).flat)
+
+
+def _read_places(reader: ObjectReader, key: str, sizes: Sizes) -> list[int]:
+    places, n = reader.items(key), math.prod(sizes.shape("vk"))
+    if not all(type(place) is int and 0 <= place < n for place in places):
+        raise reader.complaint(key, "must hold places of the table")
+    return places
+
+
+def _read_values(reader: ObjectReader, key: str, sizes: Sizes) -> list[str]:
+    values = reader.items(key)
+    if not all(type(value) is str for value in values):
+        raise reader.complaint(key, "must hold texts")
+    return values
+
+
+def _check_edit(found: Any) -> str | None:
+    is_whole = len(found.places) == len(found.table)
+    return None if is_whole else "must have a number for each place"
+
+
+_NUMBERS = Field(list, _read_numbers)
+_EDIT: dict[str, Field] = {
+    **dict.fromkeys(("attribute", "text", "asked", "reason", "when"), codec.text()),
+    "values": Field(list, _read_values),
+    **dict.fromkeys(("before", "after", "table"), _NUMBERS),
+    "places": Field(list, _read_places),
+    "log_prior": codec.logs(),
+    "centre": codec.numbers("dk", -LARGEST_LOG, LARGEST_LOG).or_null(),
+    "factors": codec.weights("gk").or_null(),
+}
+
+EDITS = codec.list_of(
+    codec.record(_EDIT, codec.object_of("model.edit_log.Edit"), check=_check_edit)
+)
+"""The fitted attribute ``edits_``."""
