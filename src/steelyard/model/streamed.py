@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from steelyard.io.scanning import Scan
 
 
-class _Rows(NamedTuple):
+class _SourceRows(NamedTuple):
     """A chunk of a source: its table, labels as they are, weights, and its place."""
 
     table: Table
@@ -194,7 +194,7 @@ def _encoded(
             ) from error
 
 
-def _read(source: Scan, columns: list[str]) -> Iterator[_Rows]:
+def _read(source: Scan, columns: list[str]) -> Iterator[_SourceRows]:
     roles = [name for name in (source.target, source.weight) if name is not None]
     for chunk in source.chunks([*columns, *roles]):
         weights = None
@@ -202,4 +202,4 @@ def _read(source: Scan, columns: list[str]) -> Iterator[_Rows]:
             column = chunk.column(source.weight)
             weights = np.asarray(column.to_numpy(), dtype=np.float64)
         labels = chunk.column(str(source.target))
-        yield _Rows(chunk.table(columns), labels, weights, chunk.place())
+        yield _SourceRows(chunk.table(columns), labels, weights, chunk.place())

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.agreed import HASH_BYTES, MOST_HASHES
-from steelyard._common.arrays import comparable
 from steelyard.table.by_schema import ColumnCells
+from steelyard.table.codes import comparable
 from steelyard.table.columns import TableColumn
 from steelyard.table.schema import TableSchema
 

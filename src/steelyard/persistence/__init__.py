@@ -3,8 +3,8 @@
 - ``files``: the document, its checksum, one class of error, and the whole content,
   checked and plain; ``reader`` is checked access to it, and ``codec`` says how values
   are described, read and built. ``table`` has classes and attributes, ``models`` the
-  models, ``fitted`` what else was learned. Nothing but the standard library is loaded
-  so far.
+  models, ``fitted`` what else was learned, of which ``records`` are some. Nothing but
+  the standard library is loaded so far.
 - ``declarations``: what settings may be, by the classes or by the table of what these
   declare, and what files of earlier releases have otherwise.
 - ``content``: a classifier of a content, the content of a classifier, and the classes

@@ -33,6 +33,20 @@ def code_dtype(n_codes: int) -> np.dtype[Any]:
     return np.min_scalar_type(max(n_codes - 1, 0))
 
 
+def comparable(numbers: Floats) -> Floats:
+    """Return numbers that are equal where their bits are: one zero, one missing value.
+
+    Examples
+    --------
+    >>> zeros = comparable(np.array([0.0, -0.0]))
+    >>> len(set(zeros.view(np.uint64).tolist()))
+    1
+    """
+    out: Floats = numbers + 0.0
+    out[np.isnan(out)] = np.nan
+    return out
+
+
 class Workspace:
     """Where arrays as long as the table are put: in memory, here."""
 

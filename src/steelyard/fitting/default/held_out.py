@@ -14,11 +14,11 @@ from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 from sklearn.utils import check_random_state
 
-from steelyard._common.arrays import Floats, Ints, Labels, comparable
+from steelyard._common.arrays import Floats, Ints, Labels
 from steelyard.exceptions import ParameterError
 from steelyard.fitting.default.row_sample import column_numbers, mixed, sample_rows
 from steelyard.model.training import TrainingSet
-from steelyard.table.codes import Codes
+from steelyard.table.codes import Codes, comparable
 from steelyard.table.frames import Table
 
 # Strengths and pairs are compared on so many rows, on more the longer a table is, by

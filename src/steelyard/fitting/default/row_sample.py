@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard._common.arrays import Floats, Ints, comparable
+from steelyard._common.arrays import Floats, Ints
 from steelyard._common.threads import pieces
 from steelyard.kernels import hashing
 from steelyard.model.training import TrainingSet
-from steelyard.table.codes import Codes
+from steelyard.table.codes import Codes, comparable
 from steelyard.table.schema import TableSchema
 
 _Keys = NDArray[np.uint64]

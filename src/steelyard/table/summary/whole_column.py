@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.agreed import N_BARS
-from steelyard._common.arrays import Floats
+from steelyard._common.arrays import Floats, evenly
 from steelyard.exceptions import ColumnError
 from steelyard.table.by_schema import ColumnCells, check_cells, codes_of
 from steelyard.table.columns import TableColumn
@@ -117,9 +117,7 @@ def range_of(numbers: Floats, weights: Floats | None = None) -> NumberRange | No
 
 def sampled(n_rows: int) -> Any:
     """Return the rows whose quartiles and bars stand for those of all."""
-    if n_rows <= _SAMPLE:
-        return slice(None)
-    return np.linspace(0, n_rows - 1, _SAMPLE).astype(np.int64)
+    return slice(None) if n_rows <= _SAMPLE else evenly(n_rows, _SAMPLE)
 
 
 def weighed_range(
