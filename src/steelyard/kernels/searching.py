@@ -78,12 +78,13 @@ def _factors_per_log(table, first, last):
 
 
 @kernel
-def try_columns(values, starts, sizes, chosen, table, posterior, out):
+def try_columns(values, starts, sizes, chosen, table, posterior, weights, out):
     """Add to out (b,) the log-likelihood of the rows' cells in each chosen column.
 
     It is the sum over rows of ``log(sum_c posterior[i, c] * table[cell, c])``: what the
     norms of the rows grow by when the column joins. chosen (m,) positions of columns,
-    sizes (b,) uint64 their numbers of table rows.
+    sizes (b,) uint64 their numbers of table rows, weights (n,) or empty for ones: with
+    weights there is a logarithm for each cell.
     """
     n, n_classes = posterior.shape
     lengths = np.empty(chosen.shape[0], np.int64)
@@ -110,7 +111,13 @@ def try_columns(values, starts, sizes, chosen, table, posterior, out):
                     for c in range(n_classes):
                         total += posterior[lo + r, c] * table[cell, c]
                     mixture[r] = total
-            out[j] += _sum_of_logs(mixture, rows, lengths[k])
+            if weights.size == 0:
+                out[j] += _sum_of_logs(mixture, rows, lengths[k])
+            else:
+                weighed = 0.0
+                for r in range(rows):
+                    weighed += weights[lo + r] * math.log(mixture[r])
+                out[j] += weighed
 
 
 @kernel
@@ -130,24 +137,6 @@ def _sum_of_logs(factors, n, length):
     for r in range(fours, n):
         total += math.log(factors[r])
     return total
-
-
-@kernel
-def weigh_columns(values, starts, chosen, table, posterior, weights, out):
-    """Do as ``try_columns`` does, with row weights (n,): a logarithm for each cell."""
-    n, n_classes = posterior.shape
-    for lo in range(0, n, _ROWS):
-        hi = min(lo + _ROWS, n)
-        for k in range(chosen.shape[0]):
-            j = chosen[k]
-            total = 0.0
-            for i in range(lo, hi):
-                cell = starts[j] + values[i, j]
-                mixture = 0.0
-                for c in range(n_classes):
-                    mixture += posterior[i, c] * table[cell, c]
-                total += weights[i] * math.log(mixture)
-            out[j] += total
 
 
 @kernel

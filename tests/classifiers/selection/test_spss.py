@@ -157,7 +157,8 @@ def test_probabilities_near_the_smallest_float_do_not_underflow():
     values = np.ones((n, 1), dtype=np.uint8)
     out = np.zeros(1)
     starts, sizes = np.zeros(1, np.uint64), np.full(1, 3, np.uint64)
-    searching.try_columns(values, starts, sizes, np.array([0]), table, posterior, out)
+    ones, chosen = np.empty(0), np.array([0])
+    searching.try_columns(values, starts, sizes, chosen, table, posterior, ones, out)
     assert out[0] == pytest.approx(n * np.log(1e-300 + 1e-306), rel=1e-12)
 
 
@@ -174,8 +175,8 @@ def test_trying_columns_is_a_sum_of_logarithms_of_mixtures(n_classes, order):
     chosen = np.array([2, 0])
     out, weighted = np.zeros(3), np.zeros(3)
     weights = rng.random(n)
-    searching.try_columns(values, starts, sizes, chosen, table, posterior, out)
-    searching.weigh_columns(values, starts, chosen, table, posterior, weights, weighted)
+    for u, found in ((np.empty(0), out), (weights, weighted)):
+        searching.try_columns(values, starts, sizes, chosen, table, posterior, u, found)
     for j in range(3):
         logs = np.log((posterior * table[4 * j + values[:, j]]).sum(axis=1))
         if j == 1:

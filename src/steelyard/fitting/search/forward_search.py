@@ -132,12 +132,9 @@ class Likelihood:
                 codes.blocks, self._tables, sought, strict=True
             ):
                 out = np.zeros(len(block.features))
-                cells = (block.values[rows], starts)
-                if self.weights is None:
-                    sizes = block.sizes(codes.offsets).astype(np.uint64)
-                    searching.try_columns(*cells, sizes, columns, table, posterior, out)
-                else:
-                    searching.weigh_columns(*cells, columns, table, posterior, u, out)
+                sizes = block.sizes(codes.offsets).astype(np.uint64)
+                cells = block.values[rows], starts, sizes, columns, table
+                searching.try_columns(*cells, posterior, u, out)
                 gains[block.features] += out
             return norm, gains
 
