@@ -12,7 +12,7 @@ import steelyard
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
 project = "steelyard"
-author = "The steelyard developers"
+author = copyright = "The steelyard developers"
 version = release = steelyard.__version__
 
 extensions = [

@@ -88,7 +88,7 @@ def split_page(source: Path, name: str, summary: bool = False) -> None:
         (f"[{heading}]({name}/{anchor(heading).strip('-')}.md)", _first_line(body))
         for heading, body in parts
     ]
-    below = markdown(("section", "begins"), rows)
+    below = markdown(("section", "it begins with"), rows)
     files = [f"{name}/{anchor(heading).strip('-')}" for heading, _ in parts]
     text = _followed(head[1], homes, f"{name}/", name).replace("](part:", "](")
     write(page, f"{text}\n{below}\n\n{toctree(files)}")
@@ -136,9 +136,10 @@ def _first_line(body: str) -> str:
     """Return the first sentence of a section, without links and pictures."""
     for block in re.split(r"\n\s*\n", body):
         block = " ".join(block.split())
-        if block and not re.match(r"[`#|!<$-]", block):
+        if block and not re.match(r"```|[#|!<$-]", block):
             block = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", block)
-            return re.split(r"(?<=[.:])\s", block)[0].replace("|", "\\|")
+            sentence = re.split(r"(?<=[.:])\s(?=[A-Z`|])", block)[0]
+            return re.sub(r":$", ".", sentence).replace("|", "\\|")
     return ""
 
 
