@@ -46,6 +46,12 @@ def run_process(*arguments, **options):
     )
 
 
+def test_a_misspelt_option_is_suggested_beside_what_is_required(run):
+    done = run("fit", "a.csv", "--taget", "y")
+    assert done.status == 2
+    assert "-o/--output. Did you mean '--target'?" in done.err
+
+
 def test_version_is_the_package_version():
     done = run_process("--version")
     assert (done.returncode, done.stdout) == (0, f"{steelyard.__version__}\n")

@@ -3,7 +3,8 @@
 import datetime
 import subprocess
 import sys
-from importlib.util import find_spec
+import zipfile
+import zlib
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ import steelyard as sy
 from steelyard.cli import main
 from steelyard.exceptions import ColumnError, ParameterError, TableError
 from steelyard.experiments.data import read_dataset
+from steelyard.io import formats
 from steelyard.io.chunks import regroup
 from steelyard.io.kinds import Recast
 from steelyard.io.reader import whole_frame
@@ -226,14 +228,85 @@ def test_a_sheet_is_chosen_by_name(book):
         read_dataset(book, sheet="2008")
 
 
-@pytest.mark.parametrize("name, package", [("a.xls", "xlrd"), ("a.ods", "odfpy")])
-def test_what_reads_a_spreadsheet_is_named(tmp_path, name, package):
-    module = {"odfpy": "odf"}.get(package, package)
-    if find_spec(module):
-        pytest.skip("the reader is there")
-    (tmp_path / name).write_bytes(b"")
-    with pytest.raises(ModuleNotFoundError, match=f"pip install {package}"):
-        whole(tmp_path / name)
+# A sheet of 1.5, "a" and a date; 2, "b" and another, as Excel 97 has it.
+XLS = (
+    "78daed583d68144114fe66b2f74b72b7172f4222842360343129c4c626599568aa0bd1c65fd03b5d"
+    "50a21b39047f0a8dc62b05c14a1121100b9ba88d3f68e15f612144b41004e14e4b2b41c122b9cd9b"
+    "b7bbf1722ae44003d1f99679f3e6cd7c3b6ff7cdbcfd793d9d2a4ddc6d2ba306fd6840c58d215c65"
+    "13546241c304f5bbae52833a4ac5d5585688452990e1101e35bd8aa818aa78972171c7784a12f848"
+    "651f8e6368d4b1334b882dec434e281ffa480a5c274b02adec5533cb832c57b0bccd231fb3dcc496"
+    "4b2cfb686c49ecc1b435d4bdd15fc5bb6407f725a0ce7b9f39efd9b21e2d78a956f1b9cbc21b1bc2"
+    "e6c291dcd165d6d16e34621214d041dbb10baa9dc44dc481dd84de6cb67760a08434057b12dfdc0c"
+    "f035d8d54f32dabeb47601b27f5f688ffcc61ea520d6daaf480318837b803749911274d8f0d6426e"
+    "061db420c085d6c729b23bb9633655270fdb0e597254f27195d5390b980bb24013ef8e4692879064"
+    "3dc57bc42437666e7d7993cd0f5bfbd932c699df7b3eac56eec0c579c52072827b1ae6653733d6b1"
+    "bcc0675dc57a1bcb34f94a75e7708baf6c1be73117b9b793e6d9c0786bada9d2d7925efcbcfd417b"
+    "f193d545fad460f94c7aea9d3541d71f23ef051fe3e8113de2da55858756500b3f977c60d9fa535e"
+    "894ad3f7ddf51f8249ccaa9d4448b1f45aeaee88f996f4ef95628b1af65919675b0a7ba5375e305b"
+    "dd1daf4f924fcf9e4b66cb5fb025b3e3fe6c5e640c9f2d997de38544bf6cc63d3594f2e10fc4a1a1"
+    "a1a1a1a1a1a1a1f13f43f0dbaaf76e6ef8df0aeaed3fe2ffd799a552d1bf49fe59ecc0281d27e8a3"
+    "722b1caa0b385dd7fa59899008ce2516c909fe172aeca4d90b18419efd18a97bfdd2d79ba8be9e45"
+    "13cd3fb785ea9dbf528f9f7f79fe399b3ed29d"
+)
+
+
+def write_ods(path, rows):
+    """Write a sheet of numbers, text and, last, dates, as OpenDocument has it."""
+    kinds = {"float": "value", "date": "date-value"}
+    lines = []
+    for k, row in enumerate(rows):
+        cells = ""
+        for j, cell in enumerate(row):
+            kind = "date" if k and j == 2 else "float" if k and not j else "string"
+            value = f'office:{kinds[kind]}="{cell}"' if kind in kinds else ""
+            cell = f'office:value-type="{kind}" {value}><text:p>{cell}</text:p>'
+            cells += f"<table:table-cell {cell}</table:table-cell>"
+        lines.append(f"<table:table-row>{cells}</table:table-row>")
+    space = "urn:oasis:names:tc:opendocument:xmlns"
+    names = "".join(
+        f' xmlns:{x}="{space}:{x}:1.0"' for x in ("office", "table", "text")
+    )
+    table = f'<table:table table:name="a">{"".join(lines)}</table:table>'
+    sheet = f"<office:spreadsheet>{table}</office:spreadsheet>"
+    body = f"<office:body>{sheet}</office:body>"
+    mime = "application/vnd.oasis.opendocument.spreadsheet"
+    entry = f'<m:file-entry m:full-path="/" m:media-type="{mime}"/>'
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("mimetype", mime)
+        file.writestr(
+            "META-INF/manifest.xml",
+            f'<m:manifest xmlns:m="{space}:manifest:1.0">{entry}</m:manifest>',
+        )
+        file.writestr(
+            "content.xml",
+            f"<office:document-content{names}>{body}</office:document-content>",
+        )
+
+
+@pytest.mark.filterwarnings("ignore:The .* engine is deprecated")
+@pytest.mark.parametrize(
+    "kind, engine", [("xls", "xlrd"), ("xls", "calamine"), ("ods", "calamine")]
+)
+def test_older_and_open_spreadsheets_are_read(tmp_path, monkeypatch, kind, engine):
+    pytest.importorskip(formats._MODULES.get(engine, engine))
+    path, days = tmp_path / f"a.{kind}", ["2024-01-05", "2024-02-29"]
+    names = {"x": [1.5, 2.0], "name": ["a", "b"]}
+    expected = pd.DataFrame({**names, "when": pd.to_datetime(days)})
+    if kind == "xls":
+        path.write_bytes(zlib.decompress(bytes.fromhex(XLS)))
+    else:
+        write_ods(path, [expected.columns, *zip(*names.values(), days, strict=True)])
+    monkeypatch.setitem(formats._ENGINES, kind, [engine])
+    found, _ = whole(path)
+    assert_frame_equal(found.astype({"when": "M8[ns]"}), expected, check_dtype=False)
+
+
+@pytest.mark.parametrize("kind", ["xls", "ods", "xlsx"])
+def test_what_reads_a_spreadsheet_is_named(tmp_path, monkeypatch, kind):
+    monkeypatch.setitem(formats._ENGINES, kind, ["nosuchreader"])
+    (tmp_path / f"a.{kind}").write_bytes(b"")
+    with pytest.raises(ModuleNotFoundError, match="nosuchreader, which is not inst"):
+        whole(tmp_path / f"a.{kind}")
 
 
 @pytest.mark.parametrize("kind", ["sav", "dta"])

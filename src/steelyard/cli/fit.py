@@ -312,6 +312,8 @@ def _content(known: Any, is_number: bool) -> str:
         return ""
     if is_number:
         return f"{known.min():.6g} … {known.max():.6g}"
+    if known.dtype.kind == "M":
+        return f"{known.min():%Y-%m-%d} … {known.max():%Y-%m-%d}"
     counts = known.astype(str).value_counts()
     share = 100 * counts.iloc[0] / len(known)
     return f"{shortened(str(counts.index[0]), 20)} {share:.0f} %"

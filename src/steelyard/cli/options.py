@@ -6,6 +6,7 @@ import argparse
 import csv
 import json
 import re
+import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -29,12 +30,16 @@ class Parser(argparse.ArgumentParser):
     as_json = False
     """Whether errors are JSON, since that is asked for."""
 
+    given: Sequence[str] = ()
+    """What was given to all commands."""
+
     def __init__(self, **options: Any) -> None:
         kept_lines = argparse.RawDescriptionHelpFormatter
         super().__init__(formatter_class=kept_lines, allow_abbrev=False, **options)
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse arguments; what is not known is an error of the command it follows."""
+        Parser.given = sys.argv[1:] if args is None else list(args)
         found, unknown = self.parse_known_args(args, namespace)
         if unknown:
             of: Parser = getattr(found, "parser", self)
@@ -55,10 +60,13 @@ class Parser(argparse.ArgumentParser):
 
         if match := re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)$", line):
             return did_you_mean(match[1], re.findall(r"[\w.-]+", match[2]))
-        if match := re.search(r"unrecognized arguments: (--?[\w-]+)", line):
-            known = [name for own in self._actions for name in own.option_strings]
-            return did_you_mean(match[1], known)
-        return ""
+        known = [name for own in self._actions for name in own.option_strings]
+        words = re.findall(r"unrecognized arguments: (--?[\w-]+)", line)
+        if "are required" in line:
+            # A misspelt option is lacking under its own name.
+            given = (word.partition("=")[0] for word in self.given)
+            words = [w for w in given if w.startswith("--") and w not in known]
+        return did_you_mean(words[0], known) if words else ""
 
 
 def add_input(parser: argparse.ArgumentParser) -> None:

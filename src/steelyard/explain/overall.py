@@ -100,9 +100,11 @@ class GlobalExplanation(Tabular):
         What was changed by hand.
     constraints : dict
         Shapes that were asked for, by column.
+    left_out : tuple of str
+        Attributes that have no say, since they look like identifiers; they come last.
     """
 
-    _not_data = ("views", "view_tables", "edits")
+    _not_data = ("views", "view_tables", "edits", "left_out")
 
     method: str
     kind: ModelKind
@@ -126,6 +128,7 @@ class GlobalExplanation(Tabular):
     """Columns in words, where a file had labels of them."""
     edits: tuple[Edit, ...] = ()
     constraints: dict[str, str] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
 
     def table(self, attribute: str | int) -> AttributeTable:
         """Return the value table of one attribute, by name or position.
@@ -225,6 +228,7 @@ class GlobalExplanation(Tabular):
         changed = {name: f" ({shape})" for name, shape in self.constraints.items()}
         for name in {edit.attribute for edit in self.edits}:
             changed[name] = changed.get(name, "") + " (edited)"
+        changed |= dict.fromkeys(self.left_out, " (left out)")
         shown = [self.attributes[j] for j in self.order]
         words = zip(shown, in_words(shown, self.titles), strict=True)
         names = [title + changed.get(name, "") for name, title in words]
@@ -328,7 +332,9 @@ def explain_global(clf: BaseNB, X: Any = None) -> GlobalExplanation:
     edits = tuple(getattr(clf, "edits_", ()))
     titles = getattr(clf, "column_labels_", {})
     made = replace(made, base_rates=base_rates_of(clf, model), titles=titles)
-    made = replace(made, edits=edits, constraints=_shapes_of(clf))
+    names = made.attributes
+    left_out = tuple(names[j] for j in clf.encoder_.schema_.left_out)
+    made = replace(made, edits=edits, left_out=left_out, constraints=_shapes_of(clf))
     if not titles:
         return made
     named = zip(made.tables, in_words(made.attributes, titles), strict=False)

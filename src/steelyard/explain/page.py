@@ -225,12 +225,16 @@ def _about(clf: BaseNB, data: dict[str, Any], words: Words) -> str:
     if counts is not None:
         rows = words(" of {n} rows", n=f"{float(counts.by_class.sum()):,.10g}")
     learned = words("{method}, learned from {n} columns", method=method, n=n_columns)
-    lines = in_lines(getattr(clf, "notices_", []))
+    notices = getattr(clf, "notices_", [])
+    aside = [notice for notice in notices if notice.done == "left out"]
+    lines = in_lines([notice for notice in notices if notice not in aside])
+    n_aside = len(clf.encoder_.schema_.left_out)
     edits = [str(edit) for edit in getattr(clf, "edits_", ())]
     folded = (
         (words("How it adds up"), [f"{learned}{rows}.", words(data["note"])], "how"),
         (words("Noticed in the training rows: {n}", n=len(lines)), lines, "noticed"),
         (words("Edited by hand: {n}", n=len(edits)), edits, "edited"),
+        (words("Columns left out: {n}", n=n_aside), in_lines(aside), "left-out"),
     )
     return " ".join(html_list(title, text, id=k) for title, text, k in folded)
 

@@ -6,6 +6,7 @@ import io
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -27,9 +28,14 @@ if TYPE_CHECKING:
     import pandas
 
 _MIXED = ("string", "mixed", "mixed-integer")
-_ENGINES = {"xlsx": "openpyxl", "xls": "xlrd", "ods": "odf"}
-_PACKAGES = {"openpyxl": "'steelyard[formats]'", "pyreadstat": "'steelyard[formats]'"}
-_PACKAGES |= {"xlrd": "xlrd", "odf": "odfpy"}
+# Engines of pandas for spreadsheets: the first that is installed reads them.
+_ENGINES = {
+    "xlsx": ["openpyxl"],
+    "xls": ["calamine", "xlrd"],
+    "ods": ["calamine", "odf"],
+}
+_MODULES = {"calamine": "python_calamine"}
+_PACKAGES = {"odf": "odfpy", "calamine": "python-calamine"}
 
 
 class WholeFiles(Reader):
@@ -84,8 +90,7 @@ class WholeFiles(Reader):
     def _read_excel(self, file: File) -> pandas.DataFrame:
         import pandas as pd
 
-        engine = _ENGINES[file.format]
-        _library(engine, file)
+        engine, _ = _library(_ENGINES[file.format], file)
         how: Any = {"na_values": list(self.dialect.empty), "keep_default_na": False}
         how["comment"] = self.dialect.comment or None
         with pd.ExcelFile(_data(file), engine=engine) as book:
@@ -197,7 +202,7 @@ class WholeFiles(Reader):
         return values.astype(float)
 
     def _read_spss(self, file: File) -> pandas.DataFrame:
-        frame, about = _library("pyreadstat", file).read_sav(_path(file))
+        frame, about = _library(["pyreadstat"], file)[1].read_sav(_path(file))
         self._take_labels(about.column_names_to_labels)
         for name, labels in about.variable_value_labels.items():
             is_ordinal = about.variable_measure.get(name) == "ordinal"
@@ -254,15 +259,17 @@ def _path(file: File) -> str:
     return file.path
 
 
-def _library(name: str, file: File) -> Any:
-    try:
-        return import_module(name)
-    except ImportError:
-        raise ModuleNotFoundError(
-            f"{file.name} is read by {name}, which is not installed. Install it with "
-            f"`pip install {_PACKAGES[name]}`, or save the table as CSV.",
-            name=name,
-        ) from None
+def _library(names: Sequence[str], file: File) -> tuple[str, Any]:
+    """Return the first library that is installed, and its module."""
+    for name in names:
+        with suppress(ImportError):
+            return name, import_module(_MODULES.get(name, name))
+    packages = " or ".join(_PACKAGES.get(name, name) for name in names)
+    raise ModuleNotFoundError(
+        f"{file.name} is read by {packages}, which is not installed. Install it with "
+        "`pip install 'steelyard[formats]'`, or save the table as CSV.",
+        name=names[-1],
+    )
 
 
 def _cell_text(cell: Any) -> str:

@@ -13,6 +13,7 @@ from steelyard._common.one_cell import number_in
 from steelyard.model.training import SAMPLE
 from steelyard.notices.notice import Notice
 from steelyard.notices.training_look import TrainingLook, alike, quoted
+from steelyard.table.dates import dates_in
 from steelyard.table.schema import FeatureSchema
 
 # Values are compared with each other in columns of up to so many.
@@ -32,8 +33,12 @@ def column_notices_at_fit(look: TrainingLook) -> Iterator[Notice]:
     """Yield what is odd about each column."""
     known, n_used, _ = look.known
     is_known = (n_used > 1) & (known >= _KNOWN_SHARE * look.total)
+    dates = dates_in(look.counts.schema.features)
     for column, views in enumerate(look.views):
         name, feature = look.names[column], look.counts.schema.features[views[0]]
+        # Parts of dates are made here: of the days it is said.
+        if dates.get(name, name) != name:
+            continue
         # A quick word for most columns of a wide table.
         is_plain = feature.kind == "categorical" and feature.cells != "text"
         if is_plain and is_known[views[0]] and not feature.missing_is_value:
