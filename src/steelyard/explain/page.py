@@ -295,8 +295,6 @@ def page_data(
         own["title"] = title
         if own["name"] in whole.constraints:
             own["shape"] = whole.constraints[own["name"]]
-        if own["name"] in {edit.attribute for edit in whole.edits}:
-            own["edited"] = True
     for own, column in zip(attributes, plan.columns, strict=False):
         if column.part == "day":
             others = ((j, c) for j, c in enumerate(plan.columns) if c is not column)
