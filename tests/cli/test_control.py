@@ -105,3 +105,21 @@ def test_bad_input_is_one_line(
     assert done.status == 2 and message in done.err
     assert len(done.err.splitlines()) == 1
     assert not (tmp_path / "x.json").exists()
+
+
+def test_shapes_are_options_of_fit(run, csv, tmp_path):
+    model = tmp_path / "shaped.json"
+    fit = ["fit", csv, "--target", "ill", "-o", model, "--no-check"]
+    done = run(*fit, "--set", "strength=(2.0, 8.0, 1.0)", "--increasing", "age:sick")
+    assert done.status == 0, done.err
+    assert steelyard.load(model).constraints == {"age": ("increasing", "sick")}
+    for options, said in (
+        (["--increasing", "age", "--peak", "age"], "another shape already"),
+        (["--valley", "smoker"], "no order"),
+        (["--valley", "agge"], "Did you mean 'age'"),
+        (["--convex", "age:ill"], "names class 'ill'"),
+        (["--convex", "age", "--method", "NB"], "constraints"),
+    ):
+        done = run(*fit, "--force", *options)
+        assert done.status != 0 and said in done.err, (options, done.err)
+        assert "Traceback" not in done.err

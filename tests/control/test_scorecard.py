@@ -331,3 +331,17 @@ def test_a_model_file_has_what_a_card_needs(tmp_path):
     loaded = sy.load(tmp_path / "model.json")
     assert loaded.scorecard().to_frame().equals(clf.scorecard().to_frame())
     assert loaded.scorecard(X).to_frame().equals(clf.scorecard(X).to_frame())
+
+
+def test_a_card_keeps_shapes():
+    rng = np.random.default_rng(3)
+    X = pd.DataFrame(rng.normal(size=(400, 3)), columns=["rises", "peak", "noise"])
+    odds = X["rises"] - X["peak"] ** 2 + 0.5 * np.sin(5.0 * X["rises"])
+    y = np.where(rng.random(400) < 1.0 / (1.0 + np.exp(-odds)), "yes", "no")
+    wanted = {"rises": "increasing", "peak": "peak"}
+    clf = sy.ShrinkageNB(constraints=wanted, strength=(2.0, 8.0, 0.2)).fit(X, y)
+    card = clf.scorecard(X, y).to_frame()
+    for column, kind in wanted.items():
+        points = card.loc[(card["column"] == column) & (card["value"] != "(unknown)")]
+        ways = np.sign(np.diff(points["points"])).tolist()
+        assert ways == sorted(ways, reverse=True) and len(set(ways)) > (kind == "peak")

@@ -51,7 +51,10 @@ class CardColumn:
 
     direction: int = 0
     """1 where what the model says never falls from code to code, -1 where it never
-    rises: a card keeps that."""
+    rises, both up to the code where it turns: a card keeps that."""
+
+    turn: int = 0
+    """The code where it turns; 0 for none."""
 
     @property
     def n_cells(self) -> int:
@@ -89,8 +92,12 @@ class CardColumn:
 
     def is_against(self, values: Floats) -> Iterator[tuple[int, int]]:
         """Yield neighbours whose values go against the direction of the model."""
+        if not self.direction:
+            return
         for a, b in self.neighbours(values):
-            if self.direction * (values[b - 1] - values[a - 1]) < 0:
+            last = int(np.flatnonzero(self.groups == a)[-1])
+            way = -self.direction if self.turn and last >= self.turn else self.direction
+            if way * (values[b - 1] - values[a - 1]) < 0:
                 yield a, b
 
 

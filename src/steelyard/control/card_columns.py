@@ -87,7 +87,9 @@ def card_columns(
                 said,
                 in_line,
                 np.arange(n_free + 1, feature.n_codes),
-                _direction(said[1 : n_free + 1]) if in_line and model.is_sum else 0,
+                *_direction(
+                    said[1 : n_free + 1] if in_line and model.is_sum else said[:0]
+                ),
             )
         )
     return columns
@@ -160,11 +162,19 @@ def _said(
     return np.asarray(evidence_of(rows)[:, c] * model.link_scale)
 
 
-def _direction(said: Floats) -> int:
+def _direction(said: Floats) -> tuple[int, int]:
+    """Say whether codes rise (1) or fall (-1), and from which code on not; else 0."""
     steps = np.diff(said)
     if not steps.any():
-        return 0
-    return int((steps >= -1e-9).all()) - int((steps <= 1e-9).all())
+        return 0, 0
+    rises, falls = steps >= -1e-9, steps <= 1e-9
+    if rises.all() or falls.all():
+        return int(rises.all()) - int(falls.all()), 0
+    for way, first, last in ((1, rises, falls), (-1, falls, rises)):
+        turn = int(np.argmin(first))
+        if last[turn:].all():
+            return way, turn + 1
+    return 0, 0
 
 
 # -------------------------------------------------------------------------------- lines
