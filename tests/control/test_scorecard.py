@@ -1,7 +1,9 @@
 """Cards of points: what is printed is what is predicted, in every format."""
 
 import csv
+import html
 import io
+import re
 import sqlite3
 import warnings
 
@@ -345,3 +347,75 @@ def test_a_card_keeps_shapes():
         points = card.loc[(card["column"] == column) & (card["value"] != "(unknown)")]
         ways = np.sign(np.diff(points["points"])).tolist()
         assert ways == sorted(ways, reverse=True) and len(set(ways)) > (kind == "peak")
+
+
+def line_of(values, cell):
+    """Return which line of a column a cell is on, by what is printed of the lines."""
+    if pd.isna(cell):
+        return values.index("(unknown)")
+    if isinstance(cell, str):
+        return next(k for k, text in enumerate(values) if cell in text.split(", "))
+    for k, text in enumerate(values):
+        low, high = -np.inf, np.inf
+        if found := re.fullmatch(r"> (\S+) to (\S+)", text):
+            low, high = map(float, found.groups())
+        elif text.startswith("≤ "):
+            high = float(text[2:])
+        elif text.startswith("> "):
+            low = float(text[2:])
+        if low < cell <= high:
+            return k
+    raise AssertionError(f"{cell} is on no line of {values}")
+
+
+def workbook_answer(sheet, marked):
+    """Evaluate the two formulas of a sheet with some lines marked, as Excel would."""
+    total = re.fullmatch(
+        r'=(-?\d+)\+SUMPRODUCT\(C(\d+):C(\d+),--\(F\2:F\3<>""\)\)', sheet["C3"].value
+    )
+    start, first, last = map(int, total.groups())
+    points = start + sum(
+        sheet.cell(k, 3).value for k in range(first, last + 1) if k in marked
+    )
+    odds = re.fullmatch(r"=1/\(1\+2\^\(\((\S+)-C3\)/(\S+)\)\)", sheet["C4"].value)
+    zero, double = map(float, odds.groups())
+    return points, 1.0 / (1.0 + 2.0 ** ((zero - points) / double))
+
+
+def test_printed_points_add_up_to_the_printed_probability_everywhere(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    X = table()[0]
+    X = X.iloc[:60]
+    card = sy.NaiveBayes().fit(*table()).scorecard(*table())
+    card.to_excel(tmp_path / "card.xlsx")
+    sheet = openpyxl.load_workbook(tmp_path / "card.xlsx")["card"]
+    page = card.to_html()
+    tables = re.findall(r"<caption>(.*?)</caption>(.*?)</table>", page, re.DOTALL)
+    of_page = {
+        html.unescape(name): [
+            (html.unescape(text), int(points))
+            for points, text in re.findall(
+                r'<tr data-points="(.*?)"><td>(.*?)</td>', body
+            )
+        ]
+        for name, body in tables
+    }
+    names = [sheet.cell(k, 1).value for k in range(6, sheet.max_row + 1)]
+    with sqlite3.connect(":memory:") as base:
+        X.to_sql("data", base, index=False)
+        query = to_sql(card.cards[0].fitted, "sqlite")
+        of_sql = pd.read_sql_query(query, base)["p(yes)"].to_numpy()
+    for row, (_, cells) in enumerate(X.iterrows()):
+        marked, printed = set(), card.cards[0].start
+        for column, cell in cells.items():
+            first = 6 + names.index(column)
+            values = [text for text, _ in of_page[column]]
+            k = line_of(values, cell)
+            assert sheet.cell(first + k, 2).value == values[k]
+            marked.add(first + k)
+            printed += of_page[column][k][1]
+        total, probability = workbook_answer(sheet, marked)
+        assert total == printed == card.points(X.iloc[[row]])[0]
+        assert probability == pytest.approx(of_sql[row], abs=1e-12)
+        p = card.predict_proba(X.iloc[[row]])[0, 1]
+        assert probability == pytest.approx(p, abs=1e-12)
