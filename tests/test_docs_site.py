@@ -123,6 +123,15 @@ def test_the_gallery_has_fifteen_pictures_and_every_example_under_a_question(sou
             assert list((ROOT / "examples").glob(f"*{name}.py")), name
 
 
+def test_reproduction_begins_with_what_was_reached_and_what_was_not(source):
+    text = (source / "reproduction.md").read_text(encoding="utf-8")
+    row = re.search(
+        r"^\| \[RNB paper\]\(.*\) \| (\d+) \| (\d+) \| (.*) \|$", text, re.M
+    )
+    assert int(row[1]) >= 9 and "average of RNB" in row[3]
+    assert len(re.findall(r"^\| \[.*(?:paper|manual)\]\(.* \| \d+ \|", text, re.M)) == 4
+
+
 def test_the_list_of_methods_has_every_method_by_family(source):
     text = (source / "method/index.md").read_text(encoding="utf-8")
     for entry in steelyard.methods():

@@ -25,6 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from docsite.checks import broken_links, not_found
 from docsite.gallery import gallery_pages, run_examples, with_cards
 from docsite.pages import (
+    anchor,
     markdown,
     split_page,
     toctree,
@@ -141,6 +142,10 @@ def table(what: str) -> str:
     if what == "further settings":
         rows = [row for name in classes() for row in own_settings(name)]
         return markdown(("class", "name", "default", "values", "meaning"), rows)
+    if what == "verdicts":
+        headers = ("document", "reached", "not reached", "which")
+        text = (ROOT / "docs/reproduction.md").read_text(encoding="utf-8")
+        return markdown(headers, verdicts(text))
     name = what.removeprefix("settings of ")
     rows = (
         own_settings(name)
@@ -148,6 +153,22 @@ def table(what: str) -> str:
         else settings_of(steelyard.NaiveBayes)
     )
     return markdown(("name", "default", "values", "meaning"), [row[1:] for row in rows])
+
+
+def verdicts(text: str) -> list[tuple[str, ...]]:
+    """Return how many published figures of each document were reached."""
+    rows = []
+    for part in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
+        heading = part.partition("\n")[0]
+        tables = re.findall(r"^#### Verdicts\n\n((?:\|.*\n)+)", part, re.MULTILINE)
+        lines = [line for found in tables for line in found.splitlines()[2:]]
+        cells = [re.split(r" *(?<!\\)\| *", line) for line in lines]
+        lost = [f"{cell[1]}: {cell[2]}" for cell in cells if cell[5] == "no"]
+        n_reached = sum(cell[5] == "yes" for cell in cells)
+        if cells:
+            link = f"[{heading}](#{anchor(heading)})"
+            rows.append((link, str(n_reached), str(len(lost)), "; ".join(lost)))
+    return rows
 
 
 def file_row(name: str) -> tuple[str, ...]:
