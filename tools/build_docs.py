@@ -157,7 +157,7 @@ def table(what: str) -> str:
 
 def verdicts(text: str) -> list[tuple[str, ...]]:
     """Return how many published figures of each document were reached."""
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for part in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
         heading = part.partition("\n")[0]
         tables = re.findall(r"^#### Verdicts\n\n((?:\|.*\n)+)", part, re.MULTILINE)
