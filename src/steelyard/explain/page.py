@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import math
+import zlib
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -152,19 +153,19 @@ def page_text(
         data["steps"], scripts = steps, _EDITING
     asset = partial(read_asset, "steelyard.explain")
     heading = title or known.get("title") or _question(data, words)
-    style = _compact(asset("page.css"))
-    code = [_compact(text) for text in (scoring_script(), "".join(map(asset, scripts)))]
+    style, unpack = _compact(asset("page.css")), _compact(asset("unpack.js"))
+    code = _compact("".join([scoring_script(), *map(asset, scripts)]))
     parts = {
         "LANG": html.escape(words.language),
         "DIR": words.direction,
         "TITLE": html.escape(heading),
         "TRUST": html.escape(trust_line(clf, known, words)),
         "ABOUT": _about(clf, data, words),
-        "POLICY": _policy(style, code),
+        "POLICY": _policy(style, [unpack, code]),
         "STYLE": style,
         "DATA": script_json(data),
-        "SCORING": code[0],
-        "SCRIPT": code[1],
+        "CODE": _packed(code),
+        "UNPACK": unpack,
     }
     return fill_template(words.in_markup(asset("page.html")), parts)
 
@@ -196,6 +197,12 @@ def _compact(text: str) -> str:
     """Leave indentation and lines of comment out; no text of a script spans lines."""
     lines = (line.strip() for line in text.splitlines())
     return "\n".join(line for line in lines if line and not line.startswith("//"))
+
+
+def _packed(text: str) -> str:
+    """Pack a script, which makes it a third as long; ``unpack.js`` runs it."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, -15)
+    return b64encode(packer.compress(text.encode()) + packer.flush()).decode("ascii")
 
 
 def _question(data: dict[str, Any], words: Words) -> str:

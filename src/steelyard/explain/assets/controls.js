@@ -23,6 +23,9 @@ const controls = (() => {
     made.append(...children);
     return made;
   }
+  // What is so already is left alone: the browser would lay it out again.
+  const put = (made, key, value) => { if (made[key] !== value) made[key] = value; };
+  const children = (made, list) => { if (made.childNodes.length !== list.length || list.some((own, k) => made.childNodes[k] !== own)) made.replaceChildren(...list); };
   const option = (value, text) => element("option", { value: String(value), textContent: text });
   const button = (text, onclick, more) => element("button", { type: "button", textContent: text, onclick, ...more });
 
@@ -202,6 +205,6 @@ const controls = (() => {
     return { controls: [map, element("span", { className: "legend" }, axes, text)], show, paint, text: () => own.labels[code(...groups())] };
   }
 
-  return { bars, button, byId, curveOf, data, drawn, element, endsOf, fixed, make: { category, number, pair }, option, percent, setParts,
+  return { bars, button, byId, children, curveOf, data, drawn, element, endsOf, fixed, make: { category, number, pair }, option, percent, put, setParts,
     short, shownOf, signed, t, textOf, texts };
 })();

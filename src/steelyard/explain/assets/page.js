@@ -1,6 +1,6 @@
 "use strict";
 (() => {
-  const { button, byId, data, element, fixed, make, option, percent, short, signed, t, textOf } = controls;
+  const { button, byId, children, data, element, fixed, make, option, percent, put, short, signed, t, textOf } = controls;
   const { attributes, classes, model, order } = data;
   const values = attributes.map(() => null), nothing = [...values];
   const parts = scoring.leaves(model).map((leaf, k) => ({ leaf, name: data.parts[k] || t("the model") }));
@@ -189,12 +189,18 @@
   }
 
   // That changes with the classes that are compared, not with the values.
-  let compared = null;
+  let compared = null, toPaint = null;
   const largest = (amounts, least) => amounts.reduce((a, b) => Math.max(a, Number.isFinite(b) ? Math.abs(b) : 0), least);
   function compare(leaf, first, second) {
     const key = [byId("part").value, first, second].join();
     if (key === compared) return;
+    const isFirst = compared === null || unit() === "points" || rows.some((row) => !row.detail.hidden);
     compared = key;
+    toPaint = () => { toPaint = null; paintAll(leaf, first, second); };
+    // Curves of another class may come a moment after the answer.
+    if (isFirst) toPaint();
+  }
+  function paintAll(leaf, first, second) {
     const terms = attributes.map(() => []);
     for (const term of leaf.terms) terms[scoring.attributeOf(term)].push(term);
     const sayings = state.sayings = attributes.map((_, j) => possible(j, terms[j], leaf, first, second));
@@ -209,7 +215,6 @@
     bar.className = amount < 0 ? "negative" : "";
     bar.style.insetInlineStart = `${Math.min(50, 50 + part)}%`;
     bar.style.width = `${Math.abs(part)}%`;
-    number.classList.toggle("left", amount < 0);
     number.style.insetInlineStart = amount < 0 ? "auto" : `calc(${50 + part}% + .4em)`;
     number.style.insetInlineEnd = amount < 0 ? `calc(${50 - part}% + .4em)` : "auto";
     number.textContent = text;
@@ -230,8 +235,9 @@
 
   // Lines of the reasons that fit beside the answer; the smaller ones are one line.
   const MOST_PHONE = 10, LINE = 27;
-  function room() {
-    if (state.isAll || matchMedia("print").matches) return Infinity;
+  let lines = null;
+  const room = () => (state.isAll || matchMedia("print").matches ? Infinity : lines ?? (lines = measured()));
+  function measured() {
     if (innerWidth < 900) return MOST_PHONE;
     const others = ["answer", "next", "all"].reduce((sum, id) => sum + (byId(id).className === "quiet" ? 0 : byId(id).offsetHeight + 12), 0);
     return Math.max(6, Math.floor((innerHeight - others - 190) / LINE));
@@ -251,12 +257,14 @@
     const isOpen = (j, cells = values) => (isPair(j) ? attributes[j].sides.some((side) => cells[side.column] === null) : cells[j] === null);
     for (const row of rows) {
       const amount = amounts[row.j], isUnknown = isOpen(row.j);
-      row.show();
-      row.number.textContent = Math.abs(amount) < 0.005 ? "—" : say(amount, chance(whole.map((s, c) => s - told[row.j][c])), p);
+      const now = isPair(row.j) ? attributes[row.j].sides.map((side) => values[side.column]).join() : values[row.j];
+      if (row.last !== now) row.show();
+      row.last = now;
+      put(row.number, "textContent", Math.abs(amount) < 0.005 ? "—" : isShare() ? say(amount, chance(whole.map((s, c) => s - told[row.j][c])), p) : say(amount));
       row.number.dataset.evidence = String(amount);
-      row.number.title = `${signed(amount)} ${t("log-odds")}`;
-      row.field.className = `${isUnknown ? "unknown" : amount < 0 ? "negative" : "positive"}${row.detail.hidden ? "" : " open"}`;
-      row.clear.style.visibility = isUnknown ? "hidden" : "visible";
+      put(row.number, "title", `${signed(amount)} ${t("log-odds")}`);
+      put(row.field, "className", `${isUnknown ? "unknown" : amount < 0 ? "negative" : "positive"}${row.detail.hidden ? "" : " open"}`);
+      put(row.clear.style, "visibility", isUnknown ? "hidden" : "visible");
       showDetail(row);
     }
     const before = state.pinned !== null && byId("difference").checked ? scoring.contributions(leaf, state.pinned, attributes.length) : null;
@@ -311,7 +319,7 @@
       p = next;
     }
     rest.value.textContent = t("and {n} smaller", { n: hidden.length });
-    byId("reasons").replaceChildren(base.line, ...lines.map(({ reason }) => reason.line));
+    children(byId("reasons"), [base.line, ...lines.map(({ reason }) => reason.line)]);
     byId("more").hidden = !hidden.length && !state.isAll;
     byId("more").textContent = state.isAll ? t("Show fewer") : t("Show all {n}", { n: made.length });
   }
@@ -322,16 +330,16 @@
   function showClasses(probabilities, best) {
     posteriorRows.forEach(({ row, bar, text }, c) => {
       bar.style.width = `${100 * probabilities[c]}%`;
-      text.textContent = percent(probabilities[c]);
+      put(text, "textContent", percent(probabilities[c]));
       text.dataset.probability = String(probabilities[c]);
-      row.className = c === best ? "best" : "";
+      put(row, "className", c === best ? "best" : "");
     });
     if (!many) return;
     const wanted = byId("find-class").value.toLowerCase();
     const sorted = classes.map((_, c) => c).sort((a, b) => probabilities[b] - probabilities[a] || a - b);
     const found = sorted.filter((c) => classes[c].toLowerCase().includes(wanted)), isCut = !state.isEvery && !wanted;
     posteriorRows.forEach(({ row }, c) => { row.hidden = !found.includes(c); row.classList.toggle("more", isCut && sorted.indexOf(c) >= FEW); });
-    byId("posterior").tBodies[0].replaceChildren(...sorted.map((c) => posteriorRows[c].row));
+    children(byId("posterior").tBodies[0], sorted.map((c) => posteriorRows[c].row));
     byId("no-class").textContent = found.length ? "" : t("No class is called so.");
     byId("every").hidden = Boolean(wanted);
     byId("every").textContent = state.isEvery ? t("Show fewer") : t("Show all {n}", { n: classes.length });
@@ -446,6 +454,7 @@
     // A moving slider would otherwise be read out, and drawn for, at every pixel.
     clearTimeout(waiting);
     waiting = setTimeout(() => {
+      if (toPaint) toPaint();
       showRange(shown);
       sureness.show(values, shown);
       if (byId("changes").hasChildNodes()) showChanges();
@@ -500,7 +509,7 @@
   byId("attributes").addEventListener("submit", (event) => event.preventDefault());
   byId("find").addEventListener("input", filter);
   byId("find-class").addEventListener("input", update);
-  window.addEventListener("resize", update);
+  window.addEventListener("resize", () => { lines = null; update(); });
   window.addEventListener("beforeprint", update);
   window.addEventListener("afterprint", update);
   fillClasses();
