@@ -277,7 +277,7 @@
     const [against, speaksFor] = byId("sides").children;
     against.textContent = `← ${t("against {name}", { name: classes[leaf.classes[first]] })}`;
     speaksFor.textContent = `${t("for {name}", { name: classes[leaf.classes[first]] })} →`;
-    byId("sum").textContent = t("Together {sum} for {name} against {other}: {percent}.",
+    byId("sum").textContent = t(second === null ? "Together {sum} for {name} against {other}; among all classes {percent}." : "Together {sum} for {name} against {other}: {percent}.",
       { sum: unit() === "log" || unit() === "points" ? say(evidence(whole)) : `${t("odds")} ${odds(evidence(whole))}`, name: classes[leaf.classes[first]], other, percent: percent(p) });
   }
 
