@@ -89,7 +89,7 @@ def sections(results: Results, picture: Path) -> Iterator[str]:
         yield _table(method_table(averages, "accuracy", CONTROL))
         for measure in MEASURES:
             if group is with_probabilities:
-                yield _picture(group, measure, picture)
+                yield picture_of(group, measure, picture)
             summary = summarize(group, measure)
             if not summary.testable:
                 continue
@@ -155,7 +155,8 @@ def _table(table: ReportTable) -> str:
     return table_to_markdown(table, "###")
 
 
-def _picture(results: Results, measure: str, picture: Path) -> str:
+def picture_of(results: Results, measure: str, picture: Path) -> str:
+    """Draw average ranks into a file, and return the line that shows them."""
     display = CriticalDifferenceDisplay.from_results(results, measure)
     # Pages have pictures of their own.
     name = f"{picture.name}_{measure}.svg"

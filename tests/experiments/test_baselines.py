@@ -1,5 +1,8 @@
 """Baselines that are not scikit-learn's get the tables as they need them."""
 
+import sys
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -45,3 +48,27 @@ def test_ebm_is_the_same_each_time_and_knows_classes_of_one_row():
     np.testing.assert_allclose(proba.sum(axis=1), 1.0)
     with pytest.raises(ParameterError, match="ebm cannot be made like this"):
         baselines.baseline("ebm", trees=1)
+
+
+def test_catboost_is_told_which_columns_are_categories(monkeypatch):
+    class Recorder:
+        def __init__(self, **settings):
+            self.settings, self.classes_ = settings, np.array(["no", "yes"])
+
+        def fit(self, table, labels, cat_features):
+            self.table, self.told = table, cat_features
+
+        def predict(self, table):
+            return np.full((len(table), 1), "no")
+
+    stub = SimpleNamespace(CatBoostClassifier=Recorder)
+    monkeypatch.setitem(sys.modules, "catboost", stub)
+    clf = baselines.CatBoostTable({"depth": 4}).fit(digits(), ["no", "yes"] * 40)
+    assert clf.model_.told == ["text", "truth", "kind"]
+    assert clf.model_.settings["depth"] == 4
+    assert clf.model_.settings["thread_count"] == 1
+    assert (
+        clf.model_.table.loc[5, "text"] == "" and clf.model_.table.loc[2, "kind"] == ""
+    )
+    assert clf.model_.table["number"].isna().sum() == 1
+    assert clf.predict(digits()).shape == (80,)

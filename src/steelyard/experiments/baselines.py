@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.impute import SimpleImputer
@@ -85,6 +85,49 @@ def _ebm(**settings: Any) -> Any:
     return glassbox.ExplainableBoostingClassifier(**settings)
 
 
+class CatBoostTable(ClassifierMixin, BaseEstimator):
+    """CatBoost, told which columns are categories, on one thread.
+
+    Parameters
+    ----------
+    settings : dict, default=None
+        Settings of ``catboost.CatBoostClassifier``.
+    """
+
+    def __init__(self, settings: dict[str, Any] | None = None) -> None:
+        self.settings = settings
+
+    def fit(self, X: Any, y: Any) -> CatBoostTable:
+        """Learn from a frame; a missing category is one of its own."""
+        quiet = {"verbose": False, "allow_writing_files": False, "thread_count": 1}
+        settings = {**quiet, "random_seed": 0, **(self.settings or {})}
+        self.model_ = import_module("catboost").CatBoostClassifier(**settings)
+        self.model_.fit(self._texts(X), y, cat_features=self._categories(X))
+        self.classes_ = self.model_.classes_
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """Return the most probable classes."""
+        return self.model_.predict(self._texts(X)).ravel()
+
+    def predict_proba(self, X: Any) -> Any:
+        """Return the probabilities of the classes."""
+        return self.model_.predict_proba(self._texts(X))
+
+    def _categories(self, X: Any) -> list[str]:
+        return list(X.select_dtypes(exclude="number").columns)
+
+    def _texts(self, X: Any) -> Any:
+        columns = self._categories(X)
+        return X.assign(
+            **{c: X[c].astype(object).fillna("").astype(str) for c in columns}
+        )
+
+
+def _catboost(**settings: Any) -> CatBoostTable:
+    return CatBoostTable(settings)
+
+
 def _khiops(**settings: Any) -> Any:
     # It looks for its own program on the search path, which lacks the folder of an
     # environment that is not activated.
@@ -104,10 +147,12 @@ BASELINES: dict[str, Callable[..., BaseEstimator]] = {
         _ordinal, HistGradientBoostingClassifier, random_state=0
     ),
 }
-"""What makes each baseline, by name; EBM and Khiops are there where installed."""
+"""What makes each baseline, by name; the last three are there where installed."""
 
 if find_spec("interpret") is not None:
     BASELINES["EBM"] = _piped(_categories, _ebm, random_state=0, n_jobs=1)
+if find_spec("catboost") is not None:
+    BASELINES["CatBoost"] = _catboost
 if find_spec("khiops") is not None:
     BASELINES["Khiops"] = _khiops
 

@@ -59,8 +59,8 @@ def compare(
     methods : str, classifier, pair, mapping, or a list of these
         Acronyms such as ``"RNB"``, or ``"all"``; scikit-learn's baselines ``"SVM"``,
         ``"LogisticRegression"``, ``"RandomForest"`` and ``"HistGradientBoosting"``;
-        ``"EBM"`` and ``"Khiops"`` where they are installed; classifiers, or pairs of a
-        name and a classifier.
+        ``"EBM"``, ``"CatBoost"`` and ``"Khiops"`` where they are installed;
+        classifiers, or pairs of a name and a classifier.
     datasets : str, path, DataSet, triple, or a list of these
         Names or files as in ``load_dataset``; ``"group:rnb33"`` for a group of the
         folder's manifest; triples of a name, a table and labels.

@@ -1,11 +1,15 @@
-"""Write the measured part of the second edition's leader board from result files.
+"""Write the measured part of the default's leader board from result files.
 
-``python tools/second_edition.py RESULTS... --first docs/leaderboard_first_edition.md
---write docs/leaderboard.md`` replaces all that follows the line ``<!-- measured -->``.
-Where a fit is in several files the last one counts. Methods that ran on nearly all data
-sets are compared on them; others, such as EBM, on the folds that they have. Methods
-that no file has are taken from the page of the first edition, where figures are
-averages over its seeds; each line says which run it is from.
+``python tools/editions.py RESULTS... --earlier "second edition=PAGE" --earlier "first
+edition=PAGE" --confirming RESULTS... --write docs/leaderboard.md`` replaces all that
+follows the line ``<!-- measured -->``. Result files are those of ``steelyard compare
+--journal``; ``NAME=FILE`` gives the default in a file another name, as of an earlier
+edition. Where a fit is in several files the last one counts.
+
+Methods that ran on nearly all data sets are compared on them; others, such as EBM, on
+the folds that they have. Methods that no file has are taken from the earlier pages, and
+each line says which run it is from. ``--confirming`` has the data sets that nothing was
+chosen on, in a table of their own.
 """
 
 from __future__ import annotations
@@ -13,7 +17,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +31,7 @@ from steelyard.experiments.report.layouts import (
     Cell,
     ReportTable,
     control_table,
+    dataset_table,
 )
 from steelyard.experiments.report.results_text import table_to_markdown
 from steelyard.experiments.report.summaries import (
@@ -40,7 +45,6 @@ from steelyard.experiments.statistics.two_methods import wilcoxon_signed_rank
 
 CONTROL, FOREST = board.CONTROL, "RandomForest"
 MAIN_EFFECTS = "SHNB-main"
-FIRST_EDITION = "SHNB, first edition"
 
 # A method is compared on data sets, not on folds, if it ran on this share of those of
 # the control and the forest.
@@ -67,26 +71,43 @@ Means = dict[str, dict[str, dict[str, float]]]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Read result files and the first page, draw pictures, write the page."""
+    """Read result files and earlier pages, draw pictures, write the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("results", nargs="+", type=Path)
-    parser.add_argument("--first", type=Path, metavar="PAGE")
+    parser.add_argument("results", nargs="+")
+    parser.add_argument("--earlier", action="append", default=[], metavar="NAME=PAGE")
+    parser.add_argument("--confirming", nargs="+", default=[], metavar="RESULTS")
     parser.add_argument("--write", type=Path, required=True, metavar="PAGE")
     options = parser.parse_args(arguments)
     before, mark, _ = options.write.read_text(encoding="utf-8").partition(board.MARK)
     if not mark:
         parser.error(f"{options.write} has no line {board.MARK.strip()!r}.")
-    rows = last_of_each(Results.from_journal(path) for path in options.results)
-    first = {}
-    if options.first is not None:
-        first = page_figures(options.first.read_text(encoding="utf-8"))
+    pages = dict(given.split("=", 1) for given in options.earlier)
+    earlier = {
+        name: page_figures(Path(page).read_text(encoding="utf-8"), name)
+        for name, page in pages.items()
+    }
     images = options.write.parent / "images"
     images.mkdir(exist_ok=True)
-    body = "\n\n".join(sections(rows, first, images / options.write.stem))
+    rows = last_of_each(map(read_results, options.results))
+    confirming = last_of_each(map(read_results, options.confirming))
+    parts = sections(rows, earlier, images / options.write.stem, confirming)
+    body = "\n\n".join(parts)
     options.write.write_text(f"{before}{mark}\n{body}\n", encoding="utf-8")
 
 
-def last_of_each(parts: Iterator[Results]) -> list[Row]:
+def read_results(given: str) -> Results:
+    """Read a result file, or ``NAME=FILE`` with the default under that name."""
+    name, is_named, path = given.rpartition("=")
+    results = Results.from_journal(Path(path))
+    if not is_named:
+        return results
+    renamed = {CONTROL: f"{CONTROL}, {name}"}
+    return Results(
+        [r | {"method": renamed.get(r["method"], r["method"])} for r in results.rows]
+    )
+
+
+def last_of_each(parts: Iterable[Results]) -> list[Row]:
     """Keep the last row of each fit; one that failed gives way to one that did not."""
     rows: dict[tuple[Any, ...], Row] = {}
     for part in parts:
@@ -97,8 +118,8 @@ def last_of_each(parts: Iterator[Results]) -> list[Row]:
     return list(rows.values())
 
 
-def page_figures(text: str) -> Means:
-    """Read the figures by data set from a page that ``leaderboard.py`` wrote."""
+def page_figures(text: str, edition: str) -> Means:
+    """Read the figures by data set from the page of an earlier edition."""
     found: Means = {}
     for measure in board.MEASURES:
         _, _, part = text.partition(f"## {board.section_title(measure)}\n")
@@ -110,7 +131,7 @@ def page_figures(text: str) -> Means:
                 break
             numbers = [re.sub(r"[^0-9.]", "", cell) for cell in cells]
             figures[name.strip()] = {
-                FIRST_EDITION if method == CONTROL else method: float(number)
+                f"{CONTROL}, {edition}" if method == CONTROL else method: float(number)
                 / MEASURES[measure].scale
                 for method, number in zip(methods, numbers, strict=True)
                 if number
@@ -130,17 +151,36 @@ def _table_lines(part: str) -> Iterator[str]:
             return
 
 
-def sections(rows: list[Row], first: Means, picture: Path) -> Iterator[str]:
+def sections(
+    rows: list[Row],
+    earlier: Mapping[str, Means],
+    picture: Path,
+    confirming: list[Row],
+) -> Iterator[str]:
     """Yield headings and tables in the order of the page."""
     whole, datasets = wide_methods(rows)
     wide = [r for r in rows if r["method"] in whole and r["dataset"] in datasets]
-    means = means_of(Results(wide))
+    beside, run = with_earlier(means_of(Results(wide)), earlier)
     yield "## All methods, by data set"
-    yield from _beside(means, first)
-    yield from _on_folds(rows, [*whole, MAIN_EFFECTS])
+    yield from _beside(beside, run, picture)
+    if confirming:
+        yield "## Data sets that nothing was chosen on"
+        yield from _on_folds(confirming, [CONTROL])
+    found = list(_on_folds(rows, [*whole, MAIN_EFFECTS]))
+    if found:
+        yield "## Methods that ran on some folds"
+        yield from found
     yield from _pairs(rows)
-    yield from _behind(rows)
-    yield from board.sections(Results(wide), picture)
+    yield from _behind(beside, {r["dataset"]: r["n_train"] + r["n_test"] for r in rows})
+    for measure in board.MEASURES:
+        yield f"## {board.section_title(measure)}"
+        shown = beside.select(method=[m for m in beside.methods if _is_shown(m)])
+        table = dataset_table(summarize(shown, measure), CONTROL)
+        yield table_to_markdown(table, "###")
+
+
+def _is_shown(method: str) -> bool:
+    return method in board.SHOWN or method.startswith(f"{CONTROL}, ")
 
 
 def wide_methods(rows: list[Row]) -> tuple[list[str], list[str]]:
@@ -172,18 +212,26 @@ def means_of(results: Results) -> Means:
     return found
 
 
-def _beside(means: Means, first: Means) -> Iterator[str]:
-    """Yield all methods with where they were measured, and tests against the first."""
+def with_earlier(
+    means: Means, earlier: Mapping[str, Means]
+) -> tuple[Results, dict[str, str]]:
+    """Return rows by data set and method, and which run each method is from."""
     run: dict[str, str] = {}
     rows: list[Row] = []
-    for dataset, own in means["accuracy"].items():
-        other = first.get("accuracy", {}).get(dataset, {})
-        for method in [*own, *(m for m in other if m not in own)]:
-            source = means if method in own else first
-            run[method] = "this" if method in own else "first edition"
-            figures = {m: source[m][dataset].get(method) for m in board.MEASURES}
-            rows.append(_row(dataset, method, figures))
-    results = board.scored(Results(rows))
+    for edition, source in {"this": means, **earlier}.items():
+        for dataset in means["accuracy"]:
+            for method in source["accuracy"].get(dataset, {}):
+                if run.setdefault(method, edition) == edition:
+                    figures = {
+                        m: source[m].get(dataset, {}).get(method)
+                        for m in board.MEASURES
+                    }
+                    rows.append(_row(dataset, method, figures))
+    return board.scored(Results(rows)), run
+
+
+def _beside(results: Results, run: Mapping[str, str], picture: Path) -> Iterator[str]:
+    """Yield all methods with where they were measured, and tests against the first."""
     summaries = {m: summarize(results, m) for m in board.MEASURES}
     accuracy, log_loss = (summaries[m] for m in board.MEASURES)
     lines = []
@@ -195,16 +243,17 @@ def _beside(means: Means, first: Means) -> Iterator[str]:
             cells += [Cell(f"{s.ranks[k]:.2f}"), Cell(s.measure.text(s.averages[k]))]
         lines.append(cells)
     note = (
-        f"Averages and ranks are over {len(accuracy.complete)} data sets. Runs: this, "
-        "10 folds with seed 1; first edition, the figures of its page, where most data "
-        "sets are averages over three seeds, the first of which has the same folds."
+        f"Averages and ranks are over {len(accuracy.complete)} data sets, 10 folds "
+        "with seed 1. Figures of earlier editions are those of their pages; most of "
+        "the first are averages over three seeds, the first of which has these folds."
     )
     header = ["method", "run", "rank", "accuracy (%)", "rank in log-loss", "log-loss"]
-    title = "Methods of both editions, by average rank of accuracy"
+    title = "Methods of all editions, by average rank of accuracy"
     table = ReportTable(title, header, lines, notes=[note], n_texts=2)
     yield table_to_markdown(table, "###")
-    for summary in summaries.values():
+    for measure, summary in summaries.items():
         if summary.testable:
+            yield board.picture_of(results, measure, picture)
             yield friedman_sentence(summary)
             yield table_to_markdown(control_table(summary, CONTROL), "###")
 
@@ -248,7 +297,6 @@ def _on_folds(rows: list[Row], others: Sequence[str]) -> Iterator[str]:
         f"Better, equal and worse are of {CONTROL}. Wilcoxon's signed ranks over data "
         "sets, corrected for all p of the table. Times are of other runs, and left out."
     )
-    yield "## Methods that ran on some folds"
     table = ReportTable("On the same folds", header, lines, notes=[note])
     yield table_to_markdown(table, "###")
 
@@ -306,18 +354,19 @@ def _pairs(rows: list[Row]) -> Iterator[str]:
     yield table_to_markdown(table, "###")
 
 
-def _behind(rows: list[Row]) -> Iterator[str]:
+def _behind(results: Results, n_rows: Mapping[str, int]) -> Iterator[str]:
     """Yield the data sets on which the forest is far ahead, with the reason."""
-    same = on_same_folds(rows, CONTROL, FOREST)
-    if not same["names"]:
+    if FOREST not in results.methods:
         return
-    gap = same["accuracy"][:, 1] - same["accuracy"][:, 0]
+    both = results.select(method=[CONTROL, FOREST])
+    accuracy = both.matrix("accuracy")
+    gap = accuracy[:, 1] - accuracy[:, 0]
     far = [i for i in np.argsort(-gap).tolist() if gap[i] > _BEHIND]
-    n_folds = len({row["fold"] for row in rows})
     lines = []
     for i in far:
-        name, n = same["names"][i], n_folds * same["n_test"][i, 0]
-        own, forest = (MEASURES["accuracy"].text(a) for a in same["accuracy"][i])
+        name = both.datasets[i]
+        n = n_rows[name]
+        own, forest = (MEASURES["accuracy"].text(a) for a in accuracy[i])
         cells = [name, own, forest, f"{gap[i] * n:.0f} of {n:.0f}"]
         lines.append([Cell(c) for c in (*cells, REASONS.get(name, "not looked into"))])
     yield "## More than 3 points behind the forest"

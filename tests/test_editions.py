@@ -1,4 +1,4 @@
-"""The page of the second edition puts several runs side by side, and says which."""
+"""The page of the default puts several runs side by side, and says which."""
 
 import runpy
 from pathlib import Path
@@ -15,7 +15,7 @@ SETS = ["glass", "iris", "labor"]
 
 @pytest.fixture(scope="module")
 def tool():
-    return runpy.run_path(str(ROOT / "tools/second_edition.py"))
+    return runpy.run_path(str(ROOT / "tools/editions.py"))
 
 
 def fit(dataset, method, fold, accuracy, log_loss=0.5, status="ok"):
@@ -70,7 +70,7 @@ def test_figures_of_a_written_page_are_read_again(tool, rows, tmp_path):
     (tmp_path / "images").mkdir()
     board = Results([row for row in rows if row["method"] in ("SHNB", "RandomForest")])
     text = "\n\n".join(tool["board"].sections(board, tmp_path / "images/page"))
-    found = tool["page_figures"](text)
+    found = tool["page_figures"](text, "first edition")
     for measure, by_set in tool["means_of"](board).items():
         assert list(found[measure]) == SETS
         for name, values in by_set.items():
@@ -81,20 +81,37 @@ def test_figures_of_a_written_page_are_read_again(tool, rows, tmp_path):
 
 def test_each_line_says_which_run_it_is_from(tool, rows, tmp_path):
     (tmp_path / "images").mkdir()
-    figures = {"NB": 0.6, "RandomForest": 0.1, "SHNB, first edition": 0.7}
-    first = {m: dict.fromkeys(SETS, figures) for m in ("accuracy", "log_loss")}
-    text = "\n\n".join(tool["sections"](rows, first, tmp_path / "images/page"))
+    pages = {}
+    for name, value in (("second edition", 0.7), ("first edition", 0.6)):
+        figures = {"NB": value, "RandomForest": 0.1, f"SHNB, {name}": value}
+        pages[name] = {
+            m: dict.fromkeys(SETS, figures) for m in ("accuracy", "log_loss")
+        }
+    picture = tmp_path / "images/page"
+    text = "\n\n".join(tool["sections"](rows, pages, picture, confirming=rows))
     table = text.split("### SHNB against")[0]
-    assert cells(table, "NB")[1:4] == ["first edition", "4.00", "60.00"]
-    # What was run again is not taken from the page.
+    # A method is taken from the latest page that has it.
+    assert cells(table, "NB")[1:4] == ["second edition", "3.50", "70.00"]
+    # What was run again is not taken from a page.
     assert cells(table, "RandomForest")[1:4] == ["this", "1.00", "89.50"]
-    assert cells(table, "SHNB, first edition")[1] == "first edition"
+    for name in pages:
+        assert cells(table, f"SHNB, {name}")[1] == name
+    chosen_on_none = text.split("## Data sets that nothing was chosen on")[1]
+    assert "| RandomForest | 3 | 30 |" in chosen_on_none.split("\n## ")[0]
 
 
 def test_losses_have_a_reason_or_say_that_there_is_none(tool, rows):
-    text = "\n".join(tool["_behind"](rows))
+    results, _ = tool["with_earlier"](tool["means_of"](Results(rows[:60])), {})
+    text = "\n".join(tool["_behind"](results, dict.fromkeys(SETS, 100)))
     assert cells(text, "iris")[3:] == ["5 of 100", "not looked into"]
     assert "several columns" in cells(text, "glass")[4]
+
+
+def test_the_default_of_an_earlier_tree_gets_a_name(tool, rows, monkeypatch):
+    read = tool["read_results"]
+    monkeypatch.setattr(Results, "from_journal", lambda path: Results(rows))
+    assert read("run.jsonl").methods == ["SHNB", "RandomForest", "SHNB-main", "EBM"]
+    assert read("second edition=run.jsonl").methods[0] == "SHNB, second edition"
 
 
 def test_what_pairs_cost_is_shown_by_data_set(tool, rows):
