@@ -51,7 +51,9 @@ def cells(text, start):
 
 
 def test_a_method_with_few_folds_is_compared_on_those(tool, rows):
-    text = "\n".join(tool["_on_folds"](rows, ["SHNB", "RandomForest", "SHNB-main"]))
+    text = "\n".join(
+        tool["_on_folds"](rows, ["SHNB", "RandomForest", "SHNB-main"], "Some")
+    )
     found = cells(text, "EBM")
     assert found[1:6] == ["2", "4", "80.50", "75.50", "2/0/0"]
     assert found[7:9] == ["0.5500", "0.7500"]

@@ -48,6 +48,7 @@ LONG = {
     "user_guide": False,
     "reproduction": True,
     "leaderboard": True,
+    "leaderboard_second_edition": True,
     "leaderboard_first_edition": True,
 }
 

@@ -165,11 +165,15 @@ def sections(
     yield from _beside(beside, run, picture)
     if confirming:
         yield "## Data sets that nothing was chosen on"
-        yield from _on_folds(confirming, [CONTROL])
-    found = list(_on_folds(rows, [*whole, MAIN_EFFECTS]))
-    if found:
+        yield from _on_folds(confirming, [CONTROL], "On the same folds")
+    known = [*whole, MAIN_EFFECTS]
+    if found := list(_on_folds(rows, known, "On the same folds")):
         yield "## Methods that ran on some folds"
         yield from found
+        in_both = {r["method"] for r in rows} & {r["method"] for r in confirming}
+        both = [r for r in [*rows, *confirming] if r["method"] in in_both]
+        title = "With the data sets that nothing was chosen on"
+        yield from _on_folds(both, known, title)
     yield from _pairs(rows)
     yield from _behind(beside, {r["dataset"]: r["n_train"] + r["n_test"] for r in rows})
     for measure in board.MEASURES:
@@ -265,7 +269,7 @@ def _row(dataset: str, method: str, figures: Mapping[str, float | None]) -> Row:
     return {**dict.fromkeys(COLUMNS), **place, **ok, **figures}
 
 
-def _on_folds(rows: list[Row], others: Sequence[str]) -> Iterator[str]:
+def _on_folds(rows: list[Row], others: Sequence[str], title: str) -> Iterator[str]:
     """Yield the methods that ran on some folds, beside the control on the same ones."""
     methods = [m for m in dict.fromkeys(r["method"] for r in rows) if m not in others]
     found = {method: on_same_folds(rows, CONTROL, method) for method in methods}
@@ -290,14 +294,14 @@ def _on_folds(rows: list[Row], others: Sequence[str]) -> Iterator[str]:
         lines.append([Cell(text) for text in cells])
     header = ["method", "data sets", "folds"]
     for m in board.MEASURES:
-        title = MEASURES[m].title
-        header += [f"{CONTROL}: {title}", f"method: {title}", "better/equal/worse"]
+        name = MEASURES[m].title
+        header += [f"{CONTROL}: {name}", f"method: {name}", "better/equal/worse"]
         header += ["p by Holm"]
     note = (
         f"Better, equal and worse are of {CONTROL}. Wilcoxon's signed ranks over data "
         "sets, corrected for all p of the table. Times are of other runs, and left out."
     )
-    table = ReportTable("On the same folds", header, lines, notes=[note])
+    table = ReportTable(title, header, lines, notes=[note])
     yield table_to_markdown(table, "###")
 
 
