@@ -21,7 +21,6 @@ from steelyard.classifiers.joint import JointWeightedNB
 from steelyard.cli.reproduce import PAPERS
 from steelyard.exceptions import ParameterError
 from steelyard.experiments.data.sets import data_folder
-from steelyard.experiments.processes import duration
 
 # What a file may name as a ``kind``.
 _FUNCTIONS = ChainMap(
@@ -142,3 +141,19 @@ def _announcement(run: Run) -> str:
         else f"result files in {str(run.out)!r}: the same command resumes"
     )
     return f"{run.paper.title}: about {about} with {processes} {word} ({kept})."
+
+
+def duration(seconds: float) -> str:
+    """Write a time as people say it.
+
+    Examples
+    --------
+    >>> duration(42), duration(200), duration(7_500)
+    ('42 s', '3 min 20 s', '2 h 05 min')
+    """
+    whole = max(1, round(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"

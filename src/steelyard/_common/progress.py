@@ -61,7 +61,7 @@ def watching(title: str, enabled: bool, stays: bool = True) -> Iterator[None]:
 
 @contextmanager
 def progress(
-    title: str, total: int | None, enabled: bool, stays: bool = True
+    title: str, total: float | None, enabled: bool, stays: bool = True
 ) -> Iterator[Advance]:
     """Show how far a search has come, while a ``with`` block runs.
 
@@ -78,11 +78,13 @@ def progress(
     except ImportError:
         yield partial(_print_step, title, count(1), total)
         return
-    columns = (*Progress.get_default_columns(), TextColumn("{task.fields[note]}"))
+    # Names of the user's are no markup.
+    note = TextColumn("{task.fields[note]}", markup=False)
+    columns = (*Progress.get_default_columns(), note)
     with Progress(*columns, console=Console(stderr=True), transient=not stays) as bar:
         task = bar.add_task(title, total=total, note="")
 
-        def advance(note: str, steps: int = 1, most: int | None = None) -> None:
+        def advance(note: str, steps: float = 1, most: int | None = None) -> None:
             bar.update(task, advance=steps, total=most, note=note)
 
         yield advance
@@ -91,9 +93,9 @@ def progress(
 def _print_step(
     title: str,
     counter: Iterator[int],
-    total: int | None,
+    total: float | None,
     note: str,
-    steps: int = 1,
+    steps: float = 1,
     most: int | None = None,
 ) -> None:
     if steps:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import platform
 import re
+import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
+from importlib.util import find_spec
 from itertools import product
 from numbers import Integral
 from os import PathLike
@@ -18,6 +20,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import is_classifier
 
+from steelyard._common.progress import progress as show_progress
 from steelyard.classifiers.registry import _plain, method, methods
 from steelyard.exceptions import ParameterError, TableError
 from steelyard.experiments.baselines import BASELINES, baseline
@@ -85,7 +88,8 @@ def compare(
         Processes, as in scikit-learn. Each works with one thread. Results do not depend
         on it.
     progress : bool, default=True
-        Whether to show what runs and what is left, where standard error is a terminal.
+        Whether to show what runs and what is left, where standard error is a terminal
+        and ``rich`` is installed.
 
     Returns
     -------
@@ -126,11 +130,15 @@ def compare(
         rows = [row for row in rows if row["status"] == "ok"]
     tasks = _tasks(settings, data, rows)
     n_workers = min(int(effective_n_jobs(n_jobs)), len(tasks))
-    with Progress(tasks, n_workers, progress) as shown:
+    shown, cost = Progress(tasks, n_workers), sum(task.cost for task in tasks)
+    is_shown = progress and bool(tasks) and sys.stderr.isatty()
+    is_shown = is_shown and find_spec("rich") is not None
+    with show_progress("Comparing", cost, is_shown, stays=False) as advance:
+        advance(shown.text(), 0)
 
         def done(task: FoldTask, new: list[dict[str, Any]]) -> None:
             rows.extend(new)
-            shown.done(task, new)
+            advance(shown.done(task, new), task.cost)
 
         run_tasks(WorkPlan(data, estimators, folds, seed, path), tasks, n_workers, done)
     if path is not None:
