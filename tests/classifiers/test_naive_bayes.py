@@ -421,16 +421,44 @@ def test_partial_fit_goes_on_after_fit():
 
 
 @plain
-def test_classes_are_announced_as_in_scikit_learn():
+def test_classes_are_announced_or_taken_in_as_they_come():
     X, y = mixed()
-    with pytest.raises(ValueError, match="classes must be passed on the first call"):
-        NaiveBayes().partial_fit(X, y)
     clf = NaiveBayes().partial_fit(X, y, classes=[2, 0, 1, 3])
     assert clf.classes_.tolist() == [0, 1, 2, 3]
-    with pytest.raises(ValueError, match="not the same as on last call"):
-        clf.partial_fit(X, y, classes=[0, 1])
-    with pytest.raises(ValueError, match=r"\[9\] in y do not exist in the initial"):
-        clf.partial_fit(X, np.where(y == 1, 9, y))
+    clf.partial_fit(X, y, classes=[0, 4])
+    assert clf.classes_.tolist() == [0, 1, 2, 3, 4]
+    late = np.where(y == 1, 9, y)
+    with pytest.warns(UserWarning, match=r"New classes in y: \[9\]"):
+        clf.partial_fit(X, late)
+    once = NaiveBayes().fit(X, y)
+    with pytest.warns(UserWarning, match="New classes"):
+        once.partial_fit(X, late)
+    whole = NaiveBayes(numeric=once.numeric).fit(X, y)
+    assert (
+        clf.class_count_.tolist()
+        == (2 * np.bincount(y, minlength=10) + np.bincount(late))[
+            [0, 1, 2, 3, 4, 9]
+        ].tolist()
+    )
+    assert once.classes_.tolist() == [*whole.classes_.tolist(), 9]
+    with pytest.raises(ValueError, match="different kinds"):
+        clf.partial_fit(X, np.where(y == 1, "nine", "one"))
+
+
+@plain
+def test_old_rows_fade_by_the_factor_that_is_given():
+    X, y = mixed(300)
+    clf = NaiveBayes(missing="value").fit(X[:200], y[:200])
+    clf.partial_fit(X[200:], y[200:], forget=0.25)
+    fading = np.where(np.arange(300) < 200, 0.25, 1.0)
+    edges = NaiveBayes(missing="value").fit(X[:200], y[:200])
+    edges.counts_ = edges.counts_.scaled(np.zeros(3))
+    again = edges.partial_fit(X, y, sample_weight=fading)
+    np.testing.assert_allclose(again.counts_.by_code, clf.counts_.by_code, atol=1e-9)
+    np.testing.assert_allclose(again.predict_proba(X), clf.predict_proba(X))
+    for wrong in (0.0, -1.0, 1.5, "half", None):
+        with pytest.raises(ValueError, match="`forget` must be a number above 0"):
+            clf.partial_fit(X, y, forget=wrong)
 
 
 @plain

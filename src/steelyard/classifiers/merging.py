@@ -9,18 +9,17 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
 from steelyard._common.checks import check_fitted
 from steelyard._common.text import listed
 from steelyard.classifiers.base.chunked import LearnsInChunks
-from steelyard.exceptions import ColumnError, ParameterError, TableError
+from steelyard.exceptions import ColumnError, ParameterError
 from steelyard.model.training import TrainingSet
 from steelyard.proba.counts import places_in
 from steelyard.table.codes import BlockBuilder
 from steelyard.table.encoder import TableEncoder
-from steelyard.table.labels import class_factors, class_places
+from steelyard.table.labels import class_factors, class_places, united_classes
 from steelyard.table.schema import FeatureSchema, TableSchema
 from steelyard.table.summary.whole_column import added_ranges, with_values
 
@@ -72,7 +71,7 @@ def merge(*models: Any) -> Any:
     encoder = copy(first.encoder_)
     encoder.schema_ = reduce(_joined, [clf.encoder_.schema_ for clf in models])
     _add_ranges(encoder, models)
-    classes = _united([clf.classes_ for clf in models])
+    classes = united_classes([clf.classes_ for clf in models])
     recipe = first._recipe()
     counts = [
         clf.counts_.in_schema(encoder.schema_).in_classes(
@@ -123,15 +122,6 @@ def _check_settings(models: Sequence[Any]) -> None:
                     f"Models with the same settings can be merged. `{name}` is "
                     f"{settings[name]!r} in one and {value!r} in another."
                 )
-
-
-def _united(of_models: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """Return the classes of all models, sorted."""
-    kinds = {"number" if c.dtype.kind in "iuf" else c.dtype.kind for c in of_models}
-    if len(kinds) > 1:
-        shown = " and ".join(str(classes.tolist()[:3]) for classes in of_models[:2])
-        raise TableError(f"The classes are of different kinds: {shown}.")
-    return np.unique(np.concatenate(of_models))
 
 
 # ----------------------------------------------------------------------------- schemas

@@ -165,11 +165,17 @@ class OneDependenceNB(LearnsInChunks, _DependentNB):
         "ndarray of shape (d,)", "Weight of each attribute as a parent."
     )
 
-    def _from_earlier(self, models: Sequence[Self]) -> dict[str, Any]:
-        return {"earlier": models}
+    def _from_earlier(
+        self, models: Sequence[Self], keeps: float = 1.0
+    ) -> dict[str, Any]:
+        return {"earlier": models, "keeps": keeps}
 
     def _fit(
-        self, recipe: Recipe, training: TrainingSet, earlier: Sequence[Self] = ()
+        self,
+        recipe: Recipe,
+        training: TrainingSet,
+        earlier: Sequence[Self] = (),
+        keeps: float = 1.0,
     ) -> Fit:
         schema, n_classes = training.schema, training.n_classes
         self._refuse_what_has_no_pairs(training)
@@ -185,7 +191,7 @@ class OneDependenceNB(LearnsInChunks, _DependentNB):
         shares[schema.first_codes] = 0.0
         by_pair = training.place.sum(training, _code_pairs, is_exact=True)
         for clf in earlier:
-            by_pair += clf._pairs_in(training)
+            by_pair += keeps * clf._pairs_in(training)
         conditional = ConditionalTable(
             schema.offsets, table.values, by_pair, float(self.parent_strength)
         )

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.arrays import Floats
+from steelyard._common.progress import watching
 from steelyard._common.settings import (
     COLUMN,
     FLAG,
@@ -27,9 +28,12 @@ from steelyard._common.settings import (
     whole,
     word,
 )
+from steelyard.classifiers.base.chunked import TakesChunks
 from steelyard.classifiers.weighted import SolvedNB, WeightedNB
+from steelyard.exceptions import ParameterError
 from steelyard.fitting.default.column_pairs import joined, listed_pairs, pair_records
 from steelyard.fitting.default.held_out import HeldOutFolds
+from steelyard.fitting.default.kept_rows import KeptRows, RowDraw, rejoined
 from steelyard.fitting.default.strengths import GRID, Choice, Strengths, choose
 from steelyard.fitting.default.uncertainty import uncertainty_of
 from steelyard.fitting.problem import Fit, fit_weights
@@ -43,10 +47,15 @@ from steelyard.proba.counts import Counts
 from steelyard.proba.smoothing import Estimation
 from steelyard.table.codes import FeatureTable
 from steelyard.table.discretizers import EqualFrequencyDiscretizer
+from steelyard.table.labels import class_places
 from steelyard.table.resolutions import FINEST, bins_of_resolutions
 from steelyard.table.summary.column_rules import column_positions
 
 __all__ = ["GRID", "ShrinkageNB", "Strengths"]
+
+# Strengths and pairs are chosen again when so much of the weight is of rows that came
+# after the last choice.
+_SHARE_OF_CHOICE = 0.4
 
 _TRIPLE = listed(number(0.0, ends="()"), 3) | instance(Strengths)
 
@@ -64,7 +73,7 @@ def _are_positions(rows: Any) -> bool:
 _POSITIONS = Check("positions", _are_positions, form=listed(whole(0)).form)
 
 
-class ShrinkageNB(SolvedNB):
+class ShrinkageNB(TakesChunks, SolvedNB):
     r"""Naive Bayes, corrected by weights, curves and pairs that the rows support.
 
     .. math:: z_c(x) = \log \pi_c + b_c + \sum_k (w_k + V_{kc})\, e_k(x)_c
@@ -85,6 +94,20 @@ class ShrinkageNB(SolvedNB):
     support it. A prediction stays a sum of contributions. It begins at the base rate:
     what :math:`b` differs from it by goes to the columns, by their shares of the
     variance, so that with nothing known the model answers the base rate.
+
+    ``partial_fit`` counts all rows and keeps codes of at most 5,000, a sample by
+    weight, in the model and its file. Weights minimise the loss of the new chunk, that
+    of the kept rows, and a linear term, which makes up for the gradient that earlier
+    rows had and kept rows have not. Strengths and pairs are chosen again when two
+    fifths of the weight came after the last choice.
+
+    References
+    ----------
+    M. I. Jordan, J. D. Lee, Y. Yang (2019), "Communication-efficient distributed
+    statistical inference", JASA 114, 668-681 (the loss of earlier rows).
+
+    N. Duffield, C. Lund, M. Thorup (2007), "Priority sampling for estimation of
+    arbitrary subset sums", JACM 54(6) (the rows that are kept).
 
     Examples
     --------
@@ -222,6 +245,11 @@ class ShrinkageNB(SolvedNB):
     intercept_: Floats = learned(
         "ndarray of shape (K,)", "Corrections :math:`b_c` of the log priors."
     )
+    kept_rows_: KeptRows = learned(
+        "KeptRows",
+        "Codes of at most 5,000 rows, by which ``partial_fit`` goes on; only after it.",
+        optional=True,
+    )
     view_names_: NDArray[Any] = learned(
         "ndarray of shape (views,)", "Names of the views, pairs of columns last."
     )
@@ -238,16 +266,19 @@ class ShrinkageNB(SolvedNB):
             max_iter=int(self.max_iter),
         )
 
-    def _fitted_recipe(self) -> Recipe:
+    def _chosen(self) -> Strengths:
+        """Return the strengths of the model."""
         # Files of earlier versions have no factor of coarse bins.
         factor = float(getattr(self, "step_factor_", 1.0))
         chosen = Strengths(*self.strength_, intervals=factor)
         # Files of the first release have no pairs.
         for pair in getattr(self, "pairs_", [])[:1]:
             chosen = replace(chosen, by_pair=pair["strength"])
-        return replace(
-            self._recipe(), weighting=chosen.weighting(float(self.intercept))
-        )
+        return chosen
+
+    def _fitted_recipe(self) -> Recipe:
+        weighting = self._chosen().weighting(float(self.intercept))
+        return replace(self._recipe(), weighting=weighting)
 
     def _fitted_training(
         self, recipe: Recipe, X: Any, y: Any, sample_weight: Any
@@ -274,13 +305,75 @@ class ShrinkageNB(SolvedNB):
         n_bins = bins_of_resolutions(int(self.resolutions))
         return replace(super()._estimation(), n_bins=n_bins)
 
-    def _solved(self, recipe: Recipe, training: TrainingSet) -> Fit:
-        choice = self._choice(recipe, training)
+    def _check_going_on(self, forget: float) -> bool:
+        is_first = super()._check_going_on(forget)
+        if self.instances is not None:
+            raise ParameterError(
+                "ShrinkageNB with `instances` looks at all rows at once, which "
+                "partial_fit does not have. Use fit, or instances=None."
+            )
+        if not is_first and not hasattr(self, "kept_rows_"):
+            raise ParameterError(
+                "This model has kept no rows to go on from: `fit` and `with_prior` "
+                "keep none. Learn all chunks by partial_fit, the first one too."
+            )
+        return is_first
+
+    def _begin(self, recipe: Recipe, training: TrainingSet) -> None:
+        recipe.check_views(training, self)
+        self._learn_from(recipe, training, keeps_rows=True)
+
+    def _from_earlier(
+        self, models: Sequence[Self], keeps: float = 1.0
+    ) -> dict[str, Any]:
+        return {"so_far": models[0], "keeps": keeps}
+
+    def _fit(
+        self,
+        recipe: Recipe,
+        training: TrainingSet,
+        keeps_rows: bool = False,
+        so_far: ShrinkageNB | None = None,
+        keeps: float = 1.0,
+    ) -> Fit:
+        with watching("Fitting ShrinkageNB", self.verbose):
+            return self._weighed(recipe, training, keeps_rows, so_far, keeps)
+
+    def _weighed(
+        self,
+        recipe: Recipe,
+        training: TrainingSet,
+        keeps_rows: bool,
+        so_far: ShrinkageNB | None,
+        keeps: float,
+    ) -> Fit:
+        """Choose strengths and pairs, or go on with those of a model so far."""
+        draw, since = None, 0.0
+        if so_far is not None:
+            before = so_far.encoder_.schema_
+            places = class_places(so_far.classes_, training.classes)
+            kept = so_far.kept_rows_.faded(keeps)
+            kept = kept.moved(before, training.schema, places, training.n_classes)
+            since = kept.since_choice + training.own_total
+            training = kept.with_rows(training)
+            draw = RowDraw.of(training, self.random_state, kept)
+            total = training.given_counts.total
+            if since >= _SHARE_OF_CHOICE * total:
+                choice, since = self._choice(recipe, draw.sample(training)), 0.0
+                share = min(1.0, len(draw.picked) / total)
+                choice = replace(choice.of_more_rows(share), held_out=None)
+                training = rejoined(training, choice.pairs)
+            else:
+                choice = so_far._choice_so_far(total)
+        else:
+            choice = self._choice(recipe, training)
+            training = joined(training, choice.pairs)
+            if keeps_rows:
+                draw = RowDraw.of(training, self.random_state)
         weighting = choice.strengths.weighting(float(self.intercept))
         final = replace(recipe, weighting=weighting, link_scale=choice.scale)
-        training = joined(training, choice.pairs)
         fit = fit_weights(final, training)
-        assert isinstance(fit.model, NBModel)
+        assert isinstance(fit.model, NBModel) and fit.solved is not None
         chosen = choice.strengths
         shares = base_shares(fit.model, training.count(), fit.log_prior)
         model = with_base_rate(fit.model, shares, fit.log_prior)
@@ -297,7 +390,9 @@ class ShrinkageNB(SolvedNB):
         }
         if choice.shape_losses is not None:
             named["shape_losses_"] = tuple(choice.shape_losses)
-        if self.uncertainty and fit.solved is not None:
+        if draw is not None:
+            named["kept_rows_"] = KeptRows.of(draw, training, *fit.solved, since)
+        if self.uncertainty:
             uncertainty = uncertainty_of(*fit.solved, choice.scale, shares)
             if uncertainty is not None:
                 named["uncertainty_"] = uncertainty
@@ -311,6 +406,11 @@ class ShrinkageNB(SolvedNB):
             losses = getattr(self, "shape_losses_", None)
             found = shape_notices(list(self.constraints), has_pairs, losses)
             self.notices_ = arranged([*self.notices_, *found])
+
+    def _choice_so_far(self, total: float) -> Choice:
+        """Return what was chosen, for as much weight as there is now."""
+        scale = self.scale_ ** min(1.0, self.counts_.total / total)
+        return Choice(self._chosen(), scale, path=self.strength_path_)
 
     def _choice(self, recipe: Recipe, training: TrainingSet) -> Choice:
         """Choose strengths and pairs, where there is anything to choose."""

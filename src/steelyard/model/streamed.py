@@ -146,11 +146,11 @@ def _summary(source: Scan, preparation: Preparation, counts: bool) -> TableSumma
     """Read all rows for what a schema needs to know, heavy cells of numbers twice."""
     encoder = preparation.encoding.encoder(preparation.n_jobs)
     summary = TableSummary(encoder, counts=counts)
-    for rows in _read(source, source.features):
+    for rows in read_source(source, source.features):
         summary.take_in(rows.table, rows.labels, rows.weights, rows.place)
     again = summary.second_reading()
     if again is not None:
-        for rows in _read(source, again.columns):
+        for rows in read_source(source, again.columns):
             again.take_in(rows.table, rows.labels, rows.weights)
         summary.refine(again)
     return summary
@@ -183,7 +183,7 @@ def _encoded(
     source: Scan, coding: Coding
 ) -> Iterator[tuple[Codes, NDArray[np.uint32], Floats | None]]:
     """Read all rows, and yield them as codes."""
-    for rows in _read(source, source.features):
+    for rows in read_source(source, source.features):
         try:
             labels = known_labels(rows.labels, coding.classes)
             yield coding.encoder.encode(rows.table), labels, rows.weights
@@ -194,7 +194,8 @@ def _encoded(
             ) from error
 
 
-def _read(source: Scan, columns: list[str]) -> Iterator[_SourceRows]:
+def read_source(source: Scan, columns: list[str]) -> Iterator[_SourceRows]:
+    """Read some columns chunk by chunk, with labels and weights."""
     roles = [name for name in (source.target, source.weight) if name is not None]
     for chunk in source.chunks([*columns, *roles]):
         weights = None

@@ -20,7 +20,7 @@ from steelyard.proba.smoothing import Estimation
 from steelyard.table.codes import Codes, Workspace
 from steelyard.table.encoder import TableEncoder
 from steelyard.table.frames import Table
-from steelyard.table.labels import class_factors, class_totals
+from steelyard.table.labels import class_factors, class_places, class_totals
 from steelyard.table.schema import Side, TableSchema
 
 # Of tables up to so many cells, a copy may be kept until somebody asks.
@@ -212,6 +212,12 @@ class TrainingSet:
         """What is known of the attributes."""
         return self.codes.schema
 
+    @property
+    def own_total(self) -> float:
+        """Weight of the rows in arrays here, without those before them."""
+        weights = self.sample_weight
+        return float(self.n_rows) if weights is None else float(weights.sum())
+
     def row_factors(self) -> Floats:
         """Return the factor that ``class_weight`` puts on each row, shape (n,)."""
         if self.class_factors is None:
@@ -329,6 +335,24 @@ class TrainingSet:
             weights,
             self.preparation,
             self.encoder.schema_.left_out,
+        )
+
+    def in_classes(self, classes: NDArray[Any]) -> TrainingSet:
+        """Return the same rows among more classes."""
+        places, k = class_places(self.classes, classes), len(classes)
+        if k == self.n_classes:
+            return self
+        earlier, factors = self.earlier, None
+        if earlier is not None:
+            earlier = earlier.in_classes(places, k)
+        if self.class_factors is not None:
+            totals = class_totals(self.labels, self.sample_weight, self.n_classes)
+            spread = np.zeros(k)
+            spread[places] = totals
+            factors = class_factors(self.preparation.class_weight, classes, spread)
+        labels = self.workspace.take(places.astype(np.uint32), self.labels)
+        return replace(
+            self, classes=classes, labels=labels, class_factors=factors, earlier=earlier
         )
 
     def without_empty_classes(self) -> TrainingSet:

@@ -19,6 +19,7 @@ from steelyard.persistence.codec import (
     Field,
     Sizes,
 )
+from steelyard.persistence.kept import KEPT
 from steelyard.persistence.reader import (
     ObjectReader,
     ReadNumbers,
@@ -261,6 +262,7 @@ ATTRIBUTES: dict[str, Field] = {
         lambda notices, sizes: [Notice(**found) for found in notices],
     ),
     "edits_": EDITS,
+    "kept_rows_": KEPT,
     "uncertainty_": UNCERTAINTY,
     "quality_": _RECORDS,
     "row_sketch_": ROW_SKETCH,

@@ -207,7 +207,7 @@ def _listed(array: NDArray[Any]) -> Any:
 
 
 _EMPTY = ReadNumbers(array("d"), (0,))
-_ROWS = {
+TRAINING_ROWS = {
     "columns": Field(_listed, _read_columns, _build_columns),
     "y": Field(_listed, _read_labels, lambda y, sizes: np.array(y, dtype=np.uint32)),
     "weights": codec.numbers("n", _MIN_SCALE, LARGEST_WEIGHT).or_null(_EMPTY),
@@ -301,7 +301,7 @@ MODELS: dict[str, ModelKind] = {
     "neighbours": _kind(
         "lazy.LocalModel",
         "y",
-        **_ROWS,
+        **TRAINING_ROWS,
         numbers=_NUMBERS,
         floors=codec.numbers("g", _MIN_DEVIATION, LARGEST_SQUARE),
         neighbours=codec.whole(1),
@@ -310,7 +310,7 @@ MODELS: dict[str, ModelKind] = {
     "matches": _kind(
         "lazy.MatchingModel",
         "y",
-        **_ROWS,
+        **TRAINING_ROWS,
         exponents=Field(codec.weights("d").describe, _read_exponents),
     ),
 }

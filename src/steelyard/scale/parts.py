@@ -255,8 +255,6 @@ def add(a: Any, b: Any) -> Any:
         return b if a is None else a
     if isinstance(a, tuple):
         return tuple(add(x, y) for x, y in zip(a, b, strict=True))
-    if isinstance(a, Effect):
-        return Effect(a.base + b.base, a.table + b.table, a.multipliers + b.multipliers)
     return a + b
 
 

@@ -5,7 +5,7 @@ Rows that have no label or no weight are left out.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -335,6 +335,18 @@ def class_places(classes: NDArray[Any], among: NDArray[Any]) -> NDArray[np.intp]
     """Return the positions of classes among others, which include them."""
     places = {label: k for k, label in enumerate(among.tolist())}
     return np.array([places[label] for label in classes.tolist()], dtype=np.intp)
+
+
+def united_classes(of_models: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Return the classes of several models or chunks, sorted."""
+    if not of_models:
+        return np.empty(0)
+    known = {**dict.fromkeys("iuf", "numbers"), **dict.fromkeys("UOST", "text")}
+    kinds = {known.get(c.dtype.kind, c.dtype.kind) for c in of_models}
+    if len(kinds) > 1:
+        shown = " and ".join(str(classes.tolist()[:3]) for classes in of_models[:2])
+        raise TableError(f"The classes are of different kinds: {shown}.")
+    return np.unique(np.concatenate(of_models))
 
 
 def class_totals(

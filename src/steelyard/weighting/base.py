@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
@@ -78,6 +78,15 @@ class Effect:
 
     multipliers: Floats
     """Shape (g, K)."""
+
+    def each(self, function: Callable[..., Any], *others: Effect) -> Effect:
+        """Return what a function makes of each array, and of those of others."""
+        arrays = zip(*(vars(own).values() for own in (self, *others)), strict=True)
+        return Effect(*(function(*some) for some in arrays))
+
+    def __add__(self, other: Effect) -> Effect:
+        """Add two of them."""
+        return self.each(np.add, other)
 
 
 @dataclass(frozen=True)

@@ -33,8 +33,9 @@ def shifted(clf: Any, prior: Any) -> Any:
     made.model_ = replace(model, log_prior=shares)
     made.class_log_prior_ = log_prior
     # They were those of rows with the other shares.
-    if hasattr(made, "score_ranges_"):
-        del made.score_ranges_
+    for name in ("score_ranges_", "kept_rows_"):
+        if hasattr(made, name):
+            delattr(made, name)
     return made
 
 

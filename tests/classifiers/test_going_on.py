@@ -1,0 +1,149 @@
+"""The default goes on learning: counts exactly, weights by rows that it keeps."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import log_loss
+
+import steelyard as sy
+from steelyard._common.agreed import MOST_KEPT
+from steelyard.exceptions import ParameterError, TableError
+from steelyard.fitting.default.kept_rows import RowDraw
+
+
+def stream(n, seed=0, flip=False):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(
+        {
+            "number": rng.normal(size=n),
+            "text": rng.choice(list("xyz"), n),
+            "whole": rng.integers(0, 5, n).astype(str),
+        }
+    )
+    z = X["number"] + 2.0 * ((X["text"] == "x") & (X["whole"] == "1")) - 0.5
+    p = 1.0 / (1.0 + np.exp(z if flip else -z))
+    return X, np.where(rng.random(n) < p, "yes", "no")
+
+
+def quick():
+    return sy.ShrinkageNB(strength=(2.5, 10, 2.5), pairs=None)
+
+
+def in_chunks(clf, X, y, size, **more):
+    for first in range(0, len(y), size):
+        rows = slice(first, first + size)
+        clf.partial_fit(X[rows], y[rows], **more)
+    return clf
+
+
+def test_a_first_chunk_is_a_fit_and_keeps_rows_besides():
+    X, y = stream(400)
+    fitted, first = quick().fit(X, y), quick().partial_fit(X, y)
+    np.testing.assert_array_equal(fitted.predict_proba(X), first.predict_proba(X))
+    assert len(first.kept_rows_.labels) == 400 and not hasattr(fitted, "kept_rows_")
+
+
+def test_while_all_rows_are_kept_chunks_give_the_weights_of_one_fit():
+    X, y = stream(900)
+    parts = in_chunks(quick(), X, y, 300)
+    assert parts.kept_rows_.threshold == 0.0
+    # One fit with the cut points of the first chunk.
+    whole = quick().partial_fit(X[:300], y[:300])
+    whole.partial_fit(X[300:], y[300:])
+    np.testing.assert_allclose(
+        parts.predict_proba(X), whole.predict_proba(X), atol=1e-4
+    )
+    np.testing.assert_array_equal(parts.counts_.by_class, whole.counts_.by_class)
+
+
+def test_ten_chunks_are_as_good_as_a_fit_of_all_rows():
+    X, y = stream(12_000)
+    new, truth = stream(5_000, seed=1)
+    parts, whole = in_chunks(sy.ShrinkageNB(), X, y, 1_200), sy.ShrinkageNB().fit(X, y)
+    assert len(parts.kept_rows_.labels) == MOST_KEPT < len(y)
+    losses = [log_loss(truth, clf.predict_proba(new)) for clf in (parts, whole)]
+    assert abs(losses[0] - losses[1]) < 0.005
+    np.testing.assert_array_equal(parts.class_count_, whole.class_count_)
+
+
+def test_a_stream_that_turns_is_followed_within_a_half_life():
+    clf, half_life = quick(), 2_000
+    in_chunks(clf, *stream(10_000), 500, forget=0.5 ** (500 / half_life))
+    new, truth = stream(2_000, seed=2, flip=True)
+    before = log_loss(truth, clf.predict_proba(new))
+    in_chunks(clf, *stream(half_life, 3, flip=True), 500, forget=0.5**0.25)
+    after = log_loss(truth, clf.predict_proba(new))
+    assert before > 0.9 and after < 0.7
+    assert clf.counts_.total < 1.6 * half_life
+
+
+def test_categories_and_classes_may_come_late():
+    X, y = stream(1_200)
+    clf = in_chunks(sy.ShrinkageNB(), X[:600], y[:600], 300)
+    late, labels = X[600:].assign(text="new"), y[600:].copy()
+    labels = np.where(np.arange(600) % 3, labels, "maybe")
+    with pytest.warns(UserWarning, match=r"New classes in y: \['maybe'\]"):
+        clf.partial_fit(late, labels)
+    assert clf.classes_.tolist() == ["maybe", "no", "yes"]
+    share = clf.predict_proba(late)[:, 0].mean()
+    assert 0.25 < share < 0.4
+    assert clf.predict_proba(X[:600])[:, 0].mean() < 0.1
+
+
+def test_kept_rows_travel_in_the_model_file(tmp_path):
+    X, y = stream(1_500)
+    clf = in_chunks(
+        sy.ShrinkageNB(pairs=[("text", "whole")]), X[:1_000], y[:1_000], 500
+    )
+    clf.save(tmp_path / "model.json")
+    again = sy.load(tmp_path / "model.json")
+    for model in (clf, again):
+        model.partial_fit(X[1_000:], y[1_000:], forget=0.5)
+    np.testing.assert_array_equal(clf.predict_proba(X), again.predict_proba(X))
+    again.save(tmp_path / "again.json")
+    clf.save(tmp_path / "model.json")
+    texts = [(tmp_path / f"{name}.json").read_text() for name in ("model", "again")]
+    assert texts[0] == texts[1]
+
+
+def test_a_model_that_has_kept_no_rows_cannot_go_on():
+    X, y = stream(300)
+    for clf in (
+        quick().fit(X, y),
+        quick().partial_fit(X, y).with_prior({"yes": 0.1}),
+    ):
+        with pytest.raises(ParameterError, match="has kept no rows to go on from"):
+            clf.partial_fit(X, y)
+    with pytest.raises(ParameterError, match="looks at all rows at once"):
+        sy.ShrinkageNB(instances="value-frequency").partial_fit(X, y)
+
+
+@pytest.mark.parametrize("make", [quick, sy.NaiveBayes])
+def test_a_scan_is_learned_chunk_by_chunk(make, tmp_path):
+    X, y = stream(1_000)
+    X.assign(label=y)[:400].to_parquet(tmp_path / "first.parquet")
+    X.assign(label=y)[400:].to_parquet(tmp_path / "more.parquet")
+    clf = make().partial_fit(sy.scan(tmp_path / "first.parquet"), "label")
+    clf.partial_fit(sy.scan(tmp_path / "more.parquet", target="label", chunk_rows=300))
+    same = make().partial_fit(X[:400], y[:400])
+    same.partial_fit(X[400:700], y[400:700]).partial_fit(X[700:], y[700:])
+    np.testing.assert_allclose(
+        clf.predict_proba(X), same.predict_proba(X), rtol=0, atol=1e-10
+    )
+    before = clf.predict_proba(X)
+    X[:10].assign(label=None).to_parquet(tmp_path / "bad.parquet")
+    with pytest.raises(TableError):
+        clf.partial_fit(
+            sy.scan([tmp_path / "first.parquet", tmp_path / "bad.parquet"]), "label"
+        )
+    np.testing.assert_array_equal(clf.predict_proba(X), before)
+
+
+def test_draws_stand_for_the_weight_of_all_rows():
+    X, y = stream(30_000)
+    u = np.random.default_rng(0).integers(1, 4, 30_000).astype(float)
+    training = quick()._recipe().encode(X, y, u)
+    draw = RowDraw.of(training, 0)
+    amounts = np.maximum(draw.weights, draw.threshold)
+    assert len(amounts) == MOST_KEPT
+    assert amounts.sum() == pytest.approx(u.sum(), rel=0.03)
