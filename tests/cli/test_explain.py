@@ -189,3 +189,22 @@ def test_columns_that_cannot_change_are_fixed(model, csv, run_json, refused):
     assert "age" in {change["attribute"] for one in free for change in one["changes"]}
     assert "--counterfactual" in refused("explain", model, csv, "--fixed", "age")
     assert "smokers" in refused("explain", *rows, "--fixed", "smokers")
+
+
+def test_intervals_of_rows_stand_beside_predictions_and_evidence(tmp_path, csv, run):
+    path = tmp_path / "m.json"
+    options = ["--target", "ill", "--set", "strength=[2.5, 10.0, 2.5]", "-o", path]
+    assert run("fit", csv, *options).status == 0
+    lines = run("predict", path, csv, "--intervals").out.splitlines()
+    header = lines[0].split(",")
+    ends = [name for name in header if name.startswith(("low(", "high("))]
+    assert len(ends) == 2 * sum(name.startswith("p(") for name in header)
+    cells = dict(zip(header, lines[1].split(","), strict=True))
+    name = next(name for name in header if name.startswith("p("))
+    low, high = (float(cells[name.replace("p", end, 1)]) for end in ("low", "high"))
+    assert low < float(cells[name]) < high
+    assert "90 % interval" in run("explain", path, csv, "--rows", 1).out
+
+
+def test_a_model_without_intervals_says_so(model, csv, refused):
+    assert "uncertainty=True" in refused("predict", model, csv, "--intervals")

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard._common.arrays import Floats
-from steelyard._common.checks import check_fitted
 from steelyard._common.progress import watching
 from steelyard._common.settings import (
     COLUMN,
@@ -28,7 +25,6 @@ from steelyard._common.settings import (
     word,
 )
 from steelyard.classifiers.base import DEVICE_SETTING, StandardNB
-from steelyard.exceptions import ParameterError
 from steelyard.fitting.problem import Fit, fit_weights
 from steelyard.fitting.recipe import PenaltySetting, Recipe
 from steelyard.instances import (
@@ -91,57 +87,6 @@ class SolvedNB(StandardNB):
     )
 
     hardest_rows = hardest_rows
-
-    def predict_interval(self, X: Any, level: float = 0.9) -> Floats:
-        r"""Low and high of the probability of every class for every row.
-
-        .. math:: \sigma\bigl(\operatorname{logit} p_c(x) \pm z \sqrt{v_c(x)}\bigr)
-
-        with the variance :math:`v_c` of the log-odds of a class against the others:
-        that of Laplace's approximation, and of what strengths, counts and bins leave
-        open (`steelyard.model.uncertainty`). An interval is of the probability, not of
-        the class of one row. It knows nothing of pairs that the model does not have.
-
-        Parameters
-        ----------
-        X : table of shape (n, d)
-            A table with the columns of the training table, in any order if named.
-        level : float, default=0.9
-            How often intervals are meant to cover, between 0 and 1.
-
-        Returns
-        -------
-        ndarray of shape (n, K, 2)
-            Low and high, in the order of ``classes_``.
-
-        References
-        ----------
-        D. MacKay (1992), "The evidence framework applied to classification networks",
-        Neural Computation 4, 720-736.
-
-        Examples
-        --------
-        >>> import steelyard as sy
-        >>> from sklearn.datasets import load_breast_cancer
-        >>> X, y = load_breast_cancer(return_X_y=True)
-        >>> clf = sy.ShrinkageNB().fit(X[:, :3], y)
-        >>> clf.predict_interval(X[40:41, :3])[0, 1].round(1)
-        array([0.3, 0.9])
-        """
-        check_fitted(self)
-        if not isinstance(level, Real) or not 0.0 < float(level) < 1.0:
-            raise ParameterError(f"`level` must be between 0 and 1. Got {level!r}.")
-        uncertainty = getattr(self, "uncertainty_", None)
-        if uncertainty is None or hasattr(self, "edits_"):
-            raise ParameterError(
-                f"This {type(self).__name__} holds no uncertainty. Fit ShrinkageNB "
-                "with uncertainty=True, loss='log' and without views that are "
-                "densities or slopes. Edited models and files of earlier releases "
-                "have none."
-            )
-        codes = self._encode(X)
-        log_proba = self.model_.log_proba(codes, self.n_jobs)
-        return uncertainty.intervals(codes, log_proba, float(level))
 
     def _recipe(self) -> Recipe:
         recipe = super()._recipe()

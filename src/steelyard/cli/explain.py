@@ -246,7 +246,12 @@ def _show_rows(rows: LocalExplanation, arguments: argparse.Namespace) -> None:
         console.print(Text(rows.note), soft_wrap=True)
     for i in range(len(rows)):
         label = (str(rows.predicted[i]), "bold")
-        best = f" (probability {probability_text(rows.probabilities[i].max())})"
+        chosen = int(rows.probabilities[i].argmax())
+        best = f" (probability {probability_text(rows.probabilities[i, chosen])}"
+        if rows.intervals is not None:
+            low, high = map(probability_text, rows.intervals[i, chosen])
+            best += f", 90 % interval {low} to {high}"
+        best += ")"
         console.print(Text.assemble(f"\nrow {i + 1}: ", label, best))
         _show_evidence(console, rows, i)
         if arguments.counterfactual:

@@ -130,19 +130,24 @@ def evidence_table(evidence: Evidence, most: int | None = None) -> Table:
     from steelyard._common.text import sided_bars
 
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    for name in ("attribute", "value", "evidence", ""):
-        table.add_column(name, justify="right" if name == "evidence" else "left")
+    has_half = evidence.half_width is not None
+    for name in ("attribute", "value", "evidence", *["± (90 %)"] * has_half, ""):
+        is_number = name not in ("attribute", "value", "")
+        table.add_column(name, justify="right" if is_number else "left")
     items = [(i.title or i.attribute, i.value, i.amount) for i in evidence.items]
     rest = items[most:] if most is not None and len(items) > most + 1 else []
     lines = [(*evidence.start, evidence.prior), *items[: len(items) - len(rest)]]
     if rest:
         lines.append((f"{len(rest)} others", "", sum(amount for *_, amount in rest)))
     bars = sided_bars([amount for *_, amount in lines])
-    for (name, value, amount), bar in zip(lines, bars, strict=True):
+    half_widths = evidence.half_widths
+    kept = [*half_widths[: len(lines) - bool(rest)], *[""] * bool(rest)]
+    for (name, value, amount), half, bar in zip(lines, kept, bars, strict=True):
         drawn = Text(bar, "red" if amount < 0.0 else "green")
-        table.add_row(Text(name), Text(value), f"{amount + 0.0:+.2f}", drawn)
+        shown = [f"{amount + 0.0:+.2f}", *[half] * has_half]
+        table.add_row(Text(name), Text(value), *shown, drawn)
     total = Text(f"{evidence.total + 0.0:+.2f}", "bold")
-    table.add_row(Text("sum", "bold"), "", total, "")
+    table.add_row(Text("sum", "bold"), "", total, *half_widths[-1:] * has_half, "")
     return table
 
 

@@ -22,6 +22,7 @@ ABOUT = "predict classes and probabilities of the rows of a file"
 EXAMPLES = """
 steelyard predict model.json new.csv -o out.csv
 steelyard predict model.json new.parquet --reasons 3 --keep id -o out.csv
+steelyard predict model.json new.csv --intervals -o out.csv
 cat new.csv | steelyard predict model.json - | head
 steelyard predict model.json "trips/*.parquet" -o out.parquet
 steelyard predict model.json new.csv --json
@@ -49,6 +50,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     options.add_force(parser)
     about = "add the N strongest reasons for or against the class"
     add("--reasons", type=_at_least(0), default=0, metavar="N", help=about)
+    about = "add low and high of 90 %% intervals of probabilities"
+    add("--intervals", action="store_true", help=about)
     options.add_split_pairs(parser)
     about = "columns of the file to copy, such as an identifier"
     options.add_names(parser, "--keep", about)
@@ -69,6 +72,8 @@ def run(arguments: argparse.Namespace) -> None:
     write = _writer(arguments, noticed)
     classes, predictions = _answers(arguments, noticed)
     header = [*arguments.keep, "prediction", *(f"p({c})" for c in classes)]
+    if arguments.intervals:
+        header += [f"{end}({c})" for c in classes for end in ("low", "high")]
     header += [f"reason {k + 1}" for k in range(arguments.reasons)]
     if arguments.output is None:
         write(sys.stdout, header, predictions(lambda *_: None))
@@ -161,6 +166,8 @@ def _predicted(
     columns: Columns = [kept.column(name).to_pylist() for name in arguments.keep]
     labels, probabilities = clf._answers(table, "predict", "predict_proba", check=check)
     columns += [labels, *probabilities.T]
+    if arguments.intervals:
+        columns += [*clf.predict_interval(table).reshape(len(labels), -1).T]
     if arguments.reasons:
         from steelyard.explain.reasons import reasons
 

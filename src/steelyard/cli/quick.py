@@ -49,7 +49,7 @@ def quick_predictions(arguments: argparse.Namespace) -> Answer | None:
 def _predictions(arguments: argparse.Namespace) -> Answer:
     (path,), keep = arguments.data, arguments.keep
     is_parquet = (arguments.output or "").lower().endswith((".parquet", ".pq"))
-    _need(not arguments.reasons and not is_parquet)
+    _need(not (arguments.reasons or arguments.intervals or is_parquet))
     _need(not any("=" in word for word in arguments.missing_values or ()))
     _need(0 < os.path.getsize(path) <= _MOST_BYTES)
     score, like, checks = _scorer(arguments.model)

@@ -23,6 +23,9 @@ _MAX_LINES = 6
 # Evidence by value and how to draw it, for each class.
 _Curves = list[tuple[Floats, dict[str, Any]]]
 
+# Low and high ends of intervals of evidence, and their colour, for each class.
+_Bands = list[tuple[Floats, Floats, str]]
+
 
 @dataclass(eq=False, repr=False)
 class ValueCurveDisplay(draw.Display):
@@ -84,22 +87,30 @@ class ValueCurveDisplay(draw.Display):
         ax = self._axes(ax, width, 4.4 if long else 3.8)
         ax.axhline(0.0, color=draw.INK, linewidth=0.8)
         evidence = table.evidence
+        half = table.half_width
         curves: _Curves = []
+        bands: _Bands = []
         for i, c in enumerate(self._chosen()):
             style = {"color": draw.FOR if two else draw.line_colour(i)}
             style["label"] = draw.label(table.classes[c], 28)
             curves.append((evidence[:, c], style))
+            if half is not None:
+                ends = evidence[:, c] - half[:, c], evidence[:, c] + half[:, c]
+                bands.append((*ends, style["color"]))
         if table.points is not None:
-            low, high = table.span
-            shown = (table.points >= low) & (table.points <= high)
+            first, last = table.span
+            shown = (table.points >= first) & (table.points <= last)
+            for low, high, colour in bands:
+                band = table.points[shown], low[shown], high[shown]
+                ax.fill_between(*band, color=colour, alpha=0.15, linewidth=0.0)
             for amounts, style in curves:
                 ax.plot(table.points[shown], amounts[shown], **style)
             self._histogram(ax)
             ax.set_xlabel(draw.label(table.title or table.name, 60))
         elif table.edges:
-            self._draw_bins(ax, curves)
+            self._draw_bins(ax, curves, bands)
         else:
-            self._draw_values(ax, curves, long)
+            self._draw_values(ax, curves, long, bands)
         what = "against the others"
         if two:
             what = f"for {table.classes[1]} against {table.classes[0]}"
@@ -115,7 +126,7 @@ class ValueCurveDisplay(draw.Display):
             strength = np.abs(table.evidence).max(axis=0)
         return draw.shown_classes(table.classes, self.classes, _MAX_LINES, strength)
 
-    def _draw_bins(self, ax: Any, curves: _Curves) -> None:
+    def _draw_bins(self, ax: Any, curves: _Curves, bands: _Bands) -> None:
         """Draw a step for every interval; outer ones end where the rows do.
 
         Where that is not known, they end where a typical one would.
@@ -130,6 +141,9 @@ class ValueCurveDisplay(draw.Display):
             high = table.range.high
         bounds = np.concatenate([[low], edges, [high]])
         inner = slice(1, len(bounds))
+        for low_end, high_end, colour in bands:
+            ends = {"baseline": low_end[inner], "fill": True, "alpha": 0.15}
+            ax.stairs(high_end[inner], bounds, color=colour, linewidth=0.0, **ends)
         for amounts, style in curves:
             ax.stairs(amounts[inner], bounds, baseline=None, linewidth=2.0, **style)
         middle, widths = (bounds[1:] + bounds[:-1]) / 2.0, np.diff(bounds) * 0.96
@@ -145,7 +159,7 @@ class ValueCurveDisplay(draw.Display):
             shown = ", ".join(texts[c] for c in self._chosen())
             draw.headline(ax, f"missing: {shown}", 8)
 
-    def _draw_values(self, ax: Any, curves: _Curves, long: bool) -> None:
+    def _draw_values(self, ax: Any, curves: _Curves, long: bool, bands: _Bands) -> None:
         """Draw a group of markers for every value."""
         labels = [draw.label(name, 24) for name in self.table.labels[1:]]
         places = np.arange(len(labels), dtype=np.float64)
@@ -154,6 +168,8 @@ class ValueCurveDisplay(draw.Display):
             x = places + (i - (len(curves) - 1) / 2.0) * step
             ax.plot(x, amounts[1:], "o", **style)
             ax.vlines(x, 0.0, amounts[1:], color=style["color"], linewidth=1.5)
+            for low, high, colour in bands[i : i + 1]:
+                ax.vlines(x, low[1:], high[1:], color=colour, alpha=0.15, linewidth=6.0)
         self._counts(ax, places, np.full(len(labels), 0.85), slice(1, None))
         slanted = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"}
         ax.set_xticks(places, labels, **(slanted if long else {}))

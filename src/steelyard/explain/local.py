@@ -38,6 +38,9 @@ from steelyard.explain.views import (
     views_of,
 )
 from steelyard.model.base import Model
+from steelyard.model.uncertainty import LEVEL, Uncertainty, half_width
+from steelyard.proba.counts import Counts
+from steelyard.table.codes import Codes
 from steelyard.table.frames import as_table
 from steelyard.table.summary.whole_column import NumberRange
 
@@ -94,6 +97,10 @@ class LocalExplanation(Tabular):
         The training rows behind each row's model, for lazy classifiers.
     base_rates : ndarray of shape (K,) or None
         Shares of the classes, where these are the answer with nothing known.
+    variances : tuple of ndarray of shapes (n, d, K) and (n, K), or None
+        Variances of the evidence of cells, and of its sum, where they are known.
+    intervals : ndarray of shape (n, K, 2) or None
+        Low and high of 90 % intervals of the probabilities, where they are known.
     """
 
     _not_data = ("model", "cells", "ranges")
@@ -120,6 +127,8 @@ class LocalExplanation(Tabular):
     base_rates: Floats | None = None
     titles: Mapping[str, str] = field(default_factory=dict)
     """Columns in words, where a file had labels of them."""
+    variances: tuple[Floats, Floats] | None = None
+    intervals: Floats | None = None
 
     edited: tuple[str, ...] = ()
     """Attributes that were changed by hand."""
@@ -178,11 +187,18 @@ class LocalExplanation(Tabular):
         if views and self.view_contributions is not None:
             columns = self.cells.schema.columns[: len(names)]
             changed = [self.attributes[c] in self.edited for c in columns]
+        half: list[Any] = [None] * (len(names) + 1)
+        if self.variances is not None and not views:
+            both = [own[row][..., [first, second]].sum(-1) for own in self.variances]
+            # Each class has variances of its own against all others.
+            share = 1.0 - 1.0 / len(self.classes)
+            half = half_width(share * np.append(*both)).tolist()
         items = tuple(
             EvidenceItem(
                 *(names[j], values[j], float(amounts[j]), bool(missing[j])),
                 f"{titles[j] or names[j]} (edited)" if changed[j] else titles[j],
                 changed[j],
+                half[j],
             )
             for j in np.argsort(-np.abs(amounts), kind="stable")
         )
@@ -192,7 +208,7 @@ class LocalExplanation(Tabular):
         is_centred, rate = self.model.centre is not None, None
         if self.base_rates is not None and not is_centred:
             rate = float(self.base_rates[first])
-        return Evidence(*classes, probability, prior, items, rate, is_centred)
+        return Evidence(*classes, probability, prior, items, rate, is_centred, half[-1])
 
     def split_pairs(self) -> LocalExplanation:
         """Divide what each pair of columns adds between the two, half and half.
@@ -215,6 +231,7 @@ class LocalExplanation(Tabular):
             values=[labels[:n] for labels in self.values],
             missing=self.missing[:, :n],
             contributions=contributions,
+            variances=None,  # those of halves are not known
             view_names=self.view_names[: len(schema.without_pairs)],
             view_contributions=by_view,
             parts=tuple(
@@ -372,7 +389,28 @@ def explain_local(
     changed = tuple(dict.fromkeys(e.attribute for e in getattr(clf, "edits_", ())))
     rates = base_rates_of(clf, model)
     found = replace(found, base_rates=rates, titles=titles, edited=changed)
+    kept = None if hasattr(clf, "edits_") else getattr(clf, "uncertainty_", None)
+    if kept is not None:
+        log_proba = model.log_proba(codes, clf.n_jobs)
+        intervals = kept.intervals(codes, log_proba, LEVEL)
+        variances = _variances(kept, codes, clf.counts_, len(clf.classes_))
+        found = replace(found, variances=variances, intervals=intervals)
     return found.split_pairs() if pairs == "split" else found
+
+
+def _variances(
+    uncertainty: Uncertainty, codes: Codes, counts: Counts, n_classes: int
+) -> tuple[Floats, Floats]:
+    """Return variances of the evidence of cells (n, d, K), and of its sum (n, K)."""
+    schema, centres = codes.schema, uncertainty.centres(counts)
+    cells = schema.offsets[:-1] + codes.by_column().T.astype(np.int64)
+    views = views_of(schema)
+    by_column = [
+        uncertainty.of_cells(cells[:, v], centres[v].sum(axis=0)) for v in views
+    ]
+    shape = (codes.n_rows, len(views), n_classes)
+    whole = np.broadcast_to(uncertainty.of_rows(codes), (codes.n_rows, n_classes))
+    return np.broadcast_to(np.stack(by_column, axis=1), shape), whole
 
 
 def _explain(

@@ -32,6 +32,7 @@ from steelyard.explain.views import (
 from steelyard.model.base import Model
 from steelyard.model.edit_log import Edit
 from steelyard.model.table_model import NBModel
+from steelyard.model.uncertainty import Uncertainty
 from steelyard.proba.counts import Counts
 from steelyard.table.summary.whole_column import NumberRange
 
@@ -92,6 +93,8 @@ class GlobalExplanation(Tabular):
         Learned weights by the names of the fitted attributes.
     parts : tuple of ExplainedPart
         Halves, pairs or voters, each with an explanation of its own.
+    importance_half_width : ndarray of shape (d,) or None
+        Half the widths of 90 % intervals of the importance, where they are known.
     rows : ndarray of shape (d,) or None
         Weight of the training rows whose cell is known, for every attribute.
     base_rates : ndarray of shape (K,) or None
@@ -129,6 +132,7 @@ class GlobalExplanation(Tabular):
     edits: tuple[Edit, ...] = ()
     constraints: dict[str, str] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
+    importance_half_width: Floats | None = None
 
     def table(self, attribute: str | int) -> AttributeTable:
         """Return the value table of one attribute, by name or position.
@@ -252,10 +256,11 @@ class GlobalExplanation(Tabular):
         """Say what the numbers of a table mean."""
         lines = []
         if self.importance is not None:
-            lines.append(f"importance: mean absolute evidence over {self.source}")
+            line = f"importance: mean absolute evidence over {self.source}"
+            lines.append(line + ", ± its 90 % interval" * ("±" in columns))
         if "most" in columns:
             of = f"for {self.classes[1]}" if len(self.classes) == 2 else "for a class"
-            lines.append(f"least, most: what its values say {of}, in log-odds")
+            lines.append(f"least, most: range of what its values say {of}, in log-odds")
         if "rows" in columns:
             lines.append("rows: training rows in which its value is known, by weight")
         return lines
@@ -275,6 +280,9 @@ class GlobalExplanation(Tabular):
             amounts = self.importance[self.order].tolist()
             largest = float(self.importance.max())
             columns["importance"] = [f"{amount:.3f}" for amount in amounts]
+            if self.importance_half_width is not None:
+                half = self.importance_half_width[self.order]
+                columns["±"] = [f"{amount:.3f}" for amount in half]
             if self.tables:
                 ends = zip(*(self.tables[j].ends for j in self.order), strict=True)
                 least, most = (list(map(signed, part)) for part in ends)
@@ -320,7 +328,7 @@ def explain_global(clf: BaseNB, X: Any = None) -> GlobalExplanation:
     sepal length (cm)       1.822  -3.36  +3.47   150  ██████████▎
     sepal width (cm)        1.057  -2.20  +2.83   150  █████▉
     importance: mean absolute evidence over the training counts
-    least, most: what its values say for a class, in log-odds
+    least, most: range of what its values say for a class, in log-odds
     rows: training rows in which its value is known, by weight
     """
     model = model_of(clf)
@@ -328,7 +336,8 @@ def explain_global(clf: BaseNB, X: Any = None) -> GlobalExplanation:
     counts = getattr(clf, "counts_", None)
     ranges = getattr(clf, "ranges_", None)
     weights = learned_weights(clf)
-    made = _explain(model, counts, type(clf).__name__, weights, rows, ranges)
+    kept = None if hasattr(clf, "edits_") else getattr(clf, "uncertainty_", None)
+    made = _explain(model, counts, type(clf).__name__, weights, rows, ranges, kept)
     edits = tuple(getattr(clf, "edits_", ()))
     titles = getattr(clf, "column_labels_", {})
     made = replace(made, base_rates=base_rates_of(clf, model), titles=titles)
@@ -365,12 +374,13 @@ def _explain(
     weights: dict[str, Any],
     rows: LocalExplanation | None,
     ranges: list[NumberRange | None] | None,
+    uncertainty: Uncertainty | None = None,
 ) -> GlobalExplanation:
     plain = model.first_sum() if model.is_sum else None
     tables: list[AttributeTable] = []
     by_view = tables
     if plain is not None:
-        tables, by_view = attribute_tables(plain, counts, ranges)
+        tables, by_view = attribute_tables(plain, counts, ranges, uncertainty)
     parts = []
     for k, part in enumerate(model.parts()):
         part_rows = None if rows is None else rows.parts[k].explanation
@@ -384,6 +394,10 @@ def _explain(
     importance = None if by_class is None else by_class.mean(axis=1)
     if importance is None and parts:
         importance = _mean_of_parts(parts)
+    half = [table.importance_half_width for table in tables if rows is None]
+    half_of_importance = None
+    if half and all(own is not None for own in half):
+        half_of_importance = np.array(half).mean(axis=1)
     source = "the training counts"
     features = model.schema.features
     if any(not own.is_coded and own.kind != "linear" for own in features):
@@ -408,6 +422,7 @@ def _explain(
         views=views_of(model.schema),
         view_tables=by_view,
         rows=known_rows(model.schema, counts),
+        importance_half_width=half_of_importance,
     )
 
 

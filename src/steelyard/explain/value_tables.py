@@ -25,10 +25,12 @@ from steelyard.explain.views import (
     column_scores,
     evidence_of,
     pair_sides,
+    place_numbers,
     typical_numbers,
     views_of,
 )
 from steelyard.model.table_model import NBModel
+from steelyard.model.uncertainty import Uncertainty, half_width
 from steelyard.proba.counts import Counts
 from steelyard.proba.gaussian import GaussianTable
 from steelyard.table.by_schema import on_grid
@@ -95,6 +97,12 @@ class AttributeTable(Tabular):
     title: str = ""
     """The name in words, where a file had labels of columns."""
 
+    half_width: Floats | None = None
+    """Of the 90 % intervals of evidence, shape (values, K); None where not known."""
+
+    importance_half_width: Floats | None = None
+    """The same of the importance, shape (K,)."""
+
     @property
     def evidence(self) -> Floats:
         """Evidence for each class against the mean of the others, shape (values, K).
@@ -148,16 +156,26 @@ class AttributeTable(Tabular):
         return max(low, self.edges[0] - room), min(high, self.edges[-1] + room)
 
     @property
+    def numbers(self) -> Floats:
+        """The numbers of a curve, or one of each interval."""
+        return (
+            self.points
+            if self.points is not None
+            else typical_numbers(np.array(self.edges))
+        )
+
+    @property
     def cells(self) -> Floats:
         """Evidence by the groups of both sides of a pair, shape (A, B, K)."""
-        return self._by_cell(self.evidence)
+        return self.by_cell(self.evidence)
 
     @property
     def cell_counts(self) -> Floats | None:
         """Weight of the training rows in the cells of a pair, shape (A, B)."""
-        return None if self.counts is None else self._by_cell(self.counts).sum(axis=2)
+        return None if self.counts is None else self.by_cell(self.counts).sum(axis=2)
 
-    def _by_cell(self, values: Floats) -> Floats:
+    def by_cell(self, values: Floats) -> Floats:
+        """Lay out what codes of a pair have (codes, K) by its groups, (A, B, K)."""
         if not self.sides:
             raise ParameterError(f"{self.name} is not a pair of columns.")
         a, b = (len(side.labels) + 1 for side in self.sides)
@@ -171,6 +189,9 @@ class AttributeTable(Tabular):
             head["sides"] = [side.to_dict() for side in self.sides]
         numbers = {"counts": self.counts, "contributions": self.contributions}
         values = {"values": self.labels, **numbers, "evidence": self.evidence}
+        if self.half_width is not None:
+            values["low"] = self.evidence - self.half_width
+            values["high"] = self.evidence + self.half_width
         return as_plain({**head, **values})
 
     def __repr__(self) -> str:
@@ -182,6 +203,7 @@ def attribute_tables(
     model: NBModel,
     counts: Counts | None,
     ranges: Sequence[NumberRange | None] | None = None,
+    uncertainty: Uncertainty | None = None,
 ) -> tuple[list[AttributeTable], list[AttributeTable]]:
     """Tabulate every column of a model, all its views together; and every view."""
     schema = model.schema
@@ -201,7 +223,52 @@ def attribute_tables(
         else _joint_table(model, counts, [by_view[k] for k in views], views)
         for views in views_of(schema)
     ]
+    if uncertainty is not None and counts is not None:
+        centres = uncertainty.centres(counts)
+        by_column = [
+            _with_intervals(table, uncertainty, centres, counts, views)
+            for table, views in zip(by_column, views_of(schema), strict=True)
+        ]
     return by_column, by_view
+
+
+def _with_intervals(
+    table: AttributeTable,
+    uncertainty: Uncertainty,
+    centres: Floats,
+    counts: Counts,
+    views: list[int],
+) -> AttributeTable:
+    """Return a table with intervals of its evidence and of its importance.
+
+    The importance is linear in evidence, as long as no sign changes.
+    """
+    schema, centre = counts.schema, centres[views].sum(axis=0)
+    if table.points is None and len(views) == 1:
+        codes = np.arange(len(table.labels))[:, None]
+    else:
+        codes, _ = place_numbers(schema, views, table.numbers)
+    if len(codes) < len(table.labels):  # unknown cells come first, missing ones last
+        last = [schema.features[j].missing_code for j in views]
+        codes = np.vstack([np.zeros_like(codes[:1]), codes, last])[: len(table.labels)]
+    cells = schema.offsets[views] + codes
+    evidence = table.evidence
+    rows = table.counts
+    if rows is None:
+        # As many rows as in the finest bin, shared by the numbers that fall into it.
+        finest = int(np.argmax([schema.features[j].n_codes for j in views]))
+        own, times = cells[:, finest], np.bincount(cells[:, finest])
+        rows = counts.by_code[own] / times[own][:, None]
+    shares = rows.sum(axis=1, keepdims=True) / max(counts.total, 1e-300)
+    k = uncertainty.variances.shape[1]
+    signs = np.sign(evidence[:, 1:] if k == 1 else evidence)
+    half = half_width(uncertainty.of_cells(cells, centre))
+    mean = half_width(uncertainty.of_mean(cells, centre, shares * signs))
+    return replace(
+        table,
+        half_width=np.broadcast_to(half, evidence.shape),
+        importance_half_width=np.broadcast_to(mean, evidence.shape[1:]),
+    )
 
 
 def range_by_column(

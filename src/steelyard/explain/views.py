@@ -323,6 +323,9 @@ class EvidenceItem(PlainData):
     edited: bool = False
     """Whether it was changed by hand."""
 
+    half_width: float | None = None
+    """Of the 90 % interval of the amount, where it is known."""
+
 
 @dataclass(frozen=True, repr=False)
 class Evidence(Tabular):
@@ -344,6 +347,9 @@ class Evidence(Tabular):
 
     is_centred: bool = False
     """Whether the sum begins with the mean over the training rows."""
+
+    half_width: float | None = None
+    """Of the 90 % interval of the sum, where it is known."""
 
     @property
     def start(self) -> tuple[str, str]:
@@ -374,16 +380,28 @@ class Evidence(Tabular):
         drawn = zip(names, self.amounts, sided_bars(self.amounts), strict=True)
         lines = [[*name, signed(amount), bar] for name, amount, bar in drawn]
         lines.append(["sum", "", signed(self.total), ""])
+        headers = ["attribute", "value", "evidence", ""]
+        if self.half_width is not None:
+            headers.insert(3, "± (90 %)")
+            for line, half in zip(lines, self.half_widths, strict=True):
+                line.insert(3, half)
         title = (
             f"{self.target} (probability {probability_text(self.probability)}) against "
             f"{self.against}: evidence in log-odds"
         )
-        return title, ["attribute", "value", "evidence", ""], lines
+        return title, headers, lines
+
+    @property
+    def half_widths(self) -> list[str]:
+        """Half widths of intervals as text, of all that is added up and of the sum."""
+        half = [None, *(item.half_width for item in self.items), self.half_width]
+        return ["" if own is None else f"{own:.2f}" for own in half]
 
     def __repr__(self) -> str:
         """Lay the evidence out as text with bars."""
         title, headers, lines = self.layout()
-        return f"{title}\n{text_table(headers, lines, [False, False, True, False])}"
+        numeric = [False, False, *[True] * (len(headers) - 3), False]
+        return f"{title}\n{text_table(headers, lines, numeric)}"
 
 
 def evidence_of(contributions: Floats) -> Floats:

@@ -12,7 +12,9 @@ for each row of the model's own table and a column for each class, but a single 
 two classes, whose log-odds are as uncertain. So a page or another program makes the
 same interval: it adds up rows of D and of each F by the codes of a row, as it does for
 scores, squares the sums of the F, and adds all up. `Uncertainty.data` gives the tables
-as plain lists, `Uncertainty.by_column` the variance of single contributions.
+as plain lists. What some cells add, less the mean m over the training rows
+(`Uncertainty.centres`), has the variance :math:`\sum D + \sum_r (\sum F^{(r)} - m_r)^2`
+over these cells alone: that of a contribution, a point of a curve, an importance.
 """
 
 from __future__ import annotations
@@ -23,11 +25,20 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, ndtri
 
-from steelyard._common.arrays import Floats
+from steelyard._common.arrays import Floats, Ints
 from steelyard._common.threads import pieces
 from steelyard.kernels import scoring
 from steelyard.model.table_model import spread_table
-from steelyard.table.codes import Codes
+from steelyard.proba.counts import Counts
+from steelyard.table.codes import Codes, FeatureTable
+
+LEVEL = 0.9
+"""Level of the intervals of explanations."""
+
+
+def half_width(variances: Floats, level: float = LEVEL) -> Floats:
+    """Return half the width of intervals of log-odds with some variances."""
+    return np.asarray(ndtri(0.5 + level / 2.0) * np.sqrt(np.maximum(variances, 0.0)))
 
 
 @dataclass(frozen=True)
@@ -62,14 +73,33 @@ class Uncertainty:
 
     def intervals(self, codes: Codes, log_proba: Floats, level: float) -> Floats:
         """Return low and high of probabilities, given their logarithms: (n, K, 2)."""
-        z = ndtri(0.5 + level / 2.0)
-        half = z * np.sqrt(np.maximum(self.of_rows(codes), 0.0))
+        half = half_width(self.of_rows(codes), level)
         share = np.exp(log_proba)
         # The others have what is left; of two classes exactly.
         rest = share.sum(axis=1, keepdims=True) - share
         with np.errstate(divide="ignore"):
             odds = log_proba - np.log(rest)
         return np.asarray(expit(np.stack([odds - half, odds + half], axis=-1)))
+
+    def centres(self, counts: Counts) -> Floats:
+        """Return means of the factors of attributes over training rows, (d, R, C)."""
+        rows = counts.by_code.sum(axis=1)[:, None, None] / max(counts.total, 1e-300)
+        table = FeatureTable(self.variances, counts.schema.offsets)
+        return table.collect(rows * np.moveaxis(self.factors, 0, 1))
+
+    def of_cells(self, cells: Ints, centre: Floats) -> Floats:
+        """Return variances of what m cells add beyond their mean: (n, m) to (n, C).
+
+        Cells are rows of the table, and the mean has shape (R, C).
+        """
+        factors = self.factors[:, cells].sum(axis=2) - centre[:, None]
+        return self.variances[cells].sum(axis=1) + (factors**2).sum(axis=0)
+
+    def of_mean(self, cells: Ints, centre: Floats, shares: Floats) -> Floats:
+        """Return variances of means of what cells add, by shares (n, C): shape (C,)."""
+        factors = self.factors[:, cells].sum(axis=2) - centre[:, None]
+        alone = (shares**2 * self.variances[cells].sum(axis=1)).sum(axis=0)
+        return np.asarray(alone + ((shares * factors).sum(axis=1) ** 2).sum(axis=0))
 
     def data(self) -> dict[str, list[Any]]:
         """Return the tables as lists, for other programs: see the module."""

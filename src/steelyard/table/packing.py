@@ -24,6 +24,10 @@ _MIN_ROWS_PER_CODE = 8
 _MAX_JOINT_CODES_OF_FEW_ROWS = 16
 _LOOK_UPS_PER_MEMBER = 4
 
+# Attributes of a single code that may share a group. All packed rows have room for the
+# members of the largest group.
+_MAX_CONSTANTS = 16
+
 
 @dataclass(frozen=True)
 class Packing:
@@ -159,8 +163,10 @@ def _groups(
     """First fit, largest first: groups with at most so many joint codes.
 
     A group of m attributes and P joint codes costs ``n / m + a P`` for each attribute;
-    one more has to lower that, unless there are next to no joint codes.
+    one more has to lower that, unless there are next to no joint codes. Many attributes
+    of a single code, such as bins by MDL of columns that say nothing, are spread.
     """
+    is_spread = sum(sizes[j] == 1 for j in features) > _MAX_CONSTANTS
     groups: list[list[int]] = []
     # Joint codes of each group, and how many attributes it has.
     product, m = np.zeros((2, len(features)), dtype=np.int64)
@@ -171,6 +177,8 @@ def _groups(
         fits = (joint <= most) & (added < n_rows)
         fits |= joint <= _MAX_JOINT_CODES_OF_FEW_ROWS
         g = int(fits.argmax()) if fits.any() else len(groups)
+        if is_spread and sizes[j] == 1 and groups:
+            g = int(size.argmin())
         if g == len(groups):
             groups.append([])
             product[g] = 1

@@ -130,3 +130,44 @@ def test_an_edited_model_has_no_intervals_until_it_is_unedited(two):
         edited.predict_interval(X)
     again = edited.unedited().predict_interval(X)
     assert (again == clf.predict_interval(X)).all()
+
+
+def test_explanations_have_the_intervals_of_contributions_and_sums(fitted, two):
+    clf, X = fitted
+    why = clf.explain_local(X[:3])
+    assert (why.intervals == clf.predict_interval(X[:3])).all()
+    assert all(item.half_width > 0.0 for item in why.evidence(0).items)
+    X, y = two
+    clf = ShrinkageNB(strength=STRENGTH).fit(X, y)
+    evidence = clf.explain_local(X[:1]).evidence(0)
+    # Of two classes the interval of the sum is that of the probability.
+    low, high = clf.predict_interval(X[:1])[0, clf.classes_ == evidence.target][0]
+    ends = evidence.total + np.array([-1.0, 1.0]) * evidence.half_width
+    np.testing.assert_allclose(expit(ends), [low, high], rtol=1e-9)
+    assert "± (90 %)" in repr(evidence)
+
+
+def test_a_point_of_a_curve_is_as_uncertain_as_the_contribution_of_such_a_cell(two):
+    X, y = two
+    clf = ShrinkageNB(strength=STRENGTH).fit(X, y)
+    row = X[X["length"].notna()][:1]
+    table = clf.explain_global().table("length")
+    place = np.searchsorted(table.points, row["length"].iloc[0])
+    (item,) = (
+        item
+        for item in clf.explain_local(row).evidence(0).items
+        if item.attribute == "length"
+    )
+    assert item.half_width == pytest.approx(table.half_width[place, 1])
+    data = table.to_dict()
+    np.testing.assert_array_less(data["low"], data["high"])
+
+
+def test_importances_have_intervals_that_more_rows_make_narrower(odds_table):
+    X, y, _ = odds_table
+    halves = []
+    for n in (300, 3_000):
+        whole = ShrinkageNB(strength=STRENGTH).fit(X[:n], y[:n]).explain_global()
+        assert "± its 90 % interval" in repr(whole)
+        halves.append(whole.importance_half_width)
+    assert (halves[1] < halves[0]).all()

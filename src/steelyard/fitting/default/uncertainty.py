@@ -12,11 +12,13 @@ rows; steps of single bins, which smooth curves leave out; and the slope within 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
+from typing import Any
 
 import numpy as np
-from scipy.linalg import cholesky, solve_triangular
-from scipy.sparse import csr_array, diags_array, hstack
+from scipy.linalg import cho_solve, cholesky, solve_triangular
+from scipy.sparse import csr_array, diags_array, hstack, issparse
 from scipy.sparse.linalg import LinearOperator, eigsh
 from scipy.special import expit, logit
 
@@ -33,7 +35,7 @@ from steelyard.weighting import HierarchicalWeighting
 _RANK = 12
 
 # How many times wider than in the fit effects may be: strengths are an estimate too.
-_OPEN = 4.0
+_OPEN = 3.0
 
 # Share of the variance of a curve that its basis leaves out, as `table/resolutions`
 # does: steps of single bins.
@@ -41,7 +43,7 @@ _LEFT_OUT = 0.05
 
 # Variance within a bin, in squares of the step to its neighbours; in the outermost
 # bins, which are wide, so many times the step.
-_WITHIN, _OUTER = 1.0 / 12.0, 3.0
+_WITHIN, _OUTER = 1.0 / 12.0, 5.0
 
 # Resolution of evidence of bins, which is an average over several.
 _BINS_OF_EVIDENCE = 10.0
@@ -56,8 +58,12 @@ _TURNS = 2
 # Strengths below are as good as none, and still numbers to compute with.
 _LEAST_STRENGTH = 1e-3
 
-# Weights that are coupled at most; where there are more, pairs are not.
-_MOST_WEIGHTS = 1_200
+# Weights that are coupled at most; where there are more, pairs are not, and beyond that
+# a system in few rows is solved.
+_MOST_WEIGHTS, _FEW_ROWS = 1_500, 300
+
+# Functions of weights that are looked at together.
+_AT_ONCE = 2_048
 
 # Bits of the numbers that are kept.
 _BITS = 10
@@ -117,8 +123,11 @@ class _Rows:
         self.basis = csr_array(evidence.resolutions.basis[:, kept])
         self.by_value = self.strength.by_value[kept, 0]
         self.size = 1 + 2 * len(schema) + int(kept.sum())
-        most = _WORK / (n_columns * self.size**2)
-        self._sample: Sample = problem.objective.sample(max(int(most), _LEAST_ROWS))
+        self.is_wide = self.size > _MOST_WEIGHTS
+        most = max(int(_WORK / (n_columns * self.size**2)), _LEAST_ROWS)
+        if self.is_wide:
+            most = _FEW_ROWS
+        self._sample: Sample = problem.objective.sample(most)
         self.share = softmax(self._sample.scores(weights))
         self.weights = self._sample.row_weights()
 
@@ -148,15 +157,16 @@ class _Rows:
                 out.append((j, own, np.array(coarser).reshape(-1, len(own))))
         return [(j, own, others.astype(np.int64)) for j, own, others in out]
 
-    def by_column(self, roots: Floats) -> Floats:
-        """Add what coarser bins have (q, V) to the finest ones, and leave them none."""
-        out, schema = roots.copy(), self.evidence.schema
-        for _, own, coarser in self.finest:
-            for codes in coarser:
-                out[:, own] += roots[:, codes]
+    def by_column(self, codes: csr_array) -> csr_array:
+        """Add what coarser bins have (V, q) to the finest ones, and leave them none."""
+        schema = self.evidence.schema
         coarse = FeatureTable(self.effect, schema.offsets).spread(schema.is_coarser)
-        out[:, coarse] = 0.0
-        return out
+        rows, columns = [np.flatnonzero(~coarse)] * 2
+        for _, own, coarser in self.finest:
+            rows = np.concatenate([rows, np.tile(own, len(coarser))])
+            columns = np.concatenate([columns, coarser.ravel()])
+        joined = csr_array((np.ones(len(rows)), (rows, columns)), [len(coarse)] * 2)
+        return csr_array(joined @ codes)
 
 
 def _code_in(coarse: FeatureSchema, fine: FeatureSchema) -> Ints:
@@ -208,36 +218,30 @@ class _OneClass:
 
     def tables(self, shares: Floats) -> Floats:
         """Return variances of codes and factors of what they share, (1 + R, V)."""
-        rows, cells = self._rows, self._rows.cells
-        scores = (cells @ self._codes).toarray()
+        rows, codes = self._rows, self._codes
+        start = csr_array((codes.shape[0], 1))
+        whole = rows.by_column(csr_array(hstack([start, codes])))
+        scores = (rows.cells @ codes).toarray()
         scores = np.column_stack([np.full(len(scores), self._start), scores])
-        lower = self._solve(scores)
-
-        def roots(functions: Floats) -> Floats:
-            return solve_triangular(lower, functions.T, lower=True, check_finite=False)
-
+        covariance = self._solve(scores)
         step = max(1, len(scores) // _ROWS_OF_COMPONENTS)
-        of_rows = roots(scores[::step])
-        main = _components(of_rows)
-        start = roots(np.eye(1, len(lower)) * self._start)[:, 0]
-        codes = self._codes.toarray()
-        of_codes = roots(np.column_stack([np.zeros(len(codes)), codes]))
-        factors = main.T @ of_codes + np.outer(main.T @ start, shares)
-        prior = (codes**2).sum(axis=1)
-        variance = (of_codes**2).sum(axis=0)
-        whole = rows.by_column(of_codes)
-        left = (whole**2).sum(axis=0) - ((main.T @ whole) ** 2).sum(axis=0)
+        some = scores[::step]
+        main = covariance.components(some)
+        factors = main[1:].T @ codes.T + self._start * np.outer(main[0], shares)
+        variance = covariance.variances(whole)
+        left = np.maximum(variance - ((whole @ main) ** 2).sum(axis=1), 0.0)
         # What codes share beyond the components is negative on the whole.
-        exact = (of_rows**2).sum() - ((main.T @ of_rows) ** 2).sum()
-        left *= exact / max((cells[::step] @ left).sum(), 1e-300)
-        unlearned = variance / np.where(prior > 0.0, prior, 1.0)
+        exact = covariance.variances(some).sum() - ((some @ main) ** 2).sum()
+        left *= max(exact, 0.0) / max((rows.cells[::step] @ left).sum(), 1e-300)
+        prior = whole.power(2).sum(axis=1)
+        unlearned = variance / np.where(prior > 0.0, prior, np.inf)
         left += self._noise_of_evidence(unlearned) + self._within_bins()
-        out = np.zeros((1 + _RANK, len(codes)))
-        out[0], out[1 : 1 + len(factors)] = np.maximum(left, 0.0), factors
+        out = np.zeros((1 + _RANK, len(left)))
+        out[0], out[1 : 1 + len(factors)] = left, factors
         return out
 
-    def _solve(self, scores: Floats) -> Floats:
-        """Return the Cholesky factor of the inverse covariance of the weights.
+    def _solve(self, scores: Floats) -> _Coupled | _Few:
+        """Return the covariance of the weights.
 
         Curvatures are their mean over the uncertain log-odds of each row, not those at
         the estimate, which vanish where classes are separated (M. Opper, C. Archambeau
@@ -245,21 +249,17 @@ class _OneClass:
         """
         share = self._rows.share[:, self._c]
         odds = logit(np.clip(share, 1e-12, 1.0 - 1e-12))
-        variance, lower = np.ones(len(odds)), np.empty((0, 0))
-        single = scores.astype(np.float32)
-        for turn in range(_TURNS):
-            if turn:
-                rough = lower.astype(np.float32)
-                roots = solve_triangular(rough, single.T, lower=True)
-                variance = (roots**2).sum(axis=0, dtype=np.float64)
+        solve = _Few if self._rows.is_wide else _Coupled
+        variance, covariance = np.ones(len(odds)), None
+        for _ in range(_TURNS):
+            if covariance is not None:
+                variance = covariance.variances(scores)
             shrink = 1.0 / np.sqrt(1.0 + np.pi / 8.0 * variance)
             mean = expit(odds * shrink)
             self._curvature = self._rows.weights * shrink * mean * (1.0 - mean)
-            scaled = single * np.sqrt(self._curvature).astype(np.float32)[:, None]
-            system = (scaled.T @ scaled).astype(np.float64)
-            system[np.diag_indices_from(system)] += 1.0
-            lower = cholesky(system, lower=True, overwrite_a=True, check_finite=False)
-        return lower
+            covariance = solve(scores, self._curvature)
+        assert covariance is not None
+        return covariance
 
     def _noise_of_evidence(self, unlearned: Floats) -> Floats:
         """Return variances of evidence by code, as far as effects do not make up."""
@@ -309,11 +309,84 @@ class _OneClass:
         return out
 
 
-def _components(roots: Floats) -> Floats:
-    """Return the largest components of the scores of rows, shape (q, R at most)."""
-    q = len(roots)
-    if q <= 4 * _RANK:
-        return np.linalg.eigh(roots @ roots.T)[1][:, -_RANK:]
-    product = LinearOperator((q, q), lambda v: roots @ (roots.T @ v), dtype=np.float64)
-    start = roots.sum(axis=1) + 1.0
-    return np.asarray(eigsh(product, _RANK, v0=start, tol=1e-3)[1])
+class _Coupled:
+    """The covariance of weights, by a system in the weights."""
+
+    def __init__(self, scores: Floats, curvature: Floats) -> None:
+        scaled = (scores * np.sqrt(curvature)[:, None]).astype(np.float32)
+        system = (scaled.T @ scaled).astype(np.float64)
+        system[np.diag_indices_from(system)] += 1.0
+        self._lower = cholesky(system, True, overwrite_a=True, check_finite=False)
+        self._rough = self._lower.astype(np.float32)
+
+    def _roots(self, functions: Any) -> Any:
+        dense = functions.toarray() if issparse(functions) else functions
+        right = dense.T.astype(np.float32)
+        return solve_triangular(self._rough, right, lower=True, check_finite=False)
+
+    def variances(self, functions: Any) -> Floats:
+        """Return variances of functions of the weights, (m, q) to (m,)."""
+        parts = [
+            (self._roots(functions[part]) ** 2).sum(axis=0, dtype=np.float64)
+            for part in _parts(functions)
+        ]
+        return np.concatenate(parts)
+
+    def components(self, scores: Floats) -> Floats:
+        """Return the largest components of the scores of rows, shape (q, R)."""
+        roots = self._roots(scores).astype(np.float64)
+        main = _largest(lambda v: roots @ (roots.T @ v), len(roots))
+        return solve_triangular(self._lower, main, trans=1, lower=True)
+
+
+class _Few:
+    r"""The same by a system in few rows, of more weights.
+
+    .. math:: (I + A^T H A)^{-1} = I - A^T H^{1/2} (I + H^{1/2} A A^T H^{1/2})^{-1}
+              H^{1/2} A
+    """
+
+    def __init__(self, scores: Floats, curvature: Floats) -> None:
+        self._design = (scores * np.sqrt(curvature)[:, None]).astype(np.float32)
+        system = (self._design @ self._design.T).astype(np.float64)
+        system[np.diag_indices_from(system)] += 1.0
+        self._lower = cholesky(system, True, overwrite_a=True, check_finite=False)
+        self._rough = self._lower.astype(np.float32)
+
+    def variances(self, functions: Any) -> Floats:
+        """Return variances of functions of the weights, (m, q) to (m,)."""
+        out = []
+        for part in _parts(functions):
+            own = functions[part]
+            prior = own.power(2).sum(axis=1) if issparse(own) else (own**2).sum(axis=1)
+            right = (own @ self._design.T).T
+            known = solve_triangular(self._rough, right, lower=True)
+            out.append(prior - (known**2).sum(axis=0, dtype=np.float64))
+        return np.maximum(np.concatenate(out), 0.0)
+
+    def _product(self, functions: Floats) -> Floats:
+        """Multiply by the covariance: (q, m) to (q, m)."""
+        known = cho_solve((self._lower, True), self._design @ functions)
+        return functions - self._design.T @ known
+
+    def components(self, scores: Floats) -> Floats:
+        """Return the largest components of the scores of rows, shape (q, R)."""
+        of_rows = scores @ self._product(scores.T)
+        main = _largest(lambda v: of_rows @ v, len(scores))
+        found = self._product(scores.T @ main)
+        size = np.sqrt(np.maximum((main * (of_rows @ main)).sum(axis=0), 1e-300))
+        return np.asarray(found / size)
+
+
+def _parts(functions: Any) -> list[slice]:
+    firsts = range(0, functions.shape[0], _AT_ONCE)
+    return [slice(first, first + _AT_ONCE) for first in firsts]
+
+
+def _largest(product: Callable[[Floats], Floats], n: int) -> Floats:
+    """Return the largest eigenvectors of a symmetric matrix, by its products."""
+    if n <= 4 * _RANK:
+        return np.linalg.eigh(product(np.eye(n)))[1][:, -_RANK:]
+    start = np.random.default_rng(0).normal(size=n)
+    matrix = LinearOperator((n, n), product, dtype=np.float64)
+    return np.asarray(eigsh(matrix, _RANK, v0=start, tol=1e-3)[1])
