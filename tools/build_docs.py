@@ -24,6 +24,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from docsite.checks import broken_links, not_found
 from docsite.gallery import gallery_pages, run_examples, with_cards
+from docsite.model_pages import model_pages
 from docsite.pages import (
     anchor,
     markdown,
@@ -76,6 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     shutil.rmtree(build, ignore_errors=True)
     assemble(build / "source")
     run_examples(build / "source")
+    model_pages(build / "source")
     flags = ["-b", "html", "-W", "--keep-going", "-q"]
     folders = [str(build / "source"), str(build / "html")]
     done = subprocess.run([sys.executable, "-m", "sphinx", *flags, *folders])

@@ -35,6 +35,8 @@ def gallery_pages(source: Path) -> None:
     """Write a page for each example, and the list of them with their pictures."""
     lines = ["# Gallery", "", "Each example is a script that runs in seconds."]
     lines += ["Click on a picture for its code and what it prints."]
+    lines += ["", "## Pages to try", "", "[Pages of models](pages.md)", ""]
+    lines += [toctree(["pages"])]
     left = {path.stem: path for path in EXAMPLES}
     for title, names in [*TOPICS.items(), ("Inside", "")]:
         stems = [x if x in left else f"plot_{x}" for x in names.split() or [*left]]

@@ -22,6 +22,9 @@ __all__ = [
 ]
 
 
+# Room for a text beside the longest bar, as a share of its axis.
+_ROOM = 0.3
+
 # For and against, as in the pictures.
 _FOR, _AGAINST = "#2a7f62", "#c0543c"
 
@@ -80,8 +83,12 @@ def html_table(header: Sequence[str], rows: Sequence[Sequence[str]], texts: int)
     return element("table", head + body)
 
 
-def html_bars(amounts: Sequence[float]) -> list[Markup]:
+def html_bars(
+    amounts: Sequence[float], texts: Sequence[str] | None = None
+) -> list[Markup]:
     """Draw numbers as bars on one axis: red to the left of it, green to the right.
+
+    Texts stand at the ends of the bars, for which there is room on both sides.
 
     Examples
     --------
@@ -90,13 +97,16 @@ def html_bars(amounts: Sequence[float]) -> list[Markup]:
     """
     finite = [amount for amount in amounts if math.isfinite(amount)]
     low, high = min([0.0, *finite]), max([0.0, *finite])
+    if texts is not None:
+        room = _ROOM * ((high - low) or 1.0)
+        low, high = low - room * (low < 0.0), high + room
     scale = 100.0 / ((high - low) or 1.0)
 
     def place(amount: float) -> str:
         return f"{scale * (min(max(amount, low), high) - low):.3g}%"
 
     bars = []
-    for amount in amounts:
+    for k, amount in enumerate(amounts):
         # Both can be told from light and from dark paper.
         colour = _AGAINST if amount < 0.0 else _FOR
         start, end = place(min(amount, 0.0)), place(max(amount, 0.0))
@@ -105,7 +115,16 @@ def html_bars(amounts: Sequence[float]) -> list[Markup]:
         axis = f"linear-gradient(currentColor,currentColor) {place(0.0)} 0/1px 100%"
         fill = f"background:{axis} no-repeat,linear-gradient(90deg,{stops})"
         style = f"width:14em;height:.9em;margin-left:.8em;{fill}"
-        bars.append(Markup(element("div", "", style=style, aria_hidden="true")))
+        if texts is None:
+            bars.append(Markup(element("div", "", style=style, aria_hidden="true")))
+            continue
+        side = f"padding-left:calc({end} + .3em);text-align:left"
+        if amount < 0.0:
+            side = f"padding-right:calc(100% - {start} + .3em);text-align:right"
+        text = element("span", escape(texts[k]), style="white-space:nowrap")
+        style = style.replace("14em;height:.9em", "20em;line-height:.9em")
+        style = f"{style};box-sizing:border-box;{side}"
+        bars.append(Markup(element("div", text, style=style)))
     return bars
 
 

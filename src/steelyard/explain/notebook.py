@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from steelyard._common.arrays import Floats
-from steelyard._common.html import element, escape, html_bars, html_table
+from steelyard._common.html import Markup, element, escape, html_bars, html_table
 from steelyard.exceptions import ParameterError
 from steelyard.explain.local import LocalExplanation
 from steelyard.explain.overall import GlobalExplanation
@@ -115,9 +115,11 @@ def html_of(explanation: Any) -> str:
 @html_of.register
 def _(explanation: Evidence) -> str:
     title, header, rows = explanation.layout()
-    bars = html_bars(explanation.amounts)
-    drawn = [[*row[:-1], bar] for row, bar in zip(rows, bars, strict=False)]
-    return element("p", escape(title)) + html_table(header, [*drawn, rows[-1]], 2)
+    bars = html_bars(explanation.amounts, [row[2] for row in rows])
+    drawn = [[*row[:2], bar] for row, bar in zip(rows, bars, strict=False)]
+    last = rows[-1][:3]
+    table = html_table([*header[:2], ""], [*drawn, last], 2)
+    return element("p", escape(title)) + table
 
 
 @html_of.register
@@ -126,6 +128,10 @@ def _(explanation: GlobalExplanation) -> str:
     if rows and explanation.importance is not None:
         bars = html_bars(explanation.importance[explanation.order].tolist())
         rows = [[*row[:-1], bar] for row, bar in zip(rows, bars, strict=True)]
+    if rows and explanation.tables:
+        curves = [_curve(explanation.tables[j]) for j in explanation.order]
+        header = [*header, ""]
+        rows = [[*row, curve] for row, curve in zip(rows, curves, strict=True)]
     table = html_table(header, rows, 1) if rows else ""
     return f"{_lines(head)}{table}{_lines(notes)}"
 
@@ -141,6 +147,38 @@ def _(explanation: LocalExplanation) -> str:
     ]
     more = [] if n <= _SHOWN_ROWS else [f"… and {n - _SHOWN_ROWS} more rows"]
     return "".join(shown) + _lines(more)
+
+
+# Width and height of a small curve, and how many classes have a line in it.
+_WIDE, _HIGH, _MAX_LINES = 120.0, 26.0, 6
+
+
+def _curve(table: AttributeTable) -> Markup:
+    """Draw what an attribute says along its values, about the line of no evidence."""
+    if table.sides:
+        return Markup("")
+    evidence = np.nan_to_num(table.evidence)
+    where = table.points
+    if where is None:
+        # Missing cells come first; every value is a step.
+        evidence = np.repeat(evidence[1:], 2, axis=0)
+        where = np.repeat(np.arange(len(evidence) / 2 + 1), 2)[1:-1]
+    if not len(evidence):
+        return Markup("")
+    low, high = min(0.0, float(evidence.min())), max(0.0, float(evidence.max()))
+    x = _WIDE * (where - where.min()) / ((np.ptp(where)) or 1.0)
+    y = _HIGH * (high - evidence) / ((high - low) or 1.0)
+    zero = f"{_HIGH * high / ((high - low) or 1.0):.1f}"
+    axis = {"x1": 0, "x2": int(_WIDE), "y1": zero, "y2": zero}
+    lines = [element("line", stroke="currentColor", stroke_dasharray="1 2", **axis)]
+    chosen = [1] if len(table.classes) == 2 else range(len(table.classes))[:_MAX_LINES]
+    for c in chosen:
+        points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, y[:, c], strict=True))
+        style = {"fill": "none", "stroke": "#2a7f62", "stroke_width": 1.5}
+        lines.append(element("polyline", points=points, **style))
+    box = f"-1 -1 {_WIDE + 2:.0f} {_HIGH + 2:.0f}"
+    size = {"width": int(_WIDE), "height": int(_HIGH), "viewBox": box}
+    return Markup(element("svg", "".join(lines), aria_hidden="true", **size))
 
 
 def _lines(lines: list[str]) -> str:

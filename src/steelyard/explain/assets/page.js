@@ -19,7 +19,7 @@
   if (!byId("unit").value) byId("unit").value = "odds";
   const unit = () => byId("unit").value;
   const isShare = () => unit() === "steps" || unit() === "hundred";
-  const factor = (x) => (x < 2 ? fixed(x, 2) : x < 10 ? fixed(x, 1) : x < 100 ? fixed(x, 0) : x < 1e6 ? short(Number(x.toPrecision(2))) : "10⁶…");
+  const factor = (x) => (x < 2 ? fixed(x, 2) : x < 10 ? fixed(x, 1) : x < 100 ? fixed(x, 0) : x < 1e6 ? short(Number(x.toPrecision(2))) : `10${[...String(Math.round(Math.log10(Math.min(x, 1e300))))].map((k) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[k]).join("")}`);
   const odds = (amount) => (amount < 0 ? `1 : ${factor(Math.exp(-amount))}` : `${factor(Math.exp(amount))} : 1`);
   const share = (p) => (unit() === "hundred" ? fixed(100 * p, p > 0 && p < 0.01 ? 1 : 0) : percent(p));
   let widest = 1;
@@ -309,7 +309,9 @@
     const most = Math.max(1, room() - first.length - 1), hidden = made.length > most ? made.slice(most) : [];
     const total = (lines) => leaf.base.map((_, c) => lines.reduce((sum, { of }) => sum + of[c], 0));
     const lines = [...first, ...(hidden.length ? made.slice(0, most) : made), ...(hidden.length ? [{ reason: rest, of: total(hidden) }] : [])];
-    const far = Math.min(1e6, largest([evidence(start), ...lines.map(({ of }) => evidence(of))], 0.3)) * 1.02;
+    // The axis is made for the reasons; what they begin with and the rest may end at its edge.
+    const top = made.length ? largest(made.slice(0, most).map(({ amount }) => amount), 0.15) : Infinity;
+    const far = Math.min(1e6, 2 * top, largest([evidence(start), ...lines.map(({ of }) => evidence(of))], 0.3)) * 1.02;
     let scores = start, p = chance(scores);
     drawReason(base, evidence(start), far, isShare() ? share(p) : say(evidence(start)), percent(p));
     for (const { reason, of } of lines) {
