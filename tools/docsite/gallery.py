@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from docsite.model_pages import list_pages
 from docsite.pages import toctree, write
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,6 +38,7 @@ def gallery_pages(source: Path) -> None:
     lines += ["Click on a picture for its code and what it prints."]
     lines += ["", "## Pages to try", "", "[Pages of models](pages.md)", ""]
     lines += [toctree(["pages"])]
+    list_pages(source)
     left = {path.stem: path for path in EXAMPLES}
     for title, names in [*TOPICS.items(), ("Inside", "")]:
         stems = [x if x in left else f"plot_{x}" for x in names.split() or [*left]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from pathlib import Path
 from typing import Any
@@ -10,43 +11,56 @@ import steelyard
 from docsite.pages import write
 from steelyard.experiments.data import load_dataset
 
-# Data set, what its page shows, and how it is learned. Those that are not bundled are
-# left out where there is no folder of data sets.
-SETS: list[tuple[str, str, dict[str, Any]]] = [
-    ("breast_cancer", "Two classes and 30 numbers; rows to try", {"rows": 50}),
-    ("wine", "Three classes", {"rows": 50}),
-    ("diabetes", "Two classes, with an interval of each answer", {"rows": 50}),
-    ("credit-g", "Categories and numbers, in German", {"language": "de"}),
-    ("letter", "26 classes", {"method": "NB"}),
-    ("splice", "60 columns and pairs of them", {}),
-    ("adult", "14 columns of 48,842 people", {"method": "NB"}),
-]
+# Data sets, what their pages show, and options. Only the first two are bundled.
+SETS: dict[str, tuple[str, dict[str, Any]]] = {
+    "breast_cancer": ("two classes and 30 numbers; rows to try", {"rows": 50}),
+    "wine": ("three classes", {"rows": 50}),
+    "diabetes": ("two classes, with an interval of each answer", {"rows": 50}),
+    "credit-g": ("categories and numbers, in German", {"language": "de"}),
+    "letter": ("26 classes", {"method": "NB"}),
+    "splice": ("60 columns and pairs of them", {}),
+    "adult": ("14 columns of 48,842 people", {"method": "NB"}),
+}
+CARD = "breast_cancer"
+
+
+def sets_at_hand() -> list[str]:
+    """Return the sets that are bundled, or in the folder of data sets."""
+    folder = os.environ.get("STEELYARD_DATA")
+    names = [*SETS]
+    return [
+        name
+        for name in names
+        if name in names[:2] or (folder and [*Path(folder).glob(f"{name}.arff*")])
+    ]
+
+
+def list_pages(source: Path) -> None:
+    """Write the list of the pages."""
+    lines = ["# Pages of models", "", "Each page is one file, which works offline."]
+    lines += ["It computes what the model computes. `clf.to_html(path)` writes it.", ""]
+    texts = {name: SETS[name][0] for name in sets_at_hand()}
+    texts["scorecard"] = f"the model of {CARD} as a card of whole points"
+    for name, about in texts.items():
+        link = f'<a href="../_static/pages/{name}.html">{name}</a>'
+        lines.append(f"- {link}: {about}")
+    write(source / "gallery/pages.md", "\n".join(lines) + "\n")
 
 
 def model_pages(source: Path) -> None:
-    """Write the pages into the static files of the site, and the list of them."""
+    """Fit the models, and write their pages into the static files of the site."""
     folder = source / "_static" / "pages"
     folder.mkdir(parents=True, exist_ok=True)
-    lines = ["# Pages of models", "", "Each page is one file, which works offline."]
-    lines += ["It computes what the model computes. `clf.to_html(path)` writes it.", ""]
-    for name, about, options in SETS:
-        try:
-            data = load_dataset(name)
-        except FileNotFoundError:
-            continue
+    for name in sets_at_hand():
         print(f"Writing the page of {name}", flush=True)
+        data, options = load_dataset(name), dict(SETS[name][1])
+        clf: Any = steelyard.method(options.pop("method", "SHNB"))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            clf = steelyard.method(options.pop("method", "SHNB"))
             clf.fit(data.table, data.target)
         n_rows = options.pop("rows", 0)
-        rows = (data.table[:n_rows], data.target[:n_rows]) if n_rows else None
-        clf.to_html(folder / f"{name}.html", name, "class", rows=rows, **options)
-        link = f'<a href="../_static/pages/{name}.html">{name}</a>'
-        lines.append(f"- {link}: {about}")
-        if name == "breast_cancer":
-            card = clf.scorecard(data.table, data.target)
-            card.to_html(folder / "scorecard.html")
-            link = '<a href="../_static/pages/scorecard.html">scorecard</a>'
-            lines.append(f"- {link}: the same model as a card of whole points")
-    write(source / "gallery/pages.md", "\n".join(lines) + "\n")
+        if n_rows:
+            options["rows"] = data.table[:n_rows], data.target[:n_rows]
+        clf.to_html(folder / f"{name}.html", name, "class", **options)
+        if name == CARD:
+            clf.scorecard(data.table, data.target).to_html(folder / "scorecard.html")
