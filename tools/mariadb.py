@@ -37,7 +37,12 @@ class Server:
         start += [f"--socket={socket}", "--skip-networking", "--skip-grant-tables"]
         self.process = subprocess.Popen(start, **quiet)
         self.shell = [str(programs["mariadb"]), "--no-defaults", f"--socket={socket}"]
-        self.shell += ["--default-character-set=utf8mb4", "--batch", "--raw"]
+        self.shell += [
+            "--default-character-set=utf8mb4",
+            "--batch",
+            "--raw",
+            "--skip-column-names",
+        ]
         for _ in range(200):
             if socket.exists() and self._run("SELECT 1;").returncode == 0:
                 break
@@ -52,7 +57,7 @@ class Server:
         """Run statements, and return the rows of the last query, as text."""
         done = self._run(text)
         assert done.returncode == 0, done.stderr.decode()[-2000:]
-        return [line.split("\t") for line in done.stdout.decode().split("\n")[1:-1]]
+        return [line.split("\t") for line in done.stdout.decode().split("\n")[:-1]]
 
     def __enter__(self) -> Self:
         return self

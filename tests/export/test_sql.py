@@ -71,7 +71,9 @@ def many_values(n_values, n=3000, seed=0):
 @pytest.mark.parametrize("n_values", [10, 300, 2500])
 @pytest.mark.parametrize("missing", ["skip", "value"])
 def test_many_values_are_joined(run, n_values, missing, monkeypatch):
-    monkeypatch.setattr("steelyard.export.statement._MOST_INLINE", 1000)
+    for name in ("duckdb", "sqlite"):
+        few = replace(DIALECTS[name], most_inline=1000)
+        monkeypatch.setitem(DIALECTS, name, few)
     X, y = many_values(n_values)
     clf = sy.NaiveBayes(
         categorical_features=["place", "whole"],

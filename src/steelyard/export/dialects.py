@@ -16,6 +16,7 @@ _DUCKDB = Dialect(
     "duckdb",
     "DuckDB",
     not_nan="nullif({}, 'NaN'::DOUBLE)",
+    packed="(SELECT {names} FROM (SELECT unnest('{text}'::DOUBLE[][]) AS row)) {alias}",
     temporary="temp",
     function="CREATE OR REPLACE MACRO {name}({names}) AS TABLE\n{query}",
 )
@@ -29,6 +30,8 @@ _SQLITE = SQLite(
     largest="max",
     smallest="min",
     temporary="temp",
+    # It makes no index of literals, and reads them all for each row.
+    most_inline=200,
     max_columns=2000,
     takes_no_name=True,
     view="DROP VIEW IF EXISTS {name};\nCREATE VIEW {name} AS\n{query}",

@@ -72,7 +72,7 @@ def to_sql(
     str
         A query that returns ``prediction`` and a column ``p(class)`` for every class,
         ``p_class`` in BigQuery and Spark. Where a column has more than 20,000 values,
-        statements that fill a temporary table are in front of it.
+        200 in SQLite, statements that fill a temporary table may be in front of it.
 
     Examples
     --------

@@ -75,6 +75,10 @@ class Dialect:
     """Whether whole numbers are compared as doubles: joins take equal types alone."""
 
     rows: Rows = VALUES
+    packed: str = ""
+    """How a matrix of numbers is read from one text, ``{text}``: literals take longer
+    to plan than to use. ``{names}`` are its columns, ``{alias}`` the table."""
+
     fence: str = ""
     """What ends a stage so that the optimiser does not copy its expressions."""
 
@@ -82,6 +86,9 @@ class Dialect:
     smallest: str = "least"
     temporary: str = ""
     """Schema of temporary tables; without, long tables are inside the query too."""
+
+    most_inline: int = 20_000
+    """Rows of literals that a query may have inside; more become a temporary table."""
 
     max_columns: int | None = None
     max_name: int | None = None

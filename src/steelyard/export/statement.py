@@ -12,8 +12,6 @@ from steelyard.export.sql_dialect import Dialect
 # that are nested deeper than 1,000, which a flat sum of so many terms is.
 _GROUP = 32
 
-# Rows of values that a statement may have inside; more become a table in front of it.
-_MOST_INLINE = 20_000
 _ROWS_PER_INSERT = 500
 
 # Joins of a stage, and numbers that they bring. Databases refuse joins of 61 tables and
@@ -88,7 +86,7 @@ class Statement:
         level = max(self._level[key], self._floor)
         alias = self._new_name(level, about)
         self._n_joined.setdefault(level, []).append(n_numbers)
-        if len(rows) > _MOST_INLINE and not self._alone:
+        if len(rows) > self.dialect.most_inline and not self._alone:
             table = f"{self._create(alias, fields, every, rows)} {alias}"
         else:
             table = self._inline(alias, fields, every, rows)
@@ -119,6 +117,12 @@ class Statement:
         rows: Sequence[Sequence[str]],
     ) -> str:
         """Write a table of literals inside the statement."""
+        if self.dialect.packed and types[0] == self.dialect.types[2]:
+            lines = [", ".join(x.removesuffix("e0") for x in row) for row in rows]
+            text = "],\n[".join(fill(line, _WIDTH) for line in lines)
+            names = ", ".join(f"row[{i}] AS {f}" for i, f in enumerate(fields, 1))
+            told = {"alias": alias, "names": names, "text": f"[\n[{text}]\n]"}
+            return self.dialect.packed.format(**told)
         form, first = self.dialect.rows, list(rows[0])
         if form.first:
             first = [f"{x} AS {name}" for x, name in zip(first, fields, strict=True)]

@@ -66,21 +66,17 @@ class Terms:
     def _joined(
         self, key: str, kind: str, rows: Iterable[tuple[str, Row]], about: str
     ) -> list[str]:
-        """Join what keys add; those without a row add nothing."""
+        """Join what keys add."""
         number = self.to.dialect.number
-        told = [(key, [pick(row) for pick in self.picks]) for key, row in rows]
         table = [
-            [key, *(number(x, bare=i > 0) for x in amounts)]
-            for i, (key, amounts) in enumerate(of for of in told if any(of[1]))
+            [key, *(number(pick(row), bare=i > 0) for pick in self.picks)]
+            for i, (key, row) in enumerate(rows)
         ]
-        if not table:
-            return [""] * len(self.picks)
         alias = self.to.join(key, (kind, self.to.dialect.real), table, about)
-        zero = number(0.0)
-        places = range(len(self.picks))
-        return [f"coalesce({self.to.number(alias, i)}, {zero})" for i in places]
+        return [self.to.number(alias, i) for i in range(len(self.picks))]
 
     def _by_code(self, code: str, rows: Sequence[Row], about: str) -> list[str]:
+        """Join what codes add, every one of them: 0, 1, ..."""
         keyed = ((str(k), row) for k, row in enumerate(rows))
         return self._joined(code, self.to.dialect.types[2], keyed, about)
 
@@ -99,17 +95,17 @@ class Terms:
             ]
         keys = [dialect.value(value, is_key=True) for value in term.values]
         kind, name = dialect.key_type(term.values), self.plan.columns[term.column].name
-        found = self._joined(cell, kind, zip(keys, term.rows, strict=True), name)
-        return [
-            self._unless_missing(cell, what, pick(term.missing))
-            for what, pick in zip(found, self.picks, strict=True)
-        ]
-
-    def _unless_missing(self, cell: str, known: str, missing: float) -> str:
-        number = self.to.dialect.number
-        told, known = number(missing), known or number(0.0)
-        test = f"CASE WHEN {cell} IS NULL THEN {told} ELSE {known} END"
-        return test if missing else known
+        known = zip(keys, term.rows, strict=True)
+        said = [(key, row) for key, row in known if any(p(row) for p in self.picks)]
+        found = self._joined(cell, kind, said, name) if said else []
+        zero, added = dialect.number(0.0), []
+        for i, missing in enumerate(pick(term.missing) for pick in self.picks):
+            what = f"coalesce({found[i]}, {zero})" if found else ""
+            if missing:
+                told = f"WHEN {cell} IS NULL THEN {dialect.number(missing)}"
+                what = f"CASE {told} ELSE {what or zero} END"
+            added.append(what)
+        return added
 
     def _case(
         self, cell: str, missing: float, by_result: dict[float, list[Any]]
