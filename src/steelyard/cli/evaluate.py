@@ -232,12 +232,11 @@ def _name(path: str) -> str:
 
 
 def _show(about: dict[str, Any], result: Evaluation) -> None:
-    console = output.screen()
     method = about.get("method") or about.get("model")
     measures, *others = result.tables()
     title = f"{method} on {about['data']}: {measures.title}"
     for table in (measures._replace(title=title), *others):
-        output.print_table(console, *table)
+        output.print_table(*table)
     if result.n_unseen:
         output.note(
             f"{result.n_unseen} rows are of classes that training did not see: wrong "

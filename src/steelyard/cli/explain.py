@@ -153,14 +153,13 @@ def _page_options(clf: Any, arguments: argparse.Namespace) -> dict[str, Any]:
 
 def _some_rows(clf: Any, path: str, most: int) -> Any:
     """Return rows of a file, evenly spaced, with their labels if it has them."""
-    import numpy as np
+    from steelyard._common.arrays import evenly
 
     try:
         table, y = rows_and_labels(clf, path, getattr(clf, "target_name_", None))
     except ColumnError:
         table, y = rows_and_labels(clf, path, None)
-    count = min(most, len(table))
-    places = np.unique(np.linspace(0, len(table) - 1, count).astype(int)).tolist()
+    places = evenly(len(table), most).tolist()
     rows = table.take(places)
     return rows if y is None else (rows, [y[i] for i in places])
 
@@ -186,10 +185,7 @@ def _tables(whole: GlobalExplanation, names: list[str]) -> list[Any]:
 
 
 def _show_model(whole: GlobalExplanation, tables: list[Any], model: str) -> None:
-    from rich.text import Text
-
-    console = output.screen()
-    console.print(Text(repr(whole)), soft_wrap=True)
+    output.say(whole)
     if tables:
         name = tables[0][1].name
         shown = f'"{name}"' if " " in name else name
@@ -201,10 +197,9 @@ def _show_model(whole: GlobalExplanation, tables: list[Any], model: str) -> None
 
 def _show_details(whole: GlobalExplanation, tables: list[Any], model: str) -> None:
     import numpy as np
-    from rich.text import Text
 
+    output.say(whole)
     console = output.screen()
-    console.print(Text(repr(whole)), soft_wrap=True)
     shared: Any = whole.weights.get("attribute_weights_")
     n_views, n_classes = len(whole.view_names), len(whole.classes)
     by_class: Any = whole.weights.get("class_attribute_weights_")
@@ -224,18 +219,15 @@ def _show_details(whole: GlobalExplanation, tables: list[Any], model: str) -> No
         ]
         header = ["attribute", "seen as", *columns]
         console.print()
-        output.print_table(console, "Weights", header, rows, n_texts=2)
+        output.print_table("Weights", header, rows, n_texts=2)
     if "alpha_" in whole.weights:
         console.print(f"alpha: {float(whole.weights['alpha_']):.3f}")
     _show_tables(whole, tables, model)
 
 
 def _show_tables(whole: GlobalExplanation, tables: list[Any], model: str) -> None:
-    from rich.text import Text
-
     for name, table in tables:
-        heading = f"\n{name}: " if name else "\n"
-        output.screen().print(Text(f"{heading}{table!r}"), soft_wrap=True)
+        output.say((f"\n{name}: " if name else "\n") + repr(table))
 
 
 def _show_rows(rows: LocalExplanation, arguments: argparse.Namespace) -> None:
@@ -243,7 +235,7 @@ def _show_rows(rows: LocalExplanation, arguments: argparse.Namespace) -> None:
 
     console = output.screen()
     if rows.kind != "sum":
-        console.print(Text(rows.note), soft_wrap=True)
+        output.say(rows.note)
     for i in range(len(rows)):
         label = (str(rows.predicted[i]), "bold")
         chosen = int(rows.probabilities[i].argmax())
@@ -255,8 +247,7 @@ def _show_rows(rows: LocalExplanation, arguments: argparse.Namespace) -> None:
         console.print(Text.assemble(f"\nrow {i + 1}: ", label, best))
         _show_evidence(console, rows, i)
         if arguments.counterfactual:
-            found = rows.counterfactual(i, fixed=arguments.fixed)
-            console.print(Text(f"\n{found!r}"), soft_wrap=True)
+            output.say(f"\n{rows.counterfactual(i, fixed=arguments.fixed)!r}")
 
 
 def _show_evidence(console: Any, rows: LocalExplanation, i: int) -> None:
@@ -269,10 +260,9 @@ def _show_evidence(console: Any, rows: LocalExplanation, i: int) -> None:
         console.print(Text.assemble(*parts))
         console.print(output.evidence_table(evidence, most=15))
     if rows.neighbours:
-        console.print(Text(repr(rows.neighbours[i])), soft_wrap=True)
+        output.say(repr(rows.neighbours[i]))
     for part in rows.parts[:3]:
-        heading = Text(f"\n{part.name} (share {part.share:.3f})", "bold")
-        console.print(heading, soft_wrap=True)
+        output.say(f"\n{part.name} (share {part.share:.3f})", style="bold")
         _show_evidence(console, part.explanation, i)
     if len(rows.parts) > 3:
         console.print(f"… and {len(rows.parts) - 3} more parts; --json has all")

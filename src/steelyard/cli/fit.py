@@ -166,7 +166,6 @@ def _fit_stream(clf: Any, method: str, arguments: argparse.Namespace) -> dict[st
 
 def _show(summary: dict[str, Any], noticed: list[str]) -> None:
     from rich.markup import escape
-    from rich.text import Text
 
     from steelyard.classifiers.base.selection import SelectionPath
 
@@ -174,14 +173,12 @@ def _show(summary: dict[str, Any], noticed: list[str]) -> None:
     if lines := summary.get("column_report"):
         rows, n_hidden = _column_rows(lines)
         header = ["column", "kind", "", "holds", "missing", "distinct"]
-        output.print_table(console, "Columns", header, rows, 4)
+        output.print_table("Columns", header, rows, 4)
         if n_hidden:
             console.print(f"and {n_hidden} columns more\n")
     if noticed:
-        console.print("[bold]Noticed[/bold]")
-        for line in noticed:
-            console.print(Text(f"- {line}"), soft_wrap=True)
-        console.print()
+        output.say("Noticed", style="bold")
+        output.say(*(f"- {line}" for line in noticed), "")
     model = escape(summary["model"])
     console.print(
         f"[bold]{escape(summary['method'])}[/bold] learned "
@@ -197,10 +194,9 @@ def _show(summary: dict[str, Any], noticed: list[str]) -> None:
         chosen = listed(summary["selected"], 20) or "none"
         n_chosen = len(summary["selected"])
         line = f"\nselected {n_chosen} of {summary['columns']} columns: {chosen}"
-        output.screen().print(Text(line), soft_wrap=True)
+        output.say(line)
     if "path" in summary:
-        path = SelectionPath(summary["path"])
-        output.screen().print(Text(f"\n{path!r}"), soft_wrap=True)
+        output.say(f"\n{SelectionPath(summary['path'])!r}")
 
 
 def _said(names: list[str]) -> str:

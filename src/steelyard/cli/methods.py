@@ -38,11 +38,10 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.json:
         output.print_json(rows)
         return
-    console = output.screen()
     # Names of classes and settings are there for scripts; they would not fit.
     header = ["acronym", "family", "learns", "paper"]
     cells = [[row[name] for name in header] for row in rows]
     for line in cells:
         if DEFAULT in line[0].split(", "):
             line[0] += " (default)"
-    output.print_table(console, "Methods", header, cells, n_texts=4)
+    output.print_table("Methods", header, cells, n_texts=4)

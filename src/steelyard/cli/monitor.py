@@ -94,8 +94,6 @@ def _target(clf: Any, arguments: argparse.Namespace) -> str | None:
 
 
 def _show(found: Drift) -> None:
-    console = output.screen()
     for table in found.tables():
-        output.print_table(console, *table)
-    for line in found.summary():
-        console.print(line, markup=False, soft_wrap=True)
+        output.print_table(*table)
+    output.say(*found.summary())

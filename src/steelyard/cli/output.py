@@ -46,6 +46,15 @@ def screen(*, error: bool = False) -> Console:
     return Screen(file=stream, highlight=False, width=width)
 
 
+def say(*texts: Any, style: str = "", error: bool = False) -> None:
+    """Print lines as they are: cells of files may hold what rich takes for markup."""
+    from rich.text import Text
+
+    console = screen(error=error)
+    for text in texts:
+        console.print(Text(str(text), style=style), soft_wrap=True)
+
+
 _notes: list[str] = []
 
 
@@ -67,11 +76,7 @@ def show_notes(wanted: bool = True) -> None:
     """Print the notes on standard error, apart from results, and forget them."""
     notes, _notes[:] = list(dict.fromkeys(_notes)), []
     if notes and wanted:
-        from rich.text import Text
-
-        console = screen(error=True)
-        for text in notes:
-            console.print(Text(text, style="dim"), soft_wrap=True)
+        say(*notes, style="dim", error=True)
 
 
 def working(text: str) -> Any:
@@ -97,7 +102,6 @@ def present(
 
 
 def print_table(
-    console: Console,
     title: str,
     header: Sequence[str],
     rows: Sequence[Sequence[str]],
@@ -113,10 +117,9 @@ def print_table(
         justify: Any = "left" if k < n_texts else "right"
         table.add_column(Text(name), justify=justify, overflow="fold")
     for row in rows:
-        # Cells of files may hold what rich would take for markup.
         table.add_row(*(Text(cell) for cell in row))
-    console.print(Text(title, style="bold"), soft_wrap=True)
-    console.print(table)
+    say(title, style="bold")
+    screen().print(table)
 
 
 def evidence_table(evidence: Evidence, most: int | None = None) -> Table:

@@ -23,26 +23,11 @@ from steelyard._common.text import did_you_mean, listed
 from steelyard.exceptions import ColumnError, ParameterError, TableError
 
 _EXTENSIONS = {
-    ".arff": "arff",
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".tab": "tsv",
-    ".txt": "txt",
-    ".json": "json",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".parq": "parquet",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-    ".ipc": "arrow",
-    ".xlsx": "xlsx",
-    ".xls": "xls",
-    ".ods": "ods",
-    ".sav": "sav",
-    ".dta": "dta",
+    f".{name}": name
+    for name in "arff csv tsv txt json jsonl parquet arrow xlsx xls ods sav dta".split()
 }
+_EXTENSIONS |= {".tab": "tsv", ".ndjson": "jsonl", ".pq": "parquet", ".parq": "parquet"}
+_EXTENSIONS |= {".feather": "arrow", ".ipc": "arrow"}
 FORMATS = tuple(dict.fromkeys(_EXTENSIONS.values()))
 TEXT = ("csv", "tsv", "txt")
 # The others are compressed inside.
@@ -109,19 +94,17 @@ class File:
         """Raise an error if the file is not the one that was found first."""
         if self.path == "-":
             return
+        what = "was written again"
         try:
             status = os.stat(self.path)
+            if (status.st_size, status.st_mtime_ns) == (self.size, self.time):
+                return
         except OSError:
-            raise TableError(
-                f"The source changed between two readings: {self.path} is gone. Leave "
-                "the files alone while a model is fitted, and fit it again."
-            ) from None
-        if (status.st_size, status.st_mtime_ns) != (self.size, self.time):
-            raise TableError(
-                f"The source changed between two readings: {self.path} was written "
-                "again. Leave the files alone while a model is fitted, and fit it "
-                "again."
-            )
+            what = "is gone"
+        raise TableError(
+            f"The source changed between two readings: {self.path} {what}. Leave the "
+            "files alone while a model is fitted, and fit it again."
+        )
 
 
 class _Rejoined(io.RawIOBase):

@@ -155,7 +155,8 @@ def _add_cells(check: ColumnCheck, cells: ColumnCells, codes: Any = None) -> Non
         else:
             _add_numbers(check, cells)
     elif codes is not None and codes.all():
-        n_missing = int(np.count_nonzero(codes == feature.missing_code))
+        missing = feature.missing_code
+        n_missing = int(np.count_nonzero(codes == missing)) if missing else 0
         check.add_values(len(codes), n_missing, {})
     else:
         _add_values(check, cells)
