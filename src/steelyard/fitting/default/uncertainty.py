@@ -62,6 +62,10 @@ _LEAST_STRENGTH = 1e-3
 # a system in few rows is solved.
 _MOST_WEIGHTS, _FEW_ROWS = 1_500, 300
 
+# Information about a weight up to which single precision is enough: with 100 million
+# rows its rounding outweighs the prior.
+_MOST_SINGLE = 1e4
+
 # Functions of weights that are looked at together.
 _AT_ONCE = 2_048
 
@@ -309,19 +313,37 @@ class _OneClass:
         return out
 
 
+def _weighted(scores: Floats, curvature: Floats) -> Any:
+    """Return the design by roots of curvatures, (s, q).
+
+    Single precision is enough while its rounding is small beside the prior's 1.
+    """
+    design = scores * np.sqrt(curvature)[:, None]
+    squares = design**2
+    largest = max(squares.sum(axis=0).max(), squares.sum(axis=1).max())
+    return design.astype(np.float32) if largest < _MOST_SINGLE else design
+
+
+def _factor(system: Any) -> Floats:
+    """Return the Cholesky factor of a system and the prior's 1."""
+    system = system.astype(np.float64)
+    places = np.diag_indices_from(system)
+    rounding = len(system) * np.finfo(np.float64).eps * system[places].max()
+    system[places] += 1.0 + rounding
+    return np.asarray(cholesky(system, True, overwrite_a=True, check_finite=False))
+
+
 class _Coupled:
     """The covariance of weights, by a system in the weights."""
 
     def __init__(self, scores: Floats, curvature: Floats) -> None:
-        scaled = (scores * np.sqrt(curvature)[:, None]).astype(np.float32)
-        system = (scaled.T @ scaled).astype(np.float64)
-        system[np.diag_indices_from(system)] += 1.0
-        self._lower = cholesky(system, True, overwrite_a=True, check_finite=False)
-        self._rough = self._lower.astype(np.float32)
+        scaled = _weighted(scores, curvature)
+        self._lower = _factor(scaled.T @ scaled)
+        self._rough = self._lower.astype(scaled.dtype)
 
     def _roots(self, functions: Any) -> Any:
         dense = functions.toarray() if issparse(functions) else functions
-        right = dense.T.astype(np.float32)
+        right = dense.T.astype(self._rough.dtype)
         return solve_triangular(self._rough, right, lower=True, check_finite=False)
 
     def variances(self, functions: Any) -> Floats:
@@ -347,11 +369,9 @@ class _Few:
     """
 
     def __init__(self, scores: Floats, curvature: Floats) -> None:
-        self._design = (scores * np.sqrt(curvature)[:, None]).astype(np.float32)
-        system = (self._design @ self._design.T).astype(np.float64)
-        system[np.diag_indices_from(system)] += 1.0
-        self._lower = cholesky(system, True, overwrite_a=True, check_finite=False)
-        self._rough = self._lower.astype(np.float32)
+        self._design = _weighted(scores, curvature)
+        self._lower = _factor(self._design @ self._design.T)
+        self._rough = self._lower.astype(self._design.dtype)
 
     def variances(self, functions: Any) -> Floats:
         """Return variances of functions of the weights, (m, q) to (m,)."""
