@@ -159,6 +159,8 @@ def test_the_user_guide_is_split_by_headings_and_links_follow(source):
     assert "[Missing cells](user_guide/missing-cells.md)" in guide
     part = (source / "user_guide/missing-cells.md").read_text(encoding="utf-8")
     assert part.startswith("# Missing cells\n")
+    part = (source / "user_guide/shapes-that-are-known.md").read_text("utf-8")
+    assert "{doc}`/gallery/plot_monotone`" in part
     page = (source / "guide_spss_weka.md").read_text(encoding="utf-8")
     assert "](user_guide/learning-in-chunks.md#learning-in-chunks)" in page
     for path in [*source.glob("*.md"), *source.glob("*/*.md")]:

@@ -83,6 +83,7 @@ def split_page(source: Path, name: str, summary: bool = False) -> None:
         body = outside_code(body, lambda x: re.sub(r"^##(#+) ", r"#\1 ", x, flags=re.M))
         text = _followed(f"# {heading}\n{body}", homes, "", name)
         text = re.sub(r"\]\((?![a-z]+:|#)(?!part:)", "](../", text)
+        text = re.sub(r"\{doc\}`(?!/)", "{doc}`/", text)
         write(source / name / f"{file}.md", text.replace("](part:", "]("))
     rows = [
         (f"[{heading}]({name}/{anchor(heading).strip('-')}.md)", _first_line(body))
