@@ -494,4 +494,8 @@ def test_a_date_is_set_as_a_date_and_sets_its_parts(browser, tmp_path):
     expected = clf.predict_proba(rows)[0]
     shown = browser.run("document.getElementById('probability-1').textContent")
     assert shown.replace("\xa0", " ") == f"{100 * expected[1]:.1f} %"
+    told = browser.run("cases.take('when\\n2023-05-17 04:00')")
+    assert told.startswith("1 row taken.")
+    again = browser.run("document.getElementById('probability-1').textContent")
+    assert again == shown
     assert browser.errors == []

@@ -192,6 +192,8 @@ def test_two_cases_are_compared_and_a_link_keeps_both(browser, views, tmp_path):
     assert not any(line.startswith("width") for line in lines[1:])
     settled(browser)
     assert browser.run("location.hash") == "#length=1&width=2|length=-1&width=2"
+    browser.run("document.getElementById('copy').click()")
+    assert browser.run("location.hash").endswith("|length=-1&width=2")
     browser.run("document.getElementById('pin').click()")
     settled(browser)
     assert browser.run("location.hash") == "#length=1&width=2"

@@ -1,7 +1,7 @@
 "use strict";
 // Where values come from and go: a typical case, rows of a file or of the clipboard, links.
 const cases = (() => {
-  const { button, byId, data, option, percent, signed, t, textOf, texts } = controls;
+  const { byId, data, option, setParts, signed, t, textOf, texts } = controls;
   const { attributes, classes, model } = data;
   const columns = data.order.filter((j) => attributes[j].kind !== "pair");
   let rows = (data.rows && data.rows.cells) || [], names = null, raw = null, put = null, current = null, pinCase = null, reasonsOf = null;
@@ -65,6 +65,7 @@ const cases = (() => {
     rows = raw.map((cells) => {
       const found = attributes.map(() => null);
       of.forEach((j, k) => { if (j >= 0) found[j] = read(attributes[j], cells[k], separator !== ","); });
+      for (const j of columns) if (attributes[j].date && found[j] !== null) setParts(attributes[j], found[j], found, attributes);
       return found;
     });
     fill();
@@ -114,7 +115,7 @@ const cases = (() => {
 
   // Values are in the address after the #, by name, then those of a pinned case: a link to
   // them can be kept.
-  let written = null;
+  let written = null, kept = null;
   const textAfter = (values) => {
     const link = new URLSearchParams();
     attributes.forEach((own, j) => {
@@ -124,6 +125,7 @@ const cases = (() => {
     return String(link);
   };
   function writeLink(values, pinned) {
+    kept = pinned;
     const text = textAfter(values) + (pinned === null ? "" : `|${textAfter(pinned)}`);
     written = text ? `#${text}` : "";
     if (location.hash === written) return;
@@ -170,7 +172,7 @@ const cases = (() => {
     byId("read").addEventListener("click", () => tell(take(byId("paste").value)));
     byId("file").addEventListener("change", async () => { if (byId("file").files.length) tell(take(await byId("file").files[0].text())); });
     byId("download").addEventListener("click", () => save("answers.csv", answered()));
-    byId("copy").addEventListener("click", () => { writeLink(current, null); copyLink(); });
+    byId("copy").addEventListener("click", () => { writeLink(current, kept); copyLink(); });
     window.addEventListener("dragover", (event) => event.preventDefault());
     window.addEventListener("drop", async (event) => {
       event.preventDefault();
@@ -182,5 +184,5 @@ const cases = (() => {
     fill();
   }
 
-  return { answered, connect, parse, percent, button, readLink, save, take, writeLink };
+  return { answered, connect, readLink, save, take, writeLink };
 })();

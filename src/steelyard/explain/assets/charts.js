@@ -1,7 +1,7 @@
 "use strict";
 // What one attribute says all along, large and with axes; a click sets the value.
 const charts = (() => {
-  const { bars, button, curveOf, drawn, element, endsOf, fixed, percent, shownOf, t, texts } = controls;
+  const { bars, button, curveOf, drawn, element, endsOf, percent, shownOf, t, texts } = controls;
   const WIDTH = 560, HEIGHT = 170, LEFT = 58, BOTTOM = 22;
 
   // Round numbers between two ends, about so many; odds go by doublings.
@@ -70,5 +70,5 @@ const charts = (() => {
     return element("div", { className: "values" }, ...lines);
   }
 
-  return { curve, fixed, list, ticks };
+  return { curve, list };
 })();

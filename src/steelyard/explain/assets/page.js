@@ -275,8 +275,9 @@
     drawLines(lines, start, evidence, chance, leaf);
     const other = second === null ? t("the mean of the others") : classes[leaf.classes[second]];
     const [against, speaksFor] = byId("sides").children;
-    against.textContent = `← ${t("against {name}", { name: classes[leaf.classes[first]] })}`;
-    speaksFor.textContent = `${t("for {name}", { name: classes[leaf.classes[first]] })} →`;
+    const [back, on] = document.documentElement.dir === "rtl" ? ["→", "←"] : ["←", "→"];
+    against.textContent = `${back} ${t("against {name}", { name: classes[leaf.classes[first]] })}`;
+    speaksFor.textContent = `${t("for {name}", { name: classes[leaf.classes[first]] })} ${on}`;
     byId("sum").textContent = t(second === null ? "Together {sum} for {name} against {other}; among all classes {percent}." : "Together {sum} for {name} against {other}: {percent}.",
       { sum: unit() === "log" || unit() === "points" ? say(evidence(whole)) : `${t("odds")} ${odds(evidence(whole))}`, name: classes[leaf.classes[first]], other, percent: percent(p) });
   }
