@@ -186,6 +186,14 @@ def test_text_is_compared_byte_by_byte_where_databases_fold_it(model):
     assert "AS BINARY)" in export.to_sql(model[0], "mysql")
 
 
+def test_the_first_row_of_a_union_says_the_types():
+    X, y = many_classes(12)
+    text = export.to_sql(
+        sy.NaiveBayes(categorical_features=[0, 2, 3]).fit(X, y), "redshift"
+    )
+    assert " AS VARCHAR(MAX)) AS sy_k" in text and " AS float8) AS sy_n11" in text
+
+
 def test_escapes(model):
     written = {
         "duckdb": "'it''s'",

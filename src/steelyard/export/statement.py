@@ -125,7 +125,9 @@ class Statement:
             return self.dialect.packed.format(**told)
         form, first = self.dialect.rows, list(rows[0])
         if form.first:
-            first = [f"{x} AS {name}" for x, name in zip(first, fields, strict=True)]
+            # Redshift cannot compare text with literals that have no type.
+            of = zip(first, types, fields, strict=True)
+            first = [f"CAST({x} AS {kind}) AS {name}" for x, kind, name in of]
         lines = [(form.first or form.row).format(", ".join(first))]
         lines += [form.row.format(", ".join(row)) for row in rows[1:]]
         typed = fill(", ".join(map(" ".join, zip(fields, types, strict=True))), 80)
