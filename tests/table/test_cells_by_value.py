@@ -106,26 +106,23 @@ def test_cut_points_of_a_stream_tell_the_classes_apart_as_well(name):
     y = classes_of(numbers)
     exact = MDLDiscretizer().fit(numbers[:, None], y).edges_[0]
     edges, is_exact, _ = streamed(numbers, y, np.arange(N))
-    assert is_exact == (name in IS_EXACT)
+    assert is_exact or name not in IS_EXACT
     if is_exact:
         np.testing.assert_array_equal(edges, exact)
-    assert log_loss(edges, numbers, y) < log_loss(exact, numbers, y) + 3e-5
+    # Nearly all are: a cut may lie a few numbers beside.
+    assert np.isin(edges, exact).mean() > 0.9
+    assert log_loss(edges, numbers, y) < log_loss(exact, numbers, y) + 3e-6
     shuffled, _, _ = streamed(numbers, y, np.random.default_rng(2).permutation(N))
     np.testing.assert_array_equal(edges, shuffled)
 
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
-def test_bins_of_equal_frequency_have_the_same_share_within_a_cell(name):
+def test_bins_of_equal_frequency_are_those_of_memory(name):
     numbers = DISTRIBUTIONS[name]
     y = np.arange(N) % 2
-    edges, is_exact, _ = streamed(numbers, y, np.arange(N), "equal-frequency")
+    edges, _, _ = streamed(numbers, y, np.arange(N), "equal-frequency")
     exact = EqualFrequencyDiscretizer().fit(numbers[:, None]).edges_[0]
-    if is_exact:
-        np.testing.assert_array_equal(edges, exact)
-    below = np.searchsorted(np.sort(numbers), edges) / N
-    np.testing.assert_allclose(
-        below, np.searchsorted(np.sort(numbers), exact) / N, rtol=0, atol=1 / 2048
-    )
+    np.testing.assert_array_equal(edges, exact)
 
 
 def test_numbers_that_lie_close_together_are_read_again(monkeypatch):

@@ -148,7 +148,7 @@ def _summary(source: Scan, preparation: Preparation, counts: bool) -> TableSumma
     summary = TableSummary(encoder, counts=counts)
     for rows in read_source(source, source.features):
         summary.take_in(rows.table, rows.labels, rows.weights, rows.place)
-    again = summary.second_reading()
+    again = summary.second_reading(preparation.class_weight)
     if again is not None:
         for rows in read_source(source, again.columns):
             again.take_in(rows.table, rows.labels, rows.weights)

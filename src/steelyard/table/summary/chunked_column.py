@@ -263,10 +263,10 @@ class ChunkedColumn:
 
     # --------------------------------------------------------- what the rules ask for
 
-    def refine(self, finer: CellsByValue) -> None:
-        """Take in what a second reading found in heavy cells of numbers."""
+    def refine(self, finer: CellsByValue, replaced: Floats) -> None:
+        """Take in what a second reading found in cells that begin at some numbers."""
         if self.numbers is not None:
-            self.numbers.finer = finer
+            self.numbers.finer = finer, replaced
 
     def weighed(self, by_class: Floats, factors: Floats | None) -> ChunkedColumn:
         """Return the column of rows of known weight, with factors on the classes."""

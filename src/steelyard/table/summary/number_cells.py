@@ -7,6 +7,7 @@ of numbers, so that nothing depends on their order, and the cells of two sets me
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,6 +44,10 @@ _SLACK = 1.25
 
 # A cell with more than this share of the weight is read again, if it has many values.
 _HEAVY = 1 / 2048
+
+# Least number of cells on each side of a cut point that are read again: among their
+# numbers is the best cut, mostly.
+_NEAR = 4
 
 _NO_WEIGHTS = np.empty(0)
 
@@ -83,15 +88,36 @@ class NumberCells:
             np.insert(self.mass, k, mass, axis=0),
         )
 
-    def heavy(self) -> Spans:
-        """Range of each cell to be read again: much weight, several numbers."""
-        total = self.mass.sum(axis=1)
-        chosen = (total > _HEAVY * total.sum()) & (self.low < self.high)
-        return self.low[chosen], self.high[chosen]
+    def to_read_again(self, known: Sequence[float], searched: Sequence[float]) -> Spans:
+        """Range of each cell to be read again, of several numbers.
 
-    def split(self, finer: NumberCells) -> NumberCells:
-        """Put finer cells in the place of the heavy ones."""
-        kept = ~np.isin(self.low, self.heavy()[0])
+        It has much weight, or is near a cut point; of those that are searched for by
+        the classes, which may lie elsewhere, as far away as there is room for numbers.
+        """
+        total = self.mass.sum(axis=1)
+        last, several, near = len(total) - 1, self.low < self.high, _NEAR
+
+        def around(edges: Sequence[float], near: int) -> Ints:
+            left = np.searchsorted(self.high, edges)[:, None]
+            return np.clip(left + np.arange(-near, near), 0, last)
+
+        heavy = total > _HEAVY * total.sum()
+        heavy[around(known, near)] = True
+        while True:
+            wider = heavy.copy()
+            wider[around(searched, near)] = True
+            wider &= several
+            # The finer table tells so many numbers apart.
+            is_too_wide = total[wider].sum() > most_cells(self.mass.shape[1])
+            if near == _NEAR or not is_too_wide:
+                chosen = wider
+            if is_too_wide or near > last:
+                return self.low[chosen], self.high[chosen]
+            near *= 2
+
+    def split(self, finer: NumberCells, replaced: Floats) -> NumberCells:
+        """Put finer cells in the place of those that begin at some numbers."""
+        kept = ~np.isin(self.low, replaced)
         parts = NumberCells(self.low[kept], self.high[kept], self.mass[kept]), finer
         low, high, mass = (
             np.concatenate([getattr(part, name) for part in parts])
@@ -250,8 +276,8 @@ class Numbers:
     """The numbers of a column: range, sums by class and, where asked for, cells."""
 
     low, high = np.inf, -np.inf
-    finer: CellsByValue | None = None
-    """What a second reading found in the heavy cells."""
+    finer: tuple[CellsByValue, Floats] | None = None
+    """What a second reading found, and where the cells begin that it read."""
 
     def __init__(self, n_classes: int, has_cells: bool) -> None:
         self.sums: Floats = np.zeros(n_classes)
@@ -294,7 +320,7 @@ class Numbers:
         cells = None if self.cells is None else self.cells.cells()
         if cells is None or self.finer is None:
             return cells
-        return cells.split(self.finer.cells())
+        return cells.split(self.finer[0].cells(), self.finer[1])
 
     @property
     def is_running(self) -> bool:
@@ -313,19 +339,21 @@ class Numbers:
 
 
 class Rereading:
-    """Numbers of heavy cells in finer cells of their own; two of them add up."""
+    """Numbers of some cells in finer cells of their own; two of them add up."""
 
     def __init__(
         self, spans: dict[int, Spans], names: list[str] | None, classes: NDArray[Any]
     ) -> None:
-        self._spans, self._names, self._classes = spans, names, classes
+        self._names, self._classes = names, classes
+        self.spans = spans
+        """Ranges of the cells of each column that are read."""
         self.tables = {j: CellsByValue(len(classes)) for j in spans}
         """The finer cells of each column that is read."""
 
     @property
     def columns(self) -> list[Any]:
         """The columns that are read: names, or positions where there are none."""
-        return [j if self._names is None else self._names[j] for j in self._spans]
+        return [j if self._names is None else self._names[j] for j in self.spans]
 
     def take_in(self, table: Table, y: Any, weights: Any = None) -> None:
         """Add the rows of a chunk, which may be of these columns alone if named."""
@@ -334,7 +362,7 @@ class Rereading:
             return
         table, y, weights = rows
         labels = known_labels(y, self._classes)
-        for j, (low, high) in self._spans.items():
+        for j, (low, high) in self.spans.items():
             k = j
             if self._names is not None and table.names is not None:
                 k = table.names.index(self._names[j])
@@ -347,6 +375,6 @@ class Rereading:
 
     def __add__(self, other: Rereading) -> Rereading:
         """Return what the rows of both give."""
-        out = Rereading(self._spans, self._names, self._classes)
-        out.tables = {j: self.tables[j] + other.tables[j] for j in self._spans}
+        out = Rereading(self.spans, self._names, self._classes)
+        out.tables = {j: self.tables[j] + other.tables[j] for j in self.spans}
         return out

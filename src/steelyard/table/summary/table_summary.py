@@ -18,7 +18,7 @@ from steelyard.table.dates import is_idle
 from steelyard.table.discretizers import Discretizer
 from steelyard.table.encoder import TableEncoder
 from steelyard.table.frames import Table
-from steelyard.table.labels import chunk_rows, encode_labels
+from steelyard.table.labels import chunk_rows, class_factors, encode_labels
 from steelyard.table.schema import TableSchema
 from steelyard.table.summary.chunked_column import ChunkedColumn, Needs, spread
 from steelyard.table.summary.column_rules import (
@@ -28,7 +28,7 @@ from steelyard.table.summary.column_rules import (
     numeric_treatments,
     treatments,
 )
-from steelyard.table.summary.number_cells import NumberCells, Rereading
+from steelyard.table.summary.number_cells import NumberCells, Rereading, Spans
 from steelyard.table.summary.whole_column import LabelledRows, WholeColumn
 
 _Places = Ints
@@ -201,15 +201,29 @@ class TableSummary:
         """Whether all cut points are those of the sorted numbers."""
         return not self._coarse_columns()
 
-    def second_reading(self) -> Rereading | None:
+    def second_reading(self, class_weight: Any = None) -> Rereading | None:
         """Say what is to be read again before ``fitted``, None for nothing.
 
-        Cells of numbers that hold much of the weight are split. ``take_in`` of what is
-        returned gets the same chunks, of which it reads some columns; then it is given
-        to ``refine``.
+        Cells of numbers that hold much of the weight are split, and those next to where
+        a first try cuts, so that cuts come to lie between two numbers. ``take_in`` of
+        what is returned gets the same chunks, of which it reads some columns; then it
+        is given to ``refine``.
         """
         self._drop_idle_parts()
-        spans = {j: cells.heavy() for j, cells in self._coarse_columns().items()}
+        coarse, factors, by_column = self._coarse_columns(), None, self._treatments()
+        if coarse and class_weight is not None:
+            factors = class_factors(class_weight, self.classes, self.by_class)
+
+        def spans_of(j: int) -> Spans:
+            column = self.columns[j].weighed(self.by_class, factors)
+            how = by_column[j], self.encoder, self.n_rows, None
+            features = learned_column(column, *how).features
+            edges: dict[bool, list[float]] = {False: [], True: []}
+            for feature, treatment in zip(features, by_column[j], strict=False):
+                edges[bool(treatment.supervised)] += feature.edges
+            return coarse[j].to_read_again(edges[False], edges[True])
+
+        spans = dict(zip(coarse, run(spans_of, coarse, self._n_threads), strict=True))
         spans = {j: (low, high) for j, (low, high) in spans.items() if len(low)}
         return Rereading(spans, self.names, self.classes) if spans else None
 
@@ -228,7 +242,7 @@ class TableSummary:
     def refine(self, again: Rereading) -> None:
         """Take in what a second reading gave."""
         for j, finer in again.tables.items():
-            self.columns[j].refine(finer)
+            self.columns[j].refine(finer, again.spans[j][0])
 
     def _coarse_columns(self) -> dict[int, NumberCells]:
         """Columns that are cut by cells of more than one number, and those cells."""
