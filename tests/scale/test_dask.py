@@ -190,9 +190,9 @@ def test_predictions_of_a_frame_are_lazy(method, client, table):
 
 
 def test_a_lost_worker_is_made_good(client, table, monkeypatch):
-    from steelyard.scale.cluster import DaskRows
+    from steelyard.scale.spread import SpreadPasses
 
-    evaluate, passes = DaskRows.evaluate, []
+    evaluate, passes = SpreadPasses.evaluate, []
 
     def after_a_loss(self, loss, effect):
         if len(passes) == 1:
@@ -204,7 +204,7 @@ def test_a_lost_worker_is_made_good(client, table, monkeypatch):
     rows = in_parts(table.drop(columns="w"))
     clf = sy.WeightedNB(weighting="class-attribute", bounds=(0, 3))
     whole = clone(clf).fit(rows, "y")
-    monkeypatch.setattr(DaskRows, "evaluate", after_a_loss)
+    monkeypatch.setattr(SpreadPasses, "evaluate", after_a_loss)
     clf.fit(rows, "y")
     assert len(passes) > 2
     found, wanted = (c.class_attribute_weights_ for c in (clf, whole))
@@ -216,6 +216,18 @@ def die(frame):
     if len(frame) == 10:
         os.kill(os.getpid(), signal.SIGKILL)
     return frame
+
+
+@pytest.mark.parametrize("name", ["NB", "WANBIA-CLL"])
+def test_many_partitions_are_worked_on_together(name, client, table):
+    from steelyard.scale.spread import MOST_PARTS
+
+    many = in_parts(table, [*range(0, 700, 5), 700])
+    assert many.npartitions > 2 * MOST_PARTS
+    there = made(name).fit(many, "y", "w")
+    here = made(name).fit(table[FEATURES], table["y"], table["w"])
+    proba = [clf.predict_proba(table[FEATURES]) for clf in (there, here)]
+    np.testing.assert_allclose(*proba, rtol=0, atol=1e-10)
 
 
 def test_workers_that_die_over_a_partition_get_a_message(client, table):

@@ -31,12 +31,18 @@ def check_fitted(estimator: Any) -> None:
 
 def is_elsewhere(X: Any) -> bool:
     """Whether rows are not in the memory of this process, nor files."""
-    return is_dask(X) or is_on_device(X)
+    return is_dask(X) or is_spark(X) or is_on_device(X)
 
 
 def is_dask(X: Any) -> bool:
     """Whether an object is a collection of Dask, which nothing here has loaded."""
     return "dask" in sys.modules and hasattr(type(X), "__dask_graph__")
+
+
+def is_spark(X: Any) -> bool:
+    """Whether an object is a Spark frame, of Spark Connect or not."""
+    kind = type(X)
+    return kind.__name__ == "DataFrame" and kind.__module__.startswith("pyspark.sql")
 
 
 def is_on_device(array: Any) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 
 from steelyard._common.allowed import matching
 from steelyard._common.arrays import Floats
-from steelyard._common.checks import is_dask, is_on_device
+from steelyard._common.checks import is_dask, is_on_device, is_spark
 from steelyard.exceptions import ParameterError
 from steelyard.fitting.default.column_pairs import joined, listed_pairs
 from steelyard.instances import InstanceWeighting
@@ -39,7 +39,11 @@ if TYPE_CHECKING:
 # Who has rows, or works on them, outside the memory of this process. A module is loaded
 # when it is first asked for: a fit of a table in memory knows its name alone. Each has
 # ``rows_of``, that of devices ``placed`` as well.
-_ELSEWHERE = {"dask": "steelyard.scale.dask", "device": "steelyard.gpu.devices"}
+_ELSEWHERE = {
+    "dask": "steelyard.scale.dask",
+    "spark": "steelyard.scale.spark",
+    "device": "steelyard.gpu.devices",
+}
 
 DEVICE = matching(
     r"cpu|auto|cuda(:\d+)?",
@@ -317,7 +321,8 @@ def rows_of(X: Any) -> RowsHere:
     # An array is a table. Other things are asked, which takes longer.
     if isinstance(X, np.ndarray):
         return RowsHere(X)
-    there = "dask" if is_dask(X) else "device" if is_on_device(X) else None
+    asked = {"dask": is_dask, "spark": is_spark, "device": is_on_device}
+    there = next((name for name, is_there in asked.items() if is_there(X)), None)
     return RowsHere(X) if there is None else _loaded(there).rows_of(X)
 
 

@@ -1,1 +1,1 @@
-"""Rows on other machines. Loaded when a Dask collection is met, never before."""
+"""Rows on other machines. Loaded when a Dask or Spark frame is met, never before."""

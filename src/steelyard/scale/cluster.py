@@ -2,45 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, partial, reduce
-from itertools import pairwise
-from operator import attrgetter
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
 from dask.sizeof import sizeof
 from distributed import Client, Future, KilledWorker, get_worker, wait
-from numpy.typing import NDArray
 
-from steelyard._common.arrays import Ints
-from steelyard._common.files import WorkFolder
 from steelyard.exceptions import TableError
-from steelyard.fitting.rows import PackedRows, Passes, join_rows
-from steelyard.losses import Loss
-from steelyard.model.training import RowPlace, TrainingSet
-from steelyard.proba.gaussian import GaussianTable
+from steelyard.fitting.rows import PackedRows
+from steelyard.model.training import TrainingSet
 from steelyard.scale import parts as work
-from steelyard.table.codes import MEMORY, Codes, Workspace
-from steelyard.table.storage import DiskWorkspace, Store
-from steelyard.weighting.base import Effect
+from steelyard.scale.spread import MOST_PARTS
 
 # What Dask would take for a few bytes, it would move and forget to spill.
 sizeof.register(TrainingSet, work.n_bytes)
 sizeof.register(PackedRows, work.n_bytes)
 
-# Effects of more numbers are added on each worker first: then they need not travel
-# for each partition. Sums then depend on which worker has which partition, in the last
-# digits.
-_MOST_BY_PART = 1_000_000
+# Partitions that are taken together have at most so many bytes.
+_MOST_BYTES = 1 << 28
 
 # So many partitions are on their way here at once.
 _AHEAD = 2
 
 
-class Parts:
-    """Objects on workers, one for each partition, in the order of partitions.
+class DaskParts:
+    """Objects on workers, one for each partition or some, in the order of partitions.
 
     Nothing is scattered: each is the result of a task, which the scheduler runs again
     where a worker is lost.
@@ -50,12 +38,11 @@ class Parts:
         self.client, self.futures = client, futures
         self._groups: list[tuple[str, list[int]]] | None = None
 
-    def then(self, function: Callable[..., Any], *arguments: Any) -> Parts:
+    def then(self, function: Callable[..., Any], *arguments: Any) -> DaskParts:
         """Return what a function makes of each, kept where that is."""
         submit = partial(self.client.submit, function, pure=False)
-        return Parts(
-            self.client, [submit(future, *arguments) for future in self.futures]
-        )
+        futures = [submit(future, *arguments) for future in self.futures]
+        return DaskParts(self.client, futures)
 
     def each(
         self,
@@ -93,6 +80,41 @@ class Parts:
         """Return the sum of a function of each, in the order of partitions."""
         return reduce(work.add, self.each(function, together=together))
 
+    @classmethod
+    def of(cls, client: Client, partitions: list[Future[Any]]) -> DaskParts:
+        """Return partitions in lists, several in each where there are many.
+
+        A pass over a partition costs more than its rows where these are few.
+        """
+        size = max(1, len(partitions) // MOST_PARTS)
+        if size > 1:
+            wait(partitions)
+            if any(future.status == "error" for future in partitions):
+                raise failure(partitions)
+            keys = [future.key for future in partitions]
+            total = sum(client.nbytes(keys, summary=False).values())
+            most = _MOST_BYTES * len(partitions) / max(1, total)
+            size = max(1, min(size, int(most)))
+        firsts = range(0, len(partitions), size)
+        groups = [partitions[first : first + size] for first in firsts]
+        joined = [client.submit(_listed, *group, pure=False) for group in groups]
+        return cls(client, joined)
+
+    def one_by_one(self, function: Callable[..., Any]) -> Iterator[Any]:
+        """Yield a function of each, in order, of which few are here at once."""
+        futures = self.then(function).futures
+        for first in range(0, len(futures), _AHEAD):
+            some = futures[first : first + _AHEAD]
+            yield from gathered(self.client, some, self.futures)
+
+    def shared(self, value: Any) -> Any:
+        """Return a task, so that each worker gets it once, and again if it is lost."""
+        return self.client.submit(_same, value, pure=False)
+
+    def encode(self, roles: work.Roles, coding: Any) -> DaskParts:
+        """Return rows as codes, for passes in all threads of a worker."""
+        return self.then(_encode, roles, coding)
+
     def tree_sum(self) -> Any:
         """Return the sum of what is there, added on the workers two by two."""
         futures = self.futures
@@ -121,6 +143,18 @@ class Parts:
         return sorted(groups.items(), key=lambda group: group[1][0])
 
 
+def _listed(*partitions: Any) -> list[Any]:
+    return list(partitions)
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _encode(group: list[work.Partition], roles: work.Roles, coding: Any) -> Any:
+    return work.encode(group, roles, coding, int(get_worker().state.nthreads))
+
+
 def _run(
     function: Callable[..., Any],
     held: Sequence[Any],
@@ -129,11 +163,6 @@ def _run(
 ) -> tuple[str, list[Any]]:
     """Work on all partitions of a worker; say which worker it was."""
     return get_worker().address, work.over_parts(function, held, given, together)
-
-
-def n_threads() -> int:
-    """Return how many threads the worker has that runs this."""
-    return int(get_worker().state.nthreads)
 
 
 def gathered(
@@ -164,159 +193,3 @@ def failure(
         "memory. Cut the frame into smaller parts, for example by "
         "repartition(partition_size='64MB'), or give workers more memory."
     )
-
-
-@dataclass(frozen=True)
-class DaskPlace(RowPlace):
-    """Rows that stay on the workers, encoded, a training set for each partition."""
-
-    parts: Parts
-    empty: Codes
-    """Codes of no rows in the schema of the parts."""
-
-    is_here = False
-
-    @cached_property
-    def sizes(self) -> list[int]:
-        """Number of rows of each part."""
-        return self.parts.each(attrgetter("n_rows"))
-
-    def each(
-        self,
-        training: TrainingSet,
-        function: Callable[..., Any],
-        given: Sequence[Any] | None = None,
-    ) -> list[Any]:
-        """Return a function of each part, in their order."""
-        return self.parts.each(function, given)
-
-    def sum(
-        self,
-        training: TrainingSet,
-        function: Callable[[TrainingSet], Any],
-        is_exact: bool = False,
-    ) -> Any:
-        """Return the sum of a function over parts."""
-        return self.parts.sum(function, together=is_exact)
-
-    def map(
-        self, training: TrainingSet, function: Callable[[TrainingSet], TrainingSet]
-    ) -> TrainingSet:
-        """Return the training set of parts that a function makes of these."""
-        made = function(replace(training, codes=self.empty))
-        return DaskPlace(self.parts.then(function), made.codes).training(made)
-
-    def training(self, made: TrainingSet) -> TrainingSet:
-        """Return a training set of the parts, with all else from one without rows."""
-        codes = Codes(self.empty.schema, sum(self.sizes), ())
-        return replace(made, codes=codes, place=self)
-
-    def take(self, training: TrainingSet, rows: Ints) -> TrainingSet:
-        """Return some rows in memory, in the order of the table."""
-        given = by_partition(rows, self.sizes)
-        found = [part for part in self.parts.each(work.take_rows, given) if part]
-        store = self._store(training, MEMORY, len(rows))
-        for part in found:
-            store.append(*part)
-        return self._stored(replace(training, table=None), store)
-
-    def here(self, training: TrainingSet) -> TrainingSet:
-        """Return all rows in files of this machine, a byte for each cell."""
-        folder, n_rows = WorkFolder(None), training.n_rows
-        size = Store.bytes_per_row(training.schema, training.n_classes, True)
-        folder.ensure_space(n_rows * size)
-        store = self._store(training, DiskWorkspace(folder), n_rows)
-        futures = self.parts.then(work.rows_of).futures
-        for first in range(0, len(futures), _AHEAD):
-            some = futures[first : first + _AHEAD]
-            for part in gathered(self.parts.client, some, self.parts.futures):
-                store.append(*part)
-        kept = self.parts.each(attrgetter("is_kept", "n_rows"))
-        is_kept = None
-        if any(mask is not None for mask, _ in kept):
-            is_kept = np.concatenate(
-                [np.ones(n, dtype=bool) if mask is None else mask for mask, n in kept]
-            )
-        return replace(self._stored(training, store), is_kept=is_kept)
-
-    def passes(
-        self, training: TrainingSet, missing: Any, gaussian: GaussianTable
-    ) -> Passes:
-        """Return the rows prepared for passes, on the workers."""
-        prepared = self.parts.then(work.prepare, missing, gaussian)
-        return DaskRows(prepared, training, missing, gaussian)
-
-    def _store(self, training: TrainingSet, workspace: Workspace, n_rows: int) -> Store:
-        has_weights = training.sample_weight is not None
-        n_classes = training.n_classes
-        return Store(
-            workspace, training.schema, n_rows, n_classes, has_weights=has_weights
-        )
-
-    def _stored(self, training: TrainingSet, store: Store) -> TrainingSet:
-        rows = store.finish()
-        return replace(
-            training,
-            codes=rows.codes,
-            labels=rows.labels,
-            sample_weight=rows.weights,
-            is_kept=None,
-            place=RowPlace(),
-        )
-
-
-def by_partition(rows: Ints, sizes: Sequence[int]) -> list[Ints]:
-    """Cut sorted positions by partition, counted from its first row."""
-    first = np.cumsum([0, *sizes])
-    ends = np.searchsorted(rows, first)
-    cuts = zip(pairwise(ends), first[:-1], strict=True)
-    return [rows[lo:hi] - start for (lo, hi), start in cuts]
-
-
-@dataclass(frozen=True)
-class DaskRows:
-    """Training rows on workers, as passes read them."""
-
-    prepared: Parts
-    training: TrainingSet
-    missing: NDArray[np.bool_]
-    gaussian: GaussianTable
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self.training.n_rows
-
-    @cached_property
-    def total_weight(self) -> float:
-        """Sum of the row weights."""
-        return float(self.prepared.sum(_total_weight))
-
-    def evaluate(self, loss: Loss, effect: Effect) -> tuple[float, Effect]:
-        """Return a loss and its gradient with respect to the effect of weights."""
-        return self._sum(effect.table.size, "evaluate", loss, effect)
-
-    def evaluate_mixture(
-        self, alpha: float, halves: tuple[Effect, Effect], printed: bool
-    ) -> tuple[float, float, Effect, Effect]:
-        """Return the squared error of a mixture, and its three gradients."""
-        size = 2 * halves[0].table.size
-        return self._sum(size, "evaluate_mixture", alpha, halves, printed)
-
-    def _sum(self, size: int, method: str, *given: Any) -> Any:
-        function = partial(work.ask, method=method, given=given)
-        return self.prepared.sum(function, together=size > _MOST_BY_PART)
-
-    def with_densities(self, gaussian: GaussianTable) -> DaskRows:
-        """Return the same rows with other densities of Gaussian attributes."""
-        prepared = self.prepared.then(work.ask, "with_densities", (gaussian,))
-        return replace(self, prepared=prepared, gaussian=gaussian)
-
-    def take(self, picked: Ints | None) -> PackedRows:
-        """Return some rows in memory, or all, for second derivatives."""
-        rows = np.arange(self.n_rows) if picked is None else picked
-        return join_rows(self.training.take(rows), self.missing, self.gaussian)
-
-
-def _total_weight(rows: PackedRows | None) -> float:
-    return 0.0 if rows is None else rows.total_weight

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -12,18 +11,14 @@ import numpy as np
 from dask.array import Array
 from numpy.typing import NDArray
 
-from steelyard._common.arrays import Ints
 from steelyard._common.checks import is_dask
 from steelyard.exceptions import TableError
 from steelyard.fitting.recipe import Recipe, RowsHere
 from steelyard.io import scan
 from steelyard.io.paths import find_column
-from steelyard.model.base import RowsNeeded
-from steelyard.model.streamed import Coding
-from steelyard.model.training import Preparation, TrainingSet
+from steelyard.model.training import TrainingSet
 from steelyard.scale import parts as work
-from steelyard.table.frames import Table, as_table
-from steelyard.table.summary.table_summary import TableSummary
+from steelyard.scale.spread import SpreadColumns, spread_training
 
 __all__ = ["DaskGiven", "rows_of"]
 
@@ -47,7 +42,7 @@ class DaskGiven(RowsHere):
         rows = _checked(self.X, y, sample_weight)
         client = _client()
         if client is not None:
-            return _OnCluster(rows, client).training(recipe, recipe.rows_needed)
+            return _on_cluster(rows, client, recipe)
         self.X, target, weight = rows.read_here()
         return super().training(target, weight, recipe, owner)
 
@@ -234,117 +229,26 @@ def _n_partitions(collection: Any) -> int:
 # ------------------------------------------------------------------------ learning
 
 
-class _OnCluster(NamedTuple):
-    """Rows on the workers of a cluster."""
-
-    rows: _Collections
-    client: Any
-
-    def training(self, preparation: Preparation, needed: RowsNeeded) -> TrainingSet:
-        """Return a training set of rows that stay on their workers, if they can."""
-        skips = preparation.encoding.skips_unlabelled
-        roles = replace(self.rows.roles, skips_unlabelled=skips)
-        columns = _DaskColumns(self.client, self.rows.delayed(), roles)
-        # Kept on the workers until they are encoded.
-        raw = columns.partitions()
-        encoder = preparation.encoding.encoder(None)
-        summary = self._summary(raw, roles, encoder, needed == "counts")
-        coding = Coding.of(summary, preparation)
-        own = Preparation(preparation.encoding, preparation.estimation)
-        there = replace(coding, encoder=copy(coding.encoder), preparation=own)
-        coding.encoder.n_jobs = preparation.n_jobs
-        # A task, so that each worker gets it once, and again if it is lost.
-        shared = self.client.submit(_same, there, pure=False)
-        if needed == "counts":
-            training = coding.counted(
-                summary, lambda: raw.then(work.count_part, roles, shared).tree_sum()
-            )
-        else:
-            parts = raw.then(_encode, roles, shared)
-            training = replace(self._encoded(parts, coding), table=columns)
-        exact = summary.cut_points_are_exact
-        training = replace(training, cut_points_are_exact=exact)
-        if needed in ("per-row", "codes"):
-            return training.place.here(training)
-        return training
-
-    def _summary(
-        self, raw: Any, roles: work.Roles, encoder: Any, counts: bool
-    ) -> TableSummary:
-        """Read all rows for what a schema needs to know, heavy cells twice."""
-        summary: TableSummary = raw.then(
-            work.summarise, roles, encoder, counts
-        ).tree_sum()
-        if not summary.columns:
-            raise TableError(
-                "There is no row to learn from: all partitions are empty, or all "
-                "weights are zero."
-            )
-        again = summary.second_reading()
-        if again is not None:
-            again = raw.then(work.read_again, roles, again).tree_sum()
-            summary.refine(again)
-        return summary
-
-    def _encoded(self, parts: Any, coding: Coding) -> TrainingSet:
-        """Return the training set of encoded partitions."""
-        from steelyard.scale.cluster import DaskPlace
-
-        own = self.rows.roles.weight, self.rows.weights
-        empty = coding.no_rows(any(weights is not None for weights in own))
-        return DaskPlace(parts, empty.codes).training(coding.training(empty))
+def _on_cluster(rows: _Collections, client: Any, recipe: Recipe) -> TrainingSet:
+    """Return a training set of rows that stay on their workers, if they can."""
+    roles = replace(rows.roles, skips_unlabelled=recipe.encoding.skips_unlabelled)
+    columns = SpreadColumns(partial(_partitions, client, rows.delayed()), roles)
+    has_weights = roles.weight is not None or rows.weights is not None
+    return spread_training(columns, recipe, recipe.rows_needed, has_weights)
 
 
-def _same(value: Any) -> Any:
-    return value
+def _partitions(client: Any, delayed: list[list[Any]]) -> Any:
+    """Return partitions on workers; those that are not there are computed."""
+    from steelyard.scale.cluster import DaskParts
 
-
-def _encode(part: work.Partition, roles: work.Roles, coding: Coding) -> Any:
-    from steelyard.scale.cluster import n_threads
-
-    return work.encode(part, roles, coding, n_threads())
-
-
-@dataclass(frozen=True)
-class _DaskColumns:
-    """The columns of a Dask collection, from which some rows can be read."""
-
-    client: Any
-    delayed: list[list[Any]]
-    roles: work.Roles
-
-    def partitions(self) -> Any:
-        """Return partitions on workers; those that are not there are computed."""
-        from steelyard.scale.cluster import Parts
-
-        futures = [
-            self.client.compute(parts) if parts else None for parts in self.delayed
-        ]
-        joined = [
-            self.client.submit(
-                work.Partition,
-                *(None if found is None else found[k] for found in futures),
-                k,
-                pure=False,
-            )
-            for k in range(len(self.delayed[0]))
-        ]
-        return Parts(self.client, joined)
-
-    def take(self, rows: Ints) -> Table:
-        """Read the rows at some sorted positions."""
-        from steelyard.scale.cluster import by_partition
-
-        parts = self.partitions()
-        sizes = parts.each(partial(work.n_kept, roles=self.roles))
-        picked = by_partition(rows, sizes)
-        found = parts.each(partial(work.take_cells, roles=self.roles), picked)
-        return as_table(_concatenated([cells for cells in found if cells is not None]))
-
-
-def _concatenated(found: list[Any]) -> Any:
-    if isinstance(found[0], np.ndarray):
-        return np.concatenate(found)
-    import pandas as pd
-
-    return pd.concat(found, ignore_index=True)
+    futures = [client.compute(parts) if parts else None for parts in delayed]
+    joined = [
+        client.submit(
+            work.Partition,
+            *(None if found is None else found[k] for found in futures),
+            k,
+            pure=False,
+        )
+        for k in range(len(delayed[0]))
+    ]
+    return DaskParts.of(client, joined)

@@ -1,9 +1,9 @@
-"""What workers do to partitions: read, summarise, encode, prepare. Knows no Dask."""
+"""What is done to partitions where they are: read, summarise, encode, prepare."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -31,7 +31,7 @@ from steelyard.weighting.base import Effect
 
 
 class Partition(NamedTuple):
-    """A partition as Dask has it: a frame or array, its labels and weights, if apart.
+    """A partition as it comes: a frame or array, its labels and weights, if apart.
 
     Labels and weights that are columns of the frame are None here.
     """
@@ -40,6 +40,10 @@ class Partition(NamedTuple):
     labels: Any
     weights: Any
     number: int
+
+
+Group = Sequence[Partition]
+"""Partitions that are worked on together, in order."""
 
 
 @dataclass(frozen=True)
@@ -110,56 +114,62 @@ def is_empty(rows: PartRows) -> bool:
 
 
 def summarise(
-    part: Partition, roles: Roles, encoder: TableEncoder, counts: bool
+    group: Group, roles: Roles, encoder: TableEncoder, counts: bool
 ) -> TableSummary:
-    """Return what a schema needs to know of a partition, with its counts or not."""
-    summary, rows = TableSummary(encoder, counts=counts), read(part, roles)
-    if is_empty(rows):
-        return summary
+    """Return what a schema needs to know of some partitions, with counts or not."""
+    summary = TableSummary(encoder, counts=counts)
     with quietly():
-        place = f"partition {part.number}"
-        summary.take_in(rows.table, rows.labels, rows.weights, place)
+        for number, rows in _with_weight(group, roles):
+            place = f"partition {number}"
+            summary.take_in(rows.table, rows.labels, rows.weights, place)
     return summary
 
 
-def read_again(part: Partition, roles: Roles, again: Rereading) -> Rereading:
-    """Split heavy cells of numbers by the rows of a partition."""
-    rows, out = read(part, roles), deepcopy(again)
-    if not is_empty(rows):
+def read_again(group: Group, roles: Roles, again: Rereading) -> Rereading:
+    """Split heavy cells of numbers by the rows of some partitions."""
+    out = deepcopy(again)
+    for _, rows in _with_weight(group, roles):
         out.take_in(rows.table, rows.labels, rows.weights)
     return out
+
+
+def _with_weight(group: Group, roles: Roles) -> Iterator[tuple[int, PartRows]]:
+    """Yield the rows of partitions that have any, by number."""
+    for part in group:
+        rows = read(part, roles)
+        if not is_empty(rows):
+            yield part.number, rows
 
 
 # ------------------------------------------------------------------------- codes
 
 
 def encode(
-    part: Partition, roles: Roles, coding: Coding, n_threads: int = 1
+    group: Group, roles: Roles, coding: Coding, n_threads: int = 1
 ) -> TrainingSet:
-    """Return the rows of a partition as codes by column, those of weight 0 left out.
+    """Return the rows of partitions as codes by column, those of weight 0 left out.
 
     Partitions are encoded side by side, passes over them run in all threads.
     """
-    rows = read(part, roles)
-    has_weights = rows.weights is not None
-    if is_empty(rows):
-        is_kept = np.zeros(rows.n_rows, dtype=bool)
-        stored = replace(coding.no_rows(has_weights), is_kept=is_kept)
-    else:
-        store = coding.store(MEMORY, rows.n_rows, has_weights)
-        store.append(*_encoded(rows, coding, part.number))
-        stored = store.finish()
+    found = [read(part, roles) for part in group]
+    n_rows, has_weights = sum(r.n_rows for r in found), found[0].weights is not None
+    store = coding.store(MEMORY, n_rows, has_weights)
+    for part, rows in zip(group, found, strict=True):
+        if is_empty(rows):
+            store.leave_out(rows.n_rows)
+        else:
+            store.append(*_encoded(rows, coding, part.number))
     preparation = replace(coding.preparation, n_jobs=n_threads)
-    return replace(coding, preparation=preparation).training(stored)
+    return replace(coding, preparation=preparation).training(store.finish())
 
 
-def count_part(part: Partition, roles: Roles, coding: Coding) -> Counts:
-    """Count the rows of a partition; nothing of them is kept."""
-    rows, n_classes = read(part, roles), len(coding.classes)
-    if is_empty(rows):
-        return Counts.zeros(coding.schema, n_classes)
-    codes, labels, weights = _encoded(rows, coding, part.number)
-    return count(codes, labels, weights, n_classes)
+def count_part(group: Group, roles: Roles, coding: Coding) -> Counts:
+    """Count the rows of partitions; nothing of them is kept."""
+    n_classes = len(coding.classes)
+    total = Counts.zeros(coding.schema, n_classes)
+    for number, rows in _with_weight(group, roles):
+        total += count(*_encoded(rows, coding, number), n_classes)
+    return total
 
 
 def _encoded(
@@ -176,20 +186,29 @@ def _encoded(
         ) from error
 
 
-def n_kept(part: Partition, roles: Roles) -> int:
-    """Say how many rows of a partition are kept."""
-    rows = read(part, roles)
-    return len(rows.cells if rows.weights is None else np.flatnonzero(rows.weights))
+def _kept(rows: PartRows) -> Ints:
+    """Return the positions of rows that are kept."""
+    if rows.weights is None:
+        return np.arange(rows.n_rows)
+    return np.flatnonzero(rows.weights)
 
 
-def take_cells(part: Partition, picked: Ints, roles: Roles) -> Any:
-    """Return some rows of a partition as they are, by position among those kept."""
-    if not len(picked):
-        return None
-    rows = read(part, roles)
-    if rows.weights is not None:
-        picked = np.flatnonzero(rows.weights)[picked]
-    return _taken(rows.cells, picked)
+def n_kept(group: Group, roles: Roles) -> int:
+    """Say how many rows of some partitions are kept."""
+    return sum(len(_kept(read(part, roles))) for part in group)
+
+
+def take_cells(group: Group, picked: Ints, roles: Roles) -> list[Any]:
+    """Return some rows of partitions as they are, by position among those kept."""
+    found, first = [], 0
+    for part in group:
+        rows = read(part, roles)
+        kept = _kept(rows)
+        some = picked[(picked >= first) & (picked < first + len(kept))]
+        if len(some):
+            found.append(_taken(rows.cells, kept[some - first]))
+        first += len(kept)
+    return found
 
 
 rows_of = attrgetter("codes", "labels", "sample_weight")

@@ -224,6 +224,12 @@ class Store:
         if self._weights is not None:
             self._weights[rows] = 1.0 if weights is None else weights
 
+    def leave_out(self, n_rows: int) -> None:
+        """Go past some rows without a weight, which are in no way known."""
+        start, self._n_read = self._n_read, self._n_read + n_rows
+        if n_rows:
+            self._leave_out(start, np.zeros(n_rows, dtype=bool))
+
     def finish(self) -> StoredRows:
         """Return all rows that were appended."""
         if self._n_read != self.n_rows:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.arrays import Floats
-from steelyard._common.checks import check_fitted, is_dask, warn_user
+from steelyard._common.checks import check_fitted, is_elsewhere, warn_user
 from steelyard.classifiers.base.classifier import StandardNB
 from steelyard.classifiers.base.prior import new_prior
 from steelyard.exceptions import ParameterError, TableError
@@ -83,10 +83,10 @@ class TakesChunks(StandardNB):
             The classifier, updated. If anything is refused it stays as it was.
         """
         is_first = self._check_going_on(forget)
-        if is_dask(X):
+        if is_elsewhere(X):
             raise TableError(
-                "partial_fit takes tables and scans, not Dask collections. Fit them "
-                "with fit(ddf, 'target column')."
+                "partial_fit takes tables and scans. Dask and Spark frames are learned "
+                "by fit(df, 'target column')."
             )
         source = None
         if not isinstance(X, np.ndarray):

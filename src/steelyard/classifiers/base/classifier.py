@@ -183,7 +183,8 @@ class BaseNB(ClassifierMixin, FittedNB, Declared):
         X : table of shape (n, d), or source of rows
             NumPy array, pandas, polars or pyarrow table. Or rows that need not fit in
             memory: what ``steelyard.scan`` gives or takes, such as a polars LazyFrame;
-            a Dask frame or array, whose partitions stay on their workers.
+            a Dask frame or array, or a Spark frame, whose partitions stay where they
+            are.
         y : array-like of shape (n,), or str
             Labels, none of them missing; of a source the name of the target's column,
             unless it knows it. Of a Dask array or frame also a Dask array or series

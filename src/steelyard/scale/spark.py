@@ -1,0 +1,225 @@
+"""Fits and predictions of Spark frames, whose partitions stay on the executors.
+
+Only ``DataFrame.mapInArrow`` is used, which Spark Connect has as well. A part is a row
+``(k, held)`` of a frame: the number of its partition, and an object, pickled.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial, reduce
+from typing import Any
+
+import pyarrow as pa
+
+from steelyard.exceptions import TableError
+from steelyard.fitting.recipe import Recipe, RowsHere
+from steelyard.io.paths import find_column
+from steelyard.model.training import TrainingSet
+from steelyard.scale import parts as work
+from steelyard.scale.spread import MOST_PARTS, SpreadColumns, spread_training
+
+__all__ = ["SparkGiven", "rows_of", "scored"]
+
+_SCHEMA = "k int, held binary"
+_ARROW = pa.schema([("k", pa.int32()), ("held", pa.binary())])
+
+
+class SparkParts:
+    """Objects on executors, one for each partition, in the order of partitions.
+
+    Spark makes those of a lost executor again, from the frame that they came from.
+    """
+
+    def __init__(self, frame: Any, kept: list[Any], is_kept: bool = False) -> None:
+        self._frame, self._kept, self._is_kept = frame, kept, is_kept
+        if is_kept:
+            kept.append(frame.persist())
+
+    def _mapped(
+        self, function: Callable[..., Any], given: Sequence[Any] | None = None
+    ) -> Any:
+        def work_on(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for batch in batches:
+                for row in batch.to_pylist():
+                    more = () if given is None else (given[row["k"]],)
+                    yield _row(row["k"], function(pickle.loads(row["held"]), *more))
+
+        return self._frame.mapInArrow(work_on, _SCHEMA)
+
+    def then(self, function: Callable[..., Any], *arguments: Any) -> SparkParts:
+        """Return what a function makes of each; what is made of codes is kept."""
+        made = self._mapped(partial(_call, function, arguments))
+        return SparkParts(made, self._kept, self._is_kept)
+
+    def encode(self, roles: work.Roles, coding: Any) -> SparkParts:
+        """Return rows as codes, which are kept on the executors until the fit ends."""
+        encoded = self.then(work.encode, roles, coding)
+        return SparkParts(encoded._frame, self._kept, is_kept=True)
+
+    def each(
+        self, function: Callable[..., Any], given: Sequence[Any] | None = None
+    ) -> list[Any]:
+        """Return a function of each, and of what is given for it, in order."""
+        rows = sorted(self._mapped(function, given).collect(), key=lambda row: row.k)
+        return [pickle.loads(row.held) for row in rows]
+
+    def sum(self, function: Callable[..., Any], together: bool = False) -> Any:
+        """Return the sum of a function of each, in order."""
+        return reduce(work.add, self.each(function))
+
+    def tree_sum(self) -> Any:
+        """Return the sum of what is there."""
+        return self.sum(_same)
+
+    def one_by_one(self, function: Callable[..., Any]) -> Iterator[Any]:
+        """Yield a function of each, in order, of which few are here at once."""
+        # Partitions come in their order.
+        for row in self._mapped(function).toLocalIterator():
+            yield pickle.loads(row.held)
+
+    def shared(self, value: Any) -> Any:
+        """Return the value; it travels with each task."""
+        return value
+
+
+def _call(function: Any, arguments: tuple[Any, ...], held: Any, *more: Any) -> Any:
+    return function(held, *arguments, *more)
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _row(k: int, value: Any) -> pa.RecordBatch:
+    return pa.record_batch([[k], [pickle.dumps(value, 5)]], schema=_ARROW)
+
+
+# ------------------------------------------------------------------------------ frames
+
+
+class SparkGiven(RowsHere):
+    """A Spark frame, on the executors of its session."""
+
+    def __init__(self, X: Any) -> None:
+        super().__init__(X)
+        self._kept: list[Any] = []
+
+    def __exit__(self, *_: object) -> None:
+        for frame in self._kept:
+            frame.unpersist()
+
+    def training(
+        self, y: Any, sample_weight: Any, recipe: Recipe, owner: object
+    ) -> TrainingSet:
+        """Encode the rows where they are."""
+        if recipe.rows_needed == "all":
+            raise TableError(
+                f"{type(owner).__name__} needs all rows on one machine; it cannot "
+                "learn from a Spark frame. Write Parquet and use sy.scan, or a method "
+                "that is a sum, such as WANBIA-CLL."
+            )
+        _check_version(self.X)
+        columns = list(self.X.columns)
+        if not isinstance(y, str) or not isinstance(sample_weight, str | None):
+            raise TableError(
+                "X is a Spark frame, so y and sample_weight must be names of its "
+                "columns: fit(df, 'label', 'weight')."
+            )
+        target = find_column(y, columns, "The Spark frame")
+        weight = None
+        if sample_weight is not None:
+            weight = find_column(sample_weight, columns, "The Spark frame")
+        features = [name for name in columns if name not in (target, weight)]
+        skips = recipe.encoding.skips_unlabelled
+        roles = work.Roles(features, target, weight, skips)
+        rows = SpreadColumns(partial(_partitions, self.X, self._kept), roles)
+        return spread_training(rows, recipe, recipe.rows_needed, weight is not None)
+
+    def predicted(self, fitted: Any, method: str) -> Any:
+        """Return the frame with predictions, or probabilities besides, added."""
+        if method not in ("predict", "predict_proba"):
+            raise TableError(
+                f"{method} is not there for Spark frames. Use predict or predict_proba."
+            )
+        probability = "probability" if method == "predict_proba" else None
+        return scored(fitted, self.X, "prediction", probability)
+
+
+rows_of = SparkGiven
+
+
+def _check_version(frame: Any) -> None:
+    if not hasattr(frame, "mapInArrow"):
+        import pyspark
+
+        raise TableError(
+            f"PySpark {pyspark.__version__} is too old: its frames have no mapInArrow. "
+            "Install PySpark 3.5 or newer, or write Parquet and use sy.scan."
+        )
+
+
+def _partitions(frame: Any, kept: list[Any]) -> SparkParts:
+    """Return the partitions of a frame, together where they are many."""
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    schema = to_arrow_schema(frame.schema)
+
+    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        k = 0 if context is None else context.partitionId()
+        found = list(batches)
+        table = pa.Table.from_batches(found, None if found else schema)
+        yield _row(k, [work.Partition(table.to_pandas(), None, None, k)])
+
+    return SparkParts(frame.coalesce(2 * MOST_PARTS).mapInArrow(read, _SCHEMA), kept)
+
+
+def scored(
+    fitted: Any, frame: Any, prediction: str, probability: str | None = None
+) -> Any:
+    """Return a Spark frame with predictions added, lazily, and probabilities if named.
+
+    Parameters
+    ----------
+    fitted : classifier
+        A fitted one.
+    frame : pyspark.sql.DataFrame
+        Rows with the columns of training, and others.
+    prediction : str
+        Name of the column of classes.
+    probability : str, default=None
+        Name of a column of arrays, a probability for each of ``classes_``.
+
+    Returns
+    -------
+    pyspark.sql.DataFrame
+        The frame with one or two columns more.
+    """
+    from pyspark.sql.functions import col, pandas_udf, struct
+
+    _check_version(frame)
+    names = [str(name) for name in fitted.encoder_.schema_.names or ()]
+    for name in names:
+        find_column(name, list(frame.columns), "The Spark frame")
+    kind = fitted.classes_.dtype.kind
+    of_class = {"i": "bigint", "u": "bigint", "f": "double", "b": "boolean"}
+    label = of_class.get(kind, "string")
+
+    def score(cells: Any) -> Any:
+        import pandas as pd
+
+        proba = fitted.predict_proba(cells[names])
+        return pd.DataFrame({"c": fitted.predict(cells[names]), "p": list(proba)})
+
+    score.__annotations__ = {}
+    udf = pandas_udf(score, f"c {label}, p array<double>")
+    cells = struct(*[col(f"`{name}`") for name in names])
+    found = frame.withColumn("__steelyard", udf(cells))
+    found = found.withColumn(prediction, col("__steelyard.c"))
+    if probability is not None:
+        found = found.withColumn(probability, col("__steelyard.p"))
+    return found.drop("__steelyard")

@@ -1,0 +1,284 @@
+"""Rows in parts on other machines: one training, one place, one kind of passes.
+
+Who has the parts, Dask or Spark, gives what ``Parts`` asks for and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from itertools import pairwise
+from operator import attrgetter
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard._common.arrays import Ints
+from steelyard._common.files import WorkFolder
+from steelyard.exceptions import TableError
+from steelyard.fitting.rows import PackedRows, Passes, join_rows
+from steelyard.losses import Loss
+from steelyard.model.base import RowsNeeded
+from steelyard.model.streamed import Coding
+from steelyard.model.training import Preparation, RowPlace, TrainingSet
+from steelyard.proba.gaussian import GaussianTable
+from steelyard.scale import parts as work
+from steelyard.table.codes import MEMORY, Codes, Workspace
+from steelyard.table.frames import Table, as_table
+from steelyard.table.storage import DiskWorkspace, Store
+from steelyard.weighting.base import Effect
+
+MOST_PARTS = 48
+"""Partitions are taken together, in order, where there are twice as many or more."""
+
+# Effects of more numbers are added where they are first: then they need not travel for
+# each part. Sums then depend on who has which part, in the last digits.
+_MOST_BY_PART = 1_000_000
+
+
+class Parts(Protocol):
+    """Objects elsewhere, one for each part of a table, in order."""
+
+    def then(self, function: Callable[..., Any], *arguments: Any) -> Parts:
+        """Return what a function makes of each, kept where that is."""
+
+    def each(
+        self, function: Callable[..., Any], given: Sequence[Any] | None = None
+    ) -> list[Any]:
+        """Return a function of each, and of what is given for it, in order."""
+
+    def sum(self, function: Callable[..., Any], together: bool = False) -> Any:
+        """Return the sum of a function of each, in any order if ``together``."""
+
+    def tree_sum(self) -> Any:
+        """Return the sum of what is there, in any order."""
+
+    def one_by_one(self, function: Callable[..., Any]) -> Iterable[Any]:
+        """Yield a function of each, in order, of which few are here at once."""
+
+    def shared(self, value: Any) -> Any:
+        """Return a value as an argument that travels once to each machine."""
+
+    def encode(self, roles: work.Roles, coding: Any) -> Parts:
+        """Return rows as codes; these are rows as they came."""
+
+
+@dataclass(frozen=True)
+class SpreadColumns:
+    """The columns of rows elsewhere, from which some rows can be read."""
+
+    partitions: Callable[[], Parts]
+    roles: work.Roles
+
+    def take(self, rows: Ints) -> Table:
+        """Read the rows at some sorted positions."""
+        parts = self.partitions()
+        sizes = parts.each(partial(work.n_kept, roles=self.roles))
+        picked = by_partition(rows, sizes)
+        found = parts.each(partial(work.take_cells, roles=self.roles), picked)
+        return as_table(_concatenated([cells for some in found for cells in some]))
+
+
+def _concatenated(found: list[Any]) -> Any:
+    if isinstance(found[0], np.ndarray):
+        return np.concatenate(found)
+    import pandas as pd
+
+    return pd.concat(found, ignore_index=True)
+
+
+def spread_training(
+    columns: SpreadColumns,
+    preparation: Preparation,
+    needed: RowsNeeded,
+    has_weights: bool,
+) -> TrainingSet:
+    """Return a training set of rows that stay where they are, if they can."""
+    roles = columns.roles
+    # Kept until they are encoded.
+    raw = columns.partitions()
+    encoder = preparation.encoding.encoder(None)
+    how = roles, encoder, needed == "counts"
+    summary = raw.then(work.summarise, *how).tree_sum()
+    if not summary.columns:
+        raise TableError(
+            "There is no row to learn from: all partitions are empty, or all weights "
+            "are zero."
+        )
+    again = summary.second_reading(preparation.class_weight)
+    if again is not None:
+        summary.refine(raw.then(work.read_again, roles, again).tree_sum())
+    coding = Coding.of(summary, preparation)
+    own = Preparation(preparation.encoding, preparation.estimation)
+    there = replace(coding, encoder=copy(coding.encoder), preparation=own)
+    coding.encoder.n_jobs = preparation.n_jobs
+    shared = raw.shared(there)
+    if needed == "counts":
+        training = coding.counted(
+            summary, lambda: raw.then(work.count_part, roles, shared).tree_sum()
+        )
+    else:
+        empty = coding.no_rows(has_weights)
+        place = SpreadPlace(raw.encode(roles, shared), empty.codes)
+        training = replace(place.training(coding.training(empty)), table=columns)
+    exact, target = summary.cut_points_are_exact, roles.target
+    training = replace(training, cut_points_are_exact=exact, target_name=target)
+    if needed in ("per-row", "codes"):
+        return training.place.here(training)
+    return training
+
+
+@dataclass(frozen=True)
+class SpreadPlace(RowPlace):
+    """Rows that stay where they are, encoded, a training set for each part."""
+
+    parts: Parts
+    empty: Codes
+    """Codes of no rows in the schema of the parts."""
+
+    is_here = False
+
+    @cached_property
+    def sizes(self) -> list[int]:
+        """Number of rows of each part."""
+        return self.parts.each(attrgetter("n_rows"))
+
+    def each(
+        self,
+        training: TrainingSet,
+        function: Callable[..., Any],
+        given: Sequence[Any] | None = None,
+    ) -> list[Any]:
+        """Return a function of each part, in their order."""
+        return self.parts.each(function, given)
+
+    def sum(
+        self,
+        training: TrainingSet,
+        function: Callable[[TrainingSet], Any],
+        is_exact: bool = False,
+    ) -> Any:
+        """Return the sum of a function over parts."""
+        return self.parts.sum(function, together=is_exact)
+
+    def map(
+        self, training: TrainingSet, function: Callable[[TrainingSet], TrainingSet]
+    ) -> TrainingSet:
+        """Return the training set of parts that a function makes of these."""
+        made = function(replace(training, codes=self.empty))
+        return SpreadPlace(self.parts.then(function), made.codes).training(made)
+
+    def training(self, made: TrainingSet) -> TrainingSet:
+        """Return a training set of the parts, with all else from one without rows."""
+        codes = Codes(self.empty.schema, sum(self.sizes), ())
+        return replace(made, codes=codes, place=self)
+
+    def take(self, training: TrainingSet, rows: Ints) -> TrainingSet:
+        """Return some rows in memory, in the order of the table."""
+        given = by_partition(rows, self.sizes)
+        found = [part for part in self.parts.each(work.take_rows, given) if part]
+        store = self._store(training, MEMORY, len(rows))
+        for part in found:
+            store.append(*part)
+        return self._stored(replace(training, table=None), store)
+
+    def here(self, training: TrainingSet) -> TrainingSet:
+        """Return all rows in files of this machine, a byte for each cell."""
+        folder, n_rows = WorkFolder(None), training.n_rows
+        size = Store.bytes_per_row(training.schema, training.n_classes, True)
+        folder.ensure_space(n_rows * size)
+        store = self._store(training, DiskWorkspace(folder), n_rows)
+        for part in self.parts.one_by_one(work.rows_of):
+            store.append(*part)
+        kept = self.parts.each(attrgetter("is_kept", "n_rows"))
+        is_kept = None
+        if any(mask is not None for mask, _ in kept):
+            is_kept = np.concatenate(
+                [np.ones(n, dtype=bool) if mask is None else mask for mask, n in kept]
+            )
+        return replace(self._stored(training, store), is_kept=is_kept)
+
+    def passes(
+        self, training: TrainingSet, missing: Any, gaussian: GaussianTable
+    ) -> Passes:
+        """Return the rows prepared for passes, where they are."""
+        prepared = self.parts.then(work.prepare, missing, gaussian)
+        return SpreadPasses(prepared, training, missing, gaussian)
+
+    def _store(self, training: TrainingSet, workspace: Workspace, n_rows: int) -> Store:
+        has_weights = training.sample_weight is not None
+        n_classes = training.n_classes
+        return Store(
+            workspace, training.schema, n_rows, n_classes, has_weights=has_weights
+        )
+
+    def _stored(self, training: TrainingSet, store: Store) -> TrainingSet:
+        rows = store.finish()
+        return replace(
+            training,
+            codes=rows.codes,
+            labels=rows.labels,
+            sample_weight=rows.weights,
+            is_kept=None,
+            place=RowPlace(),
+        )
+
+
+def by_partition(rows: Ints, sizes: Sequence[int]) -> list[Ints]:
+    """Cut sorted positions by partition, counted from its first row."""
+    first = np.cumsum([0, *sizes])
+    ends = np.searchsorted(rows, first)
+    cuts = zip(pairwise(ends), first[:-1], strict=True)
+    return [rows[lo:hi] - start for (lo, hi), start in cuts]
+
+
+@dataclass(frozen=True)
+class SpreadPasses:
+    """Training rows on other machines, as passes read them."""
+
+    prepared: Parts
+    training: TrainingSet
+    missing: NDArray[np.bool_]
+    gaussian: GaussianTable
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.training.n_rows
+
+    @cached_property
+    def total_weight(self) -> float:
+        """Sum of the row weights."""
+        return float(self.prepared.sum(_total_weight))
+
+    def evaluate(self, loss: Loss, effect: Effect) -> tuple[float, Effect]:
+        """Return a loss and its gradient with respect to the effect of weights."""
+        return self._sum(effect.table.size, "evaluate", loss, effect)
+
+    def evaluate_mixture(
+        self, alpha: float, halves: tuple[Effect, Effect], printed: bool
+    ) -> tuple[float, float, Effect, Effect]:
+        """Return the squared error of a mixture, and its three gradients."""
+        size = 2 * halves[0].table.size
+        return self._sum(size, "evaluate_mixture", alpha, halves, printed)
+
+    def _sum(self, size: int, method: str, *given: Any) -> Any:
+        function = partial(work.ask, method=method, given=given)
+        return self.prepared.sum(function, together=size > _MOST_BY_PART)
+
+    def with_densities(self, gaussian: GaussianTable) -> SpreadPasses:
+        """Return the same rows with other densities of Gaussian attributes."""
+        prepared = self.prepared.then(work.ask, "with_densities", (gaussian,))
+        return replace(self, prepared=prepared, gaussian=gaussian)
+
+    def take(self, picked: Ints | None) -> PackedRows:
+        """Return some rows in memory, or all, for second derivatives."""
+        rows = np.arange(self.n_rows) if picked is None else picked
+        return join_rows(self.training.take(rows), self.missing, self.gaussian)
+
+
+def _total_weight(rows: PackedRows | None) -> float:
+    return 0.0 if rows is None else rows.total_weight

@@ -1,0 +1,156 @@
+"""Fits of Spark frames on two threads, against fits of the same table here."""
+
+import os
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import steelyard as sy
+from steelyard.exceptions import ColumnError, TableError
+
+pytest.importorskip("pyspark")
+pytestmark = [pytest.mark.engines, pytest.mark.filterwarnings("ignore")]
+FEATURES = ["a", "b", "x"]
+
+
+@pytest.fixture(scope="module")
+def spark():
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    made = SparkSession.builder.master("local[2,4]").appName("steelyard")
+    for name, value in {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.memory": "1g",
+        "spark.sql.shuffle.partitions": "3",
+    }.items():
+        made = made.config(name, value)
+    session = made.getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(0)
+    n = 1_500
+    a, b = rng.choice(list("abcd"), n), rng.integers(0, 3, n)
+    x = rng.normal(size=n).round(2)
+    score = (a == "a") + (b == 1) + x + rng.normal(size=n)
+    frame = pd.DataFrame({"a": a, "b": b, "x": x, "w": rng.integers(0, 3, n)})
+    return frame.assign(y=np.where(score > 1, "high", "low"))
+
+
+@pytest.fixture(scope="module")
+def frame(spark, table):
+    return spark.createDataFrame(table).repartition(4).persist()
+
+
+@pytest.mark.parametrize("name", ["NB", "WANBIA-CLL", "SHNB", "TAN"])
+def test_a_method_learns_on_executors_what_it_learns_here(name, frame, table, spark):
+    there = sy.method(name).fit(frame.select(*FEATURES, "y"), "y")
+    rows = frame.toPandas()
+    here = sy.method(name).fit(rows[FEATURES], rows["y"])
+    proba = [clf.predict_proba(table[FEATURES]) for clf in (there, here)]
+    # The solver of the default stops at its tolerance, after sums in another order.
+    within = 1e-4 if name == "SHNB" else 1e-10
+    np.testing.assert_allclose(*proba, rtol=0, atol=within)
+    assert there.target_name_ == "y"
+    # The frame of this test is all that is still kept.
+    assert spark.sparkContext._jsc.getPersistentRDDs().size() <= 1
+
+
+def test_weights_by_name_and_many_partitions(frame):
+    there = sy.method("WANBIA-CLL").fit(frame.repartition(500), "y", "w")
+    rows = frame.toPandas()
+    here = sy.method("WANBIA-CLL").fit(rows[FEATURES], rows["y"], rows["w"])
+    proba = [clf.predict_proba(rows[FEATURES]) for clf in (there, here)]
+    np.testing.assert_allclose(*proba, rtol=0, atol=1e-10)
+
+
+def test_a_task_that_is_lost_is_made_good(frame, tmp_path):
+    """A worker process that dies takes its task with it; Spark runs it again."""
+    mark = tmp_path / "died"
+
+    def dies_once(batches):
+        if not mark.exists():
+            mark.touch()
+            os._exit(1)
+        yield from batches
+
+    rows = frame.select(*FEATURES, "y")
+    shaky = rows.mapInArrow(dies_once, rows.schema)
+    there, safe = sy.NaiveBayes().fit(shaky, "y"), sy.NaiveBayes().fit(rows, "y")
+    assert mark.exists()
+    np.testing.assert_array_equal(there.counts_.by_code, safe.counts_.by_code)
+
+
+def test_predictions_are_columns_of_the_frame(frame):
+    clf = sy.NaiveBayes().fit(frame.select(*FEATURES, "y"), "y")
+    found = clf.predict_proba(frame).toPandas()
+    proba = clf.predict_proba(found[FEATURES])
+    np.testing.assert_array_equal(np.stack(found["probability"]), proba)
+    assert found["prediction"].tolist() == clf.predict(found[FEATURES]).tolist()
+    assert clf.predict(frame).columns == [*frame.columns, "prediction"]
+
+
+def test_a_stage_of_a_pipeline_is_cross_validated(frame):
+    from pyspark.ml import Pipeline
+    from pyspark.ml.evaluation import MulticlassClassificationEvaluator
+    from pyspark.ml.feature import StringIndexer, VectorAssembler
+    from pyspark.ml.tuning import CrossValidator, ParamGridBuilder
+
+    from steelyard.spark import SteelyardClassifier
+
+    label = StringIndexer(inputCol="y", outputCol="label")
+    vector = VectorAssembler(inputCols=["b", "x"], outputCol="features")
+    stage = SteelyardClassifier(classifier=sy.NaiveBayes(), weight_col="w")
+    grid = ParamGridBuilder().addGrid(
+        stage.classifier, [sy.NaiveBayes(), sy.NaiveBayes(smoothing="laplace")]
+    )
+    search = CrossValidator(
+        estimator=stage,
+        estimatorParamMaps=grid.build(),
+        evaluator=MulticlassClassificationEvaluator(metricName="logLoss"),
+        numFolds=2,
+        seed=0,
+    )
+    fitted = Pipeline(stages=[label, vector, search]).fit(frame)
+    found = fitted.transform(frame)
+    assert {"prediction", "probability"} <= {*found.columns}
+    best = MulticlassClassificationEvaluator(metricName="accuracy").evaluate(found)
+    assert best > 0.7
+    by_name = SteelyardClassifier(
+        classifier=sy.NaiveBayes(), columns=FEATURES, label_col="y"
+    )
+    model = by_name.fit(frame)
+    assert model.fitted.feature_names_in_.tolist() == FEATURES
+
+
+def test_wrong_frames_are_refused_and_leave_nothing(frame, spark):
+    from steelyard.spark import SteelyardClassifier
+
+    with pytest.raises(ColumnError, match="no column 'yy'"):
+        sy.NaiveBayes().fit(frame, "yy")
+    with pytest.raises(TableError, match="names of its columns"):
+        sy.NaiveBayes().fit(frame, ["high"] * 1500)
+    with pytest.raises(TableError, match="needs all rows on one machine"):
+        sy.method("LWNB").fit(frame, "y")
+    with pytest.raises(TableError, match="takes tables and scans"):
+        sy.NaiveBayes().partial_fit(frame, "y")
+    with pytest.raises(ColumnError, match="no column 'features'"):
+        SteelyardClassifier().fit(frame)
+    assert spark.sparkContext._jsc.getPersistentRDDs().size() <= 1
+
+
+def test_pyspark_that_is_too_old_is_refused():
+    class DataFrame:
+        __module__ = "pyspark.sql.dataframe"
+        columns = ("a", "y")
+
+    with pytest.raises(TableError, match="is too old"):
+        sy.NaiveBayes().fit(DataFrame(), "y")
