@@ -160,10 +160,16 @@ def trend(edges: Floats) -> Floats:
     return np.clip(centres / centres.std(), -_FAR, _FAR)
 
 
+# The same columns come again with each list of pairs.
+@lru_cache(maxsize=4096)
+def _trend_entries(edges: tuple[float, ...]) -> Floats:
+    return np.asarray(np.sqrt(_TREND) * trend(np.array(edges)))
+
+
 def _with_trend(factor: _Factor, edges: tuple[float, ...]) -> _Factor:
     """Add a trend of bins, as the last effect."""
     codes, effects, entries, n_effects = factor
-    n, own = len(edges) + 1, np.sqrt(_TREND) * trend(np.array(edges))
+    n, own = len(edges) + 1, _trend_entries(edges)
     return (
         np.concatenate([codes, np.arange(1, n + 1)]),
         np.concatenate([effects, np.full(n, n_effects)]),

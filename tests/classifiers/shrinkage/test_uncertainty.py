@@ -8,6 +8,7 @@ from scipy.special import expit
 import steelyard as sy
 from steelyard import ShrinkageNB
 from steelyard.exceptions import ParameterError
+from steelyard.fitting.default import uncertainty
 
 STRENGTH = (10.0, 40.0, 10.0)
 
@@ -68,9 +69,9 @@ def test_a_file_keeps_intervals_to_the_bit(fitted, tmp_path):
 def test_a_file_is_at_most_twice_as_large(tmp_path, odds_table):
     X, y, _ = odds_table
     sizes = []
-    for uncertainty in (False, True):
-        clf = ShrinkageNB(strength=STRENGTH, uncertainty=uncertainty).fit(X, y)
-        clf.save(tmp_path / "model.json")
+    for kept in (False, True):
+        clf = ShrinkageNB(strength=STRENGTH, uncertainty=kept)
+        clf.fit(X[:400], y[:400]).save(tmp_path / "model.json")
         sizes.append((tmp_path / "model.json").stat().st_size)
     assert sizes[1] < 2 * sizes[0]
 
@@ -181,3 +182,15 @@ def test_rows_that_outweigh_the_prior_a_million_times_leave_narrow_intervals():
     clf.fit(X, y, sample_weight=np.full(300, 1e6))
     low, high = clf.predict_interval(X)[:, 1].T
     assert np.all((low < high) & (high - low < 0.01))
+
+
+def test_few_rows_and_many_weights_give_the_same_variances(monkeypatch, two):
+    X, y = two
+    codes, variances = None, []
+    for most in (1_500, 10):
+        monkeypatch.setattr(uncertainty, "_MOST_WEIGHTS", most)
+        clf = ShrinkageNB(strength=STRENGTH).fit(X, y)
+        codes = clf._encode(X)
+        variances.append(clf.uncertainty_.of_rows(codes))
+    # Of single codes the second takes the prior, rows on average as they are.
+    np.testing.assert_allclose(variances[0].mean(), variances[1].mean(), rtol=0.2)

@@ -232,12 +232,13 @@ class _OneClass:
         some = scores[::step]
         main = covariance.components(some)
         factors = main[1:].T @ codes.T + self._start * np.outer(main[0], shares)
-        variance = covariance.variances(whole)
+        prior = whole.power(2).sum(axis=1)
+        # Few rows tell next to nothing of a single code among many.
+        variance = prior if rows.is_wide else covariance.variances(whole)
         left = np.maximum(variance - ((whole @ main) ** 2).sum(axis=1), 0.0)
         # What codes share beyond the components is negative on the whole.
         exact = covariance.variances(some).sum() - ((some @ main) ** 2).sum()
         left *= max(exact, 0.0) / max((rows.cells[::step] @ left).sum(), 1e-300)
-        prior = whole.power(2).sum(axis=1)
         unlearned = variance / np.where(prior > 0.0, prior, np.inf)
         left += self._noise_of_evidence(unlearned) + self._within_bins()
         out = np.zeros((1 + _RANK, len(left)))
