@@ -245,5 +245,5 @@ def _cell_text(schema: TableSchema, j: int, codes: list[int]) -> str:
 
 
 def _short(edge: float) -> str:
-    """Write a cut point without the last digits, which are those of arithmetic."""
-    return f"{edge:.10g}"
+    """Write a cut point without the last digits, which nobody reads."""
+    return f"{edge:.10g}" if abs(edge) >= 1e5 else f"{edge:.6g}"
