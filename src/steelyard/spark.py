@@ -88,15 +88,16 @@ class SteelyardClassifier(Estimator[Any], _Columns):
             from steelyard import ShrinkageNB
 
             classifier = ShrinkageNB()
-        self._set(
-            classifier=classifier,
-            columns=columns,
-            featuresCol=features_col,
-            labelCol=label_col,
-            weightCol=weight_col,
-            predictionCol=prediction_col,
-            probabilityCol=probability_col,
-        )
+        given = {
+            "classifier": classifier,
+            "columns": columns,
+            "featuresCol": features_col,
+            "labelCol": label_col,
+            "weightCol": weight_col,
+            "predictionCol": prediction_col,
+            "probabilityCol": probability_col,
+        }
+        self._set(**{name: own for name, own in given.items() if own is not None})
 
     def _fit(self, dataset: Any) -> SteelyardClassificationModel:
         frame, names = self._table(dataset)
@@ -105,7 +106,7 @@ class SteelyardClassifier(Estimator[Any], _Columns):
         rows = frame.select(*[f"`{name}`" for name in [*names, *roles]])
         fitted = clone(self.getOrDefault(self.classifier)).fit(rows, *roles)
         model = SteelyardClassificationModel(fitted, len(names))
-        return self._copyValues(model.setParent(self))
+        return self._copyValues(model)
 
 
 class SteelyardClassificationModel(Model, _Columns):

@@ -1,5 +1,6 @@
 """Fits of Spark frames on two threads, against fits of the same table here."""
 
+import gc
 import os
 import sys
 
@@ -128,6 +129,9 @@ def test_a_stage_of_a_pipeline_is_cross_validated(frame):
         classifier=sy.NaiveBayes(), columns=FEATURES, label_col="y"
     )
     model = by_name.fit(frame)
+    # The search leaves a pool of threads, which warns when it is gone.
+    del search, fitted
+    gc.collect()
     assert model.fitted.feature_names_in_.tolist() == FEATURES
 
 
