@@ -32,7 +32,7 @@ def table(people):
 def content(path):
     """Return a model file without what whole tables and chunks alone have."""
     found = json.loads(Path(path).read_text())["content"]
-    for name in ("cut_points_are_exact_", "row_sketch_", "score_ranges_"):
+    for name in ("cut_points_are_exact_", "row_sketch_", "score_ranges_", "quality_"):
         found["fitted"].pop(name, None)
     found["classes"].pop("dtype")
     return found

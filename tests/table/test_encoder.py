@@ -336,17 +336,17 @@ def test_a_refused_chunk_leaves_the_model_as_it_was():
     assert_array_equal(clf.predict_proba(X), before)
 
 
-def test_classes_are_announced_as_in_scikit_learn():
+def test_classes_can_be_announced_and_others_are_taken_in_with_a_warning():
     X = column("a", "b")
-    with pytest.raises(ValueError, match="classes must be passed on the first call"):
-        NaiveBayes().partial_fit(X, [0, 1])
+    assert NaiveBayes().partial_fit(X, [0, 1]).classes_.tolist() == [0, 1]
     clf = NaiveBayes().partial_fit(X, [0, 0], classes=[1, 0, 2])
     assert clf.classes_.tolist() == [0, 1, 2]
     clf.partial_fit(X, [2, 1], classes=[0, 1, 2])
-    with pytest.raises(ValueError, match="not the same as on last call"):
-        clf.partial_fit(X, [0, 1], classes=[0, 1])
-    with pytest.raises(ValueError, match=r"\[5\] in y do not exist"):
+    clf.partial_fit(X, [0, 1], classes=[0, 1])
+    with pytest.warns(UserWarning, match=r"New classes in y: \[5\]"):
         clf.partial_fit(X, [0, 5])
+    assert clf.classes_.tolist() == [0, 1, 2, 5]
+    assert clf.class_count_.tolist() == [4.0, 2.0, 1.0, 1.0]
 
 
 chunked_rows = st.lists(
