@@ -1,5 +1,7 @@
 """The default goes on learning: counts exactly, weights by rows that it keeps."""
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -106,10 +108,22 @@ def test_kept_rows_travel_in_the_model_file(tmp_path):
     assert texts[0] == texts[1]
 
 
+def test_a_fit_of_few_rows_goes_on_in_memory_as_chunks_do(tmp_path):
+    X, y = stream(400)
+    fitted = quick().fit(X[:200], y[:200]).partial_fit(X[200:], y[200:])
+    parts = quick().partial_fit(X[:200], y[:200]).partial_fit(X[200:], y[200:])
+    np.testing.assert_array_equal(fitted.predict_proba(X), parts.predict_proba(X))
+    clf = quick().fit(X, y)
+    clf.save(tmp_path / "model.json")
+    for other in (sy.load(tmp_path / "model.json"), pickle.loads(pickle.dumps(clf))):
+        with pytest.raises(ParameterError, match="has kept no rows to go on from"):
+            other.partial_fit(X, y)
+
+
 def test_a_model_that_has_kept_no_rows_cannot_go_on():
     X, y = stream(300)
     for clf in (
-        quick().fit(X, y),
+        quick().fit(X, y).with_prior({"yes": 0.1}),
         quick().partial_fit(X, y).with_prior({"yes": 0.1}),
     ):
         with pytest.raises(ParameterError, match="has kept no rows to go on from"):

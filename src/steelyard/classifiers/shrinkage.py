@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.agreed import MOST_KEPT
 from steelyard._common.arrays import Floats
 from steelyard._common.progress import watching
 from steelyard._common.settings import (
@@ -47,6 +48,7 @@ from steelyard.proba.counts import Counts
 from steelyard.proba.smoothing import Estimation
 from steelyard.table.codes import FeatureTable
 from steelyard.table.discretizers import EqualFrequencyDiscretizer
+from steelyard.table.frames import Table
 from steelyard.table.labels import class_places
 from steelyard.table.resolutions import FINEST, bins_of_resolutions
 from steelyard.table.summary.column_rules import column_positions
@@ -96,10 +98,11 @@ class ShrinkageNB(TakesChunks, SolvedNB):
     variance, so that with nothing known the model answers the base rate.
 
     ``partial_fit`` counts all rows and keeps codes of at most 5,000, a sample by
-    weight, in the model and its file. Weights minimise the loss of the new chunk, that
-    of the kept rows, and a linear term, which makes up for the gradient that earlier
-    rows had and kept rows have not. Strengths and pairs are chosen again when two
-    fifths of the weight came after the last choice.
+    weight, in the model and its file. It goes on after ``fit`` too, of a table in
+    memory of that many rows, until the model is saved, pickled or copied. Weights
+    minimise the loss of the new chunk, that of the kept rows, and a linear term, which
+    makes up for the gradient that earlier rows had and kept rows have not. Strengths
+    and pairs are chosen again when two fifths of the weight came after the last choice.
 
     References
     ----------
@@ -312,12 +315,22 @@ class ShrinkageNB(TakesChunks, SolvedNB):
                 "ShrinkageNB with `instances` looks at all rows at once, which "
                 "partial_fit does not have. Use fit, or instances=None."
             )
-        if not is_first and not hasattr(self, "kept_rows_"):
+        if not is_first and self._rows_so_far() is None:
             raise ParameterError(
-                "This model has kept no rows to go on from: `fit` and `with_prior` "
-                "keep none. Learn all chunks by partial_fit, the first one too."
+                "This model has kept no rows to go on from: those of `fit` are not "
+                f"kept beyond {MOST_KEPT:,}, nor in files and copies. Learn all chunks "
+                "by partial_fit, the first one too."
             )
         return is_first
+
+    def _rows_so_far(self) -> KeptRows | None:
+        """Return the rows to go on from: of ``partial_fit``, or of a ``fit``."""
+        own = vars(self)
+        return own.get("kept_rows_") or own.get("_rows_at_hand")
+
+    def __getstate__(self) -> Any:
+        # Files and other processes get rows only of models that are to go on.
+        return {**super().__getstate__(), "_rows_at_hand": None}
 
     def _begin(self, recipe: Recipe, training: TrainingSet) -> None:
         recipe.check_views(training, self)
@@ -352,7 +365,9 @@ class ShrinkageNB(TakesChunks, SolvedNB):
         if so_far is not None:
             before = so_far.encoder_.schema_
             places = class_places(so_far.classes_, training.classes)
-            kept = so_far.kept_rows_.faded(keeps)
+            rows = so_far._rows_so_far()
+            assert rows is not None, "checked before"
+            kept = rows.faded(keeps)
             kept = kept.moved(before, training.schema, places, training.n_classes)
             since = kept.since_choice + training.own_total
             training = kept.with_rows(training)
@@ -368,7 +383,9 @@ class ShrinkageNB(TakesChunks, SolvedNB):
         else:
             choice = self._choice(recipe, training)
             training = joined(training, choice.pairs)
-            if keeps_rows:
+            is_here = isinstance(training.table, Table) and training.place.is_here
+            is_small = is_here and training.n_rows <= MOST_KEPT
+            if keeps_rows or (is_small and self.instances is None):
                 draw = RowDraw.of(training, self.random_state)
         weighting = choice.strengths.weighting(float(self.intercept))
         final = replace(recipe, weighting=weighting, link_scale=choice.scale)
@@ -390,8 +407,10 @@ class ShrinkageNB(TakesChunks, SolvedNB):
         }
         if choice.shape_losses is not None:
             named["shape_losses_"] = tuple(choice.shape_losses)
+        named["_rows_at_hand"] = None
         if draw is not None:
-            named["kept_rows_"] = KeptRows.of(draw, training, *fit.solved, since)
+            place = "kept_rows_" if keeps_rows or so_far else "_rows_at_hand"
+            named[place] = KeptRows.of(draw, training, *fit.solved, since)
         if self.uncertainty:
             uncertainty = uncertainty_of(*fit.solved, choice.scale, shares)
             if uncertainty is not None:

@@ -142,7 +142,8 @@ def evidence_table(evidence: Evidence, most: int | None = None) -> Table:
     lines = [(*evidence.start, evidence.prior), *items[: len(items) - len(rest)]]
     if rest:
         lines.append((f"{len(rest)} others", "", sum(amount for *_, amount in rest)))
-    bars = sided_bars([amount for *_, amount in lines])
+    # As wide together as a table without intervals.
+    bars = sided_bars([amount for *_, amount in lines], 14 if has_half else 24)
     half_widths = evidence.half_widths
     kept = [*half_widths[: len(lines) - bool(rest)], *[""] * bool(rest)]
     for (name, value, amount), half, bar in zip(lines, kept, bars, strict=True):

@@ -14,7 +14,7 @@ from steelyard.model.training import SAMPLE, TrainingSet
 from steelyard.proba.counts import Counts
 from steelyard.table.codes import FeatureTable
 from steelyard.table.frames import Table
-from steelyard.table.summary.whole_column import NumberRange
+from steelyard.table.summary.ranges import NumberRange
 
 FEW = 512
 """Rows of a column that stand for all of them where they are compared."""

@@ -11,8 +11,6 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import DataConversionWarning
-from sklearn.utils import column_or_1d
 
 from steelyard._common.agreed import LARGEST_WEIGHT, LEAST_WEIGHT
 from steelyard._common.arrays import Floats, Ints
@@ -31,6 +29,10 @@ TrainingRows = tuple[Table, Any, Floats | None]
 
 def as_label_column(y: Any) -> Any:
     """Return labels as a NumPy array or a series of some frame library, 1D."""
+    # Commands that fit nothing start without scikit-learn.
+    from sklearn.exceptions import DataConversionWarning
+    from sklearn.utils import column_or_1d
+
     if y is None:
         raise TableError(
             "The classifier requires y to be passed, but the target y is None. Pass "

@@ -96,7 +96,9 @@ class TakesChunks(StandardNB):
             rows = training_rows(X, y, sample_weight, self)
             self._take_in(*rows, classes, forget)
             return self
+        # A plain copy would leave rows at hand behind.
         learner = copy(self)
+        learner.__dict__ = dict(vars(self))
         with source:
             if is_first:
                 recipe = self._recipe()
