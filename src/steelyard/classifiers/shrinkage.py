@@ -330,7 +330,9 @@ class ShrinkageNB(TakesChunks, SolvedNB):
 
     def __getstate__(self) -> Any:
         # Files and other processes get rows only of models that are to go on.
-        return {**super().__getstate__(), "_rows_at_hand": None}
+        state = dict(super().__getstate__())
+        state.pop("_rows_at_hand", None)
+        return state
 
     def _begin(self, recipe: Recipe, training: TrainingSet) -> None:
         recipe.check_views(training, self)
@@ -407,7 +409,8 @@ class ShrinkageNB(TakesChunks, SolvedNB):
         }
         if choice.shape_losses is not None:
             named["shape_losses_"] = tuple(choice.shape_losses)
-        named["_rows_at_hand"] = None
+        if hasattr(self, "_rows_at_hand"):
+            named["_rows_at_hand"] = None
         if draw is not None:
             place = "kept_rows_" if keeps_rows or so_far else "_rows_at_hand"
             named[place] = KeptRows.of(draw, training, *fit.solved, since)
