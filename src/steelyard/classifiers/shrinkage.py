@@ -99,7 +99,7 @@ class ShrinkageNB(TakesChunks, SolvedNB):
 
     ``partial_fit`` counts all rows and keeps codes of at most 5,000, a sample by
     weight, in the model and its file. It goes on after ``fit`` too, of a table in
-    memory of that many rows, until the model is saved, pickled or copied. Weights
+    memory of that many rows; files, pickles and copies do not have these. Weights
     minimise the loss of the new chunk, that of the kept rows, and a linear term, which
     makes up for the gradient that earlier rows had and kept rows have not. Strengths
     and pairs are chosen again when two fifths of the weight came after the last choice.

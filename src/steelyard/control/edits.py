@@ -91,13 +91,7 @@ def edited(
     >>> bool((calm.unedited().predict_proba(X) == clf.predict_proba(X)).all())
     True
     """
-    check_fitted(clf)
-    model = centred_model(clf)
-    if not isinstance(model, NBModel):
-        raise ParameterError(
-            f"{type(clf).__name__} is not one sum here, and cannot be edited. Use a "
-            "method that is one sum, such as SHNB or WANBIA-CLL."
-        )
+    model = editable_model(clf)
     asked = [edits] if isinstance(edits, Mapping) else list(edits)
     if not asked and recalibrate is None:
         raise ParameterError("There is no edit. Give a list of mappings.")
@@ -128,6 +122,18 @@ def edited(
     made = copy.copy(clf)
     made.model_, made.edits_ = model, log
     return made
+
+
+def editable_model(clf: Any) -> NBModel:
+    """Return the model of a fitted classifier, refused where it is not one sum."""
+    check_fitted(clf)
+    model = centred_model(clf)
+    if not isinstance(model, NBModel):
+        raise ParameterError(
+            f"{type(clf).__name__} is not one sum here, and cannot be edited. Use a "
+            "method that is one sum, such as SHNB or WANBIA-CLL."
+        )
+    return model
 
 
 def unedited(clf: Any) -> Any:

@@ -6,12 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from steelyard._common.checks import check_fitted
 from steelyard.control.card_rows import finest_views
-from steelyard.control.edits import middles_of, rows_of_codes
-from steelyard.exceptions import ParameterError
+from steelyard.control.edits import editable_model, middles_of, rows_of_codes
 from steelyard.explain.views import views_of
-from steelyard.model.table_model import NBModel, centred_model
 
 
 def edit_steps(clf: Any) -> dict[str, Any]:
@@ -30,13 +27,7 @@ def edit_steps(clf: Any) -> dict[str, Any]:
         missing cells. Columns that are scored by a density alone, and pairs, can be
         scaled or removed and are left out.
     """
-    check_fitted(clf)
-    model = centred_model(clf)
-    if not isinstance(model, NBModel):
-        raise ParameterError(
-            f"{type(clf).__name__} is not one sum here, and cannot be edited. Use a "
-            "method that is one sum, such as SHNB or WANBIA-CLL."
-        )
+    model = editable_model(clf)
     schema, steps = model.schema, {}
     finest = finest_views(schema)
     for column, views in enumerate(views_of(schema)[: schema.n_columns]):
