@@ -130,3 +130,45 @@ def test_page_without_the_mark_is_refused(tool, tmp_path, capsys):
     with pytest.raises(SystemExit):
         tool["main"](["none.jsonl", "--write", str(page)])
     assert "<!-- measured -->" in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def rivals():
+    return runpy.run_path(str(ROOT / "tools/rivals.py"))
+
+
+def test_rivals_are_read_from_the_board_and_drawn(rivals, tmp_path):
+    page = (ROOT / "docs/leaderboard.md").read_text(encoding="utf-8")
+    found = {beside.method: beside for beside in rivals["read_rivals"](page)}
+    assert list(found) and set(found) == set(rivals["SHOWN"])
+    assert found["EBM"].n_datasets > found["CatBoost"].n_datasets
+    for beside in found.values():
+        assert beside.better + beside.worse <= beside.n_datasets
+    (tmp_path / "images").mkdir()
+    (tmp_path / "board.md").write_text(page, encoding="utf-8")
+    rivals["main"](tmp_path / "board.md")
+    assert (tmp_path / "images/rivals.svg").read_text().count("<path") > 10
+
+
+def test_readme_has_the_figures_of_the_leader_board(rivals):
+    page = (ROOT / "docs/leaderboard.md").read_text(encoding="utf-8")
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    found = {beside.method: beside for beside in rivals["read_rivals"](page)}
+    for name in ("EBM", "CatBoost"):
+        b = found[name]
+        figures = f"({b.ours:.3f} and {b.theirs:.3f}, p = {float(b.p):.2f})"
+        assert f"{name} on {b.n_datasets} sets {figures}" in readme
+    classic = [found[m] for m in ("RandomForest", "HistGradientBoosting", "Khiops")]
+    assert {b.p for b in (*classic, found["LogisticRegression"])} == {"<.001"}
+    assert f"on {classic[0].n_datasets} data sets of two papers" in readme
+    tables = rivals["tables"](page)
+    (averages,) = [rows for key, rows in tables.items() if "of all editions" in key]
+    ours, forest = (
+        next(float(row[3]) for row in averages if row[0] == name)
+        for name in ("SHNB", "RandomForest")
+    )
+    assert f"level with the forest ({ours:.1f} and {forest:.1f} %)" in readme
+    assert averages[0][0] == "SHNB" and "first in average rank" in readme
+    (clean,) = [rows for key, rows in tables.items() if key.startswith("Data sets")]
+    better = clean[0][9].partition("/")[0]
+    assert f"predecessor on {better} of {clean[0][1]}" in readme

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import leaderboard as board
+import rivals
 
 from steelyard.experiments.report.layouts import (
     Cell,
@@ -93,6 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parts = sections(rows, earlier, images / options.write.stem, confirming)
     body = "\n\n".join(parts)
     options.write.write_text(f"{before}{mark}\n{body}\n", encoding="utf-8")
+    rivals.main(options.write)
 
 
 def read_results(given: str) -> Results:

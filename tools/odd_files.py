@@ -2,7 +2,7 @@
 
 The files are those of ``tests/notices/test_odd_files.py``. Of each it is told what
 ``steelyard fit`` prints, and how many of 300 new rows naive Bayes predicts right: by
-the file as ``pandas.read_csv`` reads it, as it is read here, and mended as is said.
+the file as ``pandas.read_csv`` reads it, as it is read here, and fixed as is said.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ None goes wrong without a word, in Python as in the shell. The tables are writte
 
 Accuracy is that of plain naive Bayes on 300 new rows without faults, in which columns
 that they cannot have are empty: trained on what `pandas.read_csv` makes of the file
-("plain"), on what is read here ("read"), and on the file after it was mended as the
-notice says ("mended"). A dash: there is no model, it refuses the new rows, or its
+("plain"), on what is read here ("read"), and on the file after it was fixed as the
+notice says ("fixed"). A dash: there is no model, it refuses the new rows, or its
 classes have other names.
 """
 
@@ -63,7 +63,7 @@ class Page:
         self._odd, self._new, self._folder = odd, new, folder
         birds = odd["birds"]()
         clf = NaiveBayes().fit(birds.drop(columns=TARGET), birds[TARGET])
-        self._clean, self._mended = clf, _percent(self._accuracy(clf))
+        self._clean, self._fixed = clf, _percent(self._accuracy(clf))
 
     def trained(self, title: str, files: dict[str, Any]) -> list[str]:
         """Return the table of files that are a changed frame."""
@@ -94,13 +94,13 @@ class Page:
 
     def _line(self, what: str, path: Path) -> list[str]:
         said, is_fitted = _printed(path)
-        read, mended = "-", "-"
+        read, fixed = "-", "-"
         if is_fitted:
             data = read_dataset(path, target=TARGET)
             read = self._of(data.table, data.target)
-            is_mended = "noticed" in said and {*self._new[TARGET]} <= {*data.target}
-            mended = self._mended if is_mended else read
-        return [what, _cell(said), self._plain(path), read, mended]
+            is_fixed = "noticed" in said and {*self._new[TARGET]} <= {*data.target}
+            fixed = self._fixed if is_fixed else read
+        return [what, _cell(said), self._plain(path), read, fixed]
 
     def _plain(self, path: Path) -> str:
         try:
@@ -140,7 +140,7 @@ def _table(title: str, lines: list[list[str]]) -> list[str]:
         "",
         f"## {title}",
         "",
-        "| what is wrong | printed | plain | read | mended |",
+        "| what is wrong | printed | plain | read | fixed |",
     ]
     rule = "| --- | --- | ---: | ---: | ---: |"
     return [*head, rule, *(f"| {' | '.join(line)} |" for line in lines)]

@@ -112,7 +112,7 @@ def add_page(parser: argparse.ArgumentParser) -> None:
     page.add_argument("--card", metavar="FILE", help=about)
     about = "language of the page: en, de, or a TOML file of its words"
     page.add_argument("--language", metavar="NAME", help=about)
-    about = "put so many rows of the file in the page, for its readers to try"
+    about = "put this many rows of the file in the page, for its readers to try"
     page.add_argument("--page-rows", type=int, default=0, metavar="N", help=about)
     about = "let the author change curves in the page, and save the edits"
     page.add_argument("--edit", action="store_true", help=about)

@@ -45,8 +45,8 @@ def edited(
 ) -> Any:
     """Return a copy of a fitted classifier with some changes, each of them recorded.
 
-    Evidence is that of ``explain_global``: in log-odds, told from the average training
-    row, for the second of two classes or for the class that an edit names. Intervals
+    Evidence is that of ``explain_global``: relative to the average training row, in
+    log-odds, for the second of two classes or the class that an edit names. Intervals
     of numbers are bins of the model: those whose middle is in the range are changed.
 
     Parameters

@@ -126,7 +126,7 @@ class Scale:
 
     @classmethod
     def plain(cls, lines: list[Line]) -> Scale:
-        """Return the scale of evidence itself, told from the average row."""
+        """Return the scale of evidence itself, relative to the average row."""
         return cls(1.0, tuple(line.mean for line in lines))
 
     def place(self, k: int, amounts: Any) -> Any:

@@ -52,7 +52,7 @@ _WEIGHTS = (
 class GlobalExplanation(Tabular):
     r"""What a model has learned, attribute by attribute.
 
-    What values add is told from the average training row. Importance is the mean over
+    What values add is relative to the average training row. Importance is the mean over
     rows of the absolute evidence of an attribute for a class against the mean of the
     others, and the mean of that over classes,
 

@@ -51,7 +51,7 @@ _MIN_QUANTILES, _ROOM = 5, 0.1
 class AttributeTable(Tabular):
     """One attribute of one sum: its values, how often they occur, what they add.
 
-    It is told from the average training row: the mean over all rows is 0.
+    It is relative to the average training row: the mean over all rows is 0.
 
     A Gaussian attribute is tabulated at evenly spaced numbers from the smallest to the
     largest of the training rows; so is a column with several views, one of them a

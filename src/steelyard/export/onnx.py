@@ -73,7 +73,7 @@ def to_onnx(
         missing.
     contributions : bool, default=False
         Whether there is an output ``contributions`` of shape (n, attributes, K): what
-        each column, or pair of columns, adds to the scores, told from the average
+        each column, or pair of columns, adds to the scores, relative to the average
         training row.
 
     Returns

@@ -74,7 +74,7 @@ class Scorer:
     ) -> dict[str, float]:
         """Return what cells add to the log-odds of the best class against the next.
 
-        It is told from the average training row, also of cells that are missing. In a
+        It is relative to the average training row, also of cells that are missing. In a
         model that is not one sum, it is what is lost without the cell. The loudest come
         first; cells that say nothing are left out.
         """

@@ -92,7 +92,7 @@ class ScoringQuery:
         return [self.plan.classes[c] for c in node.classes]
 
     def tell(self, node: Sum, named: dict[tuple[int, int], str]) -> None:
-        """Return what every attribute adds, told from the average row, as well."""
+        """Return what every attribute adds, relative to the average row, as well."""
         unit = self.plan.unit
         for j, attribute in enumerate(self.plan.attributes):
             for i, pick in enumerate(picks_of(node)):

@@ -87,7 +87,7 @@ def load(path: str | PathLike[str]) -> BaseNB:
     Raises
     ------
     ModelFileError
-        If the file is damaged, was edited, is of a newer version, or is no model file.
+        If the file is damaged, edited, of a newer version, or not a model file.
 
     Examples
     --------

@@ -39,7 +39,7 @@ class EvidenceIntervals(PlainData):
 
     With two classes that is log-odds. Attributes are arrays: ``estimate``, ``low`` and
     ``high`` of shape (n, d, K) by column, ``total``, ``total_low`` and ``total_high``
-    of shape (n, K) for the sum of prior and all columns. Columns are told from the
+    of shape (n, K) for the sum of prior and all columns. Columns are relative to the
     average training row, as in ``explain_local``, which is taken as it is.
     """
 
