@@ -1,6 +1,5 @@
 """Shapes of curves: the optimum under constraints, and never a violation."""
 
-import sqlite3
 from dataclasses import replace
 
 import numpy as np
@@ -11,8 +10,8 @@ from scipy.optimize import minimize, nnls
 import steelyard as sy
 from steelyard import ShrinkageNB, WeightedNB
 from steelyard.exceptions import ParameterError
-from steelyard.export.sql import sql_statements
 from steelyard.fitting.problem import build_problem
+from tools import shape_violations
 
 KINDS = ["increasing", "decreasing", "convex", "concave", "peak", "valley"]
 WORDS = ["low", "middle", "high", "top"]
@@ -116,55 +115,41 @@ def test_a_peak_is_where_no_other_turn_is_better():
 # --------------------------------------------------------------------------- violations
 
 
-def swept(X, row, column, rng):
-    """One row with all sorts of values of a column, in order."""
-    if column == "grade":
-        values = pd.Categorical(WORDS, WORDS, ordered=True)
-    else:
-        known = X[column].dropna().to_numpy(dtype=float)
-        low, high = known.min(), known.max()
-        beyond = [low - 1e6, low - 1.0, high + 1.0, high + 1e6]
-        values = np.sort([*known, *rng.uniform(low, high, 60), *beyond])
-    rows = pd.concat([X.iloc[[row]]] * len(values), ignore_index=True)
-    return rows.assign(**{column: values})
-
-
-def keeps(kind, log_odds, slack=0.0):
-    """Whether numbers have a shape; of bent ones steps are looked at elsewhere."""
-    steps = np.diff(log_odds)
-    steps = steps[np.abs(steps) > slack]
-    if kind in ("decreasing", "valley"):
-        steps = -steps
-    if kind in ("increasing", "decreasing"):
-        return bool((steps >= 0.0).all())
-    turn = int(np.argmax(steps < 0.0)) if (steps < 0.0).any() else len(steps)
-    return bool((steps[turn:] <= 0.0).all())
-
-
 def log_odds_of(p, target):
     """Return log-odds of a class against each other one."""
     logs = np.log(p)
     return np.delete(logs[:, [target]] - logs, target, axis=1)
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_no_row_breaks_a_shape(seed):
-    rng = np.random.default_rng(seed)
-    n_classes = 2 + seed % 2
-    X, y = table(seed, 140, n_classes, gaps=0.1 * (seed % 3 == 0))
-    kinds = ["increasing", "decreasing", "peak", "valley"]
-    columns = rng.permutation(["plain", "whole", "skewed", "grade"])[:2]
-    wanted = {c: (str(rng.choice(kinds)), "yes") for c in columns}
-    settings = {"missing": "value"} if seed % 3 == 0 else {}
-    weights = rng.random(len(y)) if seed % 4 == 1 else None
-    strength = "auto" if seed == 2 else (2.0, 8.0, 0.3)
-    clf = ShrinkageNB(constraints=wanted, strength=strength, **settings)
-    clf.fit(X, y, sample_weight=weights)
-    target = clf.classes_.tolist().index("yes")
-    for column, (kind, _) in wanted.items():
-        rows = swept(X, int(rng.integers(len(X))), column, rng)
-        for log_odds in log_odds_of(clf.predict_proba(rows), target).T:
-            assert keeps(kind, log_odds, 1e-12), (column, kind)
+@pytest.mark.parametrize("seed", [*range(1, 10), 25])
+def test_no_row_breaks_a_shape_to_the_last_bit(seed):
+    """Random tables and ways to fit; `tools/shape_violations.py` makes thousands."""
+    hunt = shape_violations.Hunt(every=0)
+    hunt.look(seed)
+    assert hunt.faults == []
+
+
+@pytest.mark.parametrize("seed", [5, 15])
+def test_sql_onnx_scorer_and_page_keep_shapes_to_the_last_bit(seed):
+    for needed in ("duckdb", "onnx", "onnxruntime"):
+        pytest.importorskip(needed)
+    hunt = shape_violations.Hunt(every=5)
+    hunt.look(seed)
+    hunt.pages()
+    assert hunt.looked["onnx"] == 1
+    assert hunt.faults == []
+
+
+def test_the_hunt_finds_a_shape_that_is_broken():
+    X, y = table(5, 80)
+    clf = ShrinkageNB(strength=(1.0, 4.0, 0.1), pairs=None).fit(X, y)
+    clf.constraints = {"plain": ("decreasing", "yes"), "grade": ("convex", "yes")}
+    hunt = shape_violations.Hunt(every=0)
+    sweeps = list(shape_violations.sweeps_of(clf, X, np.random.default_rng(0)))
+    rows = pd.concat([sweep.rows for sweep in sweeps], ignore_index=True)
+    scores = clf.predict_joint_log_proba(rows)
+    hunt.compare(0, "python", clf, sweeps, clf.predict_proba(rows), scores)
+    assert len(hunt.faults) == 4
 
 
 @pytest.mark.parametrize("kind", ["convex", "concave"])
@@ -188,58 +173,32 @@ def test_a_bent_curve_bends_one_way_by_the_centres_of_its_bins(kind, column):
     assert np.ptp(curve) > 0.0
 
 
-def test_sql_and_a_scan_keep_the_shape(tmp_path):
-    X, y = table(5, 200)
-    X = X.drop(columns="grade")
-    wanted = {"plain": "increasing", "skewed": "decreasing", "whole": "peak"}
-    frame = X.assign(y=y)
-    frame.to_csv(tmp_path / "rows.csv", index=False)
-    streamed = ShrinkageNB(constraints=wanted, strength=(2.0, 8.0, 0.3))
-    streamed.fit(sy.scan(tmp_path / "rows.csv", target="y"))
-    clf = ShrinkageNB(constraints=wanted, strength=(2.0, 8.0, 0.3)).fit(X, y)
-    rng = np.random.default_rng(0)
-    for fitted in (clf, streamed):
-        for column, kind in wanted.items():
-            rows = swept(X, 7, column, rng)
-            with sqlite3.connect(":memory:") as base:
-                rows.to_sql("t", base, index=False)
-                *before, query = sql_statements(fitted, "sqlite", "t")
-                for statement in before:
-                    base.execute(statement)
-                found = pd.read_sql(query, base)
-            p = found.filter(regex="yes").iloc[:, 0].to_numpy()
-            assert keeps(kind, np.log(p / (1.0 - p)), 1e-12)
-
-
-def test_onnx_keeps_the_shape_in_single_precision(tmp_path):
-    runtime = pytest.importorskip("onnxruntime")
-    X, y = table(6, 200)
-    X = X[["plain", "whole", "skewed"]]
-    wanted = {"plain": "increasing", "skewed": "decreasing"}
-    clf = ShrinkageNB(constraints=wanted, strength=(2.0, 8.0, 0.3)).fit(X, y)
-    clf.export(tmp_path / "model.onnx")
-    session = runtime.InferenceSession(str(tmp_path / "model.onnx"))
-    for column, kind in wanted.items():
-        rows = swept(X, 7, column, np.random.default_rng(0))
-        types = {entry.name: entry.type for entry in session.get_inputs()}
-        cells = {
-            name: rows[[name]].to_numpy(
-                dtype=np.float32 if "(float)" in kind_of else np.float64
-            )
-            for name, kind_of in types.items()
-        }
-        p = np.asarray(session.run(["probabilities"], cells)[0], dtype=np.float64)[:, 1]
-        assert keeps(kind, p, 1e-7)
-
-
 def test_values_with_weights_of_their_own_keep_shapes_too():
     X, y = table(8, 200)
-    wanted = {"plain": "increasing", "grade": "decreasing"}
+    wanted = {"plain": ("increasing", "yes"), "grade": ("decreasing", "yes")}
     clf = WeightedNB(weighting="value", bounds=None, lam=1.0, constraints=wanted)
     clf.fit(X, y)
-    for column, kind in wanted.items():
-        rows = swept(X, 3, column, np.random.default_rng(0))
-        assert keeps(kind, log_odds_of(clf.predict_proba(rows), 1)[:, 0], 1e-12)
+    for sweep in shape_violations.sweeps_of(clf, X, np.random.default_rng(0)):
+        p = clf.predict_proba(sweep.rows)
+        scores = clf.predict_joint_log_proba(sweep.rows)
+        assert shape_violations.broken(sweep, 1, p, scores) == []
+
+
+def test_a_column_of_two_values_has_nothing_to_bend():
+    X, y = table(0, 60)
+    X = X.assign(two=X["whole"] > 3)
+    clf = ShrinkageNB(constraints={"two": "convex"}, strength=(2.0, 8.0, 0.3)).fit(X, y)
+    free = ShrinkageNB(strength=(2.0, 8.0, 0.3)).fit(X, y)
+    np.testing.assert_allclose(clf.predict_proba(X), free.predict_proba(X), atol=1e-12)
+
+
+def test_chunks_keep_shapes_of_ordered_categories_when_strengths_are_chosen_again():
+    X, y = table(4, 60)
+    clf = ShrinkageNB(constraints={"grade": "decreasing"}, pairs=None)
+    clf.partial_fit(X[:30], y[:30]).partial_fit(X[30:], y[30:])
+    clf.constraints = {"grade": ("decreasing", "yes")}
+    (sweep,) = shape_violations.sweeps_of(clf, X, np.random.default_rng(0))
+    assert shape_violations.broken(sweep, 1, clf.predict_proba(sweep.rows)) == []
 
 
 # ------------------------------------------------------------------------------- around

@@ -212,6 +212,8 @@ def turning_solution(
 
     def solved(turns: dict[int, int], tol: float, start: Floats) -> Solution:
         cone = shapes.cone(weighting, evidence, turns)
+        if not len(cone.is_equal):  # two values, say, that have nothing to bend
+            return replace(problem, shapes=None).solve(replace(recipe, tol=tol), start)
         return replace(problem, box=cone).solve(replace(recipe, tol=tol), start)
 
     if not bent:

@@ -298,14 +298,19 @@ def rejoined(training: TrainingSet, pairs: list[ColumnPair]) -> TrainingSet:
 
 def _columns(codes: Codes) -> dict[str, Any]:
     """Return columns whose cells stand for codes: a value, or a number in a bin."""
-    schema, columns = codes.schema, {}
+    import pandas as pd
+
+    schema, columns = codes.schema, dict[str, Any]()
     for column in range(schema.n_columns):
         views = [j for j, own in enumerate(schema.columns) if own == column]
         features = [schema.features[j] for j in views]
         name = features[0].name or f"x{column}"
         if features[0].kind == "categorical":
-            cells = np.array([None, *features[0].values, None], dtype=object)
+            values = features[0].values
+            cells = np.array([None, *values, None], dtype=object)
             columns[name] = cells[codes.column(views[0])]
+            if features[0].ordered:
+                columns[name] = pd.Categorical(columns[name], values, ordered=True)
             continue
         exact = [j for j in views if not schema.features[j].is_coded]
         if exact:
@@ -325,8 +330,6 @@ def _columns(codes: Codes) -> dict[str, Any]:
         number = np.where(np.isfinite(high), high, np.nextafter(low, np.inf))
         number = np.where(np.isfinite(number), number, 0.0)
         columns[name] = np.where(missing, np.nan, number)
-    import pandas as pd
-
     return pd.DataFrame(columns)
 
 
