@@ -14,8 +14,7 @@ from sklearn.naive_bayes import CategoricalNB
 from benchmarks.data import labelled_codes, n_rows
 from benchmarks.registry import Case, Seconds, at_least, row
 from steelyard import TableEncoder, method
-from steelyard.classifiers.evolved import weighted_model
-from steelyard.fitting.search.evolution import PopulationScorer
+from steelyard.classifiers.evolved import PopulationScorer, weighted_model
 from steelyard.fitting.search.left_out import resubstituted
 from steelyard.table.frames import as_table
 from steelyard.weighting.filters.information import pair_information

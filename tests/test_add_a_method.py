@@ -100,7 +100,7 @@ def patched(text, diff):
     ("title", "script", "files"),
     [
         ("A filter, into the library", FILTER, 3),
-        ("A compiled loss, into the library", LOSS, 3),
+        ("A compiled loss, into the library", LOSS, 2),
     ],
 )
 def test_the_page_adds_what_it_says_in_as_many_files_as_it_says(

@@ -17,7 +17,7 @@ from steelyard._common.arrays import Floats
 from steelyard._common.settings import DeclaredPart, resolve_part, setting, whole
 from steelyard._common.threads import pieces, row_blocks, run, thread_count
 from steelyard.exceptions import ParameterError
-from steelyard.kernels import reweighing, scoring
+from steelyard.kernels import counting, scoring
 from steelyard.model.base import Model, RowsNeeded
 from steelyard.model.table_model import NBModel, spread_table
 from steelyard.model.training import TrainingSet
@@ -148,10 +148,10 @@ class _Rounds:
         training, starts = self.training, self.packing.starts
         row_weights = np.empty(0) if training.weights is None else training.weights
         table, prior = model.table, model.log_prior
-        kernel = reweighing.reweigh_many
+        kernel = counting.reweigh_many
         if training.n_classes == 2:
             table, prior = table[:, 1:] - table[:, :1], prior[1] - prior[0]
-            kernel = reweighing.reweigh_two
+            kernel = counting.reweigh_two
         joint = self.packing.expand(table)
         if training.n_classes == 2:
             joint = joint[:, 0].copy()

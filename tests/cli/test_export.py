@@ -8,9 +8,9 @@ import pytest
 
 import steelyard
 from steelyard.cli import export as command
+from steelyard.export import FORMATS
 from steelyard.export import check as checking
 from steelyard.export.dialects import DIALECTS
-from steelyard.export.writing import FORMATS
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.cli.program import COMMANDS
+from steelyard.cli import COMMANDS
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "user_guide.md"
 

@@ -12,9 +12,8 @@ import pytest
 
 import steelyard
 from steelyard.classifiers.registry import DEFAULT
-from steelyard.cli import main
+from steelyard.cli import build_parser, main
 from steelyard.cli.completion import SHELLS, script
-from steelyard.cli.program import build_parser
 
 COMMANDS = (
     "fit",

@@ -14,7 +14,7 @@ import pytest
 import steelyard as sy
 from steelyard.control import Scorecard, scorecard_of
 from steelyard.control.card_cells import fitted, merged_fit
-from steelyard.control.rounding import rounded
+from steelyard.control.scorecard import rounded
 from steelyard.exceptions import ParameterError
 from steelyard.export import to_sql
 

@@ -14,11 +14,11 @@ import pytest
 import steelyard as sy
 from steelyard import export
 from steelyard.exceptions import ColumnError, ParameterError
+from steelyard.export import FORMATS
 from steelyard.export import check as checking
 from steelyard.export.check import check
 from steelyard.export.dialects import DIALECTS
 from steelyard.export.sql import to_sql
-from steelyard.export.writing import FORMATS
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from steelyard._common import progress
-from steelyard.cli.program import main
+from steelyard.cli import main
 from steelyard.kernels import (
     compiling,
     counting,

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import lsq_linear
 
+from steelyard.solvers.constrained import box_minimum, conjugate_gradients
 from steelyard.solvers.newton import bfgs
-from steelyard.solvers.quadratic_model import box_minimum, conjugate_gradients
 
 
 def value(H, g, d):

@@ -11,7 +11,7 @@ from steelyard.solvers import (
     SpectralGradient,
     resolve_solver,
 )
-from steelyard.solvers.quadratic_model import box_minimum
+from steelyard.solvers.constrained import box_minimum
 
 
 def wide_table(n, d, n_classes, seed=0):

@@ -35,3 +35,14 @@ DENSITY_DEPTH = 20.0
 
 # Linear attributes: deviations from the mean beyond which a number says no more.
 SLOPE_LIMIT = 4.0
+
+
+SHAPES = {
+    "increasing": "never go down",
+    "decreasing": "never go up",
+    "convex": "bend upwards, by the centres of bins",
+    "concave": "bend downwards, by the centres of bins",
+    "peak": "go up, then down",
+    "valley": "go down, then up",
+}
+"""Names of shapes, and what log-odds do along the column."""

@@ -24,7 +24,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Print the script."""
     # The program consists of its commands, of which this is one.
-    from steelyard.cli.program import build_parser
+    from steelyard.cli import build_parser
 
     print(script(arguments.shell, build_parser()))
 

@@ -70,8 +70,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Write the file; with a sample, compare, and fail where the engine differs."""
     from steelyard._common.files import atomic_write
+    from steelyard.export import PARTS_ALONE, content_of, format_of
     from steelyard.export.reading import plan_of
-    from steelyard.export.writing import PARTS_ALONE, content_of, format_of
 
     kind = format_of(arguments.output, arguments.format)
     output.check_output(arguments.output, arguments.force)

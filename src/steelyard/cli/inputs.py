@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from steelyard._common.shapes import SHAPES
+from steelyard._common.agreed import SHAPES
 from steelyard._common.text import listed
 from steelyard.cli.options import READING, names_of, reading_of
 from steelyard.cli.output import note

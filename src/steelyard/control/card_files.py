@@ -16,8 +16,8 @@ from steelyard._common.html import element, escape, fill_template, read_asset
 from steelyard._common.text import markdown_table, markdown_text, text_table
 from steelyard.control.card import Card, CardRow, Scorecard
 from steelyard.exceptions import ParameterError
-from steelyard.export.writing import FORMATS as PLAN_FORMATS
-from steelyard.export.writing import content_of
+from steelyard.export import FORMATS as PLAN_FORMATS
+from steelyard.export import content_of
 
 FORMATS = ("html", "xlsx", "csv", "md")
 

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from steelyard._common.later import names_of
+from steelyard._common import names_of
 
 if TYPE_CHECKING:
     from steelyard.displays.contributions import *  # noqa: F403

@@ -15,7 +15,7 @@
 
 from typing import TYPE_CHECKING
 
-from steelyard._common.later import names_of
+from steelyard._common import names_of
 
 if TYPE_CHECKING:
     from steelyard.experiments.drift import *  # noqa: F403

@@ -6,7 +6,7 @@ tables do not.
 
 from typing import TYPE_CHECKING
 
-from steelyard._common.later import names_of
+from steelyard._common import names_of
 
 if TYPE_CHECKING:
     from steelyard.explain.counterfactual import *  # noqa: F403

@@ -6,8 +6,7 @@ from importlib import import_module
 from typing import Any
 
 from steelyard.exceptions import ParameterError
-from steelyard.export.graph import Graph
-from steelyard.export.inputs_onnx import Inputs, refuse
+from steelyard.export.inputs_onnx import Graph, Inputs, refuse
 from steelyard.export.onnx import OPSETS, OnnxWriter
 from steelyard.export.reading import plan_of
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from steelyard.export.graph import Graph
-from steelyard.export.inputs_onnx import Inputs, input_names, input_type, refuse
+from steelyard.export.inputs_onnx import Graph, Inputs, input_names, input_type, refuse
 from steelyard.export.plan import (
     Bins,
     Density,

@@ -11,8 +11,7 @@ from steelyard._common import progress
 from steelyard._common.arrays import Floats, Ints, Labels
 from steelyard.fitting.recipe import Penalty
 from steelyard.fitting.rows import Passes
-from steelyard.losses import Loss
-from steelyard.losses.base import residual_term
+from steelyard.losses import Loss, residual_term
 from steelyard.model.base import (
     Curvature,
     one_hot,

@@ -4,6 +4,6 @@
 has of it: whether there is a device, and rows on one. It is loaded where ``device=``
 asks for one or an array lives there; all else, and numba's CUDA with it, once a device
 is used. ``arrays`` takes arrays of CuPy and PyTorch, and predicts; ``device_place``
-says what is done to training rows, in ``device_codes``, ``device_counts``,
-``joint_rows`` and ``device_rows`` (passes). The kernels are in ``kernels.cuda``.
+says what is done to training rows, in ``device_codes``, ``device_counts`` and
+``device_rows`` (passes). The kernels are in ``kernels.cuda``.
 """

@@ -12,7 +12,7 @@ from steelyard._common.arrays import Ints
 from steelyard.exceptions import ParameterError
 from steelyard.fitting.block import effect_of_odds
 from steelyard.gpu.device_codes import padded
-from steelyard.gpu.joint_rows import JointRows
+from steelyard.gpu.device_counts import JointRows
 from steelyard.kernels.cuda import passes
 from steelyard.kernels.cuda.launching import (
     FEW_THREADS,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from steelyard._common.later import names_of
+from steelyard._common import names_of
 
 if TYPE_CHECKING:
     from steelyard.io.chunks import *  # noqa: F403

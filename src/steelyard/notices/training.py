@@ -12,12 +12,12 @@ import numpy as np
 from steelyard._common.arrays import evenly
 from steelyard.model.training import SAMPLE, TrainingSet
 from steelyard.notices.notice import Notice, arranged, rows_have
-from steelyard.notices.odd_columns import column_notices_at_fit
 from steelyard.notices.row_sketch import RowHashes, row_hashes, sketch_of
 from steelyard.notices.training_look import (
     FEW,
     TrainingLook,
     alike,
+    column_notices_at_fit,
     quoted,
 )
 from steelyard.proba.counts import Counts

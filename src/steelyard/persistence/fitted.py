@@ -7,8 +7,8 @@ from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from steelyard._common import Later
 from steelyard._common.agreed import SEARCH_ENDS
-from steelyard._common.later import Later
 from steelyard.io.dates import ORDERS
 from steelyard.notices import Notice
 from steelyard.persistence import codec
@@ -19,7 +19,6 @@ from steelyard.persistence.codec import (
     Field,
     Sizes,
 )
-from steelyard.persistence.kept import KEPT
 from steelyard.persistence.reader import (
     ObjectReader,
     ReadNumbers,
@@ -30,6 +29,7 @@ from steelyard.persistence.reader import (
 from steelyard.persistence.records import (
     COUNTS,
     EDITS,
+    KEPT,
     RANGES,
     ROW_SKETCH,
     SCORE_RANGES,

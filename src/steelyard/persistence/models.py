@@ -11,8 +11,8 @@ from itertools import accumulate, combinations, repeat
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from steelyard._common import Later
 from steelyard._common.agreed import FORMS, KERNELS
-from steelyard._common.later import Later
 from steelyard.exceptions import ParameterError
 from steelyard.persistence import codec
 from steelyard.persistence.codec import (

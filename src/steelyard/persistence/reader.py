@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain, compress
 from typing import TYPE_CHECKING, Any
 
-from steelyard._common.later import Later
+from steelyard._common import Later
 
 # Files are read without it, and described with it.
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ import sys
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, get_args
 
+from steelyard._common import Later
 from steelyard._common.agreed import LEAST_STEP
-from steelyard._common.later import Later
 from steelyard.persistence.codec import LARGEST_NUMBER
 from steelyard.persistence.reader import InvalidContentError, ObjectReader
 from steelyard.table.schema import FeatureSchema, Kind, Side, TableSchema

@@ -5,7 +5,7 @@ Names are loaded when they are first used: a model that predicts needs no smooth
 
 from typing import TYPE_CHECKING
 
-from steelyard._common.later import names_of
+from steelyard._common import names_of
 
 if TYPE_CHECKING:
     from steelyard.proba.gaussian import *  # noqa: F403

@@ -18,8 +18,8 @@ from steelyard.solvers.base import (
     note_iteration,
     runaway,
 )
+from steelyard.solvers.constrained import box_minimum, conjugate_gradients
 from steelyard.solvers.lbfgs import LBFGS
-from steelyard.solvers.quadratic_model import box_minimum, conjugate_gradients
 
 # Above this many weights the Hessian is not assembled: solving with it would cost more
 # than the passes over the rows that it saves.

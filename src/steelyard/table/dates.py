@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from steelyard._common.later import Later
+from steelyard._common import Later
 
 # The command line asks for names alone.
 if TYPE_CHECKING:

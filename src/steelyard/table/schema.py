@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import count
 from typing import TYPE_CHECKING, Any, Literal
 
-from steelyard._common.later import Later
+from steelyard._common import Later
 from steelyard._common.one_cell import texts_by_number
 
 # A schema is read from a file where arrays are not needed.

@@ -19,10 +19,9 @@ from steelyard import (
     SelectiveNB,
     WeightedNB,
 )
-from steelyard.classifiers.evolved import weighted_model
+from steelyard.classifiers.evolved import Evolution, PopulationScorer, weighted_model
 from steelyard.exceptions import ParameterError
 from steelyard.fitting.default.held_out import deal
-from steelyard.fitting.search.evolution import Evolution, PopulationScorer
 from steelyard.fitting.search.left_out import cross_validated, resubstituted
 from steelyard.kernels import searching as kernels
 

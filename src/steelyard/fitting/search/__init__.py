@@ -1,5 +1,5 @@
-"""Methods that search: for attributes, or for weights by what rows they get right.
+"""Methods that search, for attributes or by what rows they get right.
 
 ``left_out`` scores training rows without refitting (``left_out_numbers`` for
-densities); ``forward_search`` is that of SPSS, ``evolution`` that of DEAWNB.
+densities); ``forward_search`` is that of SPSS.
 """

@@ -22,14 +22,14 @@ import numpy as np
 from numba import cuda, float64, uint32
 
 from steelyard.kernels.cuda.device_losses import mixture_loss, odds_loss, scores_loss
-from steelyard.kernels.cuda.fixed_point import (
+from steelyard.kernels.cuda.launching import (
     add_fixed,
     add_four,
     byte,
+    kernel_of,
     to_units,
     whole,
 )
-from steelyard.kernels.cuda.launching import kernel_of
 
 # Cells besides those of soft counts, one for each lane, which take what is left out.
 SPARE = 32

@@ -1,4 +1,4 @@
-"""What every loss answers, and the losses of the papers.
+"""Losses of class scores: values, gradients and second derivatives.
 
 The log-loss, deviance with any multiplier, exponential loss, and squared error of the
 posterior.
@@ -6,13 +6,14 @@ posterior.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import logsumexp
 
 from steelyard._common.arrays import Floats, Labels
-from steelyard._common.settings import FLAG, DeclaredPart, number, setting
+from steelyard._common.settings import FLAG, DeclaredPart, number, resolve_part, setting
+from steelyard.exceptions import ParameterError
 from steelyard.kernels.losses import DEVIANCE, EXPONENTIAL, SQUARED
 from steelyard.model.base import (
     Curvature,
@@ -21,6 +22,16 @@ from steelyard.model.base import (
     softmax_jacobian,
     weighted,
 )
+
+__all__ = [
+    "LOSSES",
+    "BrierLoss",
+    "DevianceLoss",
+    "ExponentialLoss",
+    "LogLoss",
+    "Loss",
+    "resolve_loss",
+]
 
 # Beyond this exponent the exponential is continued by its second-order expansion, which
 # is convex and twice differentiable; e**60 rows' worth of loss is never at an optimum.
@@ -323,3 +334,25 @@ def residual_term(r: Floats, p: Floats, s: Floats) -> Floats:
     k = np.arange(p.shape[1])
     out[:, k, k] += g
     return np.asarray(out - total * s)
+
+
+LOSSES: dict[str, type[Loss]] = {
+    "log": LogLoss,
+    "brier": BrierLoss,
+    "exponential": ExponentialLoss,
+    "deviance": DevianceLoss,
+}
+
+
+def resolve_loss(setting: Any, published_gradient: bool = False) -> Loss:
+    """Return the loss that a setting names, with the printed gradient if asked for."""
+    loss = resolve_part(setting, Loss, LOSSES, "loss")
+    if not published_gradient:
+        return loss
+    if not loss.is_squared_error:
+        raise ParameterError(
+            f"published_gradient=True cannot be used with {type(loss).__name__}: only "
+            "the squared loss was printed with a truncated gradient. Use "
+            "loss='brier', or leave published_gradient off."
+        )
+    return BrierLoss(published_gradient=True)
