@@ -127,6 +127,17 @@ def test_rows_that_are_equal_by_chance_are_not_said():
     assert clf.notices_ == [] and clf.check(X, y) == []
 
 
+@pytest.mark.parametrize(("n_rows", "n_columns"), [(20_000, 5), (20_000, 7), (3000, 6)])
+def test_rows_equal_by_chance_to_those_of_a_long_matrix_are_not_said(n_rows, n_columns):
+    """Some rows of a long matrix are hashed, and hardly any of those are equal."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 4, (2 * n_rows, n_columns)).astype(np.uint8)
+    y = rng.integers(0, 2, len(X))
+    clf = sy.NaiveBayes(categorical_features="all").fit(X[:n_rows], y[:n_rows])
+    assert clf.row_sketch_.n_hashed < n_rows
+    assert clf.check(X[n_rows:], y[n_rows:]) == []
+
+
 def test_the_page_lists_notices_and_escapes_them(tmp_path):
     X, y = numbers(60)
     clf = sy.NaiveBayes().fit(X.assign(**{HOSTILE: "x"}), y)

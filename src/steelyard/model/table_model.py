@@ -26,7 +26,7 @@ from steelyard.proba.gaussian import GaussianTable
 from steelyard.table.by_schema import on_grid
 from steelyard.table.codes import CodeBlock, Codes, FeatureTable
 from steelyard.table.schema import TableSchema
-from steelyard.table.summary.ranges import NumberRange, range_of, sampled
+from steelyard.table.summary.ranges import NumberRange, range_of
 
 if TYPE_CHECKING:
     from steelyard.model.training import TrainingSet
@@ -387,11 +387,8 @@ def score_ranges(
         return None
     weights: Floats | None
     if held_out is None or training.class_factors is not None:
-        rows = sampled(training.n_rows)
         # No number for each row of a table that does not fit in memory.
-        if isinstance(rows, slice):
-            rows = np.arange(training.n_rows)
-        some = training.take(rows)
+        some = training.sample
         # In NumPy: a fit of few rows is not to wait for a compiler.
         scores = model.scores(some.codes, training.n_jobs)
         proba = softmax(getattr(model, "link_scale", 1.0) * scores)

@@ -277,6 +277,11 @@ class TrainingSet:
         """Return some rows, encoded as they are, with the factors of all."""
         return self.place.take(self, rows)
 
+    @cached_property
+    def sample(self) -> TrainingSet:
+        """All rows, or of a long table some, evenly spaced."""
+        return self.take(evenly(self.n_rows, SAMPLE))
+
     def taken(self, rows: NDArray[Any]) -> TrainingSet:
         """Return some of the rows in arrays here."""
         weights, take = self.sample_weight, self.workspace.take
@@ -387,7 +392,7 @@ class TrainingSet:
         if self.n_rows * table.n_columns > _FEW_CELLS:
             if table.matrix is None or SAMPLE * table.n_columns > _FEW_CELLS:
                 return None
-            return self.in_memory(evenly(self.n_rows, SAMPLE), with_columns=True)
+            return replace(self.sample, table=table.take(evenly(self.n_rows, SAMPLE)))
         if table.matrix is None:
             return self
         own = replace(table, matrix=table.matrix.copy())

@@ -15,16 +15,18 @@ from steelyard.notices.new_rows import (
     column_notices,
 )
 from steelyard.notices.notice import Notice
-from steelyard.notices.row_sketch import RowHashes, new_hashes, sketch_of
+from steelyard.notices.row_sketch import (
+    BY_CHANCE,
+    RowHashes,
+    new_hashes,
+    sketch_of,
+)
 from steelyard.table.by_schema import ColumnCells, Look
 from steelyard.table.columns import TableColumn
 from steelyard.table.frames import Table, as_series, as_table
 
-# Fewer rows tell nothing about the share that was learned from; and such a share of
-# rows may be equal to others by chance.
-_LEAST_ROWS, _BY_CHANCE = 5, 0.1
-# Numbers are read twice, the second time from the cache.
-_IN_CACHE = 65_536
+# Fewer rows tell nothing about the share that was learned from.
+_LEAST_ROWS = 5
 
 
 class NewRows:
@@ -128,16 +130,16 @@ class NewRows:
             return found
         n_rows, sketch = self._n_rows, self._sketch
         new, n_repeated = sketch_of(np.concatenate(self._hashes), n_rows)
-        usual = _BY_CHANCE if sketch is None else _BY_CHANCE + sketch.repeated
         if sketch is not None and self._n_below >= _LEAST_ROWS:
-            share = sketch.seen_share(self._n_below, self._n_found)
-            if share > usual:
+            share, by_chance = sketch.seen_share(self._n_below, self._n_found)
+            if share > by_chance:
                 n = round(share * n_rows)
                 about = "" if self._n_below == n_rows else "about "
                 text = f"{about}{n:,} of {n_rows:,} rows are rows that the model has "
                 text += "learned from: measures are too good"
                 cure = "evaluate on other rows, or by folds"
                 found.append(Notice("seen-rows", text, None, n, "", cure))
+        usual = sketch.repeated_by_chance(n_rows) if sketch else BY_CHANCE
         if new.repeated > usual:
             text = f"{n_repeated:,} of {n_rows:,} rows occur more than once"
             found.append(Notice("repeated-rows", text, None, n_repeated))
@@ -186,13 +188,7 @@ def _add_numbers(check: ColumnCheck, cells: ColumnCells) -> None:
         least, most = held.min(initial=np.inf), held.max(initial=-np.inf)
         check.add_numbers(len(narrow.indices), n_missing, least, most, n_beyond)
         return
-    for at in range(0, len(cells.numbers), _IN_CACHE):
-        known = numbers = cells.numbers[at : at + _IN_CACHE]
-        least, most, n_beyond = numbers.min(), numbers.max(), 0
-        if np.isnan(least):
-            known = numbers[~np.isnan(numbers)]
-            least, most = known.min(initial=np.inf), known.max(initial=-np.inf)
-        if least < low or most > high:
-            n_beyond = int(np.count_nonzero((known < low) | (known > high)))
-        n_missing = len(numbers) - len(known)
-        check.add_numbers(len(numbers), n_missing, float(least), float(most), n_beyond)
+    for numbers, n_known, least, most in cells.blocks[1]:
+        n_beyond = int(np.count_nonzero(numbers < low)) if least < low else 0
+        n_beyond += int(np.count_nonzero(numbers > high)) if most > high else 0
+        check.add_numbers(len(numbers), len(numbers) - n_known, least, most, n_beyond)

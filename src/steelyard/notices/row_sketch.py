@@ -7,6 +7,7 @@ are among them were learned from, and their share is that of all (Bar-Yossef et 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -29,6 +30,8 @@ _FACTORS = np.array([0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53], np.uint64)
 _HALF = np.uint64(33)
 # Columns that are hashed.
 _COLUMNS = 256
+BY_CHANCE = 0.1
+"""Such a share of rows may be equal to others without a word."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,9 +62,31 @@ class RowHashes:
         below = hashes[hashes < np.uint64(self.limit)]
         return len(below), int(np.isin(below, self.hashes).sum())
 
-    def seen_share(self, n_below: int, n_found: int) -> float:
-        """Return the share of rows that were learned from, by what ``count`` says."""
-        return min(1.0, n_found / n_below * self.n_rows / self.n_hashed)
+    def seen_share(self, n_below: int, n_found: int) -> tuple[float, float]:
+        """Return the share of rows that were learned from, and what chance gives.
+
+        Other rows are equal to rows of training as often as those are to each other.
+        Of a long table, of which some rows were hashed, that is taken off, and two
+        standard errors of both shares are left to chance.
+        """
+        found, scale = n_found / n_below, self.n_rows / self.n_hashed
+        if self.n_hashed == self.n_rows:
+            return found, BY_CHANCE + self.repeated
+        error = 2.0 * math.sqrt(found / n_below + self._error**2)
+        share = min(1.0, scale * (found - self.repeated))
+        return share, BY_CHANCE + scale * error
+
+    def repeated_by_chance(self, n_rows: int) -> float:
+        """Return the share of so many other rows that may occur more than once."""
+        likely = min(self.repeated + 2.0 * self._error, 1.0 - 1e-9)
+        n_others = max(n_rows / self.n_hashed, 1.0)
+        return BY_CHANCE - math.expm1(n_others * math.log1p(-likely))
+
+    @property
+    def _error(self) -> float:
+        """Standard error of ``repeated``, that of a number of pairs of rows."""
+        n_pairs = self.repeated * self.n_hashed / 2.0
+        return math.sqrt(n_pairs + 1.0) / self.n_hashed
 
 
 def sketch_of(hashes: Hashes, n_rows: int) -> tuple[RowHashes, int]:

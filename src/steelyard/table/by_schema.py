@@ -37,6 +37,8 @@ from steelyard.table.schema import FeatureSchema, TableSchema
 # short ones not (6 ms); beyond it their ends would leave the L1 cache.
 _FOLDED_BYTES = 1 << 11
 _SAMPLE_ROWS = 512
+# Numbers are read several times, all but the first from the cache.
+_IN_CACHE = 65_536
 
 
 class SchemaEncoder:
@@ -269,11 +271,22 @@ def factor_of(column: TableColumn) -> Factor:
 
 def numbers_of(column: TableColumn) -> Floats:
     """Cells of a numeric column as float64, all of them finite or NaN."""
-    numbers = column.numbers()
-    infinite = np.isinf(numbers)
-    if infinite.any():
-        raise _infinite(column, np.flatnonzero(infinite))
-    return numbers
+    return numbers_and_ends(column)[0]
+
+
+def numbers_and_ends(column: TableColumn) -> tuple[Floats, list[BlockEnds]]:
+    """Return the same, and where they end: that none is infinite is seen by it."""
+    numbers, ends = column.numbers(), []
+    for at in range(0, len(numbers), _IN_CACHE):
+        known = block = numbers[at : at + _IN_CACHE]
+        least, most = known.min(), known.max()
+        if least != least:
+            known = block[block == block]
+            least, most = known.min(initial=np.inf), known.max(initial=-np.inf)
+        if least == -np.inf or most == np.inf:
+            raise _infinite(column, np.flatnonzero(np.isinf(numbers)))
+        ends.append((block, len(known), float(least), float(most)))
+    return numbers, ends
 
 
 def _infinite(column: TableColumn, rows: Ints) -> ColumnError:
@@ -312,9 +325,14 @@ class ColumnCells:
         return factor_of(self.column)
 
     @cached_property
+    def blocks(self) -> tuple[Floats, list[BlockEnds]]:
+        """Cells as float64, all of them finite or NaN, and the ends of blocks."""
+        return numbers_and_ends(self.column)
+
+    @property
     def numbers(self) -> Floats:
         """Cells as float64, all of them finite or NaN."""
-        return numbers_of(self.column)
+        return self.blocks[0]
 
     @cached_property
     def narrow(self) -> Factor | None:
@@ -359,6 +377,9 @@ class ColumnCells:
             check_cells(feature, column)
         return Factor(factor.indices, list(map(number_in, factor.values)))
 
+
+BlockEnds = tuple[Floats, int, float, float]
+"""Some numbers, how many are known, the smallest and the largest known one."""
 
 Look = Callable[[int, ColumnCells, NDArray[Any]], None]
 """What is shown the position of a column, its cells, and codes of its first view."""
