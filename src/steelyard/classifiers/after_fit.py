@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from numbers import Real
-from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.checks import check_fitted, is_elsewhere
+from steelyard.classifiers import handed_on
 from steelyard.exceptions import ParameterError, TableError
 from steelyard.io import as_source
 from steelyard.table.codes import Codes
@@ -19,10 +19,6 @@ from steelyard.table.few_rows import encode_few
 from steelyard.table.frames import as_table
 
 if TYPE_CHECKING:
-    from steelyard.control import Scorecard
-    from steelyard.experiments import Drift
-    from steelyard.explain import GlobalExplanation, LocalExplanation, Page
-    from steelyard.export import Scorer
     from steelyard.io.scanning import Scan
     from steelyard.notices import Notice
     from steelyard.notices.check import NewRows
@@ -40,9 +36,8 @@ _QUESTIONS = {
 class FittedNB:
     """What follows from a fitted model.
 
-    Predictions are made by ``model_`` and ``encoder_``. Files, explanations and exports
-    know the classifiers, not the other way round: they are loaded by the methods that
-    need them.
+    Predictions are made by ``model_`` and ``encoder_``; what is done with a model by
+    folders above is in ``handed_on``.
     """
 
     if TYPE_CHECKING:
@@ -294,85 +289,6 @@ class FittedNB:
                     rows.add(chunk.cells)
         return rows.notices()
 
-    def drift(
-        self,
-        X: Any,
-        y: Any = None,
-        by: Any = None,
-        *,
-        psi: float = 0.25,
-        share: float = 0.05,
-    ) -> Drift:
-        """Compare new rows with what the model holds of its training rows.
-
-        Population stability indices of scores and columns, and shares of missing,
-        unseen and out-of-range cells; with labels AUC, log-loss and calibration. A
-        threshold is passed where a difference is larger than it and than chance: where
-        nothing has changed, one comparison in twenty says otherwise.
-
-        Parameters
-        ----------
-        X : table of shape (n, d), or source of rows
-            The rows. Nothing of the training table is needed.
-        y : array-like of shape (n,), default=None
-            Their labels, as far as they are known; of a source a column's name.
-        by : str or array-like of shape (n,), default=None
-            Periods: cells or the name of a column, of which dates are cut to months.
-        psi : float, default=0.25
-            Threshold of the index.
-        share : float, default=0.05
-            Threshold of shares, in which a rise is meant, and of calibration.
-
-        Returns
-        -------
-        Drift
-            With ``alarms``, ``to_frame()`` and ``to_html(path)``.
-
-        Examples
-        --------
-        >>> import steelyard as sy
-        >>> clf = sy.NaiveBayes().fit([["a"], ["b"]] * 50, ["no", "yes"] * 50)
-        >>> clf.drift([["a"], ["b"]] * 20).alarms, clf.drift([["a"]] * 40).is_alarm
-        ([], True)
-        """
-        from steelyard.experiments import drift_of
-
-        check_fitted(self)
-        return drift_of(self, X, y, by, psi=psi, share=share)
-
-    # ------------------------------------------------------- files, reasons, exports
-
-    def save(self: Any, path: str | PathLike[str]) -> None:
-        """Write the fitted model to one JSON file, whole or not at all.
-
-        Parameters
-        ----------
-        path : str or path-like
-            Where to write. An existing file is replaced in one step, so that an
-            interruption leaves either the old file or the new one.
-        """
-        from steelyard.persistence import save
-
-        save(self, path)
-
-    def explain_global(self: Any, X: Any = None) -> GlobalExplanation:
-        """Show what the model has learned, attribute by attribute.
-
-        Parameters
-        ----------
-        X : table of shape (n, d), default=None
-            Rows over which importance is taken; the training counts without them.
-
-        Returns
-        -------
-        GlobalExplanation
-            Value tables, importance and weights; the parts of a model that is not one
-            sum.
-        """
-        from steelyard.explain import explain_global
-
-        return explain_global(self, X)
-
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
         """Mean absolute evidence of each column over the training rows, shape (d,).
@@ -380,188 +296,17 @@ class FittedNB:
         That of a pair of columns is given to the two, half and half. For
         ``SelectFromModel``, ``RFE`` and the like.
         """
-        from steelyard.explain import column_importance
+        return handed_on.column_importance(self)
 
-        return column_importance(self)
-
-    def explain_local(
-        self: Any, X: Any, *, pairs: Literal["shown", "split"] = "shown"
-    ) -> LocalExplanation:
-        """Decompose the predictions for some rows.
-
-        Parameters
-        ----------
-        X : table of shape (n, d)
-            The rows.
-        pairs : {"shown", "split"}, default="shown"
-            Whether pairs of columns have contributions of their own, or give half to
-            each of the two.
-
-        Returns
-        -------
-        LocalExplanation
-            What each cell adds to the score of each class; the parts of a model that is
-            not one sum.
-        """
-        from steelyard.explain import explain_local
-
-        return explain_local(self, X, pairs=pairs)
-
-    def to_html(
-        self: Any,
-        path: str | PathLike[str],
-        title: str | None = None,
-        target: str | None = None,
-        **options: Any,
-    ) -> None:
-        """Write the model as a web page in which values can be set and seen to count.
-
-        Parameters
-        ----------
-        path : str or path-like
-            Where to write. The page is one file and needs no network.
-        title : str, default=None
-            Heading of the page.
-        target : str, default=None
-            What is predicted, as the page asks for it; by default the name of the
-            target at fit, if it had one.
-        **options
-            As in ``page``.
-        """
-        self.page(path, title=title, target=target, **options)
-
-    def page(
-        self: Any,
-        path: str | PathLike[str] | None = None,
-        *,
-        title: str | None = None,
-        target: str | None = None,
-        card: Any = None,
-        rows: Any = None,
-        language: str | PathLike[str] | None = None,
-        edit: bool = False,
-    ) -> Page:
-        """Return the model as a web page, which a notebook shows in a frame.
-
-        Parameters
-        ----------
-        path : str or path-like, default=None
-            Where to write it as well.
-        title, target : str, default=None
-            Heading, and what is predicted.
-        card : mapping or path of a TOML file, default=None
-            What readers should know: ``author``, ``use``, ``quality``, ``date``;
-            ``title``, ``target``, ``order`` of columns, what ``classes`` are called,
-            and of ``columns`` their ``label``, ``unit``, ``description``, ``group``
-            and ``values``.
-        rows : table or (table, labels), default=None
-            Rows that the page offers as cases, at most 5,000. Whoever has the page has
-            them.
-        language : {"en", "de"} or path of a TOML file, default=None
-            Language of the page, or a file of its words.
-        edit : bool, default=False
-            Whether curves can be changed in the page, for its author: it saves a file
-            for ``edited`` and ``steelyard edit``.
-
-        Returns
-        -------
-        Page
-            The page; ``text`` is its HTML.
-        """
-        from steelyard.explain import Page, page_text
-
-        steps = None
-        if edit:
-            from steelyard.control import edit_steps
-
-            steps = edit_steps(self)
-        words = {"card": card, "rows": rows, "language": language, "steps": steps}
-        made = Page(page_text(self, title, target, **words))
-        if path is not None:
-            made.save(path)
-        return made
-
-    def export(
-        self: Any, path: str | PathLike[str], format: str | None = None, **options: Any
-    ) -> None:
-        """Write the model for other programs: SQL, ONNX, PMML, JavaScript or Python.
-
-        Parameters
-        ----------
-        path : str or path-like
-            Where to write. An existing file is replaced in one step.
-        format : {"sql", "onnx", "pmml", "js", "py"}, default=None
-            What to write; by default what the name of the file ends with.
-        **options
-            Options of the format, such as ``dialect``, ``table`` and ``keep`` of SQL:
-            see the functions of ``steelyard.export``.
-        """
-        from steelyard.export import write
-
-        write(self, path, format, **options)
-
-    def scorer(self: Any) -> Scorer:
-        """Return a function of one row, for services: no frames, no arrays.
-
-        Returns
-        -------
-        Scorer
-            ``score(row)`` gives the probabilities of the classes, for a mapping from
-            column names to cells; ``score.predict(row)`` and ``score.reasons(row)`` go
-            with it. It can be pickled and shared by threads.
-        """
-        from steelyard.export import scorer_of
-
-        return scorer_of(self)
-
-    # ------------------------------------------------------------------------ control
-
-    def scorecard(self: Any, X: Any = None, y: Any = None, **options: Any) -> Scorecard:
-        """Return the model as a card of whole points that people can add up.
-
-        Parameters
-        ----------
-        X, y : table and labels, default=None
-            Rows to make the card on, best those of training; labels are for its loss.
-        **options
-            Those of ``steelyard.control.scorecard_of``, such as ``max_bins=8``.
-
-        Returns
-        -------
-        Scorecard
-            The card; ``export(path)`` writes it.
-        """
-        from steelyard.control import scorecard_of
-
-        return scorecard_of(self, X, y, **options)
-
-    def edited(
-        self: Any,
-        edits: Any,
-        reason: str | None = None,
-        recalibrate: Any = None,
-        break_shapes: bool = False,
-    ) -> Any:
-        """Return a copy with changes by hand, which ``edits_`` and files record.
-
-        Parameters
-        ----------
-        edits, reason, recalibrate, break_shapes
-            What to change, why, rows (X, y) on which the start of the sum is fitted
-            again, and whether ``constraints`` may be broken: see
-            ``steelyard.control.edited``.
-
-        Returns
-        -------
-        classifier
-            The copy; ``unedited()`` goes back.
-        """
-        from steelyard.control import edited
-
-        return edited(self, edits, reason, recalibrate, break_shapes)
-
-    def unedited(self: Any) -> Any:
-        """Return a copy of the model as it was before all edits, to the bit."""
-        from steelyard.control import unedited
-
-        return unedited(self)
+    # What other folders do with a model.
+    drift = handed_on.drift
+    save = handed_on.save
+    explain_global = handed_on.explain_global
+    explain_local = handed_on.explain_local
+    to_html = handed_on.to_html
+    page = handed_on.page
+    export = handed_on.export
+    scorer = handed_on.scorer
+    scorecard = handed_on.scorecard
+    edited = handed_on.edited
+    unedited = handed_on.unedited

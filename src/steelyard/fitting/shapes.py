@@ -68,11 +68,6 @@ class Shape:
         """Whether first steps, or changes of slope, are up (1) or down (-1)."""
         return _SIGNS.get(self.kind, 1.0)
 
-    @property
-    def _coarse(self) -> Shape:
-        """The views of a bent curve that would break it with their steps."""
-        return replace(self, kind="increasing", views=self.views[:-1])
-
     def steps(self, schema: TableSchema) -> list[Step]:
         """Return the steps of the curve in order: one for each cut point of any view.
 
@@ -89,7 +84,8 @@ class Shape:
 
     def level_steps(self, schema: TableSchema) -> list[Step]:
         """Return the steps that must be 0: those of coarser views of a bent curve."""
-        return self._coarse.steps(schema) if self.is_bent else []
+        coarse = replace(self, kind="increasing", views=self.views[:-1])
+        return coarse.steps(schema) if self.is_bent else []
 
     def gaps(self, schema: TableSchema) -> Floats:
         """Return how far apart the centres of neighbouring bins are, shape (steps,).

@@ -1,8 +1,8 @@
 """What is learned from, and what comes out.
 
-``training`` has training sets, and the places where rows are; ``streamed`` makes them
-of a source, chunk by chunk. ``base`` says what every model answers and what methods
-keep of their rows, and has what scores, losses and weightings share; ``table_model`` is
-a sum over attributes, ``combined`` are models made of such sums, ``lazy`` those that
-keep their training rows.
+``training`` has training sets; ``streamed`` makes them of a source, chunk by chunk.
+``base`` says what every model answers, what methods keep of their rows and where these
+are, and has what scores, losses and weightings share; ``table_model`` is a sum over
+attributes, ``combined`` are models made of such sums, ``lazy`` those that keep their
+training rows.
 """

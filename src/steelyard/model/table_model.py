@@ -278,10 +278,7 @@ def centred_model(clf: Any) -> Any:
 
 
 def _mean_terms(
-    model: NBModel,
-    classes: SomeClasses,
-    counts: Counts,
-    training: TrainingSet | None,
+    model: NBModel, classes: SomeClasses, counts: Counts, training: TrainingSet | None
 ) -> Floats | None:
     """Return what each attribute of a sum adds on average, (d, K), None if unknown."""
     own = counts if classes is None else counts.of_classes(classes)

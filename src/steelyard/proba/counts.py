@@ -268,7 +268,10 @@ def count(
             ):
                 _add_histogram(block, rows, first, size, labels, u, hist)
             if codes.n_numbers:
-                more = _moments(codes, rows, labels, u, n_classes)
+                every = np.empty(0) if u is None else u
+                numbers = codes.number_rows(rows)
+                parts = counting.moments(numbers, labels, every, n_classes)
+                more = Moments(*(np.ascontiguousarray(part.T) for part in parts))
                 moments = more if moments is nothing else moments + more
         if adds_ones:
             by_class = hists[0].sum(axis=1) / n_columns
@@ -357,19 +360,6 @@ def _add_histogram(
         counting.count_joint(columns, ends, starts, sizes, y, most, hist)
     else:
         counting.count_columns(values, starts, y, weights, hist)
-
-
-def _moments(
-    codes: Codes,
-    rows: slice,
-    y: NDArray[np.uint32],
-    weights: Floats | None,
-    n_classes: int,
-) -> Moments:
-    """Moments of some rows."""
-    every = np.empty(0) if weights is None else weights
-    parts = counting.moments(codes.number_rows(rows), y, every, n_classes)
-    return Moments(*(np.ascontiguousarray(part.T) for part in parts))
 
 
 def log_conditional(counts: Floats, log_prob: Floats, strength: float) -> Floats:

@@ -21,9 +21,9 @@ from steelyard._common.files import WorkFolder
 from steelyard.exceptions import TableError
 from steelyard.fitting.rows import PackedRows, Passes, join_rows
 from steelyard.losses import Loss
-from steelyard.model.base import RowsNeeded
+from steelyard.model.base import RowPlace, RowsNeeded
 from steelyard.model.streamed import Coding
-from steelyard.model.training import Preparation, RowPlace, TrainingSet
+from steelyard.model.training import Preparation, TrainingSet
 from steelyard.proba.gaussian import GaussianTable
 from steelyard.scale import parts as work
 from steelyard.table.codes import MEMORY, Codes, Workspace

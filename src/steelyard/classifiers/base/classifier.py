@@ -30,7 +30,7 @@ from steelyard._common.settings import (
 )
 from steelyard._common.threads import one_blas_thread
 from steelyard.classifiers.after_fit import FittedNB
-from steelyard.classifiers.base.prior import shifted
+from steelyard.classifiers.base.prior import with_prior as _with_prior
 from steelyard.fitting.problem import Fit
 from steelyard.fitting.recipe import DEVICE, Recipe, rows_of
 from steelyard.model.base import RowsNeeded
@@ -321,44 +321,7 @@ class BaseNB(ClassifierMixin, FittedNB, Declared):
         getattr(self, "notices_", None)
         return super().__getstate__()
 
-    def with_prior(self, prior: Any) -> Self:
-        r"""Return a classifier for rows among which classes have other shares.
-
-        .. math:: P'(c \mid x) \propto P(c \mid x)\, \frac{\pi'_c}{\pi_c}
-
-        Exact where rows of a class look as they did and only its share differs. Naive
-        Bayes models the rows within each class, so that this is its own formula, and
-        the model is that of a fit with ``prior``. Methods that learn weights or, as the
-        default does, the posterior itself, assume besides that their probabilities are
-        calibrated at the shares :math:`\pi` of the training rows
-        (``class_log_prior_``, with ``class_weight``): an error there is carried over.
-
-        Parameters
-        ----------
-        prior : mapping from class to probability, or array-like of shape (K,)
-            New priors, between 0 and 1. Classes that a mapping leaves out share the
-            rest as before.
-
-        Returns
-        -------
-        classifier
-            A fitted copy, saved, loaded and exported like any other. This one stays as
-            it is.
-
-        References
-        ----------
-        M. Saerens, P. Latinne, C. Decaestecker (2002), "Adjusting the outputs of a
-        classifier to new a priori probabilities", Neural Computation 14, 21-41.
-
-        Examples
-        --------
-        >>> import steelyard as sy
-        >>> X = [["high"], ["high"], ["low"], ["low"]]
-        >>> clf = sy.NaiveBayes().fit(X, ["ill", "well", "well", "ill"])
-        >>> clf.with_prior({"ill": 0.02}).predict_proba([["low"]])
-        array([[0.02, 0.98]])
-        """
-        return shifted(self, prior)
+    with_prior = _with_prior
 
     def __sklearn_tags__(self) -> Tags:
         """Say what kinds of input the classifier takes."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +15,47 @@ from steelyard._common.checks import check_fitted
 from steelyard._common.text import did_you_mean
 from steelyard.exceptions import ParameterError
 
+_Clf = TypeVar("_Clf")
 
-def shifted(clf: Any, prior: Any) -> Any:
-    """Return a fitted classifier with other priors, see ``BaseNB.with_prior``."""
+
+def with_prior(self: _Clf, prior: Any) -> _Clf:
+    r"""Return a classifier for rows among which classes have other shares.
+
+    .. math:: P'(c \mid x) \propto P(c \mid x)\, \frac{\pi'_c}{\pi_c}
+
+    Exact where rows of a class look as they did and only its share differs. Naive
+    Bayes models the rows within each class, so that this is its own formula, and
+    the model is that of a fit with ``prior``. Methods that learn weights or, as the
+    default does, the posterior itself, assume besides that their probabilities are
+    calibrated at the shares :math:`\pi` of the training rows
+    (``class_log_prior_``, with ``class_weight``): an error there is carried over.
+
+    Parameters
+    ----------
+    prior : mapping from class to probability, or array-like of shape (K,)
+        New priors, between 0 and 1. Classes that a mapping leaves out share the
+        rest as before.
+
+    Returns
+    -------
+    classifier
+        A fitted copy, saved, loaded and exported like any other. This one stays as
+        it is.
+
+    References
+    ----------
+    M. Saerens, P. Latinne, C. Decaestecker (2002), "Adjusting the outputs of a
+    classifier to new a priori probabilities", Neural Computation 14, 21-41.
+
+    Examples
+    --------
+    >>> import steelyard as sy
+    >>> X = [["high"], ["high"], ["low"], ["low"]]
+    >>> clf = sy.NaiveBayes().fit(X, ["ill", "well", "well", "ill"])
+    >>> clf.with_prior({"ill": 0.02}).predict_proba([["low"]])
+    array([[0.02, 0.98]])
+    """
+    clf: Any = self
     check_fitted(clf)
     log_prior = np.log(new_prior(prior, clf.classes_, clf.class_log_prior_))
     model = clf.model_.simplified()

@@ -29,7 +29,8 @@ from steelyard.fitting.default.column_pairs import ColumnPair, sides
 from steelyard.fitting.problem import Problem
 from steelyard.fitting.rows import PackedRows, Passes, join_rows
 from steelyard.losses import Loss
-from steelyard.model.training import RowPlace, TrainingSet
+from steelyard.model.base import RowPlace
+from steelyard.model.training import TrainingSet
 from steelyard.proba.counts import Counts, count, rows_in
 from steelyard.proba.gaussian import GaussianTable
 from steelyard.table.codes import MEMORY, CodeBlock, Codes, code_dtype
