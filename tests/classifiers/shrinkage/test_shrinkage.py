@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.metrics import roc_auc_score
 
 from steelyard import ShrinkageNB, WeightedNB
 from steelyard.classifiers.shrinkage import GRID, Strengths
@@ -31,7 +32,9 @@ def test_strengths_are_a_mean_of_those_that_are_about_as_good_as_the_best(mixed)
 
 def test_a_mean_of_strengths_goes_by_standard_errors():
     def judged(losses):
-        return Judgement(np.zeros((4, 2)), np.array(losses), np.ones(4), 1.0, 0.0)
+        return Judgement(
+            np.zeros((4, 2)), np.array(losses), np.ones(4), np.ones(4), 1.0, 0.0
+        )
 
     strong, weak = Strengths(100.0, 100.0, 100.0), Strengths(1.0, 1.0, 1.0)
     same = [
@@ -372,3 +375,22 @@ def test_the_same_table_gives_the_same_model_and_the_docstring_says_why(mixed):
     one, other = (ShrinkageNB().fit(X, y) for _ in range(2))
     assert one.strength_path_ == other.strength_path_
     assert "the same model" in " ".join(ShrinkageNB.__doc__.split())
+
+
+def test_balanced_classes_are_judged_by_balanced_rows():
+    """Strengths that suit all rows alike would let a rare class be learned by heart."""
+    rng = np.random.default_rng(1)
+
+    def draw(n):
+        y = rng.random(n) < 0.03
+        x = np.exp(rng.normal(1.3 * y, 1.0)).round(2), rng.normal(1.0 * y, 1.0)
+        return np.stack([*x, rng.normal(size=n)], axis=1), y
+
+    (X, y), (new, truth) = draw(1500), draw(4000)
+    free, balanced = (
+        ShrinkageNB(class_weight=weight).fit(X, y) for weight in (None, "balanced")
+    )
+    aucs = [roc_auc_score(truth, m.predict_proba(new)[:, 1]) for m in (free, balanced)]
+    assert aucs[1] > aucs[0] - 0.01
+    losses = [entry["log_loss"] for entry in balanced.strength_path_]
+    assert 0.3 < min(losses) < np.log(2.0)

@@ -113,6 +113,12 @@ class HeldOutFolds:
         """Classes of the rows."""
         return self.training.labels[self.rows]
 
+    @cached_property
+    def factors(self) -> Floats:
+        """Factors of the rows, by class: what a fit with them is judged by as well."""
+        factors = self.training.class_factors
+        return np.ones(len(self.rows)) if factors is None else factors[self.labels]
+
     @property
     def n_deals(self) -> int:
         """How many times rows were dealt."""
@@ -135,7 +141,7 @@ class HeldOutFolds:
         of others tells by how much. The scale is drawn towards one by a few rows'
         worth.
         """
-        u, total = self.weights, self.weights.sum()
+        u = self.weights * self.factors
         capped = np.maximum(log_proba, -_MAX_LOG_POSTERIOR)
 
         size = max(1, _CELLS_AT_A_TIME // capped.shape[1])
@@ -155,9 +161,10 @@ class HeldOutFolds:
             method="bounded",
             options={"xatol": 1e-3},
         )
-        error = float(u @ (log_proba.argmax(axis=1) != self.labels) / total)
+        error = float(u @ (log_proba.argmax(axis=1) != self.labels) / u.sum())
         return Judgement(
-            log_proba, losses(float(best.x)), u, float(np.exp(best.x)), error
+            *(log_proba, losses(float(best.x)), self.weights, self.factors),
+            *(float(np.exp(best.x)), error),
         )
 
 
@@ -170,13 +177,17 @@ class Judgement:
     """Log-loss of each row, at the best scale."""
 
     weights: Floats
+    factors: Floats
+    """By class: a row of weight 2 is two rows, one of factor 2 is not."""
+
     scale: float
     error: float
 
     @property
     def log_loss(self) -> float:
         """Mean log-loss."""
-        return float(self.weights @ self.losses / self.weights.sum())
+        u = self.weights * self.factors
+        return float(u @ self.losses / u.sum())
 
     def is_better(
         self, other: Judgement, errors: float = 1.0, least: float = 0.0
@@ -188,9 +199,10 @@ class Judgement:
     def standard_error(self, other: Judgement | None = None) -> float:
         """Return the standard error of the log-loss, or of its difference."""
         losses = self.losses - (0.0 if other is None else other.losses)
-        total = self.weights.sum()
-        mean = self.weights @ losses / total
-        spread = self.weights @ (losses - mean) ** 2 / total
+        u = self.weights * self.factors
+        total = u.sum()
+        mean = u @ losses / total
+        spread = (u * self.factors) @ (losses - mean) ** 2 / total
         return float(np.sqrt(spread / max(total - 1.0, 1.0)))
 
     def record(self) -> dict[str, float]:

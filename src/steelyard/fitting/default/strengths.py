@@ -256,7 +256,9 @@ class _StrengthSearch:
         """Score pairs by the residuals of what is best."""
         held, share = self._held, self._best[1].posteriors()
         rows = replace(held.training.take(held.rows), sample_weight=held.weights)
-        u, residual = held.n_deals * held.weights[:, None], -share
+        # Residuals of a row with a factor of 2 would have four times the variance.
+        factors = held.factors / held.factors.max()
+        u, residual = (held.n_deals * held.weights * factors)[:, None], -share
         residual[np.arange(len(share)), held.labels] += 1.0
         curvature = u * share * (1.0 - share)
         deals = held.by_deal()
