@@ -204,7 +204,7 @@ def _create(base: Path) -> tuple[Path, int]:
         # remove it. Then there is nothing to open, or what is held is not there.
         with contextlib.suppress(FileNotFoundError):
             handle = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
-            if _lock(handle) is not False and (path / _LOCK).exists():
+            if lock(handle) is not False and (path / _LOCK).exists():
                 return path, handle
             os.close(handle)
 
@@ -229,7 +229,7 @@ def _remove_if_dead(path: Path) -> None:
         os.rmdir(path)
         return
     try:
-        is_dead = _lock(handle) is True
+        is_dead = lock(handle) is True
         if is_dead:
             _empty(path)
     finally:
@@ -254,7 +254,7 @@ def _drop(path: Path) -> None:
         path.rmdir()
 
 
-def _lock(handle: int) -> bool | None:
+def lock(handle: int) -> bool | None:
     """Lock an open file: whether it worked, None if the file system has no locks."""
     try:
         if sys.platform == "win32":

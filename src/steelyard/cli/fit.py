@@ -34,6 +34,8 @@ steelyard fit data.csv --target class -o model.json
 steelyard fit data.parquet --target class --method RNB --set bounds=None -o model.json
 steelyard fit data.csv --target class --categorical zip --drop id,name -o model.json
 steelyard fit "trips/*.parquet" --target tip --memory 2GB -o model.json
+steelyard fit trips.csv --target tip --encode kept -o model.json
+steelyard fit kept --method WANBIA-CLL -o second.json
 zcat data.csv.gz | steelyard fit - --target class -o model.json --force
 """
 
@@ -50,7 +52,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     options.add_training(parser)
     about = "where to learn: cpu, cuda (a GPU), cuda:1, or auto (default: cpu)"
     parser.add_argument("--device", metavar="NAME", help=about)
-    streams.add_options(parser)
+    group = streams.add_options(parser)
+    about = "keep rows and codes in a new folder for further fits; a fit that was "
+    about += "killed goes on from there when it is run again"
+    group.add_argument("--encode", metavar="DIR", help=about)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -63,7 +68,8 @@ def run(arguments: argparse.Namespace) -> None:
         advice = "try it with evaluate or compare"
         raise ValueError(f"{method} is a baseline and cannot be saved; {advice}.")
     check_kinds(arguments)
-    learn = _fit_stream if streams.is_streamed(arguments) else _fit_table
+    is_streamed = arguments.encode is not None or streams.is_streamed(arguments)
+    learn = _fit_stream if is_streamed else _fit_table
     with warnings.catch_warnings():
         # A notice says the same.
         warnings.simplefilter("ignore", IdentifierWarning)
@@ -147,10 +153,15 @@ def _fit_table(clf: Any, method: str, arguments: argparse.Namespace) -> dict[str
 
 def _fit_stream(clf: Any, method: str, arguments: argparse.Namespace) -> dict[str, Any]:
     """Fit to rows that are read in chunks, of which all are never in memory."""
-    rows, read = streams.open_rows(arguments)
     start = perf_counter()
     with streams.progress("Reading") as update:
+        rows, read = streams.open_rows(arguments)
         rows.progress = streams.readings(update, method)
+        if arguments.encode is not None:
+            rows.encode(arguments.encode)
+            arguments.data = [arguments.encode]
+            rows, read = streams.open_rows(arguments)
+            rows.progress = streams.readings(update, method)
         clf.fit(rows)
     output.note(*read.notes)
     left_out = read.n_unlabelled

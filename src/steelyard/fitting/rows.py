@@ -335,10 +335,13 @@ def prepare_rows(
     ``missing`` (d,) says whether code 0 occurs in each attribute, ``gaussian`` holds
     the densities of the attributes without codes.
     """
-    elsewhere: Passes | None = training.place.passes(training, missing, gaussian)
-    if elsewhere is not None:
-        return elsewhere
-    return join_rows(training, missing, gaussian)
+    rows: Passes | None = training.place.passes(training, missing, gaussian)
+    if rows is None:
+        rows = join_rows(training, missing, gaussian)
+    if training.journal is None:
+        return rows
+    found: Passes = training.journal.passes(rows, training, gaussian)
+    return found
 
 
 def join_rows(

@@ -125,11 +125,10 @@ class CopyReader(ColumnarFiles):
         self,
         files: Sequence[File],
         origins: Places,
-        folder: WorkFolder,
+        folder: WorkFolder | None,
     ) -> None:
         super().__init__(files)
-        self._origins = origins
-        self._folder = folder
+        self.origins, self.folder = origins, folder
 
     def read(self, names: Sequence[str], most_rows: int) -> Iterator[Part]:
         """Yield some columns of all rows, with their first origins."""
@@ -137,13 +136,14 @@ class CopyReader(ColumnarFiles):
         for part in super().read(names, most_rows):
             stop = row + part.cells.num_rows
             yield Part(
-                part.cells, places_between(self._origins, row, stop), part.n_bytes
+                part.cells, places_between(self.origins, row, stop), part.n_bytes
             )
             row = stop
 
     def close(self) -> None:
         """Remove the copy."""
-        self._folder.close()
+        if self.folder is not None:
+            self.folder.close()
 
 
 def copy_of(

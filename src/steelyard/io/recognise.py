@@ -132,11 +132,12 @@ def scan(
         reader = Recast(reader)
     rows = Scan(
         reader,
-        target=target,
-        weight=weight,
+        target=target or getattr(reader, "target", None),
+        weight=weight or getattr(reader, "weight", None),
         columns=columns,
         chunk_rows=chunk_rows,
-        drop_missing_target=drop_missing_target,
+        drop_missing_target=drop_missing_target
+        or getattr(reader, "drops_unlabelled", False),
     )
     rows.work_folder = work_folder
     return rows
@@ -175,9 +176,13 @@ def as_source(
     return source
 
 
+def is_kept(X: Any) -> bool:
+    """Whether an object is a scan of rows that are kept in a folder."""
+    return _is_of(X, "steelyard.io.scanning", "Scan") and X.kept is not None
+
+
 def _opened(X: Any) -> Scan | None:
-    scanning = sys.modules.get("steelyard.io.scanning")
-    if scanning is not None and isinstance(X, scanning.Scan):
+    if _is_of(X, "steelyard.io.scanning", "Scan"):
         return X
     if not _is_stream(X):
         return None
@@ -286,11 +291,16 @@ def open_files(
     Files are read as the one of a model was, which ``like`` is about, where they do not
     tell otherwise.
     """
+    _need_pyarrow()
     from steelyard.io.dialect import missing_words
+    from steelyard.io.folders import FolderReader, folder_in
     from steelyard.io.paths import find_column
 
     words, by_column = missing_words(asked.pop("missing_values", None))
-    reader = _open_files(source, format, once, like, missing_values=words, **asked)
+    if (folder := folder_in(source)) is not None:
+        reader: Reader = FolderReader(folder)
+    else:
+        reader = _open_files(source, format, once, like, missing_values=words, **asked)
     for name in by_column:
         find_column(name, reader.names, reader.name)
     reader.missing_by_column = {**like.get("missing_by_column", {}), **by_column}
@@ -300,7 +310,6 @@ def open_files(
 def _open_files(
     source: Any, format: str | None, once: bool, like: Mapping[str, Any], **asked: Any
 ) -> Reader:
-    _need_pyarrow()
     from steelyard.io.dialect import CsvDialect, asked_dialect
     from steelyard.io.paths import find_files
 

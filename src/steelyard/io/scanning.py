@@ -13,6 +13,7 @@ from collections.abc import (
 )
 from dataclasses import dataclass
 from os import PathLike
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -29,6 +30,7 @@ from steelyard.io.chunks import (
     regroup,
 )
 from steelyard.io.copies import CopyReader, copy_of
+from steelyard.io.folders import FolderReader, write_folder
 from steelyard.io.paths import find_column
 from steelyard.io.reader import Reader, is_number
 
@@ -195,10 +197,11 @@ class Scan:
         """Make a copy where reading again would be slow, impossible or uncertain."""
         if not self.is_cheap:
             self._copy = copy_of(
-                lambda: self._watched(self._parts(self.names), "copy"),
-                self.work_folder,
-                self._reader.name,
+                self._parts_to_copy, self.work_folder, self._reader.name
             )
+
+    def _parts_to_copy(self) -> Generator[Part]:
+        return self._watched(self._parts(self.names), "copy")
 
     def _parts(self, names: list[str]) -> Iterator[Part]:
         parts = self._source.read(names, self._chunk_rows)
@@ -265,6 +268,45 @@ class Scan:
             f"{self.target!r}; the first is {where}. Fill them in, or leave "
             "them out with sy.scan(..., drop_missing_target=True)."
         )
+
+    def encode(self, folder: str | PathLike[str]) -> Scan:
+        """Keep the rows in a folder for further fits, and return a scan of it.
+
+        The source is read once. The first fit of a method that needs codes keeps them
+        in the folder as well: the next fit that encodes rows in the same way begins
+        with them. A fit of the folder that was killed goes on after its last pass when
+        it is run again. Models have the bits of those of the source.
+
+        Parameters
+        ----------
+        folder : path
+            A new folder. It appears when all is written. One that holds the rows of the
+            same files, unchanged since, is taken as it is.
+
+        Returns
+        -------
+        Scan
+            What ``sy.scan(folder)`` gives: rows that ``fit`` takes, in Parquet files.
+
+        Examples
+        --------
+        >>> import tempfile, pandas as pd, steelyard as sy
+        >>> frame = pd.DataFrame({"sky": ["sun", "rain"] * 9, "play": ["y", "n"] * 9})
+        >>> with tempfile.TemporaryDirectory() as parent:
+        ...     rows = sy.scan([frame], target="play").encode(f"{parent}/rows")
+        ...     sy.WeightedNB().fit(rows).predict([["sun"]])
+        array(['y'], dtype=object)
+        """
+        path = Path(folder).expanduser()
+        write_folder(self, self._source, self._parts_to_copy, path)
+        new = copy.copy(self)
+        new._reader, new._copy, new._n_read = FolderReader(path), None, None
+        return new
+
+    @property
+    def kept(self) -> Path | None:
+        """The folder in which the rows are kept, None for other sources."""
+        return self._reader.kept
 
     def close(self) -> None:
         """Remove the temporary copy, if there is one."""

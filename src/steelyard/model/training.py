@@ -113,6 +113,9 @@ class TrainingSet:
     column_labels: Mapping[str, str] = field(default_factory=dict)
     """What columns are called in words."""
 
+    journal: Any = None
+    """Where results of passes are kept, ``fitting.journal``; None for nowhere."""
+
     @property
     def workspace(self) -> Workspace:
         """Where arrays as long as the table are put."""
@@ -223,6 +226,7 @@ class TrainingSet:
             labels=take(self.labels, rows),
             sample_weight=None if weights is None else take(weights, rows),
             is_kept=None,
+            journal=None,
         )
 
     def with_pairs(self, pairs: Iterable[tuple[Side, Side]]) -> TrainingSet:

@@ -18,7 +18,7 @@ from steelyard.io import scan
 from steelyard.io.paths import find_column
 from steelyard.model.training import TrainingSet
 from steelyard.scale import parts as work
-from steelyard.scale.spread import SpreadColumns, spread_training
+from steelyard.scale.spread import SpreadColumns, refuse_all_rows, spread_training
 
 __all__ = ["DaskGiven", "rows_of"]
 
@@ -33,12 +33,7 @@ class DaskGiven(RowsHere):
         self, y: Any, sample_weight: Any, recipe: Recipe, owner: object
     ) -> TrainingSet:
         """Encode the rows where they are."""
-        if recipe.rows_needed == "all":
-            raise TableError(
-                f"{type(owner).__name__} needs all rows on one machine; it cannot "
-                "learn from a Dask frame. Use sy.scan on the files, or a method that "
-                "is a sum, such as WANBIA-CLL."
-            )
+        refuse_all_rows(recipe, owner, "a Dask frame")
         rows = _checked(self.X, y, sample_weight)
         client = _client()
         if client is not None:

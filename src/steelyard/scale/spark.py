@@ -18,7 +18,12 @@ from steelyard.fitting.recipe import Recipe, RowsHere
 from steelyard.io.paths import find_column
 from steelyard.model.training import TrainingSet
 from steelyard.scale import parts as work
-from steelyard.scale.spread import MOST_PARTS, SpreadColumns, spread_training
+from steelyard.scale.spread import (
+    MOST_PARTS,
+    SpreadColumns,
+    refuse_all_rows,
+    spread_training,
+)
 
 __all__ = ["SparkGiven", "rows_of", "scored"]
 
@@ -114,12 +119,7 @@ class SparkGiven(RowsHere):
         self, y: Any, sample_weight: Any, recipe: Recipe, owner: object
     ) -> TrainingSet:
         """Encode the rows where they are."""
-        if recipe.rows_needed == "all":
-            raise TableError(
-                f"{type(owner).__name__} needs all rows on one machine; it cannot "
-                "learn from a Spark frame. Write Parquet and use sy.scan, or a method "
-                "that is a sum, such as WANBIA-CLL."
-            )
+        refuse_all_rows(recipe, owner, "a Spark frame")
         _check_version(self.X)
         columns = list(self.X.columns)
         if not isinstance(y, str) or not isinstance(sample_weight, str | None):

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from steelyard._common.arrays import Ints
 from steelyard._common.files import WorkFolder
 from steelyard.exceptions import TableError
+from steelyard.fitting.recipe import Recipe
 from steelyard.fitting.rows import PackedRows, Passes, join_rows
 from steelyard.losses import Loss
 from steelyard.model.base import RowPlace, RowsNeeded
@@ -88,6 +89,16 @@ def _concatenated(found: list[Any]) -> Any:
     import pandas as pd
 
     return pd.concat(found, ignore_index=True)
+
+
+def refuse_all_rows(recipe: Recipe, owner: object, frame: str) -> None:
+    """Refuse a method whose model is all rows, before anything is read."""
+    if recipe.rows_needed == "all":
+        raise TableError(
+            f"{type(owner).__name__} needs all rows on one machine; it cannot learn "
+            f"from {frame}. Write Parquet files and use sy.scan, or a method that is a "
+            "sum, such as WANBIA-CLL."
+        )
 
 
 def spread_training(
