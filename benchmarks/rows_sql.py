@@ -16,7 +16,7 @@ from benchmarks.registry import Case, Seconds, Skip, at_least, at_most, row
 from benchmarks.rows_chunks import N_COLUMNS, N_VALUES, NAMES, needed, on_cpu
 from benchmarks.rows_export import fitted, table
 from steelyard import NaiveBayes, export
-from steelyard.export.dialects import DIALECTS
+from steelyard.export.sql_dialect import DIALECTS
 from tools.postgres import Server, copy
 
 

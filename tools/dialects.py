@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from steelyard.export.dialects import DIALECTS
-from steelyard.export.sql_dialect import Dialect
+from steelyard.export.sql_dialect import DIALECTS, Dialect
 
 PAGE = Path(__file__).parents[1] / "docs" / "export.md"
 

@@ -10,7 +10,7 @@ import steelyard
 from steelyard.cli import export as command
 from steelyard.export import FORMATS
 from steelyard.export import check as checking
-from steelyard.export.dialects import DIALECTS
+from steelyard.export.sql_dialect import DIALECTS
 
 
 @pytest.fixture

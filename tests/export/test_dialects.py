@@ -12,10 +12,10 @@ import steelyard as sy
 from steelyard import export
 from steelyard.exceptions import ParameterError
 from steelyard.export.check import ENGINES, check
-from steelyard.export.dialects import DIALECTS, dialect_of
 from steelyard.export.plan import Bins
 from steelyard.export.reading import _union
 from steelyard.export.sql import sql_statements
+from steelyard.export.sql_dialect import DIALECTS, dialect_of
 
 PARSED = {name: name for name in DIALECTS if name != "mariadb"}
 PARSED["sqlserver"] = "tsql"

@@ -11,7 +11,7 @@ from steelyard import export
 from steelyard.exceptions import ParameterError
 from steelyard.export.check import check as check_engine
 from steelyard.export.check import onnx_feed
-from steelyard.export.dialects import DIALECTS
+from steelyard.export.sql_dialect import DIALECTS
 
 NO_PLAN = {"LWNB", "AIWNB-L", "AODE", "WAODE"}
 METHODS = [m.acronym for m in sy.methods() if m.acronym not in NO_PLAN]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import steelyard as sy
 from steelyard.exceptions import ParameterError, TableError
 from steelyard.export.check import ENGINES
-from steelyard.export.dialects import DIALECTS
+from steelyard.export.sql_dialect import DIALECTS
 
 METHODS = "NB NB-Laplace GNB CFW DWNB RNB CWNB SHNB TreeNB BNB TAN MSE".split()
 TEXTS = ["a", "A", "", "it's", 'b "', "\\n", "é☃", "1", "'); --"]

@@ -14,8 +14,8 @@ from steelyard import export
 from steelyard.exceptions import ParameterError
 from steelyard.experiments.data import load_dataset
 from steelyard.export.check import check
-from steelyard.export.dialects import DIALECTS
 from steelyard.export.sql import sql_statements
+from steelyard.export.sql_dialect import DIALECTS
 
 duckdb = pytest.importorskip("duckdb")
 

@@ -17,8 +17,8 @@ from steelyard.exceptions import ColumnError, ParameterError
 from steelyard.export import FORMATS
 from steelyard.export import check as checking
 from steelyard.export.check import check
-from steelyard.export.dialects import DIALECTS
 from steelyard.export.sql import to_sql
+from steelyard.export.sql_dialect import DIALECTS
 
 GOLDEN = Path(__file__).parent / "golden"
 

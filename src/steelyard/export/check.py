@@ -18,11 +18,11 @@ import numpy as np
 
 from steelyard.exceptions import ParameterError
 from steelyard.export import PARTS_ALONE, content_of
-from steelyard.export.dialects import DIALECTS, dialect_of
 from steelyard.export.inputs_onnx import NUMBER_TYPES
 from steelyard.export.plan import Plan
 from steelyard.export.reading import plan_of
 from steelyard.export.sql import fields_of, sql_statements
+from steelyard.export.sql_dialect import DIALECTS, dialect_of
 from steelyard.table.frames import as_table
 
 if TYPE_CHECKING:

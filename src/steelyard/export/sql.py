@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from steelyard.exceptions import ParameterError
-from steelyard.export.dialects import DIALECTS, dialect_of
 from steelyard.export.plan import (
     Plan,
     Sum,
@@ -18,7 +17,7 @@ from steelyard.export.plan import (
 )
 from steelyard.export.reading import plan_of
 from steelyard.export.scores_sql import ScoringQuery
-from steelyard.export.sql_dialect import Dialect
+from steelyard.export.sql_dialect import DIALECTS, Dialect, dialect_of
 from steelyard.export.statement import Statement, wrapped
 
 if TYPE_CHECKING:

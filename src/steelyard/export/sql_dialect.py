@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
+from steelyard._common.text import did_you_mean
 from steelyard.exceptions import ParameterError
 from steelyard.export.plan import Column
 
@@ -257,3 +260,37 @@ class SQLite(Dialect):
             f"WHEN {name} IS NOT NULL THEN json_extract('{{}}', {where} || {name})"
         )
         return f"CASE {' '.join(tests)} END"
+
+
+_ROWS = {"values": VALUES, "with values": WITH_VALUES, "union": UNION}
+
+
+def _of_facts(name: str, facts: dict[str, Any]) -> Dialect:
+    """Return a dialect of what is written of it, and of the one it is like."""
+    given = {**facts.get(facts[name].get("like"), {}), **facts[name]}
+    rows = given.pop("rows", "values")
+    known: dict[str, Any] = {
+        key: tuple(fact) if isinstance(fact, list) else fact
+        for key, fact in given.items()
+        if key not in ("like", "also")
+    }
+    known["rows"] = Rows(**rows) if isinstance(rows, dict) else _ROWS[rows]
+    return (SQLite if name == "sqlite" else Dialect)(name, **known)
+
+
+_FACTS = tomllib.loads(Path(__file__).with_name("dialects.toml").read_text("utf-8"))
+DIALECTS = {name: _of_facts(name, _FACTS) for name in _FACTS}
+"""By name; what is known of each is in ``dialects.toml``."""
+
+_ALSO = {also: name for name in _FACTS for also in _FACTS[name].get("also", ())}
+
+
+def dialect_of(name: str) -> Dialect:
+    """Return a dialect by its name."""
+    known = _ALSO.get(name, name)
+    if known not in DIALECTS:
+        hint = did_you_mean(name, [*DIALECTS, *_ALSO])
+        raise ParameterError(
+            f"There is no dialect {name!r}.{hint} Known: {', '.join(DIALECTS)}."
+        )
+    return DIALECTS[known]
