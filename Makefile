@@ -32,9 +32,10 @@ test-all: test ## Run the slow tests too, and all of small data with numba disab
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 -m plain tests
 
 COVERED ?= tests src reproduction
+PLAIN ?= tests
 coverage: $(VENV)/.installed-dev ## Measure which lines and branches tests reach; COVERED="tests/table tests/io"
 	$(BIN)/python -m pytest -n 2 --cov --cov-report= -m "not engines" $(COVERED)
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 --cov --cov-append --cov-report= -m plain tests/kernels tests/proba
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 --cov --cov-append --cov-report= -m plain $(PLAIN)
 	$(BIN)/python -m coverage html --quiet -d build/coverage
 	$(BIN)/python -m coverage report
 

@@ -91,7 +91,8 @@ def addresses() -> None:
     urls = tomllib.loads(read("pyproject.toml"))["project"].get("urls", {})
     if missing := [name for name in URLS if name not in urls]:
         raise ReleaseError(
-            f"pyproject.toml: [project.urls] lacks {', '.join(missing)}."
+            f"pyproject.toml: [project.urls] lacks {', '.join(missing)}. "
+            "A comment there marks the place. Package indexes show these links."
         )
 
 

@@ -1,6 +1,7 @@
 """``explain``: the model as a whole, rows, pages and pictures."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -208,3 +209,22 @@ def test_intervals_of_rows_stand_beside_predictions_and_evidence(tmp_path, csv, 
 
 def test_a_model_without_intervals_says_so(model, csv, refused):
     assert "uncertainty=True" in refused("predict", model, csv, "--intervals")
+
+
+def test_rows_of_a_file_are_put_into_the_page(model, csv, frame, tmp_path, run):
+    page = tmp_path / "page.html"
+    assert run("explain", model, csv, "--html", page, "--page-rows", 4).status == 0
+    found = re.search(r'id="model">(.*?)</script>', page.read_text("utf-8"), re.S)
+    rows = json.loads(found[1])["rows"]
+    assert len(rows["cells"]) == len(rows["labels"]) == 4
+    unlabelled = tmp_path / "new.csv"
+    frame.drop(columns="ill").to_csv(unlabelled, index=False)
+    options = ("--html", page, "--page-rows", 3, "--force")
+    assert run("explain", model, unlabelled, *options).status == 0
+    found = re.search(r'id="model">(.*?)</script>', page.read_text("utf-8"), re.S)
+    assert "labels" not in json.loads(found[1])["rows"]
+
+
+def test_rows_of_a_page_need_a_file_and_a_page(model, refused, tmp_path):
+    error = refused("explain", model, "--html", tmp_path / "p.html", "--page-rows", 4)
+    assert "name both" in error

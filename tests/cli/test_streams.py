@@ -1,5 +1,6 @@
 """Files that are read in chunks: the same models, bounded work, no files left."""
 
+import io
 import json
 import os
 import signal
@@ -12,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from rich.console import Console
 
 import steelyard as sy
 from steelyard.cli import streams
@@ -231,3 +233,14 @@ def test_rows_in_a_folder_give_the_same_model_and_are_read_once(people, tmp_path
     assert changed.status == 2
     assert "holds other rows or files" in changed.err
     assert not (tmp_path / "no.json").exists()
+
+
+def test_a_bar_on_a_terminal_follows_the_readings(monkeypatch):
+    told = io.StringIO()
+    console = Console(file=told, force_terminal=True, width=120)
+    monkeypatch.setattr(streams, "screen", lambda error: console)
+    with streams.progress("Looking") as update:
+        update("Looking", 500, 1_000, 4_000)
+        update("Fitting", 1_000, 4_000, 4_000)
+    assert "Looking" in told.getvalue() and "Fitting" in told.getvalue()
+    assert "1,000 rows" in told.getvalue()

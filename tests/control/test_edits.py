@@ -316,3 +316,15 @@ def test_explanations_of_rows_mark_what_was_edited(fitted):
     )
     own = {entry["name"]: entry for entry in page_data(made)["attributes"]}
     assert own["age"]["edited"] and "edited" not in own["width"]
+
+
+def test_steps_of_a_page_are_the_bins_that_edits_change(fitted):
+    from steelyard.control import edit_steps
+
+    steps = edit_steps(fitted[0])
+    assert set(steps) == {"0", "1", "2"}
+    for step in steps.values():
+        n = len(step["middles"])
+        assert len(step["weights"]) == n and min(step["weights"]) >= 0
+        for k, edge in enumerate(step["edges"]):
+            assert step["middles"][k] <= edge <= step["middles"][k + 1]

@@ -419,3 +419,27 @@ def test_a_roc_curve_has_the_usual_words(small):
     ax = ROCDisplay.from_estimator(clf, X, y).ax_
     assert "false positive rate" in ax.get_xlabel()
     assert "true positive rate" in ax.get_ylabel()
+
+
+def test_bins_say_what_a_missing_cell_adds(small):
+    _, X, y = small
+    numbers = np.where(np.arange(len(X)) % 5, np.linspace(0.0, 1.0, len(X)), np.nan)
+    clf = sy.NaiveBayes(numeric="equal-frequency", missing="value")
+    clf.fit(pd.DataFrame({"n": numbers}), y)
+    display = ValueCurveDisplay.from_estimator(clf, "n")
+    texts = [text.get_text() for text in display.ax_.texts]
+    titles = [display.ax_.get_title(loc=side) for side in ("left", "center", "right")]
+    assert any(text.startswith("missing: ") for text in (*texts, *titles))
+
+
+def test_paths_need_values_and_may_be_of_classes(small):
+    _, X, y = small
+    with pytest.raises(ParameterError, match="at least one value"):
+        regularization_path(sy.WeightedNB(), X, y, path=[])
+    by_class = regularization_path(
+        sy.WeightedNB(weighting="class-attribute"), X, y, path=[1.0, 100.0]
+    )
+    assert by_class.weights.shape == (2, 2 * X.shape[1])
+    assert all(", " in name for name in by_class.names)
+    with pytest.raises(ParameterError, match="learns no weights per attribute"):
+        regularization_path(sy.ValueWeightedNB(), X, y, path=[1.0])

@@ -499,3 +499,18 @@ def test_a_date_is_set_as_a_date_and_sets_its_parts(browser, tmp_path):
     again = browser.run("document.getElementById('probability-1').textContent")
     assert again == shown
     assert browser.errors == []
+
+
+def test_rows_of_the_author_are_in_the_page_with_their_classes(mixed, tmp_path):
+    X, y = mixed
+    clf = sy.NaiveBayes().fit(X, y)
+    clf.to_html(tmp_path / "page.html", rows=(X[:5], y[:5]))
+    found = embedded(tmp_path / "page.html")["rows"]
+    assert [row[: X.shape[1]] for row in found["cells"]] == settings_of(X[:5])
+    assert [clf.classes_[k] for k in found["labels"]] == list(y[:5])
+    with pytest.raises(ParameterError, match="5 rows have 3 labels"):
+        clf.to_html(tmp_path / "no.html", rows=(X[:5], y[:3]))
+    many = X.sample(6000, replace=True, random_state=0)
+    with pytest.raises(ParameterError, match=r"at most \d+ rows. Got 6000"):
+        clf.to_html(tmp_path / "no.html", rows=many)
+    assert not (tmp_path / "no.html").exists()

@@ -155,3 +155,48 @@ def test_elkans_votes_and_a_class_of_prior_0(hostile_table, hostile_rows):
     assert check(clf, hostile_rows(clf, 300, 2), "pmml").agrees
     clf = sy.NaiveBayes(prior=[1.0, 0.0], categorical_features=["colour"]).fit(X, y)
     assert check(clf, hostile_rows(clf, 300, 2), "pmml").agrees
+
+
+@pytest.fixture(scope="module")
+def three():
+    X = pd.DataFrame({"a": list("xyzxyzxzy") * 6, "b": [*range(9)] * 6})
+    rng = np.random.default_rng(0)
+    return X, np.where(rng.random(54) < 0.6, list("uvwuvwuwv") * 6, "v").tolist()
+
+
+def test_a_mixture_averages_its_parts_by_their_shares(three):
+    clf = sy.method("RNB").fit(*three)
+    root = read(clf)
+    (segmentation,) = every(root, "Segmentation")
+    assert segmentation.get("multipleModelMethod") == "weightedAverage"
+    shares = [float(s.get("weight")) for s in every(segmentation, "Segment")]
+    assert shares == list(export.plan_of(clf).root.shares)
+
+
+def test_one_vs_one_gives_each_class_the_mean_of_its_probabilities(three):
+    clf = sy.method("WANBIA-CLL", multiclass="one-vs-one").fit(*three)
+    (chain,) = every(read(clf), "Segmentation")
+    *pairs, last = list(chain)
+    assert (chain.get("multipleModelMethod"), len(pairs)) == ("modelChain", 3)
+    said = [f.get("name") for pair in pairs for f in every(pair, "OutputField")]
+    used = []
+    for table in every(last, "RegressionTable"):
+        parts = every(table, "NumericPredictor")
+        assert [float(p.get("coefficient")) for p in parts] == [1 / 3, 1 / 3]
+        used += [p.get("name") for p in parts]
+    assert sorted(used) == sorted(said) and len(said) == 6
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_voters_are_added_up_with_their_votes(three, n_classes):
+    X, y = three
+    clf = sy.method("BNB").fit(X, y if n_classes == 3 else [c == "u" for c in y])
+    node = export.plan_of(clf).root
+    (chain,) = every(read(clf), "Segmentation")
+    *voters, last = list(chain)
+    assert len(voters) == len(node.votes) > 1
+    tables = every(last, "RegressionTable")
+    kind = "NumericPredictor" if node.form == "elkan" else "CategoricalPredictor"
+    found = [float(p.get("coefficient")) for p in every(tables[-1], kind)]
+    factor = 2.0 if node.form == "elkan" else 1.0
+    assert found == [factor * vote for vote in node.votes]
