@@ -386,3 +386,42 @@ def test_a_notebook_shows_the_page_in_a_frame_that_cannot_reach_out(views):
     made = views.page()._repr_html_()
     assert made.startswith("<iframe srcdoc=") and "allow-same-origin" not in made
     assert "<script" not in made
+
+
+KINDS = ["increasing", "decreasing", "convex", "concave", "peak", "valley"]
+TRIED = [
+    {"column": "length", "from": 0.0, "to": 1.0, "set": 9.0},
+    {"column": "length", "from": 0.0, "to": 1.0, "set": -9.0},
+    {"column": "length", "to": 0.5, "flatten": True},
+    {"column": "length", "from": 1.0, "interpolate": True},
+    {"column": "length", "monotone": "decreasing"},
+    {"column": "length", "scale": 0.5},
+    {"column": "width", "from": 2.0, "set": 5.0},
+    {"column": "length", "remove": True},
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_edits_that_break_a_shape_are_refused_as_in_python(
+    kind, browser, mixed, two, tmp_path
+):
+    n_classes = 2 + KINDS.index(kind) % 2
+    X, y = two if n_classes == 2 else mixed
+    shapes = {"length": (kind, "bee")}
+    clf = sy.ShrinkageNB(strength=(1.0, 4.0, 1.0), constraints=shapes).fit(X, y)
+    opened(browser, clf, tmp_path, edit=True)
+    browser.run("document.getElementById('name-1').click()")
+    assert f"{kind} for bee, by constraint" in text_of(browser, "detail-1")
+    which = {} if n_classes == 2 else {"class": "bee"}
+    for edit in TRIED:
+        given = edit if {"remove", "scale"} & {*edit} else {**edit, **which}
+        browser.run(f"editing.add({json.dumps(given)})")
+        is_kept = browser.run("editing.saved().length") == 1
+        try:
+            clf.edited(given)
+        except ParameterError:
+            assert not is_kept, edit
+            assert "Refused: length" in text_of(browser, "effect")
+        else:
+            assert is_kept, edit
+            browser.run("document.getElementById('undo').click()")

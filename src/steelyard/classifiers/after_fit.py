@@ -100,7 +100,9 @@ class FittedNB:
         with the variance :math:`v_c` of the log-odds of a class against the others:
         that of Laplace's approximation, and of what strengths, counts and bins leave
         open (`steelyard.model.uncertainty`). An interval is of the probability, not of
-        the class of one row. It knows nothing of pairs that the model does not have.
+        the class of one row. It knows nothing of pairs that the model does not have,
+        nor of ``constraints``: the probability in it keeps a shape, its ends need not,
+        where rows are few.
 
         Parameters
         ----------

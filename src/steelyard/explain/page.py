@@ -301,7 +301,7 @@ def page_data(
     for own, title in zip(attributes, in_words(plan.attributes, titles), strict=True):
         own["title"] = title
         if own["name"] in whole.constraints:
-            own["shape"] = whole.constraints[own["name"]]
+            own["shape"] = whole.constraints[own["name"]].split(" for ", 1)
     for own, column in zip(attributes, plan.columns, strict=False):
         if column.part == "day":
             others = ((j, c) for j, c in enumerate(plan.columns) if c is not column)

@@ -9,17 +9,37 @@ const editing = (() => {
   const evidenceOf = (row, c) => (row.length * row[c] - row.reduce((a, b) => a + b, 0)) / (row.length - 1);
   const termsOf = (j) => model.terms.filter((term) => scoring.attributeOf(term) === j);
 
+  const zeros = () => model.base.map(() => 0);
+  // What the terms of a column add up to, for a cell and at all its steps.
+  const sumOf = (j, cell) => {
+    const cells = [];
+    cells[j] = cell;
+    return termsOf(j).reduce((row, term) => (scoring.amounts(term, cells) || []).reduce((out, amount, c) => { out[c] += amount; return out; }, row), zeros());
+  };
+  const curveOf = (j) => (attributes[j].kind === "number" ? steps[j].middles : attributes[j].values).map((cell) => sumOf(j, cell));
+
+  // Whether a column lost the shape that constraints give it, as `edited` sees it.
+  function isBroken(j) {
+    const [kind, target] = steps[j].must, sign = ["decreasing", "concave", "valley"].includes(kind) ? -1 : 1, rows = curveOf(j), { edges } = steps[j];
+    const odds = rows.map((row) => row.filter((_, d) => d !== target).map((x) => sign * (row[target] - x)));
+    const heights = odds.slice(1).map((row, k) => row.map((x, d) => x - odds[k][d]));
+    const goesUp = (k) => heights[k].every((x) => x >= -1e-9), goesDown = (k) => heights[k].every((x) => x <= 1e-9);
+    if (kind === "convex" || kind === "concave") {
+      const ends = edges.length > 1 ? [2 * edges[0] - edges[1], ...edges, 2 * edges.at(-1) - edges.at(-2)] : [];
+      const gaps = heights.map((_, k) => (ends.length ? (ends[k + 2] - ends[k]) / 2 : 1));
+      return heights.slice(1).some((row, k) => row.some((x, d) => x - (heights[k][d] / gaps[k]) * gaps[k + 1] < -1e-9));
+    }
+    let turn = heights.findIndex((_, k) => !goesUp(k));
+    if (turn < 0) turn = heights.length;
+    return turn < heights.length && (!["peak", "valley"].includes(kind) || heights.some((_, k) => k >= turn && !goesDown(k)));
+  }
+  const broken = () => Object.keys(steps).map(Number).filter((j) => steps[j].must && isBroken(j));
+
   // One term of steps in place of all of a column.
   function inSteps(j) {
-    const own = steps[j], isNumber = attributes[j].kind === "number", terms = termsOf(j), cells = [];
+    const own = steps[j], isNumber = attributes[j].kind === "number", terms = termsOf(j);
     if (terms.length === 1 && terms[0].isSteps) return terms[0];
-    const zeros = () => model.base.map(() => 0);
-    const sum = (cell) => {
-      cells[j] = cell;
-      return terms.reduce((row, term) => (scoring.amounts(term, cells) || []).reduce((out, amount, c) => { out[c] += amount; return out; }, row), zeros());
-    };
-    const rows = (isNumber ? own.middles : attributes[j].values).map(sum);
-    const missing = own.missing === 0 ? zeros() : own.missing > rows.length ? sum(null) : rows[own.missing - 1];
+    const rows = curveOf(j), missing = own.missing === 0 ? zeros() : own.missing > rows.length ? sumOf(j, null) : rows[own.missing - 1];
     const made = { kind: isNumber ? "bins" : "lookup", column: j, edges: own.edges, values: attributes[j].values, rows, missing, isSteps: true };
     model.terms = [...model.terms.filter((term) => !terms.includes(term)), made];
     return made;
@@ -81,15 +101,26 @@ const editing = (() => {
     if (steps[j].missing > 0 && steps[j].missing <= term.rows.length) term.missing = term.rows[steps[j].missing - 1];
   }
 
+  const brokenBefore = broken();
   function replay() {
     Object.assign(model, structuredClone(original));
-    edits.forEach(apply);
+    for (const edit of edits) {
+      apply(edit);
+      const [j] = broken().filter((k) => !brokenBefore.includes(k));
+      if (j !== undefined) return j;
+    }
     redraw();
     show();
+    return undefined;
   }
   function add(...more) {
+    const before = edits;
     edits = [...edits, ...more.map((edit) => (two || edit.remove || "scale" in edit ? edit : { ...edit, class: classes[target()] }))];
+    const j = replay();
+    if (j === undefined) return;
+    edits = before;
     replay();
+    effect.textContent = t("Refused: {name} would not be {shape} any more, as a constraint asks. steelyard edit --break-shapes takes such edits.", { name: attributes[j].title, shape: t(steps[j].must[0]) });
   }
 
   // ------------------------------------------------------------------------- its effect
@@ -173,7 +204,7 @@ const editing = (() => {
     add(...placesOf(where, j).map((k) => {
       const near = [k - 1, k, k + 1].filter((i) => i in old), total = near.reduce((sum, i) => sum + weights[i] + 1e-9, 0);
       const set = near.reduce((sum, i) => sum + old[i] * (weights[i] + 1e-9), 0) / total;
-      return { column: attributes[j].name, from: middles[k], to: middles[k], set: Number(set.toFixed(6)) };
+      return { column: attributes[j].name, from: middles[k], to: middles[k], set: Number(set.toFixed(steps[j].must ? 15 : 6)) };
     }));
   }
 

@@ -97,11 +97,13 @@
   const [base, unknown, rest] = [0, 1, 2].map(() => reasonOf(""));
   for (const { line } of [base, unknown, rest]) line.className = "base";
 
+  const shapeOf = ({ shape: [kind, of] }) => (of === undefined ? t(kind) : `${t(kind)} ${t("for {name}", { name: of })}`);
   // What an attribute says all along, with axes: in shares how the answer would go.
   function showDetail({ j, detail }) {
     if (detail.hidden || isPair(j)) return;
     const own = attributes[j], said = state.sayings[j], about = [];
     if (own.description) about.push(element("p", { className: "hint", textContent: own.description }));
+    if (own.shape) about.push(element("p", { className: "hint", textContent: t("{shape}, by constraint", { shape: shapeOf(own) }) }));
     for (const text of own.edited || []) about.push(element("p", { className: "hint", textContent: `${t("edited")}: ${text}` }));
     const along = scoring.along(model, values, j), chance = (x) => along.posterior(x)[state.shown];
     const picture = own.kind === "number"
@@ -389,7 +391,7 @@
     const found = drawing ? spread.expected(drawing, values, shown).filter(({ j, change }) => columns.includes(j) && change > 5e-4) : [];
     for (const { j, mark, field } of rows) {
       const at = found.length > 0 && found[0].j === j;
-      const notes = [at && t("ask next"), attributes[j].edited && t("edited"), isFolded && pairsOf.has(j) && t("+ {n} pairs", { n: pairsOf.get(j).length })];
+      const notes = [at && t("ask next"), attributes[j].shape && shapeOf(attributes[j]), attributes[j].edited && t("edited"), isFolded && pairsOf.has(j) && t("+ {n} pairs", { n: pairsOf.get(j).length })];
       mark.textContent = notes.filter(Boolean).join(", ");
       mark.className = at ? "mark asked" : "mark";
       field.dataset.next = String(at);
