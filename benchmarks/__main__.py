@@ -56,11 +56,13 @@ def main(argv: list[str] | None = None) -> int:
     if options.json:
         report = {"machine": machine, "scale": scale, "rows": results}
         Path(options.json).write_text(json.dumps(report, indent=1), encoding="utf-8")
-    if options.against:
-        print(
-            *slower(results, json.loads(Path(options.against).read_text("utf-8"))),
-            sep="\n",
-        )
+    if options.store:
+        store(results, Path(options.store))
+    if options.against and scale == 1.0:
+        stored = json.loads(Path(options.against).read_text("utf-8"))
+        print(*slower(results, stored), sep="\n")
+    elif options.against:
+        print("Not compared: stored ratios are of the full data.")
     failed = [result for result in results if "failed" in result]
     for result in failed:
         print(f"\n{result['name']}\n{result['failed']}", file=sys.stderr)
@@ -75,6 +77,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--rows", metavar="PATTERN", help="part of a name, or a glob")
     parser.add_argument("--json", metavar="FILE", help="write every figure here")
     parser.add_argument("--against", metavar="FILE", help="compare with stored ratios")
+    parser.add_argument("--store", metavar="FILE", help="put ratios into such a file")
     parser.add_argument("--list", action="store_true", help="name the rows and stop")
     parser.add_argument("--scale", type=float, help="share of the data to take")
     parser.add_argument("--gpu", action="store_true", help="what a GPU does")
@@ -87,18 +90,29 @@ def slower(results: list[dict[str, Any]], before: dict[str, float]) -> list[str]
 
     Ratios are of times that are taken in turns, so that they hold on other machines.
     """
-    lines = []
+    lines, n_compared = [], 0
     for result in results:
         old, new = before.get(result["name"]), result.get("ratio")
         if not old or not new:
             continue
+        n_compared += 1
         factor = old / new if result["target"].startswith("<=") else new / old
         if not 0.75 < factor < 1.5:
             word = "slower" if factor < 1 else "quicker"
             lines.append(
                 f"{word}: {result['name']}, ratio {old:.2f} before, {new:.2f} now"
             )
-    return lines or ["No ratio is a quarter worse, or half as good again, as stored."]
+    text = f"{n_compared} of {len(results)} rows compared with stored ratios."
+    if not any(line.startswith("slower") for line in lines):
+        text += " No regression: none has lost a quarter of its ratio."
+    return [*lines, text]
+
+
+def store(results: list[dict[str, Any]], path: Path) -> None:
+    """Put the ratios of a run into a file, in the place of those of the same rows."""
+    before = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    found = {r["name"]: round(r["ratio"], 2) for r in results if r.get("ratio")}
+    path.write_text(json.dumps({**before, **found}, indent=1) + "\n", encoding="utf-8")
 
 
 # -------------------------------------------------------------------------------- rows

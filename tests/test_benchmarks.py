@@ -68,9 +68,20 @@ def test_ratios_are_compared_with_stored_ones_in_the_direction_of_their_target()
     assert found == [
         "slower: a, ratio 4.00 before, 2.00 now",
         "quicker: b, ratio 4.00 before, 2.00 now",
+        "3 of 4 rows compared with stored ratios.",
     ]
     (line,) = slower(rows[2:], {"c": 2.1})
-    assert line.startswith("No ratio")
+    assert line.startswith("1 of 2 rows") and "No regression" in line
+
+
+def test_ratios_are_stored_beside_those_of_other_rows(tmp_path):
+    sys.path.insert(0, str(ROOT))
+    from benchmarks.__main__ import store
+
+    path = tmp_path / "ratios.json"
+    store([{"name": "a", "ratio": 2.004}, {"name": "b", "ratio": None}], path)
+    store([{"name": "c", "ratio": 3.0}, {"name": "a", "ratio": 1.0}], path)
+    assert json.loads(path.read_text(encoding="utf-8")) == {"a": 1.0, "c": 3.0}
 
 
 def test_a_pass_is_reported_per_cell(tmp_path):
