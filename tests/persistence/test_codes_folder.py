@@ -14,7 +14,7 @@ import pytest
 
 import steelyard as sy
 from steelyard.exceptions import TableError
-from steelyard.fitting.journal import PassJournal
+from steelyard.fitting.pass_journal import PassJournal
 from steelyard.io.folders import CODES, MANIFEST
 from steelyard.model import streamed
 
@@ -226,7 +226,7 @@ def test_a_folder_that_cannot_be_written_to_is_fitted(folder, monkeypatch):
 _KILLED = """
 import os, signal, sys, warnings
 import steelyard as sy
-from steelyard.fitting.journal import PassJournal
+from steelyard.fitting.pass_journal import PassJournal
 
 name, folder, n_passes = sys.argv[1:]
 put = PassJournal.put

@@ -21,8 +21,7 @@ from steelyard.table.codes import BlockBuilder
 from steelyard.table.encoder import TableEncoder
 from steelyard.table.labels import class_factors, class_places, united_classes
 from steelyard.table.schema import FeatureSchema, TableSchema
-from steelyard.table.summary.ranges import added_ranges
-from steelyard.table.summary.whole_column import with_values
+from steelyard.table.summary.whole_column import added_ranges, with_values
 
 __all__ = ["merge"]
 

@@ -40,7 +40,7 @@ from steelyard.table.by_schema import numbers_of
 from steelyard.table.dates import date_of_part
 from steelyard.table.frames import as_table, take_rows
 from steelyard.table.schema import TableSchema
-from steelyard.table.summary.ranges import NumberRange, counted_bars
+from steelyard.table.summary.whole_column import NumberRange, counted_bars
 
 __all__ = ["DriftWatch", "drift_of"]
 

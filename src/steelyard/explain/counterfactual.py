@@ -23,7 +23,7 @@ from steelyard.explain.views import (
     views_of,
 )
 from steelyard.model.base import TwoArrays
-from steelyard.table.summary.ranges import NumberRange
+from steelyard.table.summary.whole_column import NumberRange
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ from steelyard.model.uncertainty import LEVEL, Uncertainty, half_width
 from steelyard.proba.counts import Counts
 from steelyard.table.codes import Codes
 from steelyard.table.frames import as_table
-from steelyard.table.summary.ranges import NumberRange
+from steelyard.table.summary.whole_column import NumberRange
 
 if TYPE_CHECKING:
     from steelyard.classifiers.base import BaseNB

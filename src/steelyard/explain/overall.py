@@ -34,7 +34,7 @@ from steelyard.model.edit_log import Edit
 from steelyard.model.table_model import NBModel
 from steelyard.model.uncertainty import Uncertainty
 from steelyard.proba.counts import Counts
-from steelyard.table.summary.ranges import NumberRange
+from steelyard.table.summary.whole_column import NumberRange
 
 if TYPE_CHECKING:
     from steelyard.classifiers.base import BaseNB

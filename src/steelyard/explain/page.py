@@ -47,7 +47,7 @@ from steelyard.proba.counts import Counts
 from steelyard.table.frames import as_table
 from steelyard.table.labels import known_labels
 from steelyard.table.schema import TableSchema
-from steelyard.table.summary.ranges import NumberRange
+from steelyard.table.summary.whole_column import NumberRange
 
 if TYPE_CHECKING:
     from steelyard.classifiers.base import BaseNB

@@ -19,7 +19,7 @@ from steelyard.table.by_schema import factor_of, numbers_of
 from steelyard.table.codes import CodeBlock, Codes, by_width, code_dtype
 from steelyard.table.columns import TableColumn
 from steelyard.table.schema import FeatureSchema, TableSchema
-from steelyard.table.summary.ranges import NumberRange
+from steelyard.table.summary.whole_column import NumberRange
 
 # How many training rows are shown as text.
 _MAX_NEIGHBOURS = 10

@@ -35,7 +35,7 @@ from steelyard.proba.counts import Counts
 from steelyard.proba.gaussian import GaussianTable
 from steelyard.table.by_schema import on_grid
 from steelyard.table.schema import FeatureSchema, TableSchema
-from steelyard.table.summary.ranges import NumberRange
+from steelyard.table.summary.whole_column import NumberRange
 
 # Numbers at which a density is tabulated.
 _POINTS = 61

@@ -26,7 +26,7 @@ from steelyard.proba.gaussian import GaussianTable
 from steelyard.table.by_schema import on_grid
 from steelyard.table.codes import CodeBlock, Codes, FeatureTable
 from steelyard.table.schema import TableSchema
-from steelyard.table.summary.ranges import NumberRange, range_of
+from steelyard.table.summary.whole_column import NumberRange, range_of
 
 if TYPE_CHECKING:
     from steelyard.model.training import TrainingSet

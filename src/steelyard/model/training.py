@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard._common.arrays import Floats, Ints, evenly
+from steelyard._common.arrays import Floats, Ints
 from steelyard._common.threads import pieces
 from steelyard.exceptions import ParameterError
 from steelyard.model.base import HERE, RowPlace
@@ -23,6 +23,7 @@ from steelyard.table.encoder import TableEncoder
 from steelyard.table.frames import Table
 from steelyard.table.labels import class_factors, class_places, class_totals
 from steelyard.table.schema import Side, TableSchema
+from steelyard.table.summary.whole_column import evenly
 
 # Of tables up to so many cells, a copy may be kept until somebody asks.
 _FEW_CELLS = 200_000
@@ -114,7 +115,7 @@ class TrainingSet:
     """What columns are called in words."""
 
     journal: Any = None
-    """Where results of passes are kept, ``fitting.journal``; None for nowhere."""
+    """Where results of passes are kept, ``fitting.pass_journal``; None for nowhere."""
 
     @property
     def workspace(self) -> Workspace:

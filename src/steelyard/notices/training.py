@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from steelyard._common.arrays import evenly
 from steelyard.model.training import SAMPLE, TrainingSet
 from steelyard.notices.notice import Notice, arranged, rows_have
 from steelyard.notices.row_sketch import RowHashes, row_hashes, sketch_of
@@ -22,6 +21,7 @@ from steelyard.notices.training_look import (
 )
 from steelyard.proba.counts import Counts
 from steelyard.table.labels import is_measured
+from steelyard.table.summary.whole_column import evenly
 
 # A class of so few rows is a slip of the pen as often as a class.
 _FEW_ROWS = 2

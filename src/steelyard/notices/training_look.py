@@ -10,7 +10,7 @@ from itertools import chain
 
 import numpy as np
 
-from steelyard._common.arrays import Floats, Ints, evenly
+from steelyard._common.arrays import Floats, Ints
 from steelyard._common.one_cell import number_in
 from steelyard._common.text import listed
 from steelyard.model.training import SAMPLE, TrainingSet
@@ -20,7 +20,7 @@ from steelyard.table.codes import FeatureTable
 from steelyard.table.dates import dates_in
 from steelyard.table.frames import Table
 from steelyard.table.schema import FeatureSchema
-from steelyard.table.summary.ranges import NumberRange
+from steelyard.table.summary.whole_column import NumberRange, evenly
 
 FEW = 512
 """Rows of a column that stand for all of them where they are compared."""

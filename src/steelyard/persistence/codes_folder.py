@@ -25,7 +25,7 @@ from steelyard._common.checks import warn_user
 from steelyard._common.files import WorkFolder, atomic_write
 from steelyard._common.threads import pieces
 from steelyard.exceptions import TableError
-from steelyard.fitting.journal import PassJournal
+from steelyard.fitting.pass_journal import PassJournal
 from steelyard.fitting.recipe import Recipe, RowsHere
 from steelyard.io import as_source
 from steelyard.io.folders import CODES

@@ -90,7 +90,7 @@ def _check_range(found: Any) -> str | None:
 
 _NUMBER_RANGE = codec.record(
     _RANGE,
-    codec.object_of("table.summary.ranges.NumberRange"),
+    codec.object_of("table.summary.whole_column.NumberRange"),
     check=_check_range,
 )
 _RANGES = codec.list_of(_NUMBER_RANGE.or_null(), lambda sizes: sizes.schema.n_columns)

@@ -53,8 +53,13 @@ from steelyard.table.summary.column_rules import (
     numeric_treatments,
     treatments,
 )
-from steelyard.table.summary.ranges import NumberRange, added_ranges
-from steelyard.table.summary.whole_column import LabelledRows, WholeColumn, with_values
+from steelyard.table.summary.whole_column import (
+    LabelledRows,
+    NumberRange,
+    WholeColumn,
+    added_ranges,
+    with_values,
+)
 
 __all__ = ["TableEncoder"]
 

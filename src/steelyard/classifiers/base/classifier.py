@@ -45,7 +45,7 @@ from steelyard.proba.counts import Counts
 from steelyard.proba.smoothing import Estimation
 from steelyard.table.encoder import TableEncoder
 from steelyard.table.labels import is_measured
-from steelyard.table.summary.ranges import NumberRange
+from steelyard.table.summary.whole_column import NumberRange
 
 __all__ = ["DEVICE_SETTING", "BaseNB", "StandardNB"]
 

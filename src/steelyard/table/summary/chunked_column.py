@@ -20,8 +20,13 @@ from steelyard.table.summary.number_cells import (
     Numbers,
     most_cells,
 )
-from steelyard.table.summary.ranges import NumberRange, weighed_range
-from steelyard.table.summary.whole_column import LabelledRows, WholeColumn, numbering
+from steelyard.table.summary.whole_column import (
+    LabelledRows,
+    NumberRange,
+    WholeColumn,
+    numbering,
+    weighed_range,
+)
 
 MOST_VALUES = 1_000_000
 """Most values of a categorical column."""

@@ -24,8 +24,7 @@ from steelyard.table.discretizers import (
 )
 from steelyard.table.factors import CellKind
 from steelyard.table.schema import FeatureSchema, Kind, sort_values
-from steelyard.table.summary.ranges import NumberRange
-from steelyard.table.summary.whole_column import WholeColumn, numbering
+from steelyard.table.summary.whole_column import NumberRange, WholeColumn, numbering
 
 if TYPE_CHECKING:
     from steelyard.table.summary.chunked_column import ChunkedColumn
