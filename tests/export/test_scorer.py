@@ -15,6 +15,7 @@ from steelyard import export
 from steelyard.exceptions import ColumnError, ParameterError
 from steelyard.explain.reasons import reasons
 from steelyard.export import straight
+from steelyard.export.check import check
 from steelyard.export.plan import Bins, Lookup
 
 
@@ -232,3 +233,27 @@ def test_a_model_of_ones_own_and_one_that_only_selects_are_refused():
     clf = sy.SPSSNaiveBayes(select_only=True).fit(X, y)
     with pytest.raises(ParameterError, match=r"no final model to export"):
         clf.scorer()
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize(
+    "numeric", ["gaussian", "gaussian-relative", "gaussian-weka", "linear"]
+)
+def test_densities_and_slopes_score_alike_in_every_program(numeric, n_classes):
+    rng = np.random.default_rng(3)
+    y = np.arange(90) % n_classes
+    X = pd.DataFrame({"a": y + rng.normal(size=90), "b": rng.normal(size=90).round(1)})
+    X.loc[::7, "a"] = np.nan
+    is_linear = numeric == "linear"
+    weighted = sy.WeightedNB(weighting="class-attribute", numeric=numeric, lam=1.0)
+    clf = (weighted if is_linear else sy.NaiveBayes(numeric=numeric)).fit(X, y)
+    score, expected = clf.scorer(), clf.predict_proba(X)
+    rows = X.astype(object).where(X.notna(), None).to_dict("records")
+    found = np.array([list(score(row).values()) for row in rows])
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+    for kind, options in (("py", {}), ("sql", {"dialect": "sqlite"}), ("onnx", {})):
+        # SQL and ONNX have no error function.
+        if numeric != "gaussian-weka" or kind == "py":
+            if kind == "onnx":
+                pytest.importorskip("onnxruntime")
+            assert check(clf, X, kind, **options).agrees, kind
