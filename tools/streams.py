@@ -1,7 +1,8 @@
 """Compare learners that go on learning, on streams that drift and against a refit.
 
     pip install river
-    python tools/streams.py            # three streams, and ten chunks against one fit
+    python tools/streams.py            # ten chunks against one fit, and four streams
+    python tools/streams.py refit      # the first of these alone
 
 A stream has 20,000 rows in chunks of 500. Each chunk is predicted before it is learned
 from; log-losses are means over the chunks before the change, the first 2,000 rows after
@@ -11,17 +12,22 @@ it (a half-life) and the rest. Rivers' learners take one row at a time.
 from __future__ import annotations
 
 import math
+import sys
+import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.metrics import log_loss
+from sklearn.model_selection import train_test_split
 
 import steelyard as sy
+from steelyard.experiments.data import load_dataset
 
 N, SIZE, HALF_LIFE = 20_000, 500, 2_000
 _RIVER = ("compose", "naive_bayes", "tree")
@@ -112,21 +118,52 @@ def drift() -> None:
             print(f"  {label:36}  {shown}  {time.process_time() - start:6.1f}")
 
 
+def tables() -> Iterator[tuple[str, Any, Any, Any, Any]]:
+    """Yield made tables and real ones, seven tenths of which are learned from."""
+    for n in (10_000, 50_000):
+        yield f"made, {n:,} rows", *rows(n, False), *rows(20_000, False, seed=9)
+    for name in ("nursery", "magic", "adult"):
+        try:
+            data = load_dataset(name)
+        except (OSError, ValueError):
+            print("The folder STEELYARD_DATA has the other tables.")
+            return
+        X, y = data.table, data.target
+        for seed in range(3):
+            deal = {"train_size": 0.7, "random_state": seed, "stratify": y}
+            train, test = train_test_split(np.arange(len(y)), **deal)
+            parts = X.iloc[train], y[train], X.iloc[test], y[test]
+            yield f"{name}, split {seed}", *parts
+
+
+def _file_size(clf: Any) -> int:
+    with tempfile.TemporaryDirectory() as folder:
+        clf.save(Path(folder, "model.json"))
+        return Path(folder, "model.json").stat().st_size
+
+
 def refit() -> None:
     """Print the log-loss of ten chunks beside that of one fit of all their rows."""
-    new, truth = rows(20_000, False, seed=9)
-    print("\nten chunks against one fit                chunks   one fit")
-    for n in (10_000, 50_000):
-        X, y = rows(n, False)
+    print("\nten chunks against one fit   chunks  one fit  file kB   without rows")
+    for name, X, y, new, truth in tables():
         clf = sy.ShrinkageNB()
-        for part in np.array_split(np.arange(n), 10):
+        for part in np.array_split(np.random.default_rng(0).permutation(len(y)), 10):
             clf.partial_fit(X.iloc[part], y[part])
         whole = sy.ShrinkageNB().fit(X, y)
-        both = [log_loss(truth, own.predict_proba(new)) for own in (clf, whole)]
-        print(f"  {n:8,} rows                           {both[0]:.4f}   {both[1]:.4f}")
+        both = [
+            log_loss(truth, own.predict_proba(new), labels=own.classes_)
+            for own in (clf, whole)
+        ]
+        sizes = [_file_size(own) / 1000 for own in (clf, whole)]
+        print(
+            f"  {name:24}   {both[0]:.4f}   {both[1]:.4f}  {sizes[0]:7,.0f}"
+            f"  {sizes[1]:12,.0f}",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     refit()
-    drift()
+    if "refit" not in sys.argv:
+        drift()

@@ -1,6 +1,7 @@
 """The default goes on learning: counts exactly, weights by rows that it keeps."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -31,6 +32,9 @@ def quick():
     return sy.ShrinkageNB(strength=(2.5, 10, 2.5), pairs=None)
 
 
+PAIRS = [("number", "text"), ("text", "whole")]
+
+
 def in_chunks(clf, X, y, size, **more):
     for first in range(0, len(y), size):
         rows = slice(first, first + size)
@@ -45,21 +49,49 @@ def test_a_first_chunk_is_a_fit_and_keeps_rows_besides():
     assert len(first.kept_rows_.labels) == 400 and not hasattr(fitted, "kept_rows_")
 
 
-def test_while_all_rows_are_kept_chunks_give_the_weights_of_one_fit():
+def test_while_all_rows_are_kept_chunks_give_the_model_of_one_fit():
     X, y = stream(900)
-    parts = in_chunks(quick(), X, y, 300)
+    parts, whole = in_chunks(quick(), X, y, 300), quick().fit(X, y)
     assert parts.kept_rows_.threshold == 0.0
-    # One fit with the cut points of the first chunk.
-    whole = quick().partial_fit(X[:300], y[:300])
-    whole.partial_fit(X[300:], y[300:])
+    # Cut points too, which were chosen again.
+    assert parts.encoder_.schema_ == whole.encoder_.schema_
+    np.testing.assert_array_equal(parts.counts_.by_code, whole.counts_.by_code)
     np.testing.assert_allclose(
         parts.predict_proba(X), whole.predict_proba(X), atol=1e-4
     )
-    np.testing.assert_array_equal(parts.counts_.by_class, whole.counts_.by_class)
+
+
+@pytest.mark.parametrize("missing", ["skip", "impute", "value"])
+def test_what_was_counted_is_divided_among_new_bins(missing):
+    X, y = stream(2 * MOST_KEPT)
+    X.loc[::7, "number"] = np.nan
+    clf = sy.ShrinkageNB(strength=(2.5, 10, 2.5), pairs=PAIRS, missing=missing)
+    first = clf.partial_fit(X[:200], y[:200]).encoder_.schema_
+    in_chunks(clf, X[200:], y[200:], 6_000)
+    new, counts = clf.encoder_.schema_, clf.counts_
+    assert first.features[0].edges != new.features[0].edges
+    for part in zip(new.offsets, new.offsets[1:], strict=False):
+        by_class = counts.by_code[slice(*part)].sum(axis=0)
+        np.testing.assert_allclose(by_class, counts.by_class)
+    truth = clf.encoder_.transform(X[y == "yes"])[:, 0]
+    of_bins = counts.by_code[new.offsets[0] : new.offsets[1], 1]
+    np.testing.assert_allclose(of_bins, np.bincount(truth), rtol=0.1, atol=30)
+
+
+def test_rows_of_earlier_files_have_no_numbers_and_go_on_with_their_cut_points(
+    tmp_path,
+):
+    X, y = stream(900)
+    clf = in_chunks(quick(), X[:600], y[:600], 300)
+    clf.kept_rows_ = replace(clf.kept_rows_, numbers=())
+    clf.save(tmp_path / "model.json")
+    again = sy.load(tmp_path / "model.json").partial_fit(X[600:], y[600:])
+    assert again.encoder_.schema_ == clf.encoder_.schema_
+    assert again.counts_.total == 900
 
 
 def test_ten_chunks_are_as_good_as_a_fit_of_all_rows():
-    X, y = stream(12_000)
+    X, y = stream(MOST_KEPT + 2_000)
     new, truth = stream(5_000, seed=1)
     parts, whole = in_chunks(sy.ShrinkageNB(), X, y, 1_200), sy.ShrinkageNB().fit(X, y)
     assert len(parts.kept_rows_.labels) == MOST_KEPT < len(y)

@@ -20,7 +20,7 @@ N_BARS = 20
 MOST_HASHES, HASH_BYTES = 256, 6
 """How many hashes of training rows a model keeps, and how long they are."""
 
-MOST_KEPT = 5_000
+MOST_KEPT = 10_000
 """How many rows a model keeps at most to go on learning from."""
 
 # Weights of rows and of classes, and sums of their products, stay finite in single

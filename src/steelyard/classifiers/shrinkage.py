@@ -34,7 +34,8 @@ from steelyard.classifiers.weighted import SolvedNB, WeightedNB
 from steelyard.exceptions import ParameterError
 from steelyard.fitting.default.column_pairs import joined, listed_pairs, pair_records
 from steelyard.fitting.default.held_out import HeldOutFolds
-from steelyard.fitting.default.kept_rows import KeptRows, RowDraw, rejoined
+from steelyard.fitting.default.kept_rows import KeptRows, RowDraw
+from steelyard.fitting.default.renewal import renewed
 from steelyard.fitting.default.strengths import GRID, Choice, Strengths, choose
 from steelyard.fitting.default.uncertainty import uncertainty_of
 from steelyard.fitting.problem import Fit, fit_weights
@@ -55,9 +56,10 @@ from steelyard.table.summary.column_rules import column_positions
 
 __all__ = ["GRID", "ShrinkageNB", "Strengths"]
 
-# Strengths and pairs are chosen again when so much of the weight is of rows that came
-# after the last choice.
-_SHARE_OF_CHOICE = 0.4
+# Cut points, strengths and pairs are chosen again when so much of the weight is of rows
+# that came after the last choice: sooner while all rows are kept, so that ten chunks
+# of 10,000 rows give the choice of one fit.
+_SHARE_OF_CHOICE, _SHARE_WHILE_ALL_KEPT = 0.25, 0.09
 
 _TRIPLE = listed(number(0.0, ends="()"), 3) | instance(Strengths)
 
@@ -97,12 +99,14 @@ class ShrinkageNB(TakesChunks, SolvedNB):
     what :math:`b` differs from it by goes to the columns, by their shares of the
     variance, so that with nothing known the model answers the base rate.
 
-    ``partial_fit`` counts all rows and keeps codes of at most 5,000, a sample by
-    weight, in the model and its file. It goes on after ``fit`` too, of a table in
+    ``partial_fit`` counts all rows and keeps at most 10,000, a sample by weight, in
+    the model and its file. It goes on after ``fit`` too, of a table in
     memory of that many rows; files, pickles and copies do not have these. Weights
     minimise the loss of the new chunk, that of the kept rows, and a linear term, which
-    makes up for the gradient that earlier rows had and kept rows have not. Strengths
-    and pairs are chosen again when two fifths of the weight came after the last choice.
+    makes up for the gradient that earlier rows had and kept rows have not. Cut points,
+    strengths and pairs are chosen again, on kept rows, when a quarter of the weight
+    came after the last choice; counts of old bins are divided among new ones as kept
+    rows are.
 
     References
     ----------
@@ -250,7 +254,8 @@ class ShrinkageNB(TakesChunks, SolvedNB):
     )
     kept_rows_: KeptRows = learned(
         "KeptRows",
-        "Codes of at most 5,000 rows, by which ``partial_fit`` goes on; only after it.",
+        "Codes and numbers of at most 10,000 rows, by which ``partial_fit`` goes on; "
+        "only after it.",
         optional=True,
     )
     view_names_: NDArray[Any] = learned(
@@ -338,6 +343,10 @@ class ShrinkageNB(TakesChunks, SolvedNB):
         recipe.check_views(training, self)
         self._learn_from(recipe, training, keeps_rows=True)
 
+    def _next(self, recipe: Recipe, table: Table, *more: Any) -> TrainingSet:
+        # Numbers of the chunk may be kept.
+        return replace(super()._next(recipe, table, *more), table=table)
+
     def _from_earlier(
         self, models: Sequence[Self], keeps: float = 1.0
     ) -> dict[str, Any]:
@@ -375,11 +384,13 @@ class ShrinkageNB(TakesChunks, SolvedNB):
             training = kept.with_rows(training)
             draw = RowDraw.of(training, self.random_state, kept)
             total = training.given_counts.total
-            if since >= _SHARE_OF_CHOICE * total:
-                choice, since = self._choice(recipe, draw.sample(training)), 0.0
+            share = _SHARE_OF_CHOICE if draw.threshold else _SHARE_WHILE_ALL_KEPT
+            if since >= share * total:
+                sample = draw.sample(training)
+                choice, since = self._choice(recipe, sample), 0.0
                 share = min(1.0, len(draw.picked) / total)
                 choice = replace(choice.of_more_rows(share), held_out=None)
-                training = rejoined(training, choice.pairs)
+                training = renewed(training, sample, choice.pairs)
             else:
                 choice = so_far._choice_so_far(total)
         else:

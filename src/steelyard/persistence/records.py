@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import math
+import sys
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -219,12 +220,20 @@ EDITS = codec.list_of(
 """The fitted attribute ``edits_``."""
 
 
+_ANY = sys.float_info.max
 _AMOUNT = codec.numbers("", 0.0, LARGEST_WEIGHT)
 # Codes without pairs of columns, and by all codes what the rows lack of a gradient.
 _ROWS = {
     "columns": TRAINING_ROWS["columns"],
     "y": TRAINING_ROWS["y"],
     "numbers": codec.numbers("gn", special=codec.MISSING),
+    "cells": replace(
+        codec.list_of(
+            codec.numbers("n", -_ANY, _ANY, special=codec.MISSING).or_null(),
+            lambda sizes: sizes.schema.n_columns,
+        ),
+        is_optional=True,
+    ),
     "weights": codec.numbers("n", 0.0, LARGEST_WEIGHT),
     "priorities": codec.numbers("n", 0.0, codec.LARGEST_NUMBER),
     "threshold": codec.numbers("", 0.0, codec.LARGEST_NUMBER),
@@ -247,6 +256,7 @@ def _describe(kept: KeptRows) -> dict[str, Any]:
         **vars(kept),
         "columns": codes.by_column(),
         "y": kept.labels,
+        "cells": list(kept.numbers) or None,
         "numbers": codes.number_rows(slice(None)).T,
     }
     rest = codec.describe_fields(_REST, vars(kept.rest))
@@ -268,10 +278,12 @@ def _build(found: Any, sizes: Sizes) -> KeptRows:
     from steelyard.weighting.base import Effect
 
     own = _sizes(len(found.rows["y"]), sizes)
-    rows = codec.build_fields(_ROWS, found.rows, own)
+    given = {key: value for key, value in found.rows.items() if value is not None}
+    rows = codec.build_fields(_ROWS, given, own)
     codes = codes_of(own.schema, own.n, rows.pop("columns"), rows.pop("numbers"))
     rest = Effect(**codec.build_fields(_REST, found.rest, sizes))
-    return KeptRows(codes, rows.pop("y"), **rows, rest=rest)
+    numbers = tuple(rows.pop("cells", ()))
+    return KeptRows(codes, numbers, rows.pop("y"), **rows, rest=rest)
 
 
 KEPT = Field(_describe, _read, _build)

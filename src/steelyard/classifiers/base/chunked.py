@@ -59,7 +59,8 @@ class TakesChunks(StandardNB):
         ``class_weight``, and to rounding otherwise. Cut points and imputed values are
         learned from the first chunk and kept: make it a large one, or shuffle the rows.
         New categories are taken in as they come, and so are new classes, of which
-        earlier rows had none. ``ShrinkageNB`` says below what it does to weights.
+        earlier rows had none. ``ShrinkageNB`` finds cut points again as rows come, and
+        says what it does to weights.
 
         Parameters
         ----------

@@ -25,19 +25,25 @@ from sklearn.utils import check_random_state
 from steelyard._common.agreed import MOST_KEPT
 from steelyard._common.arrays import Floats, Ints
 from steelyard._common.threads import pieces
-from steelyard.fitting.default.column_pairs import ColumnPair, sides
 from steelyard.fitting.problem import Problem
 from steelyard.fitting.rows import PackedRows, Passes, join_rows
 from steelyard.losses import Loss
 from steelyard.model.base import RowPlace
 from steelyard.model.training import TrainingSet
-from steelyard.proba.counts import Counts, count, rows_in
+from steelyard.proba.counts import Counts, rows_in
 from steelyard.proba.gaussian import GaussianTable
+from steelyard.table.by_schema import numbers_of
 from steelyard.table.codes import MEMORY, CodeBlock, Codes, code_dtype
 from steelyard.table.frames import as_table
 from steelyard.table.schema import TableSchema
 from steelyard.table.storage import Store, StoredRows
 from steelyard.weighting.base import Effect
+
+Numbers = tuple[Floats | None, ...]
+"""Numbers of some rows, by column; None for categories.
+
+Empty where they are not known: earlier files have codes alone.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +52,9 @@ class KeptRows:
 
     codes: Codes
     """Without pairs of columns."""
+
+    numbers: Numbers
+    """Numbers of the rows, by which cut points are found again."""
 
     labels: NDArray[Any]
     weights: Floats
@@ -96,7 +105,7 @@ class KeptRows:
         plain = schema.without_pairs
         return replace(
             self,
-            codes=_moved(self.codes, plain),
+            codes=moved_codes(self.codes, plain),
             labels=places[self.labels].astype(np.uint32),
             rest=replace(rest, table=table),
         )
@@ -107,9 +116,14 @@ class KeptRows:
         size = (len(self.labels) + chunk.n_rows, chunk.n_classes)
         store = Store(MEMORY, schema.without_pairs, *size, has_weights=True)
         store.append(self.codes, self.labels, self.amounts)
-        plain = _moved(chunk.codes, schema.without_pairs)
+        plain = moved_codes(chunk.codes, schema.without_pairs)
         store.append(plain, chunk.labels, chunk.sample_weight)
-        place = _Continued(chunk.given_counts, self.rest)
+        new = numbers_of_rows(chunk, np.arange(chunk.n_rows))
+        numbers = tuple(
+            None if a is None or b is None else np.concatenate([a, b])
+            for a, b in zip(self.numbers, new, strict=False)
+        )
+        place = Continued(chunk.given_counts, self.rest, numbers)
         return _of_rows(chunk, store.finish(), place)
 
     @classmethod
@@ -129,7 +143,8 @@ class KeptRows:
         k, schema = training.n_classes, training.schema
         shapes = (k,), (schema.n_codes, k), (len(schema.gaussian), k)
         sample = cls(
-            _moved(taken.codes, schema.without_pairs),
+            moved_codes(taken.codes, schema.without_pairs),
+            numbers_of_rows(training, draw.picked),
             np.asarray(taken.labels, dtype=np.uint32),
             draw.weights,
             draw.priorities,
@@ -194,13 +209,13 @@ class RowDraw:
     def sample(self, training: TrainingSet) -> TrainingSet:
         """Return the rows, with columns made of their codes, to choose by."""
         taken = training.taken(self.picked)
-        codes = _moved(taken.codes, training.schema.without_pairs)
+        codes = moved_codes(taken.codes, training.schema.without_pairs)
         encoder = copy(training.encoder)
         encoder.schema_ = codes.schema
         weights = np.maximum(self.weights, self.threshold)
         return replace(
             taken,
-            table=as_table(_columns(codes)),
+            table=as_table(_columns(codes, numbers_of_rows(training, self.picked))),
             encoder=encoder,
             codes=codes,
             sample_weight=weights / (self.threshold or 1.0),
@@ -209,11 +224,11 @@ class RowDraw:
         )
 
 
-class _Continued(RowPlace):
+class Continued(RowPlace):
     """Where kept rows and a chunk stand for all rows, whose counts are known."""
 
-    def __init__(self, counts: Counts, rest: Effect) -> None:
-        self.counts, self.rest = counts, rest
+    def __init__(self, counts: Counts, rest: Effect, numbers: Numbers) -> None:
+        self.counts, self.rest, self.numbers = counts, rest, numbers
 
     def count(self, training: TrainingSet, weights: Floats | None) -> Counts:
         """Return the counts of all rows."""
@@ -263,41 +278,23 @@ class _TiltedRows:
         return self.rows.take(picked)
 
 
-def rejoined(training: TrainingSet, pairs: list[ColumnPair]) -> TrainingSet:
-    """Return kept rows and a chunk with other pairs of columns.
-
-    What was counted of a pair goes on; counts of new ones are those of the rows.
-    """
-    place, old = training.place, training.schema
-    assert isinstance(place, _Continued)
-    encoder, plain = copy(training.encoder), old.without_pairs
-    encoder.schema_ = plain
-    known = {
-        tuple(old.columns[side.feature] for side in f.sides): (f.sides, j)
-        for j, f in enumerate(old.features)
-        if f.sides
-    }
-    codes = _moved(training.codes, plain)
-    alone = replace(training, encoder=encoder, codes=codes)
-    found = [known.get(pair) or (sides(alone, [pair])[0], None) for pair in pairs]
-    made = alone.with_pairs((a, b) for (a, b), _ in found)
-    schema, k = made.schema, training.n_classes
-    rows = made.codes, made.labels, made.sample_weight
-    by_code = count(*rows, k, made.n_jobs).by_code
-    table = np.zeros((schema.n_codes, k))
-    moved = [(slice(0, plain.n_codes), slice(0, plain.n_codes))]
-    for j, (_, before) in enumerate(found, len(plain)):
-        if before is not None:
-            ends = old.offsets[before : before + 2], schema.offsets[j : j + 2]
-            moved.append((slice(*ends[0]), slice(*ends[1])))
-    for source, target in moved:
-        by_code[target] = place.counts.by_code[source]
-        table[target] = place.rest.table[source]
-    counts = replace(place.counts, schema=schema, by_code=by_code)
-    return replace(made, place=_Continued(counts, replace(place.rest, table=table)))
+def numbers_of_rows(training: TrainingSet, rows: Ints) -> Numbers:
+    """Return the numbers of some rows, by column."""
+    place, schema = training.place, training.schema.without_pairs
+    if isinstance(place, Continued):
+        return tuple(None if own is None else own[rows] for own in place.numbers)
+    if training.table is None:
+        return ()
+    columns = training.encoder.match(training.table.take(rows))
+    is_number = [
+        views[0].kind != "categorical" and not views[0].left_out
+        for views in schema.by_column
+    ]
+    both = zip(columns, is_number, strict=True)
+    return tuple(numbers_of(column) if is_one else None for column, is_one in both)
 
 
-def _columns(codes: Codes) -> dict[str, Any]:
+def _columns(codes: Codes, numbers: Numbers) -> dict[str, Any]:
     """Return columns whose cells stand for codes: a value, or a number in a bin."""
     import pandas as pd
 
@@ -312,6 +309,9 @@ def _columns(codes: Codes) -> dict[str, Any]:
             columns[name] = cells[codes.column(views[0])]
             if features[0].ordered:
                 columns[name] = pd.Categorical(columns[name], values, ordered=True)
+            continue
+        if numbers and numbers[column] is not None:
+            columns[name] = numbers[column]
             continue
         exact = [j for j in views if not schema.features[j].is_coded]
         if exact:
@@ -351,7 +351,7 @@ def _of_rows(like: TrainingSet, rows: StoredRows, place: RowPlace) -> TrainingSe
     )
 
 
-def _moved(codes: Codes, schema: TableSchema) -> Codes:
+def moved_codes(codes: Codes, schema: TableSchema) -> Codes:
     """Return rows by a schema that has grown, without pairs."""
     before = codes.schema.without_pairs
     rows, columns = rows_in(before, schema), []
