@@ -17,7 +17,7 @@ from steelyard.cli import options, output
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from steelyard.explain.views import Evidence
+    from steelyard.explain.row_cells import Evidence
 
 ABOUT = "compare methods on real data, explain one prediction, write a page"
 EXAMPLES = "steelyard demo\nsteelyard demo --page wine.html\nsteelyard demo --json"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from steelyard.explain.views import Evidence
+    from steelyard.explain.row_cells import Evidence
 
 # A pipe has no width of its own; tables are as wide as they need to be.
 _PIPE_WIDTH = 400

@@ -14,8 +14,8 @@ from steelyard.displays import drawing as draw
 from steelyard.exceptions import ParameterError
 from steelyard.explain.local import LocalExplanation, explain_local
 from steelyard.explain.overall import explain_global
+from steelyard.explain.row_cells import Evidence
 from steelyard.explain.value_tables import AttributeTable
-from steelyard.explain.views import Evidence
 
 # How many classes are drawn unless they are named.
 _MAX_LINES = 6

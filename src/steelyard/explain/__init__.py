@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from steelyard.explain.overall import *  # noqa: F403
     from steelyard.explain.page import *  # noqa: F403
     from steelyard.explain.reasons import *  # noqa: F403
+    from steelyard.explain.row_cells import *  # noqa: F403
     from steelyard.explain.value_tables import *  # noqa: F403
-    from steelyard.explain.views import *  # noqa: F403
 
 __getattr__, __all__ = names_of(
     "steelyard.explain",
@@ -27,5 +27,5 @@ __getattr__, __all__ = names_of(
     page="Page page_text to_html",
     reasons="column_importance",
     value_tables="AttributeTable",
-    views="Evidence EvidenceItem",
+    row_cells="Evidence EvidenceItem",
 )

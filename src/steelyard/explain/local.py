@@ -14,6 +14,8 @@ from steelyard._common.text import probability_text
 from steelyard.exceptions import ParameterError
 from steelyard.explain.counterfactual import Counterfactual, counterfactual
 from steelyard.explain.row_cells import (
+    Evidence,
+    EvidenceItem,
     Neighbours,
     RowCells,
     describe_cells,
@@ -21,8 +23,6 @@ from steelyard.explain.row_cells import (
 )
 from steelyard.explain.value_tables import range_by_column
 from steelyard.explain.views import (
-    Evidence,
-    EvidenceItem,
     ExplainedPart,
     ModelKind,
     Tabular,

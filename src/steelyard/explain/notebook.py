@@ -12,8 +12,9 @@ from steelyard._common.html import Markup, element, escape, html_bars, html_tabl
 from steelyard.exceptions import ParameterError
 from steelyard.explain.local import LocalExplanation
 from steelyard.explain.overall import GlobalExplanation
+from steelyard.explain.row_cells import Evidence
 from steelyard.explain.value_tables import AttributeTable
-from steelyard.explain.views import Evidence, evidence_of
+from steelyard.explain.views import evidence_of
 
 if TYPE_CHECKING:
     import pandas

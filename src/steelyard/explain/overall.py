@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.arrays import Floats, Ints
-from steelyard._common.text import bar, counted, signed, text_table
+from steelyard._common.text import text_table
 from steelyard.exceptions import ParameterError
 from steelyard.explain.local import LocalExplanation, explain_local
 from steelyard.explain.value_tables import AttributeTable, attribute_tables, known_rows
+from steelyard.explain.value_text import overall_layout
 from steelyard.explain.views import (
     ExplainedPart,
     ModelKind,
@@ -26,7 +27,6 @@ from steelyard.explain.views import (
     in_words,
     kind_of,
     model_of,
-    percent,
     views_of,
 )
 from steelyard.model.base import Model
@@ -38,9 +38,6 @@ from steelyard.table.summary.whole_column import NumberRange
 
 if TYPE_CHECKING:
     from steelyard.classifiers.base import BaseNB
-
-# How many parts and base rates are shown as text.
-_MAX_PARTS, _MAX_RATES = 20, 6
 
 _WEIGHTS = (
     *("attribute_weights_", "class_attribute_weights_", "value_weights_"),
@@ -218,32 +215,7 @@ class GlobalExplanation(Tabular):
 
     def layout(self) -> tuple[list[str], list[str], list[list[str]], list[str]]:
         """Return lines above, names of columns, lines of the table, lines below."""
-        k, d = len(self.classes), len(self.attributes)
-        n_pairs = sum(map(self._is_pair, range(d)))
-        count = f"{d - n_pairs} attributes"
-        if n_pairs:
-            count += f" and {counted(n_pairs, 'pair')} of them"
-        head = [f"{self.method}: {count}, {k} classes", self.note]
-        if self.base_rates is not None and k <= _MAX_RATES:
-            pairs = zip(self.classes, self.base_rates, strict=True)
-            rates = ", ".join(f"{c} {percent(rate)}" for c, rate in pairs)
-            head.append(f"With nothing known: {rates}.")
-        columns = self._columns()
-        changed = {name: f" ({shape})" for name, shape in self.constraints.items()}
-        for name in {edit.attribute for edit in self.edits}:
-            changed[name] = changed.get(name, "") + " (edited)"
-        changed |= dict.fromkeys(self.left_out, " (left out)")
-        shown = [self.attributes[j] for j in self.order]
-        words = zip(shown, in_words(shown, self.titles), strict=True)
-        names = [title + changed.get(name, "") for name, title in words]
-        rows = list(map(list, zip(names, *columns.values(), strict=True)))
-        tail = self._notes(columns) + [""] * bool(self.parts)
-        for part in self.parts[:_MAX_PARTS]:
-            tail.append(f"part: {part.name} (share {part.share:.3f})")
-        if len(self.parts) > _MAX_PARTS:
-            tail.append(f"… and {len(self.parts) - _MAX_PARTS} more parts")
-        tail += [f"edited by hand: {edit}" for edit in self.edits]
-        return head, ["attribute", *columns], rows if columns else [], tail
+        return overall_layout(self)
 
     def __repr__(self) -> str:
         """List the attributes by importance, and the parts."""
@@ -251,46 +223,6 @@ class GlobalExplanation(Tabular):
         numeric = [False, *(bool(header) for header in headers[1:])]
         table = ["", text_table(headers, rows, numeric)] if rows else []
         return "\n".join([*head, *table, *tail])
-
-    def _notes(self, columns: dict[str, list[str]]) -> list[str]:
-        """Say what the numbers of a table mean."""
-        lines = []
-        if self.importance is not None:
-            line = f"importance: mean absolute evidence over {self.source}"
-            lines.append(line + ", ± its 90 % interval" * ("±" in columns))
-        if "most" in columns:
-            of = f"for {self.classes[1]}" if len(self.classes) == 2 else "for a class"
-            lines.append(f"least, most: range of what its values say {of}, in log-odds")
-        if "rows" in columns:
-            lines.append("rows: training rows in which its value is known, by weight")
-        return lines
-
-    def _columns(self) -> dict[str, list[str]]:
-        """Numbers of the attributes in order, one of each, as texts by header."""
-        columns = {}
-        weights: Any = self.weights.get("attribute_weights_")
-        if self.has_one_view and np.shape(weights) == (len(self.view_names),):
-            weighted = set(self.weighted_views)
-            columns["weight"] = [
-                # Pairs have effects and no weights.
-                f"{weights[j]:.3f}" if j in weighted else ""
-                for j in self.order
-            ]
-        if self.importance is not None:
-            amounts = self.importance[self.order].tolist()
-            largest = float(self.importance.max())
-            columns["importance"] = [f"{amount:.3f}" for amount in amounts]
-            if self.importance_half_width is not None:
-                half = self.importance_half_width[self.order]
-                columns["±"] = [f"{amount:.3f}" for amount in half]
-            if self.tables:
-                ends = zip(*(self.tables[j].ends for j in self.order), strict=True)
-                least, most = (list(map(signed, part)) for part in ends)
-                columns |= {"least": least, "most": most}
-            if self.rows is not None:
-                columns["rows"] = [f"{self.rows[j]:g}" for j in self.order]
-            columns[""] = [bar(amount, largest) for amount in amounts]
-        return columns
 
 
 def explain_global(clf: BaseNB, X: Any = None) -> GlobalExplanation:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import json
-import math
 import zlib
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
@@ -29,25 +28,24 @@ from steelyard.explain.overall import explain_global
 from steelyard.explain.page_card import (
     Words,
     add_card,
+    control_of,
     read_card,
     read_words,
     trust_line,
 )
 from steelyard.explain.row_cells import raw_values
-from steelyard.explain.value_tables import density_range, range_by_column
+from steelyard.explain.value_tables import range_by_column
 from steelyard.explain.views import in_words, model_of, views_of
-from steelyard.export.plan import Plan, node_data
-from steelyard.export.reading import plan_of, side_of
-from steelyard.export.source import is_large, json_plan, json_side, scoring_script
+from steelyard.export.plan import node_data
+from steelyard.export.reading import plan_of
+from steelyard.export.source import is_large, json_plan, scoring_script
 from steelyard.model.base import Model
 from steelyard.model.edit_log import Edit
-from steelyard.model.table_model import NBModel
 from steelyard.notices.notice import in_lines
 from steelyard.proba.counts import Counts
 from steelyard.table.frames import as_table
 from steelyard.table.labels import known_labels
 from steelyard.table.schema import TableSchema
-from steelyard.table.summary.whole_column import NumberRange
 
 if TYPE_CHECKING:
     from steelyard.classifiers.base import BaseNB
@@ -295,7 +293,7 @@ def page_data(
     columns = zip(views_of(model.schema), plan.attributes, ranges, strict=True)
     titles = getattr(clf, "column_labels_", {})
     attributes = [
-        {"name": name, **_control(plain, views, plan, where)}
+        {"name": name, **control_of(plain, views, plan, where)}
         for views, name, where in columns
     ]
     for own, title in zip(attributes, in_words(plan.attributes, titles), strict=True):
@@ -393,70 +391,3 @@ def _part_names(model: Model, name: str) -> list[str]:
         own = f"{name}: " * bool(name) + part.name + share
         names += _part_names(part.model, own)
     return names
-
-
-def _control(
-    model: NBModel, views: list[int], plan: Plan, where: NumberRange | None
-) -> dict[str, Any]:
-    """Describe how a column is set: one control, however many views it has."""
-    schema = model.schema
-    features = [schema.features[j] for j in views]
-    if features[0].sides:
-        sides = [vars(json_side(side_of(schema, s))) for s in features[0].sides]
-        codes = range(features[0].n_codes)
-        labels = [schema.describe(views[0], code) for code in codes]
-        return {"kind": "pair", "sides": sides, "labels": labels}
-    if features[0].kind == "categorical":
-        values = plan.columns[schema.columns[views[0]]].values
-        labels = list(map(str, features[0].values))
-        missing = features[0].missing_code
-        category = {"kind": "category", "values": values, "labels": labels}
-        return {**category, "missing": missing}
-    # A column of one number has a slider all the same.
-    some_width = where is not None and where.low < where.high
-    ends = (where.low, where.high) if where and some_width else _limits(model, views)
-    cuts = sorted({edge for feature in features for edge in feature.edges})
-    control: dict[str, Any] = {"kind": "number", "cuts": cuts}
-    control |= dict(zip(("low", "high"), ends, strict=True))
-    if where is not None and some_width:
-        control |= {"whole": where.is_whole, "quartiles": list(where.quartiles)}
-        control["histogram"] = list(where.histogram)
-    # Nothing to say about a single interval among several views.
-    if features[0].is_coded and (features[0].edges or len(views) == 1):
-        codes = range(1, len(features[0].edges) + 2)
-        control["edges"] = list(features[0].edges)
-        control["labels"] = [features[0].describe(code) for code in codes]
-        control["missing"] = features[0].missing_code
-    if len(views) > 1 or not features[0].is_coded:
-        control["tries"] = _tries(model, views, where)
-    return control
-
-
-def _tries(
-    model: NBModel, views: list[int], where: NumberRange | None
-) -> dict[str, Any]:
-    """Return the numbers that a search for changes tries, as ends and steps."""
-    grids = []
-    for j in views:
-        if not model.schema.features[j].is_coded:
-            ends = None if where is None else (where.low, where.high)
-            low, high = ends or density_range(model.density(j))
-            grids.append([low, high, model.schema.features[j].step])
-    known = None if where is None else [where.low, where.high]
-    return {"grids": grids, "joint": len(views) > 1, "range": known}
-
-
-def _limits(model: NBModel, views: list[int]) -> tuple[float, float]:
-    """Where a slider begins and ends whose column's range no file has kept."""
-    features = [model.schema.features[j] for j in views]
-    edges = np.unique([edge for feature in features for edge in feature.edges])
-    gaussian = [j for j in views if j in model.schema.gaussian]
-    if gaussian:
-        ends = [density_range(model.density(j)) for j in gaussian]
-        edges, wide = np.append(edges, ends), 0.0
-    else:
-        edges = edges if len(edges) else np.zeros(1)
-        wide = float(np.ptp(edges)) / max(1, len(edges) - 1)
-        wide = wide or max(abs(float(edges[0])), 1.0)
-    low, high = float(edges.min()) - wide, float(edges.max()) + wide
-    return (low, high) if math.isfinite(high - low) else (-1e308, 1e308)

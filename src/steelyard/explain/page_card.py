@@ -1,7 +1,8 @@
-"""What readers of a page should know, and the words in which it is said."""
+"""Controls of a page, what its readers should know, and the words for it."""
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,10 +11,18 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from steelyard import __version__
 from steelyard._common.html import read_asset
 from steelyard._common.text import did_you_mean, listed
 from steelyard.exceptions import ParameterError
+from steelyard.explain.value_tables import density_range
+from steelyard.export.plan import Plan
+from steelyard.export.reading import side_of
+from steelyard.export.source import json_side
+from steelyard.model.table_model import NBModel
+from steelyard.table.summary.whole_column import NumberRange
 
 if TYPE_CHECKING:
     from steelyard.classifiers.base import BaseNB
@@ -205,3 +214,70 @@ def _quality(check: Mapping[str, Any] | None, words: Words) -> str:
     if check.get("log_loss") is not None:
         text += words(", log-loss {loss}", loss=f"{check['log_loss']:.3f}")
     return text + words(", {folds}-fold cross-validation", folds=check["folds"])
+
+
+def control_of(
+    model: NBModel, views: list[int], plan: Plan, where: NumberRange | None
+) -> dict[str, Any]:
+    """Describe how a column is set: one control, however many views it has."""
+    schema = model.schema
+    features = [schema.features[j] for j in views]
+    if features[0].sides:
+        sides = [vars(json_side(side_of(schema, s))) for s in features[0].sides]
+        codes = range(features[0].n_codes)
+        labels = [schema.describe(views[0], code) for code in codes]
+        return {"kind": "pair", "sides": sides, "labels": labels}
+    if features[0].kind == "categorical":
+        values = plan.columns[schema.columns[views[0]]].values
+        labels = list(map(str, features[0].values))
+        missing = features[0].missing_code
+        category = {"kind": "category", "values": values, "labels": labels}
+        return {**category, "missing": missing}
+    # A column of one number has a slider all the same.
+    some_width = where is not None and where.low < where.high
+    ends = (where.low, where.high) if where and some_width else _limits(model, views)
+    cuts = sorted({edge for feature in features for edge in feature.edges})
+    control: dict[str, Any] = {"kind": "number", "cuts": cuts}
+    control |= dict(zip(("low", "high"), ends, strict=True))
+    if where is not None and some_width:
+        control |= {"whole": where.is_whole, "quartiles": list(where.quartiles)}
+        control["histogram"] = list(where.histogram)
+    # Nothing to say about a single interval among several views.
+    if features[0].is_coded and (features[0].edges or len(views) == 1):
+        codes = range(1, len(features[0].edges) + 2)
+        control["edges"] = list(features[0].edges)
+        control["labels"] = [features[0].describe(code) for code in codes]
+        control["missing"] = features[0].missing_code
+    if len(views) > 1 or not features[0].is_coded:
+        control["tries"] = _tries(model, views, where)
+    return control
+
+
+def _tries(
+    model: NBModel, views: list[int], where: NumberRange | None
+) -> dict[str, Any]:
+    """Return the numbers that a search for changes tries, as ends and steps."""
+    grids = []
+    for j in views:
+        if not model.schema.features[j].is_coded:
+            ends = None if where is None else (where.low, where.high)
+            low, high = ends or density_range(model.density(j))
+            grids.append([low, high, model.schema.features[j].step])
+    known = None if where is None else [where.low, where.high]
+    return {"grids": grids, "joint": len(views) > 1, "range": known}
+
+
+def _limits(model: NBModel, views: list[int]) -> tuple[float, float]:
+    """Where a slider begins and ends whose column's range no file has kept."""
+    features = [model.schema.features[j] for j in views]
+    edges = np.unique([edge for feature in features for edge in feature.edges])
+    gaussian = [j for j in views if j in model.schema.gaussian]
+    if gaussian:
+        ends = [density_range(model.density(j)) for j in gaussian]
+        edges, wide = np.append(edges, ends), 0.0
+    else:
+        edges = edges if len(edges) else np.zeros(1)
+        wide = float(np.ptp(edges)) / max(1, len(edges) - 1)
+        wide = wide or max(abs(float(edges[0])), 1.0)
+    low, high = float(edges.min()) - wide, float(edges.max()) + wide
+    return (low, high) if math.isfinite(high - low) else (-1e308, 1e308)

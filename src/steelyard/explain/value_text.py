@@ -1,16 +1,18 @@
-"""Value tables as text: long ones in a few lines that say what they stand for."""
+"""Explanations as text: long value tables in a few lines, and a model as a whole."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from steelyard._common.arrays import Floats
-from steelyard._common.text import signed, text_table
+from steelyard._common.text import bar, counted, signed, text_table
+from steelyard.explain.views import in_words, percent
 from steelyard.table.schema import FeatureSchema
 
 if TYPE_CHECKING:
+    from steelyard.explain.overall import GlobalExplanation
     from steelyard.explain.value_tables import AttributeTable
 
 # Numbers at which a curve is read off, where it is known how the rows are spread.
@@ -18,6 +20,9 @@ N_QUANTILES = 10
 
 # Lines of other curves, of merged bins and of the cells of a pair.
 _MAX_POINTS, _MAX_BINS, _MAX_CELLS = 12, 10, 12
+
+# How many parts and base rates are shown as text.
+_MAX_PARTS, _MAX_RATES = 20, 6
 
 # Columns of texts by header, evidence for those lines, and what they are.
 _Lines = tuple[dict[str, list[str]], Floats, str]
@@ -134,3 +139,77 @@ def _cell_lines(table: AttributeTable, evidence: Floats) -> _Lines:
 
 def _weights(rows: Floats) -> list[str]:
     return [f"{weight:g}" for weight in rows]
+
+
+def overall_layout(
+    whole: GlobalExplanation,
+) -> tuple[list[str], list[str], list[list[str]], list[str]]:
+    """Return lines above, names of columns, lines of the table, lines below."""
+    k, d = len(whole.classes), len(whole.attributes)
+    n_pairs = sum(map(whole._is_pair, range(d)))
+    count = f"{d - n_pairs} attributes"
+    if n_pairs:
+        count += f" and {counted(n_pairs, 'pair')} of them"
+    head = [f"{whole.method}: {count}, {k} classes", whole.note]
+    if whole.base_rates is not None and k <= _MAX_RATES:
+        pairs = zip(whole.classes, whole.base_rates, strict=True)
+        rates = ", ".join(f"{c} {percent(rate)}" for c, rate in pairs)
+        head.append(f"With nothing known: {rates}.")
+    columns = _columns(whole)
+    changed = {name: f" ({shape})" for name, shape in whole.constraints.items()}
+    for name in {edit.attribute for edit in whole.edits}:
+        changed[name] = changed.get(name, "") + " (edited)"
+    changed |= dict.fromkeys(whole.left_out, " (left out)")
+    shown = [whole.attributes[j] for j in whole.order]
+    words = zip(shown, in_words(shown, whole.titles), strict=True)
+    names = [title + changed.get(name, "") for name, title in words]
+    rows = list(map(list, zip(names, *columns.values(), strict=True)))
+    tail = _notes(whole, columns) + [""] * bool(whole.parts)
+    for part in whole.parts[:_MAX_PARTS]:
+        tail.append(f"part: {part.name} (share {part.share:.3f})")
+    if len(whole.parts) > _MAX_PARTS:
+        tail.append(f"… and {len(whole.parts) - _MAX_PARTS} more parts")
+    tail += [f"edited by hand: {edit}" for edit in whole.edits]
+    return head, ["attribute", *columns], rows if columns else [], tail
+
+
+def _notes(whole: GlobalExplanation, columns: dict[str, list[str]]) -> list[str]:
+    """Say what the numbers of a table mean."""
+    lines = []
+    if whole.importance is not None:
+        line = f"importance: mean absolute evidence over {whole.source}"
+        lines.append(line + ", ± its 90 % interval" * ("±" in columns))
+    if "most" in columns:
+        of = f"for {whole.classes[1]}" if len(whole.classes) == 2 else "for a class"
+        lines.append(f"least, most: range of what its values say {of}, in log-odds")
+    if "rows" in columns:
+        lines.append("rows: training rows in which its value is known, by weight")
+    return lines
+
+
+def _columns(whole: GlobalExplanation) -> dict[str, list[str]]:
+    """Numbers of the attributes in order, one of each, as texts by header."""
+    columns = {}
+    weights: Any = whole.weights.get("attribute_weights_")
+    if whole.has_one_view and np.shape(weights) == (len(whole.view_names),):
+        weighted = set(whole.weighted_views)
+        columns["weight"] = [
+            # Pairs have effects and no weights.
+            f"{weights[j]:.3f}" if j in weighted else ""
+            for j in whole.order
+        ]
+    if whole.importance is not None:
+        amounts = whole.importance[whole.order].tolist()
+        largest = float(whole.importance.max())
+        columns["importance"] = [f"{amount:.3f}" for amount in amounts]
+        if whole.importance_half_width is not None:
+            half = whole.importance_half_width[whole.order]
+            columns["±"] = [f"{amount:.3f}" for amount in half]
+        if whole.tables:
+            ends = zip(*(whole.tables[j].ends for j in whole.order), strict=True)
+            least, most = (list(map(signed, part)) for part in ends)
+            columns |= {"least": least, "most": most}
+        if whole.rows is not None:
+            columns["rows"] = [f"{whole.rows[j]:g}" for j in whole.order]
+        columns[""] = [bar(amount, largest) for amount in amounts]
+    return columns

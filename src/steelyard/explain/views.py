@@ -18,10 +18,6 @@ from steelyard._common.arrays import Floats, Ints
 from steelyard._common.checks import check_fitted
 from steelyard._common.text import (
     as_plain,
-    probability_text,
-    sided_bars,
-    signed,
-    text_table,
 )
 from steelyard.exceptions import ParameterError
 from steelyard.model.base import Model, softmax
@@ -305,103 +301,6 @@ def _side(feature: FeatureSchema, side: Side, name: str) -> PairSide:
         ends = np.flatnonzero(np.diff(bins))
         edges = [feature.edges[k] for k in ends]
     return PairSide(name, labels, tuple(edges))
-
-
-@dataclass(frozen=True)
-class EvidenceItem(PlainData):
-    """What one attribute of a row says for one class against another."""
-
-    attribute: str
-    value: str
-    amount: float
-    """In log-odds; positive speaks for the class."""
-
-    missing: bool
-    title: str = ""
-    """The attribute in words, where a file had labels of columns, or it was edited."""
-
-    edited: bool = False
-    """Whether it was changed by hand."""
-
-    half_width: float | None = None
-    """Of the 90 % interval of the amount, where it is known."""
-
-
-@dataclass(frozen=True, repr=False)
-class Evidence(Tabular):
-    """Two classes of one row compared: the start and all items add up to log-odds."""
-
-    target: str
-    against: str
-    probability: float
-    """Posterior probability of the target."""
-
-    prior: float
-    """Where the sum begins: with the mean over the training rows, if it is known."""
-
-    items: tuple[EvidenceItem, ...]
-    """By falling size."""
-
-    base_rate: float | None = None
-    """Share of the target among the classes, where the sum begins with it."""
-
-    is_centred: bool = False
-    """Whether the sum begins with the mean over the training rows."""
-
-    half_width: float | None = None
-    """Of the 90 % interval of the sum, where it is known."""
-
-    @property
-    def start(self) -> tuple[str, str]:
-        """What the sum begins with: a name, and the base rate if it is that."""
-        if self.is_centred:
-            return "average row", ""
-        if self.base_rate is None:
-            return "prior", ""
-        return "base rate", percent(self.base_rate)
-
-    @property
-    def amounts(self) -> list[float]:
-        """All that is added up: the start, then the items."""
-        return [self.prior, *(item.amount for item in self.items)]
-
-    @property
-    def total(self) -> float:
-        """Log-odds of the target against the other class."""
-        return math.fsum(self.amounts)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data, for JSON."""
-        return {**super().to_dict(), "total": as_plain(self.total)}
-
-    def layout(self) -> tuple[str, list[str], list[list[str]]]:
-        """Return a title, names of columns and lines of texts with bars."""
-        names = [self.start, *((i.title or i.attribute, i.value) for i in self.items)]
-        drawn = zip(names, self.amounts, sided_bars(self.amounts), strict=True)
-        lines = [[*name, signed(amount), bar] for name, amount, bar in drawn]
-        lines.append(["sum", "", signed(self.total), ""])
-        headers = ["attribute", "value", "evidence", ""]
-        if self.half_width is not None:
-            headers.insert(3, "± (90 %)")
-            for line, half in zip(lines, self.half_widths, strict=True):
-                line.insert(3, half)
-        title = (
-            f"{self.target} (probability {probability_text(self.probability)}) against "
-            f"{self.against}: evidence in log-odds"
-        )
-        return title, headers, lines
-
-    @property
-    def half_widths(self) -> list[str]:
-        """Half widths of intervals as text, of all that is added up and of the sum."""
-        half = [None, *(item.half_width for item in self.items), self.half_width]
-        return ["" if own is None else f"{own:.2f}" for own in half]
-
-    def __repr__(self) -> str:
-        """Lay the evidence out as text with bars."""
-        title, headers, lines = self.layout()
-        numeric = [False, False, *[True] * (len(headers) - 3), False]
-        return f"{title}\n{text_table(headers, lines, numeric)}"
 
 
 def evidence_of(contributions: Floats) -> Floats:
