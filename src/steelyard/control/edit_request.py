@@ -1,14 +1,25 @@
-"""What an edit may ask for: its keys, and the attribute and class that it names."""
+"""What an edit may ask for: its keys, attribute and class, and the steps it is in."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
+from steelyard._common.arrays import Floats, Ints
+from steelyard._common.checks import check_fitted
 from steelyard._common.text import did_you_mean, listed
+from steelyard.control.card_columns import finest_views
 from steelyard.exceptions import ParameterError
-from steelyard.explain.views import column_labels, position_of, views_of
-from steelyard.model.table_model import NBModel
+from steelyard.explain.views import (
+    column_labels,
+    position_of,
+    typical_numbers,
+    views_of,
+)
+from steelyard.fitting.shapes import resolve_shapes
+from steelyard.model.table_model import NBModel, centred_model
 
 _WHERE = ("column", "pair", "class", "from", "to", "values", "reason")
 ACTIONS = ("set", "flatten", "interpolate", "monotone", "merge", "remove", "scale")
@@ -86,3 +97,79 @@ def class_of(clf: Any, edit: Mapping[str, Any]) -> int:
             f"{listed(classes.tolist())}."
         )
     return 1
+
+
+def editable_model(clf: Any) -> NBModel:
+    """Return the model of a fitted classifier, refused where it is not one sum."""
+    check_fitted(clf)
+    model = centred_model(clf)
+    if not isinstance(model, NBModel):
+        raise ParameterError(
+            f"{type(clf).__name__} is not one sum here, and cannot be edited. Use a "
+            "method that is one sum, such as SHNB or WANBIA-CLL."
+        )
+    return model
+
+
+def middles_of(clf: Any, model: NBModel, j: int) -> Floats:
+    """Return a number in each bin, within the ends of the training rows if known."""
+    feature = model.schema.features[j]
+    if feature.kind != "binned":
+        return np.arange(feature.n_values, dtype=np.float64)
+    edges = np.array(feature.edges, dtype=np.float64)
+    numbers = typical_numbers(edges)
+    ranges = getattr(clf, "ranges_", None)
+    where = None if ranges is None else ranges[model.schema.columns[j]]
+    if where is not None and len(edges):
+        if where.low <= edges[0]:
+            numbers[0] = (where.low + edges[0]) / 2.0
+        if where.high > edges[-1]:
+            numbers[-1] = (where.high + edges[-1]) / 2.0
+    return numbers
+
+
+def rows_of_codes(clf: Any, model: NBModel, places: Ints) -> Floats:
+    """Return the training rows of some codes; one each where none is known."""
+    counts = getattr(clf, "counts_", None)
+    if counts is None or counts.schema != model.schema:
+        return np.ones(len(places))
+    rows = counts.by_code[places].sum(axis=1)
+    return rows if rows.sum() > 0.0 else np.ones(len(places))
+
+
+def edit_steps(clf: Any) -> dict[str, Any]:
+    """Return the steps in which ``edited`` changes each column.
+
+    Parameters
+    ----------
+    clf : classifier
+        A fitted classifier whose model is one sum.
+
+    Returns
+    -------
+    dict
+        For each position of a column that has them: ``edges`` of bins, a number in
+        each (``middles``), training rows by step (``weights``), the code of missing
+        cells, and ``must``, a shape with the position of its class. Columns that are
+        scored by a density alone, and pairs, can be scaled or removed and are left out.
+    """
+    model = editable_model(clf)
+    schema, steps = model.schema, {}
+    finest = finest_views(schema)
+    asked = resolve_shapes(getattr(clf, "constraints", None), schema, clf.classes_)
+    shapes = {shape.column: [shape.kind, shape.target] for shape in asked.shapes}
+    for column, views in enumerate(views_of(schema)[: schema.n_columns]):
+        j = finest[schema.columns[views[0]]]
+        feature = schema.features[j]
+        if not feature.is_coded:
+            continue
+        codes = np.arange(1, feature.n_values - feature.missing_is_value + 1)
+        places = int(schema.offsets[j]) + codes
+        steps[str(column)] = {
+            "edges": list(feature.edges),
+            "middles": middles_of(clf, model, j)[codes - 1].tolist(),
+            "weights": rows_of_codes(clf, model, places).tolist(),
+            "missing": int(feature.missing_code),
+            "must": shapes.get(schema.columns[j]),
+        }
+    return steps

@@ -14,24 +14,26 @@ import numpy as np
 from steelyard._common.arrays import Floats, Ints
 from steelyard._common.checks import check_fitted
 from steelyard._common.text import did_you_mean, listed
-from steelyard.control.card_rows import finest_views
+from steelyard.control.card_columns import finest_views
 from steelyard.control.edit_request import (
     ACTIONS,
     DIRECTIONS,
     attribute_of,
     checked,
     class_of,
+    editable_model,
+    middles_of,
+    rows_of_codes,
 )
 from steelyard.exceptions import ParameterError
 from steelyard.explain.views import (
     column_mean,
     column_scores,
     evidence_of,
-    typical_numbers,
 )
 from steelyard.fitting.shapes import resolve_shapes
 from steelyard.model.edit_log import Edit, difference, undone
-from steelyard.model.table_model import NBModel, centred_model
+from steelyard.model.table_model import NBModel
 from steelyard.table.labels import known_labels
 from steelyard.table.schema import FeatureSchema
 
@@ -122,18 +124,6 @@ def edited(
     made = copy.copy(clf)
     made.model_, made.edits_ = model, log
     return made
-
-
-def editable_model(clf: Any) -> NBModel:
-    """Return the model of a fitted classifier, refused where it is not one sum."""
-    check_fitted(clf)
-    model = centred_model(clf)
-    if not isinstance(model, NBModel):
-        raise ParameterError(
-            f"{type(clf).__name__} is not one sum here, and cannot be edited. Use a "
-            "method that is one sum, such as SHNB or WANBIA-CLL."
-        )
-    return model
 
 
 def unedited(clf: Any) -> Any:
@@ -272,23 +262,6 @@ def _in_steps(
     return replace(model, table=table, centre=centre, gaussian=gaussian), j
 
 
-def middles_of(clf: Any, model: NBModel, j: int) -> Floats:
-    """Return a number in each bin, within the ends of the training rows if known."""
-    feature = model.schema.features[j]
-    if feature.kind != "binned":
-        return np.arange(feature.n_values, dtype=np.float64)
-    edges = np.array(feature.edges, dtype=np.float64)
-    numbers = typical_numbers(edges)
-    ranges = getattr(clf, "ranges_", None)
-    where = None if ranges is None else ranges[model.schema.columns[j]]
-    if where is not None and len(edges):
-        if where.low <= edges[0]:
-            numbers[0] = (where.low + edges[0]) / 2.0
-        if where.high > edges[-1]:
-            numbers[-1] = (where.high + edges[-1]) / 2.0
-    return numbers
-
-
 def _codes_of(
     clf: Any, model: NBModel, j: int, name: str, edit: Mapping[str, Any]
 ) -> Ints:
@@ -330,15 +303,6 @@ def _code(feature: FeatureSchema, name: str, value: Any) -> int:
         hint = did_you_mean(str(value), map(str, feature.values))
         raise ParameterError(f"Column {name!r} has no value {value!r}.{hint}")
     return feature.code_of[value]
-
-
-def rows_of_codes(clf: Any, model: NBModel, places: Ints) -> Floats:
-    """Return the training rows of some codes; one each where none is known."""
-    counts = getattr(clf, "counts_", None)
-    if counts is None or counts.schema != model.schema:
-        return np.ones(len(places))
-    rows = counts.by_code[places].sum(axis=1)
-    return rows if rows.sum() > 0.0 else np.ones(len(places))
 
 
 def _changed(

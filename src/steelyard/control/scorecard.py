@@ -19,8 +19,12 @@ from steelyard.control.card_cells import (
     merged_fit,
     pooled,
 )
-from steelyard.control.card_columns import card_columns, card_schema, cell_rows
-from steelyard.control.card_rows import made_rows
+from steelyard.control.card_columns import (
+    card_columns,
+    card_schema,
+    cell_rows,
+    made_rows,
+)
 from steelyard.exceptions import ParameterError
 from steelyard.explain.views import model_of, position_of
 from steelyard.model.table_model import NBModel
