@@ -371,7 +371,7 @@ def line_of(values, cell):
 def workbook_answer(sheet, marked):
     """Evaluate the two formulas of a sheet with some lines marked, as Excel would."""
     total = re.fullmatch(
-        r'=(-?\d+)\+SUMPRODUCT\(C(\d+):C(\d+),--\(F\2:F\3<>""\)\)', sheet["C3"].value
+        r'=(-?\d+)\+SUMPRODUCT\(C(\d+):C(\d+)\*\(F\2:F\3<>""\)\)', sheet["C3"].value
     )
     start, first, last = map(int, total.groups())
     points = start + sum(

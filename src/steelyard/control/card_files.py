@@ -252,7 +252,8 @@ def _excel(card: Scorecard) -> bytes:
 def _fill_sheet(sheet: Any, card: Card, whole: Scorecard) -> None:
     """Write the lines, a column to choose some, and formulas for what they add to."""
     first, last = 6, 5 + len(card.rows)
-    chosen = f'SUMPRODUCT(C{first}:C{last},--(F{first}:F{last}<>""))'
+    # Without `--`, which some programs do not take for a number.
+    chosen = f'SUMPRODUCT(C{first}:C{last}*(F{first}:F{last}<>""))'
     double, zero = repr(card.points_to_double), repr(card.zero)
     _put(sheet, 1, [title_of(card, whole.name)])
     _put(sheet, 2, [f"{scale_text(card)} {_HOW} Mark chosen lines with x."])
