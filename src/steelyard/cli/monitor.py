@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from steelyard.cli import options, output
@@ -59,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
         found = _compared(clf, target, arguments)
     output.present(arguments, found.to_dict, lambda: _show(found))
     if arguments.output is not None:
-        title = f"{arguments.model}: drift"
+        title = f"{Path(arguments.model).name}: drift"
         with output.writing(arguments.output, arguments.force) as path:
             path.write_text(found.to_html(title=title), encoding="utf-8")
         output.note(f"written: {arguments.output}")

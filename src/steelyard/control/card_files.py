@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import re
 from collections.abc import Iterator
 from importlib import import_module
 from itertools import groupby
@@ -158,7 +159,8 @@ def _column_table(name: str, rows: list[CardRow]) -> str:
     lines = [element("tr", head)]
     for row in rows:
         cells = (
-            element("td", escape(row.value))
+            # Lines end at a part of a name, if they can.
+            element("td", re.sub("([_/=])(?=\\w)", r"\1<wbr>", escape(row.value)))
             + element("td", points_text(row.points), class_="points")
             + element("td", rows_text(row.rows), class_="few")
             + element("td", rate_text(row.rate), class_="few")

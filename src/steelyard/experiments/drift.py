@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -302,14 +301,21 @@ class DriftWatch:
         rows = slice(first + 1, first + 1 + n_values)
         before = self._before.by_code[rows].sum(axis=1).tolist()
         now = tally.counts.by_code[rows, 0].tolist()
+        if feature.kind == "binned":
+            return compare_counts(
+                before,
+                now,
+                lambda group: feature.describe_merged([k + 1 for k in group]),
+                chance,
+                missing=missing,
+            )
         names = [feature.describe(code) for code in range(1, 1 + n_values)]
-        ordered = feature.kind == "binned" or feature.ordered
         if check.n_unseen:
             # Beside values that are as rare.
             before, now = [*before, 0.0], [*now, float(check.n_unseen)]
             names.append("(unseen)")
         return compare_counts(
-            before, now, names, chance, ordered=ordered, missing=missing
+            before, now, names, chance, ordered=feature.ordered, missing=missing
         )
 
     def _compare_bars(
@@ -319,11 +325,15 @@ class DriftWatch:
             return None
         before = [share * where.weight for share in where.histogram]
         ends = np.linspace(where.low, where.high, N_BARS + 1)
-        names = [f"{a:.3g} to {b:.3g}" for a, b in pairwise(ends)]
         rows = min(where.weight, _BAR_ROWS)
         gone = float(missing[0]), float(missing[1])
         return compare_counts(
-            before, bars.tolist(), names, chance, missing=gone, n_before=rows
+            before,
+            bars.tolist(),
+            lambda group: f"{ends[group[0]]:.3g} to {ends[group[-1] + 1]:.3g}",
+            chance,
+            missing=gone,
+            n_before=rows,
         )
 
     def _performance(self, tally: _Tally, chance: float) -> Performance | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
@@ -248,7 +248,7 @@ class Comparison(NamedTuple):
 def compare_counts(
     expected: Sequence[float],
     actual: Sequence[float],
-    names: Sequence[str],
+    names: Sequence[str] | Callable[[list[int]], str],
     chance: float,
     *,
     ordered: bool = True,
@@ -261,8 +261,8 @@ def compare_counts(
     ----------
     expected, actual : sequence of float
         Rows by value, before and now.
-    names : sequence of str
-        Names of the values.
+    names : sequence of str, or function
+        Names of the values; or what names a group, given the positions in it.
     chance : float
         How often ``limit`` may be exceeded where nothing has changed.
     ordered : bool, default=True
@@ -292,7 +292,7 @@ def compare_counts(
     groups = _neighbours(before, most) if ordered else _by_size(before, most)
     kept = [group for group in groups if before[group].sum() + now[group].sum() > 0]
     counts = np.array([[before[g].sum(), now[g].sum()] for g in kept] + [missing])
-    labels = [_named([names[k] for k in group], ordered) for group in kept]
+    labels = [_named(names, group, ordered) for group in kept]
     labels.append("(missing)")
     if not any(missing):
         counts, labels = counts[:-1], labels[:-1]
@@ -328,10 +328,15 @@ def _by_size(before: Floats, most: int) -> list[list[int]]:
     return [*([k] for k in alone), others] if others else [[k] for k in alone]
 
 
-def _named(names: list[str], ordered: bool) -> str:
-    if len(names) == 1:
-        return names[0]
-    return f"{names[0]} … {names[-1]}" if ordered else f"{len(names)} others"
+def _named(
+    names: Sequence[str] | Callable[[list[int]], str], group: list[int], ordered: bool
+) -> str:
+    if callable(names):
+        return names(group)
+    if len(group) == 1:
+        return names[group[0]]
+    both = f"{names[group[0]]} … {names[group[-1]]}"
+    return both if ordered else f"{len(group)} others"
 
 
 def _quantile(freedom: int, chance: float) -> float:
