@@ -260,3 +260,9 @@ def ordered(order):
 def test_models_that_do_not_fit_together_are_refused(models, error, message):
     with pytest.raises(error, match=message):
         sy.merge(*models())
+
+
+def test_what_is_no_model_is_named():
+    clf = sy.NaiveBayes().fit([["a"], ["b"]], [0, 1])
+    with pytest.raises(ParameterError, match=r"models of steelyard\. Got int"):
+        sy.merge(clf, 3)

@@ -14,6 +14,7 @@ from sklearn.base import clone
 from steelyard._common.checks import check_fitted
 from steelyard._common.text import listed
 from steelyard.classifiers.base.chunked import LearnsInChunks
+from steelyard.classifiers.base.classifier import BaseNB
 from steelyard.exceptions import ColumnError, ParameterError
 from steelyard.model.training import TrainingSet
 from steelyard.proba.counts import places_in
@@ -97,6 +98,8 @@ def merge(*models: Any) -> Any:
 def _check_mergeable(clf: Any) -> None:
     """Refuse what is not fitted, and models that are more than counts."""
     name = type(clf).__name__
+    if not isinstance(clf, BaseNB):
+        raise ParameterError(f"merge takes fitted models of steelyard. Got {name}.")
     if not isinstance(clf, LearnsInChunks):
         raise ParameterError(
             f"{name} is not a model of counts: it learns from all rows at once, so "

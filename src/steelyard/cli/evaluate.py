@@ -217,12 +217,12 @@ def _costs(text: str | None) -> Any:
     try:
         costs = [float(cost) for _, _, cost in parts]
     except ValueError:
-        problem = f"--costs takes two numbers, such as fp=1,fn=20. Got {text!r}."
+        problem = f"--cost takes two numbers, such as fp=1,fn=20. Got {text!r}."
         raise ParameterError(problem) from None
     if not any(names):
         return tuple(costs)
     if sorted(names) != ["fn", "fp"]:
-        problem = f"--costs takes fp= and fn=, such as fp=1,fn=20. Got {text!r}."
+        problem = f"--cost takes fp= and fn=, such as fp=1,fn=20. Got {text!r}."
         raise ParameterError(problem)
     return dict(zip(names, costs, strict=True))
 

@@ -61,3 +61,10 @@ def test_groups_are_few_where_rows_are_few_and_rare_values_are_put_together():
     assert sum(found.expected) == pytest.approx(1.0)
     assert found.actual[-1] == 0.0
     assert compare_counts(many, 0 * many, names, 0.05) is None
+
+
+def test_a_function_may_name_groups():
+    found = compare_counts(
+        [100] * 40, [100] * 40, lambda own: f"{own[0]}-{own[-1]}", 0.05
+    )
+    assert found.names[0] == "0-3" and len(found.names) == 10
