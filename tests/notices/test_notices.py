@@ -5,6 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
@@ -237,3 +239,63 @@ def test_rows_are_kept_no_longer_than_until_notices_are_made():
     assert clf.fit(long, labels)._to_notice[0].n_rows == 4_096
     assert clf.row_sketch_.n_rows == 110_000
     assert "_to_notice" not in vars(clf.fit(pd.DataFrame(long).add_prefix("x"), labels))
+
+
+def _padded(kind: str):
+    """Return rows whose labels and values have blanks at some ends, and plain ones."""
+    rng = np.random.default_rng(0)
+    wood, y = rng.choice(["ash", "elm"], 60), rng.choice(["no", "yes"], 60)
+    blanks = rng.choice(["", " "], 60)
+    X = pd.DataFrame(
+        {"wood": wood + blanks.astype(object), "size": rng.normal(size=60)}
+    )
+    labels = pd.Series(y + blanks[::-1].astype(object), name="ill")
+    made = {
+        "pandas": (X, labels),
+        "category": (X.astype({"wood": "category"}), labels.astype("category")),
+        "polars": (pl.from_pandas(X), pl.from_pandas(labels)),
+        "pyarrow": (pa.Table.from_pandas(X), pa.chunked_array([labels.to_numpy()])),
+        "objects": (X.to_numpy(object), labels.to_numpy(object)),
+    }
+    return *made[kind], X.assign(wood=wood), y
+
+
+@pytest.mark.parametrize("kind", ["pandas", "category", "polars", "pyarrow", "objects"])
+def test_blanks_at_the_ends_of_labels_and_values_tell_nothing(kind):
+    X, y, plain, labels = _padded(kind)
+    with pytest.warns(UserWarning, match="differ from others by blanks only"):
+        clf = sy.NaiveBayes().fit(X, y)
+    assert clf.classes_.tolist() == ["no", "yes"]
+    assert set(clf.predict(X)) <= set(clf.classes_)
+    assert "class-spelling" in [notice.kind for notice in clf.notices_]
+    expected = sy.NaiveBayes().fit(plain, labels)
+    proba = expected.predict_proba(plain)
+    assert np.array_equal(clf.predict_proba(X), proba)
+    if kind != "objects":
+        assert np.array_equal(expected.predict_proba(X[:3]), proba[:3])
+        assert expected.check(X)[:1] == []
+        scores = expected.scorer()({"wood": " ash", "size": 0.5})
+        assert scores == expected.scorer()({"wood": "ash", "size": 0.5})
+
+
+def test_labels_that_all_have_blanks_stay_as_they_are():
+    X, _, _, labels = _padded("pandas")
+    clf = sy.NaiveBayes().fit(X, labels.astype(object) + " ")
+    assert clf.classes_.tolist() == ["no ", "yes "]
+    assert clf.check(X[:4], labels[:4]) == []
+
+
+def test_chunks_of_frames_join_what_differs_by_blanks():
+    X, y, _, _ = _padded("pandas")
+    with pytest.warns(UserWarning, match="by blanks only"):
+        whole = sy.NaiveBayes().fit(X, y)
+        parts = sy.NaiveBayes().partial_fit(X[:30], y[:30]).partial_fit(X[30:], y[30:])
+    assert parts.classes_.tolist() == whole.classes_.tolist()
+    assert np.array_equal(parts.counts_.by_class, whole.counts_.by_class)
+
+
+def test_measures_of_an_evaluation_do_not_mind_blanks():
+    X, y, plain, labels = _padded("pandas")
+    expected = evaluate(sy.NaiveBayes(), plain, labels, folds=3).metrics
+    with pytest.warns(UserWarning, match="by blanks only"):
+        assert evaluate(sy.NaiveBayes(), X, y, folds=3).metrics == expected

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from numbers import Real
@@ -143,16 +143,50 @@ Entry = Callable[[Any], Any]
 def among_values(known: dict[Any, Any], unseen: Any, read: Entry) -> Entry:
     """Return the entry of a cell that is one of some values, or missing, which is None.
 
-    ``read`` makes a value of a cell that is not plainly one.
+    ``read`` makes a value of a cell that is not plainly one. Text that differs from a
+    value by blanks at its ends is that value.
     """
+    plain: dict[str, Any] = {}
 
     def entry(cell: Any) -> Any:
         try:
             return known[cell]
         except (KeyError, TypeError):
-            return known.get(read(cell), unseen)
+            value = read(cell)
+            if isinstance(value, str) and value not in known:
+                # Most scorers never meet such a cell.
+                plain.update({} if plain else by_spelling(known))
+                return plain.get(value.strip(), unseen)
+            return known.get(value, unseen)
 
     return entry
+
+
+def by_spelling(known: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return what stands for each text, by the text without blanks at its ends."""
+    texts = sorted((v for v in known if isinstance(v, str)), key=len, reverse=True)
+    return {text.strip(): known[text] for text in texts}
+
+
+def one_spelling(values: Iterable[Any], before: Iterable[Any] = ()) -> list[Any]:
+    """Return values, of those that differ by blanks at their ends the shortest.
+
+    Those that were there before stay as they are.
+
+    Examples
+    --------
+    >>> one_spelling(["a ", "b ", "a"]), one_spelling(["a ", "b"], before=[" a"])
+    (['a', 'b '], [' a', 'b'])
+    """
+    found, kept = [*values], [*dict.fromkeys(before)]
+    if not any(isinstance(v, str) and v != v.strip() for v in (*found, *kept)):
+        return list(dict.fromkeys([*kept, *found]))
+    known = {value.strip() for value in kept}
+    new: dict[str, str] = {}
+    for value in sorted(found, key=lambda value: (len(value), value)):
+        if value.strip() not in known:
+            new.setdefault(value.strip(), value)
+    return [*kept, *new.values()]
 
 
 def in_intervals(

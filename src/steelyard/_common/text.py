@@ -36,6 +36,18 @@ def counted(count: int, word: str) -> str:
     return f"{count} {word}{'' if count == 1 else 's'}"
 
 
+def unlabelled(count: int, target: str) -> str:
+    """Say how many rows have no target.
+
+    Examples
+    --------
+    >>> unlabelled(1, "ill")
+    "1 row without 'ill' is left out"
+    """
+    said = "is" if count == 1 else "are"
+    return f"{counted(count, 'row')} without {target!r} {said} left out"
+
+
 def cell_text(name: str, value: str) -> str:
     """Name a column and what it holds, as it is read aloud.
 

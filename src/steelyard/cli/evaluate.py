@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from steelyard._common.text import unlabelled
 from steelyard.cli import options, output
 from steelyard.cli.inputs import load_model, make_classifier, read_training, rows_for
 from steelyard.exceptions import ParameterError, TableError
@@ -191,7 +192,7 @@ def _labelled(
     if not n_labelled:
         raise TableError(f"The target {target!r} of {_name(path)} is empty.")
     if n_missing:
-        output.note(f"{n_missing} rows without {target!r} are left out")
+        output.note(unlabelled(n_missing, target))
 
 
 def _as_classes(labels: list[Any], classes: Any) -> Any:

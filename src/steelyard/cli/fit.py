@@ -14,12 +14,13 @@ from time import perf_counter, process_time
 from typing import Any
 
 from steelyard._common.progress import watching
-from steelyard._common.text import listed, shortened
+from steelyard._common.text import listed, shortened, unlabelled
 from steelyard.cli import options, output, streams
 from steelyard.cli.inputs import check_kinds, make_classifier, read_training
 from steelyard.cli.output import note
 from steelyard.exceptions import IdentifierWarning
 from steelyard.notices.notice import in_lines
+from steelyard.table.dates import dates_in
 
 _FOLDS = 5
 _MOST_ROWS = 5_000
@@ -82,11 +83,12 @@ def run(arguments: argparse.Namespace) -> None:
     ]
     with output.writing(arguments.output, arguments.force) as path:
         clf.save(path)
+    dates = dates_in(clf.encoder_.schema_.features)
     summary = {
         "model": arguments.output,
         "method": method,
         **found,
-        "columns": len(clf.feature_names_in_),
+        "columns": len({dates.get(name, name) for name in clf.feature_names_in_}),
         "classes": clf.classes_,
         "strongest": _strongest(clf),
         "notices": [notice.to_dict() for notice in clf.notices_],
@@ -166,7 +168,7 @@ def _fit_stream(clf: Any, method: str, arguments: argparse.Namespace) -> dict[st
     output.note(*read.notes)
     left_out = read.n_unlabelled
     if left_out:
-        output.note(f"{left_out} rows without {rows.target!r} are left out")
+        output.note(unlabelled(left_out, str(rows.target)))
     return {
         "target": rows.target,
         "rows": read.n_read - left_out,

@@ -218,7 +218,7 @@ def rows_and_labels(clf: Any, path: str, target: str | None) -> tuple[Any, Any]:
         return table, None
     known = {str(label): label for label in clf.classes_.tolist()}
     cells = others.column(target).to_pylist()
-    labels = [known.get(str(cell)) for cell in cells]
+    labels = [known.get(str(cell), known.get(str(cell).strip())) for cell in cells]
     if None in labels:
         raise ColumnError(
             f"Column {target!r} of {path} has {cells[labels.index(None)]!r}, which is "

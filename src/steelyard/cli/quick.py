@@ -82,7 +82,10 @@ def _add_cells(check: ColumnCheck, cells: list[Any]) -> None:
     known = [cell for cell in cells if cell is not None]
     n_missing = len(cells) - len(known)
     if check.feature.kind == "categorical":
-        unseen = Counter(cell for cell in known if cell not in check.feature.code_of)
+        codes = check.feature.codes(known)
+        unseen = Counter(
+            cell for cell, code in zip(known, codes, strict=True) if not code
+        )
         check.add_values(len(cells), n_missing, unseen)
     elif known and check.feature.cells != "nothing":
         low, high = check.ends or (min(known), max(known))

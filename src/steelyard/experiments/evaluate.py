@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard._common.one_cell import by_spelling
 from steelyard._common.progress import progress as show_progress
 from steelyard.exceptions import ParameterError, TableError
 from steelyard.experiments.evaluation_result import Evaluation, MeasureTable
@@ -17,6 +18,7 @@ from steelyard.experiments.statistics.shares import check_costs
 from steelyard.notices import Notice
 from steelyard.notices.check import NewRows
 from steelyard.table.frames import split_column
+from steelyard.table.labels import encode_labels
 
 __all__ = ["Evaluation", "MeasureTable", "evaluate", "evaluate_chunks", "thresholds"]
 
@@ -101,8 +103,8 @@ def evaluate(
     costs = check_costs(costs)
     by = None if by is None else grouped(X, by)[1]
     folds = _DEFAULT_FOLDS if folds is None else folds
-    labels = np.asarray(y)
-    classes, true = np.unique(labels, return_inverse=True)
+    classes, codes = encode_labels(y)
+    labels, true = classes[codes], codes.astype(np.intp)
     _check_folds(folds, true)
     predicted = np.zeros(len(true), dtype=np.intp)
     proba = np.zeros((len(true), len(classes)))
@@ -123,7 +125,7 @@ def evaluate(
             advance(f"fold {len(parts)} of {folds} is done")
     whole = proba if hasattr(estimator, "predict_proba") else None
     predictions = classes.tolist(), true, predicted, whole
-    choices = folds, positive, costs, _notices_of(X, labels), by
+    choices = folds, positive, costs, _notices_of(X, y), by
     return Evaluation.measured(parts, *predictions, *choices)
 
 
@@ -246,12 +248,15 @@ def _predict(model: Any, X: Any) -> tuple[NDArray[np.intp], Any]:
 
 def label_names(y: Any, known: dict[str, int]) -> list[str]:
     """Return labels as text, as classes that are known are spelt."""
-    return [_spelling(label, known) for label in np.asarray(y).tolist()]
+    plain = by_spelling({name: name for name in known})
+    return [_spelling(label, known, plain) for label in np.asarray(y).tolist()]
 
 
-def _spelling(label: Any, known: dict[str, int]) -> str:
+def _spelling(label: Any, known: dict[str, int], plain: dict[str, str]) -> str:
     """Return a label as text; 1.0 is the class 1 where there is one."""
     text = str(label)
+    if text not in known:
+        text = plain.get(text.strip(), text)
     try:
         shorter = f"{float(text):.15g}"
     except ValueError:

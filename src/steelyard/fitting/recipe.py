@@ -24,7 +24,7 @@ from steelyard.model.training import Preparation, TrainingSet, encode_table
 from steelyard.solvers import Box
 from steelyard.table.labels import (
     check_two_classes,
-    encode_labels,
+    joined_labels,
     labelled_rows,
     read_rows,
     refuse_no_labels,
@@ -311,11 +311,11 @@ def encode_training(
         table, y, weights = labelled_rows(table, y, weights)
     is_kept = None if weights is None or weights.all() else weights != 0
     table, y, weights = weighted_rows(table, y, weights)
-    classes, labels = encode_labels(y, preparation.n_jobs)
+    classes, labels, joined = joined_labels(y, preparation.n_jobs)
     check_two_classes(classes)
     training = encode_table(table, classes, labels, weights, preparation)
     name = name if isinstance(name, str) else None
-    return replace(training, is_kept=is_kept, target_name=name)
+    return replace(training, is_kept=is_kept, target_name=name, joined=joined)
 
 
 def rows_of(X: Any) -> RowsHere:

@@ -139,6 +139,8 @@ class Recast(Reader):
             kind = held = pa.float64()
         if name == self._target and not is_text(held):
             return pa.int64() if is_number(kind) else pa.string()
+        if name == self._target and not isinstance(self._reader, TextFiles):
+            return pa.string()
         if name in self._text and is_number(held):
             return pa.string()
         return pa.float64() if name in self._numbers and is_text(held) else kind
@@ -189,6 +191,9 @@ class Recast(Reader):
             held = column.type
         if name == self._target and not is_text(held):
             return _as_classes(column, name)
+        if name == self._target and not isinstance(self._reader, TextFiles):
+            # Text files have none left. Blanks at the ends of labels tell nothing.
+            return pc.utf8_trim_whitespace(column.cast(pa.string()))
         if name in self._expected:
             return self._as_expected(name, column, part)
         if name in self._text:

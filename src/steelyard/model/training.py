@@ -108,6 +108,9 @@ class TrainingSet:
     target_name: str | None = None
     """Name of the target, where labels were a named series or a column of a source."""
 
+    joined: str = ""
+    """Says which labels were those of another class but for blanks."""
+
     reading: Mapping[str, Any] = field(default_factory=dict)
     """How files of text were read."""
 

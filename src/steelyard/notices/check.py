@@ -48,7 +48,11 @@ class NewRows:
         ranges = getattr(fitted, "ranges_", None)
         self.columns = column_checks(schema, ranges, totals, by_code)
         classes = fitted.classes_.tolist()
-        self._classes = {*classes, *map(str, classes)}
+        self._classes = {
+            *classes,
+            *map(str, classes),
+            *(str(c).strip() for c in classes),
+        }
         self._sketch: RowHashes | None = getattr(fitted, "row_sketch_", None)
         self._others: dict[Notice, None] = {}
         self._n_rows = self._n_below = self._n_found = 0
@@ -73,7 +77,7 @@ class NewRows:
             return
         labels = as_series(y).factor()
         for label, n in zip(labels.values, labels.counts()[0], strict=True):
-            if n and not {label, str(label)} & self._classes:
+            if n and not {label, str(label), str(label).strip()} & self._classes:
                 self._unknown[label] = self._unknown.get(label, 0) + n
         if None not in columns:
             self._add_hashes([column for column in columns if column is not None])
@@ -166,12 +170,12 @@ def _add_cells(check: ColumnCheck, cells: ColumnCells, codes: Any = None) -> Non
 
 def _add_values(check: ColumnCheck, cells: ColumnCells) -> None:
     """Count categories, as the model reads them."""
-    as_read, known = cells.as_fitted(check.feature).values, check.feature.code_of
+    codes = check.feature.codes(cells.as_fitted(check.feature).values)
     counts, n_missing = cells.factor.counts()
     unseen = {
         value: n
-        for value, n, read in zip(cells.factor.values, counts, as_read, strict=True)
-        if n and read not in known
+        for value, n, code in zip(cells.factor.values, counts, codes, strict=True)
+        if n and not code
     }
     check.add_values(len(cells.factor.indices), n_missing, unseen)
 

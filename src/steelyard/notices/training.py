@@ -74,6 +74,9 @@ def _class_notices(look: TrainingLook) -> Iterator[Notice]:
         text = f"the target holds {len(names)} whole numbers, each taken for a class"
         cure = "cut them into classes (--bins 5), or turn them into text"
         yield Notice("number-target", text, None, look.n_rows, "", cure)
+    if joined := look.training.joined:
+        cure = "measures that compare with y need y.str.strip()"
+        yield Notice("class-spelling", joined, None, 0, "taken as one class", cure)
     if groups := alike(names):
         n = round(sum(min(rows[names.index(name)] for name in g) for g in groups))
         text = f"classes differ by case or blanks only: {quoted([*chain(*groups)])}"

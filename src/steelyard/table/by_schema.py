@@ -300,8 +300,9 @@ def _infinite(column: TableColumn, rows: Ints) -> ColumnError:
 
 def codes_of(feature: FeatureSchema, factor: Factor) -> NDArray[Any]:
     """Codes of a categorical column."""
-    by_value = [feature.code_of.get(value, 0) for value in factor.values]
-    return factor.pick(by_value, feature.missing_code, code_dtype(feature.n_codes))
+    return factor.pick(
+        feature.codes(factor.values), feature.missing_code, code_dtype(feature.n_codes)
+    )
 
 
 def bins_of(feature: FeatureSchema, numbers: Floats) -> NDArray[Any]:

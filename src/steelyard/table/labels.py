@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from steelyard._common.agreed import LARGEST_WEIGHT, LEAST_WEIGHT
 from steelyard._common.arrays import Floats, Ints
 from steelyard._common.checks import warn_user
+from steelyard._common.one_cell import by_spelling, one_spelling
+from steelyard._common.text import listed
 from steelyard._common.threads import pieces, row_blocks, run, thread_count
 from steelyard.exceptions import ParameterError, TableError
 from steelyard.table.columns import TableColumn
@@ -73,12 +75,22 @@ def _array_from_list(y: Any) -> NDArray[Any]:
 def encode_labels(
     y: Any, n_jobs: int | None = None
 ) -> tuple[NDArray[Any], NDArray[np.uint32]]:
-    """Return the sorted classes and the position of every label among them."""
+    """Return the sorted classes and the position of every label among them.
+
+    Labels that differ by blanks at their ends are one class, which is said.
+    """
+    return joined_labels(y, n_jobs)[:2]
+
+
+def joined_labels(
+    y: Any, n_jobs: int | None = None, is_said: bool = True
+) -> tuple[NDArray[Any], NDArray[np.uint32], str]:
+    """Return the same, and a clause that says what is one class, if anything is."""
     values = as_label_column(y)
     if isinstance(values, np.ndarray) and values.dtype.kind in "iu" and values.size:
         low, high = int(values.min()), int(values.max())
         if low >= 0 and high <= 255:
-            return _small_integers(values, low, high, n_jobs)
+            return *_small_integers(values, low, high, n_jobs), ""
     column = as_series(values)
     factor = column.factor()
     held, n_missing = factor.held()
@@ -91,10 +103,27 @@ def encode_labels(
         )
     if column.cells == "numbers" and any(isinstance(v, float) for v in factor.values):
         _check_whole(np.array(factor.values, dtype=np.float64))
-    classes = sorted(set(held))
-    code_of = {value: code for code, value in enumerate(classes)}
-    codes = np.array([code_of.get(v, 0) for v in factor.values], dtype=np.uint32)
-    return _as_classes(classes, values, column), codes[factor.indices]
+    classes, joined = sorted(set(one_spelling(held))), ""
+    codes = np.array(_places(factor.values, classes, 0), dtype=np.uint32)
+    if others := sorted({*held}.difference(classes)):
+        shown = listed(map(repr, others), 4)
+        joined = f"labels that differ from others by blanks only: {shown}"
+        if is_said:
+            said = f"y has {joined}. They are taken as one class each; y.str.strip() "
+            said += "makes them equal in your program as well."
+            warn_user(said, UserWarning)
+    return _as_classes(classes, values, column), codes[factor.indices], joined
+
+
+def _places(
+    labels: Sequence[Any], classes: Sequence[Any], unknown: int | None
+) -> list[Any]:
+    """Return where labels are among classes; blanks at their ends tell nothing."""
+    known = {value: k for k, value in enumerate(classes)}
+    plain = by_spelling(known)
+    return [
+        known.get(label, plain.get(str(label).strip(), unknown)) for label in labels
+    ]
 
 
 def _small_integers(
@@ -128,15 +157,16 @@ def known_labels(
     advice: str = "Announce all classes at the first call.",
 ) -> NDArray[np.uint32]:
     """Return the position of every label among known classes."""
-    present, codes = encode_labels(y)
-    position = {value: k for k, value in enumerate(classes.tolist())}
-    unknown = [value for value in present.tolist() if value not in position]
+    present, codes, _ = joined_labels(y, is_said=False)
+    labels = present.tolist()
+    places = _places(labels, classes.tolist(), None)
+    unknown = [label for label, k in zip(labels, places, strict=True) if k is None]
     if unknown:
         raise TableError(
             f"The target label(s) {unknown} in {where} do not exist in the initial "
             f"classes {classes.tolist()}. {advice}"
         )
-    return np.array([position[v] for v in present.tolist()], dtype=np.uint32)[codes]
+    return np.array(places, dtype=np.uint32)[codes]
 
 
 def training_rows(
@@ -335,8 +365,7 @@ def class_factors(class_weight: Any, classes: NDArray[Any], totals: Floats) -> F
 
 def class_places(classes: NDArray[Any], among: NDArray[Any]) -> NDArray[np.intp]:
     """Return the positions of classes among others, which include them."""
-    places = {label: k for k, label in enumerate(among.tolist())}
-    return np.array([places[label] for label in classes.tolist()], dtype=np.intp)
+    return np.array(_places(classes.tolist(), among.tolist(), None), dtype=np.intp)
 
 
 def united_classes(of_models: Sequence[NDArray[Any]]) -> NDArray[Any]:
@@ -348,7 +377,11 @@ def united_classes(of_models: Sequence[NDArray[Any]]) -> NDArray[Any]:
     if len(kinds) > 1:
         shown = " and ".join(str(classes.tolist()[:3]) for classes in of_models[:2])
         raise TableError(f"The classes are of different kinds: {shown}.")
-    return np.unique(np.concatenate(of_models))
+    kept: list[Any] = []
+    for classes in of_models:
+        kept = one_spelling(classes.tolist(), kept)
+    union = np.unique(np.concatenate(of_models))
+    return union[[label in set(kept) for label in union.tolist()]]
 
 
 def class_totals(

@@ -9,7 +9,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Literal
 
 from steelyard._common import Later
-from steelyard._common.one_cell import texts_by_number
+from steelyard._common.one_cell import by_spelling, one_spelling, texts_by_number
 
 # A schema is read from a file where arrays are not needed.
 if TYPE_CHECKING:
@@ -37,9 +37,10 @@ def sort_values(
 ) -> tuple[Any, ...]:
     """Sort distinct values: text by code point, numbers and booleans by size.
 
-    Those of an order come first, and as it has them.
+    Those of an order come first, and as it has them. Text that differs from another by
+    blanks at its ends is no value of its own.
     """
-    distinct = set(values)
+    distinct = set(one_spelling(values))
     first = [value for value in dict.fromkeys(order or ()) if value in distinct]
     return (*first, *sorted(distinct.difference(first)))
 
@@ -133,6 +134,21 @@ class FeatureSchema:
     def code_of(self) -> dict[Any, int]:
         """Code of every value of a categorical attribute."""
         return {value: code for code, value in enumerate(self.values, start=1)}
+
+    @cached_property
+    def _by_spelling(self) -> dict[str, int]:
+        return by_spelling(self.code_of)
+
+    def codes(self, values: Sequence[Any]) -> list[int]:
+        """Return codes of values, 0 of unknown ones; blanks at ends tell nothing."""
+        known = self.code_of
+        codes = [known.get(value, 0) for value in values]
+        if all(codes) or self.cells != "text":
+            return codes
+        return [
+            code or (self._by_spelling.get(v.strip(), 0) if isinstance(v, str) else 0)
+            for v, code in zip(values, codes, strict=True)
+        ]
 
     @cached_property
     def text_of(self) -> dict[float, str]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from steelyard._common.text import listed
+from steelyard._common.text import listed, unlabelled
 from steelyard.exceptions import ParameterError, TableError
 from steelyard.io.paths import find_column, stem_and_format
 from steelyard.table.labels import MOST_NUMBERS
@@ -185,7 +185,7 @@ def read_dataset(
     >>> data.table["age"].tolist(), data.table["dose"].tolist(), data.target.tolist()
     ([31.0, nan], [0.5, 1.5], ['no', 'yes'])
     >>> print(data.notes[0].partition(": ")[2], data.notes[1], sep="; ")
-    cells between semicolons, decimal commas; 1 rows without 'ill' are left out
+    cells between semicolons, decimal commas; 1 row without 'ill' is left out
     """
     reader, target = open_table(path, target, categorical, numeric, **reading)
     name = name or (reader.name if str(path) == "-" else stem_and_format(path)[0])
@@ -257,14 +257,14 @@ def split_labels(
     if n_missing == len(frame):
         raise TableError(f"The target {target!r} of {name} is empty.")
     if n_missing:
-        notes = [*notes, f"{n_missing} rows without {target!r} are left out"]
+        notes = [*notes, unlabelled(n_missing, target)]
     frame = frame[has_label].reset_index(drop=True)
     table, labels = frame.drop(columns=target), _labels(frame[target])
     return DataSet(name, table, labels, target, description, tuple(notes))
 
 
 def _labels(column: pandas.Series) -> NDArray[Any]:
-    """Return whole numbers as integers, and everything but numbers as text."""
+    """Return whole numbers as integers, and everything but numbers as plain text."""
     if column.dtype.kind in "iu":
         return np.asarray(column, dtype=np.int64)
     if column.dtype.kind == "M":
@@ -274,7 +274,7 @@ def _labels(column: pandas.Series) -> NDArray[Any]:
         values = np.asarray(column, dtype=np.float64)
         whole = values.astype(np.int64)
         return whole if np.array_equal(whole, values) else values
-    return np.asarray(column, dtype=str)
+    return np.char.strip(np.asarray(column, dtype=str))
 
 
 def cut(numbers: ArrayLike, n_bins: int) -> NDArray[Any]:

@@ -302,7 +302,7 @@ class ChunkedColumn:
         """
         mass = np.zeros((feature.n_codes, len(self.missing)))
         if feature.kind == "categorical":
-            codes = [feature.code_of[value] for value in self.values.index]
+            codes = feature.codes([*self.values.index])
             np.add.at(mass, codes, self.values.mass)
             return mass
         if self.numbers is None and feature.is_coded:

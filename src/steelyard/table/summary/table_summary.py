@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.arrays import Floats, Ints
+from steelyard._common.one_cell import one_spelling
 from steelyard._common.settings import check_settings
 from steelyard._common.threads import run, thread_count
 from steelyard.exceptions import ColumnError, TableError
@@ -18,7 +19,12 @@ from steelyard.table.dates import is_idle
 from steelyard.table.discretizers import Discretizer
 from steelyard.table.encoder import TableEncoder
 from steelyard.table.frames import Table
-from steelyard.table.labels import chunk_rows, class_factors, encode_labels
+from steelyard.table.labels import (
+    chunk_rows,
+    class_factors,
+    class_places,
+    encode_labels,
+)
 from steelyard.table.schema import TableSchema
 from steelyard.table.summary.chunked_column import ChunkedColumn, Needs, spread
 from steelyard.table.summary.column_rules import (
@@ -283,10 +289,9 @@ class TableSummary:
                 f"{place}. Give all its cells one type."
             )
         dtype = np.result_type(self.classes, classes)
-        self.classes = np.array(sorted({*before, *now}), dtype=dtype)
-        position = {value: k for k, value in enumerate(self.classes.tolist())}
-        mine, theirs = (np.array([position[v] for v in of]) for of in (before, now))
-        return mine, theirs
+        known, names = self.classes, sorted(one_spelling({*before, *now}))
+        self.classes = np.array(names, dtype=dtype)
+        return class_places(known, self.classes), class_places(classes, self.classes)
 
     def _matched(self, table: Table, place: str) -> Sequence[TableColumn]:
         """Return the columns of a chunk in the order of the first one."""

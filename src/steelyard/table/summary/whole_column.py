@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from steelyard._common.agreed import N_BARS
 from steelyard._common.arrays import Floats, Ints
+from steelyard._common.one_cell import one_spelling
 from steelyard.exceptions import ColumnError
 from steelyard.table.by_schema import ColumnCells, check_cells, codes_of
 from steelyard.table.columns import TableColumn
@@ -366,10 +367,10 @@ def with_values(
 
     That is asked only where not all that are listed are known already.
     """
-    if all(value in feature.code_of for value in listed):
+    if all(feature.codes([*listed])):
         return feature
     order = feature.values if feature.ordered else None
-    values = sort_values([*feature.values, *held()], order)
+    values = sort_values(one_spelling(held(), feature.values), order)
     fill = feature.fill
     if fill is not None:
         fill = 1 + values.index(feature.values[int(fill) - 1])
