@@ -585,6 +585,7 @@ def test_labels_that_cannot_be_learned_are_explained(y, message):
         ({"numeric": "mld"}, "'numeric' parameter must be one of 'mdl'"),
         ({"numeric": {"tree": "mdl"}}, "names 'tree', but that column holds text"),
         ({"numeric": {"depth": "mdl"}}, "names 'depth', which is not a column"),
+        ({"numeric": {"trees": "mdl"}}, r"Columns: .*\. Did you mean 'tree'\?"),
         ({"missing": "drop"}, "'missing' parameter .* 'skip', 'impute', 'value'"),
         ({"smoothing": 0}, "'smoothing' parameter of NaiveBayes must be .* Got 0"),
         ({"smoothing": "lapalce"}, "Got 'lapalce'"),

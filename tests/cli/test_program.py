@@ -51,6 +51,13 @@ def test_a_misspelt_option_is_suggested_beside_what_is_required(run):
     assert "-o/--output. Did you mean '--target'?" in done.err
 
 
+def test_a_misspelt_model_file_is_suggested(run, tmp_path):
+    (tmp_path / "model.json").touch()
+    done = run("predict", tmp_path / "modl.json", "a.csv")
+    assert done.status == 2
+    assert "modl.json is not there. Close: 'model.json'." in done.err
+
+
 def test_version_is_the_package_version():
     done = run_process("--version")
     assert (done.returncode, done.stdout) == (0, f"{steelyard.__version__}\n")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.cli import options, output
-from steelyard.cli.inputs import rows_and_labels
+from steelyard.cli.inputs import check_model_file, rows_and_labels
 from steelyard.exceptions import ParameterError
 
 ABOUT = "change a model by hand, with a record of what, why and when"
@@ -49,8 +49,7 @@ def run(arguments: argparse.Namespace) -> None:
         raise ParameterError("There is nothing to do: give a file of edits, or --undo.")
     if arguments.undo and (arguments.edits or arguments.recalibrate):
         raise ParameterError("--undo goes back, and takes no edits.")
-    if not Path(arguments.model).is_file():
-        raise FileNotFoundError(f"The model file {arguments.model} is not there.")
+    check_model_file(arguments.model)
     clf: Any = load(arguments.model)
     if arguments.undo:
         clf.unedited().save(arguments.output)

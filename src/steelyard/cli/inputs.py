@@ -14,7 +14,7 @@ from steelyard._common.text import listed
 from steelyard.cli.options import READING, names_of, reading_of
 from steelyard.cli.output import note
 from steelyard.exceptions import ColumnError, ModelFileError, ParameterError, TableError
-from steelyard.io.paths import find_column
+from steelyard.io.paths import close_names, find_column
 from steelyard.table.dates import date_of_part
 
 if TYPE_CHECKING:
@@ -153,12 +153,20 @@ def chosen_columns(
     return kept
 
 
+def check_model_file(path: str) -> None:
+    """Refuse a model file that is not there, and name those that are like it."""
+    place = Path(path)
+    if not place.is_file():
+        beside = (file.name for file in place.parent.glob("*.json"))
+        close = close_names(place.name, beside)
+        raise FileNotFoundError(f"The model file {path} is not there.{close}")
+
+
 def load_model(path: str) -> Any:
     """Read a model file whose columns have names."""
     from steelyard.persistence.loaded import load_fitted
 
-    if not Path(path).is_file():
-        raise FileNotFoundError(f"The model file {path} is not there.")
+    check_model_file(path)
     clf = load_fitted(path)
     if clf.encoder_.schema_.names is None:
         raise ModelFileError(

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.html import element, escape, html_list, html_table
-from steelyard._common.text import as_plain, text_table
+from steelyard._common.text import as_plain, did_you_mean, text_table
 from steelyard.exceptions import ParameterError
 from steelyard.experiments.groups import measures_by_group
 from steelyard.experiments.statistics.metrics import (
@@ -317,7 +317,9 @@ def _positive(classes: list[Any], positive: Any) -> int | None:
         return 1 if len(names) == 2 else None
     if str(positive) not in names:
         known = ", ".join(names)
-        raise ParameterError(f"{str(positive)!r} is not among the classes: {known}.")
+        hint = did_you_mean(str(positive), names)
+        problem = f"{str(positive)!r} is not among the classes: {known}."
+        raise ParameterError(problem + hint)
     return names.index(str(positive))
 
 

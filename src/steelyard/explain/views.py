@@ -16,9 +16,7 @@ from numpy.typing import NDArray
 
 from steelyard._common.arrays import Floats, Ints
 from steelyard._common.checks import check_fitted
-from steelyard._common.text import (
-    as_plain,
-)
+from steelyard._common.text import as_plain, did_you_mean
 from steelyard.exceptions import ParameterError
 from steelyard.model.base import Model, softmax
 from steelyard.model.table_model import NBModel, centred_model
@@ -129,7 +127,8 @@ def position_of(label: Any, classes: NDArray[Any]) -> int:
     """Return the position of a class among those of a model."""
     known = classes.tolist()
     if label not in known:
-        raise ParameterError(f"{label!r} is not among the classes {known}.")
+        hint = did_you_mean(str(label), map(str, known))
+        raise ParameterError(f"{label!r} is not among the classes {known}.{hint}")
     return int(known.index(label))
 
 

@@ -212,7 +212,7 @@ def _position_of(name: str, names: list[str] | None, setting: str) -> int:
         return names.index(name)
     hint = "The table has no column names; use positions."
     if names:
-        hint = f"Columns: {', '.join(names[:8])}{', …' if len(names) > 8 else ''}"
+        hint = f"Columns: {', '.join(names[:8])}{', …' if len(names) > 8 else ''}."
         hint += did_you_mean(name, names)
     raise ParameterError(f"`{setting}` names {name!r}, which is not a column. {hint}")
 
