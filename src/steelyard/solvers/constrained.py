@@ -24,7 +24,7 @@ from steelyard.solvers.base import (
     Units,
     note_iteration,
 )
-from steelyard.solvers.lbfgs import search_step
+from steelyard.solvers.lbfgs import InverseHessian, search_step
 
 # Rounds of coordinate descent between two factorisations, which for 500 variables take
 # as long as 30 rounds.
@@ -180,9 +180,8 @@ def _value(gradient: Floats, slope: Floats, d: Floats) -> float:
     return float(0.5 * d @ (gradient + slope))
 
 
-# Iterations between two choices of units, and correction pairs.
+# Iterations between two choices of units.
 _ITERATIONS_PER_STAGE = 40
-_CORRECTIONS = 15
 
 # What is added to the diagonal of the dual problem: constraints of smooth curves are
 # nearly dependent on each other. What it lets through is cut off at the end.
@@ -265,7 +264,7 @@ class _Stage:
     ) -> Solution:
         """Go on until a step promises little, or for so many iterations."""
         y = start if self._units is None else self._units.vector(start)
-        curved = _Curvature(len(y))
+        curved = InverseHessian(len(y))
         # The nearest point that satisfies the constraints.
         y = y + self._step(y, np.zeros_like(y), curved)
         self._multipliers[:] = 0.0
@@ -286,14 +285,14 @@ class _Stage:
                 if not curved.n_pairs:
                     status = "converged"
                     break
-                curved = _Curvature(len(y), curved.scale)
+                curved = InverseHessian(len(y), curved.scale)
                 continue
             t, value, new_gradient = found
             curved.learn(t * step, new_gradient - gradient)
             y, gradient = y + t * step, new_gradient
         return Solution(self._weights(y), value, status, len(records), records)
 
-    def _step(self, y: Floats, gradient: Floats, curved: _Curvature) -> Floats:
+    def _step(self, y: Floats, gradient: Floats, curved: InverseHessian) -> Floats:
         """Minimise the quadratic model under the constraints.
 
         Only those that the step without them breaks have multipliers at first, and
@@ -324,51 +323,3 @@ class _Stage:
                 break
             chosen |= broken
         return step
-
-
-class _Curvature:
-    r"""The inverse matrix of L-BFGS (Byrd, Nocedal and Schnabel, 1994).
-
-    .. math:: H = \gamma I + \Psi M \Psi^\top, \qquad \Psi = (S, \gamma Y)
-    """
-
-    def __init__(self, size: int, scale: float = 1.0) -> None:
-        self.scale = scale
-        self._steps = np.empty((0, size))
-        self._bends = np.empty((0, size))
-        self._middle = np.empty((0, 0))
-
-    @property
-    def n_pairs(self) -> int:
-        """How many steps have been learned from."""
-        return len(self._steps)
-
-    def learn(self, step: Floats, bend: Floats) -> None:
-        """Learn from how a step changed the gradient."""
-        product = float(step @ bend)
-        if product <= 1e-12 * np.linalg.norm(step) * np.linalg.norm(bend):
-            return
-        self._steps = np.vstack([self._steps[1 - _CORRECTIONS :], step])
-        self._bends = np.vstack([self._bends[1 - _CORRECTIONS :], bend])
-        self.scale = product / float(bend @ bend)
-        products = self._steps @ self._bends.T
-        inverse = np.linalg.inv(np.triu(products))
-        inner = np.diag(np.diag(products))
-        inner += self.scale * self._bends @ self._bends.T
-        n = len(products)
-        self._middle = np.zeros((2 * n, 2 * n))
-        self._middle[:n, :n] = inverse.T @ inner @ inverse
-        self._middle[:n, n:] = -inverse.T
-        self._middle[n:, :n] = -inverse
-
-    def _psi(self) -> Floats:
-        return np.vstack([self._steps, self.scale * self._bends])
-
-    def solve(self, v: Floats) -> Floats:
-        """Return H times a vector."""
-        psi = self._psi()
-        return self.scale * v + (self._middle @ (psi @ v)) @ psi
-
-    def factors(self, rows: Floats) -> tuple[Floats, Floats]:
-        """Return products of rows with Psi, and M."""
-        return rows @ self._psi().T, self._middle

@@ -103,41 +103,96 @@ class LBFGS(Solver):
         records: list[dict[str, Any]],
     ) -> Solution:
         """Go on for some iterations in the same units."""
-        from scipy.optimize import minimize
-
-        last: dict[str, Any] = {}
+        y = units.vector(start)
+        curved = InverseHessian(len(y))
 
         def function(y: Floats) -> tuple[float, Floats]:
-            value, gradient = objective(units.weights(y))
-            last.update(plain=gradient, own=units.gradient(gradient))
-            return value, last["own"]
+            value, last["plain"] = objective(units.weights(y))
+            return value, units.gradient(last["plain"])
 
-        def callback(intermediate_result: Any) -> None:
-            value = float(intermediate_result.fun)
-            note_iteration(records, objective, value, last["plain"])
-            promised = 0.5 * float(last["own"] @ last["own"])
-            if promised <= self.tol * max(value, 1e-300):
-                raise StopIteration
+        last: dict[str, Floats] = {}
+        value, gradient = function(y)
+        status: Status = "iterations"
+        for _ in range(min(_ITERATIONS_PER_STAGE, self.max_iter - len(records))):
+            step = -curved.solve(gradient)
+            if not curved.n_pairs:
+                step /= max(1.0, float(np.linalg.norm(step)))
+            slope = float(gradient @ step)
+            found = search_step(function, y, step, slope, value, value)
+            if found is None:
+                # Where no step goes down, that is as far as rounding lets it.
+                status = "converged"
+                break
+            t, value, new_gradient = found
+            curved.learn(t * step, new_gradient - gradient)
+            y, gradient = y + t * step, new_gradient
+            note_iteration(records, objective, value, last["plain"], t)
+            if 0.5 * float(gradient @ gradient) <= self.tol * max(value, 1e-300):
+                status = "converged"
+                break
+        return Solution(units.weights(y), value, status, len(records), records)
 
-        result = minimize(
-            function,
-            units.vector(start),
-            jac=True,
-            method="L-BFGS-B",
-            callback=callback,
-            options={
-                "maxcor": _CORRECTIONS,
-                "maxiter": min(_ITERATIONS_PER_STAGE, self.max_iter - len(records)),
-                "maxfun": 20 * self.max_iter,
-                "ftol": 0.0,
-                "gtol": 0.0,
-            },
-        )
-        # Where no step goes down any further, that is as far as rounding lets it.
-        status: Status = "iterations" if result.status == 1 else "converged"
-        weights = units.weights(np.asarray(result.x))
-        value = float(result.fun)
-        return Solution(weights, value, status, len(records), records)
+
+class InverseHessian:
+    r"""The inverse matrix of L-BFGS (Byrd, Nocedal and Schnabel, 1994).
+
+    .. math:: H = \gamma I + \Psi M \Psi^\top, \qquad \Psi = (S, Y)
+
+    with the last steps S, and how these changed the gradient, Y.
+    """
+
+    def __init__(self, size: int, scale: float = 1.0) -> None:
+        self.scale = scale
+        self.n_pairs = 0
+        """How many steps are known."""
+
+        self._psi = np.empty((_CORRECTIONS, 2, size))
+        self._places = np.empty(0, dtype=np.int64)
+        """Where pairs are kept, from the first to the last."""
+
+        self._products = np.zeros((2, _CORRECTIONS, _CORRECTIONS))
+        """Of steps, and of changes, with changes, in that order."""
+
+        self._middle = np.empty((0, 0))
+
+    @property
+    def _known(self) -> Floats:
+        return self._psi[: self.n_pairs].reshape(2 * self.n_pairs, self._psi.shape[2])
+
+    def learn(self, step: Floats, bend: Floats) -> None:
+        """Learn from how a step changed the gradient."""
+        product, square = float(step @ bend), float(bend @ bend)
+        if product <= 1e-12 * np.sqrt(float(step @ step) * square):
+            return
+        if self.n_pairs < _CORRECTIONS:
+            own, self.n_pairs = self.n_pairs, self.n_pairs + 1
+        else:
+            own, self._places = int(self._places[0]), self._places[1:]
+            self._products[:, :-1, :-1] = self._products[:, 1:, 1:].copy()
+        self._places = places = np.append(self._places, own)
+        self._psi[own, 0], self._psi[own, 1] = step, bend
+        n, self.scale = self.n_pairs, product / square
+        with_bend = (self._known @ bend).reshape(n, 2)[places]
+        products = self._products[:, :n, :n]
+        products[:, :, -1] = with_bend.T
+        products[1, -1] = with_bend[:, 1]
+        inverse = np.linalg.inv(np.triu(products[0]))
+        inner = self.scale * products[1]
+        inner[np.diag_indices(n)] += np.diag(products[0])
+        middle, at = np.zeros((n, 2, n, 2)), np.ix_(places, places)
+        middle[:, 0, :, 0][at] = inverse.T @ inner @ inverse
+        middle[:, 0, :, 1][at] = -self.scale * inverse.T
+        middle[:, 1, :, 0][at] = -self.scale * inverse
+        self._middle = middle.reshape(2 * n, 2 * n)
+
+    def solve(self, v: Floats) -> Floats:
+        """Return H times a vector."""
+        psi = self._known
+        return self.scale * v + (self._middle @ (psi @ v)) @ psi
+
+    def factors(self, rows: Floats) -> tuple[Floats, Floats]:
+        """Return products of rows with Psi, and M."""
+        return rows @ self._known.T, self._middle
 
 
 class _Descent:
