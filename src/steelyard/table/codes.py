@@ -382,7 +382,7 @@ class FeatureTable:
 
     def spread(self, by_feature: NDArray[Any]) -> NDArray[Any]:
         """Repeat a value per attribute over the codes of that attribute."""
-        return by_feature[self._owners]
+        return np.take(by_feature, self._owners, axis=0)
 
     def collect(self, by_code: NDArray[Any]) -> NDArray[Any]:
         """Add up values by code within each attribute: the transpose of ``spread``."""

@@ -7,7 +7,7 @@ engine knows of resolutions.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -102,6 +102,15 @@ def _beyond(n_merged: int, n_others: int) -> range:
     return range(n_merged + 1, n_merged + n_others)
 
 
+@lru_cache(maxsize=1024)
+def _some_bins(n: int, missing_is_value: bool) -> FeatureSchema:
+    """Return an attribute of so many bins, wherever they are cut."""
+    edges = tuple(map(float, range(1, n)))
+    return FeatureSchema(
+        None, "binned", "numbers", edges=edges, missing_is_value=missing_is_value
+    )
+
+
 def closeness(n: int, n_bins: tuple[int, ...], width: float = 1.0) -> Floats:
     r"""Return how far n neighbouring bins are alike, shape (n, n).
 
@@ -155,9 +164,8 @@ def trend(edges: Floats) -> Floats:
     centres = (ends[1:] + ends[:-1]) / 2.0
     centres -= centres.mean()
     # Numbers that differ in their last digit only.
-    if not centres.std() > 0.0:
-        return even
-    return np.clip(centres / centres.std(), -_FAR, _FAR)
+    deviation = centres.std()
+    return np.clip(centres / deviation, -_FAR, _FAR) if deviation > 0.0 else even
 
 
 # The same columns come again with each list of pairs.
@@ -299,30 +307,34 @@ class Resolutions:
         return self.basis.T.tocsr()
 
     @cached_property
+    def squared_basis(self) -> csr_array:
+        """The squares of the entries of ``transposed_basis``."""
+        return self.transposed_basis.power(2)
+
+    @cached_property
     def tables(self) -> tuple[TableSchema, csr_array]:
         """The attributes at each resolution as a table of their own, without pairs.
 
         With it comes a matrix of ones, shape (codes there, codes here), which adds up
         counts of codes to those of groups.
         """
-        features, rows, columns, first = [], [], [], 0
-        for j, groups in self.views:
-            feature = self.schema.features[j]
-            if feature.sides:
-                continue
-            if feature.kind == "binned":
-                # A bin ends where the group changes.
-                plain = groups[1 : len(feature.edges) + 2]
-                ends = np.flatnonzero(plain[1:] > plain[:-1]).tolist()
-                edges = tuple([feature.edges[k] for k in ends])
-                feature = replace(feature, edges=edges, fill=None)
-            features.append(feature)
-            rows.append(first + groups)
-            columns.append(self.schema.offsets[j] + np.arange(len(groups)))
-            first += feature.n_codes
-        ones = [np.ones(len(row)) for row in rows]
-        matrix = _sparse(ones, rows, columns, (first, self.schema.n_codes))
-        return TableSchema(tuple(features)), matrix
+        views = [v for v in self.views if not self.schema.features[v[0]].sides]
+        features = [self._merged(self.schema.features[j], own) for j, own in views]
+        merged, schema = TableSchema(tuple(features)), self.schema
+        firsts = zip(views, merged.offsets[:-1].tolist(), strict=True)
+        rows = [first + own for (_, own), first in firsts]
+        offsets = schema.offsets.tolist()
+        columns = [np.arange(offsets[j], offsets[j] + len(own)) for j, own in views]
+        ones = [np.ones(sum(map(len, rows)))]
+        return merged, _sparse(ones, rows, columns, (merged.n_codes, schema.n_codes))
+
+    @staticmethod
+    def _merged(feature: FeatureSchema, groups: Ints) -> FeatureSchema:
+        """Return an attribute of groups; of bins only how many there are matters."""
+        if feature.kind != "binned":
+            return feature
+        missing = feature.missing_is_value
+        return _some_bins(int(groups[len(feature.edges) + 1]), missing)
 
 
 def _sparse(

@@ -211,7 +211,7 @@ class HierarchicalWeighting(Weighting):
         """
         basis, values = evidence.resolutions.transposed_basis, evidence.table.values
         if power > 1:
-            basis, values = basis.power(power), values**power
+            basis, values = evidence.resolutions.squared_basis, values**power
         by_class = evidence.table.collect(gradient.table * values)
         by_class[evidence.gaussian] = gradient.multipliers
         by_value, shared = basis @ gradient.table, by_class.sum(axis=1)

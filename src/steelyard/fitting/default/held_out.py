@@ -139,19 +139,21 @@ class HeldOutFolds:
 
         A model is overconfident about the rows that it was learned from; what it says
         of others tells by how much. The scale is drawn towards one by a few rows'
-        worth.
+        worth. Posteriors may be those of the first folds alone.
         """
-        u = self.weights * self.factors
+        n = len(log_proba)
+        weights, factors, labels = self.weights[:n], self.factors[:n], self.labels[:n]
+        u = weights * factors
         capped = np.maximum(log_proba, -_MAX_LOG_POSTERIOR)
 
         size = max(1, _CELLS_AT_A_TIME // capped.shape[1])
-        parts = [slice(lo, lo + size) for lo in range(0, len(capped), size)]
+        parts = [slice(lo, lo + size) for lo in range(0, n, size)]
 
         def losses(log_scale: float) -> Floats:
-            out = np.empty(len(capped))
+            out = np.empty(n)
             for rows in parts:
                 scores = np.exp(log_scale) * capped[rows]
-                of_truth = scores[np.arange(len(scores)), self.labels[rows]]
+                of_truth = scores[np.arange(len(scores)), labels[rows]]
                 out[rows] = logsumexp(scores, axis=1) - of_truth
             return out
 
@@ -161,11 +163,9 @@ class HeldOutFolds:
             method="bounded",
             options={"xatol": 1e-3},
         )
-        error = float(u @ (log_proba.argmax(axis=1) != self.labels) / u.sum())
-        return Judgement(
-            *(log_proba, losses(float(best.x)), self.weights, self.factors),
-            *(float(np.exp(best.x)), error),
-        )
+        error = float(u @ (log_proba.argmax(axis=1) != labels) / u.sum())
+        scale, own = float(np.exp(best.x)), losses(float(best.x))
+        return Judgement(log_proba, own, weights, factors, scale, error)
 
 
 @dataclass(frozen=True)
@@ -188,6 +188,12 @@ class Judgement:
         """Mean log-loss."""
         u = self.weights * self.factors
         return float(u @ self.losses / u.sum())
+
+    def beside(self, other: Judgement) -> Judgement:
+        """Return another judgement, of the rows that this one has."""
+        fields = ("log_proba", "losses", "weights", "factors")
+        n, whole = len(self.losses), vars(other)
+        return replace(other, **{name: whole[name][:n] for name in fields})
 
     def is_better(
         self, other: Judgement, errors: float = 1.0, least: float = 0.0

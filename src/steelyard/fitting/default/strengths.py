@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from copy import copy
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from steelyard._common import progress
 from steelyard._common.arrays import Floats
@@ -18,14 +16,11 @@ from steelyard.fitting.default.column_pairs import (
     ColumnPair,
     PairScores,
     RankedPairs,
-    joined,
     score_columns,
 )
-from steelyard.fitting.default.held_out import Fold, HeldOutFolds, Judgement
-from steelyard.fitting.problem import build_problem, weigh_rows
-from steelyard.fitting.recipe import Penalty, Recipe
-from steelyard.fitting.shapes import resolve_shapes
-from steelyard.solvers import LBFGS
+from steelyard.fitting.default.fold_fit import FoldFit
+from steelyard.fitting.default.held_out import HeldOutFolds, Judgement
+from steelyard.fitting.recipe import Recipe
 from steelyard.weighting import HierarchicalWeighting
 
 
@@ -67,9 +62,6 @@ _NO_STEPS = 30.0
 _BY_PAIR = (40.0, 10.0, 2.5, 0.6, 0.15)
 _OPEN = (0.1, 0.02)
 
-# Relative accuracy of the fits that are compared.
-_ROUGH_TOL = 3e-3
-
 # Pairs of a model, by column and in all: of those that promise something alone, and of
 # those that may together.
 _MAX_PAIRS_PER_COLUMN, _MAX_PAIRS = 2, 30
@@ -84,6 +76,11 @@ _LEAST_GAIN_OF_MORE = (2.0, 1e-3)
 
 # Differences of log-loss that are rounding, not more.
 _NO_GAP = 1e-6
+
+# What is worse than the best by so many standard errors on some folds, of at least so
+# many rows, is not fitted in the others (O. Maron, A. W. Moore (1994), "Hoeffding
+# races").
+_GIVEN_UP, _LEAST_ROWS = 2.0, 100
 
 _Judged = tuple[Strengths, Judgement]
 
@@ -159,8 +156,9 @@ class _StrengthSearch:
         self, recipe: Recipe, held: HeldOutFolds, excluded: Collection[int] = ()
     ) -> None:
         self._held, self._threads = held, thread_count(held.training.n_jobs)
-        self._fits = list(run(partial(_FoldFit, recipe), held.folds, self._threads))
+        self._fits = list(run(partial(FoldFit, recipe), held.folds, self._threads))
         self._best_fits, self._excluded = self._fits, excluded
+        self._stages = _stages([len(fold.rows) for fold in held.folds])
         self._shape_losses: ShapeLosses | None = None
         self._pairs: list[ColumnPair] = []
         self._path: list[dict[str, float]] = []
@@ -203,9 +201,9 @@ class _StrengthSearch:
         self._best = _best(steps)
         mean = replace(_average(judged), intervals=_average(steps).intervals)
         if mean != self._best[0]:
-            found = self._walk(self._fits, (mean,))[0]
-            if not self._best[1].is_better(found[1]):
-                self._best = found
+            found = self._walk(self._fits, (mean,), rival=self._best[1])
+            if found and not self._best[1].is_better(found[0][1]):
+                self._best = found[0]
 
     def promising_pairs(self) -> None:
         """Join pairs that surely tell something, that may alone, that may together.
@@ -213,14 +211,17 @@ class _StrengthSearch:
         The longer a list, the more of its pairs are noise on a table of many columns.
         """
         scores, n = self.scores(), self._held.training.schema.n_columns
-        for least in (_SURE, 0.0):
-            self.pairs(scores.best(min(_MAX_PAIRS_PER_COLUMN * n, _MAX_PAIRS), least))
+        most = min(_MAX_PAIRS_PER_COLUMN * n, _MAX_PAIRS)
+        sure, likely = scores.best(most, _SURE), scores.best(most)
+        for ranked in (sure, likely) if sure != likely else (sure,):
+            self.pairs(ranked)
         more = scores.best(min(_MORE_PAIRS_PER_COLUMN * n, _MORE_PAIRS), -np.inf)
         again = {self._best[0].by_pair} if self._pairs else set()
         fits = self._joined(more)
         for by_pair in sorted({*again, *_OPEN}, reverse=True):
-            # Each starts from the main effects.
-            self._try(map(copy, fits), more, (by_pair,), _LEAST_GAIN_OF_MORE)
+            for fit in fits:
+                fit.restart()
+            self._try(fits, more, (by_pair,), _LEAST_GAIN_OF_MORE)
 
     def pairs(
         self,
@@ -230,14 +231,14 @@ class _StrengthSearch:
         """Join pairs where they gain that, as `is_better` says; None: in any case."""
         self._try(self._joined(ranked), ranked, _BY_PAIR, least_gain)
 
-    def _joined(self, ranked: RankedPairs) -> list[_FoldFit]:
+    def _joined(self, ranked: RankedPairs) -> list[FoldFit]:
         """Return the fits of main effects with pairs."""
-        of_folds = list(zip(self._fits, ranked.by_fold, strict=True))
-        return list(run(lambda own: own[0].with_pairs(own[1]), of_folds, self._threads))
+        of_folds = zip(self._fits, ranked.by_fold, strict=True)
+        return [fit.with_pairs(pairs) for fit, pairs in of_folds]
 
     def _try(
         self,
-        fits: Iterable[_FoldFit],
+        fits: list[FoldFit],
         ranked: RankedPairs,
         tried: tuple[float, ...],
         least_gain: tuple[float, float] | None,
@@ -245,9 +246,12 @@ class _StrengthSearch:
         """Take pairs, held by the best of some strengths, if they gain enough."""
         if not ranked.overall:
             return
-        fits = list(fits)
         entries = tuple(replace(self._best[0], by_pair=own) for own in tried)
-        found = _best(self._walk(fits, entries, has_pairs=True))
+        rival = None if least_gain is None else self._best[1]
+        judged = self._walk(fits, entries, has_pairs=True, rival=rival)
+        if not judged:
+            return
+        found = _best(judged)
         if least_gain is None or found[1].is_better(self._best[1], *least_gain):
             self._best, self._pairs = found, ranked.overall
             self._best_fits = fits
@@ -266,26 +270,62 @@ class _StrengthSearch:
 
     def _walk(
         self,
-        fits: list[_FoldFit],
+        fits: list[FoldFit],
         grid: tuple[Strengths, ...],
         judged: Sequence[_Judged] = (),
         has_pairs: bool = False,
+        rival: Judgement | None = None,
     ) -> list[_Judged]:
-        """Fit strengths in each fold, one after the other, until they get worse."""
+        """Fit strengths in each fold, one after the other, until they get worse.
+
+        What is surely worse than a rival, or than the best so far, is given up.
+        """
         out = list(judged)
         for entry in grid:
-            one = partial(_FoldFit.posteriors, entry=entry)
-            posteriors = np.concatenate(list(run(one, fits, self._threads)))
-            judgement = self._held.judge(posteriors)
-            out.append((entry, judgement))
+            best = min(
+                [*([rival] if rival else []), *(own for _, own in out)],
+                key=lambda own: own.log_loss,
+                default=None,
+            )
+            judgement, is_whole = self._judged(fits, entry, best)
             by_pair = {"by_pair": entry.by_pair} if has_pairs else {}
-            self._path.append({**_named(entry), **by_pair, **judgement.record()})
+            record = judgement.record()
+            if is_whole:
+                out.append((entry, judgement))
+            else:
+                # On the rows looked at, the difference from the best is what counts.
+                assert best is not None
+                record["log_loss"] += best.log_loss - judgement.beside(best).log_loss
+            self._path.append({**_named(entry), **by_pair, **record})
             if progress.watch is not None:
-                told = f"log-loss of held-out rows {_best(out)[1].log_loss:.4f}"
+                least = min(own["log_loss"] for own in self._path)
+                told = f"log-loss of held-out rows {least:.4f}"
                 progress.watch.step(told, max(self._most, len(self._path)) + 1)
-            if _best(out)[1].is_better(judgement):
+            if not is_whole or _best(out)[1].is_better(judgement):
                 break
         return out
+
+    def _judged(
+        self, fits: list[FoldFit], entry: Strengths, best: Judgement | None
+    ) -> tuple[Judgement, bool]:
+        """Fit strengths in some folds after the other; say whether in all."""
+        one = partial(FoldFit.posteriors, entry=entry)
+        posteriors: list[Floats] = []
+        for stop in self._stages:
+            part = fits[len(posteriors) : stop]
+            posteriors += run(one, part, self._threads)
+            judgement = self._held.judge(np.concatenate(posteriors))
+            if stop < len(fits) and best is not None:
+                if judgement.beside(best).is_better(judgement, _GIVEN_UP):
+                    return judgement, False
+        return judgement, True
+
+
+def _stages(sizes: list[int]) -> list[int]:
+    """Say after how many folds what is compared may be given up."""
+    enough = 1 + int(np.searchsorted(np.cumsum(sizes), _LEAST_ROWS))
+    first = max(enough, len(sizes) // 5)
+    return sorted({min(n, len(sizes)) for n in (first, 3 * first, len(sizes))})
 
 
 def _named(entry: Strengths) -> dict[str, float]:
@@ -313,49 +353,3 @@ def _average(judged: Sequence[_Judged]) -> Strengths:
     share = np.exp(-0.5 * np.square(gaps))
     logs = np.log([list(asdict(entry).values()) for entry, _ in judged])
     return Strengths(*(float(f"{q:.2g}") for q in np.exp(share @ logs / share.sum())))
-
-
-class _FoldFit:
-    """Fits of one strength after the other to some rows, each from the one before."""
-
-    def __init__(self, recipe: Recipe, fold: Fold) -> None:
-        self._fold, self._recipe = fold, replace(recipe, tol=_ROUGH_TOL)
-        if isinstance(recipe.solver, str) and recipe.solver in ("auto", "lbfgs"):
-            rough = LBFGS(_ROUGH_TOL, recipe.max_iter)
-            self._recipe = replace(self._recipe, solver=rough)
-        weighed = weigh_rows(recipe, fold.training)
-        self._learned = None if weighed is None else weighed.weights
-        self._problem = build_problem(recipe, fold.training, self._learned)
-        self._start: Floats | None = None
-
-    def with_pairs(self, pairs: list[ColumnPair]) -> _FoldFit:
-        """Return fits with pairs of columns, which start from the last without."""
-        if not pairs:
-            return self
-        out, part = copy(self), joined(self._fold.training, pairs)
-        codes = self._fold.codes.with_pairs(part.schema, part.n_jobs)
-        out._fold = replace(self._fold, training=part, codes=codes)
-        out._problem = build_problem(self._recipe, part, self._learned, self._problem)
-        weighting = self._recipe.weighting
-        assert isinstance(weighting, HierarchicalWeighting) and self._start is not None
-        evidence = self._problem.evidence, out._problem.evidence
-        out._start = weighting.with_pairs(self._start, *evidence)
-        return out
-
-    def shaped(self, constraints: Any, classes: NDArray[Any]) -> _FoldFit:
-        """Return the same fits under constraints."""
-        out, schema = copy(self), self._fold.training.schema
-        shapes = resolve_shapes(constraints, schema, classes)
-        out._problem = replace(self._problem, shapes=shapes)
-        return out
-
-    def posteriors(self, entry: Strengths) -> Floats:
-        """Fit the strengths; return log posteriors of the rows held out."""
-        assert isinstance(self._recipe.weighting, HierarchicalWeighting)
-        problem = self._problem
-        weighting = entry.weighting(self._recipe.weighting.intercept)
-        ridge = Penalty(*weighting.strengths(problem.evidence))
-        objective = replace(problem.objective, penalty=ridge)
-        problem = replace(problem, objective=objective)
-        self._start = problem.solve(self._recipe, self._start).weights
-        return problem.model(self._start).log_proba(self._fold.codes)
