@@ -185,9 +185,42 @@ def test_sql_reads_the_column_of_dates_alone(dated, dialect):
     assert '."when"' in text and "when." not in text
 
 
-def test_dates_are_refused_where_a_database_has_no_parts_of_them(dated):
-    with pytest.raises(ParameterError, match=r"'when' holds dates, .* for oracle"):
-        to_sql(dated[1], "oracle")
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_dates_are_written_for_all_databases(dated, dialect):
+    sqlglot = pytest.importorskip("sqlglot")
+    names = {"mariadb": "mysql", "sqlserver": "tsql"}
+    text = to_sql(dated[1], dialect)
+    if dialect == "oracle":
+        text = re.sub(r"(?<=\d)d\b", "", text)  # 1.5d, which the parser does not know
+    parsed = sqlglot.parse(text, dialect=names.get(dialect, dialect))
+    assert not [tree for tree in parsed if tree.key == "command"][1:]
+
+
+@pytest.mark.engines
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("dialect", "module"), [("clickhouse", "chdb"), ("spark", "pyspark")]
+)
+def test_clickhouse_and_spark_read_dates(dated, dialect, module):
+    pytest.importorskip(module)
+    assert check(dated[1], dated[0], "sql", dialect=dialect).agrees
+
+
+@pytest.mark.engines
+@pytest.mark.parametrize("kind", ["DATETIME(6)", "VARCHAR(40)"])
+def test_mariadb_reads_dates(dated, mariadb, kind):
+    (X, clf), (server, insert) = dated, mariadb
+    rows = [(i, *row.values()) for i, row in enumerate(checking.cells_of(X))]
+    text = [
+        "DROP TABLE IF EXISTS t;",
+        f"CREATE TABLE t (id INT, `when` {kind}, a INT);",
+    ]
+    query = export.to_sql(clf, "mariadb", "t", keep=["id"])
+    found = server.execute("\n".join([*text, insert("t", rows), query]))
+    proba = [
+        [float(p) for p in row[2:4]] for row in sorted(found, key=lambda r: int(r[0]))
+    ]
+    np.testing.assert_allclose(proba, clf.predict_proba(X), rtol=0, atol=1e-12)
 
 
 def test_a_scorer_takes_dates_of_python_and_their_text(dated):

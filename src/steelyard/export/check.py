@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
+from datetime import datetime
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -227,7 +228,13 @@ def _in_spark(clf: BaseNB, X: Any, options: dict[str, Any]) -> Scored:
     session = spark.builder.master("local[1]").config("spark.ui.enabled", "false")
     session = session.config("spark.sql.shuffle.partitions", "1").getOrCreate()
     fields = _create(clf, "spark").partition("(")[2][:-1]
-    rows = [(i, *row.values()) for i, row in enumerate(cells_of(X))]
+    to: dict[str, Callable[[Any], Any]] = {"DOUBLE": float}
+    to["TIMESTAMP_NTZ"] = datetime.fromisoformat
+    kinds = dict(fields_of(plan_of(clf), DIALECTS["spark"]))
+    rows = [
+        (i, *(c if c is None else to.get(kinds[n], lambda c: c)(c) for n, c in own))
+        for i, own in enumerate(row.items() for row in cells_of(X))
+    ]
     session.createDataFrame(rows, fields).createOrReplaceTempView(_SAMPLE)
     *_, query = _statements(clf, options)
     found = session.sql(query.rstrip(";\n")).collect()

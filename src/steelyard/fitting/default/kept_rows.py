@@ -218,7 +218,8 @@ class RowDraw:
             table=as_table(_columns(codes, numbers_of_rows(training, self.picked))),
             encoder=encoder,
             codes=codes,
-            sample_weight=weights / (self.threshold or 1.0),
+            # A row is no more evidence than its own weight, whatever it stands for.
+            sample_weight=weights / max(1.0, self.threshold / self.weights.max()),
             earlier=None,
             place=RowPlace(),
         )
