@@ -183,3 +183,21 @@ def test_a_roc_curve_is_drawn(csv, model, run, refused, tmp_path):
     assert "exists" in refused("evaluate", *data, *options)
     options[-1] = tmp_path / "c.doc"
     assert "Pictures are written to .png" in refused("evaluate", *data, *options)
+
+
+def test_many_classes_and_rows_without_a_label_are_said(run, tmp_path):
+    labels = [f"k{i % 22}" for i in range(220)]
+    frame = pd.DataFrame({"a": [i % 22 for i in range(220)], "kind": labels})
+    frame.to_csv(tmp_path / "train.csv", index=False)
+    frame.loc[:4, "kind"] = None
+    frame.to_csv(tmp_path / "test.csv", index=False)
+    options = ("--target", "kind", "--method", "NB", "-o", tmp_path / "m.json")
+    assert run("fit", tmp_path / "train.csv", *options).status == 0
+    done = run("evaluate", tmp_path / "m.json", tmp_path / "test.csv")
+    assert done.status == 0, done.err
+    assert "5 rows without 'kind' are left out" in done.err
+    assert "the confusion matrix of 22 classes is in --json" in done.err + done.out
+    asked = run(
+        "evaluate", tmp_path / "m.json", tmp_path / "test.csv", "--positive", "k1"
+    )
+    assert "thresholds are for two classes" in asked.err

@@ -442,3 +442,34 @@ def test_the_report_says_what_columns_hold_and_which_are_strongest(
     assert found["strongest"][0] == "age"
     done = run("fit", csv, "--target", "ill", "--method", "NB", "-o", path, "--force")
     assert "new rows: accuracy " in done.out and "strongest columns: age" in done.out
+
+
+def test_a_check_that_would_take_long_is_left_out_and_said(
+    csv, run_json, run, tmp_path, monkeypatch
+):
+    from steelyard.cli import fit
+
+    monkeypatch.setattr(fit, "_MOST_SECONDS", 0.0)
+    options = ("--target", "ill", "--method", "NB")
+    done = run("fit", csv, *options, "-o", tmp_path / "m.json")
+    assert done.status == 0
+    assert "not checked, since that would take long" in done.err
+
+
+def test_long_tables_are_checked_on_some_rows(csv, run, tmp_path, monkeypatch):
+    from steelyard.cli import fit
+
+    monkeypatch.setattr(fit, "_MOST_ROWS", 40)
+    options = ("--target", "ill", "--method", "NB", "-o", tmp_path / "m.json")
+    assert "cross-validation of 40 rows" in run("fit", csv, *options).out
+
+
+def test_of_many_columns_the_odd_ones_are_shown(run, tmp_path):
+    rng = np.random.default_rng(0)
+    cells = {f"c{j}": rng.integers(0, 3, 60) for j in range(40)}
+    cells["c39"] = np.where(np.arange(60) < 20, np.nan, 1.0)
+    frame = pd.DataFrame(cells | {"ill": np.arange(60) % 2})
+    frame.to_csv(tmp_path / "wide.csv", index=False)
+    options = ("--target", "ill", "--method", "NB", "-o", tmp_path / "m.json")
+    done = run("fit", tmp_path / "wide.csv", *options)
+    assert "and 10 columns more" in done.out and "c39" in done.out

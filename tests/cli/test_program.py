@@ -373,3 +373,20 @@ def test_what_was_perhaps_meant_is_said(csv, refused):
         "fit", csv, "-o", "m.json", "--format", "cvs"
     )
     assert "mean" not in refused("fit", csv, "-o", "m.json", "--nothing-like-it")
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (MemoryError(), "out of memory. Try fewer rows or columns."),
+        (ModuleNotFoundError("`polars` is not installed."), "polars is not installed"),
+    ],
+)
+def test_what_a_machine_lacks_is_said_in_one_line(error, words, monkeypatch, refused):
+    from steelyard.cli import methods
+
+    def fail(*_):
+        raise error
+
+    monkeypatch.setattr(methods, "run", fail)
+    assert words in refused("methods")

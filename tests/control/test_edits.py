@@ -229,6 +229,7 @@ def test_the_start_is_fitted_again():
         ({"column": "colour", "values": ["rad"], "set": 1}, "Did you mean 'red'"),
         ({"pair": ["age", "width"], "remove": True}, "no pair"),
         ({"pair": "age", "remove": True}, "must be two columns"),
+        ({"column": "colour", "values": ["red"], "to": 3, "set": 1}, "or 'from' and"),
         ({"column": "colour", "values": ["red"], "set": 1, "class": "q"}, "among"),
     ],
 )
