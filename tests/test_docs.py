@@ -98,7 +98,9 @@ def test_glossary_is_sorted_and_says_where_each_word_lives():
     rows = re.findall(r"^\| \*\*(.+?)\*\* \| .+ \| (.+) \|$", text, re.M)
     words = [word for word, _ in rows]
     assert len(words) > 20 and words == sorted(words)
-    assert all(re.fullmatch(r"(`\w+(/\w+)+\.py`[,;]? ?)+", where) for _, where in rows)
+    assert all(
+        re.fullmatch(r"(`\w+(/\w+)+\.(py|toml)`[,;]? ?)+", where) for _, where in rows
+    )
 
 
 def test_every_decision_has_a_number_of_its_own():
