@@ -15,7 +15,7 @@ import pytest
 import steelyard as sy
 from steelyard.exceptions import TableError
 from steelyard.fitting.pass_journal import PassJournal
-from steelyard.io.folders import CODES, MANIFEST
+from steelyard.io.copies import CODES, MANIFEST
 from steelyard.model import streamed
 
 METHODS = "NB GNB WANBIA-CLL CAVWNB-CLL RNB DWNB SBC LWNB".split()

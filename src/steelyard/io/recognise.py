@@ -292,8 +292,8 @@ def open_files(
     tell otherwise.
     """
     _need_pyarrow()
+    from steelyard.io.copies import FolderReader, folder_in
     from steelyard.io.dialect import missing_words
-    from steelyard.io.folders import FolderReader, folder_in
     from steelyard.io.paths import find_column
 
     words, by_column = missing_words(asked.pop("missing_values", None))

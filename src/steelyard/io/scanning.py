@@ -29,8 +29,7 @@ from steelyard.io.chunks import (
     read_ahead,
     regroup,
 )
-from steelyard.io.copies import CopyReader, copy_of
-from steelyard.io.folders import FolderReader, write_folder
+from steelyard.io.copies import CopyReader, FolderReader, copy_of, write_folder
 from steelyard.io.paths import find_column
 from steelyard.io.reader import Reader, is_number
 

@@ -28,7 +28,7 @@ from steelyard.exceptions import TableError
 from steelyard.fitting.pass_journal import PassJournal
 from steelyard.fitting.recipe import Recipe, RowsHere
 from steelyard.io import as_source
-from steelyard.io.folders import CODES
+from steelyard.io.copies import CODES
 from steelyard.model.streamed import SourceTable, encode_source
 from steelyard.model.training import TrainingSet
 from steelyard.persistence.codec import Sizes
