@@ -30,7 +30,10 @@ def table():
 def test_every_figure_is_printed(table, tool):
     assert list(table) == [
         "lines of Python under src",
+        "of them docstrings",
         "source files",
+        "folders, lines (docstrings)",
+        "files of more than 400 lines",
         "class names used twice",
         "file names used twice",
         "files entered by NaiveBayes().fit",
@@ -49,6 +52,12 @@ def test_a_gpu_has_one_house_and_the_contract_few_exceptions(table, tool):
     assert tool["gpu_folders"](tool["source_files"]()) == ["gpu", "kernels/cuda"]
     assert table["exceptions in the import contract"] <= 3
     assert table["own ancestors of WeightedNB"] <= 6
+
+
+def test_docstrings_are_counted_by_their_lines(tool, tmp_path):
+    path = tmp_path / "a.py"
+    path.write_text('"""One."""\n\n\ndef f():\n    """Two.\n\n    Three.\n    """\n')
+    assert tool["n_docstring_lines"](path) == 5
 
 
 def test_names_that_are_used_twice_are_found(tool):

@@ -1,8 +1,8 @@
 """Measure the source tree: ``python tools/measure_tree.py``.
 
-Prints how large it is, which names it uses twice, which files of the package a plain
-fit on iris enters, how many classes stand above ``WeightedNB``, how many exceptions the
-import contract has, and in which folders there is code for a GPU.
+Prints how large it is and where, which names it uses twice, which files of the package
+a plain fit on iris enters, how many classes stand above ``WeightedNB``, how many
+exceptions the import contract has, and in which folders there is code for a GPU.
 """
 
 from __future__ import annotations
@@ -36,6 +36,30 @@ def source_files() -> list[Path]:
 def n_lines(files: Iterable[Path]) -> int:
     """Count the lines of files."""
     return sum(len(path.read_text("utf-8").splitlines()) for path in files)
+
+
+def n_docstring_lines(path: Path) -> int:
+    """Count the lines of docstrings of a file."""
+    with_docstrings = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    nodes = ast.walk(ast.parse(path.read_text("utf-8")))
+    texts: list[Any] = [
+        node.body[0]
+        for node in nodes
+        if isinstance(node, with_docstrings) and ast.get_docstring(node) is not None
+    ]
+    return sum(text.end_lineno - text.lineno + 1 for text in texts)
+
+
+def by_folder(files: Iterable[Path]) -> list[str]:
+    """Return each folder with its lines, and those of docstrings, largest first."""
+    groups: dict[str, list[Path]] = {}
+    for path in files:
+        groups.setdefault(path.relative_to(SOURCE).parts[0], []).append(path)
+    sizes = {name: n_lines(paths) for name, paths in groups.items()}
+    return [
+        f"{name} {sizes[name]:,} ({sum(map(n_docstring_lines, groups[name])):,})"
+        for name in sorted(groups, key=lambda name: -sizes[name])
+    ]
 
 
 def class_names(files: Iterable[Path]) -> Counter[str]:
@@ -144,7 +168,12 @@ def measured() -> dict[str, tuple[int, str]]:
     files = source_files()
     table = {
         "lines of Python under src": (n_lines(files), ""),
+        "of them docstrings": (sum(map(n_docstring_lines, files)), ""),
         "source files": (len(files), ""),
+        "folders, lines (docstrings)": _listed(by_folder(files), "; "),
+        "files of more than 400 lines": _listed(
+            [str(p.relative_to(SOURCE)) for p in files if n_lines([p]) > 400]
+        ),
         "class names used twice": _listed(twice(class_names(files))),
         "file names used twice": _listed(twice(file_names(files))),
     }
