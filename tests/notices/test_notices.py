@@ -299,3 +299,11 @@ def test_measures_of_an_evaluation_do_not_mind_blanks():
     expected = evaluate(sy.NaiveBayes(), plain, labels, folds=3).metrics
     with pytest.warns(UserWarning, match="by blanks only"):
         assert evaluate(sy.NaiveBayes(), X, y, folds=3).metrics == expected
+
+
+def test_text_like_dates_is_said_to_be_dates():
+    days = pd.date_range("2023-01-01", periods=60).strftime("%d.%m.%Y")
+    X = pd.DataFrame({"seen": [*days, *days], "size": np.arange(120) % 7 / 3})
+    clf = sy.NaiveBayes().fit(X, np.arange(120) % 2)
+    (notice,) = clf.notices_
+    assert notice.kind == "digits" and "pandas.to_datetime" in notice.cure

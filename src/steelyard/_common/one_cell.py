@@ -30,6 +30,9 @@ class _Unknown:
     """A cell of which nothing is known, not even that it is missing."""
 
 
+DATE_TEXT = re.compile(r"\d{4}-\d\d-\d\d(?:[ T].*)?|\d\d?[./-]\d\d?[./-]\d{4}(?: .*)?")
+"""Text that looks like a date."""
+
 UNKNOWN: Any = _Unknown()
 
 

@@ -5,7 +5,6 @@ Who reads a file asks by its options, and a model by what its columns held.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -14,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from steelyard._common.one_cell import number_in
+from steelyard._common.one_cell import DATE_TEXT, number_in
 from steelyard.exceptions import ColumnError, TableError
 from steelyard.io.chunks import Part, regroup
 from steelyard.io.convert import dates_of, numbers_of, plain_numbers
@@ -26,7 +25,6 @@ from steelyard.io.text import TextFiles
 
 # As many digits as a float64 can be trusted with.
 _DIGITS = "{:.15g}".format
-_DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[ T].*)?|\d\d?[./-]\d\d?[./-]\d{4}(?: .*)?")
 _FIRST_TEXTS = 50
 _TRUTH = {"true": True, "1": True, "false": False, "0": False}
 
@@ -95,7 +93,7 @@ class Recast(Reader):
         for name, wrong in self._wrong_dates.items():
             notes.append(exceptions(name, wrong, "dates"))
         for name, texts in self._first.items():
-            if texts and all(map(_DATE.fullmatch, texts)):
+            if texts and all(map(DATE_TEXT.fullmatch, texts)):
                 notes.append(
                     f"{name}: dates, taken as names, such as {texts[0]!r}, since some "
                     "cells are none, or have day and month in another order"

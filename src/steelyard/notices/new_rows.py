@@ -103,10 +103,10 @@ class ColumnCheck:
         many = max(_MANY_ROWS, _MANY * (self.n_rows - self.n_missing))
         if not is_far and self.n_beyond < many:
             return None
-        held = [self.least] * (self.least < low) + [self.most] * (self.most > high)
-        shown = " and ".join(f"{number:.6g}" for number in held)
+        held = [f"down to {self.least:.6g}"] * (self.least < low)
+        held += [f"up to {self.most:.6g}"] * (self.most > high)
         text = f"{rows_have(self.n_beyond, self.n_rows)} a number beyond those of "
-        text += f"training ({low:.6g} to {high:.6g}), up to {shown}"
+        text += f"training ({low:.6g} to {high:.6g}), {' and '.join(held)}"
         cure = "check unit and decimal mark"
         return Notice("beyond", text, self.name, self.n_beyond, "", cure)
 

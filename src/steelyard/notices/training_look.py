@@ -11,7 +11,7 @@ from itertools import chain
 import numpy as np
 
 from steelyard._common.arrays import Floats, Ints
-from steelyard._common.one_cell import number_in
+from steelyard._common.one_cell import DATE_TEXT, number_in
 from steelyard._common.text import listed
 from steelyard.model.training import SAMPLE, TrainingSet
 from steelyard.notices.notice import Notice
@@ -227,6 +227,8 @@ def _like_numbers(
     text = f"text of {len(feature.values)} values, nearly all of which begin with a "
     text += f"digit, such as {' and '.join(map(repr, shown))}"
     cure = "if they are numbers, write them without units and other marks"
+    if all(map(DATE_TEXT.fullmatch, shown)):
+        cure = "if they are dates, make them so, as pandas.to_datetime does"
     yield Notice("digits", text, name, round(rows.sum()), "taken as names", cure)
 
 
