@@ -97,6 +97,31 @@ def _(scale: float) -> Case:
     return Case(lambda: rows.prepared.each(nothing))
 
 
+def frame_of(n: int, seed: int) -> Any:
+    X, y = part_of_table(n, seed)
+    words = np.array([f"value {v}" for v in range(N_VALUES)], dtype=object)
+    columns = {f"x{j}": words[X[:, j]] if j < 18 else X[:, j] for j in range(30)}
+    return needed("pandas").DataFrame({**columns, "y": y})
+
+
+@row("Dask, NB of 500 partitions, 250,000 x 30", no_target, memory=False, rounds=3)
+def _(scale: float) -> Case:
+    delayed, frames = needed("dask").delayed, needed("dask.dataframe")
+    from steelyard import NaiveBayes
+
+    connected, n = client(), n_rows(250_000, scale)
+    found = []
+    for n_parts in (20, 500):
+        parts = [delayed(frame_of)(n // n_parts, seed) for seed in range(n_parts)]
+        made = frames.from_delayed(parts, meta=frame_of(1, 0))
+        found.append(connected.persist(made))
+    needed("distributed").wait(found)
+    few, many = found
+    alone = {"Dask: len of 500 partitions": many.map_partitions(len).compute}
+    peers = {"20 partitions": lambda: NaiveBayes().fit(few, "y"), **alone}
+    return Case(lambda: NaiveBayes().fit(many, "y"), peers)
+
+
 @row("dask-ml GaussianNB, 1,000,000 x 50, 2 workers", no_target, memory=False, rounds=3)
 def _(scale: float) -> Case:
     naive_bayes = needed("dask_ml.naive_bayes")

@@ -34,6 +34,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from steelyard._common.progress import watch as watch
     from steelyard.classifiers.boosted import *  # noqa: F403
     from steelyard.classifiers.collaborative import *  # noqa: F403
     from steelyard.classifiers.evolved import *  # noqa: F403

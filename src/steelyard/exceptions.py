@@ -7,6 +7,7 @@ __all__ = [
     "IdentifierWarning",
     "ModelFileError",
     "ParameterError",
+    "StoppedError",
     "TableError",
 ]
 
@@ -25,6 +26,10 @@ class ParameterError(ValueError):
 
 class ModelFileError(ValueError):
     """A model file is damaged, was changed, or is not a model file at all."""
+
+
+class StoppedError(RuntimeError):
+    """A fit was stopped by the function that watched it; see ``steelyard.watch``."""
 
 
 class IdentifierWarning(UserWarning):

@@ -360,9 +360,11 @@ def test_a_csv_file_rewritten_in_place_while_it_is_read_is_refused(tmp_path):
         # In place: the reader goes on in the middle of another file.
         path.write_bytes(data.replace(b"x", b"y"))
 
-    rows = sy.scan(path).with_roles(progress=rewrite)
-    with pytest.raises(TableError, match=r"a\.csv.* was written again"):
-        cells_of(rows)
+    with (
+        sy.watch(rewrite),
+        pytest.raises(TableError, match=r"a\.csv.* was written again"),
+    ):
+        cells_of(sy.scan(path))
 
 
 def test_packed_csv_files_that_are_damaged_are_named(tmp_path):
@@ -394,6 +396,7 @@ def test_a_killed_process_leaves_nothing_after_the_next_start(when, tmp_path):
     code = f"""
 import sys, time
 import pandas as pd
+import steelyard as sy
 from steelyard.io import as_source
 
 def stop(reading):
@@ -402,7 +405,7 @@ def stop(reading):
         time.sleep(60)
 
 frames = (pd.DataFrame({{"a": range(300_000)}}) for _ in range(3))
-with as_source(frames, work_folder=sys.argv[1], progress=stop) as rows:
+with sy.watch(stop), as_source(frames, work_folder=sys.argv[1]) as rows:
     for chunk in rows.chunks(): pass
 """
     with subprocess.Popen(

@@ -300,14 +300,15 @@ def test_progress_is_told_of_rows_and_bytes(tmp_path):
     size = (tmp_path / "rows.parquet").stat().st_size
     told = []
     scanned = sy.scan(tmp_path / "rows.parquet", chunk_rows=100)
-    with as_source(scanned, progress=told.append) as rows:
+    with sy.watch(told.append), as_source(scanned) as rows:
         list(rows.chunks())
     assert [entry.rows for entry in told] == list(range(100, N + 1, 100))
     assert {entry.total_rows for entry in told} == {N}
-    assert {entry.total_bytes for entry in told} == {size}
-    assert told[-1].n_bytes == pytest.approx(size, rel=0.05)
+    assert {entry.total for entry in told} == {size}
+    assert told[-1].done == pytest.approx(size, rel=0.05)
+    assert told[-1].seconds_left is not None
     told.clear()
-    with as_source(csv_file(tmp_path), progress=told.append) as rows:
+    with sy.watch(told.append), as_source(csv_file(tmp_path)) as rows:
         list(rows.chunks())
     assert [entry.step for entry in told] == ["copy", "read"]
 

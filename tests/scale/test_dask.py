@@ -219,15 +219,34 @@ def die(frame):
 
 
 @pytest.mark.parametrize("name", ["NB", "WANBIA-CLL"])
-def test_many_partitions_are_worked_on_together(name, client, table):
-    from steelyard.scale.spread import MOST_PARTS
-
-    many = in_parts(table, [*range(0, 700, 5), 700])
-    assert many.npartitions > 2 * MOST_PARTS
-    there = made(name).fit(many, "y", "w")
+def test_500_partitions_are_worked_on_together(name, client, table):
+    told = []
     here = made(name).fit(table[FEATURES], table["y"], table["w"])
-    proba = [clf.predict_proba(table[FEATURES]) for clf in (there, here)]
-    np.testing.assert_allclose(*proba, rtol=0, atol=1e-10)
+    expected = here.predict_proba(table[FEATURES])
+    for n_parts in (20, 500):
+        cuts = np.linspace(0, 700, n_parts + 1).astype(int)
+        with sy.watch(told.append):
+            there = made(name).fit(in_parts(table, cuts), "y", "w")
+        found = there.predict_proba(table[FEATURES])
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10)
+    # Passes are told of wherever the rows are.
+    assert any(at.step == "fit" for at in told) == (name != "NB")
+
+
+def test_partitions_of_other_types_are_not_made_one():
+    from steelyard.scale.parts import grouped
+
+    frames = [pd.DataFrame({"a": [k, 2]}) for k in (1, 2, 3.5, 4.5)]
+    one, other = grouped(7, frames, [], [])
+    assert (one.number, other.number, one.labels) == (7, 9, None)
+    assert [one.cells["a"].tolist(), other.cells["a"].tolist()] == [
+        [1, 2, 2, 2],
+        [3.5, 2, 4.5, 2],
+    ]
+    assert one.cells["a"].dtype.kind == "i"
+    # Labels that do not fit are left to be refused by their partition.
+    labels = [np.array([0, 1]), np.array([0]), np.array([1, 0]), np.array([0, 0])]
+    assert [part.number for part in grouped(0, frames, labels, [])] == [0, 1, 2]
 
 
 def test_workers_that_die_over_a_partition_get_a_message(client, table):

@@ -1,62 +1,306 @@
-"""What is told to somebody who waits at a terminal: progress, and compiling."""
+"""What is told to somebody who waits: how far a fit has come, and compiling."""
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
-from itertools import count
+from itertools import count, pairwise
 from time import monotonic
+from typing import Any
+
+from steelyard.exceptions import StoppedError
+
+__all__ = ["FitProgress", "watch"]
 
 before_compiling: Callable[[], None] | None = None
 """Called once, before a process compiles its first kernel; None to say nothing."""
 
 
-watch: Watch | None = None
-"""Who is told of the passes and steps of a fit; None where nobody asked."""
+current: Watch | None = None
+"""Who is told of readings, passes and steps of fits; None where nobody asked."""
 
-# So many seconds lie between two notes on passes.
+# So many seconds lie between two notes on passes, or on chunks that were read.
 _PAUSE = 0.2
+# So many of the last gains say how quickly a solver comes to its end.
+_LAST_GAINS = 4
 
 Advance = Callable[..., None]
 """Called with a few words, and with how many steps are done (one) and are to do."""
 
 
+@dataclass(frozen=True)
+class FitProgress:
+    """How far a fit has come, as a function that watches it is told."""
+
+    step: str
+    """What is done: "copy" (a slow source to a file), "read", "search" (for settings or
+    columns, by steps) or "fit" (a pass over rows was made)."""
+
+    n_passes: int
+    """Passes over encoded rows so far, those over some of the rows included."""
+
+    expected_passes: int | None
+    """How many there will be, by how the objective falls; None where nobody knows."""
+
+    rows: int
+    """Rows that were gone over: in this reading, or in all passes."""
+
+    objective: float | None
+    """Value of the objective in the last pass, a sum over rows."""
+
+    seconds: float
+    """Seconds since the beginning."""
+
+    seconds_left: float | None
+    """Seconds until the reading, search or solver at hand ends; None if not known."""
+
+    note: str = ""
+    """A few words on the outcome of a step."""
+
+    done: float = 0
+    total: float | None = None
+    """Share of what is at hand: bytes or rows of a reading, steps, or passes."""
+
+    total_rows: int | None = None
+    """Rows of a reading, None where nobody knows."""
+
+
+Listener = Callable[[FitProgress], Any]
+
+
 class Watch:
-    """What is told of a fit: its passes over the rows, and the steps of a search."""
+    """Tells those who listen of readings, passes, and the steps of a search."""
 
-    def __init__(self, advance: Advance) -> None:
-        self._advance, self._told = advance, 0.0
-        self.n_passes = self.n_steps = 0
+    def __init__(self) -> None:
+        self.listeners: list[Listener] = []
+        self.has_bar = False
+        self.tol = 1e-8
+        """Relative accuracy of the objective that the solver at hand has to reach."""
+        self.n_passes = 0
+        self.n_steps: float = 0
+        self._begun = self._since = monotonic()
+        self._what, self._rows, self._most_rows = "", 0, 0
+        self._values: list[float] = []
 
-    def passed(self) -> None:
-        """Count a pass; of many only some are told."""
+    def read(
+        self, step: str, rows: int, n_bytes: int, of: tuple[int | None, int | None]
+    ) -> None:
+        """Tell of rows and bytes that were read, of so many."""
+        if self._what != step or rows <= self._rows:
+            self._what, self._since = step, monotonic()
+        self._rows = rows
+        done, total = (n_bytes, of[1]) if of[1] else (rows, of[0])
+        known = {"rows": rows, "total_rows": of[0]}
+        self._tell(step, **known, done=done, total=total, left=_left(done, total))
+
+    def passed(self, n_rows: int, objective: float) -> None:
+        """Tell of a pass; those over most rows say how far the solver has come."""
+        if self._what in ("copy", "read", ""):
+            self._what, self._rows = "fit", 0
         self.n_passes += 1
-        if (now := monotonic()) > self._told + _PAUSE:
-            self._told = now
-            self._advance(f"{self.n_passes:,} passes", 0)
+        self._rows += n_rows
+        left = None
+        if n_rows >= self._most_rows:
+            if n_rows > self._most_rows or not self._values:
+                self._values, self._since = [], monotonic()
+            self._most_rows = n_rows
+            self._values.append(objective)
+            left = passes_left(self._values, self.tol)
+        known: dict[str, Any] = {"rows": self._rows, "objective": objective}
+        if left is not None:
+            done = len(self._values)
+            known |= {"done": done, "total": done + left, "left": left / (done - 1)}
+        self._tell("fit", **known)
 
-    def step(self, what: str, most: int) -> None:
+    def step(self, what: str, most: float | None, n_steps: float = 1) -> None:
         """Tell that one of at most so many steps is done."""
-        self.n_steps += 1
-        self._advance(f"{self.n_passes:,} passes, {what}", 1, most)
+        if self._what != "search":
+            self._what, self._since = "search", self._begun
+        self.n_steps += n_steps
+        left = _left(self.n_steps, most)
+        self._tell("search", note=what, done=self.n_steps, total=most, left=left)
+
+    def _tell(self, step: str, *, left: float | None = None, **known: Any) -> None:
+        """Tell all listeners; ``left`` is by how much longer it takes than so far."""
+        now = monotonic()
+        expected = None
+        if step == "fit" and known.get("total") is not None:
+            expected = self.n_passes + known["total"] - known["done"]
+        told = FitProgress(
+            **{"step": step, "rows": self._rows, "objective": None, **known},
+            n_passes=self.n_passes,
+            expected_passes=expected,
+            seconds=now - self._begun,
+            seconds_left=None if left is None else left * (now - self._since),
+        )
+        for listener in list(self.listeners):
+            if listener(told) is True:
+                raise StoppedError(
+                    "The fit was stopped by the function that watched it. The "
+                    "classifier is as it was before."
+                )
+
+
+def _left(done: float, total: float | None) -> float | None:
+    """Say by how much longer something takes than it took so far."""
+    return None if not total or not done else max(total - done, 0) / done
+
+
+def passes_left(values: list[float], tol: float) -> int | None:
+    """Say how many passes a solver still makes, by what the last ones gained.
+
+    Gains that fall by a constant factor reach the accuracy after so many more.
+
+    Examples
+    --------
+    >>> passes_left([100.0, 90.0, 89.0, 88.9], 1e-6)
+    4
+    >>> passes_left([100.0, 90.0], 1e-6)
+    """
+    best, bests = math.inf, []
+    for value in values:
+        best = min(best, value)
+        bests.append(best)
+    gains = [a - b for a, b in pairwise(bests) if b < a][-_LAST_GAINS:]
+    if len(gains) < 2:
+        return None
+    goal = tol * max(abs(best), 1e-300)
+    factor = (gains[-1] / gains[0]) ** (1 / (len(gains) - 1))
+    if gains[-1] <= goal:
+        return 1
+    if factor >= 1:
+        return None
+    return math.ceil(math.log(goal / gains[-1]) / math.log(factor))
+
+
+@contextmanager
+def watch(listener: Listener) -> Iterator[None]:
+    """Have a function told how far fits have come, while a ``with`` block runs.
+
+    It is called with a ``FitProgress`` after each chunk of a source that is read, each
+    pass over encoded rows and each step of a search, for every method and wherever
+    the rows are. It may be called from several threads.
+
+    Parameters
+    ----------
+    listener : callable
+        If it returns True, the fit ends with ``StoppedError``, and the classifier stays
+        as it was; so it does when it raises an error of its own, and after Ctrl-C. A
+        fit of a folder of ``Scan.encode`` can be gone on with.
+
+    Examples
+    --------
+    >>> import steelyard as sy
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> told = []
+    >>> with sy.watch(told.append):
+    ...     clf = sy.WeightedNB().fit(X, y)
+    >>> told[-1].n_passes == len(told), told[-1].rows == 150 * len(told)
+    (True, True)
+    """
+    if not callable(listener):
+        raise TypeError(f"watch takes a function, not {type(listener).__name__}.")
+    with _listening(listener):
+        yield
+
+
+@contextmanager
+def _listening(listener: Listener) -> Iterator[Watch]:
+    global current
+    own = Watch() if current is None else current
+    before, current = current, own
+    own.listeners.append(listener)
+    try:
+        yield own
+    finally:
+        own.listeners.remove(listener)
+        current = before
 
 
 @contextmanager
 def watching(title: str, enabled: bool, stays: bool = True) -> Iterator[None]:
-    """Show passes, steps and the time left of a fit, while a ``with`` block runs."""
-    global watch
-    if not enabled or watch is not None:
+    """Show readings, passes, steps and the time left of a fit on standard error."""
+    if not enabled or (current is not None and current.has_bar):
         yield
         return
-    with progress(title, None, True, stays) as advance:
-        watch = Watch(advance)
+    with _shown(title, stays) as show, _listening(show) as own:
+        own.has_bar = True
         try:
             yield
-            watch.step("done", watch.n_steps + 1)
+            n_steps = own.n_steps + 1
+            told = own.n_passes, None, 0, None, 0.0, None, "done", n_steps, n_steps
+            show(FitProgress("search", *told))
         finally:
-            watch = None
+            own.has_bar = False
+
+
+@contextmanager
+def _shown(title: str, stays: bool) -> Iterator[Listener]:
+    """Draw a bar where rich is installed, otherwise print a line per step."""
+    try:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+    except ImportError:
+        line = partial(_print_step, title, count(1), None)
+        yield lambda told: line(_note(told), told.step == "search", told.total)
+        return
+    # Names of the user's are no markup.
+    left, note = (
+        TextColumn(f"{{task.fields[{name}]}}", markup=False)
+        for name in ("left", "note")
+    )
+    columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn()
+    console, last, readings = Console(stderr=True), 0.0, [("", 0)]
+    with Progress(*columns, left, note, console=console, transient=not stays) as bar:
+        task = bar.add_task(title, total=None, note="", left="")
+
+        def draw(told: FitProgress) -> None:
+            nonlocal last
+            if told.step in ("copy", "read"):
+                if told.step != readings[-1][0] or told.rows <= readings[-1][1]:
+                    readings.append((told.step, 0))
+                readings[-1] = told.step, told.rows
+            if (now := monotonic()) < last + _PAUSE and told.step != "search":
+                return
+            last, n_times = now, sum(step == "read" for step, _ in readings)
+            again = "Reading" if n_times == 1 else f"Reading again ({n_times})"
+            what = {"copy": "Copying to a work file", "read": again}
+            if told.total is not None:
+                bar.update(task, completed=told.done, total=told.total)
+            words: Any = {"note": _note(told), "left": _in_time(told.seconds_left)}
+            bar.update(task, description=what.get(told.step, title), **words)
+
+        yield draw
+
+
+def _note(told: FitProgress) -> str:
+    if told.step in ("copy", "read"):
+        return f"{told.rows:,} rows"
+    passes = f"{told.n_passes:,} passes"
+    if told.objective is not None:
+        return f"{passes}, objective {told.objective:.6g}"
+    return f"{passes}, {told.note}" if told.note else passes
+
+
+def _in_time(seconds: float | None) -> str:
+    """Write a time that is left.
+
+    Examples
+    --------
+    >>> _in_time(75.2), _in_time(4000.0), _in_time(None)
+    ('1:15 left', '1:06:40 left', '')
+    """
+    if seconds is None:
+        return ""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    clock = f"{hours}:{minutes:02}" if hours else f"{minutes}"
+    return f"{clock}:{rest:02} left"
 
 
 @contextmanager
@@ -67,9 +311,18 @@ def progress(
 
     ``total`` is how many steps there are at most, None where nobody knows. What is
     given is to be called after each step, with a few words on its outcome (may be
-    empty). It draws a bar where rich is installed, otherwise a line per step.
+    empty). It draws a bar where rich is installed, otherwise a line per step. Those who
+    watch a fit are told instead.
     """
-    if not enabled or watch is not None:
+    if current is not None:
+        told = current
+
+        def tell(note: str, steps: float = 1, most: float | None = None) -> None:
+            told.step(note, most or total, steps)
+
+        yield tell
+        return
+    if not enabled:
         yield lambda *_: None
         return
     try:
@@ -96,7 +349,7 @@ def _print_step(
     total: float | None,
     note: str,
     steps: float = 1,
-    most: int | None = None,
+    most: float | None = None,
 ) -> None:
     if steps:
         of = "" if (total or most) is None else f"/{total or most}"

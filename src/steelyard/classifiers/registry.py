@@ -118,6 +118,7 @@ _FURTHER = {
     "method": "steelyard.classifiers.registry",
     "methods": "steelyard.classifiers.registry",
     "scan": "steelyard.io",
+    "watch": "steelyard._common.progress",
 }
 
 

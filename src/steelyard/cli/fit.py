@@ -156,14 +156,12 @@ def _fit_table(clf: Any, method: str, arguments: argparse.Namespace) -> dict[str
 def _fit_stream(clf: Any, method: str, arguments: argparse.Namespace) -> dict[str, Any]:
     """Fit to rows that are read in chunks, of which all are never in memory."""
     start = perf_counter()
-    with streams.progress("Reading") as update:
+    with watching(f"Fitting {method}", sys.stderr.isatty(), stays=False):
         rows, read = streams.open_rows(arguments)
-        rows.progress = streams.readings(update, method)
         if arguments.encode is not None:
             rows.encode(arguments.encode)
             arguments.data = [arguments.encode]
             rows, read = streams.open_rows(arguments)
-            rows.progress = streams.readings(update, method)
         clf.fit(rows)
     output.note(*read.notes)
     left_out = read.n_unlabelled

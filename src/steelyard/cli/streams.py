@@ -174,24 +174,3 @@ def progress(title: str) -> Iterator[Callable[..., None]]:
             bar.update(task, completed=n_bytes, total=total, rows=f"{rows:,} rows")
 
         yield update
-
-
-def readings(update: Callable[..., None], method: str) -> Callable[[Any], None]:
-    """Return what a scan tells of its readings, for ``progress``."""
-    steps: list[tuple[str, int]] = []
-
-    def tell(reading: Any) -> None:
-        rows = reading.rows
-        if not steps or steps[-1][0] != reading.step or rows <= steps[-1][1]:
-            steps.append((reading.step, rows))
-        steps[-1] = (reading.step, rows)
-        again = sum(step == "read" for step, _ in steps)
-        text = "Copying to a work file"
-        if reading.step == "read":
-            text = "Reading" if again == 1 else f"Reading again ({again})"
-        if reading.total_rows is not None and rows >= reading.total_rows:
-            update(f"Fitting {method}", rows, 0, None)
-        else:
-            update(text, rows, reading.n_bytes, reading.total_bytes)
-
-    return tell

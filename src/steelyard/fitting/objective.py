@@ -92,9 +92,10 @@ class Objective:
     def __call__(self, weights: Floats) -> tuple[float, Floats]:
         """Return the objective and its gradient."""
         self.n_evaluations += 1
-        if progress.watch is not None:
-            progress.watch.passed()
-        return self._with_penalty(weights, *self._evaluate(weights))
+        value, gradient = self._with_penalty(weights, *self._evaluate(weights))
+        if progress.current is not None:
+            progress.current.passed(self.n_rows, value)
+        return value, gradient
 
     def _evaluate(self, weights: Floats) -> tuple[float, Floats]:
         """Return the loss and its gradient."""

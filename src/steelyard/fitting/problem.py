@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from steelyard._common import progress
 from steelyard._common.arrays import Floats
 from steelyard._common.checks import warn_user
 from steelyard.exceptions import ParameterError
@@ -101,6 +102,8 @@ class Problem:
         start = self.start if start is None else start
         if self.shapes is not None and not isinstance(self.box, Cone):
             return turning_solution(self, self.shapes, recipe, start)
+        if progress.current is not None:
+            progress.current.tol = recipe.tol
         how = recipe.tol, recipe.max_iter, self.box
         solver = resolve_solver(setting, objective, *how)
         surrogate = objective.loss.surrogate

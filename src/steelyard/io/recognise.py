@@ -13,7 +13,7 @@ from steelyard.exceptions import ParameterError, TableError
 
 if TYPE_CHECKING:
     from steelyard.io.reader import Reader
-    from steelyard.io.scanning import Progress, Scan
+    from steelyard.io.scanning import Scan
 
 __all__ = ["as_source", "open_files", "scan"]
 
@@ -150,7 +150,6 @@ def as_source(
     *,
     needs_target: bool = False,
     work_folder: str | PathLike[str] | None = None,
-    progress: Progress | None = None,
 ) -> Scan | None:
     """Return a source for one use, or None where ``X`` is a table in memory.
 
@@ -165,9 +164,7 @@ def as_source(
     if opened is None:
         return None
     target, weight = _name(y, "y"), _name(sample_weight, "sample_weight")
-    source = opened.with_roles(
-        target, weight, work_folder=work_folder, progress=progress
-    )
+    source = opened.with_roles(target, weight, work_folder=work_folder)
     if needs_target and source.target is None:
         raise TableError(
             "The target is not known. Give the name of its column: fit(rows, 'name'), "

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import (
-    Callable,
     Generator,
     Iterable,
     Iterator,
     Mapping,
     Sequence,
 )
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self
@@ -20,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from steelyard._common import progress
 from steelyard._common.agreed import LARGEST_WEIGHT, LEAST_WEIGHT
 from steelyard.exceptions import ColumnError, TableError
 from steelyard.io.chunks import (
@@ -37,22 +36,6 @@ _CHANGED = (
     "The source changed between two readings: it had {} rows, and now {}. Leave it "
     "alone while a model is fitted, and fit it again."
 )
-
-
-@dataclass(frozen=True)
-class Reading:
-    """How far a source has been read."""
-
-    step: str
-    """What is done: "copy" while a temporary copy is written, else "read"."""
-
-    rows: int
-    n_bytes: int
-    total_rows: int | None
-    total_bytes: int | None
-
-
-Progress = Callable[[Reading], None]
 
 
 class Scan:
@@ -75,7 +58,6 @@ class Scan:
         self._copy: CopyReader | None = None
         self._n_read: int | None = None
         self.work_folder: str | PathLike[str] | None = None
-        self.progress: Progress | None = None
         self.n_dropped = 0
         """How many rows without a target the last reading left out."""
         self._take_roles(target, weight)
@@ -105,13 +87,11 @@ class Scan:
         weight: str | None = None,
         *,
         work_folder: str | PathLike[str] | None = None,
-        progress: Progress | None = None,
     ) -> Scan:
         """Return the same source for one use, with a temporary copy of its own."""
         new = copy.copy(self)
         new._copy, new._n_read, new.n_dropped = None, None, 0
         new.work_folder = work_folder or self.work_folder
-        new.progress = progress or self.progress
         new._take_roles(target or self.target, weight or self.weight)
         return new
 
@@ -212,10 +192,9 @@ class Scan:
         for part in parts:
             yield part
             rows, n_bytes = rows + part.cells.num_rows, n_bytes + part.n_bytes
-            if self.progress is not None:
-                self.progress(
-                    Reading(step, rows, n_bytes, source.n_rows, source.n_bytes)
-                )
+            if progress.current is not None:
+                known = source.n_rows, source.n_bytes
+                progress.current.read(step, rows, n_bytes, known)
 
     def _checked(self, names: list[str]) -> Iterator[Chunk]:
         also = [
@@ -293,8 +272,9 @@ class Scan:
         >>> frame = pd.DataFrame({"sky": ["sun", "rain"] * 9, "play": ["y", "n"] * 9})
         >>> with tempfile.TemporaryDirectory() as parent:
         ...     rows = sy.scan([frame], target="play").encode(f"{parent}/rows")
-        ...     sy.WeightedNB().fit(rows).predict([["sun"]])
-        array(['y'], dtype=object)
+        ...     clf = sy.WeightedNB().fit(rows)
+        >>> clf.classes_.tolist()
+        ['n', 'y']
         """
         path = Path(folder).expanduser()
         write_folder(self, self._source, self._parts_to_copy, path)

@@ -7,6 +7,7 @@ from functools import partial, reduce
 from typing import Any
 
 import numpy as np
+from dask.delayed import delayed
 from dask.sizeof import sizeof
 from distributed import Client, Future, KilledWorker, get_worker, wait
 
@@ -81,24 +82,27 @@ class DaskParts:
         return reduce(work.add, self.each(function, together=together))
 
     @classmethod
-    def of(cls, client: Client, partitions: list[Future[Any]]) -> DaskParts:
+    def of(cls, client: Client, cells: list[Any], *rest: list[Any]) -> DaskParts:
         """Return partitions in lists, several in each where there are many.
 
-        A pass over a partition costs more than its rows where these are few.
+        All are delayed: cells, labels and weights by partition, or none. A pass over a
+        partition costs more than its rows where these are few. Three partitions say how
+        large they are.
         """
-        size = max(1, len(partitions) // MOST_PARTS)
+        size = max(1, len(cells) // MOST_PARTS)
         if size > 1:
-            wait(partitions)
-            if any(future.status == "error" for future in partitions):
-                raise failure(partitions)
-            keys = [future.key for future in partitions]
-            total = sum(client.nbytes(keys, summary=False).values())
-            most = _MOST_BYTES * len(partitions) / max(1, total)
-            size = max(1, min(size, int(most)))
-        firsts = range(0, len(partitions), size)
-        groups = [partitions[first : first + size] for first in firsts]
-        joined = [client.submit(_listed, *group, pure=False) for group in groups]
-        return cls(client, joined)
+            some = client.compute([cells[k] for k in (0, len(cells) // 2, -1)])
+            wait(some)
+            if any(future.status == "error" for future in some):
+                raise failure(some)
+            found = client.nbytes([future.key for future in some], summary=False)
+            size = max(1, min(size, _MOST_BYTES // max(1, *found.values())))
+        group = delayed(work.grouped, pure=False)
+        grouped = []
+        for first in range(0, len(cells), size):
+            columns = [column[first : first + size] for column in (cells, *rest)]
+            grouped.append(group(first, *columns))
+        return cls(client, client.compute(grouped))
 
     def one_by_one(self, function: Callable[..., Any]) -> Iterator[Any]:
         """Yield a function of each, in order, of which few are here at once."""
@@ -141,10 +145,6 @@ class DaskParts:
         for turn, k in enumerate(lost):
             groups.setdefault(known[turn % len(known)], []).append(k)
         return sorted(groups.items(), key=lambda group: group[1][0])
-
-
-def _listed(*partitions: Any) -> list[Any]:
-    return list(partitions)
 
 
 def _same(value: Any) -> Any:

@@ -113,7 +113,10 @@ class _Collections:
         if self.roles.features is None:
             return self.cells
         named = [n for n in (self.roles.target, self.roles.weight) if n is not None]
-        return self.cells[[*self.roles.features, *named]]
+        wanted = [*self.roles.features, *named]
+        # To choose all is a task for each partition, and does nothing.
+        every = len(wanted) == len(self.cells.columns)
+        return self.cells if every else self.cells[wanted]
 
     def read_here(self) -> tuple[Any, str | None, str | None]:
         """Return a source on this machine that computes one partition at a time.
@@ -236,14 +239,4 @@ def _partitions(client: Any, delayed: list[list[Any]]) -> Any:
     """Return partitions on workers; those that are not there are computed."""
     from steelyard.scale.cluster import DaskParts
 
-    futures = [client.compute(parts) if parts else None for parts in delayed]
-    joined = [
-        client.submit(
-            work.Partition,
-            *(None if found is None else found[k] for found in futures),
-            k,
-            pure=False,
-        )
-        for k in range(len(delayed[0]))
-    ]
-    return DaskParts.of(client, joined)
+    return DaskParts.of(client, *delayed)

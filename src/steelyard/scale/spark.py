@@ -175,7 +175,7 @@ def _partitions(frame: Any, kept: list[Any]) -> SparkParts:
         table = pa.Table.from_batches(found, None if found else schema)
         yield _row(k, [work.Partition(table.to_pandas(), None, None, k)])
 
-    return SparkParts(frame.coalesce(2 * MOST_PARTS).mapInArrow(read, _SCHEMA), kept)
+    return SparkParts(frame.coalesce(4 * MOST_PARTS).mapInArrow(read, _SCHEMA), kept)
 
 
 def scored(

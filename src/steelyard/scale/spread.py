@@ -32,7 +32,7 @@ from steelyard.table.frames import Table, as_table
 from steelyard.table.storage import DiskWorkspace, Store
 from steelyard.weighting.base import Effect
 
-MOST_PARTS = 48
+MOST_PARTS = 24
 """Partitions are taken together, in order, where there are twice as many or more."""
 
 # Effects of more numbers are added where they are first: then they need not travel for
@@ -80,15 +80,7 @@ class SpreadColumns:
         sizes = parts.each(partial(work.n_kept, roles=self.roles))
         picked = by_partition(rows, sizes)
         found = parts.each(partial(work.take_cells, roles=self.roles), picked)
-        return as_table(_concatenated([cells for some in found for cells in some]))
-
-
-def _concatenated(found: list[Any]) -> Any:
-    if isinstance(found[0], np.ndarray):
-        return np.concatenate(found)
-    import pandas as pd
-
-    return pd.concat(found, ignore_index=True)
+        return as_table(work.concatenated([cells for some in found for cells in some]))
 
 
 def refuse_all_rows(recipe: Recipe, owner: object, frame: str) -> None:

@@ -297,10 +297,10 @@ class _StrengthSearch:
                 assert best is not None
                 record["log_loss"] += best.log_loss - judgement.beside(best).log_loss
             self._path.append({**_named(entry), **by_pair, **record})
-            if progress.watch is not None:
+            if progress.current is not None:
                 least = min(own["log_loss"] for own in self._path)
                 told = f"log-loss of held-out rows {least:.4f}"
-                progress.watch.step(told, max(self._most, len(self._path)) + 1)
+                progress.current.step(told, max(self._most, len(self._path)) + 1)
             if not is_whole or _best(out)[1].is_better(judgement):
                 break
         return out
