@@ -2,6 +2,7 @@
 
 import doctest
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 import steelyard
 
 ROOT = Path(__file__).resolve().parents[1]
+anchor = runpy.run_path(str(ROOT / "tools/docsite/pages.py"))["anchor"]
 PAGES = sorted(page for page in (ROOT / "docs").rglob("*.md"))
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
@@ -47,6 +49,16 @@ def test_links_between_pages_lead_somewhere(page):
     links = re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8"))
     local = [link for link in links if "://" not in link]
     assert [link for link in local if not (page.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_links_to_headings_lead_to_one(page):
+    text = page.read_text(encoding="utf-8")
+    for name, wanted in re.findall(r"\]\((?!\w+://)([^)#\s]*)#([^)\s]+)\)", text):
+        target = page.parent / name if name else page
+        if target.suffix == ".md":
+            headings = re.findall(r"^#+ (.+)$", target.read_text("utf-8"), re.M)
+            assert wanted in map(anchor, headings), f"{name}#{wanted}"
 
 
 def test_how_it_works_opens_with_the_sentence_everything_follows_from():
