@@ -7,7 +7,8 @@ questions out of deciles and categories, and of the default model one with as ma
 as each of the others at most, and one as it is by default. It prints means of log-loss
 and AUC on the third part, by points alone, and what rounding costs on the others.
 Cells are intervals and categories of the columns on a card; a question cuts one in two.
-Packages that are not installed are named and left out.
+Packages that are not installed are named and left out. FasterRisk 0.1.10 needs NumPy
+below 2.3.
 """
 
 from __future__ import annotations
