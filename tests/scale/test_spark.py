@@ -57,9 +57,7 @@ def test_a_method_learns_on_executors_what_it_learns_here(name, frame, table, sp
     rows = frame.toPandas()
     here = sy.method(name).fit(rows[FEATURES], rows["y"])
     proba = [clf.predict_proba(table[FEATURES]) for clf in (there, here)]
-    # The solver of the default stops at its tolerance, after sums in another order.
-    within = 1e-4 if name == "SHNB" else 1e-10
-    np.testing.assert_allclose(*proba, rtol=0, atol=within)
+    np.testing.assert_allclose(*proba, rtol=0, atol=1e-10)
     assert there.target_name_ == "y"
     # The frame of this test is all that is still kept.
     assert spark.sparkContext._jsc.getPersistentRDDs().size() <= 1

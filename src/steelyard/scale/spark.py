@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial, reduce
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from steelyard.exceptions import TableError
@@ -175,7 +176,18 @@ def _partitions(frame: Any, kept: list[Any]) -> SparkParts:
         table = pa.Table.from_batches(found, None if found else schema)
         yield _row(k, [work.Partition(table.to_pandas(), None, None, k)])
 
-    return SparkParts(frame.coalesce(4 * MOST_PARTS).mapInArrow(read, _SCHEMA), kept)
+    # Coalesced by where they are, partitions are in another order, however few.
+    if _n_partitions(frame) > 4 * MOST_PARTS:
+        frame = frame.coalesce(4 * MOST_PARTS)
+    return SparkParts(frame.mapInArrow(read, _SCHEMA), kept)
+
+
+def _n_partitions(frame: Any) -> float:
+    """Return the number of partitions, infinity where Spark does not say it."""
+    try:
+        return float(frame.rdd.getNumPartitions())
+    except (AttributeError, NotImplementedError):  # Spark Connect
+        return np.inf
 
 
 def scored(
