@@ -223,8 +223,8 @@ class ShrinkageNB(TakesChunks, SolvedNB):
         "list of dict",
         "Strengths that were compared, with the factor of MDL bins as ``intervals`` "
         "and that of pairs, each with its ``scale``, its cross-validated "
-        "``log_loss``, the standard error of that, and its ``error`` rate; empty where "
-        "they were given.",
+        "``log_loss``, the standard error of that, and its ``error`` rate; of what is "
+        "surely worse by some of the folds alone. Empty where they were given.",
     )
     shape_losses_: tuple[float, float, float] = learned(
         "tuple of three floats",

@@ -31,6 +31,7 @@ def test_pairs_of_noise_are_given_up_after_the_first_folds(monkeypatch):
     monkeypatch.setattr(FoldFit, "posteriors", counted)
     clf = sy.ShrinkageNB(categorical_features="all", n_jobs=1).fit(X, y)
     assert not clf.pairs_
-    assert 0 < fitted[0.02] < 5
-    of_pairs = [own for own in clf.strength_path_ if own.get("by_pair") == 0.02]
+    assert 0 < fitted[0.1] < 5
+    assert not fitted[0.02], "weaker ones are not tried then"
+    of_pairs = [own for own in clf.strength_path_ if own.get("by_pair") == 0.1]
     assert of_pairs[0]["log_loss"] > min(own["log_loss"] for own in clf.strength_path_)

@@ -37,7 +37,6 @@ class FoldFit:
         self._problem = build_problem(recipe, fold.training, self._learned)
         self._waiting: list[ColumnPair] = []
         self._start: Floats | None = None
-        self._first: Floats | None = None
 
     def with_pairs(self, pairs: list[ColumnPair]) -> FoldFit:
         """Return fits with pairs of columns, which start from the last without.
@@ -45,12 +44,8 @@ class FoldFit:
         Pairs are joined by the first fit: there may be none.
         """
         out = copy(self)
-        out._waiting, out._first = pairs, self._start
+        out._waiting = pairs
         return out
-
-    def restart(self) -> None:
-        """Start once more from the last fit without pairs."""
-        self._start = self._first
 
     def _join(self) -> None:
         """Join the pairs that wait for it."""
@@ -62,9 +57,9 @@ class FoldFit:
         self._fold = replace(self._fold, training=part, codes=codes)
         self._problem = build_problem(self._recipe, part, self._learned, before)
         weighting = self._recipe.weighting
-        assert isinstance(weighting, HierarchicalWeighting) and self._first is not None
+        assert isinstance(weighting, HierarchicalWeighting) and self._start is not None
         evidence = before.evidence, self._problem.evidence
-        self._start = self._first = weighting.with_pairs(self._first, *evidence)
+        self._start = weighting.with_pairs(self._start, *evidence)
 
     def shaped(self, constraints: Any, classes: NDArray[Any]) -> FoldFit:
         """Return the same fits under constraints."""

@@ -217,11 +217,8 @@ class _StrengthSearch:
             self.pairs(ranked)
         more = scores.best(min(_MORE_PAIRS_PER_COLUMN * n, _MORE_PAIRS), -np.inf)
         again = {self._best[0].by_pair} if self._pairs else set()
-        fits = self._joined(more)
-        for by_pair in sorted({*again, *_OPEN}, reverse=True):
-            for fit in fits:
-                fit.restart()
-            self._try(fits, more, (by_pair,), _LEAST_GAIN_OF_MORE)
+        tried = tuple(sorted({*again, *_OPEN}, reverse=True))
+        self._try(self._joined(more), more, tried, _LEAST_GAIN_OF_MORE)
 
     def pairs(
         self,

@@ -14,10 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_solve, cholesky, solve_triangular
+from scipy.linalg.lapack import get_lapack_funcs
 from scipy.sparse import csr_array, diags_array, hstack, issparse
 from scipy.sparse.linalg import LinearOperator, eigsh
 from scipy.special import expit, logit
@@ -230,14 +232,16 @@ class _OneClass:
         covariance = self._solve(scores)
         step = max(1, len(scores) // _ROWS_OF_COMPONENTS)
         some = scores[::step]
-        main = covariance.components(some)
+        main, exact = covariance.components(some)
         factors = main[1:].T @ codes.T + self._start * np.outer(main[0], shares)
         prior = whole.power(2).sum(axis=1)
         # Few rows tell next to nothing of a single code among many.
-        variance = prior if rows.is_wide else covariance.variances(whole)
+        variance = prior
+        if isinstance(covariance, _Coupled):
+            variance = covariance.of_codes(whole, rows.evidence.schema.offsets)
         left = np.maximum(variance - ((whole @ main) ** 2).sum(axis=1), 0.0)
         # What codes share beyond the components is negative on the whole.
-        exact = covariance.variances(some).sum() - ((some @ main) ** 2).sum()
+        exact -= ((some @ main) ** 2).sum()
         left *= max(exact, 0.0) / max((rows.cells[::step] @ left).sum(), 1e-300)
         unlearned = variance / np.where(prior > 0.0, prior, np.inf)
         left += self._noise_of_evidence(unlearned) + self._within_bins()
@@ -355,11 +359,34 @@ class _Coupled:
         ]
         return np.concatenate(parts)
 
-    def components(self, scores: Floats) -> Floats:
-        """Return the largest components of the scores of rows, shape (q, R)."""
+    def of_codes(self, codes: csr_array, offsets: Ints) -> Floats:
+        """Return variances of what codes do, (V, q) to (V,), attribute by attribute.
+
+        Those of one attribute share few weights, whose covariance is enough.
+        """
+        (trtri,) = get_lapack_funcs(("trtri",), (self._rough,))
+        inverse, out = trtri(self._rough, lower=1)[0], np.zeros(codes.shape[0])
+        for low, high in pairwise(offsets.tolist()):
+            ends = codes.indptr[low : high + 1]
+            used, place = np.unique(codes.indices[ends[0] : ends[-1]], False, True)
+            if not len(used):
+                continue
+            own = np.zeros((high - low, len(used)), dtype=inverse.dtype)
+            at = np.repeat(np.arange(high - low), np.diff(ends))
+            own[at, place] = codes.data[ends[0] : ends[-1]]
+            half = own @ inverse[used[0] :, used].T
+            out[low:high] = (half**2).sum(axis=1, dtype=np.float64)
+        return out
+
+    def components(self, scores: Floats) -> tuple[Floats, float]:
+        """Return the largest components of the scores of rows, (q, R), and of all.
+
+        The last is the sum of the variances of the rows.
+        """
         roots = self._roots(scores).astype(np.float64)
         main = _largest(lambda v: roots @ (roots.T @ v), len(roots))
-        return solve_triangular(self._lower, main, trans=1, lower=True)
+        main = solve_triangular(self._lower, main, trans=1, lower=True)
+        return main, float(np.vdot(roots, roots))
 
 
 class _Few:
@@ -390,13 +417,13 @@ class _Few:
         known = cho_solve((self._lower, True), self._design @ functions)
         return functions - self._design.T @ known
 
-    def components(self, scores: Floats) -> Floats:
-        """Return the largest components of the scores of rows, shape (q, R)."""
+    def components(self, scores: Floats) -> tuple[Floats, float]:
+        """Return the same components and sum."""
         of_rows = scores @ self._product(scores.T)
         main = _largest(lambda v: of_rows @ v, len(scores))
         found = self._product(scores.T @ main)
         size = np.sqrt(np.maximum((main * (of_rows @ main)).sum(axis=0), 1e-300))
-        return np.asarray(found / size)
+        return np.asarray(found / size), float(np.trace(of_rows))
 
 
 def _parts(functions: Any) -> list[slice]:
