@@ -110,7 +110,7 @@ class Covariance:
         raise NotImplementedError
 
 
-class InverseHessian(Covariance):
+class LaplaceCovariance(Covariance):
     """By the inverse of a Hessian that was made in full, for any weights."""
 
     def __init__(
@@ -283,7 +283,7 @@ def covariance_of(
                 f"There are {problem.size} weights, too many to invert their Hessian "
                 f"(at most {_MAX_WEIGHTS}). Use method='bootstrap'."
             )
-        return InverseHessian(problem, weights, free)
+        return LaplaceCovariance(problem, weights, free)
     maps, n = LevelMaps(problem), objective.n_rows
     size = problem.size - 1 - len(problem.evidence.resolutions.owners)
     most_rows = int(MAX_SYSTEM * (4 / (k + 2)) ** 0.5)
