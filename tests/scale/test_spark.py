@@ -149,6 +149,16 @@ def test_wrong_frames_are_refused_and_leave_nothing(frame, spark):
     assert spark.sparkContext._jsc.getPersistentRDDs().size() <= 1
 
 
+def test_what_an_executor_refuses_is_said_here_in_one_sentence(frame):
+    rows = frame.select(*FEATURES, "y")
+    unlabelled = rows.selectExpr(*FEATURES, "CAST(NULL AS STRING) AS y")
+    with pytest.raises(TableError, match="partition 0: Input y contains NaN"):
+        sy.NaiveBayes().fit(unlabelled, "y")
+    infinite = rows.selectExpr("a", "b", "double('Infinity') AS x", "y")
+    with pytest.raises(TableError, match="'x' holds an infinite number"):
+        sy.NaiveBayes().fit(infinite, "y")
+
+
 def test_pyspark_that_is_too_old_is_refused():
     class DataFrame:
         __module__ = "pyspark.sql.dataframe"

@@ -50,7 +50,14 @@ class SparkParts:
             for batch in batches:
                 for row in batch.to_pylist():
                     more = () if given is None else (given[row["k"]],)
-                    yield _row(row["k"], function(pickle.loads(row["held"]), *more))
+                    held = pickle.loads(row["held"])
+                    try:
+                        # What was refused stays so.
+                        is_refused = isinstance(held, TableError)
+                        made = held if is_refused else function(held, *more)
+                    except TableError as error:
+                        made = error
+                    yield _row(row["k"], made)
 
         return self._frame.mapInArrow(work_on, _SCHEMA)
 
@@ -69,7 +76,11 @@ class SparkParts:
     ) -> list[Any]:
         """Return a function of each, and of what is given for it, in order."""
         rows = sorted(self._mapped(function, given).collect(), key=lambda row: row.k)
-        return [pickle.loads(row.held) for row in rows]
+        found = [pickle.loads(row.held) for row in rows]
+        for error in found:
+            if isinstance(error, TableError):
+                raise error
+        return found
 
     def sum(self, function: Callable[..., Any], together: bool = False) -> Any:
         """Return the sum of a function of each, in order."""
