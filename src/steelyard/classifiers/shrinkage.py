@@ -57,8 +57,8 @@ from steelyard.table.summary.column_rules import column_positions
 __all__ = ["GRID", "ShrinkageNB", "Strengths"]
 
 # Cut points, strengths and pairs are chosen again when so much of the weight is of rows
-# that came after the last choice: sooner while all rows are kept, so that ten chunks
-# of 10,000 rows give the choice of one fit.
+# that came after the last choice: sooner while all rows are kept, so that the last of
+# ten chunks has a choice.
 _SHARE_OF_CHOICE, _SHARE_WHILE_ALL_KEPT = 0.25, 0.09
 
 _TRIPLE = listed(number(0.0, ends="()"), 3) | instance(Strengths)
