@@ -5,6 +5,10 @@ tables whose probabilities are known, fits the default, and prints the share of 
 rows and classes whose interval covers the probability: of all rows, and of those with
 a number beyond the 5 % and 95 % quantiles of its column, the tails. Beside it stand the
 mean width, and the processor time that the intervals take of the fit.
+
+``--laplace`` looks at those of ``explain_weights(method="laplace")`` instead, for the
+log-odds of each class against the mean of the others. ``--weights`` prints how often
+its intervals of weights cover, where weights are drawn from what strengths assume.
 """
 
 from __future__ import annotations
@@ -12,18 +16,24 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import softmax
+from scipy.special import ndtri, softmax
 
 import steelyard as sy
 from steelyard._common.text import text_table
+from steelyard.explain import explain_weights
+from steelyard.explain.intervals.covariance import InverseHessian
+from steelyard.explain.intervals.maps import named_weights
+from steelyard.explain.views import evidence_of
+from steelyard.fitting.problem import build_problem
 
 SIZES = (200, 1_000, 5_000, 20_000)
-NEW_ROWS = 2_000
+NEW_ROWS, NEW_ROWS_OF_LAPLACE = 2_000, 200
 
 Floats = NDArray[np.float64]
 Random = np.random.Generator
@@ -130,39 +140,89 @@ def in_tails(X: pd.DataFrame) -> NDArray[np.bool_]:
     return ((numbers < low) | (numbers > high)).any(axis=1).to_numpy()
 
 
+def made(name: str, n_rows: int, n_new: int, seed: int) -> tuple[Any, Any, Any, Any]:
+    """Make a table: columns, classes, columns of new rows, and their true scores."""
+    random = np.random.default_rng([seed, n_rows, len(name)])
+    X, scores = TABLES[name](random, n_rows + n_new)
+    share = softmax(scores[:n_rows], axis=1)
+    y = (share.cumsum(axis=1) < random.random((n_rows, 1))).sum(axis=1)
+    return X[:n_rows], y, X[n_rows:], scores[n_rows:]
+
+
 def measure(name: str, n_rows: int, seed: int, level: float = 0.9) -> Coverage:
     """Fit a made table once; compare intervals of new rows with the truth."""
-    random = np.random.default_rng([seed, n_rows, len(name)])
-    X, scores = TABLES[name](random, n_rows + NEW_ROWS)
-    truth = softmax(scores, axis=1)
-    y = (truth[:n_rows].cumsum(axis=1) < random.random((n_rows, 1))).sum(axis=1)
+    X, y, new, scores = made(name, n_rows, NEW_ROWS, seed)
     taken = []
     for uncertainty in (False, True):
         clf, start = sy.ShrinkageNB(uncertainty=uncertainty), time.process_time()
-        clf.fit(X[:n_rows], y)
+        clf.fit(X, y)
         taken.append(time.process_time() - start)
-    new, known = X[n_rows:], truth[n_rows:][:, clf.classes_]
     found = clf.predict_interval(new, level)
-    covers = (found[..., 0] <= known) & (known <= found[..., 1])
-    tails = in_tails(new)
-    return Coverage(
-        float(covers.mean()),
-        float(covers[tails].mean()) if tails.any() else np.nan,
-        float(np.diff(found, axis=-1).mean()),
-        taken[1] / taken[0] - 1.0,
-    )
+    truth = softmax(scores, axis=1)[:, clf.classes_]
+    return _coverage(new, *np.moveaxis(found, -1, 0), truth, taken[1] / taken[0] - 1.0)
+
+
+def laplace(name: str, n_rows: int, seed: int, level: float = 0.9) -> Coverage:
+    """Compare intervals of log-odds from the second derivatives with the truth."""
+    X, y, new, scores = made(name, n_rows, NEW_ROWS_OF_LAPLACE, seed)
+    clf = sy.ShrinkageNB(uncertainty=False).fit(X, y)
+    own = explain_weights(clf, X, y, method="laplace", level=level, rows=new).evidence
+    assert own is not None
+    truth = evidence_of(scores[:, clf.classes_])
+    return _coverage(new, own.total_low, own.total_high, truth, np.nan)
+
+
+def _coverage(
+    new: pd.DataFrame, low: Floats, high: Floats, truth: Floats, cost: float
+) -> Coverage:
+    covers, tails = (low <= truth) & (truth <= high), in_tails(new)
+    of_tails = float(covers[tails].mean()) if tails.any() else np.nan
+    return Coverage(float(covers.mean()), of_tails, float((high - low).mean()), cost)
+
+
+def of_weights(n_repeats: int, seed: int = 0, level: float = 0.9) -> dict[str, float]:
+    """Share of weights in their interval, by the names of fitted attributes.
+
+    Weights are drawn from what the penalty assumes, labels from the model with these
+    weights, and the probabilities are held: this is about the Hessian alone.
+    """
+    random, (X, y, _, _) = np.random.default_rng(seed), made("categories", 500, 0, seed)
+    clf = sy.ShrinkageNB(strength=(2.5, 10.0, 2.5), tol=1e-10).fit(X, y)
+    recipe, z = clf._recipe(), ndtri(0.5 + level / 2.0)
+    problem = build_problem(recipe, recipe.encode(X, y))
+    weighting, rows = problem.objective.weighting, problem.objective.rows
+    ridge, center = weighting.strengths(problem.evidence)
+    hits: dict[str, list[float]] = {}
+    for _ in range(n_repeats):
+        truth = center + random.normal(size=len(center)) / np.sqrt(2.0 * ridge)
+        share = softmax(rows.scores(weighting.apply(truth, problem.evidence)), axis=1)
+        drawn = (random.random(len(share)) < share[:, 1]).astype(np.uint32)
+        objective = replace(problem.objective, rows=replace(rows, y=drawn))
+        own = replace(problem, objective=objective)
+        weights = own.solve(recipe).weights
+        is_free = np.ones(len(weights), dtype=bool)
+        deviation = InverseHessian(own, weights, is_free).named()
+        wanted = named_weights(own, truth)
+        for name, value in named_weights(own, weights).items():
+            inside = np.abs(value - wanted[name]) <= z * deviation[name]
+            hits.setdefault(name, []).append(float(inside.mean()))
+    return {name: float(np.mean(shares)) for name, shares in hits.items()}
 
 
 def lines_of(
-    names: Sequence[str], sizes: Sequence[int], repeats: int, level: float
+    names: Sequence[str],
+    sizes: Sequence[int],
+    repeats: int,
+    level: float,
+    measured: Callable[[str, int, int, float], Coverage] = measure,
 ) -> Iterator[list[str]]:
     """Yield a line of the table for each made table and number of rows."""
     for name in names:
         for n_rows in sizes:
-            each = [measure(name, n_rows, seed, level) for seed in range(repeats)]
+            each = [measured(name, n_rows, seed, level) for seed in range(repeats)]
             mean = Coverage(*np.mean(each, axis=0))
             shares = [f"{100 * share:.1f}" for share in (mean.overall, mean.tails)]
-            cost = f"{100 * mean.share_of_fit:.0f} %"
+            cost = "" if measured is laplace else f"{100 * mean.share_of_fit:.0f} %"
             yield [name, str(n_rows), *shares, f"{mean.width:.3f}", cost]
 
 
@@ -173,10 +233,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--rows", nargs="+", type=int, default=list(SIZES))
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--level", type=float, default=0.9)
+    parser.add_argument("--laplace", action="store_true")
+    parser.add_argument("--weights", action="store_true")
     asked = parser.parse_args(arguments)
     for name in set(asked.tables) - set(TABLES):
         parser.error(f"no table {name!r}; there are {', '.join(TABLES)}")
-    rows = list(lines_of(asked.tables, asked.rows, asked.repeats, asked.level))
+    if asked.weights:
+        for name, share in of_weights(asked.repeats, level=asked.level).items():
+            print(f"{name:25} {100 * share:5.1f} %")
+        return
+    settings = asked.tables, asked.rows, asked.repeats, asked.level
+    rows = list(lines_of(*settings, laplace if asked.laplace else measure))
     headers = ["table", "rows", "covered %", "in tails %", "width", "of the fit"]
     print(text_table(headers, rows, [False, *[True] * 5]))
 

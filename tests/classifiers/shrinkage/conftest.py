@@ -58,13 +58,13 @@ def as_solved(monkeypatch):
 @pytest.fixture(scope="session")
 def coverage():
     """Return the module that simulates how often intervals cover."""
-    root = str(Path(__file__).resolve().parents[3])
+    root = str(Path(__file__).resolve().parents[3] / "tools")
     sys.path.insert(0, root)
     try:
-        from benchmarks import coverage
+        import interval_coverage
     finally:
         sys.path.remove(root)
-    return coverage
+    return interval_coverage
 
 
 @pytest.fixture(scope="session")

@@ -260,21 +260,20 @@ def test_bootstrap_intervals_are_there_too(two, fixed):
 
 
 def test_intervals_of_weights_cover_about_as_often_as_they_say(coverage):
-    shares = coverage.coverage_of_weights(25, seed=1)
+    shares = coverage.of_weights(40)
     assert set(shares) >= {"attribute_weights_", "value_effects_"}
     for name, share in shares.items():
         assert 0.8 < share < 0.98, name
 
 
 @pytest.mark.parametrize(
-    ("setting", "n_repeats"),
-    [("8 categories, 500 rows", 6), ("5 numbers, 2 categories, 300 rows", 8)],
+    ("table", "n_rows", "n_repeats"), [("categories", 500, 6), ("mixed", 300, 8)]
 )
 def test_intervals_of_log_odds_cover_about_as_often_as_they_say(
-    coverage, setting, n_repeats
+    coverage, table, n_rows, n_repeats
 ):
-    shares = coverage.coverage_of_log_odds(setting, n_repeats, seed=1)
-    assert 0.86 <= shares.mean() <= 0.96
+    found = [coverage.laplace(table, n_rows, seed).overall for seed in range(n_repeats)]
+    assert 0.86 <= np.mean(found) <= 0.96
 
 
 @pytest.mark.parametrize("kind", ["WeightCovariance", "ClassCovariance"])

@@ -37,15 +37,15 @@ from steelyard.weighting import HierarchicalWeighting
 _RANK = 12
 
 # How many times wider than in the fit effects may be: strengths are an estimate too.
-_OPEN = 3.0
+_OPEN = 2.5
 
 # Share of the variance of a curve that its basis leaves out, as `table/resolutions`
 # does: steps of single bins.
 _LEFT_OUT = 0.05
 
 # Variance within a bin, in squares of the step to its neighbours; in the outermost
-# bins, which are wide, so many times the step.
-_WITHIN, _OUTER = 1.0 / 12.0, 5.0
+# bins, where the truth goes on, so many times the largest of some steps at that end.
+_WITHIN, _OUTER, _STEPS_AT_END = 1.0 / 12.0, (8.0, 5.0, 3.0), 6
 
 # Resolution of evidence of bins, which is an average over several.
 _BINS_OF_EVIDENCE = 10.0
@@ -295,9 +295,9 @@ class _OneClass:
         strength = np.zeros(len(schema))
         strength[evidence.resolutions.owners] = rows.strength.by_value[:, 0]
         out = np.zeros(schema.n_codes)
-        for j, own, coarser in rows.finest:
+        for j, codes, coarser in rows.finest:
             n = len(schema.features[j].edges) + 1
-            bins = own[1 : n + 1]
+            bins = codes[1 : n + 1]
             if curves[j]:
                 held = strength[j] / (_LEFT_OUT * self._spread)
                 out[bins] += 1.0 / (held + curvature[bins])
@@ -306,8 +306,10 @@ class _OneClass:
                 steps = np.abs(np.diff(curve))
                 near = np.zeros(n)
                 near[1:-1] = (steps[1:] + steps[:-1]) / 2.0
-                near[0], near[-1] = steps[:2].max(), steps[-2:].max()
-                near[[0, -1]] *= _OUTER
+                for own, others in ((near, steps), (near[::-1], steps[::-1])):
+                    outer = np.array(_OUTER[: 1 if n <= 2 * len(_OUTER) else None])
+                    at_end = outer * others[:_STEPS_AT_END].max()
+                    own[: len(outer)] = np.maximum(own[: len(outer)], at_end)
                 out[bins] += _WITHIN * near**2
         # Pairs of which there are too many to couple.
         for j in np.flatnonzero(~rows.is_coupled).tolist():
