@@ -27,7 +27,7 @@ from scipy.special import ndtri, softmax
 import steelyard as sy
 from steelyard._common.text import text_table
 from steelyard.explain import explain_weights
-from steelyard.explain.intervals.covariance import InverseHessian
+from steelyard.explain.intervals.covariance import LaplaceCovariance
 from steelyard.explain.intervals.maps import named_weights
 from steelyard.explain.views import evidence_of
 from steelyard.fitting.problem import build_problem
@@ -159,7 +159,8 @@ def measure(name: str, n_rows: int, seed: int, level: float = 0.9) -> Coverage:
         taken.append(time.process_time() - start)
     found = clf.predict_interval(new, level)
     truth = softmax(scores, axis=1)[:, clf.classes_]
-    return _coverage(new, *np.moveaxis(found, -1, 0), truth, taken[1] / taken[0] - 1.0)
+    cost = taken[1] / taken[0] - 1.0
+    return _coverage(new, found[..., 0], found[..., 1], truth, cost)
 
 
 def laplace(name: str, n_rows: int, seed: int, level: float = 0.9) -> Coverage:
@@ -190,7 +191,8 @@ def of_weights(n_repeats: int, seed: int = 0, level: float = 0.9) -> dict[str, f
     clf = sy.ShrinkageNB(strength=(2.5, 10.0, 2.5), tol=1e-10).fit(X, y)
     recipe, z = clf._recipe(), ndtri(0.5 + level / 2.0)
     problem = build_problem(recipe, recipe.encode(X, y))
-    weighting, rows = problem.objective.weighting, problem.objective.rows
+    weighting: Any = problem.objective.weighting
+    rows: Any = problem.objective.rows
     ridge, center = weighting.strengths(problem.evidence)
     hits: dict[str, list[float]] = {}
     for _ in range(n_repeats):
@@ -201,7 +203,7 @@ def of_weights(n_repeats: int, seed: int = 0, level: float = 0.9) -> dict[str, f
         own = replace(problem, objective=objective)
         weights = own.solve(recipe).weights
         is_free = np.ones(len(weights), dtype=bool)
-        deviation = InverseHessian(own, weights, is_free).named()
+        deviation = LaplaceCovariance(own, weights, is_free).named()
         wanted = named_weights(own, truth)
         for name, value in named_weights(own, weights).items():
             inside = np.abs(value - wanted[name]) <= z * deviation[name]

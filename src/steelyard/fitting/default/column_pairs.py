@@ -169,6 +169,11 @@ class PairScores:
     noise: Floats
     """How far scores of columns that have nothing to do with each other go, (pairs,)"""
 
+    def of_folds(self, n_folds: int) -> PairScores:
+        """Return the scores of the first folds, and those on all rows."""
+        kept = [*range(n_folds), -1]
+        return PairScores(self.pairs, self.scores[:, kept], self.noise)
+
     def best(self, most: int, least: float = 0.0) -> RankedPairs:
         """Return so many pairs at most, whose scores are so many times the noise."""
         ranked = [self._best(own, most, least) for own in self.scores.T]

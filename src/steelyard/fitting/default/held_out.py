@@ -28,7 +28,8 @@ _GROWTH = 1.0 / 3.0
 
 # Rows are dealt to folds anew, so many times at most, until so many rows, or cells,
 # have been predicted: the fewer there are, the more depends on which are together.
-_ROWS_OF_DEALS, _CELLS_OF_DEALS = 1_000, 50_000
+# Strengths of main effects, which take fewer fits than pairs, have deals of more.
+_MOST_OF_DEALS, _MOST_FOR_MAIN_EFFECTS = (1_000, 50_000), (4_000, 100_000)
 _MAX_DEALS = 2
 
 # Pull of the scale of posteriors towards one, in rows, and the largest log posterior
@@ -70,6 +71,9 @@ class HeldOutFolds:
     deals: Ints
     """Which deal each fold is of, from 0 on; rows are in one fold of each."""
 
+    n_whole: int = 1
+    """How many deals, the first ones, are for more than strengths of main effects."""
+
     @classmethod
     def of(cls, training: TrainingSet, cv: Any, random_state: Any) -> HeldOutFolds:
         """Deal rows to folds: so many, or as pairs of positions say.
@@ -96,7 +100,16 @@ class HeldOutFolds:
                 part, codes = _parts(training, rest, amount, fold)
                 folds.append(Fold(part, codes, fold, fold_amount))
                 deals.append(number)
-        return cls(training, tuple(folds), np.array(deals, dtype=np.int64))
+        of_folds = np.array(deals, dtype=np.int64)
+        return cls(training, tuple(folds), of_folds, _n_deals(training))
+
+    def first_deals(self) -> HeldOutFolds:
+        """Return the deals that pairs are compared on."""
+        if self.n_deals <= self.n_whole:
+            return self
+        some, share = self.deals[self.deals < self.n_whole], self.n_deals / self.n_whole
+        folds = [replace(f, weights=share * f.weights) for f in self.folds[: len(some)]]
+        return replace(self, folds=tuple(folds), deals=some)
 
     @cached_property
     def rows(self) -> Ints:
@@ -257,7 +270,8 @@ def _splits(
             rest, fold = (_among_kept(training, rows) for rows in split)
             yield 0, ((rest, u[rest]), (fold, u[fold]))
         return
-    numbered, n_deals = _with_numbers(training), _n_deals(training)
+    numbered = _with_numbers(training)
+    n_deals = _n_deals(training, _MOST_FOR_MAIN_EFFECTS)
     # Of a long table some folds are enough.
     n_folds = min(int(cv), max(2, -(-int(cv) * MAX_ROWS // training.n_rows)))
     for number in range(n_deals):
@@ -268,10 +282,10 @@ def _splits(
             yield number, ((rows[~is_out], amount[~is_out]), held_out)
 
 
-def _n_deals(training: TrainingSet) -> int:
+def _n_deals(training: TrainingSet, most_of: tuple[int, int] = _MOST_OF_DEALS) -> int:
     """Say how many times rows are dealt; one of weight two counts as two."""
     total = max(training.given_counts.total, 1.0)
-    most = min(_ROWS_OF_DEALS, _CELLS_OF_DEALS / training.schema.n_columns)
+    most = min(most_of[0], most_of[1] / training.schema.n_columns)
     return int(np.clip(most / total, 1, _MAX_DEALS))
 
 

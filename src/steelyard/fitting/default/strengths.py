@@ -74,6 +74,10 @@ _SURE = 3.0
 # times, and nobody reads sixty pairs for next to nothing.
 _LEAST_GAIN_OF_MORE = (2.0, 1e-3)
 
+# Standard errors from the best at which the share of strengths has fallen to .6. With
+# one, which rows are together in a fold decided more than the rows themselves.
+_ERRORS_OF_SHARE = 2.0
+
 # Differences of log-loss that are rounding, not more.
 _NO_GAP = 1e-6
 
@@ -158,7 +162,6 @@ class _StrengthSearch:
         self._held, self._threads = held, thread_count(held.training.n_jobs)
         self._fits = list(run(partial(FoldFit, recipe), held.folds, self._threads))
         self._best_fits, self._excluded = self._fits, excluded
-        self._stages = _stages([len(fold.rows) for fold in held.folds])
         self._shape_losses: ShapeLosses | None = None
         self._pairs: list[ColumnPair] = []
         self._path: list[dict[str, float]] = []
@@ -209,8 +212,15 @@ class _StrengthSearch:
         """Join pairs that surely tell something, that may alone, that may together.
 
         The longer a list, the more of its pairs are noise on a table of many columns.
+        They are ranked by all deals of the rows, and compared on the first ones.
         """
         scores, n = self.scores(), self._held.training.schema.n_columns
+        whole = self._held, self._fits, self._best
+        self._held = self._held.first_deals()
+        self._fits = self._best_fits = self._fits[: len(self._held.folds)]
+        some = self._best[1].log_proba[: len(self._held.rows)]
+        self._best = self._best[0], self._held.judge(some)
+        scores = scores.of_folds(len(self._fits))
         most = min(_MAX_PAIRS_PER_COLUMN * n, _MAX_PAIRS)
         sure, likely = scores.best(most, _SURE), scores.best(most)
         for ranked in (sure, likely) if sure != likely else (sure,):
@@ -219,6 +229,9 @@ class _StrengthSearch:
         again = {self._best[0].by_pair} if self._pairs else set()
         tried = tuple(sorted({*again, *_OPEN}, reverse=True))
         self._try(self._joined(more), more, tried, _LEAST_GAIN_OF_MORE)
+        if not self._pairs:
+            self._held, self._fits, self._best = whole
+            self._best_fits = self._fits
 
     def pairs(
         self,
@@ -284,7 +297,9 @@ class _StrengthSearch:
                 key=lambda own: own.log_loss,
                 default=None,
             )
-            judgement, is_whole = self._judged(fits, entry, best)
+            # Strengths of main effects have a share in the mean for longer.
+            errors = _GIVEN_UP * (1.0 if has_pairs else _ERRORS_OF_SHARE)
+            judgement, is_whole = self._judged(fits, entry, best, errors)
             by_pair = {"by_pair": entry.by_pair} if has_pairs else {}
             record = judgement.record()
             if is_whole:
@@ -303,17 +318,21 @@ class _StrengthSearch:
         return out
 
     def _judged(
-        self, fits: list[FoldFit], entry: Strengths, best: Judgement | None
+        self,
+        fits: list[FoldFit],
+        entry: Strengths,
+        best: Judgement | None,
+        errors: float,
     ) -> tuple[Judgement, bool]:
         """Fit strengths in some folds after the other; say whether in all."""
         one = partial(FoldFit.posteriors, entry=entry)
         posteriors: list[Floats] = []
-        for stop in self._stages:
+        for stop in _stages([len(fold.rows) for fold in self._held.folds]):
             part = fits[len(posteriors) : stop]
             posteriors += run(one, part, self._threads)
             judgement = self._held.judge(np.concatenate(posteriors))
             if stop < len(fits) and best is not None:
-                if judgement.beside(best).is_better(judgement, _GIVEN_UP):
+                if judgement.beside(best).is_better(judgement, errors):
                     return judgement, False
         return judgement, True
 
@@ -339,12 +358,13 @@ def _best(judged: Sequence[_Judged]) -> _Judged:
 def _average(judged: Sequence[_Judged]) -> Strengths:
     r"""Return the geometric mean of strengths by how well they did, to two digits.
 
-    The share of each is :math:`\exp(-\tfrac12 (d / s)^2)`, with the difference d of its
-    log-loss from the best, and the standard error s of that.
+    The share of each is :math:`\exp(-\tfrac12 (d / 2 s)^2)`, with the difference d of
+    its log-loss from the best, and the standard error s of that.
     """
     best = _best(judged)[1]
     gaps = [
-        (own.log_loss - best.log_loss) / max(own.standard_error(best), _NO_GAP)
+        (own.log_loss - best.log_loss)
+        / max(_ERRORS_OF_SHARE * own.standard_error(best), _NO_GAP)
         for _, own in judged
     ]
     share = np.exp(-0.5 * np.square(gaps))
