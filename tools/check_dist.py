@@ -18,8 +18,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 
-# Bytes. A wheel holds source and tables alone.
-LARGEST_WHEEL = 1_000_000
+# Bytes, one MiB. A wheel holds source and tables alone.
+LARGEST_WHEEL = 1 << 20
 
 TRIAL = """
 import numpy as np
