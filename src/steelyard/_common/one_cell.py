@@ -146,21 +146,14 @@ Entry = Callable[[Any], Any]
 def among_values(known: dict[Any, Any], unseen: Any, read: Entry) -> Entry:
     """Return the entry of a cell that is one of some values, or missing, which is None.
 
-    ``read`` makes a value of a cell that is not plainly one. Text that differs from a
-    value by blanks at its ends is that value.
+    ``read`` makes a value of a cell that is not plainly one.
     """
-    plain: dict[str, Any] = {}
 
     def entry(cell: Any) -> Any:
         try:
             return known[cell]
         except (KeyError, TypeError):
-            value = read(cell)
-            if isinstance(value, str) and value not in known:
-                # Most scorers never meet such a cell.
-                plain.update({} if plain else by_spelling(known))
-                return plain.get(value.strip(), unseen)
-            return known.get(value, unseen)
+            return known.get(read(cell), unseen)
 
     return entry
 

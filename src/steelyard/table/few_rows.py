@@ -16,6 +16,7 @@ import numpy as np
 
 from steelyard._common.one_cell import (
     INF,
+    UNKNOWN,
     Entry,
     among_values,
     in_intervals,
@@ -126,7 +127,7 @@ def _view(feature: FeatureSchema) -> View:
 def _value(cell: Any) -> Any:
     """Return what stands for a cell that is no known value: None, if it is missing."""
     is_known = type(cell) is str or _number(cell) is not None
-    return cell if is_known else None
+    return UNKNOWN if is_known else None
 
 
 def _number(cell: Any) -> float | None:

@@ -9,7 +9,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Literal
 
 from steelyard._common import Later
-from steelyard._common.one_cell import by_spelling, one_spelling, texts_by_number
+from steelyard._common.one_cell import texts_by_number
 
 # A schema is read from a file where arrays are not needed.
 if TYPE_CHECKING:
@@ -37,10 +37,9 @@ def sort_values(
 ) -> tuple[Any, ...]:
     """Sort distinct values: text by code point, numbers and booleans by size.
 
-    Those of an order come first, and as it has them. Text that differs from another by
-    blanks at its ends is no value of its own.
+    Those of an order come first, and as it has them.
     """
-    distinct = set(one_spelling(values))
+    distinct = set(values)
     first = [value for value in dict.fromkeys(order or ()) if value in distinct]
     return (*first, *sorted(distinct.difference(first)))
 
@@ -135,20 +134,9 @@ class FeatureSchema:
         """Code of every value of a categorical attribute."""
         return {value: code for code, value in enumerate(self.values, start=1)}
 
-    @cached_property
-    def _by_spelling(self) -> dict[str, int]:
-        return by_spelling(self.code_of)
-
     def codes(self, values: Sequence[Any]) -> list[int]:
-        """Return codes of values, 0 of unknown ones; blanks at ends tell nothing."""
-        known = self.code_of
-        codes = [known.get(value, 0) for value in values]
-        if all(codes) or self.cells != "text":
-            return codes
-        return [
-            code or (self._by_spelling.get(v.strip(), 0) if isinstance(v, str) else 0)
-            for v, code in zip(values, codes, strict=True)
-        ]
+        """Return codes of values, 0 of unknown ones."""
+        return [self.code_of.get(value, 0) for value in values]
 
     @cached_property
     def text_of(self) -> dict[float, str]:

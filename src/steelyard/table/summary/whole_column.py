@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from steelyard._common.agreed import N_BARS
 from steelyard._common.arrays import Floats, Ints
-from steelyard._common.one_cell import one_spelling
 from steelyard.exceptions import ColumnError
 from steelyard.table.by_schema import ColumnCells, check_cells, codes_of
 from steelyard.table.columns import TableColumn
@@ -370,7 +369,7 @@ def with_values(
     if all(feature.codes([*listed])):
         return feature
     order = feature.values if feature.ordered else None
-    values = sort_values(one_spelling(held(), feature.values), order)
+    values = sort_values([*feature.values, *held()], order)
     fill = feature.fill
     if fill is not None:
         fill = 1 + values.index(feature.values[int(fill) - 1])
