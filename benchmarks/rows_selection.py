@@ -13,10 +13,9 @@ from sklearn.naive_bayes import CategoricalNB
 
 from benchmarks.data import labelled_codes, n_rows
 from benchmarks.registry import Case, Seconds, at_least, row
-from steelyard import TableEncoder, method
+from steelyard import NaiveBayes, method
 from steelyard.classifiers.evolved import PopulationScorer, weighted_model
 from steelyard.fitting.search.left_out import resubstituted
-from steelyard.table.frames import as_table
 from steelyard.weighting.filters.information import pair_information
 
 # ----------------------------------------------------------------- forward selection
@@ -81,9 +80,9 @@ TIMED_PAIRS = 50
 )
 def _(scale: float) -> Case:
     n_columns = 100
-    X, _ = labelled_codes(n_rows(100_000, scale), n_columns, 2)
-    encoder = TableEncoder(categorical_features="all")
-    codes = encoder.learn(as_table(X, encoder), None, 0, None)
+    X, y = labelled_codes(n_rows(100_000, scale), n_columns, 2)
+    recipe = NaiveBayes(categorical_features="all", n_jobs=2)._recipe()
+    training = recipe.encode(X, y)
     pairs = list(combinations(range(n_columns), 2))
     # In columns, as is best for the peer.
     columns = np.asfortranarray(X)
@@ -95,13 +94,13 @@ def _(scale: float) -> Case:
         return Seconds((perf_counter() - start) * len(pairs) / TIMED_PAIRS)
 
     def confirm() -> None:
-        found = pair_information(codes, None, 2)
+        found = pair_information(training)
         for j, k in ((0, 1), (3, 53), (98, 99)):
             expected = mutual_info_score(columns[:, j], columns[:, k]) / np.log(2.0)
             assert abs(found[j, k] - expected) < 1e-12, (j, k)
 
     return Case(
-        lambda: pair_information(codes, None, 2),
+        lambda: pair_information(training),
         {"mutual_info_score of each pair": pair_by_pair},
         confirm=confirm,
         units={"row and pair": len(X) * len(pairs)},
