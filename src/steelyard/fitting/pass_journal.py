@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from steelyard._common.arrays import Floats, Ints
+from steelyard._common.arrays import Floats
 from steelyard._common.files import lock
-from steelyard.fitting.rows import PackedRows, Passes
+from steelyard.fitting.rows import Passes, PassesOf
 from steelyard.losses import Loss
 from steelyard.model.training import TrainingSet
 from steelyard.proba.gaussian import GaussianTable
@@ -99,23 +99,12 @@ class PassJournal:
 
 
 @dataclass(frozen=True)
-class _KeptPasses:
+class _KeptPasses(PassesOf):
     """Passes whose results are kept, and taken from where they are kept."""
 
-    rows: Passes
     journal: PassJournal
     about: str
     gaussian: GaussianTable
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self.rows.n_rows
-
-    @property
-    def total_weight(self) -> float:
-        """Sum of the row weights."""
-        return self.rows.total_weight
 
     def evaluate(self, loss: Loss, effect: Effect) -> tuple[float, Effect]:
         """Return a loss and its gradient with respect to the effect of weights."""
@@ -143,10 +132,6 @@ class _KeptPasses:
         """Return the same rows with other densities of Gaussian attributes."""
         rows = self.rows.with_densities(gaussian)
         return replace(self, rows=rows, gaussian=gaussian)
-
-    def take(self, picked: Ints | None) -> PackedRows:
-        """Return some rows in memory, or all, for second derivatives."""
-        return self.rows.take(picked)
 
     def _key(self, said: str, effects: Any) -> bytes:
         digest = hashlib.sha256((self.about + said).encode())

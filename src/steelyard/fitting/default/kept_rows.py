@@ -26,7 +26,7 @@ from steelyard._common.agreed import MOST_KEPT
 from steelyard._common.arrays import Floats, Ints
 from steelyard._common.threads import pieces
 from steelyard.fitting.problem import Problem
-from steelyard.fitting.rows import PackedRows, Passes, join_rows
+from steelyard.fitting.rows import Passes, PassesOf, join_rows
 from steelyard.losses import Loss
 from steelyard.model.base import RowPlace
 from steelyard.model.training import TrainingSet
@@ -243,21 +243,10 @@ class Continued(RowPlace):
 
 
 @dataclass(frozen=True)
-class _TiltedRows:
+class _TiltedRows(PassesOf):
     """Rows whose loss has a linear term."""
 
-    rows: PackedRows
     rest: Effect
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self.rows.n_rows
-
-    @property
-    def total_weight(self) -> float:
-        """Sum of the row weights."""
-        return self.rows.total_weight
 
     def evaluate(self, loss: Loss, effect: Effect) -> tuple[float, Effect]:
         """Return a loss and its gradient with respect to the effect of weights."""
@@ -273,10 +262,6 @@ class _TiltedRows:
     def with_densities(self, gaussian: GaussianTable) -> _TiltedRows:
         """Return the same rows with other densities of Gaussian attributes."""
         return replace(self, rows=self.rows.with_densities(gaussian))
-
-    def take(self, picked: Ints | None) -> PackedRows:
-        """Return some rows in memory, or all, for second derivatives."""
-        return self.rows.take(picked)
 
 
 def numbers_of_rows(training: TrainingSet, rows: Ints) -> Numbers:
