@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from steelyard.classifiers.joint import *  # noqa: F403
     from steelyard.classifiers.lazy import *  # noqa: F403
     from steelyard.classifiers.merging import merge as merge
-    from steelyard.classifiers.naive_bayes import *  # noqa: F403
     from steelyard.classifiers.one_dependence import *  # noqa: F403
     from steelyard.classifiers.published import *  # noqa: F403
     from steelyard.classifiers.registry import method, methods

@@ -1,8 +1,8 @@
 """The classifiers, as users know them, and the registry of methods.
 
 ``base`` has the one way to fit, and what some share; ``after_fit`` predictions,
-``handed_on`` files, explanations and exports; ``naive_bayes``, ``weighted`` and
-``shrinkage`` are the main classes; ``published`` and ``filters`` hold methods that are
-a docstring and defaults; the others are methods with a fit of their own.
+``handed_on`` files, explanations and exports; ``weighted`` and ``shrinkage``
+are the main classes; ``published`` has naive Bayes itself and, as ``filters``, methods
+that are a docstring and defaults; the others are methods with a fit of their own.
 ``methods.txt`` lists all, ``registry`` reads it.
 """

@@ -19,8 +19,7 @@ from sklearn.base import clone
 
 from steelyard._common.text import did_you_mean
 from steelyard.classifiers.base import BaseNB
-from steelyard.classifiers.naive_bayes import NaiveBayes
-from steelyard.classifiers.published import LogisticNB
+from steelyard.classifiers.published import LogisticNB, NaiveBayes
 from steelyard.exceptions import ParameterError
 from steelyard.experiments.data.dataset import DataSet
 from steelyard.experiments.data.sets import standardize
