@@ -35,10 +35,9 @@ __all__ = [
 
 if TYPE_CHECKING:
     from steelyard._common.progress import watch as watch
-    from steelyard.classifiers.boosted import *  # noqa: F403
-    from steelyard.classifiers.collaborative import *  # noqa: F403
     from steelyard.classifiers.evolved import *  # noqa: F403
     from steelyard.classifiers.filters import *  # noqa: F403
+    from steelyard.classifiers.instance_weighted import *  # noqa: F403  # noqa: F403
     from steelyard.classifiers.joint import *  # noqa: F403
     from steelyard.classifiers.lazy import *  # noqa: F403
     from steelyard.classifiers.merging import merge as merge
