@@ -26,7 +26,7 @@ import numpy as np
 import pandas as pd
 
 from steelyard import NaiveBayes, ShrinkageNB
-from steelyard.classifiers.base import classifier
+from steelyard.classifiers import base
 from steelyard.cli import main as steelyard
 from steelyard.experiments.data import BUNDLED, data_folder, load_dataset
 from steelyard.io.paths import stem_and_format
@@ -98,7 +98,7 @@ def cost(clf: Any, X: Any, y: Any) -> tuple[float, float]:
 
         return call
 
-    module: Any = classifier
+    module: Any = base
     own = module.notices_at_fit, TrainingSet.small_copy
     module.notices_at_fit, TrainingSet.small_copy = map(timed, own)  # type: ignore[method-assign]
     try:

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from steelyard.classifiers.spss import *  # noqa: F403
     from steelyard.classifiers.weighted import *  # noqa: F403
     from steelyard.experiments.runner import compare
-    from steelyard.gpu.devices import has_device as has_device
+    from steelyard.gpu import has_device as has_device
     from steelyard.io import scan
     from steelyard.notices import Notice as Notice
     from steelyard.persistence import load

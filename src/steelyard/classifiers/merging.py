@@ -13,8 +13,8 @@ from sklearn.base import clone
 
 from steelyard._common.checks import check_fitted
 from steelyard._common.text import listed
+from steelyard.classifiers.base import BaseNB
 from steelyard.classifiers.base.chunked import LearnsInChunks
-from steelyard.classifiers.base.classifier import BaseNB
 from steelyard.exceptions import ColumnError, ParameterError
 from steelyard.model.training import TrainingSet
 from steelyard.proba.counts import places_in

@@ -112,7 +112,7 @@ _FURTHER = {
     "TableEncoder": "steelyard.table.encoder",
     "compare": "steelyard.experiments.runner",
     "evaluate": "steelyard.experiments.evaluate",
-    "has_device": "steelyard.gpu.devices",
+    "has_device": "steelyard.gpu",
     "load": "steelyard.persistence",
     "merge": "steelyard.classifiers.merging",
     "method": "steelyard.classifiers.registry",

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 _ELSEWHERE = {
     "dask": "steelyard.scale.dask",
     "spark": "steelyard.scale.spark",
-    "device": "steelyard.gpu.devices",
+    "device": "steelyard.gpu",
     "kept": "steelyard.persistence.codes_folder",
 }
 

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.arrays import Floats, Ints
-from steelyard.kernels.cuda import scattering
-from steelyard.kernels.cuda.launching import (
+from steelyard.kernels.cuda import (
     blocks_for,
     launch,
+    scattering,
     to_device,
     zeros,
 )

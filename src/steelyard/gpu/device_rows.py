@@ -13,8 +13,7 @@ from steelyard.exceptions import ParameterError
 from steelyard.fitting.block import effect_of_odds
 from steelyard.gpu.device_codes import padded
 from steelyard.gpu.device_counts import JointRows
-from steelyard.kernels.cuda import passes
-from steelyard.kernels.cuda.launching import (
+from steelyard.kernels.cuda import (
     FEW_THREADS,
     THREADS,
     blocks_for,
@@ -23,6 +22,7 @@ from steelyard.kernels.cuda.launching import (
     fill,
     launch,
     most_shared,
+    passes,
     threads_for,
     to_device,
     zeros,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from steelyard._common.arrays import Floats
 from steelyard._common.checks import check_fitted, is_elsewhere, warn_user
-from steelyard.classifiers.base.classifier import StandardNB
+from steelyard.classifiers.base import StandardNB
 from steelyard.classifiers.base.prior import new_prior
 from steelyard.exceptions import ParameterError, TableError
 from steelyard.fitting.recipe import Recipe

@@ -14,7 +14,7 @@ import numpy as np
 from numba import cuda
 
 from steelyard.kernels import losses
-from steelyard.kernels.cuda.launching import to_units
+from steelyard.kernels.cuda import to_units
 from steelyard.kernels.losses import DEVIANCE
 
 

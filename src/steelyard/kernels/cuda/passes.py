@@ -21,8 +21,7 @@ from __future__ import annotations
 import numpy as np
 from numba import cuda, float64, uint32
 
-from steelyard.kernels.cuda.device_losses import mixture_loss, odds_loss, scores_loss
-from steelyard.kernels.cuda.launching import (
+from steelyard.kernels.cuda import (
     add_fixed,
     add_four,
     byte,
@@ -30,6 +29,7 @@ from steelyard.kernels.cuda.launching import (
     to_units,
     whole,
 )
+from steelyard.kernels.cuda.device_losses import mixture_loss, odds_loss, scores_loss
 
 # Cells besides those of soft counts, one for each lane, which take what is left out.
 SPARE = 32
