@@ -50,12 +50,12 @@ class Tabular(PlainData):
     def to_frame(self) -> pandas.DataFrame:
         """Return a frame of pandas: a line for each attribute, value or cell."""
         # Imported here: frames know the explanations, not the other way round.
-        from steelyard.explain.notebook import frame_of
+        from steelyard.explain.reasons import frame_of
 
         return frame_of(self)
 
     def _repr_html_(self) -> str:
-        from steelyard.explain.notebook import html_of
+        from steelyard.explain.reasons import html_of
 
         return html_of(self)
 
