@@ -14,8 +14,8 @@ from steelyard._common.arrays import Floats, Ints
 from steelyard._common.text import text_table
 from steelyard.exceptions import ParameterError
 from steelyard.explain.local import LocalExplanation, explain_local
+from steelyard.explain.value_summary import overall_layout
 from steelyard.explain.value_tables import AttributeTable, attribute_tables, known_rows
-from steelyard.explain.value_text import overall_layout
 from steelyard.explain.views import (
     ExplainedPart,
     ModelKind,

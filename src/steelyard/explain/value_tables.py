@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from steelyard._common.arrays import Floats
 from steelyard._common.text import as_plain
 from steelyard.exceptions import ParameterError
-from steelyard.explain.importance import (
+from steelyard.explain.value_summary import (
+    N_QUANTILES,
     joint_importance,
     mean_density,
     mean_evidence,
+    table_text,
 )
-from steelyard.explain.value_text import N_QUANTILES, table_text
 from steelyard.explain.views import (
     PairSide,
     Tabular,
