@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from steelyard.exceptions import ParameterError
-from steelyard.export.dates_sql import date_type
 from steelyard.export.plan import (
     Plan,
     Sum,
@@ -173,7 +172,7 @@ def fields_of(
     for j in plan.used() if used else range(len(plan.columns)):
         column = plan.columns[j]
         kind = (
-            date_type(dialect) if column.part else types.get(column.cells, dialect.real)
+            dialect.date_type if column.part else types.get(column.cells, dialect.real)
         )
         if not column.part and column.kind == "category" and column.cells == "numbers":
             kind = dialect.type_of(column.values)

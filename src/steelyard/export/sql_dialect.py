@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -120,6 +120,13 @@ class Dialect:
     """How a function is created that returns a table, where there are such."""
 
     parameter: str = "{}"
+    dates: Mapping[str, str] = field(default_factory=dict)
+    """How dates are read: a moment of the clock ``t``, parts of it, their ``type``."""
+
+    @property
+    def date_type(self) -> str:
+        """Type of a column of dates with times of the clock."""
+        return self.dates.get("type", "TIMESTAMP")
 
     @property
     def quoted(self) -> str:
@@ -208,7 +215,14 @@ class Dialect:
         return self.real if self.real_keys and kind not in self.types[:2] else kind
 
     def cell(self, column: Column, table: str) -> str:
-        """Read a cell of a table; numbers as double precision, NaN as missing."""
+        """Read a cell of a table; numbers as double precision, NaN as missing.
+
+        Of dates a part is read, as the number or category it is.
+        """
+        if column.date:
+            moment = f"{table}.{self.identifier(column.date)}"
+            moment = self.dates["t"].replace("{}", moment)
+            return self.dates[column.part].replace("{t}", moment)
         name = f"{table}.{self.identifier(column.name)}"
         if column.kind == "number":
             if column.cells == "booleans":
@@ -242,7 +256,13 @@ class SQLite(Dialect):
 
     def cell(self, column: Column, table: str) -> str:
         """Read a cell: empty text is missing, and text that states a number is one."""
-        name = f"{table}.{self.identifier(column.name)}"
+        name = f"{table}.{self.identifier(column.source)}"
+        if column.date:
+            # Functions of dates answer NULL where text is no date, and take numbers.
+            is_date = f"typeof({name}) = 'text' AND julianday({name}) IS NOT NULL"
+            tests = [f"WHEN {name} = '' THEN NULL"]
+            tests.append(f"WHEN {is_date} THEN {super().cell(column, table)}")
+            return self._or_refused(tests, f"not a date in column {column.date}", name)
         if column.cells not in ("numbers", "booleans"):
             return name
         tests = [f"WHEN {name} = '' THEN NULL"]
@@ -255,11 +275,13 @@ class SQLite(Dialect):
         # any other is larger than all numbers.
         kind = "NUMERIC" if column.kind == "category" else self.real
         tests.append(f"WHEN {name} <= CAST(9e999 AS REAL) THEN CAST({name} AS {kind})")
-        where = self.text(f"not a number in column {column.name}: ")
-        tests.append(
-            f"WHEN {name} IS NOT NULL THEN json_extract('{{}}', {where} || {name})"
-        )
-        return f"CASE {' '.join(tests)} END"
+        return self._or_refused(tests, f"not a number in column {column.name}", name)
+
+    def _or_refused(self, tests: list[str], problem: str, name: str) -> str:
+        """Write a CASE of tests, after which any text that is left ends the query."""
+        where = self.text(f"{problem}: ")
+        last = f"WHEN {name} IS NOT NULL THEN json_extract('{{}}', {where} || {name})"
+        return f"CASE {' '.join([*tests, last])} END"
 
 
 _ROWS = {"values": VALUES, "with values": WITH_VALUES, "union": UNION}

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from operator import itemgetter
 from typing import Any
 
-from steelyard.export.dates_sql import read_date
 from steelyard.export.plan import (
     Bins,
     Density,
@@ -64,8 +62,7 @@ class Terms:
     def cell(self, column: int) -> str:
         """Name a cell as it was read."""
         own, dialect = self.plan.columns[column], self.to.dialect
-        read = partial(read_date, dialect) if own.date else dialect.cell
-        return self.to.let(read(own, self.to.table), own.name)
+        return self.to.let(dialect.cell(own, self.to.table), own.name)
 
     def _is_long(self, n_tests: int) -> bool:
         """Whether a table is quicker than a CASE of so many tests for each number."""
