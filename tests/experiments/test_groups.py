@@ -12,7 +12,7 @@ from sklearn.svm import LinearSVC
 import steelyard as sy
 from steelyard.exceptions import ColumnError, ParameterError, TableError
 from steelyard.experiments.evaluate import evaluate, thresholds
-from steelyard.experiments.groups import group_names
+from steelyard.experiments.statistics.metrics import group_names
 from steelyard.experiments.statistics.shares import mean_cost, share_estimate
 
 

@@ -14,9 +14,8 @@ from steelyard._common.text import shortened
 from steelyard.displays.drawing import LINES, Display, bare, line_colour
 from steelyard.exceptions import ParameterError
 from steelyard.experiments.report.rank_diagram import RankLayout
-from steelyard.experiments.report.summaries import Measure, summarize
+from steelyard.experiments.report.summaries import Measure, reliability, summarize
 from steelyard.experiments.results import Results
-from steelyard.experiments.statistics.metrics import reliability
 
 __all__ = [
     "BarsDisplay",

@@ -21,8 +21,7 @@ from steelyard.experiments.drift_result import (
     Thresholds,
 )
 from steelyard.experiments.evaluate import grouped, label_names
-from steelyard.experiments.groups import MISSING
-from steelyard.experiments.statistics.metrics import auc, row_losses
+from steelyard.experiments.statistics.metrics import MISSING, auc, row_losses
 from steelyard.experiments.statistics.shares import (
     Comparison,
     Estimate,

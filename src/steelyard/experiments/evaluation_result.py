@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from steelyard._common.html import element, escape, html_list, html_table
 from steelyard._common.text import as_plain, did_you_mean, text_table
 from steelyard.exceptions import ParameterError
-from steelyard.experiments.groups import measures_by_group
 from steelyard.experiments.statistics.metrics import (
+    measures_by_group,
     reliability_bins,
     score_predictions,
     thresholds,

@@ -31,10 +31,10 @@ from steelyard.experiments.report.rank_diagram import (
     critical_difference_svg,
     groups_of_equals,
 )
-from steelyard.experiments.report.summaries import summaries, summarize
+from steelyard.experiments.report.summaries import reliability, summaries, summarize
 from steelyard.experiments.results import Results
 from steelyard.experiments.statistics import holm, wilcoxon_signed_rank
-from steelyard.experiments.statistics.metrics import reliability, reliability_bins
+from steelyard.experiments.statistics.metrics import reliability_bins
 
 BOTH = ("honest", "published-rnb")
 FAILED = [(2, "NB", 1), (2, "NB", 3)]

@@ -24,10 +24,10 @@ from steelyard.experiments.report.summaries import (
     MeasureSummary,
     check_metric,
     friedman_sentence,
+    reliability,
     summaries,
 )
 from steelyard.experiments.results import Results
-from steelyard.experiments.statistics.metrics import reliability
 
 _asset = partial(html.read_asset, "steelyard.experiments.report")
 # Longer texts of a table are set small.

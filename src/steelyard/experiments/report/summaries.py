@@ -5,7 +5,7 @@ A measure says how a field of the rows is shown: its title, unit, digits and dir
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -28,6 +28,7 @@ from steelyard.experiments.statistics import (
     wilcoxon_matrix,
     win_tie_loss,
 )
+from steelyard.experiments.statistics.metrics import pooled
 
 Floats = NDArray[np.float64]
 
@@ -293,6 +294,23 @@ def summaries(
             about = (measure, protocol, datasets, methods)
             group.append(MeasureSummary(*about, folds, ratio, failed, alpha, zeros))
     return group
+
+
+def reliability(
+    results: Results, protocol: str, n_bins: int = 15
+) -> dict[str, list[list[float]]]:
+    """Pool the bins that rows of a protocol carry, for each method that has any.
+
+    A row carries bins as ``row["extra"]["reliability"]``, as `reliability_bins` returns
+    them. The pooled ones have about equal weight.
+    """
+    gathered: dict[str, list[Sequence[float]]] = {}
+    for row in results.rows:
+        extra: Mapping[str, Any] | None = row.get("extra")
+        bins = extra.get("reliability") if isinstance(extra, Mapping) else None
+        if bins and row["protocol"] == protocol:
+            gathered.setdefault(row["method"], []).extend(bins)
+    return {name: pooled(np.array(bins), n_bins) for name, bins in gathered.items()}
 
 
 def friedman_sentence(summary: MeasureSummary) -> str:

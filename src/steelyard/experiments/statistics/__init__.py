@@ -8,8 +8,8 @@ column per method. Equal is meant up to twelve digits.
 - ``ranks``: average ranks of many methods, with Friedman's test and what follows it;
   checks and rounding, which all tests share.
 - ``bayesian``: the Bayesian signed-rank test.
-- ``metrics``: accuracy, log-loss and the others, of one test part, and how often
-  predictions are right, by bins of confidence.
+- ``metrics``: accuracy, log-loss and the others, of one test part or of groups of rows,
+  and how often predictions are right, by bins of confidence.
 - ``shares``: intervals of shares, means and costs, and whether shares have moved.
 """
 
