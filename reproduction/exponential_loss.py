@@ -29,7 +29,7 @@ from steelyard.experiments.statistics.two_methods import wilcoxon_signed_rank
 from steelyard.model.training import TrainingSet
 from steelyard.proba import GaussianTable
 from steelyard.weighting.base import LogProbs, Start
-from steelyard.weighting.filters.counted import GainRatioWeighting, with_bins
+from steelyard.weighting.filters import GainRatioWeighting, with_bins
 from steelyard.weighting.filters.information import gain_ratios
 from steelyard.weighting.filters.trees import OneTreeWeighting, depth_weights
 

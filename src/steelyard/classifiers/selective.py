@@ -42,7 +42,7 @@ from steelyard.fitting.search.left_out import (
 )
 from steelyard.model.training import TrainingSet
 from steelyard.table.schema import TableSchema
-from steelyard.weighting.filters.counted import with_bins
+from steelyard.weighting.filters import with_bins
 from steelyard.weighting.filters.information import class_information
 
 __all__ = ["CostSensitiveNB", "ForwardSelectedNB", "SelectiveNB", "attribute_costs"]

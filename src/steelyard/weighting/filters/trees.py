@@ -23,7 +23,7 @@ from steelyard._common.threads import pieces, run, thread_count
 from steelyard.model.base import RowsNeeded
 from steelyard.model.training import TrainingSet
 from steelyard.table.schema import FeatureSchema
-from steelyard.weighting.filters.counted import FilterWeighting
+from steelyard.weighting.filters import FilterWeighting
 
 # So many rows are drawn one by one; how often each of the rows is among more of them
 # is drawn at once.
