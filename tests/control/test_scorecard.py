@@ -12,9 +12,8 @@ import pandas as pd
 import pytest
 
 import steelyard as sy
-from steelyard.control import Scorecard, scorecard_of
+from steelyard.control import Scorecard, rounded, scorecard_of
 from steelyard.control.card_cells import fitted, merged_fit
-from steelyard.control.scorecard import rounded
 from steelyard.exceptions import ParameterError
 from steelyard.export import to_sql
 
