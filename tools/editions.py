@@ -28,13 +28,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import leaderboard as board
 import rivals
 
+from steelyard.experiments.report import table_to_markdown
 from steelyard.experiments.report.layouts import (
     Cell,
     ReportTable,
     control_table,
     dataset_table,
 )
-from steelyard.experiments.report.results_text import table_to_markdown
 from steelyard.experiments.report.summaries import (
     MEASURES,
     friedman_sentence,

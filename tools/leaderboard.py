@@ -17,6 +17,7 @@ from pathlib import Path
 import matplotlib
 
 from steelyard.experiments.displays import CriticalDifferenceDisplay
+from steelyard.experiments.report import table_to_markdown
 from steelyard.experiments.report.layouts import (
     Cell,
     ReportTable,
@@ -25,7 +26,6 @@ from steelyard.experiments.report.layouts import (
     failure_table,
     method_table,
 )
-from steelyard.experiments.report.results_text import table_to_markdown
 from steelyard.experiments.report.summaries import (
     friedman_sentence,
     summaries,

@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 
 from steelyard._common.text import counted
 from steelyard.experiments.data import DataSet, load_dataset
+from steelyard.experiments.report import table_to_markdown
 from steelyard.experiments.report.layouts import Cell, ReportTable, failure_table
-from steelyard.experiments.report.results_text import table_to_markdown
 from steelyard.experiments.report.summaries import MEASURES
 from steelyard.experiments.results import Results
 from steelyard.experiments.runner import compare

@@ -279,9 +279,7 @@ def test_the_terminal_shows_methods_data_sets_and_failures(
     make_results, monkeypatch, rich
 ):
     if not rich:
-        monkeypatch.setattr(
-            "steelyard.experiments.report.results_text.find_spec", lambda name: None
-        )
+        monkeypatch.setattr("steelyard.experiments.report.find_spec", lambda name: None)
     stream = io.StringIO()
     print_results(make_results(failed=FAILED), file=stream, width=110)
     text = stream.getvalue()
