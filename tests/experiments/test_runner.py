@@ -23,12 +23,12 @@ from steelyard.experiments import baselines
 from steelyard.experiments import journal as journals
 from steelyard.experiments.baselines import BASELINES
 from steelyard.experiments.data import DataSet, load_dataset
+from steelyard.experiments.evaluate import split_rows
 from steelyard.experiments.journal import JournalError
-from steelyard.experiments.processes import Progress
 from steelyard.experiments.protocols import PROTOCOLS, discretize_whole
 from steelyard.experiments.results import COLUMNS, Results
-from steelyard.experiments.runner import compare, resolve_methods
-from steelyard.experiments.work import FoldTask, split_rows
+from steelyard.experiments.runner import Progress, compare, resolve_methods
+from steelyard.experiments.work import FoldTask
 
 TIMES = ("fit_seconds", "predict_seconds", "peak_memory_mb")
 

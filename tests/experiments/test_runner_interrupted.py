@@ -14,7 +14,7 @@ import pytest
 from joblib.externals.loky import process_executor
 from sklearn.linear_model import LogisticRegression
 
-from steelyard.experiments import processes
+from steelyard.experiments import work
 from steelyard.experiments.journal import read_journal
 from steelyard.experiments.results import Results
 from steelyard.experiments.runner import compare
@@ -222,7 +222,7 @@ def test_interrupt_right_after_a_task_was_handed_over_leaves_no_traceback(
             super().process_result_item(item)
             time.sleep(0.3)
 
-    class Interrupted(processes.ProcessPoolExecutor):
+    class Interrupted(work.ProcessPoolExecutor):
         def submit(self, *args):
             future = super().submit(*args)
             if self._queue_count > 3:
@@ -231,7 +231,7 @@ def test_interrupt_right_after_a_task_was_handed_over_leaves_no_traceback(
 
     failed = []
     monkeypatch.setattr(process_executor, "_ExecutorManagerThread", SlowThread)
-    monkeypatch.setattr(processes, "ProcessPoolExecutor", Interrupted)
+    monkeypatch.setattr(work, "ProcessPoolExecutor", Interrupted)
     monkeypatch.setattr(threading, "excepthook", failed.append)
     with pytest.raises(KeyboardInterrupt):
         compare("NB", DATA, folds=5, n_jobs=2, progress=False)
@@ -241,7 +241,7 @@ def test_interrupt_right_after_a_task_was_handed_over_leaves_no_traceback(
 LEFT_ALONE = """
 import os, sys, time
 from types import SimpleNamespace
-from steelyard.experiments.processes import _start
+from steelyard.experiments.work import _start
 
 plan, parent = SimpleNamespace(data={}, journal=None), os.getpid()
 if not os.fork():
@@ -267,7 +267,7 @@ def test_worker_leaves_when_its_parent_was_killed(moment, tmp_path):
     with parent:
         worker = int(parent.stdout.readline())
         parent.kill()
-    assert processes._PARENT_SECONDS <= 0.5
+    assert work._PARENT_SECONDS <= 0.5
     deadline = time.monotonic() + 20  # of a busy machine; it takes half a second
     while Path(f"/proc/{worker}").exists() and not is_zombie(worker):
         assert time.monotonic() < deadline

@@ -1,10 +1,10 @@
 """Experiments: methods compared on data sets, and what is made of the results.
 
 - ``runner`` has `compare`, which makes classifiers and tables of its arguments, with
-  the ``baselines`` of others; ``protocols`` says how data are prepared.
-- ``work`` is one task, some fits to one fold; ``processes`` runs tasks side by side and
-  shows how far they are; ``journal`` keeps a row per fit in a file that a later run
-  resumes.
+  the ``baselines`` of others, and shows how far it is; ``protocols`` says how data are
+  prepared.
+- ``work`` has tasks, some fits to one fold, which run side by side; ``journal`` keeps a
+  row per fit in a file that a later run resumes.
 - ``results`` is what comes out. ``statistics`` tests it, ``report`` writes it and
   ``displays`` draws it.
 - ``evaluate`` measures a method or a model, by group and by costs too; ``drift``

@@ -22,7 +22,7 @@ from steelyard.table.labels import encode_labels
 
 __all__ = ["Evaluation", "MeasureTable", "evaluate", "evaluate_chunks", "thresholds"]
 
-Floats = NDArray[np.float64]
+Ints = NDArray[np.intp]
 
 _DEFAULT_FOLDS = 10
 
@@ -97,8 +97,6 @@ def evaluate(
         return evaluate_chunks(estimator, chunks, positive=positive, costs=costs)
     from sklearn.base import clone
     from sklearn.utils import _safe_indexing
-
-    from steelyard.experiments.work import split_rows
 
     costs = check_costs(costs)
     by = None if by is None else grouped(X, by)[1]
@@ -220,6 +218,22 @@ def _is_fitted(estimator: Any) -> bool:
     except NotFittedError:
         return False
     return True
+
+
+def split_rows(target: NDArray[Any], folds: int, seed: int) -> list[tuple[Ints, Ints]]:
+    """Split rows into folds, each with about the same share of every class.
+
+    Where no class has as many rows as there are folds, classes are not looked at.
+    """
+    from sklearn.model_selection import KFold, StratifiedKFold
+
+    counts = np.unique(target, return_counts=True)[1]
+    kind = StratifiedKFold if counts.max() >= folds else KFold
+    splitter = kind(folds, shuffle=True, random_state=seed)
+    with warnings.catch_warnings():
+        # The run has warned of small classes, once for each data set.
+        warnings.simplefilter("ignore", UserWarning)
+        return list(splitter.split(np.zeros(len(target)), target))
 
 
 def _check_folds(folds: int, true: NDArray[np.intp]) -> None:

@@ -27,10 +27,9 @@ from steelyard.experiments.baselines import BASELINES, baseline
 from steelyard.experiments.data.dataset import DataSet
 from steelyard.experiments.data.sets import expand_names, load_dataset
 from steelyard.experiments.journal import Journal, open_journal, read_journal
-from steelyard.experiments.processes import Progress, run_tasks
 from steelyard.experiments.protocols import find_protocol
 from steelyard.experiments.results import KEY, Results
-from steelyard.experiments.work import FoldTask, WorkPlan
+from steelyard.experiments.work import FoldTask, WorkPlan, run_tasks
 
 _LIBRARIES = ("steelyard", "numpy", "scipy", "scikit-learn", "numba", "pandas")
 
@@ -197,6 +196,38 @@ def _tasks(
     # Tasks of one data set stay together: a worker keeps the one it is at.
     tasks.sort(key=lambda task: -sizes[task.dataset])
     return tasks
+
+
+class Progress:
+    """How far a run is: fits that are done, that failed, and those that run.
+
+    Tasks come in the order in which they start; `n_jobs` run at once.
+    """
+
+    def __init__(self, tasks: Sequence[FoldTask], n_jobs: int) -> None:
+        # Workers take tasks in order: the first that are not done are those that run. A
+        # task that is run fit by fit is gone with the first of them.
+        self._open = {task.key(""): task for task in tasks}
+        self._n_jobs = n_jobs
+        self._fits = sum(len(task.methods) for task in tasks)
+        self._fits_done = self._failed = 0
+
+    def done(self, task: FoldTask, rows: Sequence[dict[str, Any]]) -> str:
+        """Count a task as done, and say how far the run is."""
+        self._open.pop(task.key(""), None)
+        self._fits_done += len(rows)
+        self._failed += sum(row["status"] != "ok" for row in rows)
+        return self.text()
+
+    def text(self) -> str:
+        """Say how far the run is."""
+        parts = [f"{self._fits_done} of {self._fits} fits"]
+        if self._failed:
+            parts.append(f"{self._failed} failed")
+        running = [task.label for task in self._open.values()][: self._n_jobs]
+        if running:
+            parts.append(f"running {', '.join(running)}")
+        return " · ".join(parts)
 
 
 def resolve_methods(methods: Any) -> dict[str, Any]:
