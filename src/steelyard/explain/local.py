@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.arrays import Floats
-from steelyard._common.text import probability_text
 from steelyard.exceptions import ParameterError
 from steelyard.explain.counterfactual import Counterfactual, counterfactual
 from steelyard.explain.row_cells import (
@@ -21,6 +20,7 @@ from steelyard.explain.row_cells import (
     describe_cells,
     neighbours_of,
 )
+from steelyard.explain.value_summary import rows_text
 from steelyard.explain.value_tables import range_by_column
 from steelyard.explain.views import (
     ExplainedPart,
@@ -38,17 +38,12 @@ from steelyard.explain.views import (
     views_of,
 )
 from steelyard.model.base import Model
-from steelyard.model.uncertainty import LEVEL, Uncertainty, half_width
-from steelyard.proba.counts import Counts
-from steelyard.table.codes import Codes
+from steelyard.model.uncertainty import LEVEL, half_width
 from steelyard.table.frames import as_table
 from steelyard.table.summary.whole_column import NumberRange
 
 if TYPE_CHECKING:
     from steelyard.classifiers.base import BaseNB
-
-# How many rows and parts of a model are shown as text.
-_MAX_ROWS, _MAX_PARTS = 3, 10
 
 
 @dataclass(frozen=True, repr=False)
@@ -170,23 +165,20 @@ class LocalExplanation(Tabular):
                 f"{self.note} Ask its parts: explanation.parts[0].explanation."
                 "evidence(row)."
             )
-        first, second = two_classes(
-            self.probabilities[row], self.classes, target, against
-        )
+        chances = self.probabilities[row]
+        first, second = two_classes(chances, self.classes, target, against)
         names, values, missing = self.attributes, self.values[row], self.missing[row]
-        added = self.contributions[row]
+        added, columns = self.contributions[row], list(range(len(names)))
         if views and self.view_contributions is not None:
-            names, values = self.view_names, self._view_values(row)
-            missing = missing[self.cells.schema.columns[: len(names)]]
-            added = self.view_contributions[row]
+            names, added = self.view_names, self.view_contributions[row]
+            values = self.cells.view_labels(row, len(names), values, missing)
+            columns = list(self.cells.schema.columns[: len(names)])
+            missing = missing[columns]
         base, added = self.base[row] * self.link_scale, added * self.link_scale
         amounts = added[:, first] - added[:, second]
         titles = in_words(names, self.titles) if self.titles else [""] * len(names)
         # Views of a column are changed with it.
-        changed = [name in self.edited for name in names]
-        if views and self.view_contributions is not None:
-            columns = self.cells.schema.columns[: len(names)]
-            changed = [self.attributes[c] in self.edited for c in columns]
+        changed = [self.attributes[c] in self.edited for c in columns]
         half: list[Any] = [None] * (len(names) + 1)
         if self.variances is not None and not views:
             both = [own[row][..., [first, second]].sum(-1) for own in self.variances]
@@ -203,7 +195,7 @@ class LocalExplanation(Tabular):
             for j in np.argsort(-np.abs(amounts), kind="stable")
         )
         classes = (str(self.classes[first]), str(self.classes[second]))
-        probability = float(self.probabilities[row, first])
+        probability = float(chances[first])
         prior = float(base[first] - base[second])
         is_centred, rate = self.model.centre is not None, None
         if self.base_rates is not None and not is_centred:
@@ -301,37 +293,7 @@ class LocalExplanation(Tabular):
 
     def __repr__(self) -> str:
         """Show up to three rows as text."""
-        lines = [self.note] if self.kind != "sum" else []
-        for row in range(min(len(self), _MAX_ROWS)):
-            lines.append(f"\nrow {row}: {self._prediction(row)}")
-            if self.contributions is not None:
-                lines.append(repr(self.evidence(row)))
-            if self.neighbours:
-                lines.append(repr(self.neighbours[row]))
-            for part in self.parts[:_MAX_PARTS]:
-                shown = part.explanation._prediction(row)
-                lines.append(f"  {part.name} (share {part.share:.3f}): {shown}")
-            if len(self.parts) > _MAX_PARTS:
-                lines.append(f"  … and {len(self.parts) - _MAX_PARTS} more")
-        if len(self) > _MAX_ROWS:
-            lines.append(f"\n… and {len(self) - _MAX_ROWS} more rows")
-        return "\n".join(lines).strip("\n")
-
-    def _view_values(self, row: int) -> list[str]:
-        """Name what each view sees: an interval, or the cell itself."""
-        views = views_of(self.cells.schema)
-        columns = self.cells.schema.columns[: len(self.view_names)]
-        return [
-            self.cells.label(row, k)
-            if len(views[column]) > 1 and not self.missing[row, column]
-            else self.values[row][column]
-            for k, column in enumerate(columns)
-        ]
-
-    def _prediction(self, row: int) -> str:
-        best = int(np.argmax(self.probabilities[row]))
-        p = probability_text(self.probabilities[row, best])
-        return f"{self.predicted[row]} (largest probability {p})"
+        return rows_text(self)
 
     def _check_row(self, row: int) -> None:
         if not -len(self) <= row < len(self):
@@ -378,13 +340,10 @@ def explain_local(
     """
     if pairs not in ("shown", "split"):
         raise ParameterError(f"`pairs` must be 'shown' or 'split'. Got {pairs!r}.")
-    codes = clf._encode(X)
+    codes, model = clf._encode(X), model_of(clf)
     cells = RowCells.of(codes)
-    columns = clf.encoder_.match(as_table(X, clf))
-    values, missing = describe_cells(cells, columns)
-    ranges = getattr(clf, "ranges_", None)
-    model = model_of(clf)
-    found = _explain(model, cells, values, missing, clf.n_jobs, ranges)
+    named = describe_cells(cells, clf.encoder_.match(as_table(X, clf)))
+    found = _explain(model, clf, cells, named)
     titles = getattr(clf, "column_labels_", {})
     changed = tuple(dict.fromkeys(e.attribute for e in getattr(clf, "edits_", ())))
     rates = base_rates_of(clf, model)
@@ -393,46 +352,27 @@ def explain_local(
     if kept is not None:
         log_proba = model.log_proba(codes, clf.n_jobs)
         intervals = kept.intervals(codes, log_proba, LEVEL)
-        variances = _variances(kept, codes, clf.counts_, len(clf.classes_))
+        variances = kept.of_evidence(codes, clf.counts_, views_of(codes.schema))
         found = replace(found, variances=variances, intervals=intervals)
     return found.split_pairs() if pairs == "split" else found
 
 
-def _variances(
-    uncertainty: Uncertainty, codes: Codes, counts: Counts, n_classes: int
-) -> tuple[Floats, Floats]:
-    """Return variances of the evidence of cells (n, d, K), and of its sum (n, K)."""
-    schema, centres = codes.schema, uncertainty.centres(counts)
-    cells = schema.offsets[:-1] + codes.by_column().T.astype(np.int64)
-    views = views_of(schema)
-    by_column = [
-        uncertainty.of_cells(cells[:, v], centres[v].sum(axis=0)) for v in views
-    ]
-    shape = (codes.n_rows, len(views), n_classes)
-    whole = np.broadcast_to(uncertainty.of_rows(codes), (codes.n_rows, n_classes))
-    return np.broadcast_to(np.stack(by_column, axis=1), shape), whole
-
-
 def _explain(
     model: Model,
+    clf: BaseNB,
     cells: RowCells,
-    values: list[list[str]],
-    missing: NDArray[np.bool_],
-    n_jobs: int | None,
-    ranges: list[NumberRange | None] | None,
+    named: tuple[list[list[str]], NDArray[np.bool_]],
 ) -> LocalExplanation:
     codes, schema = cells.encoded(), cells.schema
     base = contributions = scores = by_view = None
-    terms = model.terms(codes)
-    if terms is not None:
+    if (terms := model.terms(codes)) is not None:
         base, by_view = terms
         scores = base + by_view.sum(axis=1)
         if model.centre is not None:
             base, by_view = base + model.centre.sum(axis=0), by_view - model.centre
         contributions = add_views(by_view, schema, axis=1)
-    rows = (cells, values, missing, n_jobs, ranges)
     parts = tuple(
-        ExplainedPart(part.name, part.share, _explain(part.model, *rows))
+        ExplainedPart(part.name, part.share, _explain(part.model, clf, cells, named))
         for part in model.parts()
     )
     return LocalExplanation(
@@ -440,19 +380,19 @@ def _explain(
         note=model.note(),
         classes=model.classes,
         attributes=column_labels(schema),
-        values=values,
-        missing=missing,
+        values=named[0],
+        missing=named[1],
         base=base,
         contributions=contributions,
         view_names=schema.labels(),
         view_contributions=by_view,
         scores=scores,
-        probabilities=model.proba(codes, n_jobs),
-        predicted=model.predict(codes, n_jobs),
+        probabilities=model.proba(codes, clf.n_jobs),
+        predicted=model.predict(codes, clf.n_jobs),
         link_scale=float(model.link_scale),
         parts=parts,
         neighbours=neighbours_of(model, codes),
         model=model,
         cells=cells,
-        ranges=ranges,
+        ranges=getattr(clf, "ranges_", None),
     )

@@ -102,6 +102,16 @@ class RowCells:
             return self.schema.describe(j, int(self.codes[i, j]))
         return number_label(float(self.numbers[i, j]))
 
+    def view_labels(
+        self, i: int, n_views: int, labels: list[str], missing: NDArray[np.bool_]
+    ) -> list[str]:
+        """Name what the first views of a row see: an interval, or the cell itself."""
+        views = views_of(self.schema)
+        return [
+            self.label(i, k) if len(views[c]) > 1 and not missing[c] else labels[c]
+            for k, c in enumerate(self.schema.columns[:n_views])
+        ]
+
 
 def number_label(number: float) -> str:
     """Write a number of a Gaussian attribute."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from steelyard._common.arrays import Floats
-from steelyard._common.text import bar, counted, signed, text_table
+from steelyard._common.text import bar, counted, probability_text, signed, text_table
 from steelyard.explain.views import (
     column_mean,
     column_scores,
@@ -21,6 +21,7 @@ from steelyard.proba.counts import Counts
 from steelyard.table.schema import FeatureSchema
 
 if TYPE_CHECKING:
+    from steelyard.explain.local import LocalExplanation
     from steelyard.explain.overall import GlobalExplanation
     from steelyard.explain.value_tables import AttributeTable
 
@@ -32,6 +33,9 @@ _MAX_POINTS, _MAX_BINS, _MAX_CELLS = 12, 10, 12
 
 # How many parts and base rates are shown as text.
 _MAX_PARTS, _MAX_RATES = 20, 6
+
+# How many rows, and parts of a model that explain them.
+_MAX_ROWS, _MAX_PARTS_OF_ROW = 3, 10
 
 # Columns of texts by header, evidence for those lines, and what they are.
 _Lines = tuple[dict[str, list[str]], Floats, str]
@@ -222,6 +226,30 @@ def _columns(whole: GlobalExplanation) -> dict[str, list[str]]:
             columns["rows"] = [f"{whole.rows[j]:g}" for j in whole.order]
         columns[""] = [bar(amount, largest) for amount in amounts]
     return columns
+
+
+def rows_text(local: LocalExplanation) -> str:
+    """Lay out explanations of up to three rows as text."""
+    lines = [local.note] if local.kind != "sum" else []
+    for row in range(min(len(local), _MAX_ROWS)):
+        lines.append(f"\nrow {row}: {_prediction(local, row)}")
+        if local.contributions is not None:
+            lines.append(repr(local.evidence(row)))
+        if local.neighbours:
+            lines.append(repr(local.neighbours[row]))
+        for part in local.parts[:_MAX_PARTS_OF_ROW]:
+            shown = _prediction(part.explanation, row)
+            lines.append(f"  {part.name} (share {part.share:.3f}): {shown}")
+        if len(local.parts) > _MAX_PARTS_OF_ROW:
+            lines.append(f"  … and {len(local.parts) - _MAX_PARTS_OF_ROW} more")
+    if len(local) > _MAX_ROWS:
+        lines.append(f"\n… and {len(local) - _MAX_ROWS} more rows")
+    return "\n".join(lines).strip("\n")
+
+
+def _prediction(local: LocalExplanation, row: int) -> str:
+    largest = probability_text(local.probabilities[row].max())
+    return f"{local.predicted[row]} (largest probability {largest})"
 
 
 # --------------------------------------------------------------------------- importance

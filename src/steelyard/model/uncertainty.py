@@ -95,6 +95,19 @@ class Uncertainty:
         factors = self.factors[:, cells].sum(axis=2) - centre[:, None]
         return self.variances[cells].sum(axis=1) + (factors**2).sum(axis=0)
 
+    def of_evidence(
+        self, codes: Codes, counts: Counts, views: list[list[int]]
+    ) -> tuple[Floats, Floats]:
+        """Return variances of what columns of rows say (n, d, K), and of all (n, K).
+
+        A column has one or more views, its attributes.
+        """
+        cells = codes.schema.offsets[:-1] + codes.by_column().T.astype(np.int64)
+        centres = self.centres(counts)
+        each = [self.of_cells(cells[:, v], centres[v].sum(axis=0)) for v in views]
+        zeros = np.zeros(len(counts.by_class))
+        return np.stack(each, axis=1) + zeros, self.of_rows(codes) + zeros
+
     def of_mean(self, cells: Ints, centre: Floats, shares: Floats) -> Floats:
         """Return variances of means of what cells add, by shares (n, C): shape (C,)."""
         factors = self.factors[:, cells].sum(axis=2) - centre[:, None]
