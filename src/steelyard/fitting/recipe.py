@@ -13,7 +13,6 @@ from steelyard._common.allowed import matching
 from steelyard._common.arrays import Floats
 from steelyard._common.checks import is_dask, is_on_device, is_spark
 from steelyard.exceptions import ParameterError
-from steelyard.fitting.default.column_pairs import joined, listed_pairs
 from steelyard.instances import InstanceWeighting
 from steelyard.io import as_source
 from steelyard.io.recognise import is_kept
@@ -243,6 +242,9 @@ class Recipe(Preparation):
             training = _loaded("device").placed(training, self.device)
         if self.weighting is NO_WEIGHTS or not self.weighting.joined_columns:
             return training
+        # Loaded where there are pairs: it knows how problems are solved.
+        from steelyard.fitting.default.column_pairs import joined, listed_pairs
+
         pairs = listed_pairs(self.weighting.joined_columns, training.schema)
         return joined(training, pairs)
 

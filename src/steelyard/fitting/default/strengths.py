@@ -14,11 +14,11 @@ from steelyard._common.arrays import Floats
 from steelyard._common.threads import run, thread_count
 from steelyard.fitting.default.column_pairs import (
     ColumnPair,
+    FoldFit,
     PairScores,
     RankedPairs,
     score_columns,
 )
-from steelyard.fitting.default.fold_fit import FoldFit
 from steelyard.fitting.default.held_out import HeldOutFolds, Judgement
 from steelyard.fitting.recipe import Recipe
 from steelyard.weighting import HierarchicalWeighting
