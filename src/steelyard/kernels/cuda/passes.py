@@ -26,10 +26,12 @@ from steelyard.kernels.cuda import (
     add_four,
     byte,
     kernel_of,
+    mixture_loss,
+    odds_loss,
+    scores_loss,
     to_units,
     whole,
 )
-from steelyard.kernels.cuda.device_losses import mixture_loss, odds_loss, scores_loss
 
 # Cells besides those of soft counts, one for each lane, which take what is left out.
 SPARE = 32
