@@ -23,7 +23,7 @@ from reproduction.sections import accuracy_table, wilcoxon_table
 from reproduction.simulated import NoisyLabels, two_groups
 from steelyard._common.settings import setting, whole
 from steelyard.classifiers.weighted import WeightedNB
-from steelyard.experiments.data.sets import MULTICLASS, TASKS, load_dataset
+from steelyard.experiments.data import MULTICLASS, TASKS, load_dataset
 from steelyard.experiments.protocols import find_protocol
 from steelyard.experiments.statistics.two_methods import wilcoxon_signed_rank
 from steelyard.model.training import TrainingSet

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from steelyard.experiments.data.sets import load_dataset
+from steelyard.experiments.data import load_dataset
 from steelyard.experiments.results import Results
 from steelyard.experiments.runner import compare
 

@@ -45,7 +45,7 @@ def table(name: str) -> tuple[Any, Any]:
         made = import_module("benchmarks.rows_shrinkage").mixed_table
         X, y = made(int(name.partition(":")[2]))
         return X, y
-    from steelyard.experiments.data.sets import load_dataset
+    from steelyard.experiments.data import load_dataset
 
     data = load_dataset(name)
     return data.table, data.target

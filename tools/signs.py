@@ -22,7 +22,7 @@ from scipy.stats import spearmanr
 
 from steelyard import ShrinkageNB
 from steelyard._common.text import text_table
-from steelyard.experiments.data.sets import load_dataset
+from steelyard.experiments.data import load_dataset
 from steelyard.explain.views import evidence_of
 
 DATASETS = (

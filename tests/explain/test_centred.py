@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import steelyard as sy
-from steelyard.experiments.data.sets import load_dataset
+from steelyard.experiments.data import load_dataset
 from steelyard.explain.reasons import reasons
 from steelyard.model.table_model import centred
 

@@ -9,7 +9,7 @@ import pytest
 
 from reproduction import engine
 from reproduction.documents import reproduce
-from steelyard.experiments.data.sets import load_dataset
+from steelyard.experiments.data import load_dataset
 from steelyard.experiments.results import Results
 
 FOLDER = os.environ.get("STEELYARD_DATA")

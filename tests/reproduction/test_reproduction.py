@@ -35,7 +35,7 @@ from steelyard._common.text import markdown_table
 from steelyard.cli import main
 from steelyard.cli import reproduce as command
 from steelyard.exceptions import ParameterError
-from steelyard.experiments.data.sets import (
+from steelyard.experiments.data import (
     MULTICLASS,
     TASKS,
     data_folder,
@@ -43,7 +43,7 @@ from steelyard.experiments.data.sets import (
     read_from_folder,
     standardize,
 )
-from steelyard.experiments.data.sets import load_dataset as load_any
+from steelyard.experiments.data import load_dataset as load_any
 from steelyard.experiments.protocols import PROTOCOLS, discretize_whole
 
 FOLDER = os.environ.get("STEELYARD_DATA")

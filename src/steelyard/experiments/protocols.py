@@ -21,8 +21,8 @@ from steelyard._common.text import did_you_mean
 from steelyard.classifiers.base import BaseNB
 from steelyard.classifiers.published import LogisticNB, NaiveBayes
 from steelyard.exceptions import ParameterError
+from steelyard.experiments.data import standardize
 from steelyard.experiments.data.dataset import DataSet
-from steelyard.experiments.data.sets import standardize
 from steelyard.table.encoder import TableEncoder
 
 if TYPE_CHECKING:

@@ -24,8 +24,8 @@ from steelyard._common.progress import progress as show_progress
 from steelyard.classifiers.registry import _plain, method, methods
 from steelyard.exceptions import ParameterError, TableError
 from steelyard.experiments.baselines import BASELINES, baseline
+from steelyard.experiments.data import expand_names, load_dataset
 from steelyard.experiments.data.dataset import DataSet
-from steelyard.experiments.data.sets import expand_names, load_dataset
 from steelyard.experiments.journal import Journal, open_journal, read_journal
 from steelyard.experiments.protocols import find_protocol
 from steelyard.experiments.results import KEY, Results

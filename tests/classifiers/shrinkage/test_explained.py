@@ -24,7 +24,7 @@ def fitted(request):
     if request.param == "credit-g":
         if not DATA:
             pytest.skip("STEELYARD_DATA names no folder of data sets")
-        from steelyard.experiments.data.sets import load_dataset
+        from steelyard.experiments.data import load_dataset
 
         data = load_dataset("credit-g", DATA)
         X, y = data.table, data.target

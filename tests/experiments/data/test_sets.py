@@ -12,8 +12,13 @@ import pytest
 from sklearn import datasets
 
 from steelyard.exceptions import ColumnError, ParameterError, TableError
-from steelyard.experiments.data import BUNDLED, DataSet, dataset_group, load_dataset
-from steelyard.experiments.data.sets import expand_names
+from steelyard.experiments.data import (
+    BUNDLED,
+    DataSet,
+    dataset_group,
+    expand_names,
+    load_dataset,
+)
 
 FOLDER = os.environ.get("STEELYARD_DATA")
 ARFF = """@relation weather
@@ -215,7 +220,7 @@ def test_table_without_columns_is_refused():
 
 def test_fingerprint_depends_on_cells_names_and_labels_alone():
     code = (
-        "from steelyard.experiments.data.sets import load_dataset;"
+        "from steelyard.experiments.data import load_dataset;"
         "import sys; sys.stdout.write(load_dataset('sklearn:wine').fingerprint)"
     )
     elsewhere = subprocess.run(
