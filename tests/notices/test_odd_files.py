@@ -420,6 +420,7 @@ NEW = {
     "-999": (column("mass", lambda c: -999, 60), "beyond", False),
     "an empty column": (lambda f: f.assign(sex=None), "all-missing", False),
     "no numbers": (lambda f: f.assign(mass=None), "all-missing", False),
+    "an empty half": (column("bill", lambda c: None, 2), "new-missing", False),
     "a renamed column": (
         lambda f: f.rename(columns={"sex": "Sex"}),
         "renamed-column",

@@ -70,15 +70,22 @@ class ColumnCheck:
 
     def notices(self) -> list[Notice]:
         """Return what is odd about the new cells."""
-        found = [self._unseen(), self._beyond()]
-        is_empty = self.n_rows > 1 and self.n_missing == self.n_rows
-        if is_empty and not self.had_missing:
-            text = f"missing in all {self.n_rows:,} rows, and in none of training"
-            cure = "was the column lost or renamed?"
-            found.append(
-                Notice("all-missing", text, self.name, self.n_rows, "left out", cure)
-            )
+        found = self._unseen(), self._beyond(), self._missing()
         return [notice for notice in found if notice is not None]
+
+    def _missing(self) -> Notice | None:
+        n, n_rows = self.n_missing, self.n_rows
+        if self.had_missing or n_rows < 2:
+            return None
+        if n == n_rows:
+            text = f"missing in all {n_rows:,} rows, and in none of training"
+            cure = "was the column lost or renamed?"
+            return Notice("all-missing", text, self.name, n, "left out", cure)
+        if n < max(_MANY_ROWS, _MANY * n_rows):
+            return None
+        text = f"{rows_have(n, n_rows)} no value, and all of training had one"
+        cure = "learn from rows with missing cells too: answers may be too sure"
+        return Notice("new-missing", text, self.name, n, "left out", cure)
 
     def _unseen(self) -> Notice | None:
         if not self.n_unseen:

@@ -27,6 +27,7 @@ _KINDS = {
     "unseen": (3, "hold values that training never saw"),
     "beyond": (3, "hold numbers far beyond the training rows"),
     "all-missing": (3, "are missing throughout, and had no missing cell in training"),
+    "new-missing": (2, "have missing cells, and had none in training"),
     "spelling": (2, "have values that differ by case or blanks only"),
     "identifier": (2, "look like identifiers"),
     "repeated-rows": (2, ""),
