@@ -9,9 +9,16 @@ import pytest
 from sklearn.metrics import log_loss
 
 import steelyard as sy
-from steelyard._common.agreed import MOST_KEPT
 from steelyard.exceptions import ParameterError, TableError
-from steelyard.fitting.default.kept_rows import RowDraw
+from steelyard.fitting.default import kept_rows
+from steelyard.fitting.default.kept_rows import RowDraw, most_kept
+
+MOST = 3_000
+
+
+@pytest.fixture
+def few_are_kept(monkeypatch):
+    monkeypatch.setattr(kept_rows, "MOST_KEPT", MOST)
 
 
 def stream(n, seed=0, flip=False):
@@ -61,13 +68,45 @@ def test_while_all_rows_are_kept_chunks_give_the_model_of_one_fit():
     )
 
 
+@pytest.mark.parametrize("has_names", [True, False])
+def test_while_all_rows_are_kept_chunks_choose_what_one_fit_chooses(has_names):
+    X, y = stream(1_000)
+    if not has_names:
+        X = X[["number"]].assign(other=X["whole"].astype(float) ** 2).to_numpy()
+    parts, whole = in_chunks(sy.ShrinkageNB(), X, y, 250), sy.ShrinkageNB().fit(X, y)
+    assert parts.strength_path_ == whole.strength_path_
+    pairs = [[pair["columns"] for pair in clf.pairs_] for clf in (parts, whole)]
+    assert pairs[0] == pairs[1]
+    np.testing.assert_allclose(
+        parts.predict_proba(X), whole.predict_proba(X), atol=1e-4
+    )
+
+
+def test_fewer_rows_of_wide_tables_are_kept():
+    X, y = stream(100)
+    wide = sy.NaiveBayes().fit(np.zeros((100, 50)), y).encoder_.schema_
+    widest = sy.NaiveBayes().fit(np.zeros((100, 300)), y).encoder_.schema_
+    narrow = sy.NaiveBayes().fit(X, y).encoder_.schema_
+    assert list(map(most_kept, (narrow, wide, widest))) == [40_000, 20_000, 10_000]
+
+
+def test_rows_that_have_faded_are_few_and_stand_for_the_weight_of_all():
+    clf, keeps = quick(), 0.5 ** (250 / 500)
+    in_chunks(clf, *stream(7_500), 250, forget=keeps)
+    kept = clf.kept_rows_
+    # Four half-lives in full, and as many rows as a half-life weighs.
+    assert 2_000 < len(kept.labels) < 3_200
+    assert kept.amounts.sum() == pytest.approx(clf.counts_.total, rel=0.02)
+
+
+@pytest.mark.usefixtures("few_are_kept")
 @pytest.mark.parametrize("missing", ["skip", "impute", "value"])
 def test_what_was_counted_is_divided_among_new_bins(missing):
-    X, y = stream(2 * MOST_KEPT)
+    X, y = stream(2 * MOST)
     X.loc[::7, "number"] = np.nan
     clf = sy.ShrinkageNB(strength=(2.5, 10, 2.5), pairs=PAIRS, missing=missing)
     first = clf.partial_fit(X[:200], y[:200]).encoder_.schema_
-    in_chunks(clf, X[200:], y[200:], 6_000)
+    in_chunks(clf, X[200:], y[200:], 2_000)
     new, counts = clf.encoder_.schema_, clf.counts_
     assert first.features[0].edges != new.features[0].edges
     for part in zip(new.offsets, new.offsets[1:], strict=False):
@@ -75,7 +114,7 @@ def test_what_was_counted_is_divided_among_new_bins(missing):
         np.testing.assert_allclose(by_class, counts.by_class)
     truth = clf.encoder_.transform(X[y == "yes"])[:, 0]
     of_bins = counts.by_code[new.offsets[0] : new.offsets[1], 1]
-    np.testing.assert_allclose(of_bins, np.bincount(truth), rtol=0.1, atol=30)
+    np.testing.assert_allclose(of_bins, np.bincount(truth), rtol=0.1, atol=20)
 
 
 def test_rows_of_earlier_files_have_no_numbers_and_go_on_with_their_cut_points(
@@ -90,11 +129,12 @@ def test_rows_of_earlier_files_have_no_numbers_and_go_on_with_their_cut_points(
     assert again.counts_.total == 900
 
 
+@pytest.mark.usefixtures("few_are_kept")
 def test_ten_chunks_are_as_good_as_a_fit_of_all_rows():
-    X, y = stream(MOST_KEPT + 2_000)
+    X, y = stream(MOST + 2_000)
     new, truth = stream(5_000, seed=1)
-    parts, whole = in_chunks(sy.ShrinkageNB(), X, y, 1_200), sy.ShrinkageNB().fit(X, y)
-    assert len(parts.kept_rows_.labels) == MOST_KEPT < len(y)
+    parts, whole = in_chunks(sy.ShrinkageNB(), X, y, 500), sy.ShrinkageNB().fit(X, y)
+    assert len(parts.kept_rows_.labels) == MOST < len(y)
     losses = [log_loss(truth, clf.predict_proba(new)) for clf in (parts, whole)]
     assert abs(losses[0] - losses[1]) < 0.005
     np.testing.assert_array_equal(parts.class_count_, whole.class_count_)
@@ -185,11 +225,12 @@ def test_a_scan_is_learned_chunk_by_chunk(make, tmp_path):
     np.testing.assert_array_equal(clf.predict_proba(X), before)
 
 
+@pytest.mark.usefixtures("few_are_kept")
 def test_draws_stand_for_the_weight_of_all_rows():
-    X, y = stream(30_000)
-    u = np.random.default_rng(0).integers(1, 4, 30_000).astype(float)
+    X, y = stream(10_000)
+    u = np.random.default_rng(0).integers(1, 4, 10_000).astype(float)
     training = quick()._recipe().encode(X, y, u)
     draw = RowDraw.of(training, 0)
     amounts = np.maximum(draw.weights, draw.threshold)
-    assert len(amounts) == MOST_KEPT
+    assert len(amounts) == MOST
     assert amounts.sum() == pytest.approx(u.sum(), rel=0.03)

@@ -20,8 +20,11 @@ N_BARS = 20
 MOST_HASHES, HASH_BYTES = 256, 6
 """How many hashes of training rows a model keeps, and how long they are."""
 
-MOST_KEPT = 10_000
-"""How many rows a model keeps at most to go on learning from."""
+MOST_KEPT, LEAST_OF_WIDE, MOST_KEPT_CELLS = 40_000, 10_000, 1_000_000
+"""How many rows a model keeps at most to go on learning from.
+
+Of a wide table, of more cells than that, fewer.
+"""
 
 # Weights of rows and of classes, and sums of their products, stay finite in single
 # precision, which preconditioners have.

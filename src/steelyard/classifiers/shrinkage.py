@@ -10,7 +10,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard._common.agreed import MOST_KEPT
 from steelyard._common.arrays import Floats
 from steelyard._common.progress import watching
 from steelyard._common.settings import (
@@ -34,8 +33,8 @@ from steelyard.classifiers.weighted import SolvedNB, WeightedNB
 from steelyard.exceptions import ParameterError
 from steelyard.fitting.default.column_pairs import joined, listed_pairs, pair_records
 from steelyard.fitting.default.held_out import HeldOutFolds
-from steelyard.fitting.default.kept_rows import KeptRows, RowDraw
-from steelyard.fitting.default.renewal import renewed
+from steelyard.fitting.default.kept_rows import KeptRows, RowDraw, most_kept
+from steelyard.fitting.default.renewal import recut, renewed
 from steelyard.fitting.default.strengths import GRID, Choice, Strengths, choose
 from steelyard.fitting.default.uncertainty import uncertainty_of
 from steelyard.fitting.problem import Fit, fit_weights
@@ -99,14 +98,15 @@ class ShrinkageNB(TakesChunks, SolvedNB):
     what :math:`b` differs from it by goes to the columns, by their shares of the
     variance, so that with nothing known the model answers the base rate.
 
-    ``partial_fit`` counts all rows and keeps at most 10,000, a sample by weight, in
-    the model and its file. It goes on after ``fit`` too, of a table in
-    memory of that many rows; files, pickles and copies do not have these. Weights
-    minimise the loss of the new chunk, that of the kept rows, and a linear term, which
-    makes up for the gradient that earlier rows had and kept rows have not. Cut points,
-    strengths and pairs are chosen again, on kept rows, when a quarter of the weight
-    came after the last choice; counts of old bins are divided among new ones as kept
-    rows are.
+    ``partial_fit`` counts all rows and keeps at most 40,000, a sample by weight, in
+    the model and its file; of wide tables 1,000,000 cells, or 10,000 rows. It goes on
+    after ``fit`` too, of a table in memory of that many rows; files, pickles and copies
+    do not have these. Weights minimise the loss of the new chunk, that of the kept
+    rows, and a linear term, which makes up for the gradient that earlier rows had and
+    kept rows have not. Cut points, strengths and pairs are chosen again, on kept rows,
+    when a quarter of the weight came after the last choice, or a tenth while all rows
+    are kept: it is then the model of one fit. Counts of old bins are divided among new
+    ones as kept rows are.
 
     References
     ----------
@@ -323,7 +323,7 @@ class ShrinkageNB(TakesChunks, SolvedNB):
         if not is_first and self._rows_so_far() is None:
             raise ParameterError(
                 "This model has kept no rows to go on from: those of `fit` are not "
-                f"kept beyond {MOST_KEPT:,}, nor in files and copies. Learn all chunks "
+                "kept of larger tables, nor in files and copies. Learn all chunks "
                 "by partial_fit, the first one too."
             )
         return is_first
@@ -382,22 +382,23 @@ class ShrinkageNB(TakesChunks, SolvedNB):
             kept = kept.moved(before, training.schema, places, training.n_classes)
             since = kept.since_choice + training.own_total
             training = kept.with_rows(training)
-            draw = RowDraw.of(training, self.random_state, kept)
+            draw = RowDraw.of(training, self.random_state, kept, keeps < 1.0)
             total = training.given_counts.total
             share = _SHARE_OF_CHOICE if draw.threshold else _SHARE_WHILE_ALL_KEPT
             if since >= share * total:
-                sample = draw.sample(training)
-                choice, since = self._choice(recipe, sample), 0.0
+                # Rows are drawn by their codes: new cut points come first.
+                alone = recut(training, draw.sample(training))
+                choice, since = self._choice(recipe, draw.sample(alone)), 0.0
                 share = min(1.0, len(draw.picked) / total)
                 choice = replace(choice.of_more_rows(share), held_out=None)
-                training = renewed(training, sample, choice.pairs)
+                training = renewed(training, alone, choice.pairs)
             else:
                 choice = so_far._choice_so_far(total)
         else:
             choice = self._choice(recipe, training)
             training = joined(training, choice.pairs)
             is_here = isinstance(training.table, Table) and training.place.is_here
-            is_small = is_here and training.n_rows <= MOST_KEPT
+            is_small = is_here and training.n_rows <= most_kept(training.schema)
             if keeps_rows or (is_small and self.instances is None):
                 draw = RowDraw.of(training, self.random_state)
         weighting = choice.strengths.weighting(float(self.intercept))

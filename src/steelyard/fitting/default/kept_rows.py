@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from steelyard._common.agreed import MOST_KEPT
+from steelyard._common.agreed import LEAST_OF_WIDE, MOST_KEPT, MOST_KEPT_CELLS
 from steelyard._common.arrays import Floats, Ints
 from steelyard._common.threads import pieces
 from steelyard.fitting.problem import Problem
@@ -38,6 +38,9 @@ from steelyard.table.frames import as_table
 from steelyard.table.schema import TableSchema
 from steelyard.table.storage import Store, StoredRows
 from steelyard.weighting.base import Effect
+
+# Rows whose weight has faded to this share of the largest are sampled.
+_FADED = 1.0 / 16.0
 
 Numbers = tuple[Floats | None, ...]
 """Numbers of some rows, by column; None for categories.
@@ -182,10 +185,15 @@ class RowDraw:
 
     @classmethod
     def of(
-        cls, training: TrainingSet, random_state: Any, before: KeptRows | None = None
+        cls,
+        training: TrainingSet,
+        random_state: Any,
+        before: KeptRows | None = None,
+        fades: bool = False,
     ) -> RowDraw:
         """Draw rows of a training set, of which those kept ``before`` are the first."""
         own, picked, threshold = training.sample_weight, np.arange(0), 0.0
+        most = most_kept(training.schema)
         weights = priorities = np.empty(0)
         if before is not None:
             picked, threshold = np.arange(len(before.labels)), before.threshold
@@ -198,12 +206,18 @@ class RowDraw:
             weights = np.concatenate([weights, u])
             priorities = np.concatenate([priorities, u / (1.0 - rng.random(n_rows))])
             picked = np.concatenate([picked, np.arange(rows.start, rows.stop)])
-            if len(picked) > MOST_KEPT:
+            if len(picked) > most:
                 order = np.argsort(-priorities, kind="stable")
-                threshold = max(threshold, float(priorities[order[MOST_KEPT]]))
-                kept = np.sort(order[:MOST_KEPT])
+                threshold = max(threshold, float(priorities[order[most]]))
+                kept = np.sort(order[:most])
                 weights, priorities = weights[kept], priorities[kept]
                 picked = picked[kept]
+        faded = _FADED * weights.max() if fades else 0.0
+        if (priorities < faded).any():
+            kept = np.flatnonzero(priorities >= faded)
+            threshold = max(threshold, faded)
+            weights, priorities = weights[kept], priorities[kept]
+            picked = picked[kept]
         return cls(picked, weights, priorities, threshold)
 
     def sample(self, training: TrainingSet) -> TrainingSet:
@@ -212,14 +226,17 @@ class RowDraw:
         codes = moved_codes(taken.codes, training.schema.without_pairs)
         encoder = copy(training.encoder)
         encoder.schema_ = codes.schema
+        # A row is no more evidence than its own weight, whatever it stands for.
         weights = np.maximum(self.weights, self.threshold)
+        weights = weights / max(1.0, self.threshold / self.weights.max())
+        table = as_table(_columns(codes, numbers_of_rows(training, self.picked)))
         return replace(
             taken,
-            table=as_table(_columns(codes, numbers_of_rows(training, self.picked))),
+            table=replace(table, names=codes.schema.names),
             encoder=encoder,
             codes=codes,
-            # A row is no more evidence than its own weight, whatever it stands for.
-            sample_weight=weights / max(1.0, self.threshold / self.weights.max()),
+            # Rows of weight one are drawn and dealt as those of a fit are.
+            sample_weight=None if (weights == 1.0).all() else weights,
             earlier=None,
             place=RowPlace(),
         )
@@ -262,6 +279,11 @@ class _TiltedRows(PassesOf):
     def with_densities(self, gaussian: GaussianTable) -> _TiltedRows:
         """Return the same rows with other densities of Gaussian attributes."""
         return replace(self, rows=self.rows.with_densities(gaussian))
+
+
+def most_kept(schema: TableSchema) -> int:
+    """Say how many rows are kept at most."""
+    return min(MOST_KEPT, max(LEAST_OF_WIDE, MOST_KEPT_CELLS // schema.n_columns))
 
 
 def numbers_of_rows(training: TrainingSet, rows: Ints) -> Numbers:

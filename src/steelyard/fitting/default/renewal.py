@@ -17,16 +17,21 @@ from steelyard.table.by_schema import bins_of
 from steelyard.table.schema import FeatureSchema, TableSchema
 
 
+def recut(training: TrainingSet, sample: TrainingSet) -> TrainingSet:
+    """Return kept rows and a chunk without pairs, with the cut points of a sample."""
+    schema = _recut(training, sample)
+    return _coded(training, schema, list(range(len(schema))))
+
+
 def renewed(
-    training: TrainingSet, sample: TrainingSet, pairs: list[ColumnPair]
+    training: TrainingSet, alone: TrainingSet, pairs: list[ColumnPair]
 ) -> TrainingSet:
     """Return kept rows and a chunk with other cut points and pairs of columns.
 
-    Cut points are those of a sample of the rows. What was counted of bins that change
+    The cut points are those of ``alone``. What was counted of bins that change
     is divided among new ones as these rows are; a new pair is counted in them.
     """
     old, plain = training.schema, training.schema.without_pairs
-    alone = _coded(training, _recut(training, sample), list(range(len(plain))))
     known = {
         tuple(old.columns[side.feature] for side in f.sides): j
         for j, f in enumerate(old.features)
@@ -58,7 +63,7 @@ def _recut(training: TrainingSet, sample: TrainingSet) -> TableSchema:
         rows = np.arange(sample.n_rows)
         new = sample.re_encoded(rows, sample.sample_weight).schema
 
-    def recut(column: int, old: FeatureSchema, new: FeatureSchema) -> FeatureSchema:
+    def renew(column: int, old: FeatureSchema, new: FeatureSchema) -> FeatureSchema:
         is_known = place.numbers[column] is not None
         if is_known and old.kind == new.kind == "binned" and old.edges != new.edges:
             return replace(old, edges=new.edges, fill=new.fill)
@@ -67,7 +72,7 @@ def _recut(training: TrainingSet, sample: TrainingSet) -> TableSchema:
     if plain.columns != new.columns:
         return plain
     features = zip(plain.columns, plain.features, new.features, strict=True)
-    return TableSchema(tuple(recut(*entry) for entry in features))
+    return TableSchema(tuple(renew(*entry) for entry in features))
 
 
 def _coded(
