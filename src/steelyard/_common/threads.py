@@ -28,7 +28,7 @@ PIECE_ROWS = 1 << 18
 
 def thread_count(n_jobs: int | None) -> int:
     """Resolve ``n_jobs`` as scikit-learn does: None is one, -1 is all cores."""
-    if n_jobs is None and "joblib" not in sys.modules:
+    if n_jobs == 1 or (n_jobs is None and "joblib" not in sys.modules):
         return 1  # joblib's contexts, which may say otherwise, need it loaded
     from joblib import effective_n_jobs
 

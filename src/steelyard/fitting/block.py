@@ -149,7 +149,8 @@ class RowBlock:
         self, tables: PassTables, alpha: float, printed: bool
     ) -> Sums:
         """Evaluate the squared error of a mixture for two classes."""
-        scores = np.tile(tables.base, (len(self.y), 1))
+        scores = np.empty((len(self.y), len(tables.base)))
+        scores[:] = tables.base
         for values, starts in self.wide:
             scoring.gather(values, starts, tables.wide, scores)
         for piece, dens in self.densities():
@@ -210,7 +211,8 @@ class RowBlock:
 
     def _scores_beside_packed(self, tables: PassTables) -> Floats:
         """Scores of the rows from all but the joint codes, shape (n, C)."""
-        scores = np.tile(tables.base, (len(self.y), 1))
+        scores = np.empty((len(self.y), len(tables.base)))
+        scores[:] = tables.base
         for values, starts in self.wide:
             scoring.gather(values, starts, tables.wide, scores)
         k = self.n_classes

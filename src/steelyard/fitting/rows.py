@@ -273,7 +273,8 @@ class PackedRows:
         if self.packing is None:
             return total
         counts = total.packed.reshape(len(packed), n_columns)
-        return replace(total, wide=total.wide + self.packing.collapse(counts))
+        collapsed = self.packing.collapse(counts)
+        return replace(total, wide=total.wide + collapsed if self.wide else collapsed)
 
     def _block(self, part: slice) -> RowBlock:
         offsets = self.schema.offsets

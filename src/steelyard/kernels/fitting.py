@@ -307,6 +307,74 @@ def _(values, starts, gradient, counts):
     np.add.at(counts, where, np.repeat(gradient, values.shape[1], axis=0))
 
 
+# ------------------------------------------------------------------ effects of values
+
+
+@kernel(inline="always")
+def _add_sparse(starts, columns, entries, i, values, out):
+    """Add a row of a sparse matrix times values (m, C): out (C,) +=."""
+    if out.shape[0] == 2:
+        # In variables: what is written to out might change the values, for all that
+        # the compiler knows.
+        x, y = out[0], out[1]
+        for e in range(starts[i], starts[i + 1]):
+            row = values[columns[e]]
+            x += entries[e] * row[0]
+            y += entries[e] * row[1]
+        out[0], out[1] = x, y
+        return
+    for e in range(starts[i], starts[i + 1]):
+        row, entry = values[columns[e]], entries[e]
+        for c in range(out.shape[0]):
+            out[c] += entry * row[c]
+
+
+@kernel(plain=MANY)
+def weigh_table(owners, weights, values, starts, columns, entries, effects, out):
+    """Weigh values (V, K) by attribute, and add effects: out (V, K), zero at the start.
+
+    owners (V,), weights (d, K); starts (V + 1,), columns and entries (z,) are a sparse
+    matrix of shape (V, m), effects (m, K).
+    """
+    for v in range(len(owners)):
+        _add_sparse(starts, columns, entries, v, effects, out[v])
+        weight, row = weights[owners[v]], values[v]
+        for c in range(out.shape[1]):
+            out[v, c] += weight[c] * row[c]
+
+
+@weigh_table.in_numpy
+def _(owners, weights, values, starts, columns, entries, effects, out):
+    _add_products(starts, columns, entries, effects, out)
+    out += weights[owners] * values
+
+
+@kernel(plain=MANY)
+def collect_table(owners, values, starts, columns, entries, counts, by_feature, out):
+    """Transpose of ``weigh_table``: counts (V, K) to by_feature (d, K) and out (m, K).
+
+    Both are zero at the start; the sparse matrix is the transposed one, (m, V).
+    """
+    for v in range(len(owners)):
+        total, row, count = by_feature[owners[v]], values[v], counts[v]
+        for c in range(counts.shape[1]):
+            total[c] += count[c] * row[c]
+    for i in range(len(out)):
+        _add_sparse(starts, columns, entries, i, counts, out[i])
+
+
+@collect_table.in_numpy
+def _(owners, values, starts, columns, entries, counts, by_feature, out):
+    np.add.at(by_feature, owners, counts * values)
+    _add_products(starts, columns, entries, counts, out)
+
+
+def _add_products(starts, columns, entries, values, out):
+    """Add a sparse matrix times values (m, C) in the order of its entries: out +=."""
+    rows = np.repeat(np.arange(len(out)), np.diff(starts))
+    np.add.at(out, rows, entries[:, None] * values[columns])
+
+
 # ---------------------------------------------------------------- steps within bounds
 
 

@@ -61,6 +61,8 @@ class Metric:
 
     def _stretched(self, v: Floats, power: int) -> Floats:
         _, directions, roots = self._roots
+        if not len(roots):
+            return v
         return v + directions @ ((roots**power - 1.0) * (v @ directions))
 
     def weights(self, y: Floats) -> Floats:

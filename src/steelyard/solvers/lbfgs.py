@@ -114,7 +114,7 @@ class LBFGS(Solver):
         value, gradient = function(y)
         status: Status = "iterations"
         for _ in range(min(_ITERATIONS_PER_STAGE, self.max_iter - len(records))):
-            step = -curved.solve(gradient)
+            step = -curved.solve(gradient, is_next=True)
             if not curved.n_pairs:
                 step /= max(1.0, float(np.linalg.norm(step)))
             slope = float(gradient @ step)
@@ -150,10 +150,14 @@ class InverseHessian:
         self._places = np.empty(0, dtype=np.int64)
         """Where pairs are kept, from the first to the last."""
 
-        self._products = np.zeros((2, _CORRECTIONS, _CORRECTIONS))
-        """Of steps, and of changes, with changes, in that order."""
+        self._inverse, self._bends = np.zeros((2, _CORRECTIONS, _CORRECTIONS))
+        """Of the upper triangle of S'Y, and products Y'Y, in that order."""
 
-        self._middle = np.empty((0, 0))
+        self._curved = np.zeros(_CORRECTIONS)
+        """The diagonal D of S'Y."""
+
+        self._asked: Floats | None = None
+        """Products of Psi with the last vector asked for and the changes since."""
 
     @property
     def _known(self) -> Floats:
@@ -162,37 +166,65 @@ class InverseHessian:
     def learn(self, step: Floats, bend: Floats) -> None:
         """Learn from how a step changed the gradient."""
         product, square = float(step @ bend), float(bend @ bend)
+        asked, self._asked = self._asked, None
         if product <= 1e-12 * np.sqrt(float(step @ step) * square):
             return
         if self.n_pairs < _CORRECTIONS:
             own, self.n_pairs = self.n_pairs, self.n_pairs + 1
         else:
             own, self._places = int(self._places[0]), self._places[1:]
-            self._products[:, :-1, :-1] = self._products[:, 1:, 1:].copy()
+            for matrix in (self._inverse, self._bends):
+                matrix[:-1, :-1] = matrix[1:, 1:].copy()
+            self._curved[:-1] = self._curved[1:].copy()
         self._places = places = np.append(self._places, own)
         self._psi[own, 0], self._psi[own, 1] = step, bend
         n, self.scale = self.n_pairs, product / square
-        with_bend = (self._known @ bend).reshape(n, 2)[places]
-        products = self._products[:, :n, :n]
-        products[:, :, -1] = with_bend.T
-        products[1, -1] = with_bend[:, 1]
-        inverse = np.linalg.inv(np.triu(products[0]))
-        inner = self.scale * products[1]
-        inner[np.diag_indices(n)] += np.diag(products[0])
-        middle, at = np.zeros((n, 2, n, 2)), np.ix_(places, places)
-        middle[:, 0, :, 0][at] = inverse.T @ inner @ inverse
-        middle[:, 0, :, 1][at] = -self.scale * inverse.T
-        middle[:, 1, :, 0][at] = -self.scale * inverse
-        self._middle = middle.reshape(2 * n, 2 * n)
+        with_bend = (self._known @ bend).reshape(n, 2)
+        if asked is not None:
+            self._asked = with_bend.copy()
+            self._asked[: len(asked)] += asked
+        of_steps, of_bends = with_bend[places].T
+        # The inverse of a triangle with one more column.
+        self._inverse[: n - 1, n - 1] = self._inverse[: n - 1, : n - 1] @ of_steps[:-1]
+        self._inverse[: n - 1, n - 1] /= -product
+        self._inverse[n - 1, : n - 1], self._inverse[n - 1, n - 1] = 0.0, 1.0 / product
+        self._bends[:n, n - 1] = self._bends[n - 1, :n] = of_bends
+        self._curved[n - 1] = product
 
-    def solve(self, v: Floats) -> Floats:
-        """Return H times a vector."""
-        psi = self._known
-        return self.scale * v + (self._middle @ (psi @ v)) @ psi
+    def solve(self, v: Floats, is_next: bool = False) -> Floats:
+        """Return H times a vector.
+
+        ``is_next`` says that it is the last one and the change that was learned since:
+        most of its products with Psi are known.
+        """
+        n, places, psi = self.n_pairs, self._places, self._known
+        if not n:
+            return self.scale * v
+        if is_next and self._asked is not None:
+            products = self._asked
+            products[places[-1]] = self._psi[places[-1]] @ v
+        else:
+            products = (psi @ v).reshape(n, 2)
+        self._asked = products
+        with_steps, with_bends = products[places].T
+        inverse, out = self._inverse[:n, :n], np.empty((n, 2))
+        of_bends = inverse @ with_steps
+        inner = self._curved[:n] * of_bends
+        inner += self.scale * (self._bends[:n, :n] @ of_bends - with_bends)
+        out[places, 0], out[places, 1] = inner @ inverse, -self.scale * of_bends
+        result = out.ravel() @ psi
+        result += self.scale * v
+        return result
 
     def factors(self, rows: Floats) -> tuple[Floats, Floats]:
         """Return products of rows with Psi, and M."""
-        return rows @ self._known.T, self._middle
+        n, inverse = self.n_pairs, self._inverse[: self.n_pairs, : self.n_pairs]
+        inner = self.scale * self._bends[:n, :n] + np.diag(self._curved[:n])
+        middle, at = np.zeros((n, 2, n, 2)), np.ix_(self._places, self._places)
+        middle[:, 0, :, 0][at] = inverse.T @ inner @ inverse
+        middle[:, 0, :, 1][at] = -self.scale * inverse.T
+        middle[:, 1, :, 0][at] = -self.scale * inverse
+        return rows @ self._known.T, middle.reshape(2 * n, 2 * n)
 
 
 class _Descent:

@@ -371,7 +371,7 @@ class FeatureTable:
     """Shape (d + 1,)."""
 
     @cached_property
-    def _owners(self) -> Ints:
+    def owners(self) -> Ints:
         """Attribute of each code."""
         return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
 
@@ -382,7 +382,7 @@ class FeatureTable:
 
     def spread(self, by_feature: NDArray[Any]) -> NDArray[Any]:
         """Repeat a value per attribute over the codes of that attribute."""
-        return np.take(by_feature, self._owners, axis=0)
+        return np.take(by_feature, self.owners, axis=0)
 
     def collect(self, by_code: NDArray[Any]) -> NDArray[Any]:
         """Add up values by code within each attribute: the transpose of ``spread``."""

@@ -56,6 +56,15 @@ class LogProbs:
         return self.schema.gaussian
 
     @cached_property
+    def centers(self) -> Floats:
+        """What shared weights of a hierarchy are drawn to, the overall one being 1."""
+        schema = self.schema
+        is_own = np.array(schema.is_first_view) & ~schema.is_linear & ~schema.is_pair
+        if self.resolutions.n_bins:  # a curve has a trend instead
+            is_own &= ~schema.is_coarser
+        return is_own.astype(np.float64)
+
+    @cached_property
     def value_rows(self) -> Ints:
         """Table rows of values: all but those of code 0."""
         rows = np.ones(self.schema.n_codes, dtype=bool)

@@ -18,6 +18,7 @@ from steelyard._common.settings import (
     setting,
 )
 from steelyard.exceptions import ParameterError
+from steelyard.kernels.fitting import collect_table, weigh_table
 from steelyard.weighting.base import Effect, LogProbs, Weighting
 
 # As good as infinite, and still a number to compute with.
@@ -200,8 +201,10 @@ class HierarchicalWeighting(Weighting):
         """Turn a change of weights into the change of their effect."""
         level = self.levels(weights, evidence)
         total = self._shared(level, evidence)[:, None] + level.by_class
-        table = evidence.table.spread(total) * evidence.table.values
-        table += evidence.resolutions.basis @ level.by_value
+        values, basis = evidence.table.values, evidence.resolutions.basis
+        entries = basis.indptr, basis.indices, basis.data
+        owners, table = evidence.table.owners, np.zeros(values.shape)
+        weigh_table(owners, total, values, *entries, level.by_value, table)
         return Effect(level.intercept, table, total[evidence.gaussian])
 
     def pullback(self, gradient: Effect, evidence: LogProbs, power: int = 1) -> Floats:
@@ -212,10 +215,14 @@ class HierarchicalWeighting(Weighting):
         basis, values = evidence.resolutions.transposed_basis, evidence.table.values
         if power > 1:
             basis, values = evidence.resolutions.squared_basis, values**power
-        by_class = evidence.table.collect(gradient.table * values)
+        by_class = np.zeros((evidence.n_features, evidence.n_classes))
+        by_value = np.zeros((basis.shape[0], evidence.n_classes))
+        entries, table = (basis.indptr, basis.indices, basis.data), gradient.table
+        owners = evidence.table.owners
+        collect_table(owners, values, *entries, table, by_class, by_value)
         by_class[evidence.gaussian] = gradient.multipliers
-        by_value, shared = basis @ gradient.table, by_class.sum(axis=1)
-        overall = [shared @ self.centers(evidence)]
+        shared = by_class.sum(axis=1)
+        overall = [shared @ evidence.centers]
         return np.concatenate(
             [gradient.base, overall, shared, by_class.ravel(), by_value.ravel()]
         )
@@ -226,7 +233,7 @@ class HierarchicalWeighting(Weighting):
         owner = evidence.table.spread(np.arange(d))[rows].astype(np.int64)
         basis = evidence.resolutions.basis[rows].tocoo()
         own, first = evidence.table.values[rows].ravel(), k + 1 + d
-        center = np.repeat(self.centers(evidence)[owner], k)
+        center = np.repeat(evidence.centers[owner], k)
         c, place = np.tile(np.arange(k), len(rows)), np.arange(k * len(rows))
         owner, on = np.repeat(owner, k), np.tile(np.arange(k), basis.nnz)
         where = np.repeat(basis.row, k) * k + on, np.repeat(basis.col, k) * k + on
@@ -245,18 +252,9 @@ class HierarchicalWeighting(Weighting):
         """
         return self.pullback(curvature, evidence, power=2)
 
-    @staticmethod
-    def centers(evidence: LogProbs) -> Floats:
-        """Return what shared weights are drawn to, at an overall weight of one."""
-        schema = evidence.schema
-        is_own = np.array(schema.is_first_view) & ~schema.is_linear & ~schema.is_pair
-        if evidence.resolutions.n_bins:  # a curve has a trend instead
-            is_own &= ~schema.is_coarser
-        return is_own.astype(np.float64)
-
     def _shared(self, level: _Levels, evidence: LogProbs) -> Floats:
         """Shared weights of all views: the overall weight and what they differ by."""
-        return level.overall[0] * self.centers(evidence) + level.shared
+        return level.overall[0] * evidence.centers + level.shared
 
     def fitted(self, weights: Floats, evidence: LogProbs) -> dict[str, Any]:
         """Name the weights as fitted attributes of a classifier."""

@@ -17,7 +17,7 @@ from steelyard._common.arrays import Floats, Ints
 from steelyard.fitting.default.preconditioner import contrasts
 from steelyard.fitting.problem import Problem
 from steelyard.table.codes import Codes
-from steelyard.weighting import HierarchicalWeighting, LogProbs
+from steelyard.weighting import LogProbs
 
 # Weights that are laid out by value.
 BY_VALUE = ("value_weights_", "value_effects_")
@@ -116,7 +116,7 @@ class LevelMaps(WeightMaps):
     def shared(self) -> csr_array:
         """Shared weights, shape (d, p)."""
         _, overall, shared, _, _ = self._levels
-        centers = HierarchicalWeighting.centers(self.evidence)
+        centers = self.evidence.centers
         return csr_array(csr_array(centers[:, None]) @ overall + shared)
 
     @cached_property

@@ -202,7 +202,7 @@ class _Gradients:
         self, entries: Floats, cells: Ints, evidence: LogProbs, apart: Floats
     ) -> None:
         self._entries, self._apart = entries, apart
-        self._centers = HierarchicalWeighting.centers(evidence)
+        self._centers = evidence.centers
         starts = cells.shape[1] * np.arange(len(cells) + 1)
         is_there = csr_array(
             (np.ones(cells.size, dtype=np.float32), cells.ravel(), starts),
