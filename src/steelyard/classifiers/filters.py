@@ -67,9 +67,9 @@ class CountedFilterNB(LearnsInChunks, FilteredNB):
         optional=True,
     )
 
-    def _fit(self, recipe: Recipe, training: TrainingSet) -> Fit:
+    def _fit(self, recipe: Recipe, training: TrainingSet, **rows: Any) -> Fit:
         if training.earlier is None:
-            return super()._fit(recipe, training)
+            return super()._fit(recipe, training, **rows)
         name = type(self).__name__
         if recipe.instances is not None:
             raise ParameterError(

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.arrays import Floats
-from steelyard._common.progress import watching
 from steelyard._common.settings import (
     COLUMN,
     FLAG,
     NONE,
     SEED,
-    Check,
     instance,
     learned,
     listed,
@@ -28,10 +25,10 @@ from steelyard._common.settings import (
     whole,
     word,
 )
-from steelyard.classifiers.base.chunked import TakesChunks
+from steelyard.classifiers.base.chunked import KeepsRows
 from steelyard.classifiers.weighted import SolvedNB, WeightedNB
-from steelyard.exceptions import ParameterError
-from steelyard.fitting.default.column_pairs import joined, listed_pairs, pair_records
+from steelyard.fitting.default import POSITIONS
+from steelyard.fitting.default.column_pairs import asked_pairs, joined, pair_records
 from steelyard.fitting.default.held_out import HeldOutFolds
 from steelyard.fitting.default.kept_rows import KeptRows, RowDraw, most_kept
 from steelyard.fitting.default.renewal import recut, renewed
@@ -46,12 +43,10 @@ from steelyard.model.training import Encoding, TrainingSet
 from steelyard.notices.notice import arranged, shape_notices
 from steelyard.proba.counts import Counts
 from steelyard.proba.smoothing import Estimation
-from steelyard.table.codes import FeatureTable
-from steelyard.table.discretizers import EqualFrequencyDiscretizer
 from steelyard.table.frames import Table
 from steelyard.table.labels import class_places
-from steelyard.table.resolutions import FINEST, bins_of_resolutions
-from steelyard.table.summary.column_rules import column_positions
+from steelyard.table.resolutions import bins_of_resolutions, with_finest_bins
+from steelyard.weighting.hierarchy import base_shares, with_base_rate
 
 __all__ = ["GRID", "ShrinkageNB", "Strengths"]
 
@@ -63,20 +58,7 @@ _SHARE_OF_CHOICE, _SHARE_WHILE_ALL_KEPT = 0.25, 0.09
 _TRIPLE = listed(number(0.0, ends="()"), 3) | instance(Strengths)
 
 
-def _are_positions(rows: Any) -> bool:
-    """Whether something is a list or array of whole numbers from 0 on."""
-    try:
-        rows = np.asarray(rows)
-    except ValueError:  # a ragged list
-        return False
-    is_whole = rows.size == 0 or rows.dtype.kind in "iu"
-    return rows.ndim == 1 and is_whole and bool((rows >= 0).all())
-
-
-_POSITIONS = Check("positions", _are_positions, form=listed(whole(0)).form)
-
-
-class ShrinkageNB(TakesChunks, SolvedNB):
+class ShrinkageNB(KeepsRows, SolvedNB):
     r"""Naive Bayes, corrected by weights, curves and pairs that the rows support.
 
     .. math:: z_c(x) = \log \pi_c + b_c + \sum_k (w_k + V_{kc})\, e_k(x)_c
@@ -151,7 +133,7 @@ class ShrinkageNB(TakesChunks, SolvedNB):
     )
     cv: Any = setting(
         default=5,
-        allowed=(whole(2) | listed(listed(_POSITIONS, 2), at_least=1)).called(
+        allowed=(whole(2) | listed(listed(POSITIONS, 2), at_least=1)).called(
             "a whole number of at least 2, or a list of pairs of arrays: positions of "
             "training rows and of test rows"
         ),
@@ -298,78 +280,27 @@ class ShrinkageNB(TakesChunks, SolvedNB):
     def _grid(self) -> tuple[Strengths, ...]:
         """Return the strengths to choose from; a single one needs no choice."""
         if not isinstance(self.strength, str):
-            return (_as_strengths(self.strength),)
+            return (Strengths.of(self.strength),)
         grid = GRID if self.grid is None else self.grid
-        return tuple(_as_strengths(entry) for entry in grid)
+        return tuple(Strengths.of(entry) for entry in grid)
 
     def _encoding(self) -> Encoding:
         encoding = super()._encoding()
         if self.resolutions == 1:
             return encoding
-        finest = EqualFrequencyDiscretizer(FINEST)
-        return replace(encoding, numeric=_refined(self.numeric, finest))
+        return replace(encoding, numeric=with_finest_bins(self.numeric))
 
     def _estimation(self) -> Estimation:
         n_bins = bins_of_resolutions(int(self.resolutions))
         return replace(super()._estimation(), n_bins=n_bins)
 
-    def _check_going_on(self, forget: float) -> bool:
-        is_first = super()._check_going_on(forget)
-        if self.instances is not None:
-            raise ParameterError(
-                "ShrinkageNB with `instances` looks at all rows at once, which "
-                "partial_fit does not have. Use fit, or instances=None."
-            )
-        if not is_first and self._rows_so_far() is None:
-            raise ParameterError(
-                "This model has kept no rows to go on from: those of `fit` are not "
-                "kept of larger tables, nor in files and copies. Learn all chunks "
-                "by partial_fit, the first one too."
-            )
-        return is_first
-
-    def _rows_so_far(self) -> KeptRows | None:
-        """Return the rows to go on from: of ``partial_fit``, or of a ``fit``."""
-        own = vars(self)
-        return own.get("kept_rows_") or own.get("_rows_at_hand")
-
-    def __getstate__(self) -> Any:
-        # Files and other processes get rows only of models that are to go on.
-        state = dict(super().__getstate__())
-        state.pop("_rows_at_hand", None)
-        return state
-
-    def _begin(self, recipe: Recipe, training: TrainingSet) -> None:
-        recipe.check_views(training, self)
-        self._learn_from(recipe, training, keeps_rows=True)
-
-    def _next(self, recipe: Recipe, table: Table, *more: Any) -> TrainingSet:
-        # Numbers of the chunk may be kept.
-        return replace(super()._next(recipe, table, *more), table=table)
-
-    def _from_earlier(
-        self, models: Sequence[Self], keeps: float = 1.0
-    ) -> dict[str, Any]:
-        return {"so_far": models[0], "keeps": keeps}
-
-    def _fit(
+    def _solved(
         self,
         recipe: Recipe,
         training: TrainingSet,
         keeps_rows: bool = False,
         so_far: ShrinkageNB | None = None,
         keeps: float = 1.0,
-    ) -> Fit:
-        with watching("Fitting ShrinkageNB", self.verbose):
-            return self._weighed(recipe, training, keeps_rows, so_far, keeps)
-
-    def _weighed(
-        self,
-        recipe: Recipe,
-        training: TrainingSet,
-        keeps_rows: bool,
-        so_far: ShrinkageNB | None,
-        keeps: float,
     ) -> Fit:
         """Choose strengths and pairs, or go on with those of a model so far."""
         draw, since = None, 0.0
@@ -448,81 +379,13 @@ class ShrinkageNB(TakesChunks, SolvedNB):
 
     def _choice(self, recipe: Recipe, training: TrainingSet) -> Choice:
         """Choose strengths and pairs, where there is anything to choose."""
-        grid, pairs, schema = self._grid(), self.pairs, training.schema
+        grid, schema = self._grid(), training.schema
+        pairs, excluded = asked_pairs(self.pairs, schema)
         shapes = resolve_shapes(self.constraints, schema, training.classes)
-        excluded = set(shapes.columns)
-        if isinstance(pairs, Mapping):
-            named = pairs.get("exclude", ())
-            positions = column_positions(named, schema.n_columns, schema.names, "pairs")
-            excluded, pairs = excluded.union(positions), "auto"
-        if isinstance(pairs, (list, tuple)):
-            pairs = listed_pairs(pairs, training.schema)
+        excluded.update(shapes.columns)
         is_given = len(grid) == 1 and not isinstance(pairs, Integral)
         if is_given:
             return Choice(grid[0], pairs=pairs if isinstance(pairs, list) else [])
         held = HeldOutFolds.of(training, self.cv, self.random_state)
         share = held.training.given_counts.total / training.given_counts.total
         return choose(recipe, held, grid, pairs, excluded).of_more_rows(share)
-
-
-def _refined(numeric: Any, finest: EqualFrequencyDiscretizer) -> Any:
-    """Put finer bins in place of ten of equal frequency, in a setting of any form."""
-    if isinstance(numeric, str):
-        return finest if numeric == "equal-frequency" else numeric
-    if isinstance(numeric, Mapping):
-        return {column: _refined(views, finest) for column, views in numeric.items()}
-    if isinstance(numeric, (list, tuple)):
-        return tuple(_refined(view, finest) for view in numeric)
-    return numeric
-
-
-def _as_strengths(value: Any) -> Strengths:
-    """Return strengths; of three numbers the last holds for pairs too."""
-    if isinstance(value, Strengths):
-        return value
-    shared, by_class, by_value = map(float, value)
-    return Strengths(shared, by_class, by_value, by_value)
-
-
-def base_shares(model: NBModel, counts: Counts, log_prior: Floats) -> Floats | None:
-    r"""Return shares of columns in the variance of scores over the training rows.
-
-    Shape (V, K), the same for all known codes of a column. None where there are none,
-    or no base rate.
-    """
-    if not np.isfinite(log_prior).all():
-        return None
-    schema = model.schema
-    known = np.ones(schema.n_codes, dtype=bool)
-    known[schema.first_codes] = False
-    for j in np.flatnonzero(schema.is_pair).tolist():
-        # A pair is known where both its sides are.
-        known[schema.offsets[j] : schema.offsets[j + 1]] = schema.features[j].both_known
-    table = FeatureTable(model.table, schema.offsets)
-    weight = np.where(known, counts.by_code.sum(axis=1), 0.0)[:, None]
-    weight = weight / np.maximum(table.spread(table.collect(weight)), 1e-300)
-    mean = table.spread(table.collect(weight * model.table))
-    variance = table.collect(weight * (model.table - mean) ** 2)
-    total = variance.sum(axis=0)
-    if not (total > 0.0).all():
-        return None
-    return np.where(known[:, None], table.spread(variance / total), 0.0)
-
-
-def with_base_rate(model: NBModel, shares: Floats | None, log_prior: Floats) -> NBModel:
-    r"""Begin at the base rate, and give columns what the intercept differs from it by.
-
-    .. math:: \tilde b = \frac{1}{s} \log \pi, \qquad \tilde T_{jvc} = T_{jvc} +
-        \omega_{jc} (b_c - \tilde b_c)
-
-    with the base rates :math:`\pi`, the scale s of the scores, and the shares
-    :math:`\omega` of ``base_shares``. Scores of rows without a missing cell stay as
-    they are, up to rounding and up to what all classes share. A missing cell goes on
-    to add nothing, now to the base rate.
-    """
-    if shares is None:
-        return model
-    base = log_prior / model.link_scale
-    left = model.log_prior - base
-    left -= left.mean()
-    return replace(model, log_prior=base, table=model.table + shares * left)

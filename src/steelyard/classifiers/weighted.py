@@ -94,11 +94,11 @@ class SolvedNB(StandardNB):
             return recipe
         return replace(recipe, instances=resolve_instances(self.instances))
 
-    def _fit(self, recipe: Recipe, training: TrainingSet) -> Fit:
+    def _fit(self, recipe: Recipe, training: TrainingSet, **rows: Any) -> Fit:
         with watching(
             f"Fitting {type(self).__name__}", getattr(self, "verbose", False)
         ):
-            return self._solved(recipe, training)
+            return self._solved(recipe, training, **rows)
 
     def _solved(self, recipe: Recipe, training: TrainingSet) -> Fit:
         """Learn weights from encoded rows."""

@@ -7,14 +7,17 @@ engine knows of resolutions.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from steelyard._common.arrays import Floats, Ints
+from steelyard.table.discretizers import EqualFrequencyDiscretizer
 from steelyard.table.schema import FeatureSchema, Side, TableSchema
 
 # Finest bins of a column with several resolutions: most of their numbers divide it.
@@ -55,6 +58,24 @@ def bins_of_resolutions(n_resolutions: int) -> tuple[int, ...]:
     if n_resolutions <= 1:
         return ()
     return tuple(np.rint(np.geomspace(*_RANGE, n_resolutions)).astype(int).tolist())
+
+
+def with_finest_bins(numeric: Any) -> Any:
+    """Put the finest bins in place of ten of equal frequency, in a setting of any form.
+
+    Examples
+    --------
+    >>> with_finest_bins(("mdl", "equal-frequency"))
+    ('mdl', EqualFrequencyDiscretizer(n_bins=60))
+    """
+    if isinstance(numeric, str):
+        is_ten = numeric == "equal-frequency"
+        return EqualFrequencyDiscretizer(FINEST) if is_ten else numeric
+    if isinstance(numeric, Mapping):
+        return {column: with_finest_bins(views) for column, views in numeric.items()}
+    if isinstance(numeric, (list, tuple)):
+        return tuple(map(with_finest_bins, numeric))
+    return numeric
 
 
 @lru_cache(maxsize=4096)

@@ -1,7 +1,11 @@
-"""Shared weights, what classes add to them, and what single values add to those."""
+"""Shared weights, what classes add to them, and what single values add to those.
+
+A model of them begins at the base rate.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -19,6 +23,9 @@ from steelyard._common.settings import (
 )
 from steelyard.exceptions import ParameterError
 from steelyard.kernels.fitting import collect_table, weigh_table
+from steelyard.model.table_model import NBModel
+from steelyard.proba.counts import Counts
+from steelyard.table.codes import FeatureTable
 from steelyard.weighting.base import Effect, LogProbs, Weighting
 
 # As good as infinite, and still a number to compute with.
@@ -273,3 +280,47 @@ class HierarchicalWeighting(Weighting):
             "value_effects_": effects,
             "intercept_": level.intercept,
         }
+
+
+def base_shares(model: NBModel, counts: Counts, log_prior: Floats) -> Floats | None:
+    r"""Return shares of columns in the variance of scores over the training rows.
+
+    Shape (V, K), the same for all known codes of a column. None where there are none,
+    or no base rate.
+    """
+    if not np.isfinite(log_prior).all():
+        return None
+    schema = model.schema
+    known = np.ones(schema.n_codes, dtype=bool)
+    known[schema.first_codes] = False
+    for j in np.flatnonzero(schema.is_pair).tolist():
+        # A pair is known where both its sides are.
+        known[schema.offsets[j] : schema.offsets[j + 1]] = schema.features[j].both_known
+    table = FeatureTable(model.table, schema.offsets)
+    weight = np.where(known, counts.by_code.sum(axis=1), 0.0)[:, None]
+    weight = weight / np.maximum(table.spread(table.collect(weight)), 1e-300)
+    mean = table.spread(table.collect(weight * model.table))
+    variance = table.collect(weight * (model.table - mean) ** 2)
+    total = variance.sum(axis=0)
+    if not (total > 0.0).all():
+        return None
+    return np.where(known[:, None], table.spread(variance / total), 0.0)
+
+
+def with_base_rate(model: NBModel, shares: Floats | None, log_prior: Floats) -> NBModel:
+    r"""Begin at the base rate, and give columns what the intercept differs from it by.
+
+    .. math:: \tilde b = \frac{1}{s} \log \pi, \qquad \tilde T_{jvc} = T_{jvc} +
+        \omega_{jc} (b_c - \tilde b_c)
+
+    with the base rates :math:`\pi`, the scale s of the scores, and the shares
+    :math:`\omega` of ``base_shares``. Scores of rows without a missing cell stay as
+    they are, up to rounding and up to what all classes share. A missing cell goes on
+    to add nothing, now to the base rate.
+    """
+    if shares is None:
+        return model
+    base = log_prior / model.link_scale
+    left = model.log_prior - base
+    left -= left.mean()
+    return replace(model, log_prior=base, table=model.table + shares * left)

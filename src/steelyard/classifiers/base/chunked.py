@@ -34,7 +34,7 @@ from steelyard.table.labels import (
     weighted_rows,
 )
 
-__all__ = ["LearnsInChunks", "TakesChunks"]
+__all__ = ["KeepsRows", "LearnsInChunks", "TakesChunks"]
 
 
 class TakesChunks(StandardNB):
@@ -204,6 +204,53 @@ class TakesChunks(StandardNB):
             sides = [f.sides for f in schema.features if f.sides]
             chunk = chunk.with_pairs((a, b) for a, b in sides)
         return replace(chunk, earlier=earlier)
+
+
+class KeepsRows(TakesChunks):
+    """A classifier that goes on from some rows that it has kept.
+
+    Those of ``partial_fit`` are ``kept_rows_``, and in files; those of a ``fit`` of few
+    rows are at hand in memory alone. ``_fit`` takes the model so far.
+    """
+
+    def _check_going_on(self, forget: float) -> bool:
+        is_first = super()._check_going_on(forget)
+        if getattr(self, "instances", None) is not None:
+            raise ParameterError(
+                f"{type(self).__name__} with `instances` looks at all rows at once, "
+                "which partial_fit does not have. Use fit, or instances=None."
+            )
+        if not is_first and self._rows_so_far() is None:
+            raise ParameterError(
+                "This model has kept no rows to go on from: those of `fit` are not "
+                "kept of larger tables, nor in files and copies. Learn all chunks "
+                "by partial_fit, the first one too."
+            )
+        return is_first
+
+    def _rows_so_far(self) -> Any:
+        """Return the rows to go on from: of ``partial_fit``, or of a ``fit``."""
+        own = vars(self)
+        return own.get("kept_rows_") or own.get("_rows_at_hand")
+
+    def __getstate__(self) -> Any:
+        # Files and other processes get rows only of models that are to go on.
+        state = dict(super().__getstate__())
+        state.pop("_rows_at_hand", None)
+        return state
+
+    def _begin(self, recipe: Recipe, training: TrainingSet) -> None:
+        recipe.check_views(training, self)
+        self._learn_from(recipe, training, keeps_rows=True)
+
+    def _next(self, recipe: Recipe, table: Table, *more: Any) -> TrainingSet:
+        # Numbers of the chunk may be kept.
+        return replace(super()._next(recipe, table, *more), table=table)
+
+    def _from_earlier(
+        self, models: Sequence[Self], keeps: float = 1.0
+    ) -> dict[str, Any]:
+        return {"so_far": models[0], "keeps": keeps}
 
 
 class LearnsInChunks(TakesChunks):

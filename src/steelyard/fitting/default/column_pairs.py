@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -48,6 +48,18 @@ def coded_views(schema: TableSchema) -> dict[int, int]:
         for j in schema.without_pairs.coded.tolist()
         if schema.features[j].n_values > 1
     }
+
+
+def asked_pairs(setting: Any, schema: TableSchema) -> tuple[Any, set[int]]:
+    """Resolve which pairs are asked for, and columns that none may have.
+
+    Pairs are a list of them, a number, None or "auto".
+    """
+    if isinstance(setting, Mapping):
+        named, names = setting.get("exclude", ()), schema.names
+        return "auto", set(column_positions(named, schema.n_columns, names, "pairs"))
+    is_listed = isinstance(setting, (list, tuple))
+    return listed_pairs(setting, schema) if is_listed else setting, set()
 
 
 def listed_pairs(pairs: Any, schema: TableSchema) -> list[ColumnPair]:

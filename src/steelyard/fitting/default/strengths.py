@@ -35,6 +35,14 @@ class Strengths:
     intervals: float = 1.0
     """Factor on the first three for coarse bins beside finer ones, which make steps."""
 
+    @classmethod
+    def of(cls, value: Any) -> Strengths:
+        """Return strengths; of three numbers the last holds for pairs too."""
+        if isinstance(value, Strengths):
+            return value
+        shared, by_class, by_value = map(float, value)
+        return cls(shared, by_class, by_value, by_value)
+
     def weighting(self, intercept: float) -> HierarchicalWeighting:
         """Return the weighting with these strengths."""
         return HierarchicalWeighting(
