@@ -65,6 +65,26 @@ def weather():
     return np.array([list(day[:4]) for day in days]), np.array([d[-1] for d in days])
 
 
+@pytest.fixture(scope="session")
+def table_of_all_kinds():
+    """A frame of text, numbers, missing cells, many values, classes and row weights."""
+    import pandas as pd
+
+    rng = np.random.default_rng(0)
+    n = 1200
+    a, b = rng.choice(list("abcd"), n), rng.integers(0, 3, n)
+    x, z = rng.normal(size=n).round(2), rng.exponential(size=n).round(1)
+    score = (a == "a") + (b == 1) + x + rng.normal(size=n)
+    x[rng.random(n) < 0.1] = np.nan
+    frame = pd.DataFrame({"a": a, "b": b, "x": x, "z": z})
+    frame["c"] = [None if k % 9 == 0 else f"v{k % 5}" for k in range(n)]
+    frame["name"] = [f"n{k}" for k in rng.integers(0, 300, n)]
+    frame["y"] = np.where(score > 1.5, "high", np.where(score > 0.5, "middle", "low"))
+    frame["w"] = rng.integers(0, 3, n) / 2
+    frame["nothing"] = np.full(n, np.nan)
+    return frame
+
+
 def random_table(n=60, n_classes=3, gaps=0.0, seed=0, sizes=(2, 3, 4, 3), fading=False):
     """Categories that say something about the class: in half of the rows, or fewer."""
     rng = np.random.default_rng(seed)

@@ -14,17 +14,9 @@ NAMES = ["a", "b", "c", "x", "z", "y", "w"]
 
 
 @pytest.fixture(scope="module")
-def table():
-    rng = np.random.default_rng(0)
-    n = 1200
-    a, b = rng.choice(list("abcd"), n), rng.integers(0, 3, n)
-    x, z = rng.normal(size=n).round(2), rng.exponential(size=n).round(1)
-    score = (a == "a") + (b == 1) + x + rng.normal(size=n)
-    y = np.where(score > 1.5, "high", np.where(score > 0.5, "middle", "low"))
-    x[rng.random(n) < 0.1] = np.nan
-    c = pa.array([None if k % 9 == 0 else f"v{k % 5}" for k in range(n)])
-    columns = [pa.array(a), pa.array(b), c, pa.array(x), pa.array(z), pa.array(y)]
-    return pa.table([*columns, pa.array(rng.integers(0, 3, n))], names=NAMES)
+def table(table_of_all_kinds):
+    made = table_of_all_kinds.assign(w=(2 * table_of_all_kinds["w"]).astype(int))
+    return pa.Table.from_pandas(made[NAMES], preserve_index=False)
 
 
 @pytest.fixture

@@ -8,8 +8,6 @@ import subprocess
 import sys
 import warnings
 
-import numpy as np
-import pandas as pd
 import pytest
 
 import steelyard as sy
@@ -23,20 +21,8 @@ COLUMNS = ["a", "b", "c", "x", "z", "name"]
 
 
 @pytest.fixture(scope="module")
-def table():
-    rng = np.random.default_rng(0)
-    n = 1200
-    a, b = rng.choice(list("abcd"), n), rng.integers(0, 3, n)
-    x, z = rng.normal(size=n).round(2), rng.exponential(size=n).round(1)
-    score = (a == "a") + (b == 1) + x + rng.normal(size=n)
-    x[rng.random(n) < 0.1] = np.nan
-    frame = pd.DataFrame({"a": a, "b": b, "x": x, "z": z})
-    frame["c"] = [None if k % 9 == 0 else f"v{k % 5}" for k in range(n)]
-    frame["name"] = [f"n{k}" for k in rng.integers(0, 300, n)]
-    frame["y"] = np.where(score > 1.5, "high", np.where(score > 0.5, "middle", "low"))
-    frame["w"] = rng.integers(0, 3, n) / 2
-    frame["nothing"] = np.full(n, np.nan)
-    return frame
+def table(table_of_all_kinds):
+    return table_of_all_kinds
 
 
 def fitted(name, rows, **settings):
