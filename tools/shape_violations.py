@@ -32,7 +32,7 @@ import numpy as np
 import pandas as pd
 
 import steelyard as sy
-from steelyard._common.agreed import SHAPES
+from steelyard._common.allowed import SHAPES
 from steelyard.explain.page import page_data
 from steelyard.export import to_onnx
 from steelyard.export.sql import sql_statements

@@ -1,6 +1,13 @@
-"""Errors and warnings of the package: few, and each says what to do next."""
+"""Errors and warnings of the package: few, and each says what to do next.
+
+Warnings are given at the line of the user.
+"""
 
 from __future__ import annotations
+
+import sys
+import warnings
+from typing import Any
 
 __all__ = [
     "ColumnError",
@@ -34,3 +41,26 @@ class StoppedError(RuntimeError):
 
 class IdentifierWarning(UserWarning):
     """A column has (nearly) as many values as rows and looks like an identifier."""
+
+
+# Frames of these packages are between the user's line and a warning.
+_OWN = ("steelyard", "sklearn")
+
+
+def warn_user(message: str, category: type[Warning]) -> None:
+    """Warn at the line that called the package, however deep the call."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None:
+        module = frame.f_globals.get("__name__", "")
+        if module.partition(".")[0] not in _OWN:
+            break
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
+
+
+def check_fitted(estimator: Any) -> None:
+    """Raise scikit-learn's error where a classifier is not fitted."""
+    if not hasattr(estimator, "model_"):
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(estimator)

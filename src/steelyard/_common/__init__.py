@@ -1,10 +1,11 @@
 """What every folder may use.
 
-``settings`` declares and checks settings, by what is ``allowed``; ``checks`` has row
-weights, warnings and where rows are, ``threads`` blocks of rows, ``progress`` bars,
-``files`` atomic writes and temporary folders, ``text`` and ``html`` their output.
-``one_cell`` says what a single cell may be, ``agreed`` what classes, files and exports
-have in common. Modules that are loaded when they are first used are here.
+``settings`` declares and checks settings, by what is ``allowed``, which also has words
+and numbers that classes, files and exports have in common. ``arrays`` has names of
+arrays and where rows are, ``threads`` blocks of rows, ``progress`` bars, ``files``
+atomic writes and temporary folders, ``text`` and ``html`` their output. ``one_cell``
+says what a single cell may be. Modules that are loaded when they are first used are
+here.
 """
 
 from __future__ import annotations

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard._common.checks import check_fitted, is_elsewhere
+from steelyard._common.arrays import is_elsewhere
 from steelyard.classifiers import handed_on
-from steelyard.exceptions import ParameterError, TableError
+from steelyard.exceptions import ParameterError, TableError, check_fitted
 from steelyard.io import as_source
 from steelyard.table.codes import Codes
 from steelyard.table.dates import date_of_part
@@ -99,7 +99,7 @@ class FittedNB:
 
         with the variance :math:`v_c` of the log-odds of a class against the others:
         that of Laplace's approximation, and of what strengths, counts and bins leave
-        open (`steelyard.model.uncertainty`). An interval is of the probability, not of
+        open (`steelyard.model.beside`). An interval is of the probability, not of
         the class of one row. It knows nothing of pairs that the model does not have,
         nor of ``constraints``: the probability in it keeps a shape, its ends need not,
         where rows are few.

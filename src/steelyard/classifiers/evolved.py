@@ -13,7 +13,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from steelyard._common.arrays import Floats, Ints
-from steelyard._common.checks import warn_user
 from steelyard._common.progress import progress
 from steelyard._common.settings import (
     FLAG,
@@ -27,7 +26,7 @@ from steelyard._common.settings import (
 from steelyard._common.threads import one_blas_thread
 from steelyard.classifiers.base import StandardNB
 from steelyard.classifiers.weighted import BOUNDS, WeightedNB
-from steelyard.exceptions import ParameterError
+from steelyard.exceptions import ParameterError, warn_user
 from steelyard.fitting import problem
 from steelyard.fitting.problem import Fit
 from steelyard.fitting.recipe import Recipe, attribute_bounds

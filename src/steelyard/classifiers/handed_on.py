@@ -9,7 +9,7 @@ from __future__ import annotations
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
-from steelyard._common.checks import check_fitted
+from steelyard.exceptions import check_fitted
 
 if TYPE_CHECKING:
     from steelyard.control import Scorecard

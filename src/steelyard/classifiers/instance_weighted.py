@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard._common.agreed import FORMS
+from steelyard._common.allowed import FORMS
 from steelyard._common.settings import learned, setting, whole, word
 from steelyard._common.threads import pieces
 from steelyard.classifiers.base import StandardNB

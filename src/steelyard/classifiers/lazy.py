@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard._common.agreed import KERNELS
+from steelyard._common.allowed import KERNELS
 from steelyard._common.settings import (
     FLAG,
     NONE,

@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from steelyard._common.checks import check_fitted
 from steelyard._common.text import listed
 from steelyard.classifiers.base import BaseNB
 from steelyard.classifiers.base.chunked import LearnsInChunks
-from steelyard.exceptions import ColumnError, ParameterError
+from steelyard.exceptions import ColumnError, ParameterError, check_fitted
 from steelyard.model.training import TrainingSet
 from steelyard.proba.counts import places_in
 from steelyard.table.codes import BlockBuilder

@@ -10,7 +10,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from steelyard._common.arrays import Floats
-from steelyard._common.checks import warn_user
 from steelyard._common.greedy import EQUAL, Extended, Subset, follow, search
 from steelyard._common.settings import (
     COLUMN,
@@ -31,7 +30,7 @@ from steelyard.classifiers.base.selection import (
     SelectionPath,
     selected,
 )
-from steelyard.exceptions import ParameterError
+from steelyard.exceptions import ParameterError, warn_user
 from steelyard.fitting.problem import Fit
 from steelyard.fitting.recipe import Recipe, by_position
 from steelyard.fitting.search.left_out import (

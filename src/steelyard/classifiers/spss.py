@@ -10,7 +10,6 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils import check_random_state
 
-from steelyard._common.checks import warn_user
 from steelyard._common.greedy import Subset, follow, search
 from steelyard._common.settings import (
     COLUMN,
@@ -30,7 +29,7 @@ from steelyard.classifiers.base.selection import (
     SelectionPath,
     selected,
 )
-from steelyard.exceptions import ParameterError
+from steelyard.exceptions import ParameterError, warn_user
 from steelyard.fitting.problem import Fit
 from steelyard.fitting.recipe import Recipe
 from steelyard.fitting.search.forward_search import (

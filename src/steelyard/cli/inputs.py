@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from steelyard._common.agreed import SHAPES
+from steelyard._common.allowed import SHAPES
 from steelyard._common.text import listed
 from steelyard.cli.options import READING, names_of, reading_of
 from steelyard.cli.output import note
@@ -257,7 +257,7 @@ def _expected(schema: Any, names: Sequence[str]) -> dict[str, str]:
 def _check_lacking(expected: Iterable[str], also: list[str], reader: Reader) -> None:
     lacking = [name for name in expected if name not in reader.names]
     if len(lacking) > 1:
-        from steelyard.notices.new_rows import column_notices
+        from steelyard.notices.notice import column_notices
 
         notices, _ = column_notices(reader.names, lacking, "")
         renamed = [str(n) for n in notices if n.kind == "renamed-column"]

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from steelyard._common.agreed import SHAPES
+from steelyard._common.allowed import SHAPES
 from steelyard.io.dialect import MISSING_VALUES
 from steelyard.io.paths import FORMATS
 

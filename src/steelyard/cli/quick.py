@@ -20,7 +20,7 @@ from steelyard.io.lines import CsvLines
 from steelyard.io.numbers import read_numbers
 from steelyard.io.paths import TEXT, find_files
 from steelyard.notices import Notice
-from steelyard.notices.new_rows import ColumnCheck, all_notices, column_checks
+from steelyard.notices.notice import ColumnCheck, all_notices, column_checks
 
 if TYPE_CHECKING:
     from steelyard.export.scorer import Scorer

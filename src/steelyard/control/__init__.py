@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from steelyard._common.allowed import Check, number, whole
 from steelyard._common.arrays import Floats, Ints
-from steelyard._common.checks import check_fitted
 from steelyard.control.card import Card, CardModel, CardRow, Scorecard
 from steelyard.control.card_cells import (
     CardFit,
@@ -32,7 +31,7 @@ from steelyard.control.card_columns import (
 )
 from steelyard.control.edit_request import edit_steps
 from steelyard.control.edits import edited, unedited
-from steelyard.exceptions import ParameterError
+from steelyard.exceptions import ParameterError, check_fitted
 from steelyard.explain.views import model_of, position_of
 from steelyard.model.table_model import NBModel
 from steelyard.proba.gaussian import GaussianTable

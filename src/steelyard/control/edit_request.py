@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from steelyard._common.arrays import Floats, Ints
-from steelyard._common.checks import check_fitted
 from steelyard._common.text import did_you_mean, listed
 from steelyard.control.card_columns import finest_views
-from steelyard.exceptions import ParameterError
+from steelyard.exceptions import ParameterError, check_fitted
 from steelyard.explain.views import (
     column_labels,
     position_of,

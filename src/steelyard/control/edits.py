@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from steelyard._common.arrays import Floats, Ints
-from steelyard._common.checks import check_fitted
 from steelyard._common.text import did_you_mean, listed
 from steelyard.control.card_columns import finest_views
 from steelyard.control.edit_request import (
@@ -25,14 +24,14 @@ from steelyard.control.edit_request import (
     middles_of,
     rows_of_codes,
 )
-from steelyard.exceptions import ParameterError
+from steelyard.exceptions import ParameterError, check_fitted
 from steelyard.explain.views import (
     column_mean,
     column_scores,
     evidence_of,
 )
 from steelyard.fitting.shapes import resolve_shapes
-from steelyard.model.edit_log import Edit, difference, undone
+from steelyard.model.beside import Edit, difference, undone
 from steelyard.model.table_model import NBModel
 from steelyard.table.labels import known_labels
 from steelyard.table.schema import FeatureSchema

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from steelyard._common.agreed import N_BARS
+from steelyard._common.allowed import N_BARS
 from steelyard._common.arrays import Floats
 from steelyard.exceptions import ParameterError, TableError
 from steelyard.experiments.drift_result import (
@@ -32,7 +32,7 @@ from steelyard.experiments.statistics.shares import (
 from steelyard.io import as_source
 from steelyard.model.table_model import log_odds
 from steelyard.notices.check import NewRows
-from steelyard.notices.new_rows import ColumnCheck
+from steelyard.notices.notice import ColumnCheck
 from steelyard.proba.counts import Counts, count
 from steelyard.table.by_schema import numbers_of
 from steelyard.table.dates import date_of_part

@@ -18,9 +18,8 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from steelyard._common.checks import warn_user
 from steelyard._common.text import as_plain, counted, shortened
-from steelyard.exceptions import ParameterError
+from steelyard.exceptions import ParameterError, warn_user
 from steelyard.experiments.results import COLUMNS, KEY
 
 try:

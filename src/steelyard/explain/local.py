@@ -38,7 +38,7 @@ from steelyard.explain.views import (
     views_of,
 )
 from steelyard.model.base import Model
-from steelyard.model.uncertainty import LEVEL, half_width
+from steelyard.model.beside import LEVEL, half_width
 from steelyard.table.frames import as_table
 from steelyard.table.summary.whole_column import NumberRange
 

@@ -30,9 +30,8 @@ from steelyard.explain.views import (
     views_of,
 )
 from steelyard.model.base import Model
-from steelyard.model.edit_log import Edit
+from steelyard.model.beside import Edit, Uncertainty
 from steelyard.model.table_model import NBModel
-from steelyard.model.uncertainty import Uncertainty
 from steelyard.proba.counts import Counts
 from steelyard.table.summary.whole_column import NumberRange
 

@@ -30,8 +30,8 @@ from steelyard.explain.views import (
     typical_numbers,
     views_of,
 )
+from steelyard.model.beside import Uncertainty, half_width
 from steelyard.model.table_model import NBModel
-from steelyard.model.uncertainty import Uncertainty, half_width
 from steelyard.proba.counts import Counts
 from steelyard.proba.gaussian import GaussianTable
 from steelyard.table.by_schema import on_grid

@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.arrays import Floats, Ints
-from steelyard._common.checks import check_fitted
 from steelyard._common.text import as_plain, did_you_mean
-from steelyard.exceptions import ParameterError
+from steelyard.exceptions import ParameterError, check_fitted
 from steelyard.model.base import Model, softmax
 from steelyard.model.table_model import NBModel, centred_model
 from steelyard.table.by_schema import on_grid

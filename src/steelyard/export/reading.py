@@ -15,7 +15,7 @@ from math import isclose
 from operator import add
 from typing import TYPE_CHECKING, Any
 
-from steelyard._common.agreed import DENSITY_DEPTH, SLOPE_LIMIT
+from steelyard._common.allowed import DENSITY_DEPTH, SLOPE_LIMIT
 from steelyard.exceptions import ParameterError
 from steelyard.export.plan import (
     Bins,
@@ -73,7 +73,7 @@ def plan_of(clf: BaseNB, *, joined: bool = True) -> Plan:
     >>> plan.root.terms[2].edges
     (2.45, 4.75)
     """
-    from steelyard._common.checks import check_fitted
+    from steelyard.exceptions import check_fitted
 
     check_fitted(clf)
     if getattr(clf, "select_only", False):

@@ -13,8 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from steelyard._common import progress
 from steelyard._common.arrays import Floats
-from steelyard._common.checks import warn_user
-from steelyard.exceptions import ParameterError
+from steelyard.exceptions import ParameterError, warn_user
 from steelyard.fitting.objective import MixtureObjective, Objective
 from steelyard.fitting.recipe import Recipe, attribute_bounds
 from steelyard.fitting.rows import prepare_rows

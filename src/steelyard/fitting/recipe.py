@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from steelyard._common.allowed import matching
-from steelyard._common.arrays import Floats
-from steelyard._common.checks import is_dask, is_on_device, is_spark
+from steelyard._common.arrays import Floats, is_dask, is_on_device, is_spark
 from steelyard.exceptions import ParameterError
 from steelyard.instances import InstanceWeighting
 from steelyard.io import as_source

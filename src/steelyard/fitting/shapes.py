@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, kron, vstack
 
-from steelyard._common.agreed import SHAPES
+from steelyard._common.allowed import SHAPES
 from steelyard._common.arrays import Floats, Ints
 from steelyard._common.text import did_you_mean
 from steelyard.exceptions import ParameterError

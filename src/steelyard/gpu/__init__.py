@@ -16,8 +16,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from steelyard._common.checks import warn_user
-from steelyard.exceptions import ParameterError
+from steelyard.exceptions import ParameterError, warn_user
 from steelyard.fitting.recipe import DEVICE, RowsHere
 from steelyard.model.training import TrainingSet
 

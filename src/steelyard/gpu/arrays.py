@@ -13,8 +13,7 @@ import numpy as np
 from numba import cuda
 from numpy.typing import NDArray
 
-from steelyard._common.arrays import Floats, Ints
-from steelyard._common.checks import is_on_device
+from steelyard._common.arrays import Floats, Ints, is_on_device
 from steelyard.exceptions import ParameterError, TableError
 from steelyard.fitting.recipe import Recipe, RowsHere
 from steelyard.gpu import use_device

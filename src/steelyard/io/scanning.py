@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from steelyard._common import progress
-from steelyard._common.agreed import LARGEST_WEIGHT, LEAST_WEIGHT
+from steelyard._common.allowed import LARGEST_WEIGHT, LEAST_WEIGHT
 from steelyard.exceptions import ColumnError, TableError
 from steelyard.io.chunks import (
     MOST_ROWS,

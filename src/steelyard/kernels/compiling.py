@@ -18,7 +18,7 @@ from typing import Any, overload
 import numpy as np
 
 from steelyard._common import progress
-from steelyard._common.checks import warn_user
+from steelyard.exceptions import warn_user
 
 # Up to so many cells in all arrays a kernel may run as plain Python, or in NumPy; so
 # many seconds a process spends on it, about what it takes to load numba, before kernels

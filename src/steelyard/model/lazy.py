@@ -164,7 +164,7 @@ class LocalModel(LazyModel):
 
     neighbours: int
     kernel: int
-    """Position in ``agreed.KERNELS``."""
+    """Position in ``allowed.KERNELS``."""
 
     def row_weights(self, query: Codes) -> TwoArrays:
         """Distances of the training rows from a query, and what each counts, (n,)."""

@@ -1,9 +1,9 @@
 """What is odd about rows: at fit, in new rows, in rows to evaluate on.
 
-``notice`` has the one kind of object and how lists of them are put in order;
-``new_rows`` the rules for new rows, with the standard library alone, and ``check``
-reads tables for them; ``training`` and ``training_look`` those at fit, from what is
-counted already; ``row_sketch`` has hashes of training rows.
+``notice`` has the one kind of object, how lists of them are put in order, and the rules
+for new rows, with the standard library alone; ``check`` reads tables for them, and has
+hashes of rows; ``training`` and ``training_look`` have the rules at fit, from what is
+counted already.
 """
 
 from steelyard.notices.notice import Notice as Notice

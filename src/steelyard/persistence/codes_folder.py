@@ -21,10 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import steelyard
-from steelyard._common.checks import warn_user
 from steelyard._common.files import WorkFolder, atomic_write
 from steelyard._common.threads import pieces
-from steelyard.exceptions import TableError
+from steelyard.exceptions import TableError, warn_user
 from steelyard.fitting.pass_journal import PassJournal
 from steelyard.fitting.recipe import Recipe, RowsHere
 from steelyard.io import as_source

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from steelyard._common import Later
-from steelyard._common.agreed import SEARCH_ENDS
+from steelyard._common.allowed import SEARCH_ENDS
 from steelyard.io.dates import ORDERS
 from steelyard.notices import Notice
 from steelyard.persistence import codec

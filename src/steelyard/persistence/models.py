@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from steelyard._common import Later
-from steelyard._common.agreed import FORMS, KERNELS
+from steelyard._common.allowed import FORMS, KERNELS
 from steelyard.exceptions import ParameterError
 from steelyard.persistence import codec
 from steelyard.persistence.codec import (

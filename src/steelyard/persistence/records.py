@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from steelyard._common import Later
-from steelyard._common.agreed import HASH_BYTES, MOST_HASHES, MOST_KEPT, N_BARS
+from steelyard._common.allowed import HASH_BYTES, MOST_HASHES, MOST_KEPT, N_BARS
 from steelyard.persistence import codec
 from steelyard.persistence.codec import (
     LARGEST_LOG,
@@ -150,7 +150,7 @@ def _check_sketch(found: Any) -> str | None:
 
 
 ROW_SKETCH = codec.record(
-    _SKETCH, codec.object_of("notices.row_sketch.RowHashes"), check=_check_sketch
+    _SKETCH, codec.object_of("notices.check.RowHashes"), check=_check_sketch
 )
 
 _UNCERTAINTY = {
@@ -173,7 +173,7 @@ UNCERTAINTY = Field(
         **codec.describe_fields(_UNCERTAINTY, vars(own)),
     },
     _read_uncertainty,
-    lambda found, sizes: codec.class_of("model.uncertainty.Uncertainty")(
+    lambda found, sizes: codec.class_of("model.beside.Uncertainty")(
         **codec.build_fields(_UNCERTAINTY, found, sizes)
     ),
 )
@@ -215,7 +215,7 @@ _EDIT: dict[str, Field] = {
 }
 
 EDITS = codec.list_of(
-    codec.record(_EDIT, codec.object_of("model.edit_log.Edit"), check=_check_edit)
+    codec.record(_EDIT, codec.object_of("model.beside.Edit"), check=_check_edit)
 )
 """The fitted attribute ``edits_``."""
 

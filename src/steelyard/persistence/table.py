@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, get_args
 
 from steelyard._common import Later
-from steelyard._common.agreed import LEAST_STEP
+from steelyard._common.allowed import LEAST_STEP
 from steelyard.persistence.codec import LARGEST_NUMBER
 from steelyard.persistence.reader import InvalidContentError, ObjectReader
 from steelyard.table.schema import FeatureSchema, Kind, Side, TableSchema

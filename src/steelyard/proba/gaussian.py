@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from steelyard._common.agreed import DENSITY_DEPTH, SLOPE_LIMIT
+from steelyard._common.allowed import DENSITY_DEPTH, SLOPE_LIMIT
 from steelyard._common.arrays import Floats, Ints
 from steelyard.kernels import scoring
 from steelyard.proba.counts import Counts, Moments

@@ -11,7 +11,7 @@ import numpy as np
 from dask.array import Array
 from numpy.typing import NDArray
 
-from steelyard._common.checks import is_dask
+from steelyard._common.arrays import is_dask
 from steelyard.exceptions import TableError
 from steelyard.fitting.recipe import Recipe, RowsHere
 from steelyard.io import scan

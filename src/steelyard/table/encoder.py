@@ -15,7 +15,6 @@ from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from steelyard._common.arrays import Floats
-from steelyard._common.checks import warn_user
 from steelyard._common.settings import (
     COLUMN,
     FLAG,
@@ -31,7 +30,7 @@ from steelyard._common.settings import (
     setting,
     word,
 )
-from steelyard.exceptions import IdentifierWarning, ParameterError
+from steelyard.exceptions import IdentifierWarning, ParameterError, warn_user
 from steelyard.table.by_schema import (
     SchemaEncoder,
     as_byte_matrix,

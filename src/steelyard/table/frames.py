@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.arrays import Ints
-from steelyard._common.checks import warn_user
 from steelyard._common.text import did_you_mean
-from steelyard.exceptions import ColumnError, TableError
+from steelyard.exceptions import ColumnError, TableError, warn_user
 from steelyard.table.columns import TableColumn, array_column, series_column
 from steelyard.table.dates import as_moments, as_seconds, date_columns, date_of_part
 from steelyard.table.factors import dates_refused

@@ -12,13 +12,12 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard._common.agreed import LARGEST_WEIGHT, LEAST_WEIGHT
+from steelyard._common.allowed import LARGEST_WEIGHT, LEAST_WEIGHT
 from steelyard._common.arrays import Floats, Ints
-from steelyard._common.checks import warn_user
 from steelyard._common.one_cell import by_spelling, one_spelling
 from steelyard._common.text import listed
 from steelyard._common.threads import pieces, row_blocks, run, thread_count
-from steelyard.exceptions import ParameterError, TableError
+from steelyard.exceptions import ParameterError, TableError, warn_user
 from steelyard.table.columns import TableColumn
 from steelyard.table.frames import Table, as_series, as_table
 

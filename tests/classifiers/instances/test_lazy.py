@@ -12,7 +12,7 @@ from sklearn.datasets import load_iris
 
 import steelyard
 from steelyard import LazyAttributeInstanceNB, LocallyWeightedNB, NaiveBayes
-from steelyard._common.agreed import KERNELS
+from steelyard._common.allowed import KERNELS
 from steelyard.exceptions import ParameterError
 from steelyard.table.frames import as_table
 

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 
-from steelyard._common.checks import warn_user
 from steelyard._common.settings import (
     ANY,
     NONE,
@@ -35,14 +34,15 @@ from steelyard._common.settings import (
 from steelyard._common.threads import one_blas_thread
 from steelyard.classifiers.after_fit import FittedNB
 from steelyard.classifiers.base.prior import with_prior as _with_prior
+from steelyard.exceptions import warn_user
 from steelyard.fitting.problem import Fit
 from steelyard.fitting.recipe import DEVICE, Recipe, rows_of
 from steelyard.model.base import RowsNeeded
-from steelyard.model.edit_log import Edit
+from steelyard.model.beside import Edit
 from steelyard.model.table_model import centred, score_ranges
 from steelyard.model.training import Encoding, TrainingSet
+from steelyard.notices.check import RowHashes
 from steelyard.notices.notice import Notice
-from steelyard.notices.row_sketch import RowHashes
 from steelyard.notices.training import notices_at_fit
 from steelyard.proba import SMOOTHINGS, Smoothing, resolve_smoothing
 from steelyard.proba.counts import Counts

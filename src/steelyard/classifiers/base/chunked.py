@@ -11,11 +11,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard._common.arrays import Floats
-from steelyard._common.checks import check_fitted, is_elsewhere, warn_user
+from steelyard._common.arrays import Floats, is_elsewhere
 from steelyard.classifiers.base import StandardNB
 from steelyard.classifiers.base.prior import new_prior
-from steelyard.exceptions import ParameterError, TableError
+from steelyard.exceptions import ParameterError, TableError, check_fitted, warn_user
 from steelyard.fitting.recipe import Recipe
 from steelyard.io import as_source
 from steelyard.model.streamed import encode_source, read_source

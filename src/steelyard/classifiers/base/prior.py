@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.arrays import Floats
-from steelyard._common.checks import check_fitted
 from steelyard._common.text import did_you_mean
-from steelyard.exceptions import ParameterError
+from steelyard.exceptions import ParameterError, check_fitted
 
 _Clf = TypeVar("_Clf")
 

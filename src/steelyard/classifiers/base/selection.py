@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from steelyard._common.checks import warn_user
 from steelyard._common.greedy import Subset
 from steelyard._common.text import text_table
+from steelyard.exceptions import warn_user
 from steelyard.table.encoder import TableEncoder
 from steelyard.table.frames import as_table, take_columns
 from steelyard.table.schema import TableSchema, feature_labels

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from steelyard._common.agreed import LEAST_OF_WIDE, MOST_KEPT, MOST_KEPT_CELLS
+from steelyard._common.allowed import LEAST_OF_WIDE, MOST_KEPT, MOST_KEPT_CELLS
 from steelyard._common.arrays import Floats, Ints
 from steelyard._common.threads import pieces
 from steelyard.fitting.problem import Problem

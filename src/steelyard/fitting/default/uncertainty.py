@@ -28,7 +28,7 @@ from steelyard._common.arrays import Floats, Ints
 from steelyard.fitting.objective import Sample
 from steelyard.fitting.problem import Problem
 from steelyard.model.base import softmax
-from steelyard.model.uncertainty import Uncertainty
+from steelyard.model.beside import Uncertainty
 from steelyard.table.codes import FeatureTable
 from steelyard.table.schema import FeatureSchema
 from steelyard.weighting import HierarchicalWeighting

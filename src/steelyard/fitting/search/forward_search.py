@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard._common.arrays import Floats, Ints, Labels
-from steelyard._common.checks import warn_user
 from steelyard._common.greedy import Extended, OutOfTimeError, Subset
 from steelyard._common.threads import pieces, row_blocks, run, thread_count
-from steelyard.exceptions import ParameterError, TableError
+from steelyard.exceptions import ParameterError, TableError, warn_user
 from steelyard.kernels import searching
 from steelyard.model.table_model import NBModel, spread_table
 from steelyard.model.training import TrainingSet

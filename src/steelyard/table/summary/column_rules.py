@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
-from steelyard._common.agreed import LEAST_STEP
+from steelyard._common.allowed import LEAST_STEP
 from steelyard._common.arrays import Floats
 from steelyard._common.text import did_you_mean
 from steelyard.exceptions import ParameterError

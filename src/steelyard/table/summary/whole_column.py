@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard._common.agreed import N_BARS
+from steelyard._common.allowed import N_BARS
 from steelyard._common.arrays import Floats, Ints
 from steelyard.exceptions import ColumnError
 from steelyard.table.by_schema import ColumnCells, check_cells, codes_of

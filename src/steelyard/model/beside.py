@@ -1,6 +1,7 @@
-r"""How uncertain the log-odds of a sum are: a few tables beside its own.
+r"""What stands beside a model that is a sum: uncertainty, and a record of edits.
 
-The log-odds of class c against the others have the variance
+How uncertain log-odds are, a few tables say. Those of class c against the others have
+the variance
 
 .. math:: v_c(x) = b_c + \sum_j D_{j,x_j,c}
           + \sum_r \Bigl(\sum_j F^{(r)}_{j,x_j,c}\Bigr)^2
@@ -19,7 +20,7 @@ over these cells alone: that of a contribution, a point of a curve, an importanc
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ from scipy.special import expit, ndtri
 from steelyard._common.arrays import Floats, Ints
 from steelyard._common.threads import pieces
 from steelyard.kernels import scoring
-from steelyard.model.table_model import spread_table
+from steelyard.model.table_model import NBModel, spread_table
 from steelyard.proba.counts import Counts
 from steelyard.table.codes import Codes, FeatureTable
 
@@ -117,3 +118,75 @@ class Uncertainty:
     def data(self) -> dict[str, list[Any]]:
         """Return the tables as lists, for other programs: see the module."""
         return {key: value.tolist() for key, value in vars(self).items()}
+
+
+@dataclass(frozen=True, eq=False)
+class Edit:
+    """One change of a model that is a sum, with all that undoing it needs."""
+
+    attribute: str
+    """The column, or pair of columns; empty for the start of the sum."""
+
+    text: str
+    """What was done, in words."""
+
+    asked: str
+    """What was asked for, as JSON."""
+
+    reason: str
+    when: str
+    """Date and time, UTC."""
+
+    values: list[str]
+    """The values that were changed."""
+
+    before: list[float]
+    """Evidence of each of them before, in log-odds."""
+
+    after: list[float]
+    """The same after it."""
+
+    places: list[int]
+    """Entries of the table of the model that were changed, counted along its rows."""
+
+    table: list[float]
+    """What these entries were."""
+
+    log_prior: Floats
+    """What the log prior was."""
+
+    centre: Floats | None
+    """What the means over the training rows were; None if there were none."""
+
+    factors: Floats | None
+    """What the factors of densities were; None if there were none."""
+
+    def __str__(self) -> str:
+        """Say in one line what was done, why and when."""
+        why = f" ({self.reason})" if self.reason else ""
+        return f"{self.text}{why}, {self.when}"
+
+
+def difference(old: NBModel, new: NBModel) -> dict[str, Any]:
+    """Return what undoing takes: the entries of the old model."""
+    places = np.flatnonzero((old.table != new.table).ravel())
+    return {
+        "places": places.tolist(),
+        "table": old.table.ravel()[places].tolist(),
+        "log_prior": old.log_prior,
+        "centre": old.centre,
+        "factors": old.gaussian.weight,
+    }
+
+
+def undone(model: NBModel, edit: Edit) -> NBModel:
+    """Return the model as it was before an edit, to the bit."""
+    table = model.table.copy()
+    table.ravel()[edit.places] = edit.table
+    return replace(
+        model,
+        table=table,
+        log_prior=edit.log_prior,
+        centre=edit.centre,
+        gaussian=replace(model.gaussian, weight=edit.factors),
+    )
