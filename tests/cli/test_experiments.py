@@ -10,8 +10,8 @@ import pytest
 
 import steelyard
 from reproduction import documents
-from steelyard.cli import demo
-from steelyard.cli.reproduce import PAPERS
+from steelyard.cli import experiments
+from steelyard.cli.experiments import PAPERS
 from steelyard.experiments.data import load_dataset
 
 
@@ -68,7 +68,9 @@ def test_methods_marks_the_default(run):
 
 
 def test_the_page_of_the_demo_is_in_a_new_folder(tmp_path, monkeypatch, run_json):
-    monkeypatch.setattr(demo, "classifiers", lambda: {"NB": steelyard.method("NB")})
+    monkeypatch.setattr(
+        experiments, "classifiers", lambda: {"NB": steelyard.method("NB")}
+    )
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     mine = tmp_path / "mine.txt"
     mine.write_text("mine")
@@ -79,7 +81,9 @@ def test_the_page_of_the_demo_is_in_a_new_folder(tmp_path, monkeypatch, run_json
 
 
 def test_demo_as_json(tmp_path, monkeypatch, run_json):
-    monkeypatch.setattr(demo, "classifiers", lambda: {"NB": steelyard.method("NB")})
+    monkeypatch.setattr(
+        experiments, "classifiers", lambda: {"NB": steelyard.method("NB")}
+    )
     found = run_json("demo", "--page", tmp_path / "p.html")
     assert len(found["scores"]) == 3
     evidence = found["evidence"]

@@ -12,8 +12,8 @@ import pytest
 
 import steelyard
 from steelyard.classifiers.registry import DEFAULT
-from steelyard.cli import build_parser, main
-from steelyard.cli.completion import SHELLS, script
+from steelyard.cli import build_parser, main, options
+from steelyard.cli.methods import SHELLS, script
 
 COMMANDS = (
     "fit",
@@ -171,11 +171,11 @@ def test_interrupt_ends_with_status_130_and_no_traceback():
     code = (
         "import os, signal, sys, time\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "from steelyard.cli import demo, main\n"
+        "from steelyard.cli import experiments, main\n"
         "def interrupted(progress):\n"
         "    os.kill(os.getpid(), signal.SIGINT)\n"
         "    time.sleep(30)\n"
-        "demo.measure = interrupted\n"
+        "experiments.measure = interrupted\n"
         "sys.exit(main(['demo']))\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
@@ -383,10 +383,9 @@ def test_what_was_perhaps_meant_is_said(csv, refused):
     ],
 )
 def test_what_a_machine_lacks_is_said_in_one_line(error, words, monkeypatch, refused):
-    from steelyard.cli import methods
-
     def fail(*_):
         raise error
 
-    monkeypatch.setattr(methods, "run", fail)
+    failing = options.COMMANDS["methods"]._replace(run=fail)
+    monkeypatch.setitem(options.COMMANDS, "methods", failing)
     assert words in refused("methods")

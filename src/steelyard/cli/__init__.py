@@ -1,6 +1,9 @@
 """The command line: parses, calls a public function, prints what it returns.
 
-Here are its parser, and what becomes of errors; each command has a file.
+Here are its parser, and what becomes of errors. ``fit``, ``predict`` (``quick`` where
+files are small), ``explain`` and ``export`` have a file each; ``evaluate`` has
+``monitor`` too, ``control`` the card and edits, ``experiments`` what runs many fits,
+and ``methods`` lists. ``options``, ``inputs``, ``streams`` and ``output`` are shared.
 """
 
 from __future__ import annotations
@@ -19,15 +22,17 @@ from importlib import import_module
 from typing import Any
 
 from steelyard._common import progress
-from steelyard.cli.options import Parser
+from steelyard.cli.options import COMMANDS, Command, Parser
 from steelyard.cli.output import refuse_own_input, show_notes
 
 __all__ = ["main"]
 
+for _file in "fit predict evaluate explain export control methods experiments".split():
+    import_module(f"steelyard.cli.{_file}")
+
 # In the order in which a newcomer needs them.
-_NAMES = "fit predict evaluate explain export scorecard edit monitor methods compare "
-_NAMES += "reproduce demo completion"
-COMMANDS = [import_module(f"steelyard.cli.{name}") for name in _NAMES.split()]
+NAMES = "fit predict evaluate explain export scorecard edit monitor methods compare "
+NAMES += "reproduce demo completion"
 
 _EXAMPLES = """\
 examples:
@@ -105,18 +110,18 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(
         metavar="COMMAND", required=True, title="commands", dest="command"
     )
-    for command in COMMANDS:
-        _add_command(commands, command)
+    for name in NAMES.split():
+        _add_command(commands, name, COMMANDS[name])
     return parser
 
 
-def _add_command(commands: Any, command: Any) -> None:
-    """Add a command by the name of its module; its help ends with examples."""
-    examples = command.EXAMPLES.strip().replace("\n", "\n  ")
+def _add_command(commands: Any, name: str, command: Command) -> None:
+    """Add a command, whose help ends with examples."""
+    examples = command.examples.strip().replace("\n", "\n  ")
     parser = commands.add_parser(
-        command.__name__.rpartition(".")[2],
-        help=command.ABOUT,
-        description=f"{command.ABOUT[0].upper()}{command.ABOUT[1:]}.",
+        name,
+        help=command.about,
+        description=f"{command.about[0].upper()}{command.about[1:]}.",
         epilog=f"examples:\n  {examples}",
     )
     command.add_options(parser)

@@ -67,6 +67,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--target", metavar="NAME", help=about)
 
 
+@options.command("export", ABOUT, EXAMPLES, add_options)
 def run(arguments: argparse.Namespace) -> None:
     """Write the file; with a sample, compare, and fail where the engine differs."""
     from steelyard._common.files import atomic_write
@@ -99,8 +100,7 @@ def _chosen(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the options of the format that were given."""
     names = "dialect table keep contributions as_view as_function dbt decimals"
     names += " missing_text inputs number_type target"
-    given = {name: getattr(arguments, name) for name in names.split()}
-    chosen = {name: v for name, v in given.items() if v not in (None, [], False)}
+    chosen = options.given(arguments, names)
     if arguments.no_probabilities:
         chosen["probabilities"] = False
     return chosen

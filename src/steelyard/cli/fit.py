@@ -59,6 +59,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--encode", metavar="DIR", help=about)
 
 
+@options.command("fit", ABOUT, EXAMPLES, add_options)
 def run(arguments: argparse.Namespace) -> None:
     """Fit a model, save it, and print a summary."""
     output.check_output(arguments.output, arguments.force)

@@ -1,4 +1,4 @@
-"""Options that several commands share."""
+"""The list of commands, and options that several of them share."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import csv
 import json
 import re
 import sys
-from collections.abc import Sequence
-from typing import Any, NoReturn
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, NoReturn
 
 from steelyard._common.allowed import SHAPES
 from steelyard.io.dialect import MISSING_VALUES
@@ -22,6 +22,27 @@ SEVERAL = f"{DATA}; several, a folder or a quoted pattern are read in chunks"
 MODEL = "a model file, written by fit"
 READING = "format separator decimal thousands encoding missing_values".split()
 READING += "skip comment no_header sheet".split()
+
+
+class Command(NamedTuple):
+    """What a command is about, examples, its options, and the function that runs it."""
+
+    about: str
+    examples: str
+    add_options: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], int | None]
+
+
+COMMANDS: dict[str, Command] = {}
+"""All commands by name."""
+
+
+def command(
+    name: str, about: str, examples: str, add_options: Callable[..., None]
+) -> Callable[[Any], Any]:
+    """List a function as the command of a name."""
+    known = about, examples, add_options
+    return lambda run: COMMANDS.setdefault(name, Command(*known, run)).run
 
 
 class Parser(argparse.ArgumentParser):
@@ -215,3 +236,9 @@ def reading_of(arguments: argparse.Namespace) -> dict[str, Any]:
 def chosen(arguments: argparse.Namespace, *names: str) -> dict[str, Any]:
     """Return what was chosen for some options, by name."""
     return {name: getattr(arguments, name) for name in names}
+
+
+def given(arguments: argparse.Namespace, names: str) -> dict[str, Any]:
+    """Return those of some options, named in one text, that were given."""
+    found = chosen(arguments, *names.split())
+    return {name: v for name, v in found.items() if v not in (None, [], False)}

@@ -209,6 +209,13 @@ def writing(path: str, force: bool) -> Iterator[Path]:
         yield partial
 
 
+def write_text(path: str, text: str, force: bool) -> None:
+    """Write a text to a file, and say so."""
+    with writing(path, force) as partial:
+        partial.write_text(text, encoding="utf-8")
+    note(f"written: {path}")
+
+
 def check_picture(picture: str | None) -> None:
     """Refuse a file that is of no kind of picture."""
     if picture and Path(picture).suffix.lower() not in _PICTURES:
