@@ -257,7 +257,7 @@ def test_errors_are_json_where_that_is_asked_for(run, tmp_path, monkeypatch, arg
     ],
 )
 def test_a_reading_that_cannot_be_is_refused(model, changes):
-    from steelyard.persistence import files
+    import steelyard.persistence as files
 
     path = model()
     document = json.loads(path.read_text())

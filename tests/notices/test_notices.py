@@ -11,10 +11,10 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
 import steelyard as sy
+import steelyard.persistence as files
 from steelyard.exceptions import ModelFileError
 from steelyard.experiments.evaluate import evaluate
-from steelyard.notices.notice import arranged, in_lines, in_one_line
-from steelyard.persistence import files
+from steelyard.notices import arranged, in_lines, in_one_line
 
 HOSTILE = "<img src=x onerror='window.hacked = 2'>"
 

@@ -19,10 +19,11 @@ import pandas as pd
 import pytest
 
 import steelyard as sy
+import steelyard.persistence as files
 from steelyard.cli import main, predict
 from steelyard.cli.quick import quick_predictions
 from steelyard.exceptions import ModelFileError, ParameterError
-from steelyard.persistence import files, read
+from steelyard.persistence import read
 from steelyard.persistence.content import content_of
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))

@@ -121,7 +121,7 @@ def test_a_model_file_keeps_the_order(tmp_path):
     ],
 )
 def test_an_order_that_is_none_is_refused(tmp_path, changes):
-    from steelyard.persistence import files
+    import steelyard.persistence as files
 
     path = tmp_path / "m.json"
     sy.NaiveBayes().fit(TABLES["pandas"], LABELS).save(path)

@@ -40,7 +40,7 @@ from steelyard.fitting.shapes import resolve_shapes
 from steelyard.losses import resolve_loss
 from steelyard.model.table_model import NBModel
 from steelyard.model.training import Encoding, TrainingSet
-from steelyard.notices.notice import arranged, shape_notices
+from steelyard.notices import arranged, shape_notices
 from steelyard.proba.counts import Counts
 from steelyard.proba.smoothing import Estimation
 from steelyard.table.frames import Table

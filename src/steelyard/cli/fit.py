@@ -19,7 +19,7 @@ from steelyard.cli import options, output, streams
 from steelyard.cli.inputs import check_kinds, make_classifier, read_training
 from steelyard.cli.output import note
 from steelyard.exceptions import IdentifierWarning
-from steelyard.notices.notice import in_lines
+from steelyard.notices import in_lines
 from steelyard.table.dates import dates_in
 
 _FOLDS = 5

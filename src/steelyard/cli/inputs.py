@@ -257,7 +257,7 @@ def _expected(schema: Any, names: Sequence[str]) -> dict[str, str]:
 def _check_lacking(expected: Iterable[str], also: list[str], reader: Reader) -> None:
     lacking = [name for name in expected if name not in reader.names]
     if len(lacking) > 1:
-        from steelyard.notices.notice import column_notices
+        from steelyard.notices import column_notices
 
         notices, _ = column_notices(reader.names, lacking, "")
         renamed = [str(n) for n in notices if n.kind == "renamed-column"]

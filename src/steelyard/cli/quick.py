@@ -19,8 +19,7 @@ from steelyard.io.dialect import HEAD, USUAL, asked_dialect, find_dialect
 from steelyard.io.lines import CsvLines
 from steelyard.io.numbers import read_numbers
 from steelyard.io.paths import TEXT, find_files
-from steelyard.notices import Notice
-from steelyard.notices.notice import ColumnCheck, all_notices, column_checks
+from steelyard.notices import ColumnCheck, Notice, all_notices, column_checks
 
 if TYPE_CHECKING:
     from steelyard.export.scorer import Scorer

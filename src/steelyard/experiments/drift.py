@@ -31,8 +31,8 @@ from steelyard.experiments.statistics.shares import (
 )
 from steelyard.io import as_source
 from steelyard.model.table_model import log_odds
+from steelyard.notices import ColumnCheck
 from steelyard.notices.check import NewRows
-from steelyard.notices.notice import ColumnCheck
 from steelyard.proba.counts import Counts, count
 from steelyard.table.by_schema import numbers_of
 from steelyard.table.dates import date_of_part

@@ -14,7 +14,7 @@ from steelyard._common.text import as_plain, counted
 from steelyard.exceptions import ParameterError
 from steelyard.experiments.evaluation_result import MeasureTable
 from steelyard.experiments.statistics.shares import Comparison, Estimate
-from steelyard.notices.notice import Notice
+from steelyard.notices import Notice
 
 __all__ = ["Drift"]
 

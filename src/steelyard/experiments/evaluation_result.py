@@ -24,7 +24,7 @@ from steelyard.experiments.statistics.shares import (
     Estimate,
     decide,
 )
-from steelyard.notices.notice import Notice, in_lines
+from steelyard.notices import Notice, in_lines
 
 if TYPE_CHECKING:
     from steelyard.displays import ROCDisplay

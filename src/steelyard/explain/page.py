@@ -41,7 +41,7 @@ from steelyard.export.reading import plan_of
 from steelyard.export.source import is_large, json_plan, scoring_script
 from steelyard.model.base import Model
 from steelyard.model.beside import Edit
-from steelyard.notices.notice import in_lines
+from steelyard.notices import in_lines
 from steelyard.proba.counts import Counts
 from steelyard.table.frames import as_table
 from steelyard.table.labels import known_labels

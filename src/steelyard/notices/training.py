@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from steelyard.model.training import SAMPLE, TrainingSet
+from steelyard.notices import Notice, arranged, rows_have
 from steelyard.notices.check import RowHashes, row_hashes, sketch_of
-from steelyard.notices.notice import Notice, arranged, rows_have
 from steelyard.notices.training_look import (
     FEW,
     TrainingLook,

@@ -16,9 +16,9 @@ from steelyard.classifiers.base import BaseNB
 from steelyard.exceptions import ParameterError
 from steelyard.instances import INSTANCES
 from steelyard.losses import LOSSES
+from steelyard.persistence import read_content
 from steelyard.persistence.codec import Sizes, build_fields
 from steelyard.persistence.declarations import Catalogue, Declaration, changes_of
-from steelyard.persistence.files import read_content
 from steelyard.persistence.fitted import ATTRIBUTES
 from steelyard.persistence.models import build_model, describe_model
 from steelyard.persistence.reader import InvalidContentError, tagged_number

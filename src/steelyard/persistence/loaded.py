@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from steelyard.classifiers.after_fit import FittedNB
+from steelyard.persistence import ReadContent, load, read
 from steelyard.persistence.codec import Sizes
-from steelyard.persistence.files import ReadContent, load, read
 from steelyard.persistence.fitted import ATTRIBUTES
 from steelyard.persistence.models import build_model
 from steelyard.table.by_schema import SchemaEncoder

@@ -41,8 +41,8 @@ from steelyard.model.base import RowsNeeded
 from steelyard.model.beside import Edit
 from steelyard.model.table_model import centred, score_ranges
 from steelyard.model.training import Encoding, TrainingSet
+from steelyard.notices import Notice
 from steelyard.notices.check import RowHashes
-from steelyard.notices.notice import Notice
 from steelyard.notices.training import notices_at_fit
 from steelyard.proba import SMOOTHINGS, Smoothing, resolve_smoothing
 from steelyard.proba.counts import Counts

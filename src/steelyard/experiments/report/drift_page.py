@@ -11,7 +11,7 @@ import numpy as np
 from steelyard._common import html
 from steelyard._common.html import element, escape, html_list, html_table
 from steelyard.experiments.drift_result import ColumnDrift, Drift, Period
-from steelyard.notices.notice import in_lines
+from steelyard.notices import in_lines
 
 _asset = partial(html.read_asset, "steelyard.experiments.report")
 
