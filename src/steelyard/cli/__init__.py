@@ -1,9 +1,9 @@
 """The command line: parses, calls a public function, prints what it returns.
 
-Here are its parser, and what becomes of errors. ``fit``, ``predict`` (``quick`` where
-files are small), ``explain`` and ``export`` have a file each; ``evaluate`` has
-``monitor`` too, ``control`` the card and edits, ``experiments`` what runs many fits,
-and ``methods`` lists. ``options``, ``inputs``, ``streams`` and ``output`` are shared.
+Here are its parser, and what becomes of errors. ``fit``, ``predict`` and ``explain``
+have a file each; ``evaluate`` has ``monitor`` too, ``export`` the card and edits,
+``experiments`` what runs many fits, and ``methods`` lists. ``options``, ``inputs``,
+``streams`` and ``output`` are shared; ``quick`` predicts small files.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from steelyard.cli.output import refuse_own_input, show_notes
 
 __all__ = ["main"]
 
-for _file in "fit predict evaluate explain export control methods experiments".split():
+for _file in "fit predict evaluate explain export methods experiments".split():
     import_module(f"steelyard.cli.{_file}")
 
 # In the order in which a newcomer needs them.
