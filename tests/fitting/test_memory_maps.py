@@ -13,7 +13,7 @@ from sklearn.base import clone
 import steelyard as sy
 from steelyard._common import threads
 from steelyard._common.files import WorkFolder
-from steelyard.model.base import NEEDS
+from steelyard.model import NEEDS
 from steelyard.model.streamed import Coding
 from steelyard.table.storage import DiskWorkspace, Store
 

@@ -24,7 +24,7 @@ from steelyard.fitting.problem import (
 )
 from steelyard.fitting.recipe import Recipe
 from steelyard.instances import DiscriminativeWeighting, add_losses, hardest_rows
-from steelyard.model.base import RowsNeeded
+from steelyard.model import RowsNeeded
 from steelyard.model.combined import BoostedModel
 from steelyard.model.table_model import NBModel
 from steelyard.model.training import TrainingSet

@@ -30,7 +30,7 @@ from steelyard.instances import (
     resolve_instances,
 )
 from steelyard.kernels import scoring
-from steelyard.model.base import RowsNeeded
+from steelyard.model import RowsNeeded
 from steelyard.model.table_model import spread_table
 from steelyard.model.training import TrainingSet
 from steelyard.solvers import LBFGS, Box, Solution

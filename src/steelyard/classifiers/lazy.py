@@ -20,7 +20,7 @@ from steelyard.classifiers.base import StandardNB
 from steelyard.exceptions import ParameterError
 from steelyard.fitting.problem import Fit
 from steelyard.fitting.recipe import Recipe
-from steelyard.model.base import RowsNeeded
+from steelyard.model import RowsNeeded
 from steelyard.model.lazy import LocalModel, MatchingModel
 from steelyard.model.training import TrainingSet
 from steelyard.weighting.filters.information import correlation_weights

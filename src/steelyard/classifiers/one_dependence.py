@@ -16,7 +16,7 @@ from steelyard.exceptions import ParameterError
 from steelyard.fitting.problem import Fit
 from steelyard.fitting.recipe import Recipe
 from steelyard.kernels import pairs
-from steelyard.model.base import RowsNeeded
+from steelyard.model import RowsNeeded
 from steelyard.model.combined import ConditionalTable, OneDependenceModel
 from steelyard.model.table_model import NBModel
 from steelyard.model.training import TrainingSet

@@ -8,7 +8,7 @@ from steelyard._common.settings import setting
 from steelyard.classifiers.base import DEVICE_SETTING
 from steelyard.classifiers.base.chunked import LearnsInChunks
 from steelyard.classifiers.weighted import WeightedNB
-from steelyard.model.base import RowsNeeded
+from steelyard.model import RowsNeeded
 
 __all__ = [
     "AttributeWeightedNB",

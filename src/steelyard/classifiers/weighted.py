@@ -34,7 +34,7 @@ from steelyard.instances import (
     resolve_instances,
 )
 from steelyard.losses import LOSSES, Loss, resolve_loss
-from steelyard.model.base import RowsNeeded
+from steelyard.model import RowsNeeded
 from steelyard.model.beside import Uncertainty
 from steelyard.model.training import TrainingSet
 from steelyard.proba.smoothing import Estimation

@@ -37,7 +37,7 @@ from steelyard.explain.views import (
     two_classes,
     views_of,
 )
-from steelyard.model.base import Model
+from steelyard.model import Model
 from steelyard.model.beside import LEVEL, half_width
 from steelyard.table.frames import as_table
 from steelyard.table.summary.whole_column import NumberRange

@@ -29,7 +29,7 @@ from steelyard.explain.views import (
     model_of,
     views_of,
 )
-from steelyard.model.base import Model
+from steelyard.model import Model
 from steelyard.model.beside import Edit, Uncertainty
 from steelyard.model.table_model import NBModel
 from steelyard.proba.counts import Counts

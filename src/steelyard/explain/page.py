@@ -39,7 +39,7 @@ from steelyard.explain.views import in_words, model_of, views_of
 from steelyard.export.plan import node_data
 from steelyard.export.reading import plan_of
 from steelyard.export.source import is_large, json_plan, scoring_script
-from steelyard.model.base import Model
+from steelyard.model import Model
 from steelyard.model.beside import Edit
 from steelyard.notices import in_lines
 from steelyard.proba.counts import Counts

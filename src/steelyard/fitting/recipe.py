@@ -16,7 +16,7 @@ from steelyard.instances import InstanceWeighting
 from steelyard.io import as_source
 from steelyard.io.recognise import is_kept
 from steelyard.losses import LogLoss, Loss
-from steelyard.model.base import RowsNeeded, most_needed
+from steelyard.model import RowsNeeded, most_needed
 from steelyard.model.streamed import encode_source
 from steelyard.model.training import Preparation, TrainingSet, encode_table
 from steelyard.solvers import Box

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from steelyard.model.base import Model
+    from steelyard.model import Model
 else:
     np = Later("numpy")
 

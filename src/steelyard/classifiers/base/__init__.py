@@ -37,7 +37,7 @@ from steelyard.classifiers.base.prior import with_prior as _with_prior
 from steelyard.exceptions import warn_user
 from steelyard.fitting.problem import Fit
 from steelyard.fitting.recipe import DEVICE, Recipe, rows_of
-from steelyard.model.base import RowsNeeded
+from steelyard.model import RowsNeeded
 from steelyard.model.beside import Edit
 from steelyard.model.table_model import centred, score_ranges
 from steelyard.model.training import Encoding, TrainingSet

@@ -21,7 +21,7 @@ from steelyard.exceptions import ParameterError
 from steelyard.explain.intervals.maps import LevelMaps, WeightMaps
 from steelyard.explain.views import evidence_of, views_of
 from steelyard.fitting.problem import Problem
-from steelyard.model.base import Curvature
+from steelyard.model import Curvature
 from steelyard.table.codes import Codes
 from steelyard.weighting import HierarchicalWeighting
 

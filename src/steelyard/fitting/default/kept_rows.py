@@ -28,7 +28,7 @@ from steelyard._common.threads import pieces
 from steelyard.fitting.problem import Problem
 from steelyard.fitting.rows import Passes, PassesOf, join_rows
 from steelyard.losses import Loss
-from steelyard.model.base import RowPlace
+from steelyard.model import RowPlace
 from steelyard.model.training import TrainingSet
 from steelyard.proba.counts import Counts, rows_in
 from steelyard.proba.gaussian import GaussianTable

@@ -27,7 +27,7 @@ from scipy.special import expit, logit
 from steelyard._common.arrays import Floats, Ints
 from steelyard.fitting.objective import Sample
 from steelyard.fitting.problem import Problem
-from steelyard.model.base import softmax
+from steelyard.model import softmax
 from steelyard.model.beside import Uncertainty
 from steelyard.table.codes import FeatureTable
 from steelyard.table.schema import FeatureSchema

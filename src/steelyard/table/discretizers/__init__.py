@@ -1,4 +1,8 @@
-"""Bins that do not look at the classes: of equal width or weight, or given."""
+"""Discretizers: numbers to bins, as scikit-learn transformers.
+
+Here are bins that do not look at the classes, of equal width or weight, or given;
+``base`` has what all share, and cut points by MDL.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +21,18 @@ from steelyard.table.discretizers.base import (
     ColumnId,
     Discretizer,
     Labels,
+    MDLDiscretizer,
     Reads,
 )
+
+__all__ = [
+    "CLASSES",
+    "Discretizer",
+    "EqualFrequencyDiscretizer",
+    "EqualWidthDiscretizer",
+    "FixedEdgesDiscretizer",
+    "MDLDiscretizer",
+]
 
 # Sums of weights that differ by less than this share of them all are equal.
 _ROUNDING = 1e-12
@@ -266,3 +280,12 @@ class FixedEdgesDiscretizer(Discretizer):
                 f"finite numbers{where}. Got {edges!r} instead."
             )
         return array
+
+
+CLASSES = (
+    EqualFrequencyDiscretizer,
+    EqualWidthDiscretizer,
+    FixedEdgesDiscretizer,
+    MDLDiscretizer,
+)
+"""Every discretizer that a setting may hold."""

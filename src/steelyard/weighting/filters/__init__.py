@@ -17,7 +17,7 @@ from steelyard._common.arrays import Floats
 from steelyard._common.greedy import Extended, Subset, search
 from steelyard._common.settings import FLAG, NONE, number, setting, whole
 from steelyard._common.threads import pieces, run, thread_count
-from steelyard.model.base import RowsNeeded
+from steelyard.model import RowsNeeded
 from steelyard.model.training import TrainingSet
 from steelyard.proba import GaussianTable
 from steelyard.table.by_schema import bins_of

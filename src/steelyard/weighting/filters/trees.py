@@ -20,7 +20,7 @@ from steelyard._common.settings import (
     word,
 )
 from steelyard._common.threads import pieces, run, thread_count
-from steelyard.model.base import RowsNeeded
+from steelyard.model import RowsNeeded
 from steelyard.model.training import TrainingSet
 from steelyard.table.schema import FeatureSchema
 from steelyard.weighting.filters import FilterWeighting
