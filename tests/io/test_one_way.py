@@ -12,7 +12,8 @@ import pandas as pd
 import pytest
 
 import steelyard as sy
-from steelyard.cli import main, streams
+from steelyard.cli import inputs as streams
+from steelyard.cli import main
 from steelyard.experiments.data import read_dataset
 from steelyard.io.paths import find_column, find_files
 from steelyard.io.reader import whole_table

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import partial
 from itertools import count, pairwise
 from time import monotonic
 from typing import Any
@@ -246,8 +245,15 @@ def _shown(title: str, stays: bool) -> Iterator[Listener]:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
     except ImportError:
-        line = partial(_print_step, title, count(1), None)
-        yield lambda told: line(_note(told), told.step == "search", told.total)
+        steps = count(1)
+
+        def line(told: FitProgress) -> None:
+            if told.step == "search":
+                of = "" if told.total is None else f"/{told.total}"
+                said = f"{title} {next(steps)}{of} {_note(told)}".rstrip()
+                print(said, file=sys.stderr, flush=True)  # noqa: T201
+
+        yield line
         return
     # Names of the user's are no markup.
     left, note = (
@@ -281,10 +287,9 @@ def _shown(title: str, stays: bool) -> Iterator[Listener]:
 def _note(told: FitProgress) -> str:
     if told.step in ("copy", "read"):
         return f"{told.rows:,} rows"
-    passes = f"{told.n_passes:,} passes"
-    if told.objective is not None:
-        return f"{passes}, objective {told.objective:.6g}"
-    return f"{passes}, {told.note}" if told.note else passes
+    passes = f"{told.n_passes:,} passes" if told.n_passes else ""
+    said = told.note if told.objective is None else f"objective {told.objective:.6g}"
+    return ", ".join(filter(None, (passes, said)))
 
 
 def _in_time(seconds: float | None) -> str:
@@ -314,44 +319,12 @@ def progress(
     empty). It draws a bar where rich is installed, otherwise a line per step. Those who
     watch a fit are told instead.
     """
-    if current is not None:
-        told = current
+    with ExitStack() as stack:
+        own = Watch() if current is None else current
+        if current is None and enabled:
+            own.listeners.append(stack.enter_context(_shown(title, stays)))
 
-        def tell(note: str, steps: float = 1, most: float | None = None) -> None:
-            told.step(note, most or total, steps)
-
-        yield tell
-        return
-    if not enabled:
-        yield lambda *_: None
-        return
-    try:
-        from rich.console import Console
-        from rich.progress import Progress, TextColumn
-    except ImportError:
-        yield partial(_print_step, title, count(1), total)
-        return
-    # Names of the user's are no markup.
-    note = TextColumn("{task.fields[note]}", markup=False)
-    columns = (*Progress.get_default_columns(), note)
-    with Progress(*columns, console=Console(stderr=True), transient=not stays) as bar:
-        task = bar.add_task(title, total=total, note="")
-
-        def advance(note: str, steps: float = 1, most: int | None = None) -> None:
-            bar.update(task, advance=steps, total=most, note=note)
+        def advance(note: str, steps: float = 1, most: float | None = None) -> None:
+            own.step(note, most or total, steps)
 
         yield advance
-
-
-def _print_step(
-    title: str,
-    counter: Iterator[int],
-    total: float | None,
-    note: str,
-    steps: float = 1,
-    most: float | None = None,
-) -> None:
-    if steps:
-        of = "" if (total or most) is None else f"/{total or most}"
-        line = f"{title} {next(counter)}{of} {note}".rstrip()
-        print(line, file=sys.stderr, flush=True)  # noqa: T201

@@ -2,8 +2,8 @@
 
 Here are its parser, and what becomes of errors. ``fit``, ``predict`` and ``explain``
 have a file each; ``evaluate`` has ``monitor`` too, ``export`` the card and edits,
-``experiments`` what runs many fits, and ``methods`` lists. ``options``, ``inputs``,
-``streams`` and ``output`` are shared; ``quick`` predicts small files.
+``experiments`` what runs many fits, and ``methods`` lists. ``options``, ``inputs``
+and ``output`` are shared; ``quick`` predicts small files.
 """
 
 from __future__ import annotations

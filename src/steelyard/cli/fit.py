@@ -15,7 +15,7 @@ from typing import Any
 
 from steelyard._common.progress import watching
 from steelyard._common.text import listed, shortened, unlabelled
-from steelyard.cli import options, output, streams
+from steelyard.cli import inputs, options, output
 from steelyard.cli.inputs import check_kinds, make_classifier, read_training
 from steelyard.cli.output import note
 from steelyard.exceptions import IdentifierWarning
@@ -53,7 +53,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     options.add_training(parser)
     about = "where to learn: cpu, cuda (a GPU), cuda:1, or auto (default: cpu)"
     parser.add_argument("--device", metavar="NAME", help=about)
-    group = streams.add_options(parser)
+    group = inputs.add_memory(parser)
     about = "keep rows and codes in a new folder for further fits; a fit that was "
     about += "killed goes on from there when it is run again"
     group.add_argument("--encode", metavar="DIR", help=about)
@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace) -> None:
         advice = "try it with evaluate or compare"
         raise ValueError(f"{method} is a baseline and cannot be saved; {advice}.")
     check_kinds(arguments)
-    is_streamed = arguments.encode is not None or streams.is_streamed(arguments)
+    is_streamed = arguments.encode is not None or inputs.is_streamed(arguments)
     learn = _fit_stream if is_streamed else _fit_table
     with warnings.catch_warnings():
         # A notice says the same.
@@ -158,11 +158,11 @@ def _fit_stream(clf: Any, method: str, arguments: argparse.Namespace) -> dict[st
     """Fit to rows that are read in chunks, of which all are never in memory."""
     start = perf_counter()
     with watching(f"Fitting {method}", sys.stderr.isatty(), stays=False):
-        rows, read = streams.open_rows(arguments)
+        rows, read = inputs.open_rows(arguments)
         if arguments.encode is not None:
             rows.encode(arguments.encode)
             arguments.data = [arguments.encode]
-            rows, read = streams.open_rows(arguments)
+            rows, read = inputs.open_rows(arguments)
         clf.fit(rows)
     output.note(*read.notes)
     left_out = read.n_unlabelled

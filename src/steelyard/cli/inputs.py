@@ -1,9 +1,15 @@
-"""What commands read: training data and the method, or a model and its rows."""
+"""What commands read: training data and the method, or a model and its rows.
+
+Several files, and what would take much memory, are read in chunks.
+"""
 
 from __future__ import annotations
 
 import argparse
 import ast
+import contextlib
+import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +27,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from steelyard.experiments.data import DataSet
+    from steelyard.io.kinds import Recast
     from steelyard.io.reader import Reader
+    from steelyard.io.scanning import Scan
 
 _MANY_CLASSES = 200
 
@@ -182,11 +190,11 @@ def rows_for(
     arguments: argparse.Namespace,
     also: Sequence[str] = (),
     rows: int = 50_000,
-    progress: Callable[[int, int, int | None], None] | None = None,
+    advance: Callable[..., None] = lambda *_: None,
 ) -> Iterator[tuple[Any, Any]]:
     """Yield what a model predicts from, and further columns, some rows at a time.
 
-    ``progress`` is told rows and bytes that were read, and how many bytes there are.
+    ``advance`` is told rows and bytes that were read, and how many bytes there are.
     """
     from steelyard.io.chunks import regroup
     from steelyard.io.kinds import Recast
@@ -203,13 +211,12 @@ def rows_for(
         shown = listed(extra)
         note(f"columns that the model does not use are ignored: {shown}")
     recast = Recast(reader, text=others, expected=expected, like=like)
-    n_rows = n_bytes = 0
+    n_rows = 0
     try:
         for part in regroup(recast.read([*expected, *others], rows), rows):
             yield part.cells.select(list(expected)), part.cells.select(list(also))
-            n_rows, n_bytes = n_rows + part.cells.num_rows, n_bytes + part.n_bytes
-            if progress is not None:
-                progress(n_rows, n_bytes, reader.n_bytes)
+            n_rows += part.cells.num_rows
+            advance(f"{n_rows:,} rows", part.n_bytes, reader.n_bytes)
         if not n_rows:
             raise TableError(f"There are no rows in {reader.name}.")
     finally:
@@ -269,3 +276,123 @@ def _check_lacking(expected: Iterable[str], also: list[str], reader: Reader) -> 
     for name in (*lacking, *also):
         find_column(name, reader.names, reader.name)
     reader.check_names([*expected, *also])
+
+
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+_SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([kmgt]?)(i?)b?", re.IGNORECASE)
+_LEAST_MEMORY = 10**8
+
+# What tables take in memory while a model is fitted: bytes a cell of a Parquet file,
+# and bytes for each of a text file, which gzip makes smaller first.
+_BYTES_A_CELL = 16
+_BYTES_A_BYTE = 4
+_UNPACKED = 5
+
+# A chunk, its codes and the chunk that is read ahead, in shares of the memory.
+_CHUNK_SHARE = 1 / 16
+
+
+def size_of(text: str) -> int:
+    """Read a size such as 500MB, 2GB or 1.5 GiB.
+
+    Examples
+    --------
+    >>> size_of("2GB"), size_of("1.5 GiB"), size_of("300000000")
+    (2000000000, 1610612736, 300000000)
+    """
+    found = _SIZE.fullmatch(text.strip())
+    if found is None:
+        problem = f"must be a size such as 500MB or 2GB, not {text!r}"
+        raise argparse.ArgumentTypeError(problem)
+    unit = found[2].lower()
+    factor = 1024 ** " kmgt".index(unit) if found[3] and unit else _UNITS[unit]
+    size = int(float(found[1]) * factor)
+    if size < _LEAST_MEMORY:
+        raise argparse.ArgumentTypeError(f"must be at least 100MB, not {text!r}")
+    return size
+
+
+def default_memory() -> int:
+    """Return half of the memory of this machine, or of what its container may use."""
+    known = [2 * 10**9]
+    with contextlib.suppress(AttributeError, ValueError, OSError):
+        known = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    with contextlib.suppress(OSError, ValueError):
+        with open("/sys/fs/cgroup/memory.max", encoding="ascii") as file:
+            known.append(int(file.read()))
+    return max(min(known) // 2, _LEAST_MEMORY)
+
+
+def add_memory(parser: argparse.ArgumentParser) -> Any:
+    """Say when tables are read in chunks, and where temporary files go."""
+    group = parser.add_argument_group("tables larger than memory")
+    about = "read in chunks what would take more, such as 2GB (default: half of all)"
+    group.add_argument("--memory", type=size_of, metavar="SIZE", help=about)
+    about = "folder for temporary files (default: that of the system)"
+    group.add_argument("--work-folder", metavar="DIR", help=about)
+    return group
+
+
+def is_streamed(arguments: argparse.Namespace) -> bool:
+    """Whether the data are read in chunks: several files, or a large one."""
+    from steelyard.io.paths import is_several
+
+    paths = arguments.data
+    if is_several(paths):
+        return True
+    path, memory = paths[0], arguments.memory or default_memory()
+    # Standard input cannot be read twice, and other files are read whole.
+    return os.path.isfile(path) and _size_in_memory(path, arguments.format) > memory
+
+
+def _size_in_memory(path: str, format: str | None) -> int:
+    """Guess how many bytes a file takes in memory, 0 if it cannot be streamed."""
+    from steelyard.io.paths import TEXT, packing_of, stem_and_format
+
+    format, size = format or stem_and_format(path)[1], os.path.getsize(path)
+    if format in TEXT:
+        return size * _BYTES_A_BYTE * (_UNPACKED if packing_of(path) else 1)
+    if format != "parquet":
+        return size * _BYTES_A_BYTE if format == "arrow" else 0
+    from pyarrow import ArrowException
+    from pyarrow.parquet import read_metadata
+
+    try:
+        found = read_metadata(path)
+    except ArrowException as error:
+        raise TableError(f"{path} is not a Parquet file: {error}") from None
+    return int(found.num_rows * found.num_columns * _BYTES_A_CELL)
+
+
+# ------------------------------------------------------------------------------ fitting
+
+
+def open_rows(arguments: argparse.Namespace) -> tuple[Scan, Recast]:
+    """Open the files to learn from, chunk by chunk."""
+    from steelyard.experiments.data.dataset import open_table
+    from steelyard.io.chunks import MOST_ROWS
+    from steelyard.io.scanning import Scan
+
+    if arguments.bins is not None:
+        raise ParameterError("`bins` are for files that fit into memory.")
+    reader, target = open_table(
+        arguments.data,
+        arguments.target,
+        arguments.categorical,
+        arguments.numeric,
+        **reading_of(arguments),
+    )
+    arguments.weights = arguments.weights or reader.about.get("weight")
+    columns = chosen_columns(arguments, reader.names, target, reader.name)
+    memory = arguments.memory or default_memory()
+    most_rows = max(int(memory * _CHUNK_SHARE / (8 * len(columns))), 1000)
+    rows = Scan(
+        reader.with_target(target),
+        target=target,
+        weight=arguments.weights,
+        columns=columns,
+        chunk_rows=min(most_rows, MOST_ROWS),
+        drop_missing_target=True,
+    )
+    rows.work_folder = arguments.work_folder
+    return rows, reader

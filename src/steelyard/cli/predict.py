@@ -12,8 +12,9 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
+from steelyard._common.progress import Advance, progress
 from steelyard._common.text import listed
-from steelyard.cli import options, output, streams
+from steelyard.cli import options, output
 from steelyard.cli.inputs import load_model, rows_for
 from steelyard.cli.quick import quick_predictions
 from steelyard.notices import Notice
@@ -83,10 +84,10 @@ def run(arguments: argparse.Namespace) -> None:
     with (
         output.writing(arguments.output, arguments.force) as path,
         open(path, "wb") as raw,
-        streams.progress("Predicting") as update,
+        progress("Predicting", None, sys.stderr.isatty(), stays=False) as advance,
     ):
         counts: list[int] = []
-        chunks = _counted(predictions(update), counts)
+        chunks = _counted(predictions(advance), counts)
         if write is _write_parquet:
             write(raw, header, chunks)
         else:
@@ -99,7 +100,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _answers(
     arguments: argparse.Namespace, noticed: list[Notice]
-) -> tuple[Any, Callable[[Callable[..., None]], Iterable[Columns]]]:
+) -> tuple[Any, Callable[[Advance], Iterable[Columns]]]:
     """Return classes, and what yields predictions when it is told where to count.
 
     After the last of them, ``noticed`` has what is odd about the rows.
@@ -108,9 +109,9 @@ def _answers(
     if quick is not None:
         classes, columns, found = quick
         noticed += found
-        return classes, lambda update: [columns]
+        return classes, lambda advance: [columns]
     clf = load_model(arguments.model)
-    return clf.classes_, lambda update: _predictions(clf, arguments, update, noticed)
+    return clf.classes_, lambda told: _predictions(clf, arguments, told, noticed)
 
 
 def _counted(chunks: Iterable[Columns], counts: list[int]) -> Iterator[Columns]:
@@ -143,7 +144,7 @@ def _writer(
 def _predictions(
     clf: Any,
     arguments: argparse.Namespace,
-    update: Callable[..., None],
+    advance: Advance,
     noticed: list[Notice],
 ) -> Iterator[Columns]:
     """Yield predictions by column, chunk by chunk; then say what was noticed."""
@@ -152,10 +153,9 @@ def _predictions(
     rows = arguments.chunk_rows or (
         _MAX_EXPLAINED_ROWS if arguments.reasons else _MAX_CHUNK_ROWS
     )
-    told = partial(update, "Predicting")
     paths, keep = arguments.data, arguments.keep
     check = NewRows(clf)
-    for table, kept in rows_for(clf, paths, arguments, keep, rows, told):
+    for table, kept in rows_for(clf, paths, arguments, keep, rows, advance):
         yield _predicted(clf, table, kept, arguments, check)
     noticed += check.notices()
 
