@@ -34,7 +34,7 @@ from steelyard.model.table_model import log_odds
 from steelyard.notices import ColumnCheck
 from steelyard.notices.check import NewRows
 from steelyard.proba.counts import Counts, count
-from steelyard.table.by_schema import numbers_of
+from steelyard.table.by_schema import ColumnCells
 from steelyard.table.dates import date_of_part
 from steelyard.table.frames import as_table, take_rows
 from steelyard.table.schema import TableSchema
@@ -175,7 +175,7 @@ class DriftWatch:
         for k, odds in enumerate(log_odds(proba).T if self._scores else ()):
             self._add_bars(tally, -1 - k, self._scores[k], odds)  # type: ignore[index]
         for j in np.flatnonzero(self._by_bars).tolist():
-            numbers = numbers_of(columns[j])
+            numbers = ColumnCells(columns[j]).numbers
             known = numbers[~np.isnan(numbers)]
             self._add_bars(tally, j, self._ranges[j], known)
         if y is not None:

@@ -23,7 +23,7 @@ from steelyard._common.text import (
     text_table,
 )
 from steelyard.explain.views import PlainData, Tabular, percent, place_numbers, views_of
-from steelyard.table.by_schema import factor_of, numbers_of
+from steelyard.table.by_schema import ColumnCells
 from steelyard.table.codes import CodeBlock, Codes, by_width, code_dtype
 from steelyard.table.columns import TableColumn
 from steelyard.table.schema import FeatureSchema, TableSchema
@@ -160,10 +160,10 @@ def describe_cells(
 def raw_values(feature: FeatureSchema, column: TableColumn) -> list[Any]:
     """Cells as they were given, None where they are missing."""
     if feature.kind == "categorical" or column.cells == "text":
-        factor = factor_of(column)
+        factor = ColumnCells(column).factor
         values = list(factor.values)
         return [None if k < 0 else values[k] for k in factor.indices.tolist()]
-    numbers = numbers_of(column)
+    numbers = ColumnCells(column).numbers
     return [None if np.isnan(x) else x for x in numbers.tolist()]
 
 

@@ -32,10 +32,6 @@ from steelyard.table.factors import Factor, is_missing
 from steelyard.table.frames import Table, matched_columns
 from steelyard.table.schema import FeatureSchema, TableSchema
 
-# Rows are folded into one of about so many bytes when taking the extremes of columns:
-# loops over long rows have vector instructions (0.5 ms for 1,000,000 x 7 bytes), over
-# short ones not (6 ms); beyond it their ends would leave the L1 cache.
-_FOLDED_BYTES = 1 << 11
 _SAMPLE_ROWS = 512
 # Numbers are read several times, all but the first from the cache.
 _IN_CACHE = 65_536
@@ -193,33 +189,11 @@ def extremes(
     cells = matrix.view(np.uint8) if matrix.dtype.kind == "b" else matrix
 
     def of_rows(rows: slice) -> tuple[NDArray[Any], NDArray[Any]]:
-        return _least_and_most(cells[rows])
+        return counting.least_and_most(cells[rows])
 
     both = run(of_rows, row_blocks(len(cells)), thread_count(n_jobs))
     lows, highs = zip(*both, strict=True)
     return np.min(lows, axis=0), np.max(highs, axis=0)
-
-
-def _least_and_most(cells: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    n, d = cells.shape
-    fold = max(1, min(n, _FOLDED_BYTES // (d * cells.itemsize)))
-    n_folded = n - n % fold
-    folded = cells[:n_folded].reshape(-1, fold * d)
-    is_float = cells.dtype.kind == "f"
-    ends: Any = np.inf, -np.inf
-    if not is_float:
-        ends = np.iinfo(cells.dtype).max, np.iinfo(cells.dtype).min
-    low, high = (np.full(fold * d, end, cells.dtype) for end in ends)
-    known = np.zeros(fold * d) if is_float else None
-    counting.extremes(folded, low, high, known)
-    if known is not None:
-        low[known < len(folded)] = np.nan
-        high[known < len(folded)] = np.nan
-    low, high = (
-        np.concatenate([part.reshape(fold, d), cells[n_folded:]])
-        for part in (low, high)
-    )
-    return low.min(axis=0), high.max(axis=0)
 
 
 def byte_codes(
@@ -256,37 +230,8 @@ def encode_matrix(
         infinite = np.isinf(table.matrix[rows])
         if infinite.any():
             column = table.columns[int(np.flatnonzero(infinite.any(axis=0))[0])]
-            numbers_of(column)  # raises, and says where
+            _ = ColumnCells(column).numbers  # raises, and says where
     return Codes(schema, table.n_rows, (), table.matrix)
-
-
-def factor_of(column: TableColumn) -> Factor:
-    """Distinct values of a column, all of them finite."""
-    factor = column.factor()
-    for k, value in enumerate(factor.values):
-        if isinstance(value, float) and math.isinf(value):
-            raise _infinite(column, np.flatnonzero(factor.indices == k))
-    return factor
-
-
-def numbers_of(column: TableColumn) -> Floats:
-    """Cells of a numeric column as float64, all of them finite or NaN."""
-    return numbers_and_ends(column)[0]
-
-
-def numbers_and_ends(column: TableColumn) -> tuple[Floats, list[BlockEnds]]:
-    """Return the same, and where they end: that none is infinite is seen by it."""
-    numbers, ends = column.numbers(), []
-    for at in range(0, len(numbers), _IN_CACHE):
-        known = block = numbers[at : at + _IN_CACHE]
-        least, most = known.min(), known.max()
-        if least != least:
-            known = block[block == block]
-            least, most = known.min(initial=np.inf), known.max(initial=-np.inf)
-        if least == -np.inf or most == np.inf:
-            raise _infinite(column, np.flatnonzero(np.isinf(numbers)))
-        ends.append((block, len(known), float(least), float(most)))
-    return numbers, ends
 
 
 def _infinite(column: TableColumn, rows: Ints) -> ColumnError:
@@ -323,12 +268,29 @@ class ColumnCells:
     @cached_property
     def factor(self) -> Factor:
         """Distinct values, all of them finite, and where they are."""
-        return factor_of(self.column)
+        factor = self.column.factor()
+        for k, value in enumerate(factor.values):
+            if isinstance(value, float) and math.isinf(value):
+                raise _infinite(self.column, np.flatnonzero(factor.indices == k))
+        return factor
 
     @cached_property
     def blocks(self) -> tuple[Floats, list[BlockEnds]]:
-        """Cells as float64, all of them finite or NaN, and the ends of blocks."""
-        return numbers_and_ends(self.column)
+        """Cells as float64, all of them finite or NaN, and the ends of blocks.
+
+        That none is infinite is seen by the ends.
+        """
+        numbers, ends = self.column.numbers(), []
+        for at in range(0, len(numbers), _IN_CACHE):
+            known = block = numbers[at : at + _IN_CACHE]
+            least, most = known.min(), known.max()
+            if least != least:
+                known = block[block == block]
+                least, most = known.min(initial=np.inf), known.max(initial=-np.inf)
+            if least == -np.inf or most == np.inf:
+                raise _infinite(self.column, np.flatnonzero(np.isinf(numbers)))
+            ends.append((block, len(known), float(least), float(most)))
+        return numbers, ends
 
     @property
     def numbers(self) -> Floats:

@@ -287,13 +287,8 @@ class TableSchema:
     @cached_property
     def names(self) -> list[str] | None:
         """Column names, None for a table without them."""
-        by_column = {
-            column: feature.name
-            for column, feature in zip(self.columns, self.features, strict=True)
-            if not feature.sides
-        }
-        names = [by_column[column] for column in sorted(by_column)]
-        return None if any(name is None for name in names) else list(map(str, names))
+        names = [views[0].name for views in self.by_column]
+        return None if None in names else list(map(str, names))
 
     @cached_property
     def offsets(self) -> NDArray[np.int64]:

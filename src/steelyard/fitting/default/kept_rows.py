@@ -32,7 +32,7 @@ from steelyard.model import RowPlace
 from steelyard.model.training import TrainingSet
 from steelyard.proba.counts import Counts, rows_in
 from steelyard.proba.gaussian import GaussianTable
-from steelyard.table.by_schema import numbers_of
+from steelyard.table.by_schema import ColumnCells
 from steelyard.table.codes import MEMORY, CodeBlock, Codes, code_dtype
 from steelyard.table.frames import as_table
 from steelyard.table.schema import TableSchema
@@ -299,7 +299,9 @@ def numbers_of_rows(training: TrainingSet, rows: Ints) -> Numbers:
         for views in schema.by_column
     ]
     both = zip(columns, is_number, strict=True)
-    return tuple(numbers_of(column) if is_one else None for column, is_one in both)
+    return tuple(
+        ColumnCells(column).numbers if is_one else None for column, is_one in both
+    )
 
 
 def _columns(codes: Codes, numbers: Numbers) -> dict[str, Any]:

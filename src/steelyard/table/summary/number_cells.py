@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from steelyard._common.arrays import Floats, Ints
 from steelyard.kernels import hashing
 from steelyard.kernels.cuts import midpoints
-from steelyard.table.by_schema import numbers_of
+from steelyard.table.by_schema import ColumnCells
 from steelyard.table.discretizers.base import ColumnId, Discretizer
 from steelyard.table.frames import Table
 from steelyard.table.labels import chunk_rows, known_labels
@@ -366,7 +366,7 @@ class Rereading:
             k = j
             if self._names is not None and table.names is not None:
                 k = table.names.index(self._names[j])
-            numbers = numbers_of(table.columns[k])
+            numbers = ColumnCells(table.columns[k]).numbers
             # NaN compares with nothing and is never inside.
             cell = np.searchsorted(low, numbers, side="right") - 1
             inside = (numbers >= low[0]) & (numbers <= high[np.maximum(cell, 0)])
