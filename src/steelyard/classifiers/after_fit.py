@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from steelyard._common.arrays import is_elsewhere
 from steelyard.classifiers import handed_on
 from steelyard.exceptions import ParameterError, TableError, check_fitted
 from steelyard.io import as_source
+from steelyard.table.by_schema import SchemaEncoder
 from steelyard.table.codes import Codes
 from steelyard.table.dates import date_of_part
 from steelyard.table.few_rows import encode_few
@@ -312,3 +313,29 @@ class FittedNB:
     scorecard = handed_on.scorecard
     edited = handed_on.edited
     unedited = handed_on.unedited
+
+
+class LoadedModel(FittedNB):
+    """A model of a file that predicts, explains and exports, and learns no more.
+
+    It takes neither scikit-learn nor the class of its classifier, whose loading takes
+    more time than a file of the command line. ``found`` has what builds each fitted
+    attribute, when it is first asked for.
+    """
+
+    def __init__(
+        self, model: Any, n_jobs: int | None, found: Mapping[str, Callable[[], Any]]
+    ) -> None:
+        self._found, self.model_, self.n_jobs = found, model, n_jobs
+        self.classes_, schema = model.classes, model.schema
+        self.encoder_: Any = SchemaEncoder()
+        self.encoder_.schema_, self.encoder_.n_jobs = schema, n_jobs
+        if schema.names is not None:
+            self.feature_names_in_ = np.asarray(schema.names, dtype=object)
+
+    def __getattr__(self, name: str) -> Any:
+        found = vars(self)["_found"]
+        if name not in found:
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        setattr(self, name, value := found[name]())
+        return value

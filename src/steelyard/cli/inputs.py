@@ -172,7 +172,7 @@ def check_model_file(path: str) -> None:
 
 def load_model(path: str) -> Any:
     """Read a model file whose columns have names."""
-    from steelyard.persistence.loaded import load_fitted
+    from steelyard.persistence import load_fitted
 
     check_model_file(path)
     clf = load_fitted(path)

@@ -8,7 +8,7 @@
 - ``declarations``: what settings may be, by the classes or by the table of what these
   declare, and what files of earlier releases have otherwise.
 - ``content``: a classifier of a content, the content of a classifier, and the classes
-  that it may name. ``loaded`` is a model without its classifier.
+  that it may name.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
@@ -31,7 +32,7 @@ from steelyard.persistence.declarations import (
     read_settings,
 )
 from steelyard.persistence.fitted import ATTRIBUTES
-from steelyard.persistence.models import ReadModel, read_model
+from steelyard.persistence.models import ReadModel, build_model, read_model
 from steelyard.persistence.reader import InvalidContentError, ObjectReader
 from steelyard.persistence.table import ReadClasses, read_classes, read_schema
 
@@ -117,6 +118,31 @@ def load(path: str | PathLike[str]) -> BaseNB:
 
     # Found when it is called, and the classes with it: files are read without them.
     return _read(path, lambda document: content.estimator_from(document))
+
+
+def load_fitted(path: str | PathLike[str]) -> Any:
+    """Read a model file for predictions, explanations and exports.
+
+    Returns
+    -------
+    LoadedModel
+        With the name of its classifier. That itself, where it reads cells in a way of
+        its own.
+    """
+    checked = read(path)
+    if checked.estimator == "SPSSNaiveBayes":
+        return load(path)
+    from steelyard.classifiers.after_fit import LoadedModel
+
+    sizes = Sizes(checked.model.schema, checked.classes.to_array())
+    model = build_model(checked.model, sizes)
+    sizes = Sizes.of(model)
+    found = {
+        name: partial(ATTRIBUTES[name].build, value, sizes)
+        for name, value in checked.attributes.items()
+    }
+    kind = type(checked.estimator, (LoadedModel,), {})
+    return kind(model, checked.settings["n_jobs"], found)
 
 
 def read(path: str | PathLike[str]) -> ReadContent:
