@@ -12,7 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+__all__ = ["Later", "names_of", "np"]
 
 
 class Later:
@@ -32,6 +34,13 @@ class Later:
         value = getattr(import_module(self._name), name)
         setattr(self, name, value)
         return value
+
+
+# NumPy, where it need not be loaded: files are read and schemas asked without it.
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    np = Later("numpy")
 
 
 def names_of(package: str, **modules: str) -> tuple[Callable[[str], Any], list[str]]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import queue
-import threading
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -149,40 +149,14 @@ def _joined(parts: list[Part]) -> Part:
     return Part(cells, places, sum(part.n_bytes for part in parts))
 
 
-def read_ahead(items: Iterable[_Item], ahead: int = 1) -> Iterator[_Item]:
-    """Yield what an iterable does, while a thread reads the next few."""
-    # One more waits in the thread until there is room.
-    waiting: queue.Queue[tuple[bool, Any]] = queue.Queue(maxsize=max(ahead - 1, 1))
-    is_over = threading.Event()
-
-    def put(is_item: bool, value: Any) -> bool:
-        while not is_over.is_set():
-            try:
-                waiting.put((is_item, value), timeout=0.05)
-            except queue.Full:
-                continue
-            return True
-        return False
-
-    def read() -> None:
-        try:
-            for item in items:
-                if not put(True, item):
-                    return
-            put(False, None)
-        except BaseException as error:
-            put(False, error)
-
-    thread = threading.Thread(target=read, name="steelyard-read-ahead", daemon=True)
-    thread.start()
+def read_ahead(items: Iterable[_Item]) -> Iterator[_Item]:
+    """Yield what an iterable does, while a thread reads the next two."""
+    iterator, over = iter(items), object()
+    pool = ThreadPoolExecutor(1, "steelyard-read-ahead")
     try:
-        while True:
-            is_item, value = waiting.get()
-            if not is_item:
-                break
-            yield value
+        waiting = deque(pool.submit(next, iterator, over) for _ in range(2))
+        while (item := waiting.popleft().result()) is not over:
+            waiting.append(pool.submit(next, iterator, over))
+            yield cast(_Item, item)
     finally:
-        is_over.set()
-        thread.join()
-    if value is not None:
-        raise value
+        pool.shutdown(cancel_futures=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from steelyard._common import Later
+from steelyard._common import np
 from steelyard._common.allowed import SEARCH_ENDS
 from steelyard.io.dates import ORDERS
 from steelyard.notices import Notice
@@ -36,12 +36,6 @@ from steelyard.persistence.records import (
     UNCERTAINTY,
 )
 from steelyard.table.schema import feature_labels
-
-if TYPE_CHECKING:
-    import numpy as np
-
-else:
-    np = Later("numpy")
 
 Records = list[dict[str, Any]]
 

@@ -11,7 +11,7 @@ from itertools import accumulate, combinations, repeat
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from steelyard._common import Later
+from steelyard._common import np
 from steelyard._common.allowed import FORMS, KERNELS
 from steelyard.exceptions import ParameterError
 from steelyard.persistence import codec
@@ -25,12 +25,9 @@ from steelyard.persistence.codec import (
 from steelyard.persistence.reader import ObjectReader, ReadNumbers, float_list
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from steelyard.model import Model
-else:
-    np = Later("numpy")
 
 # The smallest deviation whose inverse does not overflow.
 _MIN_DEVIATION = 1e-307

@@ -15,14 +15,10 @@ from collections.abc import Iterable, Sequence
 from itertools import chain, compress
 from typing import TYPE_CHECKING, Any
 
-from steelyard._common import Later
+from steelyard._common import np
 
-# Files are read without it, and described with it.
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
-else:
-    np = Later("numpy")
 
 Special = tuple[str | None, float]
 """What the file has for a number that JSON does not know, and that number."""

@@ -9,7 +9,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from steelyard._common import Later
+from steelyard._common import np
 from steelyard._common.allowed import HASH_BYTES, MOST_HASHES, MOST_KEPT, N_BARS
 from steelyard.persistence import codec
 from steelyard.persistence.codec import (
@@ -23,12 +23,8 @@ from steelyard.persistence.models import TRAINING_ROWS
 from steelyard.persistence.reader import ObjectReader
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from steelyard.fitting.default.kept_rows import KeptRows
     from steelyard.proba.counts import Counts
-else:
-    np = Later("numpy")
 
 
 def _counts(sizes: Sizes, by_class: Any, by_code: Any, **moments: Any) -> Counts:

@@ -8,17 +8,14 @@ import sys
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, get_args
 
-from steelyard._common import Later
+from steelyard._common import np
 from steelyard._common.allowed import LEAST_STEP
 from steelyard.persistence.codec import LARGEST_NUMBER
 from steelyard.persistence.reader import InvalidContentError, ObjectReader
 from steelyard.table.schema import FeatureSchema, Kind, Side, TableSchema
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
-else:
-    np = Later("numpy")
 
 _KINDS = get_args(Kind)
 _CELLS = ("numbers", "text", "booleans", "nothing")

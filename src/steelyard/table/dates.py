@@ -10,17 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from steelyard._common import Later
+from steelyard._common import np
 
-# The command line asks for names alone.
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from steelyard._common.arrays import Floats
     from steelyard.table.columns import TableColumn
-else:
-    np = Later("numpy")
 
 PARTS: dict[str, range | None] = {
     "year": None,

@@ -8,15 +8,11 @@ from functools import cached_property
 from itertools import count
 from typing import TYPE_CHECKING, Any, Literal
 
-from steelyard._common import Later
+from steelyard._common import np
 from steelyard._common.one_cell import texts_by_number
 
-# A schema is read from a file where arrays are not needed.
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
-else:
-    np = Later("numpy")
 
 Kind = Literal[
     "categorical",
