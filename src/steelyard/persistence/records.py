@@ -175,11 +175,6 @@ UNCERTAINTY = Field(
 )
 
 
-def _read_numbers(reader: ObjectReader, key: str, sizes: Sizes) -> list[float]:
-    shape = (len(reader.items(key)),)
-    return list(reader.floats(key, shape, -LARGEST_LOG, LARGEST_LOG).flat)
-
-
 def _read_places(reader: ObjectReader, key: str, sizes: Sizes) -> list[int]:
     places, n = reader.items(key), math.prod(sizes.shape("vk"))
     if not all(type(place) is int and 0 <= place < n for place in places):
@@ -187,22 +182,15 @@ def _read_places(reader: ObjectReader, key: str, sizes: Sizes) -> list[int]:
     return places
 
 
-def _read_values(reader: ObjectReader, key: str, sizes: Sizes) -> list[str]:
-    values = reader.items(key)
-    if not all(type(value) is str for value in values):
-        raise reader.complaint(key, "must hold texts")
-    return values
-
-
 def _check_edit(found: Any) -> str | None:
     is_whole = len(found.places) == len(found.table)
     return None if is_whole else "must have a number for each place"
 
 
-_NUMBERS = Field(list, _read_numbers)
+_NUMBERS = codec.list_of(codec.numbers("", -LARGEST_LOG, LARGEST_LOG))
 _EDIT: dict[str, Field] = {
     **dict.fromkeys(("attribute", "text", "asked", "reason", "when"), codec.text()),
-    "values": Field(list, _read_values),
+    "values": codec.list_of(codec.text()),
     **dict.fromkeys(("before", "after", "table"), _NUMBERS),
     "places": Field(list, _read_places),
     "log_prior": codec.logs(),
