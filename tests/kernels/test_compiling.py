@@ -17,6 +17,7 @@ from steelyard.kernels import (
     counting,
     cuts,
     fitting,
+    pairs,
     scoring,
 )
 
@@ -97,7 +98,7 @@ def cases():
     no_look_up, target = np.empty((0, 256), np.uint8), np.arange(b, dtype=np.uint64)
     yield counting.transpose, (codes, no_look_up, target, np.empty((b, n), np.uint8))
     spread = np.tile(np.arange(256, dtype=np.uint8) % 5, (b, 1))
-    yield fitting.pack, (codes, spread, target // 2, np.zeros((n, 4), np.uint8))
+    yield pairs.pack, (codes, spread, target // 2, np.zeros((n, 4), np.uint8))
     # The same row of the table in several columns.
     yield fitting.scatter, (codes, starts // 2, scores, rng.normal(size=(5 * b, k)))
     yield from passes(codes, starts, table, scores / 400, y, weights)

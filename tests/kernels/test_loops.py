@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit, log_softmax, softmax
 from scipy.stats import norm
 
-from steelyard.kernels import fitting, losses, scoring
+from steelyard.kernels import fitting, losses, pairs, scoring
 
 pytestmark = pytest.mark.plain
 
@@ -306,7 +306,7 @@ def test_codes_are_joined_and_rows_scattered():
     expected = np.zeros((N, 3), dtype=np.uint8)
     for j, group in enumerate(groups.tolist()):
         expected[:, group] += parts[j, values[:, j]]
-    for pack in ways(fitting.pack):
+    for pack in ways(pairs.pack):
         out = np.zeros((N, 3), dtype=np.uint8)
         pack(values, parts, groups, out)
         assert_array_equal(out, expected)

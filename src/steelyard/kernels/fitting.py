@@ -24,26 +24,6 @@ ROWS = 64
 _TINY = 1e-6
 
 
-@kernel(plain=MANY)
-def pack(values, parts, groups, out):
-    """Join small codes: out[i, groups[j]] += parts[j, values[i, j]].
-
-    values (n, b) uint8, parts (b, 256) uint8, groups (b,) uint64, out (n, g) uint8,
-    zero at the start.
-    """
-    n, b = values.shape
-    for i in range(n):
-        row = out[i]
-        for j in range(b):
-            row[groups[j]] += parts[j, values[i, j]]
-
-
-@pack.in_numpy
-def _(values, parts, groups, out):
-    for j, group in enumerate(groups.tolist()):
-        out[:, group] += parts[j][values[:, j]]
-
-
 @kernel(plain=FEW, error_model="numpy")
 def evaluate_two(values, starts, table, odds, y, weights, kind, a, slope, counts):
     """Loss of two classes: table (V,), odds (n,) -> slope (n,), counts (V,) +=.

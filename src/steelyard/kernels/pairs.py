@@ -1,4 +1,4 @@
-"""Pairs of columns: joint frequencies of two codes, and what a model leaves over.
+"""Codes of several columns: joined in one, joint frequencies, what a model leaves over.
 
 The residual and the curvature of a row travel as one complex number, its real and its
 imaginary part: they are always added to the same cell, which takes one step so.
@@ -10,10 +10,30 @@ import math
 
 import numpy as np
 
-from steelyard.kernels.compiling import kernel
+from steelyard.kernels.compiling import MANY, kernel
 
 TABLES = 4
 """How many tables are best filled at a time: rows of equal codes wait less."""
+
+
+@kernel(plain=MANY)
+def pack(values, parts, groups, out):
+    """Join small codes: out[i, groups[j]] += parts[j, values[i, j]].
+
+    values (n, b) uint8, parts (b, 256) uint8, groups (b,) uint64, out (n, g) uint8,
+    zero at the start.
+    """
+    n, b = values.shape
+    for i in range(n):
+        row = out[i]
+        for j in range(b):
+            row[groups[j]] += parts[j, values[i, j]]
+
+
+@pack.in_numpy
+def _(values, parts, groups, out):
+    for j, group in enumerate(groups.tolist()):
+        out[:, group] += parts[j][values[:, j]]
 
 
 @kernel

@@ -13,8 +13,12 @@ from steelyard.solvers.base import (
     keeps_growing,
     resolve_solver,
 )
-from steelyard.solvers.constrained import Cone, ConstrainedNewton
-from steelyard.solvers.lbfgs import LBFGS, SpectralGradient
+from steelyard.solvers.constrained import (
+    Cone,
+    ConstrainedNewton,
+    SpectralGradient,
+)
+from steelyard.solvers.lbfgs import LBFGS
 from steelyard.solvers.newton import Newton
 
 __all__ = [

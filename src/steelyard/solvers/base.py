@@ -306,8 +306,12 @@ def resolve_solver(
     Linear constraints have one solver, whatever the setting.
     """
     # Loaded here: each of them is made of what stands above.
-    from steelyard.solvers.constrained import Cone, ConstrainedNewton
-    from steelyard.solvers.lbfgs import LBFGS, SpectralGradient, published_lbfgs
+    from steelyard.solvers.constrained import (
+        Cone,
+        ConstrainedNewton,
+        SpectralGradient,
+    )
+    from steelyard.solvers.lbfgs import LBFGS, published_lbfgs
     from steelyard.solvers.newton import MAX_ASSEMBLED, Newton
 
     # With Hessian-vector products alone Newton pays sometimes (CAVWNB-CLL on breast

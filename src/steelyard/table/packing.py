@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from steelyard._common.arrays import Floats, Ints
 from steelyard._common.threads import row_blocks, run, thread_count
-from steelyard.kernels import fitting, scoring
+from steelyard.kernels import fitting, pairs, scoring
 from steelyard.table.codes import CodeBlock, Codes
 from steelyard.table.schema import TableSchema
 
@@ -203,7 +203,7 @@ def _pack_block(
         parts[k] = packing.share(code, packing.groups[place[j]], j)
 
     def pack(rows: slice) -> None:
-        fitting.pack(block.values[rows], parts, target, packed[rows])
+        pairs.pack(block.values[rows], parts, target, packed[rows])
 
     for _ in run(pack, row_blocks(len(packed)), thread_count(n_jobs)):
         pass
