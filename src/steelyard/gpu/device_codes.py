@@ -1,6 +1,6 @@
 """DeviceCodes: an encoded table in the memory of a GPU.
 
-Imported only once a device is asked for; see ``_common.devices``.
+Imported only once a device is asked for; see ``gpu``.
 """
 
 from __future__ import annotations
