@@ -264,7 +264,11 @@ def _with_intervals(
     k = uncertainty.variances.shape[1]
     signs = np.sign(evidence[:, 1:] if k == 1 else evidence)
     half = half_width(uncertainty.of_cells(cells, centre))
-    mean = half_width(uncertainty.of_mean(cells, centre, shares * signs))
+    if uncertainty.means is None:
+        mean = uncertainty.of_mean(cells, centre, shares * signs)
+    else:
+        mean = uncertainty.means[views].sum(axis=0)
+    mean = half_width(mean)
     return replace(
         table,
         half_width=np.broadcast_to(half, evidence.shape),

@@ -1,7 +1,7 @@
 r"""What stands beside a model that is a sum: uncertainty, and a record of edits.
 
-How uncertain log-odds are, a few tables say. Those of class c against the others have
-the variance
+How uncertain log-odds are, a table by code says. Those of class c against the others
+have the variance
 
 .. math:: v_c(x) = b_c + \sum_j D_{j,x_j,c}
           + \sum_r \Bigl(\sum_j F^{(r)}_{j,x_j,c}\Bigr)^2
@@ -15,7 +15,9 @@ same interval: it adds up rows of D and of each F by the codes of a row, as it d
 scores, squares the sums of the F, and adds all up. `Uncertainty.data` gives the tables
 as plain lists. What some cells add, less the mean m over the training rows
 (`Uncertainty.centres`), has the variance :math:`\sum D + \sum_r (\sum F^{(r)} - m_r)^2`
-over these cells alone: that of a contribution, a point of a curve, an importance.
+over these cells alone: that of a contribution or a point of a curve. There are no F but
+in files of earlier versions, whose importances take them too; ``means`` (d, C) has the
+variance of each importance.
 """
 
 from __future__ import annotations
@@ -53,7 +55,10 @@ class Uncertainty:
     """What each code has of its own, shape (V, C)."""
 
     factors: Floats
-    """What codes share, shape (R, V, C)."""
+    """What codes share, shape (R, V, C): R is 0, and was 12 in earlier files."""
+
+    means: Floats | None = None
+    """Of the mean size of what attributes add, shape (d, C)."""
 
     def of_rows(self, codes: Codes) -> Floats:
         """Return the variance of the log-odds of rows, shape (n, C)."""
@@ -117,7 +122,8 @@ class Uncertainty:
 
     def data(self) -> dict[str, list[Any]]:
         """Return the tables as lists, for other programs: see the module."""
-        return {key: value.tolist() for key, value in vars(self).items()}
+        own = {key: value for key, value in vars(self).items() if value is not None}
+        return {key: value.tolist() for key, value in own.items()}
 
 
 @dataclass(frozen=True, eq=False)

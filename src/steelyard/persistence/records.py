@@ -154,6 +154,7 @@ _UNCERTAINTY = {
     "variances": codec.numbers("vo", 0.0, LARGEST_WEIGHT),
     # As many tables as there are, which are "models" here.
     "factors": codec.weights("nvo"),
+    "means": replace(codec.numbers("do", 0.0, LARGEST_WEIGHT), is_optional=True),
 }
 
 
