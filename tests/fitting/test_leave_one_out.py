@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steelyard import NaiveBayes
-from steelyard.fitting.default.held_out import deal
+from steelyard.fitting.default.row_sample import deal
 from steelyard.fitting.search import left_out as module
 from steelyard.fitting.search.left_out import cross_validated, left_out, resubstituted
 from steelyard.kernels import searching as kernels

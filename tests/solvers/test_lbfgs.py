@@ -7,6 +7,7 @@ import pytest
 
 import steelyard as sy
 from steelyard.solvers import LBFGS, Fixed, Newton, SpectralGradient
+from steelyard.solvers.lbfgs import InverseHessian, RoughLBFGS
 
 SOLVERS = [LBFGS(), Newton(), SpectralGradient(), Fixed()]
 
@@ -45,3 +46,40 @@ def test_a_classifier_with_a_solver_object_can_choose_strengths(tmp_path):
 def test_units_are_no_setting_of_a_solver():
     with pytest.raises(TypeError, match="keeps_units"):
         LBFGS(keeps_units=True)
+
+
+def test_a_rough_fit_ends_sooner_and_about_as_low():
+    # So many weights that they are not coupled.
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 9, (150, 12)).astype(str), rng.integers(0, 5, 150)
+    rough, whole = (
+        sy.WeightedNB(
+            solver=kind(tol=3e-3), weighting="hierarchy", bounds=None, lam=0.5
+        ).fit(X, y)
+        for kind in (RoughLBFGS, LBFGS)
+    )
+    assert rough.n_iter_ < whole.n_iter_
+    assert whole.objective_ <= rough.objective_ <= 1.03 * whole.objective_
+
+
+def test_products_that_are_known_give_the_same_matrix():
+    rng = np.random.default_rng(0)
+    hessian = np.diag(np.geomspace(1.0, 100.0, 30))
+    anew, going_on = InverseHessian(30), InverseHessian(30)
+    gradient = rng.normal(size=30)
+    for _ in range(25):
+        direction = going_on.solve(gradient, is_next=True)
+        np.testing.assert_allclose(direction, anew.solve(gradient), 1e-9, 1e-12)
+        bend = hessian @ (step := rng.normal(size=30))
+        for matrix in (anew, going_on):
+            matrix.learn(step, bend)
+        # It explains the last step.
+        np.testing.assert_allclose(anew.solve(bend), step, 1e-8, 1e-10)
+        left, middle = anew.factors(np.eye(30))
+        np.testing.assert_allclose(
+            anew.scale * np.eye(30) + left @ middle @ left.T,
+            np.array([anew.solve(row) for row in np.eye(30)]),
+            rtol=1e-8,
+            atol=1e-10,
+        )
+        gradient = gradient + bend

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -98,7 +98,7 @@ class TableColumn:
         """Cells as Python objects."""
         return self._values.tolist()
 
-    def take(self, rows: Ints) -> Self:
+    def take(self, rows: Ints) -> TableColumn:
         """Return the cells at some positions, in that order, as a column."""
         return type(self)(self.position, self.name, self._values[rows])
 
@@ -293,6 +293,12 @@ class FrameColumn(TableColumn):
             # The entry added last is the one that index -1 picks.
             return np.array([*factor.values, math.nan], dtype=float)[factor.indices]
         return _float64(self._values)
+
+    def take(self, rows: Ints) -> TableColumn:
+        if self._is_number and not self.is_integer:
+            # Frames take ten times as long, and folds take each column twice.
+            return ArrayColumn(self.position, self.name, _float64(self._values)[rows])
+        return super().take(rows)
 
     def objects(self) -> Sequence[Any]:
         return self._values.to_list()

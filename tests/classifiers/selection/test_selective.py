@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 import steelyard as sy
 from steelyard import CostSensitiveNB, ForwardSelectedNB, NaiveBayes, SelectiveNB
 from steelyard.exceptions import ParameterError
-from steelyard.fitting.default.held_out import deal
+from steelyard.fitting.default.row_sample import deal
 from steelyard.fitting.search.left_out import JudgedRows
 
 SELECTIVE = [SelectiveNB, ForwardSelectedNB, CostSensitiveNB]

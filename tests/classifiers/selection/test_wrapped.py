@@ -21,7 +21,7 @@ from steelyard import (
 )
 from steelyard.classifiers.evolved import Evolution, PopulationScorer, weighted_model
 from steelyard.exceptions import ParameterError
-from steelyard.fitting.default.held_out import deal
+from steelyard.fitting.default.row_sample import deal
 from steelyard.fitting.search.left_out import cross_validated, resubstituted
 from steelyard.kernels import searching as kernels
 

@@ -21,7 +21,7 @@ from steelyard.fitting.shapes import resolve_shapes
 from steelyard.kernels.pairs import score_pairs
 from steelyard.model.table_model import NBModel
 from steelyard.model.training import TrainingSet
-from steelyard.solvers import LBFGS
+from steelyard.solvers.lbfgs import RoughLBFGS
 from steelyard.table.schema import Side, TableSchema, feature_labels
 from steelyard.table.summary.column_rules import column_positions
 from steelyard.weighting import HierarchicalWeighting
@@ -289,7 +289,7 @@ class FoldFit:
     def __init__(self, recipe: Recipe, fold: Fold) -> None:
         self._fold, self._recipe = fold, replace(recipe, tol=_ROUGH_TOL)
         if isinstance(recipe.solver, str) and recipe.solver in ("auto", "lbfgs"):
-            rough = LBFGS(_ROUGH_TOL, recipe.max_iter)
+            rough = RoughLBFGS(_ROUGH_TOL, recipe.max_iter)
             self._recipe = replace(self._recipe, solver=rough)
         weighed = weigh_rows(recipe, fold.training)
         self._learned = None if weighed is None else weighed.weights

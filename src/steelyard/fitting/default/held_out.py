@@ -16,9 +16,9 @@ from sklearn.utils import check_random_state
 
 from steelyard._common.arrays import Floats, Ints, Labels
 from steelyard.exceptions import ParameterError
-from steelyard.fitting.default.row_sample import column_numbers, mixed, sample_rows
+from steelyard.fitting.default.row_sample import deal, sample_rows
 from steelyard.model.training import TrainingSet
-from steelyard.table.codes import Codes, comparable
+from steelyard.table.codes import Codes
 from steelyard.table.frames import Table
 
 # Strengths and pairs are compared on so many rows, on more the longer a table is, by
@@ -327,93 +327,3 @@ def _among_kept(training: TrainingSet, rows: Any) -> Ints:
         kept = np.flatnonzero(training.is_kept)
     position = np.minimum(np.searchsorted(kept, rows), len(kept) - 1)
     return np.asarray(position[kept[position] == rows])
-
-
-def deal(
-    training: TrainingSet,
-    n_folds: int,
-    rng: np.random.RandomState,
-    by_content: bool = False,
-) -> tuple[Ints, Labels, Floats]:
-    """Deal rows to folds: positions of rows, their folds, and their weights there.
-
-    Equal rows of a class are merged and put in an order that depends on their content
-    alone. Then each class is shuffled, and one class after the other dealt out in
-    turns, so that folds have the same size and the same classes. With weights that are
-    not whole numbers rows are not merged, but each is dealt as a whole. Where asked
-    for, the order of columns and of classes does not matter either.
-    """
-    labels, u = training.labels, training.sample_weight
-    u = np.ones(len(labels)) if u is None else u
-    first, unit = distinct_rows(training.codes, labels)
-    if by_content:
-        first, unit, labels = _by_content(training.codes, labels, first, unit)
-    if not (u == np.rint(u)).all():
-        sorted_rows = np.lexsort((u, unit))
-        rows = sorted_rows[_shuffled_by_class(labels[sorted_rows], rng)]
-        return rows, (np.arange(len(rows)) % n_folds).astype(np.uint32), u[rows]
-    order = _shuffled_by_class(labels[first], rng)
-    amount = np.bincount(unit, u).astype(np.float64)[order]
-    # A unit takes the places from `start` to `stop` of the deal; fold f has those that
-    # leave the remainder f.
-    stop = np.cumsum(amount)
-    start = stop - amount
-    turns = np.arange(float(n_folds))
-    shares = np.ceil((stop[:, None] - turns) / n_folds) - np.ceil(
-        (start[:, None] - turns) / n_folds
-    )
-    entry, turn = np.nonzero(shares)
-    return first[order][entry], turn.astype(np.uint32), shares[entry, turn]
-
-
-def _by_content(
-    codes: Codes, labels: Labels, first: Ints, unit: Ints
-) -> tuple[Ints, Ints, Labels]:
-    """Return kinds of rows and classes, numbered whatever the order of columns is.
-
-    The number of a kind comes from a hash that is a sum over columns, of a name or of
-    all that the column holds; that of a class from a sum over its rows.
-    """
-    cells = [codes.column(j)[first] for j in codes.schema.coded.tolist()]
-    numbers = [codes.number_column(g)[first] for g in range(codes.n_numbers)]
-    cells += [comparable(column).view(np.uint64) for column in numbers]
-    names, is_named = column_numbers(codes.schema), codes.schema.names is not None
-    order = [*codes.schema.coded.tolist(), *codes.schema.gaussian.tolist()]
-    keys = np.zeros(len(first), dtype=np.uint64)
-    for j, column in zip(order, cells, strict=True):
-        own = mixed(np.uint64(0), column)
-        # As an array: a scalar that overflows would warn.
-        salt = names[j : j + 1] if is_named else own.sum(dtype=np.uint64, keepdims=True)
-        keys += mixed(mixed(np.uint64(1), salt), own)
-    keys = mixed(np.uint64(2), keys)
-    totals = np.zeros(int(labels.max()) + 1, dtype=np.uint64)
-    np.add.at(totals, labels[first], keys)
-    rank = np.argsort(np.argsort(totals, kind="stable"), kind="stable")
-    by_class = rank.astype(labels.dtype)[labels]
-    place = np.lexsort((keys, by_class[first]))
-    number = np.empty_like(place)
-    number[place] = np.arange(len(place))
-    return first[place], number[unit], by_class
-
-
-def distinct_rows(codes: Codes, labels: Labels) -> tuple[Ints, Ints]:
-    """Return the first row of each kind, in order of content, and each row's kind."""
-    parts = [labels[:, None].astype(">u4"), codes.by_column().T]
-    if codes.n_numbers:
-        parts.append(comparable(codes.number_rows(slice(None))))
-    content = np.concatenate(
-        [
-            np.ascontiguousarray(part).view(np.uint8).reshape(len(labels), -1)
-            for part in parts
-        ],
-        axis=1,
-    )
-    keys = np.ascontiguousarray(content).view(f"V{content.shape[1]}").ravel()
-    _, first, unit = np.unique(keys, return_index=True, return_inverse=True)
-    return first, unit
-
-
-def _shuffled_by_class(labels: Labels, rng: np.random.RandomState) -> Ints:
-    """Positions, class by class, in random order within each."""
-    key = rng.permutation(len(labels))
-    return np.lexsort((key, labels))

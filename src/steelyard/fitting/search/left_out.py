@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from steelyard._common.arrays import Floats, Labels
 from steelyard._common.threads import pieces, row_blocks, run, thread_count
-from steelyard.fitting.default.held_out import deal, distinct_rows
+from steelyard.fitting.default.row_sample import deal, distinct_rows
 from steelyard.fitting.search.left_out_numbers import LeftOutNumbers, densities_by_group
 from steelyard.kernels import searching as kernels
 from steelyard.model.training import TrainingSet
