@@ -198,11 +198,13 @@ def start_of(
 ) -> tuple[Estimation, LogProbs, GaussianTable, Start]:
     """Turn counts into probabilities, and both into the start of the weights."""
     estimation = training.estimation
-    resolutions = estimation.resolutions(training.schema)
+    schema = training.schema
     if without_pairs is None:
+        resolutions = estimation.resolutions(schema)
         log_prior, table, gaussian = estimation.tables(counts, resolutions)
     else:
-        log_prior, table, gaussian = without_pairs.tables_with_pairs(training.schema)
+        resolutions = without_pairs.evidence.resolutions.with_pairs(schema)
+        log_prior, table, gaussian = without_pairs.tables_with_pairs(schema)
     evidence = LogProbs(training.schema, log_prior, table, resolutions)
     start = recipe.weighting.start_from(training, evidence, gaussian)
     if start.count_factors is not None:

@@ -264,6 +264,13 @@ class Resolutions:
         """Coded attributes, and the map from their effects to those of their codes."""
         return [(j, self._factor(j)) for j in self.schema.coded.tolist()]
 
+    def with_pairs(self, schema: TableSchema) -> Resolutions:
+        """Return those of a schema with pairs besides; what is known is kept."""
+        out = Resolutions(schema, self.n_bins)
+        more = [j for j in schema.coded.tolist() if j >= len(self.schema)]
+        vars(out)["_factors"] = [*self._factors, *((j, out._factor(j)) for j in more)]
+        return out
+
     def _factor(self, j: int) -> _Factor:
         feature = self.schema.features[j]
         groupings = self._groupings(feature)
