@@ -3,21 +3,26 @@
     pip install river
     python tools/streams.py            # ten chunks against one fit, and three streams
     python tools/streams.py refit      # the first of these alone; or drift
+    python tools/streams.py drift --write    # put the table into docs/streams.md
 
 A stream has 20,000 rows in chunks of 500. Each chunk is predicted before it is learned
-from; log-losses are means over the chunks before the change, the first 2,000 rows after
-it (a half-life) and the rest. "back after" is the number of half-lives after which the
-mean of the next half-life is within .05 of that before. River's learners take one row
-at a time.
+from; log-losses are means over the second quarter of the stream, before the change, the
+first 2,000 rows after it (a half-life) and the rest. "back after" is the number of
+half-lives from the end of the change until the mean of the next half-life is within .05
+of that before. River's learners take one row at a time. Elec2 is a file in a wheel of
+scikit-multiflow, which pip downloads.
 """
 
 from __future__ import annotations
 
 import math
+import re
+import subprocess
 import sys
 import tempfile
 import time
 import warnings
+import zipfile
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
@@ -32,9 +37,15 @@ import steelyard as sy
 from steelyard.experiments.data import load_dataset
 
 N, SIZE, HALF_LIFE = 20_000, 500, 2_000
-# Log-loss that is no worse than another.
-NEAR = 0.05
+PAGE = Path(__file__).parents[1] / "docs" / "streams.md"
+# Log-loss that is no worse than another, of streams and of refits.
+NEAR, AS_GOOD = 0.05, 0.005
+SPLITS = 4
 _RIVER = ("compose", "naive_bayes", "tree")
+_ELEC2 = "scikit-multiflow==0.3.0", "skmultiflow/data/datasets/elec.csv"
+_COLUMNS = ["period", "price", "demand", "price_there", "demand_there", "transfer"]
+# Where a neighbour begins to take part in the market of Elec2.
+_OPENS = 17_424
 
 
 def rows(n: int, turned: Any, seed: int = 0) -> tuple[pd.DataFrame, Any]:
@@ -43,47 +54,48 @@ def rows(n: int, turned: Any, seed: int = 0) -> tuple[pd.DataFrame, Any]:
     X = pd.DataFrame({f"n{k}": rng.normal(size=n) for k in range(4)})
     for k in range(4):
         X[f"c{k}"] = rng.choice(list("abcde"), n)
+    p = truth(X)
+    return X, (rng.random(n) < np.where(turned, 1.0 - p, p)).astype(int)
+
+
+def truth(X: pd.DataFrame) -> Any:
+    """Return probabilities of made rows whose signs are not turned."""
     z = 1.2 * X["n0"] - np.abs(X["n1"]) + 1.5 * (X["c0"] == "a") - (X["c1"] == "b")
     z = z + 2.0 * ((X["c2"] == "a") == (X["n2"] > 0)) - 0.9
-    z = np.where(turned, -z, z)
-    return X, (rng.random(n) < 1.0 / (1.0 + np.exp(-z))).astype(int)
+    return (1.0 / (1.0 + np.exp(-z))).to_numpy()
 
 
-def streams() -> Iterator[tuple[str, pd.DataFrame, Any]]:
-    """Yield streams that change in the middle: at once, slowly, and as a market."""
+def streams() -> Iterator[tuple[str, pd.DataFrame, Any, int]]:
+    """Yield streams that change in the middle, and the row at which that ends."""
     at, rng = np.arange(N), np.random.default_rng(1)
     slowly = rng.random(N) < np.clip((at - N / 2) / (N / 4), 0, 1)
-    yield "turns at once", *rows(N, at >= N // 2)
-    yield "turns slowly", *rows(N, slowly)
-    yield "a market that opens", *market(N)
+    yield "turns at once", *rows(N, at >= N // 2), N // 2
+    yield "turns slowly, over 5,000 rows", *rows(N, slowly), N // 2 + N // 4
+    elec2 = _elec2()
+    if elec2 is not None:
+        part = elec2[_OPENS - N // 2 : _OPENS + N // 2].reset_index(drop=True)
+        y = part.pop("y").to_numpy()
+        yield "Elec2, a market that opens", part, y, N // 2
 
 
-def market(n: int) -> tuple[pd.DataFrame, Any]:
-    """Make half-hours of a market, as those of the stream Elec2.
+def _elec2() -> pd.DataFrame | None:
+    """Return half-hours of a market: whether the price is above that of the last day.
 
-    Whether the price is above that of the last day; demand has days, weeks and seasons,
-    the price wanders, and from the middle on a neighbour takes part in it.
+    M. Harries (1999), "Splice-2 comparative evaluation: electricity pricing".
     """
-    rng, at = np.random.default_rng(2), np.arange(n)
-    day, week, is_open = 2 * np.pi * at / 48, at // 48 % 7, at >= n // 2
-
-    def wandering(keeps: float) -> Any:
-        steps = pd.Series(rng.normal(size=n))
-        return steps.ewm(alpha=1 - keeps, adjust=False).mean() / np.sqrt(1 - keeps)
-
-    demand = np.sin(day - 2) + 0.6 * (week < 5) + 0.4 * np.sin(day / 365)
-    demand = demand + 0.3 * wandering(0.9)
-    other = np.sin(day - 1) + 0.3 * (week < 5) + 0.3 * wandering(0.9)
-    transfer = np.where(is_open, demand - other + 0.2 * rng.normal(size=n), 0.0)
-    level = 0.8 * wandering(0.999)
-    price = level + np.where(is_open, 0.4 * demand + 0.8 * other, demand)
-    price = price + 0.4 * rng.normal(size=n)
-    X = pd.DataFrame({"demand": demand, "other": other, "transfer": transfer})
-    X["period"], X["weekday"] = at % 48 / 48, week.astype(str)
-    return X, (price > price.rolling(48, min_periods=1).mean()).to_numpy().astype(int)
+    (package, file), python = _ELEC2, "--python-version=3.6"
+    how = ["--no-deps", "--only-binary=:all:", python, "--platform=manylinux1_x86_64"]
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "pip", "download", "-q", *how, "-d", folder]
+        if subprocess.run([*command, package], check=False).returncode:
+            print("Elec2 is left out: pip could not download its package.")
+            return None
+        (wheel,) = Path(folder).glob("*.whl")
+        with zipfile.ZipFile(wheel) as archive, archive.open(file) as stream:
+            return pd.read_csv(stream, names=[*_COLUMNS, "y"], header=0)
 
 
-def chunked(clf: Any, forget: float) -> Callable[..., Any]:
+def chunked(clf: Any, forget: Any) -> Callable[..., Any]:
     """Return a learner of ours: probabilities of a chunk, which is then learned."""
 
     def step(X: pd.DataFrame, y: Any) -> Any:
@@ -108,70 +120,80 @@ def by_row(model: Any) -> Callable[..., Any]:
     return step
 
 
-def learners() -> dict[str, Callable[..., Any]]:
-    """Return what is compared."""
+def mixed_truth(X: pd.DataFrame, y: Any) -> Any:
+    """Say what one who knows both truths says, if old rows fade by a half-life."""
+    old = 0.5 ** (max(X.index[0] - N // 2, 0) / HALF_LIFE)
+    p = truth(X)
+    return old * p + (1.0 - old) * (1.0 - p)
+
+
+def learners(name: str) -> dict[str, Callable[..., Any]]:
+    """Return what is compared on a stream."""
     fading = 0.5 ** (SIZE / HALF_LIFE)
     out = {
-        "ShrinkageNB, half-life 2,000": chunked(sy.ShrinkageNB(), fading),
-        "ShrinkageNB": chunked(sy.ShrinkageNB(), 1.0),
-        "NaiveBayes, half-life 2,000": chunked(sy.NaiveBayes(), fading),
-        "NaiveBayes": chunked(sy.NaiveBayes(), 1.0),
+        '`ShrinkageNB`, `forget="auto"`': chunked(sy.ShrinkageNB(), "auto"),
+        "`ShrinkageNB`, half-life 2,000": chunked(sy.ShrinkageNB(), fading),
+        '`NaiveBayes`, `forget="auto"`': chunked(sy.NaiveBayes(), "auto"),
+        "`NaiveBayes`, half-life 2,000": chunked(sy.NaiveBayes(), fading),
+        "`NaiveBayes`, all rows": chunked(sy.NaiveBayes(), 1.0),
     }
+    if name == "turns at once":
+        out["the truth, half-life 2,000"] = mixed_truth
     try:
         river = {n: import_module(f"river.{n}") for n in _RIVER}
     except ImportError:
         print("river is not installed: pip install river")
         return out
     numbers = river["compose"].SelectType(float) | river["naive_bayes"].GaussianNB()
-    out["river GaussianNB (numbers)"] = by_row(numbers)
-    out["river HoeffdingTree"] = by_row(river["tree"].HoeffdingTreeClassifier())
-    out["river HoeffdingAdaptiveTree"] = by_row(
+    out["river `GaussianNB` (numbers)"] = by_row(numbers)
+    out["river `HoeffdingTree`"] = by_row(river["tree"].HoeffdingTreeClassifier())
+    out["river `HoeffdingAdaptiveTree`"] = by_row(
         river["tree"].HoeffdingAdaptiveTreeClassifier(seed=0)
     )
     return out
 
 
-def drift() -> None:
-    """Print log-losses before a change, within a half-life of it, and after."""
-    for name, X, y in streams():
-        print(f"\n{name:38}  before  half-life  after   back after   CPU s")
-        for label, step in learners().items():
+def drift() -> Iterator[list[str]]:
+    """Yield log-losses before a change, within a half-life of it, and after."""
+    yield ["stream and learner", "before", "half-life", "after", "back after", "CPU s"]
+    for name, X, y, end_of_change in streams():
+        yield [f"**{name}**", "", "", "", "", ""]
+        for label, step in learners(name).items():
             start, losses = time.process_time(), []
             for first in range(0, N, SIZE):
                 part = slice(first, first + SIZE)
                 p = step(X[part], y[part])
-                losses.append(math.nan if p is None else log_loss(y[part], p))
+                known = math.nan if p is None else log_loss(y[part], p, labels=[0, 1])
+                losses.append(known)
             turn, end = N // 2 // SIZE, (N // 2 + HALF_LIFE) // SIZE
             parts = losses[turn // 2 : turn], losses[turn:end], losses[end:]
-            shown = "   ".join(f"{np.mean(part):.4f}" for part in parts)
-            taken = time.process_time() - start
-            print(
-                f"  {label:36}  {shown}  {_back(losses):>10}  {taken:6.1f}", flush=True
-            )
+            shown = [f"{np.mean(part):.4f}" for part in parts]
+            taken = f"{time.process_time() - start:.0f}"
+            yield [label, *shown, _back(losses, end_of_change // SIZE), taken]
 
 
-def _back(losses: list[float]) -> str:
+def _back(losses: list[float], end_of_change: int) -> str:
     """Say how many half-lives after a change the loss is near what it was before."""
     turn, per_half_life = N // 2 // SIZE, HALF_LIFE // SIZE
     before = np.mean(losses[turn // 2 : turn])
-    for k in range(turn, len(losses) - per_half_life + 1):
+    for k in range(end_of_change, len(losses) - per_half_life + 1):
         if np.mean(losses[k : k + per_half_life]) < before + NEAR:
-            return f"{(k - turn) / per_half_life:.2f}"
+            return f"{(k - end_of_change) / per_half_life:.2f}"
     return "never"
 
 
 def tables() -> Iterator[tuple[str, Any, Any, Any, Any]]:
     """Yield made tables and real ones, seven tenths of which are learned from."""
-    for n in (10_000, 50_000):
+    for n in (50_000, 100_000):
         yield f"made, {n:,} rows", *rows(n, False), *rows(20_000, False, seed=9)
-    for name in ("nursery", "magic", "adult"):
+    for name in ("nursery", "magic", "adult", "shuttle"):
         try:
             data = load_dataset(name)
         except (OSError, ValueError):
             print("The folder STEELYARD_DATA has the other tables.")
             return
         X, y = data.table, data.target
-        for seed in range(2):
+        for seed in range(SPLITS):
             deal = {"train_size": 0.7, "random_state": seed, "stratify": y}
             train, test = train_test_split(np.arange(len(y)), **deal)
             parts = X.iloc[train], y[train], X.iloc[test], y[test]
@@ -184,28 +206,54 @@ def _file_size(clf: Any) -> int:
         return Path(folder, "model.json").stat().st_size
 
 
-def refit() -> None:
-    """Print the log-loss of ten chunks beside that of one fit of all their rows."""
-    print("\nten chunks against one fit   chunks  one fit  file kB   without rows")
+def refit() -> Iterator[list[str]]:
+    """Yield the log-loss of ten chunks beside that of one fit of their rows in order.
+
+    The order of rows alone moves a fit: it decides between rows that are in the same
+    bins when strengths are compared.
+    """
+    of_time = ["s a chunk", "s of a fit"]
+    yield ["table", "ten chunks", "one fit", "difference", *of_time, "file kB"]
+    worst = []
     for name, X, y, new, truth in tables():
-        clf = sy.ShrinkageNB()
-        for part in np.array_split(np.random.default_rng(0).permutation(len(y)), 10):
+        clf, order = sy.ShrinkageNB(), np.random.default_rng(0).permutation(len(y))
+        start = time.process_time()
+        for part in np.array_split(order, 10):
             clf.partial_fit(X.iloc[part], y[part])
-        whole = sy.ShrinkageNB().fit(X, y)
+        middle = time.process_time()
+        whole = sy.ShrinkageNB().fit(X.iloc[order], y[order])
+        taken = (middle - start) / 10, time.process_time() - middle
         both = [
             log_loss(truth, own.predict_proba(new), labels=own.classes_)
             for own in (clf, whole)
         ]
-        sizes = [_file_size(own) / 1000 for own in (clf, whole)]
-        print(
-            f"  {name:24}   {both[0]:.4f}   {both[1]:.4f}  {sizes[0]:7,.0f}"
-            f"  {sizes[1]:12,.0f}",
-            flush=True,
-        )
+        worst.append(abs(both[0] - both[1]))
+        shown = *(f"{loss:.4f}" for loss in both), f"{both[0] - both[1]:+.4f}"
+        times = (f"{seconds:.1f}" for seconds in taken)
+        yield [name, *shown, *times, f"{_file_size(clf) / 1000:,.0f}"]
+    good = sum(gap < AS_GOOD for gap in worst)
+    yield [f"within .005: {good} of {len(worst)}", *[""] * 6]
+
+
+def written(name: str, table: list[str]) -> None:
+    """Put a table into the page, between its marks."""
+    marks = rf"(?s)(<!-- {name} -->\n\n).*?(\n\n<!-- end -->)"
+    page, lines = PAGE.read_text(encoding="utf-8"), "\n".join(table)
+    page = re.sub(marks, lambda found: f"{found[1]}{lines}{found[2]}", page)
+    PAGE.write_text(page, encoding="utf-8")
 
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
+    asked = {word for word in sys.argv[1:] if word != "--write"}
     for part in (refit, drift):
-        if not sys.argv[1:] or part.__name__ in sys.argv:
-            part()
+        if asked and part.__name__ not in asked:
+            continue
+        table: list[str] = []
+        for cells in part():
+            table.append(f"| {' | '.join(cells)} |")
+            if len(table) == 1:
+                table.append("| --- " * len(cells) + "|")
+            print(table[0] if len(table) == 2 else table[-1], flush=True)
+        if "--write" in sys.argv:
+            written(part.__name__, table)

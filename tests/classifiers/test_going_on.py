@@ -1,6 +1,7 @@
 """The default goes on learning: counts exactly, weights by rows that it keeps."""
 
 import pickle
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from sklearn.metrics import log_loss
 
 import steelyard as sy
-from steelyard.exceptions import ParameterError, TableError
+from steelyard.exceptions import ColumnError, ParameterError, TableError
 from steelyard.fitting.default import kept_rows
 from steelyard.fitting.default.kept_rows import RowDraw, most_kept
 
@@ -149,6 +150,137 @@ def test_a_stream_that_turns_is_followed_within_a_half_life():
     after = log_loss(truth, clf.predict_proba(new))
     assert before > 0.9 and after < 0.7
     assert clf.counts_.total < 1.6 * half_life
+
+
+COUNTED = [
+    sy.NaiveBayes,
+    sy.GainRatioWeightedNB,
+    sy.AUCWeightedNB,
+    sy.OneDependenceNB,
+    quick,
+]
+
+
+@pytest.mark.parametrize("make", COUNTED)
+def test_rows_from_before_a_change_are_forgotten_by_themselves(make):
+    clf = in_chunks(make(), *stream(1_500), 500, forget="auto")
+    kept = clf.counts_.total
+    clf.partial_fit(*stream(500, seed=3, flip=True), forget="auto")
+    assert clf.counts_.total < 0.6 * kept < clf.counts_.total + 1_000
+    new, truth = stream(1_000, seed=2, flip=True)
+    everything = in_chunks(make(), *stream(1_500), 500)
+    everything.partial_fit(*stream(500, seed=3, flip=True))
+    losses = [log_loss(truth, m.predict_proba(new)) for m in (clf, everything)]
+    assert losses[0] < losses[1] - 0.05
+
+
+def test_nothing_is_forgotten_where_rows_stay_as_they_are():
+    clf = in_chunks(quick(), *stream(2_000), 200, forget="auto")
+    assert clf.counts_.total == 2_000
+
+
+def test_trying_factors_chooses_no_strengths_and_leaves_no_trace(monkeypatch):
+    X, y = stream(600)
+    clf = quick().partial_fit(X[:300], y[:300])
+    before = dict(vars(clf))
+    twin = clf._twin(is_tried=True)
+    monkeypatch.setattr(sy.ShrinkageNB, "_choice", None)
+    twin.partial_fit(X[300:], y[300:], forget=0.25)
+    assert all(vars(clf)[name] is value for name, value in before.items())
+    assert not hasattr(twin, "uncertainty_")
+
+
+@pytest.mark.parametrize("forget", [0, 1.5, -1, "a", True, None, np.nan, [0.5]])
+@pytest.mark.parametrize("make", [sy.NaiveBayes, quick])
+def test_forget_is_a_share_or_auto(make, forget):
+    X, y = stream(200)
+    with pytest.raises(ParameterError, match=r"above 0 and at most 1.*or 'auto'"):
+        make().partial_fit(X, y, forget=forget)
+
+
+WRONG_CHUNKS = {
+    "a column with another name": (
+        lambda X, y: (X.rename(columns={"text": "txet"}), y),
+        "Was 'text' renamed to 'txet'?",
+    ),
+    "a column less": (lambda X, y: (X[["text", "whole"]], y), "now missing:\n- number"),
+    "a column more": (
+        lambda X, y: (X.assign(more=1), y),
+        "at fit time:\n- more",
+    ),
+    "an array of other width": (
+        lambda X, y: (X[["number"]].to_numpy(), y),
+        "X has 1 features",
+    ),
+    "no labels": (lambda X, y: (X, None), "Pass the labels as the second argument"),
+    "the name of a column": (
+        lambda X, y: (X.assign(label=y), "label"),
+        "pass that column, X['label']",
+    ),
+    "no rows": (lambda X, y: (X[:0], y[:0]), "The table has no rows"),
+    "fewer labels": (lambda X, y: (X, y[1:]), "but there are 199 labels"),
+    "a missing label": (
+        lambda X, y: (X, np.where(np.arange(200) == 3, None, y)),
+        "in 1 of 200 rows (first in row 3)",
+    ),
+    "labels of another kind": (
+        lambda X, y: (X, np.arange(200) % 2),
+        "text throughout, or numbers throughout",
+    ),
+    "text in a number": (
+        lambda X, y: (X.assign(number="a lot"), y),
+        "'number' was continuous",
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+@pytest.mark.parametrize("chunk", WRONG_CHUNKS)
+@pytest.mark.parametrize("make", [sy.NaiveBayes, quick])
+def test_a_wrong_chunk_is_refused_and_leaves_the_model_as_it_was(make, chunk):
+    X, y = stream(200)
+    clf = make().partial_fit(X, y)
+    before, (changed, message) = clf.predict_proba(X), WRONG_CHUNKS[chunk]
+    for forget in (0.5, "auto"):
+        with pytest.raises((TableError, ColumnError), match=re.escape(message)):
+            clf.partial_fit(*changed(X, y), forget=forget)
+    np.testing.assert_array_equal(clf.predict_proba(X), before)
+
+
+@pytest.mark.parametrize("classes", ["yes", 3, [["no", "yes"]]])
+def test_classes_to_come_are_a_list(classes):
+    X, y = stream(200)
+    with pytest.raises(ParameterError, match="`classes` must be a list"):
+        sy.NaiveBayes().partial_fit(X, y, classes=classes)
+
+
+def test_a_scan_without_target_or_rows_is_refused(tmp_path):
+    X, y = stream(200)
+    clf = sy.NaiveBayes().partial_fit(X, y)
+    X.to_parquet(tmp_path / "no.parquet")
+    X.assign(label=y)[:0].to_parquet(tmp_path / "empty.parquet")
+    for name, message in (("no", "has no column 'label'"), ("empty", "no rows")):
+        with pytest.raises((TableError, ColumnError), match=message):
+            clf.partial_fit(sy.scan(tmp_path / f"{name}.parquet"), "label")
+    assert clf.counts_.total == 200
+
+
+@pytest.mark.parametrize("make", COUNTED[:-1])
+def test_counts_of_all_methods_fade(make):
+    X, y = stream(400)
+    clf = make().partial_fit(X[:300], y[:300]).partial_fit(X[300:], y[300:], forget=0.5)
+    assert clf.counts_.total == pytest.approx(250)
+
+
+def test_late_classes_and_categories_meet_forgetting():
+    X, y = stream(600)
+    late = X[300:].assign(text="new")
+    labels = np.where(np.arange(300) % 3, y[300:], "maybe")
+    for make in COUNTED:
+        clf = make().partial_fit(X[:300], y[:300])
+        clf.partial_fit(late, labels, classes=["maybe"], forget="auto")
+        assert clf.classes_.tolist() == ["maybe", "no", "yes"]
+        assert 0.2 < clf.predict_proba(late)[:, 0].mean() < 0.45
 
 
 def test_categories_and_classes_may_come_late():

@@ -39,6 +39,11 @@ def as_label_column(y: Any) -> Any:
             "The classifier requires y to be passed, but the target y is None. Pass "
             "the labels as fit(X, y)."
         )
+    if isinstance(y, str):
+        raise TableError(
+            f"y is the text {y!r}, not labels. If it names a column of the table, "
+            f"pass that column, X[{y!r}], and the table without it."
+        )
     if hasattr(y, "toarray") and hasattr(y, "nnz"):
         raise TypeError("Labels in a sparse matrix are not supported; use .toarray().")
     if not isinstance(y, np.ndarray):
@@ -250,7 +255,7 @@ def weighted_rows(table: Table, y: Any, weights: Floats | None) -> TrainingRows:
     """Leave out the rows of weight zero."""
     if weights is None or weights.all():
         return table, y, weights
-    return _take(np.flatnonzero(weights), table, y, weights)
+    return take_rows(np.flatnonzero(weights), table, y, weights)
 
 
 def labelled_rows(table: Table, y: Any, weights: Floats | None) -> TrainingRows:
@@ -268,12 +273,12 @@ def labelled_rows(table: Table, y: Any, weights: Floats | None) -> TrainingRows:
         f"{n_missing} of {table.n_rows} rows have no target and are left out.",
         UserWarning,
     )
-    table, y, weights = _take(np.flatnonzero(has_label), table, y, weights)
+    table, y, weights = take_rows(np.flatnonzero(has_label), table, y, weights)
     # Checked again: the weights that are left may all be zero.
     return table, y, check_weights(weights, table.n_rows)
 
 
-def _take(rows: Ints, table: Table, y: Any, weights: Floats | None) -> TrainingRows:
+def take_rows(rows: Ints, table: Table, y: Any, weights: Floats | None) -> TrainingRows:
     """Return some rows of a table with their labels and weights."""
     if isinstance(y, np.ndarray):
         y = y[rows]
@@ -311,7 +316,7 @@ def refuse_no_labels(y: Any, owner: object) -> None:
     if y is None:
         raise TableError(
             f"{type(owner).__name__} requires y to be passed, but the target y is "
-            "None. Pass the labels as fit(X, y)."
+            "None. Pass the labels as the second argument."
         )
 
 
@@ -375,7 +380,10 @@ def united_classes(of_models: Sequence[NDArray[Any]]) -> NDArray[Any]:
     kinds = {known.get(c.dtype.kind, c.dtype.kind) for c in of_models}
     if len(kinds) > 1:
         shown = " and ".join(str(classes.tolist()[:3]) for classes in of_models[:2])
-        raise TableError(f"The classes are of different kinds: {shown}.")
+        raise TableError(
+            f"The classes are of different kinds: {shown}. Labels must be text "
+            "throughout, or numbers throughout."
+        )
     kept: list[Any] = []
     for classes in of_models:
         kept = one_spelling(classes.tolist(), kept)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
 from numbers import Real
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,12 +29,26 @@ from steelyard.table.labels import (
     encode_labels,
     known_labels,
     refuse_no_labels,
+    take_rows,
     training_rows,
     united_classes,
     weighted_rows,
 )
 
 __all__ = ["KeepsRows", "LearnsInChunks", "TakesChunks"]
+
+# How far a chunk is from what the model expects of it, and how much better the second
+# half of it is predicted with a smaller factor, in standard errors, for rows to be
+# forgotten; and for more of them. These errors are of sums over blocks of rows: single
+# rows that follow from those just before made Elec2 forget what it needs, and so did
+# three errors.
+_SURPRISING, _PAYS, _PAYS_MORE, _BLOCKS = 2.0, 4.0, 2.0, 10
+
+# Factors that are tried, down to less than any chunk, and least rows to try them on.
+_FACTORS, _LEAST_ROWS = tuple(4.0**-k for k in range(1, 6)), 20
+
+# Least log-probability of a class, so that one row does not decide.
+_LEAST_LOG = np.log(1e-6)
 
 
 class TakesChunks(StandardNB):
@@ -49,7 +64,7 @@ class TakesChunks(StandardNB):
         y: Any = None,
         classes: Any = None,
         sample_weight: Any = None,
-        forget: float = 1.0,
+        forget: float | Literal["auto"] = 1.0,
     ) -> Self:
         r"""Learn from one more chunk of rows.
 
@@ -72,10 +87,13 @@ class TakesChunks(StandardNB):
             that nobody announced is taken in as well, with a warning.
         sample_weight : array-like of shape (n,), or str, default=None
             Row weights; of a source the name of their column.
-        forget : float, default=1.0
+        forget : float or "auto", default=1.0
             Factor :math:`\gamma` on the weight of all earlier rows, above 0 and at most
             1, so that old rows fade. :math:`\gamma = 2^{-n/h}` with the n rows of this
-            chunk is a half-life of h rows.
+            chunk is a half-life of h rows. "auto" forgets where rows have changed.
+            The log-loss of the chunk is compared with what the model expects. Where
+            they differ, the second half of the chunk is predicted from the first and
+            from earlier rows, with factors 1, 1/4, ..., 1/1024 while they pay.
 
         Returns
         -------
@@ -96,9 +114,7 @@ class TakesChunks(StandardNB):
             rows = training_rows(X, y, sample_weight, self)
             self._take_in(*rows, classes, forget)
             return self
-        # A plain copy would leave rows at hand behind.
-        learner = copy(self)
-        learner.__dict__ = dict(vars(self))
+        learner = self._twin()
         with source:
             if is_first:
                 recipe = self._recipe()
@@ -109,26 +125,34 @@ class TakesChunks(StandardNB):
                 for part in read_source(source, source.features):
                     given = weighted_rows(part.table, part.labels, part.weights)
                     learner._take_in(*given, classes, forget)
-                    forget = 1.0
+                    forget = forget if forget == "auto" else 1.0
         self.__dict__ = learner.__dict__
         return self
 
-    def _check_going_on(self, forget: float) -> bool:
+    def _check_going_on(self, forget: Any) -> bool:
         """Refuse models that cannot go on; say whether there is none yet."""
         if hasattr(self, "edits_"):
             raise ParameterError(
                 "This model was edited by hand, and more rows would undo that. Learn "
                 "with `unedited()`, then edit again."
             )
-        if not isinstance(forget, Real) or not 0.0 < forget <= 1.0:
+        is_auto = isinstance(forget, str) and forget == "auto"
+        is_number = isinstance(forget, Real) and not isinstance(forget, bool)
+        if not is_auto and not (is_number and 0.0 < forget <= 1.0):
             raise ParameterError(
                 "`forget` must be a number above 0 and at most 1, the factor on the "
-                f"weight of earlier rows; 1 forgets nothing. Got {forget!r}."
+                "weight of earlier rows, or 'auto'; 1 forgets nothing. "
+                f"Got {forget!r}."
             )
         return not hasattr(self, "counts_")
 
     def _take_in(
-        self, table: Table, y: Any, weights: Floats | None, classes: Any, keeps: float
+        self,
+        table: Table,
+        y: Any,
+        weights: Floats | None,
+        classes: Any,
+        keeps: float | Literal["auto"],
     ) -> None:
         """Learn from a chunk in memory."""
         recipe = self._recipe()
@@ -138,8 +162,65 @@ class TakesChunks(StandardNB):
             training = encode_table(table, target, labels, weights, recipe)
             self._begin(recipe, training)
             return
+        if keeps == "auto":
+            keeps = self._kept_share(table, y, weights, target)
         training = self._next(recipe, table, target, labels, weights, keeps)
         self._learn_from(recipe, training, **self._from_earlier([self], keeps))
+
+    def _kept_share(
+        self, table: Table, y: Any, weights: Floats | None, classes: NDArray[Any]
+    ) -> float:
+        """Choose the factor on earlier rows by which a chunk is predicted best."""
+        n = table.n_rows
+        u = np.ones(n) if weights is None else weights
+        loss, expected, variance = self._losses(table, y, classes)
+        surprise = abs(u @ (loss - expected))
+        if n < _LEAST_ROWS or surprise < _SURPRISING * np.sqrt(u**2 @ variance):
+            return 1.0
+
+        first, second = np.array_split(np.arange(n), 2)
+        given = take_rows(first, table, y, weights)
+        later, labels, _ = take_rows(second, table, y, None)
+        blocks = np.linspace(0, len(second), _BLOCKS, endpoint=False).astype(int)
+
+        def tried(factor: float) -> Floats:
+            learner = self._twin(is_tried=True)
+            with warnings.catch_warnings():
+                # What there is to say is said of the whole chunk.
+                warnings.simplefilter("ignore")
+                learner._take_in(*given, classes, factor)
+            return learner._losses(later, labels, classes)[0]
+
+        best, share = tried(1.0), 1.0
+        for factor in _FACTORS:
+            losses = tried(factor)
+            gains = np.add.reduceat(u[second] * (best - losses), blocks)
+            errors = _PAYS if share == 1.0 else _PAYS_MORE
+            if gains.sum() <= errors * np.sqrt(len(gains)) * gains.std(ddof=1):
+                break
+            best, share = losses, factor
+        return share
+
+    def _losses(
+        self, table: Table, y: Any, classes: NDArray[Any]
+    ) -> tuple[Floats, Floats, Floats]:
+        """Return log-losses of rows, and their means and variances by the model."""
+        log_proba = np.full((table.n_rows, len(classes)), _LEAST_LOG)
+        codes = self.encoder_.encode(table)
+        places = class_places(self.classes_, classes)
+        log_proba[:, places] = self.model_.log_proba(codes, self.n_jobs)
+        log_proba = np.maximum(log_proba, _LEAST_LOG)
+        proba, labels = np.exp(log_proba), known_labels(y, classes)
+        expected = -np.sum(proba * log_proba, axis=1)
+        variance = np.sum(proba * (log_proba + expected[:, None]) ** 2, axis=1)
+        return -log_proba[np.arange(len(labels)), labels], expected, variance
+
+    def _twin(self, is_tried: bool = False) -> Self:
+        """Return a classifier that goes on by itself, to be tried or to be taken."""
+        # A plain copy would leave rows at hand behind, and look for notices.
+        twin = type(self).__new__(type(self))
+        twin.__dict__ = dict(vars(self))
+        return twin
 
     def _begin(self, recipe: Recipe, training: TrainingSet) -> None:
         """Learn from a first chunk."""
@@ -150,6 +231,11 @@ class TakesChunks(StandardNB):
         """Return the classes that are known and those that are new, which are said."""
         known = [self.classes_] if hasattr(self, "counts_") else []
         if classes is not None:
+            if isinstance(classes, str) or np.ndim(classes) != 1:
+                raise ParameterError(
+                    "`classes` must be a list of the classes that are known to come. "
+                    f"Got {classes!r}."
+                )
             known.append(encode_labels(classes)[0])
         expected, target = united_classes(known), united_classes([*known, present])
         check_two_classes(target)
@@ -212,7 +298,7 @@ class KeepsRows(TakesChunks):
     rows are at hand in memory alone. ``_fit`` takes the model so far.
     """
 
-    def _check_going_on(self, forget: float) -> bool:
+    def _check_going_on(self, forget: Any) -> bool:
         is_first = super()._check_going_on(forget)
         if getattr(self, "instances", None) is not None:
             raise ParameterError(
@@ -226,6 +312,14 @@ class KeepsRows(TakesChunks):
                 "by partial_fit, the first one too."
             )
         return is_first
+
+    def _twin(self, is_tried: bool = False) -> Self:
+        twin, rows = super()._twin(is_tried), self._rows_so_far()
+        if is_tried and rows is not None:
+            # Its weights are all that is new: nothing is chosen again.
+            kept = replace(rows, since_choice=-np.inf)
+            twin.__dict__.update(kept_rows_=kept, uncertainty=False)
+        return twin
 
     def _rows_so_far(self) -> Any:
         """Return the rows to go on from: of ``partial_fit``, or of a ``fit``."""
