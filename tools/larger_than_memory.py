@@ -1,11 +1,13 @@
-"""Measure how the cost of fits from Parquet grows with the number of rows.
+r"""Measure how the cost of fits from Parquet grows with the number of rows.
 
     python tools/larger_than_memory.py                      # up to 20 million rows
     python tools/larger_than_memory.py --millions 1,10,100  # by hand: 100M needs 15 GB
+    python tools/larger_than_memory.py --millions 100 --methods NB,WANBIA-CLL,SHNB \
+        --jobs 16 --to figures.json                         # on a larger machine
 
 A table has 25 columns of text by dictionary, 25 of int32 and 10 values each. Every fit
 is a process of its own. Figures go to docs/larger_than_memory.json, and the picture to
-docs/images/larger_than_memory.svg.
+docs/images/larger_than_memory.svg; with ``--to`` figures to that file, and no picture.
 """
 
 from __future__ import annotations
@@ -16,7 +18,11 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import cache, partial
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -24,16 +30,17 @@ FIGURES = ROOT / "docs/larger_than_memory.json"
 PICTURE = ROOT / "docs/images/larger_than_memory.svg"
 METHODS = ("NB", "WANBIA-CLL")
 GROUP = 500_000
+_PATHS = [str(ROOT / "src"), *filter(None, [os.environ.get("PYTHONPATH")])]
 
 _FIT = """
 import json, sys, threading, time
 import pandas as pd
 import steelyard as sy
 
-method, path = sys.argv[1:]
+method, path, n_jobs = sys.argv[1:]
 few = pd.DataFrame({"a": ["x", "y"] * 9000, "b": [1, 2, 3] * 6000, "y": [0, 1] * 9000})
 sy.method(method).fit(sy.scan([few]), "y")  # loads and compiles
-peak, done = 0, threading.Event()
+peak, done, passes = 0, threading.Event(), 0
 
 def watch():
     global peak
@@ -41,20 +48,27 @@ def watch():
         status = open("/proc/self/status").read()
         peak = max(peak, int(status.partition("RssAnon:")[2].split()[0]))
 
+def told(at):
+    global passes
+    passes = max(passes, at.n_passes if at.step == "fit" else 0)
+
 threading.Thread(target=watch, daemon=True).start()
 wall, cpu = time.perf_counter(), time.process_time()
-sy.method(method, n_jobs=2).fit(sy.scan(path), "y")
+with sy.watch(told):
+    sy.method(method, n_jobs=int(n_jobs)).fit(sy.scan(path), "y")
 wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
 done.set()
-print(json.dumps({"seconds": wall, "processor_seconds": cpu, "private_mb": peak / 1e3}))
+resident = open("/proc/self/status").read().partition("VmHWM:")[2].split()[0]
+found = {"seconds": wall, "processor_seconds": cpu, "private_mb": peak / 1e3}
+print(json.dumps({**found, "resident_mb": int(resident) / 1e3, "passes": passes}))
 """
 
 
-def write_table(path: Path, n_rows: int) -> None:
-    """Write a table, the same half a million rows again and again."""
+@cache
+def rows() -> Any:
+    """Return half a million rows, which tables repeat."""
     import numpy as np
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     sys.path.insert(0, str(ROOT))
     from benchmarks.data import labelled_codes
@@ -66,24 +80,40 @@ def write_table(path: Path, n_rows: int) -> None:
         columns[f"x{j}"] = pa.array(column)
         if j < 25:
             columns[f"x{j}"] = pa.DictionaryArray.from_arrays(column, words)
-    table = pa.table({**columns, "y": y.astype(np.int32)})
-    with pq.ParquetWriter(path, table.schema, compression="zstd") as writer:
-        for start in range(0, n_rows, GROUP):
+    return pa.table({**columns, "y": y.astype(np.int32)})
+
+
+def write_part(folder: str, n_rows: int, first: int) -> None:
+    """Write the rows from one on, as many as there are in a file."""
+    import pyarrow.parquet as pq
+
+    path = Path(folder) / f"{first:012d}.parquet"
+    with pq.ParquetWriter(path, rows().schema, compression="zstd") as writer:
+        for start in range(first, min(first + 4 * GROUP, n_rows), GROUP):
             size = min(GROUP, n_rows - start)
-            writer.write_table(table.slice(0, size), row_group_size=GROUP)
+            writer.write_table(rows().slice(0, size), row_group_size=GROUP)
 
 
-def measure(millions: float, folder: str | None) -> list[dict[str, Any]]:
+def measure(
+    millions: float, folder: str | None, methods: Sequence[str], n_jobs: int
+) -> list[dict[str, Any]]:
     """Fit every method to a table of so many rows."""
     found = []
     with tempfile.TemporaryDirectory(dir=folder) as inside:
-        path = Path(inside) / "rows.parquet"
-        write_table(path, round(millions * 1e6))
-        for method in METHODS:
-            command = [sys.executable, "-W", "ignore", "-c", _FIT, method, str(path)]
-            environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+        start, n_rows = perf_counter(), round(millions * 1e6)
+        with ProcessPoolExecutor(n_jobs) as pool:
+            parts = range(0, n_rows, 4 * GROUP)
+            list(pool.map(partial(write_part, inside, n_rows), parts))
+        size = sum(path.stat().st_size for path in Path(inside).iterdir())
+        print(f"{size / 1e6:,.0f} MB in {perf_counter() - start:.0f} s", flush=True)
+        for method in methods:
+            given = [method, inside, str(n_jobs)]
             output = subprocess.run(
-                command, env=environment, check=True, capture_output=True, text=True
+                [sys.executable, "-W", "ignore", "-c", _FIT, *given],
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(_PATHS)},
+                check=True,
+                stdout=subprocess.PIPE,
+                text=True,
             ).stdout
             figures = {"millions": millions, "method": method, **json.loads(output)}
             print(figures, flush=True)
@@ -122,14 +152,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--millions", default="1,2,5,10,20", help="numbers of rows")
     parser.add_argument("--folder", help="where tables are written")
+    parser.add_argument("--methods", default=",".join(METHODS), help="what is fitted")
+    parser.add_argument("--jobs", type=int, default=2, help="threads, and processes")
+    parser.add_argument("--to", type=Path, default=FIGURES, help="where figures go")
     parser.add_argument("--draw", action="store_true", help="only draw again")
-    arguments = parser.parse_args()
-    if not arguments.draw:
-        figures = []
-        for millions in map(float, arguments.millions.split(",")):
-            figures += measure(millions, arguments.folder)
-            FIGURES.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
-    draw(json.loads(FIGURES.read_text(encoding="utf-8")))
+    given = parser.parse_args()
+    if not given.draw:
+        figures: list[dict[str, Any]] = []
+        for millions in map(float, given.millions.split(",")):
+            of = given.folder, given.methods.split(","), given.jobs
+            figures += measure(millions, *of)
+            given.to.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+    if given.to == FIGURES:
+        draw(json.loads(FIGURES.read_text(encoding="utf-8")))
 
 
 if __name__ == "__main__":
