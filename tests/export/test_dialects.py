@@ -284,6 +284,16 @@ def test_databases_that_are_programs_of_their_own_are_not_checked(model):
         check(*model, "sql", dialect="oracle")
 
 
+@pytest.mark.parametrize(("kind", "module"), [("sql", "pyspark"), ("pmml", "jpype")])
+def test_a_check_without_java_says_so(model, kind, module, monkeypatch):
+    pytest.importorskip(module)
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    options = {"dialect": "spark"} if kind == "sql" else {}
+    with pytest.raises(ParameterError, match=r"needs a Java runtime.*OpenJDK"):
+        check(*model, kind, **options)
+
+
 @pytest.mark.skipif(find_spec("chdb") is not None, reason="chdb is installed")
 def test_engines_that_are_not_installed_are_named(model):
     with pytest.raises(ParameterError, match=r"pip install chdb"):

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import warnings
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from sklearn.base import clone
 import steelyard as sy
 from steelyard._common import threads
 from steelyard._common.files import WorkFolder
+from steelyard.fitting.rows import _by_row
 from steelyard.model import NEEDS
 from steelyard.model.streamed import Coding
 from steelyard.table.storage import DiskWorkspace, Store
@@ -162,6 +164,7 @@ import numpy as np
 import steelyard as sy
 from steelyard._common import threads
 from steelyard._common.files import WorkFolder
+from steelyard.fitting.rows import _by_row
 from steelyard.model.streamed import Coding
 from steelyard.table.storage import Store
 from steelyard.table.storage import DiskWorkspace
@@ -207,3 +210,13 @@ def test_eight_times_the_rows_need_no_more_memory(times, tmp_path):
     run = [sys.executable, "-c", LIMITED, str(tmp_path), str(n_rows), "6"]
     done = subprocess.run(run, capture_output=True, text=True, env=os.environ)
     assert done.stdout == "done\n", done.stderr[-2000:]
+
+
+def test_wide_codes_by_column_are_copied_to_files_where_the_others_are(tmp_path):
+    """Codes of several pairs of more than 256 values stand column by column."""
+    codes = SimpleNamespace(workspace=DiskWorkspace(WorkFolder(tmp_path), small=0))
+    values = np.asfortranarray(np.arange(600, dtype=np.uint16).reshape(300, 2))
+    by_row = _by_row(values, codes)
+    assert by_row.flags.c_contiguous and isinstance(by_row.base, np.memmap)
+    np.testing.assert_array_equal(by_row, values)
+    assert _by_row(by_row, codes) is by_row

@@ -2,7 +2,9 @@
 
 import gc
 import os
+import subprocess
 import sys
+import tempfile
 
 import numpy as np
 import pandas as pd
@@ -157,6 +159,95 @@ def test_what_an_executor_refuses_is_said_here_in_one_sentence(frame):
     infinite = rows.selectExpr("a", "b", "double('Infinity') AS x", "y")
     with pytest.raises(TableError, match="'x' holds an infinite number"):
         sy.NaiveBayes().fit(infinite, "y")
+
+
+def test_other_types_in_one_partition_are_refused_by_the_frame(frame, spark):
+    """A frame has one type for each column, whatever its partitions are made of."""
+    rows = frame.select(*FEATURES, "y")
+    mixed = rows.union(rows.selectExpr("a", "b", "a AS x", "y"))
+    with pytest.raises(TableError, match=r"could not compute the frame: .*cast to"):
+        sy.NaiveBayes().fit(mixed, "y")
+
+    def other_type(batches):
+        import pyarrow as pa
+
+        for batch in batches:
+            words = pa.array(["word"] * batch.num_rows)
+            yield batch.set_column(2, "x", words)
+
+    wrong = rows.mapInArrow(other_type, rows.schema)
+    with pytest.raises(TableError, match="could not compute the frame"):
+        sy.NaiveBayes().fit(wrong, "y")
+    assert spark.sparkContext._jsc.getPersistentRDDs().size() <= 1
+
+
+def test_nothing_is_left_behind_however_a_fit_ends(frame, spark, tmp_path, monkeypatch):
+    from steelyard.scale import parts
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    rows = frame.select(*FEATURES, "y")
+    assert rows.count() == 1_500
+
+    def is_clean():
+        kept = spark.sparkContext._jsc.getPersistentRDDs().size()
+        return kept <= 1 and not list(tmp_path.glob("steelyard*"))
+
+    for name in ("WANBIA-CLL", "AODE"):
+        sy.method(name).fit(rows, "y")
+        assert is_clean()
+    monkeypatch.setattr(parts, "take_rows", lambda *_: 1 / 0)
+    with pytest.raises(TableError, match="frame: ZeroDivisionError: division by"):
+        sy.method("SHNB").fit(rows, "y")
+    assert is_clean()
+
+
+_CONNECT = """
+import sys
+import numpy as np, pandas as pd
+from pyspark.sql import SparkSession
+import steelyard as sy
+from steelyard.exceptions import ColumnError
+from steelyard.scale import spark as scale
+
+builder = SparkSession.builder.config("spark.ui.enabled", "false")
+spark = builder.config("spark.driver.memory", "1g").remote("local[2]").getOrCreate()
+assert "connect" in type(spark).__module__
+table = pd.read_pickle(sys.argv[1])
+frame = spark.createDataFrame(table).repartition(4).persist()
+assert scale._n_partitions(frame) == 4
+made, kept = scale.SparkGiven.__init__, []
+scale.SparkGiven.__init__ = lambda self, X: (made(self, X), kept.append(self._kept))[0]
+rows, names = frame.toPandas(), ["a", "b", "x"]
+for name in ("NB", "SHNB"):
+    there = sy.method(name).fit(frame, "y")
+    here = sy.method(name).fit(rows[names], rows["y"])
+    proba = [clf.predict_proba(rows[names]) for clf in (there, here)]
+    np.testing.assert_allclose(*proba, rtol=0, atol=1e-10)
+held = [part for parts in kept for part in parts]
+assert held and not any(part.storageLevel.useMemory for part in held)
+found = there.predict_proba(frame).toPandas()
+proba = there.predict_proba(found[names])
+np.testing.assert_array_equal(np.stack(found["probability"]), proba)
+try:
+    sy.NaiveBayes().fit(frame, "yy")
+except ColumnError as error:
+    assert "no column 'yy'" in str(error)
+else:
+    raise AssertionError("a column that is not there")
+spark.stop()
+"""
+
+
+def test_a_session_of_spark_connect_learns_and_predicts(table, tmp_path):
+    """In a process of its own: one process has one kind of session."""
+    pytest.importorskip("grpc")
+    table.drop(columns="w").to_pickle(tmp_path / "rows")
+    command = [sys.executable, "-W", "ignore", "-c", _CONNECT, str(tmp_path / "rows")]
+    own = {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    done = subprocess.run(
+        command, env={**os.environ, **own}, capture_output=True, text=True
+    )
+    assert not done.returncode, done.stderr[-3000:]
 
 
 def test_pyspark_that_is_too_old_is_refused():

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sqlite3
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -156,6 +159,15 @@ def _engine(module: str, packages: str | None = None) -> Any:
         ) from error
 
 
+def _need_java() -> None:
+    """Refuse where there is no Java runtime, before an engine says so in its way."""
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        raise ParameterError(
+            "The check needs a Java runtime, and there is none. Install one, such as "
+            "OpenJDK 17, or set JAVA_HOME."
+        )
+
+
 def _in_python(clf: BaseNB, X: Any, options: dict[str, Any]) -> Scored:
     module: dict[str, Any] = {}
     exec(content_of(clf, "py", **options), module)
@@ -204,27 +216,46 @@ def _in_duckdb(clf: BaseNB, X: Any, options: dict[str, Any]) -> Scored:
         return _sorted(clf, found.fetchall())
 
 
+# In a process of its own: it takes over signals that the Java machine of JPMML needs,
+# which dies of that once its code is compiled.
+_CLICKHOUSE = """
+import json, sys
+from chdb.session import Session
+base = Session()
+*before, query = json.load(sys.stdin)
+for statement in before:
+    base.query(statement)
+found = str(base.query(query, "JSONCompactEachRow"))
+base.close()
+sys.stdout.buffer.write(found.encode())
+"""
+
+
 def _in_clickhouse(clf: BaseNB, X: Any, options: dict[str, Any]) -> Scored:
-    base = _engine("chdb.session", "chdb").Session()
+    if find_spec("chdb") is None:
+        _engine("chdb")
+    *before, query = _statements(clf, options)
+    rows = [[i, *row.values()] for i, row in enumerate(cells_of(X))]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rows.json"
-        rows = [[i, *row.values()] for i, row in enumerate(cells_of(X))]
         path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-        base.query(f"DROP TABLE IF EXISTS {_SAMPLE}")
-        base.query(f"{_create(clf, 'clickhouse')} ENGINE = Memory")
-        base.query(
-            f"INSERT INTO {_SAMPLE} FROM INFILE '{path}' FORMAT JSONCompactEachRow"
-        )
-    *before, query = _statements(clf, options)
-    for statement in before:
-        base.query(statement)
-    found = str(base.query(query.rstrip(";\n"), "JSONCompactEachRow"))
-    base.close()
-    return _sorted(clf, list(map(json.loads, found.splitlines())))
+        statements = [
+            f"{_create(clf, 'clickhouse')} ENGINE = Memory",
+            f"INSERT INTO {_SAMPLE} FROM INFILE '{path}' FORMAT JSONCompactEachRow",
+            *before,
+            query.rstrip(";\n"),
+        ]
+        command = [sys.executable, "-c", _CLICKHOUSE]
+        given = json.dumps(statements).encode()
+        done = subprocess.run(command, input=given, capture_output=True)
+    if done.returncode:
+        raise RuntimeError(done.stderr.decode(errors="replace").strip()[-2000:])
+    return _sorted(clf, list(map(json.loads, done.stdout.splitlines())))
 
 
 def _in_spark(clf: BaseNB, X: Any, options: dict[str, Any]) -> Scored:
     spark = _engine("pyspark.sql", "pyspark").SparkSession
+    _need_java()
     session = spark.builder.master("local[1]").config("spark.ui.enabled", "false")
     session = session.config("spark.sql.shuffle.partitions", "1").getOrCreate()
     fields = _create(clf, "spark").partition("(")[2][:-1]
@@ -276,6 +307,7 @@ def onnx_feed(
 def _in_jpmml(clf: BaseNB, X: Any, options: dict[str, Any]) -> Scored:
     jpmml = _engine("jpmml_evaluator", "jpmml-evaluator jpype1")
     backend = _engine("jpmml_evaluator.jpype", "jpype1").JPypeBackend
+    _need_java()
     backend.ensureJVM()
     builder = jpmml.LoadingModelEvaluatorBuilder(backend())
     evaluator = builder.loadBytes(content_of(clf, "pmml", **options)).build()

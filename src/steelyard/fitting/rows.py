@@ -366,6 +366,11 @@ def prepare_rows(
     return found
 
 
+def _by_row(values: NDArray[Any], codes: Codes) -> NDArray[Any]:
+    """Return codes row by row, copied to where the others are, if they are not so."""
+    return values if values.flags.c_contiguous else codes.workspace.copy(values)
+
+
 def join_rows(
     training: TrainingSet, missing: NDArray[np.bool_], gaussian: GaussianTable
 ) -> PackedRows:
@@ -379,7 +384,7 @@ def join_rows(
         np.empty(0) if weights is None else weights,
         packing,
         packed,
-        tuple(CodeBlock(np.ascontiguousarray(b.values), b.features) for b in wide),
+        tuple(CodeBlock(_by_row(b.values, codes), b.features) for b in wide),
         codes if codes.n_numbers else None,
         gaussian,
         training.n_classes,

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial, reduce
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from steelyard.exceptions import TableError
@@ -75,7 +75,9 @@ class SparkParts:
         self, function: Callable[..., Any], given: Sequence[Any] | None = None
     ) -> list[Any]:
         """Return a function of each, and of what is given for it, in order."""
-        rows = sorted(self._mapped(function, given).collect(), key=lambda row: row.k)
+        with _computing():
+            made = self._mapped(function, given).collect()
+        rows = sorted(made, key=lambda row: row.k)
         found = [pickle.loads(row.held) for row in rows]
         for error in found:
             if isinstance(error, TableError):
@@ -93,8 +95,9 @@ class SparkParts:
     def one_by_one(self, function: Callable[..., Any]) -> Iterator[Any]:
         """Yield a function of each, in order, of which few are here at once."""
         # Partitions come in their order.
-        for row in self._mapped(function).toLocalIterator():
-            yield pickle.loads(row.held)
+        with _computing():
+            for row in self._mapped(function).toLocalIterator():
+                yield pickle.loads(row.held)
 
     def shared(self, value: Any) -> Any:
         """Return the value; it travels with each task."""
@@ -107,6 +110,23 @@ def _call(function: Any, arguments: tuple[Any, ...], held: Any, *more: Any) -> A
 
 def _same(value: Any) -> Any:
     return value
+
+
+@contextmanager
+def _computing() -> Iterator[None]:
+    """Say in a sentence why Spark gave up, in place of pages of two languages."""
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except PySparkException as error:
+        lines = str(error).partition("JVM stacktrace")[0].strip().splitlines()
+        in_python = any(line.startswith("Traceback") for line in lines)
+        said = lines[-1 if in_python else 0] if lines else type(error).__name__
+        raise TableError(
+            f"Spark could not compute the frame: {said.strip()[:500]} Does df.count() "
+            "compute it? The error above this one has all that Spark says."
+        ) from error
 
 
 def _row(k: int, value: Any) -> pa.RecordBatch:
@@ -193,12 +213,17 @@ def _partitions(frame: Any, kept: list[Any]) -> SparkParts:
     return SparkParts(frame.mapInArrow(read, _SCHEMA), kept)
 
 
-def _n_partitions(frame: Any) -> float:
-    """Return the number of partitions, infinity where Spark does not say it."""
+def _n_partitions(frame: Any) -> int:
+    """Return the number of partitions; in Spark Connect by a job that reads no rows."""
+
+    def one(_: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield _row(0, None)
+
     try:
-        return float(frame.rdd.getNumPartitions())
-    except (AttributeError, NotImplementedError):  # Spark Connect
-        return np.inf
+        return int(frame.rdd.getNumPartitions())
+    except (AttributeError, NotImplementedError):  # Connect has no RDDs
+        with _computing():
+            return int(frame.mapInArrow(one, _SCHEMA).count())
 
 
 def scored(
