@@ -159,11 +159,8 @@ class AttributeTable(Tabular):
     @property
     def numbers(self) -> Floats:
         """The numbers of a curve, or one of each interval."""
-        return (
-            self.points
-            if self.points is not None
-            else typical_numbers(np.array(self.edges))
-        )
+        edges = np.array(self.edges)
+        return typical_numbers(edges) if self.points is None else self.points
 
     @property
     def cells(self) -> Floats:
