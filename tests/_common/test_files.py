@@ -35,6 +35,13 @@ def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_where_there_is_no_folder_the_error_names_the_file(tmp_path):
+    path = tmp_path / "nowhere" / "model.json"
+    with pytest.raises(FileNotFoundError) as caught:
+        atomic_write(path, b"")
+    assert caught.value.filename == str(path)
+
+
 def test_a_full_disk_is_an_error_that_names_the_file(tmp_path):
     path = tmp_path / "a.txt"
     with pytest.raises(OSError, match=r"No space left.*a\.txt") as failed:

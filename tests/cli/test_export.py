@@ -72,6 +72,8 @@ def test_a_difference_is_status_1(run, model, csv, tmp_path, monkeypatch):
         (["-o", "model.txt"], "tells no format"),
         (["-o", "model.py", "--table", "t"], "has no option 'table'"),
         (["-o", "nowhere/model.py"], "there is no folder"),
+        (["-o", "model.sql", "--decimals", "0"], "decimals must be a whole number"),
+        (["-o", "model.sql", "--table", ""], "table must be a name"),
     ],
 )
 def test_wrong_options_are_one_line(

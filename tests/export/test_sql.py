@@ -219,6 +219,10 @@ def small():
         ({"dialect": "postgres", "keep": ["ä" * 40]}, r"more than 63 bytes"),
         ({"dialect": "postgres", "keep": ["p(yes)"]}, r"'p\(yes\)' .* returned twice"),
         ({"dialect": "postgres", "keep": [""]}, r"has no name, and postgres takes"),
+        ({"dialect": "postgres", "keep": [3]}, r"keep must be names.*\[3\]"),
+        ({"dialect": "postgres", "table": ""}, r"table must be a name.*Got ''"),
+        ({"dialect": "postgres", "table": []}, r"table must be a name.*Got \[\]"),
+        ({"dialect": "postgres", "as_view": True}, r"as_view must be a name.*True"),
     ],
 )
 def test_wrong_options_are_refused(options, message, small):

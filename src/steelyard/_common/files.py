@@ -50,9 +50,9 @@ def replacing(path: str | PathLike[str]) -> Iterator[Path]:
         code = errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL
         raise OSError(code, "This is not a file", str(target))
     partial = target.parent / f".steelyard-{secrets.token_hex(8)}.tmp"
-    # Mode 0o666 less the user's mask, as for any new file.
-    os.close(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
     try:
+        # Mode 0o666 less the user's mask, as for any new file.
+        os.close(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
         yield partial
         _flush(partial, os.O_RDWR)
         if mode is not None:

@@ -241,4 +241,5 @@ def chosen(arguments: argparse.Namespace, *names: str) -> dict[str, Any]:
 def given(arguments: argparse.Namespace, names: str) -> dict[str, Any]:
     """Return those of some options, named in one text, that were given."""
     found = chosen(arguments, *names.split())
-    return {name: v for name, v in found.items() if v not in (None, [], False)}
+    # 0 was given, though it equals False.
+    return {n: v for n, v in found.items() if v is not False and v not in (None, [])}

@@ -104,8 +104,10 @@ def sql_statements(
     Parameters are those of ``to_sql``.
     """
     plan, ways = plan_of(clf), dialect_of(dialect)
-    names = _names(table)
+    names = _names("table", table)
     keep = [keep] if isinstance(keep, str) else list(keep)
+    if not all(isinstance(name, str) for name in keep):
+        raise ParameterError(f"keep must be names of columns, as text. Got {keep!r}.")
     _check(plan, ways, keep, contributions, probabilities)
     _check_form(ways, keep, as_view, as_function, dbt, decimals)
     texts = [*keep, *names, *plan.texts(), *map(str, plan.classes)]
@@ -137,7 +139,7 @@ def sql_statements(
             f"{ways.name}. Use as_view."
         )
     if as_view is not None:
-        name = ".".join(map(ways.identifier, _names(as_view)))
+        name = ".".join(map(ways.identifier, _names("as_view", as_view)))
         created = [
             part.format(name=name, query=last) for part in ways.view.split(";\n")
         ]
@@ -147,7 +149,7 @@ def sql_statements(
         marks = map(ways.parameter.format, parameters)
         declared = zip(marks, (kind for _, kind in fields), strict=True)
         text = ways.function.format(
-            name=".".join(map(ways.identifier, _names(as_function))),
+            name=".".join(map(ways.identifier, _names("as_function", as_function))),
             names=", ".join(parameters),
             parameters=", ".join(map(" ".join, declared)),
             returns=", ".join(map(" ".join, typed)),
@@ -159,8 +161,23 @@ def sql_statements(
     return [f"-- {about(plan)} For {ways.engine}.\n{first}", *others]
 
 
-def _names(name: str | Sequence[str]) -> list[str]:
-    return name.split(".") if isinstance(name, str) else list(name)
+def _names(what: str, name: str | Sequence[str]) -> list[str]:
+    """Return a name in parts: schema and table."""
+    parts = name.split(".") if isinstance(name, str) else name
+    if (
+        not isinstance(parts, list | tuple)
+        or not parts
+        or not all(map(_is_name, parts))
+    ):
+        raise ParameterError(
+            f"{what} must be a name, such as 'people' or 'shop.people', or a list of "
+            f"its parts. Got {name!r}."
+        )
+    return list(parts)
+
+
+def _is_name(part: Any) -> bool:
+    return isinstance(part, str) and bool(part)
 
 
 def fields_of(
