@@ -29,9 +29,8 @@ _EXACT = 1 << 53
 # Arrays of fewer numbers are lists, which people can read.
 _SMALL = 1_000
 
-# Codes of single bytes take a bit at least: what is unpacked is at most so many times
-# as long, whoever packed it.
-_MOST_TIMES = 8
+# What is unpacked is at most so many times as long, whoever packed it.
+_MOST_TIMES = 32
 
 
 class InvalidContentError(Exception):
@@ -266,12 +265,15 @@ def pack(raw: bytes) -> str:
     """Return float64 numbers, given by their bytes, as text.
 
     The first bytes of all numbers come first, then the second, and so on: sign and
-    exponent are much the same in a table, and digits are not. Repetitions are not
-    looked for, which numbers hardly have.
+    exponent are much the same in a table, and digits are not, but for the zeros at the
+    end of round numbers. Other repetitions are not looked for.
     """
-    planes = b"".join(raw[k::8] for k in range(8))
-    deflate = zlib.compressobj(6, zlib.DEFLATED, 15, 9, zlib.Z_HUFFMAN_ONLY)
-    return base64.b64encode(deflate.compress(planes) + deflate.flush()).decode("ascii")
+    planes, data = b"".join(raw[k::8] for k in range(8)), b""
+    for strategy in (zlib.Z_RLE, zlib.Z_HUFFMAN_ONLY):
+        if len(raw) > _MOST_TIMES * len(data):
+            deflate = zlib.compressobj(6, zlib.DEFLATED, 15, 9, strategy)
+            data = deflate.compress(planes) + deflate.flush()
+    return base64.b64encode(data).decode("ascii")
 
 
 def unpack(text: str, n_numbers: int) -> bytes:

@@ -31,8 +31,9 @@ from steelyard.weighting import HierarchicalWeighting
 _OPEN = 2.5
 
 # Share of the variance of a curve that its basis leaves out, as `table/resolutions`
-# does: steps of single bins.
-_LEFT_OUT = 0.05
+# does: steps of single bins. It falls with rows beyond some: strengths that many rows
+# have chosen tell how rough curves are.
+_LEFT_OUT, _FEW_ROWS = 0.05, 200
 
 # Variance within a bin, in squares of the step to its neighbours; in the outermost
 # bins, where the truth goes on, so many times the largest of some steps at that end.
@@ -63,8 +64,8 @@ _ROWS_OF_A_WEIGHT = 50
 # Classes that are looked at together, in numbers by code.
 _AT_ONCE = 1e6
 
-# Bits of the numbers that are kept: two bytes with sign and exponent.
-_BITS = 5
+# Bits of the numbers that are kept, beside sign and exponent.
+_BITS = 4
 
 
 def uncertainty_of(
@@ -372,6 +373,7 @@ class _Classes:
     def _within_bins(self) -> Floats:
         """Return variances of steps of single bins, and of slopes within bins."""
         rows, resolutions = self._rows, self._rows.evidence.resolutions
+        left_out = _LEFT_OUT * min(1.0, _FEW_ROWS / rows.n_rows) * self._spread
         out = np.zeros(self._curvature.shape)
         for column in rows.columns:
             if column.feature.kind != "binned":
@@ -380,8 +382,7 @@ class _Classes:
             bins = slice(column.codes.start + 1, column.codes.start + 1 + n)
             if resolutions.is_curve[column.j]:
                 strength = rows.strength.by_value[rows.ends[column.j, 0], 0]
-                held = strength / (_LEFT_OUT * self._spread)
-                out[bins] += 1.0 / (held + self._curvature[bins])
+                out[bins] += 1.0 / (strength / left_out + self._curvature[bins])
             if n > 2:
                 curve = self._odds[column.views[:, 1 : n + 1]].sum(axis=0)
                 steps = np.abs(np.diff(curve, axis=0))
