@@ -22,6 +22,9 @@ FEATURES = ["a", "b", "x"]
 def spark():
     from pyspark.sql import SparkSession
 
+    # Tests of exports have a session of their own settings, and of another Python.
+    if (earlier := SparkSession.getActiveSession()) is not None:
+        earlier.stop()
     os.environ["PYSPARK_PYTHON"] = sys.executable
     made = SparkSession.builder.master("local[2,4]").appName("steelyard")
     for name, value in {

@@ -129,7 +129,7 @@ class FittedNB:
         >>> X, y = load_breast_cancer(return_X_y=True)
         >>> clf = sy.ShrinkageNB().fit(X[:, :3], y)
         >>> clf.predict_interval(X[40:41, :3])[0, 1].round(1)
-        array([0.3, 0.9])
+        array([0.3, 0.8])
         """
         check_fitted(self)
         if not isinstance(level, Real) or not 0.0 < float(level) < 1.0:
