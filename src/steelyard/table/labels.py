@@ -164,8 +164,7 @@ def known_labels(
     present, codes, _ = joined_labels(y, is_said=False)
     labels = present.tolist()
     places = _places(labels, classes.tolist(), None)
-    unknown = [label for label, k in zip(labels, places, strict=True) if k is None]
-    if unknown:
+    if unknown := [v for v, k in zip(labels, places, strict=True) if k is None]:
         raise TableError(
             f"The target label(s) {unknown} in {where} do not exist in the initial "
             f"classes {classes.tolist()}. {advice}"
@@ -349,8 +348,7 @@ def class_factors(class_weight: Any, classes: NDArray[Any], totals: Floats) -> F
     """
     if isinstance(class_weight, Mapping):
         known = classes.tolist()
-        unknown = [c for c in class_weight if c not in known]
-        if unknown:
+        if unknown := [c for c in class_weight if c not in known]:
             raise ParameterError(
                 f"`class_weight` names {unknown}, which are not among the classes "
                 f"{known}."
@@ -387,8 +385,8 @@ def united_classes(of_models: Sequence[NDArray[Any]]) -> NDArray[Any]:
     kept: list[Any] = []
     for classes in of_models:
         kept = one_spelling(classes.tolist(), kept)
-    union = np.unique(np.concatenate(of_models))
-    return union[[label in set(kept) for label in union.tolist()]]
+    union, one_each = np.unique(np.concatenate(of_models)), set(kept)
+    return union[[label in one_each for label in union.tolist()]]
 
 
 def class_totals(
