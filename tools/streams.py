@@ -71,6 +71,11 @@ def streams() -> Iterator[tuple[str, pd.DataFrame, Any, int]]:
     slowly = rng.random(N) < np.clip((at - N / 2) / (N / 4), 0, 1)
     yield "turns at once", *rows(N, at >= N // 2), N // 2
     yield "turns slowly, over 5,000 rows", *rows(N, slowly), N // 2 + N // 4
+    # Looked at after the rule of "auto" was settled.
+    X, y = rows(N, False, 7)
+    places = {"n0": "n3", "n3": "n0", "c0": "c3", "c3": "c0", "c1": "c2", "c2": "c1"}
+    new = X[N // 2 :].rename(columns=places)[X.columns]
+    yield "columns trade places", pd.concat([X[: N // 2], new]), y, N // 2
     elec2 = _elec2()
     if elec2 is not None:
         part = elec2[_OPENS - N // 2 : _OPENS + N // 2].reset_index(drop=True)
