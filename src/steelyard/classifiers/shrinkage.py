@@ -357,8 +357,9 @@ class ShrinkageNB(KeepsRows, SolvedNB):
         if draw is not None:
             place = "kept_rows_" if keeps_rows or so_far else "_rows_at_hand"
             named[place] = KeptRows.of(draw, training, *fit.solved, since)
-        if self.uncertainty:
-            uncertainty = uncertainty_of(*fit.solved, choice.scale, shares)
+        # Without a base rate nothing is known.
+        if self.uncertainty and shares is not None:
+            uncertainty = uncertainty_of(*fit.solved, choice.scale)
             if uncertainty is not None:
                 named["uncertainty_"] = uncertainty
         fit = replace(fit, model=model, named=named, training=training, solved=None)

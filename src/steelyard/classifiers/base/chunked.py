@@ -172,10 +172,12 @@ class TakesChunks(StandardNB):
     ) -> float:
         """Choose the factor on earlier rows by which a chunk is predicted best."""
         n = table.n_rows
+        if n < _LEAST_ROWS:
+            return 1.0
         u = np.ones(n) if weights is None else weights
         loss, expected, variance = self._losses(table, y, classes)
         surprise = abs(u @ (loss - expected))
-        if n < _LEAST_ROWS or surprise < _SURPRISING * np.sqrt(u**2 @ variance):
+        if surprise < _SURPRISING * np.sqrt(u**2 @ variance):
             return 1.0
 
         first, second = np.array_split(np.arange(n), 2)

@@ -69,16 +69,15 @@ _BITS = 4
 
 
 def uncertainty_of(
-    problem: Problem, weights: Floats, scale: float, shares: Floats | None
+    problem: Problem, weights: Floats, scale: float
 ) -> Uncertainty | None:
     """Return the uncertainty of a solved problem, None where it is not known.
 
-    ``scale`` multiplies scores before they become probabilities. ``shares`` are what
-    codes are given of the intercept, None where there is no base rate.
+    ``scale`` multiplies scores before they become probabilities.
     """
     evidence = problem.evidence
     is_known = problem.objective.loss.is_likelihood and not len(evidence.gaussian)
-    if not is_known or not evidence.n_features or shares is None:
+    if not is_known or not evidence.n_features:
         return None
     n_classes = evidence.n_classes
     columns = np.array([1]) if n_classes == 2 else np.arange(n_classes)
