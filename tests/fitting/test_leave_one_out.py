@@ -273,6 +273,42 @@ def test_rows_of_other_weights_are_dealt_one_by_one_whatever_their_order():
     pd.testing.assert_series_equal(one, table(np.random.default_rng(0).permutation(40)))
 
 
+@pytest.mark.parametrize("weight", [1.0, 0.5])
+def test_a_row_less_leaves_nearly_all_others_in_their_folds(weight):
+    random = np.random.default_rng(0)
+    X = pd.DataFrame(random.normal(size=(300, 3)), columns=list("abc"))
+    y = random.integers(0, 3, 300)
+
+    def folds(rows):
+        training = encoded(
+            NaiveBayes(numeric="gaussian"),
+            X.iloc[rows],
+            y[rows],
+            np.full(len(rows), weight),
+        )
+        picked, fold, shares = deal(training, 5, np.random.RandomState(0))
+        assert (shares == weight).all()
+        return pd.Series(fold, index=rows[picked])
+
+    every = folds(np.arange(300))
+    for gone in (0, 150, 299):
+        rows = np.delete(np.arange(300), gone)
+        # Of each class one or two rows move over each of the four ends of runs.
+        assert (folds(rows).reindex(rows) != every.reindex(rows)).sum() <= 3 * 4 * 2
+
+
+def test_rows_that_occur_often_are_in_all_folds():
+    X, y = declared_table(n=200, sizes=(2, 2))
+    training = encoded(NaiveBayes(), X, y)
+    rows, fold, shares = deal(training, 5, np.random.RandomState(0))
+    kinds = X.iloc[rows].astype(str).sum(axis=1).to_numpy() + y[rows].astype(str)
+    table = pd.Series(shares).groupby([kinds, fold]).sum().unstack(fill_value=0.0)
+    assert (table.sum(axis=1) > 4).any()
+    # All have as many whole parts of a kind; one or two have what is left of it.
+    assert (np.ptp(table.to_numpy(), axis=1) <= 4).all()
+    assert (table.min(axis=1) == table.sum(axis=1) // 5).all()
+
+
 @pytest.mark.parametrize("class_weight", [None, {0: 3.0}, "balanced"])
 def test_training_rows_are_scored_as_predict_does(class_weight):
     X, y = declared_table(n=50, gaps=0.1, sizes=(2, 2, 3, 2))

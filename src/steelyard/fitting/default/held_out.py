@@ -270,7 +270,7 @@ def _splits(
     # Of a long table some folds are enough.
     n_folds = min(int(cv), max(2, -(-int(cv) * MAX_ROWS // training.n_rows)))
     for number in range(n_deals):
-        rows, fold_of, amount = deal(numbered, int(cv), rng, by_content=True)
+        rows, fold_of, amount = deal(numbered, int(cv), rng)
         for turn in range(n_folds):
             is_out = fold_of == turn
             held_out = rows[is_out], amount[is_out] / n_deals

@@ -301,49 +301,61 @@ def mixed(key: Any, values: Any) -> _Keys:
 
 
 def deal(
-    training: TrainingSet,
-    n_folds: int,
-    rng: np.random.RandomState,
-    by_content: bool = False,
+    training: TrainingSet, n_folds: int, rng: np.random.RandomState
 ) -> tuple[Ints, Labels, Floats]:
     """Deal rows to folds: positions of rows, their folds, and their weights there.
 
-    Equal rows of a class are merged and put in an order that depends on their content
-    alone. Then each class is shuffled, and one class after the other dealt out in
-    turns, so that folds have the same size and the same classes. With weights that are
-    not whole numbers rows are not merged, but each is dealt as a whole. Where asked
-    for, the order of columns and of classes does not matter either.
+    Equal rows of a class are merged. The rows of a class are in the order of a hash of
+    what they hold, whatever the order of columns and of classes is, and each fold takes
+    a run of them, so that a row more or less leaves nearly all others in their folds.
+    Folds have the same size and the same classes; of a row that occurs often all of
+    them have some. With weights that are not whole numbers rows are not merged: each
+    is dealt as a whole, in an order of its own.
     """
     labels, u = training.labels, training.sample_weight
     u = np.ones(len(labels)) if u is None else u
     first, unit = distinct_rows(training.codes, labels)
-    if by_content:
-        first, unit, labels = _by_content(training.codes, labels, first, unit)
-    if not (u == np.rint(u)).all():
-        sorted_rows = np.lexsort((u, unit))
-        rows = sorted_rows[_shuffled_by_class(labels[sorted_rows], rng)]
-        return rows, (np.arange(len(rows)) % n_folds).astype(np.uint32), u[rows]
-    order = _shuffled_by_class(labels[first], rng)
-    amount = np.bincount(unit, u).astype(np.float64)[order]
-    # A unit takes the places from `start` to `stop` of the deal; fold f has those that
-    # leave the remainder f.
-    stop = np.cumsum(amount)
-    start = stop - amount
-    turns = np.arange(float(n_folds))
-    shares = np.ceil((stop[:, None] - turns) / n_folds) - np.ceil(
-        (start[:, None] - turns) / n_folds
-    )
-    entry, turn = np.nonzero(shares)
-    return first[order][entry], turn.astype(np.uint32), shares[entry, turn]
+    keys, rank = _content_keys(training.codes, labels, first)
+    keys = mixed(drawing_seed(rng), keys)
+    if (u == np.rint(u)).all():
+        order = np.lexsort((keys, rank[labels[first]]))
+        rows, amount = first[order], np.bincount(unit, u).astype(np.float64)[order]
+        shares = _shares(amount, rank[labels[rows]], n_folds)
+    else:
+        alike = np.lexsort((u, unit))
+        turn = np.arange(len(alike)) - np.searchsorted(unit[alike], unit[alike])
+        key = mixed(keys[unit[alike]], turn)
+        rows = alike[np.lexsort((key, rank[labels[alike]]))]
+        shares = _shares(np.ones(len(rows)), rank[labels[rows]], n_folds)
+        shares *= u[rows][:, None]
+    entry, fold = np.nonzero(shares)
+    return rows[entry], fold.astype(np.uint32), shares[entry, fold]
 
 
-def _by_content(
-    codes: Codes, labels: Labels, first: Ints, unit: Ints
-) -> tuple[Ints, Ints, Labels]:
-    """Return kinds of rows and classes, numbered whatever the order of columns is.
+def _shares(amount: Floats, classes: Ints, n_folds: int) -> Floats:
+    """Return how much of each kind of row is in each fold, shape (kinds, folds).
 
-    The number of a kind comes from a hash that is a sum over columns, of a name or of
-    all that the column holds; that of a class from a sum over its rows.
+    Kinds are sorted by class. Each fold has as many whole parts of a kind as there are.
+    What is left of all kinds goes one class after the other: fold f has room for the
+    places that leave the remainder f, and takes those of a class in one run.
+    """
+    whole, left = np.divmod(amount, n_folds)
+    sizes = np.bincount(classes, left)
+    stop, turns = np.cumsum(sizes)[:, None], np.arange(float(n_folds))
+    start = stop - sizes[:, None]
+    room = np.ceil((stop - turns) / n_folds) - np.ceil((start - turns) / n_folds)
+    ends = (start + np.cumsum(room, axis=1))[classes]
+    begins = ends - room[classes]
+    last = np.cumsum(left)[:, None]
+    run = np.minimum(last, ends) - np.maximum(last - left[:, None], begins)
+    return np.asarray(whole[:, None] + np.maximum(run, 0.0))
+
+
+def _content_keys(codes: Codes, labels: Labels, first: Ints) -> tuple[_Keys, Ints]:
+    """Return keys of kinds of rows, and ranks of classes, by what they hold.
+
+    The key of a kind comes from a hash that is a sum over columns, of a name or of all
+    that the column holds; that of a class from a sum over its rows.
     """
     cells = [codes.column(j)[first] for j in codes.schema.coded.tolist()]
     numbers = [codes.number_column(g)[first] for g in range(codes.n_numbers)]
@@ -359,12 +371,7 @@ def _by_content(
     keys = mixed(np.uint64(2), keys)
     totals = np.zeros(int(labels.max()) + 1, dtype=np.uint64)
     np.add.at(totals, labels[first], keys)
-    rank = np.argsort(np.argsort(totals, kind="stable"), kind="stable")
-    by_class = rank.astype(labels.dtype)[labels]
-    place = np.lexsort((keys, by_class[first]))
-    number = np.empty_like(place)
-    number[place] = np.arange(len(place))
-    return first[place], number[unit], by_class
+    return keys, np.argsort(np.argsort(totals, kind="stable"), kind="stable")
 
 
 def distinct_rows(codes: Codes, labels: Labels) -> tuple[Ints, Ints]:
@@ -382,9 +389,3 @@ def distinct_rows(codes: Codes, labels: Labels) -> tuple[Ints, Ints]:
     keys = np.ascontiguousarray(content).view(f"V{content.shape[1]}").ravel()
     _, first, unit = np.unique(keys, return_index=True, return_inverse=True)
     return first, unit
-
-
-def _shuffled_by_class(labels: Labels, rng: np.random.RandomState) -> Ints:
-    """Positions, class by class, in random order within each."""
-    key = rng.permutation(len(labels))
-    return np.lexsort((key, labels))

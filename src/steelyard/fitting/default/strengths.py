@@ -199,7 +199,8 @@ class _StrengthSearch:
         """Walk along the grid, its own default both ways from the middle.
 
         Coarse bins, which make steps, are held back unless they pay. What is about as
-        good as the best has a share in the strengths.
+        good as the best has a share in the strengths, which are then the mean, whether
+        or not a single one did better on these folds: that would be luck again.
         """
         first = _MIDDLE if grid == GRID else 0
         judged = self._walk(self._fits, grid[first:])
@@ -212,9 +213,7 @@ class _StrengthSearch:
         self._best = _best(steps)
         mean = replace(_average(judged), intervals=_average(steps).intervals)
         if mean != self._best[0]:
-            found = self._walk(self._fits, (mean,), rival=self._best[1])
-            if found and not self._best[1].is_better(found[0][1]):
-                self._best = found[0]
+            self._best = self._walk(self._fits, (mean,))[0]
 
     def promising_pairs(self) -> None:
         """Join pairs that surely tell something, that may alone, that may together.
