@@ -102,17 +102,18 @@ def cases():
     # The same row of the table in several columns.
     yield fitting.scatter, (codes, starts // 2, scores, rng.normal(size=(5 * b, k)))
     yield from passes(codes, starts, table, scores / 400, y, weights)
-    owners, basis = np.repeat(np.arange(b), 5), rng.normal(size=(5 * b, 20))
+    owners = np.repeat(np.arange(b, dtype=np.uint64), 5)
+    basis = rng.normal(size=(5 * b, 20))
     basis[rng.random(basis.shape) < 0.8] = 0.0
     for width in (k, 2):
         own, effects = table[:, :width].copy(), rng.normal(size=(20, width))
         by_feature, out = np.ones((b, width)), np.zeros((5 * b, width))
         sparse = csr_array(basis)
-        entries = sparse.indptr, sparse.indices, sparse.data
+        entries = sparse.indptr.view("u4"), sparse.indices.view("u4"), sparse.data
         yield fitting.weigh_table, (owners, by_feature, own, *entries, effects, out)
         sparse = csr_array(basis.T)
-        entries, zeros = (sparse.indptr, sparse.indices, sparse.data), 0.0 * by_feature
-        written = zeros, np.zeros((20, width))
+        entries = sparse.indptr.view("u4"), sparse.indices.view("u4"), sparse.data
+        written = 0.0 * by_feature, np.zeros((20, width))
         yield fitting.collect_table, (owners, own, *entries, own + 1.0, *written)
     square = rng.normal(size=(b, b))
     box = -rng.random(b), rng.random(b), np.zeros(b), rng.normal(size=b)

@@ -314,7 +314,8 @@ def weigh_table(owners, weights, values, starts, columns, entries, effects, out)
     """Weigh values (V, K) by attribute, and add effects: out (V, K), zero at the start.
 
     owners (V,), weights (d, K); starts (V + 1,), columns and entries (z,) are a sparse
-    matrix of shape (V, m), effects (m, K).
+    matrix of shape (V, m), effects (m, K). Positions are unsigned: others might count
+    from the end, and asking takes 58 µs in place of 34 for 36,000 entries.
     """
     for v in range(len(owners)):
         _add_sparse(starts, columns, entries, v, effects, out[v])
