@@ -99,6 +99,12 @@ def cases():
     yield counting.transpose, (codes, no_look_up, target, np.empty((b, n), np.uint8))
     spread = np.tile(np.arange(256, dtype=np.uint8) % 5, (b, 1))
     yield pairs.pack, (codes, spread, target // 2, np.zeros((n, 4), np.uint8))
+    # Joint codes of three attributes of 2, 3 and 4 codes, and of one alone.
+    layout = [[1, 2, 1, 0, 12], [3, 3, 2, 0, 4], [6, 4, 6, 0, 1], [10, 5, 1, 24, 1]]
+    for width in (1, k):
+        own, joint = table[:, :width].copy(), rng.normal(size=(29, width))
+        yield pairs.expand, (np.array(layout), own, joint.copy())
+        yield pairs.collapse, (np.array(layout), joint, own)
     # The same row of the table in several columns.
     yield fitting.scatter, (codes, starts // 2, scores, rng.normal(size=(5 * b, k)))
     yield from passes(codes, starts, table, scores / 400, y, weights)

@@ -259,7 +259,7 @@ class PackedRows:
         n_columns = effect.table.shape[1]
         tables = PassTables(
             effect.base,
-            packed[:, 0].copy() if n_columns == 1 else packed,
+            packed[:, 0] if n_columns == 1 else packed,
             np.ascontiguousarray(effect.table),
             effect.multipliers,
         )
@@ -315,7 +315,7 @@ class PackedRows:
         for block in self.wide:
             fitting.scatter(block.values, block.starts(offsets), d_scores, table)
         if self.packing is not None:
-            counts = np.zeros((len(self.packing.members), n_classes))
+            counts = np.zeros((self.packing.n_codes, n_classes))
             fitting.scatter(self.packed, self.starts, d_scores, counts)
             table += self.packing.collapse(counts)
         multipliers = np.zeros((len(self.gaussian.mean), n_classes))
@@ -332,7 +332,7 @@ class PackedRows:
         for g, group in enumerate(self.packing.groups if self.packing else ()):
             assert self.packing is not None
             for j in group:
-                digits = self.packing.digits(self.packed[:, g], group, j)
+                digits = self.packing.digits(self.packed[:, g], j)
                 out[:, place[j]] = offsets[j] + digits
         for block in self.wide:
             for k, j in enumerate(block.features.tolist()):

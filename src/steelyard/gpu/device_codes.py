@@ -157,7 +157,7 @@ class DeviceCodes:
             for j in group:
                 share = np.zeros(256, dtype=np.uint8)
                 stored = self.meanings[place[j]]
-                share[: len(stored)] = packing.share(stored, group, j)
+                share[: len(stored)] = packing.share(stored, [j])[0]
                 parts.append(share)
                 members.append(place[j])
             begins.append(len(members))

@@ -311,7 +311,7 @@ class JointRows:
         """First packed row of each group, and their number."""
         if self.packing is None:
             return np.array([0, 1])
-        return np.append(self.packing.starts, len(self.packing.members)).astype(int)
+        return np.append(self.packing.starts, self.packing.n_codes).astype(int)
 
     @cached_property
     def flat_words(self) -> Any:

@@ -36,6 +36,78 @@ def _(values, parts, groups, out):
         out[:, group] += parts[j][values[:, j]]
 
 
+@kernel(plain=MANY)
+def expand(members, table, out):
+    """Add rows of attributes to those of joint codes: table (V, C), out (V', C) +=.
+
+    members (a, 5): first row of an attribute in the table, how many it has, how often
+    each comes in turn, the first joint code, and how often that is repeated.
+    """
+    width = table.shape[1]
+    joint = out.reshape(-1)
+    for a in range(len(members)):
+        first, size, stride = members[a, 0], members[a, 1], members[a, 2]
+        own = table[first : first + size].reshape(-1)
+        at = members[a, 3] * width
+        for _ in range(members[a, 4]):
+            if stride == 1:
+                part = joint[at : at + len(own)]
+                for e in range(len(own)):
+                    part[e] += own[e]
+                at += len(own)
+                continue
+            for v in range(size):
+                part = joint[at : at + stride * width]
+                for c in range(width):
+                    x = own[v * width + c]
+                    for s in range(stride):
+                        part[s * width + c] += x
+                at += stride * width
+
+
+@expand.in_numpy
+def _(members, table, out):
+    for first, size, stride, start, repeats in members.tolist():
+        part = out[start : start + repeats * size * stride]
+        part = part.reshape(repeats, size, stride, -1)
+        part += table[first : first + size, None]
+
+
+@kernel(plain=MANY)
+def collapse(members, packed, out):
+    """Transpose of ``expand``: packed (V', C), out (V, C) +=."""
+    width = packed.shape[1]
+    joint = packed.reshape(-1)
+    for a in range(len(members)):
+        first, size, stride = members[a, 0], members[a, 1], members[a, 2]
+        own = out[first : first + size].reshape(-1)
+        at = members[a, 3] * width
+        for _ in range(members[a, 4]):
+            if stride == 1:
+                part = joint[at : at + len(own)]
+                for e in range(len(own)):
+                    own[e] += part[e]
+                at += len(own)
+                continue
+            for v in range(size):
+                part = joint[at : at + stride * width]
+                for c in range(width):
+                    x = own[v * width + c]
+                    for s in range(stride):
+                        x += part[s * width + c]
+                    own[v * width + c] = x
+                at += stride * width
+
+
+@collapse.in_numpy
+def _(members, packed, out):
+    for first, size, stride, start, repeats in members.tolist():
+        part = packed[start : start + repeats * size * stride]
+        part = part.reshape(repeats, size, stride, -1)
+        for r, s in np.ndindex(repeats, stride):
+            out[first : first + size] += part[r, :, s]
+
+
 @kernel
 def count_pairs(first, others, weights, tables):
     """Add row weights by the codes of one column and some others: tables (g, A, B) +=.

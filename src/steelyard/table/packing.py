@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import prod
+from heapq import heapify, heapreplace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from steelyard._common.arrays import Floats, Ints
 from steelyard._common.threads import row_blocks, run, thread_count
-from steelyard.kernels import fitting, pairs, scoring
+from steelyard.kernels import pairs
 from steelyard.table.codes import CodeBlock, Codes
 from steelyard.table.schema import TableSchema
 
@@ -41,71 +42,85 @@ class Packing:
     groups: tuple[tuple[int, ...], ...]
     """Attributes in each group."""
 
-    lows: dict[int, int]
+    lows: Ints
     """First code of each attribute that occurs: 1 where no cell is missing."""
 
-    sizes: dict[int, int]
+    sizes: Ints
     """Number of codes of each attribute from there on."""
 
     offsets: Ints
     """Offsets of the attributes in the plain table."""
 
     @cached_property
-    def starts(self) -> NDArray[np.uint64]:
-        """First packed row of each group."""
-        products = [self._product(group) for group in self.groups]
-        return np.concatenate([[0], np.cumsum(products)[:-1]]).astype(np.uint64)
+    def strides(self) -> Ints:
+        """What one more code of each attribute adds to its joint code, shape (d,)."""
+        strides, sizes = np.ones(len(self.sizes), dtype=np.int64), self.sizes
+        for group in self.groups:
+            for before, j in pairwise(group):
+                strides[j] = strides[before] * sizes[before]
+        return strides
 
     @cached_property
-    def members(self) -> NDArray[np.uint32]:
-        """Plain rows of each packed row, shape (V', depth).
+    def places(self) -> Ints:
+        """Group of each attribute, shape (d,)."""
+        places = np.zeros(len(self.sizes), dtype=np.int64)
+        for g, group in enumerate(self.groups):
+            places[list(group)] = g
+        return places
 
-        Groups with fewer attributes are filled up with the row after the last, which is
-        taken to be zero.
-        """
-        depth = max(map(len, self.groups))
-        nothing = int(self.offsets[-1])
-        parts = []
-        for group in self.groups:
-            joint = np.arange(self._product(group))
-            rows = np.full((len(joint), depth), nothing, dtype=np.uint32)
-            for k, j in enumerate(group):
-                rows[:, k] = self.offsets[j] + self.digits(joint, group, j)
-            parts.append(rows)
-        return np.concatenate(parts)
+    @cached_property
+    def _products(self) -> Ints:
+        """Joint codes of each group."""
+        last = [group[-1] for group in self.groups]
+        return self.strides[last] * self.sizes[last]
 
-    def digits(self, joint: NDArray[Any], group: tuple[int, ...], feature: int) -> Ints:
+    @cached_property
+    def starts(self) -> NDArray[np.uint64]:
+        """First packed row of each group."""
+        return (np.cumsum(self._products) - self._products).astype(np.uint64)
+
+    @property
+    def n_codes(self) -> int:
+        """How many rows a packed table has."""
+        return int(self._products.sum())
+
+    @cached_property
+    def _members(self) -> Ints:
+        """Attributes, group by group, as kernels read them: shape (a, 5)."""
+        of = np.array([j for group in self.groups for j in group])
+        firsts, sizes, strides = (
+            self.offsets[of] + self.lows[of],
+            self.sizes,
+            self.strides,
+        )
+        repeats = self._products[self.places[of]] // (strides[of] * sizes[of])
+        starts = self.starts.astype(np.int64)[self.places[of]]
+        return np.stack([firsts, sizes[of], strides[of], starts, repeats], axis=1)
+
+    def digits(self, joint: NDArray[Any], feature: int) -> Ints:
         """Codes of one attribute in joint codes of its group."""
-        quotient = joint.astype(np.int64) // self.multiplier(group, feature)
+        quotient = joint.astype(np.int64) // self.strides[feature]
         return quotient % self.sizes[feature] + self.lows[feature]
 
-    def multiplier(self, group: tuple[int, ...], feature: int) -> int:
-        """Say what one more code of an attribute adds to its joint code."""
-        return self._product(group[: group.index(feature)])
-
-    def share(
-        self, codes: NDArray[Any], group: tuple[int, ...], feature: int
-    ) -> NDArray[np.uint8]:
-        """Say what codes of one attribute add to the joint code of its group."""
-        digits = np.clip(codes - self.lows[feature], 0, self.sizes[feature] - 1)
-        return (digits * self.multiplier(group, feature)).astype(np.uint8)
+    def share(self, codes: NDArray[Any], features: Any) -> NDArray[np.uint8]:
+        """Say what codes of an attribute, or rows of some, add to their joint codes."""
+        lows, sizes, strides = self.lows, self.sizes, self.strides
+        by_row = (own[features, None] for own in (lows, sizes - 1, strides))
+        low, most, stride = by_row
+        digits = np.minimum(np.maximum(codes - low, 0), most)
+        return (digits * stride).astype(np.uint8)
 
     def expand(self, table: Floats) -> Floats:
         """Turn a plain table (V, C) into a packed one (V', C)."""
-        padded = np.concatenate([table, np.zeros((1, table.shape[1]))])
-        out = np.zeros((len(self.members), table.shape[1]))
-        scoring.gather(self.members, self._from_zero, padded, out)
+        out = np.zeros((self.n_codes, table.shape[1]))
+        pairs.expand(self._members, np.ascontiguousarray(table), out)
         return out
 
     def collapse(self, packed: Floats) -> Floats:
         """Turn packed counts (V', C) into plain ones (V, C): transpose of expand."""
-        out = np.zeros((int(self.offsets[-1]) + 1, packed.shape[1]))
-        fitting.scatter(self.members, self._from_zero, packed, out)
-        return out[:-1]
-
-    @property
-    def _from_zero(self) -> NDArray[np.uint64]:
-        return np.zeros(self.members.shape[1], dtype=np.uint64)
+        out = np.zeros((int(self.offsets[-1]), packed.shape[1]))
+        pairs.collapse(self._members, np.ascontiguousarray(packed), out)
+        return out
 
     def likely_codes(self, by_code: Floats) -> NDArray[np.int32]:
         """Guess the most frequent joint code of each group, given counts (V,).
@@ -117,12 +132,9 @@ class Packing:
             joint = 0
             for j in group:
                 best = by_code[self.offsets[j] : self.offsets[j + 1]].argmax()
-                joint += int(self.share(np.array([best]), group, j)[0])
+                joint += int(self.share(np.array([[best]]), [j])[0, 0])
             likely.append(joint)
         return np.array(likely, dtype=np.int32)
-
-    def _product(self, group: tuple[int, ...]) -> int:
-        return prod(self.sizes[j] for j in group)
 
 
 def pack_codes(
@@ -150,15 +162,15 @@ def plan_packing(
     """Say which columns whose codes fit one byte are joined; None without any."""
     if not features:
         return None
-    lows = {j: 0 if missing[j] else 1 for j in features}
-    sizes = {j: max(1, schema.features[j].n_codes - lows[j]) for j in features}
+    lows = np.where(missing, 0, 1)
+    sizes = np.maximum(np.diff(schema.offsets) - lows, 1)
     most = max(_MAX_JOINT_CODES_OF_FEW_ROWS, n_rows // _MIN_ROWS_PER_CODE)
-    groups = _groups(features, sizes, min(_MAX_JOINT_CODES, most), n_rows)
+    groups = _groups(features, sizes.tolist(), min(_MAX_JOINT_CODES, most), n_rows)
     return Packing(groups, lows, sizes, schema.offsets)
 
 
 def _groups(
-    features: list[int], sizes: dict[int, int], most: int, n_rows: int
+    features: list[int], sizes: list[int], most: int, n_rows: int
 ) -> tuple[tuple[int, ...], ...]:
     """First fit, largest first: groups with at most so many joint codes.
 
@@ -166,25 +178,40 @@ def _groups(
     one more has to lower that, unless there are next to no joint codes. Many attributes
     of a single code, such as bins by MDL of columns that say nothing, are spread.
     """
-    is_spread = sum(sizes[j] == 1 for j in features) > _MAX_CONSTANTS
     groups: list[list[int]] = []
-    # Joint codes of each group, and how many attributes it has.
-    product, m = np.zeros((2, len(features)), dtype=np.int64)
+    product: list[int] = []
+    """Joint codes of each group."""
+
+    def fits(g: int, size: int) -> bool:
+        joint, m = product[g] * size, len(groups[g])
+        if joint <= _MAX_JOINT_CODES_OF_FEW_ROWS:
+            return True
+        added = _LOOK_UPS_PER_MEMBER * (joint - product[g]) * m * (m + 1)
+        return joint <= most and added < n_rows
+
+    constant = [j for j in features if sizes[j] == 1]
+    is_spread = len(constant) > _MAX_CONSTANTS
+    g = last = 0
     for j in sorted(features, key=lambda j: -sizes[j]):
-        old, size = product[: len(groups)], m[: len(groups)]
-        joint = old * sizes[j]
-        added = _LOOK_UPS_PER_MEMBER * (joint - old) * size * (size + 1)
-        fits = (joint <= most) & (added < n_rows)
-        fits |= joint <= _MAX_JOINT_CODES_OF_FEW_ROWS
-        g = int(fits.argmax()) if fits.any() else len(groups)
-        if is_spread and sizes[j] == 1 and groups:
-            g = int(size.argmin())
+        if is_spread and sizes[j] == 1:
+            break
+        # What was too full for an attribute is so for the next one of its size.
+        g, last = g if sizes[j] == last else 0, sizes[j]
+        while g < len(groups) and not fits(g, last):
+            g += 1
         if g == len(groups):
             groups.append([])
-            product[g] = 1
+            product.append(1)
         groups[g].append(j)
-        product[g] *= sizes[j]
-        m[g] += 1
+        product[g] *= last
+    if is_spread:
+        groups = groups or [[]]
+        shortest = [(len(group), g) for g, group in enumerate(groups)]
+        heapify(shortest)
+        for j in constant:
+            m, g = shortest[0]
+            groups[g].append(j)
+            heapreplace(shortest, (m + 1, g))
     return tuple(map(tuple, groups))
 
 
@@ -192,15 +219,9 @@ def _pack_block(
     block: CodeBlock, packing: Packing, packed: NDArray[np.uint8], n_jobs: int | None
 ) -> None:
     """Add the joint codes of one block's columns to ``packed``."""
-    parts = np.zeros((len(block.features), _MAX_JOINT_CODES), dtype=np.uint8)
-    target = np.zeros(len(block.features), dtype=np.uint64)
-    place = {j: g for g, group in enumerate(packing.groups) for j in group}
-    for k, j in enumerate(block.features.tolist()):
-        target[k] = place[j]
-        code = np.arange(_MAX_JOINT_CODES)
-        if block.look_up is not None:
-            code = block.look_up[k]
-        parts[k] = packing.share(code, packing.groups[place[j]], j)
+    codes = np.arange(_MAX_JOINT_CODES) if block.look_up is None else block.look_up
+    parts = packing.share(codes, block.features)
+    target = packing.places[block.features].astype(np.uint64)
 
     def pack(rows: slice) -> None:
         pairs.pack(block.values[rows], parts, target, packed[rows])
