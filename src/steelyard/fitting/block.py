@@ -250,9 +250,9 @@ def collect_densities(dens: Floats, gradient: Floats) -> Floats:
 
 def effect_of_odds(base: float, table: Any, multipliers: Any) -> Effect:
     """Return the gradient by class of a gradient with respect to log-odds."""
-    return Effect(
-        np.array([-base, base]), np.stack([-table, table], axis=1), multipliers
-    )
+    by_class = np.empty((len(table), 2))
+    by_class[:, 0], by_class[:, 1] = -table, table
+    return Effect(np.array([-base, base]), by_class, multipliers)
 
 
 def _column_sums(scores: Floats) -> Floats:

@@ -88,14 +88,11 @@ class Packing:
     def _members(self) -> Ints:
         """Attributes, group by group, as kernels read them: shape (a, 5)."""
         of = np.array([j for group in self.groups for j in group])
-        firsts, sizes, strides = (
-            self.offsets[of] + self.lows[of],
-            self.sizes,
-            self.strides,
-        )
-        repeats = self._products[self.places[of]] // (strides[of] * sizes[of])
-        starts = self.starts.astype(np.int64)[self.places[of]]
-        return np.stack([firsts, sizes[of], strides[of], starts, repeats], axis=1)
+        sizes, strides, groups = self.sizes[of], self.strides[of], self.places[of]
+        firsts, starts = self.offsets[of] + self.lows[of], self.starts[groups]
+        repeats = self._products[groups] // (strides * sizes)
+        columns = firsts, sizes, strides, starts.astype(np.int64), repeats
+        return np.stack(columns, axis=1)
 
     def digits(self, joint: NDArray[Any], feature: int) -> Ints:
         """Codes of one attribute in joint codes of its group."""
@@ -104,9 +101,8 @@ class Packing:
 
     def share(self, codes: NDArray[Any], features: Any) -> NDArray[np.uint8]:
         """Say what codes of an attribute, or rows of some, add to their joint codes."""
-        lows, sizes, strides = self.lows, self.sizes, self.strides
-        by_row = (own[features, None] for own in (lows, sizes - 1, strides))
-        low, most, stride = by_row
+        by_row = self.lows, self.sizes - 1, self.strides
+        low, most, stride = (own[features, None] for own in by_row)
         digits = np.minimum(np.maximum(codes - low, 0), most)
         return (digits * stride).astype(np.uint8)
 

@@ -41,6 +41,9 @@ _TREND = 1.0 / 0.3
 # Positions of codes, of effects, the entries there, and how many effects there are.
 _Factor = tuple[Ints, Ints, Floats, int]
 
+# Where rows of a sparse matrix begin among its entries, their columns, and they.
+Entries = tuple[NDArray[np.uint32], NDArray[np.uint32], Floats]
+
 # Groups of each side of a pair that are merged further, at resolutions of its own.
 _PAIR_GROUPS = (3, 6)
 
@@ -330,14 +333,20 @@ class Resolutions:
         return _sparse(entries, rows, columns, (self.schema.n_codes, first))
 
     @cached_property
-    def transposed_basis(self) -> csr_array:
-        """The transpose of ``basis``."""
-        return self.basis.T.tocsr()
+    def entries(self) -> Entries:
+        """The entries of ``basis``, row by row."""
+        return _entries(self.basis)
 
     @cached_property
-    def squared_basis(self) -> csr_array:
-        """The squares of the entries of ``transposed_basis``."""
-        return self.transposed_basis.power(2)
+    def transposed_entries(self) -> Entries:
+        """The entries of its transpose, row by row."""
+        return _entries(self.basis.T.tocsr())
+
+    @cached_property
+    def squared_entries(self) -> Entries:
+        """The squares of these."""
+        starts, columns, entries = self.transposed_entries
+        return starts, columns, entries**2
 
     @cached_property
     def tables(self) -> tuple[TableSchema, csr_array]:
@@ -363,6 +372,12 @@ class Resolutions:
             return feature
         missing = feature.missing_is_value
         return _some_bins(int(groups[len(feature.edges) + 1]), missing)
+
+
+def _entries(matrix: csr_array) -> Entries:
+    """Return a sparse matrix as kernels read it fast: no position is signed."""
+    starts, columns = (own.astype(np.uint32) for own in (matrix.indptr, matrix.indices))
+    return starts, columns, matrix.data
 
 
 def _sparse(

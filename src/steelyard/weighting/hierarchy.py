@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from steelyard._common.arrays import Floats, Ints
@@ -209,8 +208,8 @@ class HierarchicalWeighting(Weighting):
         """Turn a change of weights into the change of their effect."""
         level = self.levels(weights, evidence)
         total = self._shared(level, evidence)[:, None] + level.by_class
-        values, entries = evidence.table.values, _entries(evidence.resolutions.basis)
-        owners, table = _unsigned(evidence.table.owners), np.zeros(values.shape)
+        values, entries = evidence.table.values, evidence.resolutions.entries
+        owners, table = evidence.table.owners.view(np.uint64), np.zeros(values.shape)
         weigh_table(owners, total, values, *entries, level.by_value, table)
         return Effect(level.intercept, table, total[evidence.gaussian])
 
@@ -219,13 +218,13 @@ class HierarchicalWeighting(Weighting):
 
         With a ``power`` of 2 what weights multiply counts by its squares.
         """
-        basis, values = evidence.resolutions.transposed_basis, evidence.table.values
+        entries, values = evidence.resolutions.transposed_entries, evidence.table.values
         if power > 1:
-            basis, values = evidence.resolutions.squared_basis, values**power
+            entries, values = evidence.resolutions.squared_entries, values**power
         by_class = np.zeros((evidence.n_features, evidence.n_classes))
-        by_value = np.zeros((basis.shape[0], evidence.n_classes))
-        owners, table = _unsigned(evidence.table.owners), gradient.table
-        collect_table(owners, values, *_entries(basis), table, by_class, by_value)
+        by_value = np.zeros((len(entries[0]) - 1, evidence.n_classes))
+        owners, table = evidence.table.owners.view(np.uint64), gradient.table
+        collect_table(owners, values, *entries, table, by_class, by_value)
         by_class[evidence.gaussian] = gradient.multipliers
         shared = by_class.sum(axis=1)
         overall = [shared @ evidence.centers]
@@ -279,16 +278,6 @@ class HierarchicalWeighting(Weighting):
             "value_effects_": effects,
             "intercept_": level.intercept,
         }
-
-
-def _unsigned(positions: NDArray[Any]) -> NDArray[Any]:
-    """Return positions as kernels read them fast: none counts from the end."""
-    return positions.view(f"u{positions.itemsize}")
-
-
-def _entries(matrix: csr_array) -> tuple[NDArray[Any], ...]:
-    """Return a sparse matrix as kernels read it."""
-    return _unsigned(matrix.indptr), _unsigned(matrix.indices), matrix.data
 
 
 def base_shares(model: NBModel, counts: Counts, log_prior: Floats) -> Floats | None:
