@@ -241,15 +241,14 @@ def _dirichlet_strengths(
     there; all attributes at once. The largest of all where that gains too little.
     """
     row, c = np.nonzero(known)
-    held = known[row, c]
-    share_held = table.spread(share)[row, c]
-    of_row = known.sum(axis=1)
+    held, of_row = known[row, c], known.sum(axis=1)
+    cell = table.owners[row] * share.shape[1] + c
 
     def log_likelihood(strength: Floats) -> Floats:
-        m = table.spread(strength)
-        added = m[row] * share_held
-        by_row = gammaln(m) - gammaln(of_row + m)
-        rises = gammaln(held + added) - gammaln(added)
+        added = (strength[:, None] * share).ravel()
+        by_row = table.spread(gammaln(strength))
+        by_row -= gammaln(of_row + table.spread(strength))
+        rises = gammaln(held + added[cell]) - gammaln(added)[cell]
         by_row += np.bincount(row, rises, minlength=len(by_row))
         return np.asarray(table.collect(by_row))
 
