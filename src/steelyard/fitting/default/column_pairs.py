@@ -240,7 +240,8 @@ def score_columns(
     parts = list(run(score, range(len(columns) - 1), thread_count(training.n_jobs)))
     n_folds = sum(len(ends) for _, ends in deals)
     scores = np.concatenate([np.empty((0, n_folds + 1)), *parts])
-    n_cells = residual.shape[1] * np.array(list(map(np.prod, combinations(sizes, 2))))
+    first, second = np.triu_indices(len(columns), 1)
+    n_cells = residual.shape[1] * sizes[first] * sizes[second]
     pairs = list(combinations(columns, 2))
     # Squares of residuals, each with a variance of two.
     return PairScores(pairs, scores, np.sqrt(2.0 * n_cells))
