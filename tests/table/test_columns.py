@@ -403,3 +403,13 @@ def test_text_is_told_apart_beyond_a_nul(dtype):
     X = pd.DataFrame({"a": ["a", "a\0b", "a\0c", None]}, dtype=dtype)
     p = NaiveBayes().fit(X, [0, 0, 1, 1]).predict_proba(X)[:, 1]
     assert p[0] == p[1] < p[3] < p[2]
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_numbers_of_a_frame_are_made_once_and_dropped_on_release(frame):
+    (column,) = as_table(frame({"x": np.array([1.5, 2.5], dtype=np.float32)})).columns
+    first = column.numbers()
+    assert column.numbers() is first
+    column.release()
+    assert column.numbers() is not first
+    assert_array_equal(column.numbers(), first)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cached_property
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -262,10 +263,18 @@ class FrameColumn(TableColumn):
             "booleans or categories."
         )
 
+    @cached_property
+    def _floats(self) -> Floats:
+        # Once: narwhals takes longer than a fold of few rows, which is taken twice.
+        return _float64(self._values)
+
+    def release(self) -> None:
+        vars(self).pop("_floats", None)
+
     def _is_empty(self) -> bool:
         """Whether all cells are missing: null, or NaN among numbers."""
         if self._is_number:
-            return bool(np.isnan(_float64(self._values)).all())
+            return bool(np.isnan(self._floats).all())
         return bool(self._values.null_count() == len(self._values))
 
     @property
@@ -281,7 +290,7 @@ class FrameColumn(TableColumn):
             return None
         return tuple(self.declared or ())
 
-    @property
+    @cached_property
     def is_integer(self) -> bool:
         return bool(self._values.dtype.is_integer())
 
@@ -292,12 +301,12 @@ class FrameColumn(TableColumn):
             factor = self.factor()
             # The entry added last is the one that index -1 picks.
             return np.array([*factor.values, math.nan], dtype=float)[factor.indices]
-        return _float64(self._values)
+        return self._floats
 
     def take(self, rows: Ints) -> TableColumn:
         if self._is_number and not self.is_integer:
             # Frames take ten times as long, and folds take each column twice.
-            return ArrayColumn(self.position, self.name, _float64(self._values)[rows])
+            return ArrayColumn(self.position, self.name, self._floats[rows])
         return super().take(rows)
 
     def objects(self) -> Sequence[Any]:
@@ -308,7 +317,7 @@ class FrameColumn(TableColumn):
         if self.storage == "nothing":
             return Factor(np.full(len(series), -1, dtype=np.int8), [])
         if self._is_number and series.dtype not in _INTEGERS:
-            return factors.factor_floats(_float64(series))
+            return factors.factor_floats(self._floats)
         if self._is_number:
             # Not through float64, which would merge neighbours above 2^53.
             known, integers = _known_integers(series)
