@@ -8,6 +8,7 @@ import pytest
 
 import steelyard as sy
 from steelyard.exceptions import ColumnError
+from steelyard.table.frames import as_table
 from steelyard.table.summary.whole_column import N_BARS, range_of
 
 CLASSIFIERS = [sy.NaiveBayes, lambda: sy.NaiveBayes(numeric="gaussian")]
@@ -59,6 +60,18 @@ def test_numbers_without_width_and_at_the_ends_of_float64(numbers):
     found = range_of(np.array(numbers))
     assert sum(found.histogram) == pytest.approx(1.0)
     assert found.points == sorted(found.points)
+
+
+def test_an_encoder_that_nobody_asks_for_ranges_has_none_and_is_the_same_otherwise():
+    X, y = table()
+    rows = as_table(X), y.astype(np.uint32), 2, None
+    with_ranges, without = sy.TableEncoder(), sy.TableEncoder()
+    codes = with_ranges.learn(*rows, [])
+    others = without.learn(*rows, [], with_ranges=False)
+    assert without.ranges_ == [None, None, None]
+    assert with_ranges.ranges_[0] is not None
+    assert without.schema_ == with_ranges.schema_
+    np.testing.assert_array_equal(codes.to_array(), others.to_array())
 
 
 def test_a_column_of_missing_cells_has_no_range():

@@ -358,7 +358,8 @@ def encode_table(
 ) -> TrainingSet:
     """Learn how a table is encoded, from rows that all have a label and a weight.
 
-    ``left_out`` are the columns without a say, where that is decided already.
+    ``left_out`` are the columns without a say, where that is decided already: these are
+    rows of a table that was learned before, and nobody asks for ranges again.
     """
     factors, row_weights = None, weights
     if preparation.class_weight is not None:
@@ -366,7 +367,8 @@ def encode_table(
         factors = class_factors(preparation.class_weight, classes, totals)
         row_weights = factors[labels] if weights is None else factors[labels] * weights
     encoder = preparation.encoding.encoder(preparation.n_jobs)
-    codes = encoder.learn(table, labels, len(classes), row_weights, left_out)
+    rows, is_whole = (table, labels, len(classes), row_weights), left_out is None
+    codes = encoder.learn(*rows, left_out, with_ranges=is_whole)
     return TrainingSet(
         table, encoder, codes, classes, labels, weights, preparation, factors
     )

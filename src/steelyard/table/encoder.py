@@ -216,10 +216,12 @@ class TableEncoder(SchemaEncoder, TransformerMixin, DeclaredPart):
         n_classes: int,
         weights: Floats | None,
         left_out: Collection[int] | None = None,
+        with_ranges: bool = True,
     ) -> Codes:
         """Learn the schema and return the codes of the training table.
 
-        Columns to leave out are those given, or found by what they hold.
+        Columns to leave out are those given, or found by what they hold. Ranges of
+        numbers are for who publishes the encoder.
         """
         check_settings(self)
         by_column = treatments(self, table.columns, table.names)
@@ -239,9 +241,8 @@ class TableEncoder(SchemaEncoder, TransformerMixin, DeclaredPart):
             column = WholeColumn(
                 table.columns[j], names[j], rows, is_category, **known[j]
             )
-            learned[j] = learned_column(
-                column, by_column[j], self, table.n_rows, left_out
-            )
+            how = by_column[j], self, table.n_rows, left_out, with_ranges
+            learned[j] = learned_column(column, *how)
             if matrix_codes is None:
                 for feature in learned[j].features:
                     yield feature, column.encoded(feature)

@@ -243,12 +243,15 @@ def learned_column(
     settings: EncoderSettings,
     n_rows: int,
     left_out: Collection[int] | None = None,
+    with_range: bool = True,
 ) -> LearnedColumn:
     """Decide on the schema of a column of so many rows, under each treatment.
 
-    Where it is known which columns are left out, identifiers are not looked for.
+    Where it is known which columns are left out, identifiers are not looked for, and
+    the range of the numbers need not be found.
     """
-    where = None if column.is_category else column.known_range()
+    has_range = with_range and not column.is_category
+    where = column.known_range() if has_range else None
     suspect = _suspicion(column, where, n_rows) if left_out is None else None
     if column.position in (left_out or ()) or (
         suspect and not settings.keep_identifiers
