@@ -53,9 +53,16 @@ def test_a_mean_of_strengths_goes_by_standard_errors():
 
 @pytest.mark.parametrize(
     ("n", "n_columns", "wanted", "whole"),
-    [(90, 3, 2, 2), (600, 3, 2, 1), (2_100, 3, 1, 1), (90, 600, 1, 1)],
+    [
+        (90, 3, 4, 4),
+        (90, 80, 4, 2),
+        (600, 3, 4, 1),
+        (600, 20, 2, 1),
+        (2_100, 3, 1, 1),
+        (90, 600, 1, 1),
+    ],
 )
-def test_few_rows_are_dealt_twice(n, n_columns, wanted, whole):
+def test_few_rows_are_dealt_several_times(n, n_columns, wanted, whole):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(n, n_columns)), np.arange(n) % 2
     clf = ShrinkageNB()

@@ -26,11 +26,11 @@ from steelyard.table.frames import Table
 MAX_ROWS = 5_000
 _GROWTH = 1.0 / 3.0
 
-# Rows are dealt to folds anew, so many times at most, until so many rows, or cells,
-# have been predicted: the fewer there are, the more depends on which are together.
-# Strengths of main effects, which take fewer fits than pairs, have deals of more.
-_MOST_OF_DEALS, _MOST_FOR_MAIN_EFFECTS = (1_000, 50_000), (4_000, 100_000)
-_MAX_DEALS = 2
+# How many times rows are dealt to folds anew: so often up to so many rows, and cells.
+# The fewer there are, the more depends on which are together. Strengths of main
+# effects, which take fewer fits than pairs, have deals of more.
+_DEALS = ((4, 500, 6_000), (2, 500, 25_000))
+_DEALS_FOR_MAIN_EFFECTS = ((4, 1_000, 8_000), (2, 2_000, 50_000))
 
 # Pull of the scale of posteriors towards one, in rows, and the largest log posterior
 # that is taken at its word.
@@ -266,7 +266,7 @@ def _splits(
             yield 0, ((rest, u[rest]), (fold, u[fold]))
         return
     numbered = _with_numbers(training)
-    n_deals = _n_deals(training, _MOST_FOR_MAIN_EFFECTS)
+    n_deals = _n_deals(training, _DEALS_FOR_MAIN_EFFECTS)
     # Of a long table some folds are enough.
     n_folds = min(int(cv), max(2, -(-int(cv) * MAX_ROWS // training.n_rows)))
     for number in range(n_deals):
@@ -277,11 +277,14 @@ def _splits(
             yield number, ((rows[~is_out], amount[~is_out]), held_out)
 
 
-def _n_deals(training: TrainingSet, most_of: tuple[int, int] = _MOST_OF_DEALS) -> int:
+def _n_deals(
+    training: TrainingSet, deals: tuple[tuple[int, int, int], ...] = _DEALS
+) -> int:
     """Say how many times rows are dealt; one of weight two counts as two."""
-    total = max(training.given_counts.total, 1.0)
-    most = min(most_of[0], most_of[1] / training.schema.n_columns)
-    return int(np.clip(most / total, 1, _MAX_DEALS))
+    total = training.given_counts.total
+    cells = total * training.schema.n_columns
+    fitting = (n for n, rows, most in deals if total <= rows and cells <= most)
+    return next(fitting, 1)
 
 
 def _with_numbers(training: TrainingSet) -> TrainingSet:
